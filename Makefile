@@ -35,6 +35,8 @@ export JSII_SILENCE_WARNING_DEPRECATED_NODE_VERSION := $(NODE_MAJOR)
 export JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION := $(NODE_MAJOR)
 export CDK_HOME := $(CURDIR)/.cdk-home
 export CDK_DISABLE_CLI_TELEMETRY := true
+# Compiled modules are kept, or every process of the demo and the tests compiles them anew.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help setup demo test test-fast fuzz check bench quality pictures synth lock clean
 

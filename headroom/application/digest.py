@@ -44,21 +44,21 @@ ENDED_REQUESTS = (Step.APPROVED, Step.REJECTED, Step.EXPIRED, Step.WITHDRAWN, St
 
 
 def send_digest(
-    telling: Reporting, now: datetime, *, account_id: str, region: str
+    reporting: Reporting, now: datetime, *, account_id: str, region: str
 ) -> DailyDigest | None:
     """Tell the day if it is time and nobody did; the day that was told, None when none was.
 
     A day on which nothing happened and nothing is stuck is not told. Raises what sending raises;
     it is then tried again a minute later.
     """
-    policy = telling.policies.current()
+    policy = reporting.policies.current()
     at = policy.digest if isinstance(policy, Policy) else WHILE_UNREADABLE
     if at is None:
         return None
-    mark = days.parse_digest_cursor(telling.notes.note(NOTE))
+    mark = days.parse_digest_cursor(reporting.notes.note(NOTE))
     if mark.sent_until is not None and days.due_digest_period(mark, at, now) is None:
         return None
-    mine = telling.notes.amend(NOTE, lambda text: _claim(text, at, now))
+    mine = reporting.notes.amend(NOTE, lambda text: _claim(text, at, now))
     if mine is None:
         return None
     told = mine.sent_until
@@ -66,14 +66,14 @@ def send_digest(
         span = days.due_digest_period(mine, at, now)
         if span is None:
             return None
-        day = build_digest(telling, now, span, account_id=account_id, region=region)
+        day = build_digest(reporting, now, span, account_id=account_id, region=region)
         if not day.empty:
-            telling.announcer.report(day)
+            reporting.announcer.report(day)
         told = span[1]
     finally:
         ended = DigestCursor(sent_until=told)
-        telling.notes.amend(NOTE, lambda _: (days.digest_cursor_to_text(ended), None))
-    telling.notes.amend(RATION, lambda text: _off(text, day.dropped))
+        reporting.notes.amend(NOTE, lambda _: (days.digest_cursor_to_text(ended), None))
+    reporting.notes.amend(RATION, lambda text: _off(text, day.dropped))
     return None if day.empty else day
 
 
@@ -96,36 +96,36 @@ def _ration(text: str) -> RateWindow:
 
 
 def build_digest(
-    telling: Reporting, now: datetime, span: tuple[datetime, datetime], *, account_id: str,
+    reporting: Reporting, now: datetime, span: tuple[datetime, datetime], *, account_id: str,
     region: str,
 ) -> DailyDigest:  # fmt: skip
     """What happened in (since, until], and what stands now; raises ReadFailed."""
     since, until = span[0] + timedelta(microseconds=1), span[1]
-    policy, stop_state = telling.policies.current(), telling.switches.stop_state()
+    policy, stop_state = reporting.policies.current(), reporting.switches.stop_state()
     readable = isinstance(policy, Policy)
-    changed = _counted(telling, [Step.APPLIED], since, until)
-    ends = [g for step in days.VERIFIED for g in _glimpses(telling, step.value, since, until)]
-    held, held_more = _held(telling, since, until)
-    observed = _decisions(telling, held)
-    waits = _waiting(telling, now)
+    changed = _counted(reporting, [Step.APPLIED], since, until)
+    ends = [g for step in days.VERIFIED for g in _glimpses(reporting, step.value, since, until)]
+    held, held_more = _held(reporting, since, until)
+    observed = _decisions(reporting, held)
+    waits = _waiting(reporting, now)
     return DailyDigest(
         account_id=account_id, region=region, since=span[0], until=until,
-        changes=_changes(telling, changed, days.final_steps(ends)), changed=changed,
+        changes=_changes(reporting, changed, days.final_steps(ends)), changed=changed,
         ended=tuple(sorted(Counter(g.step.value for g in ends).items())),
-        unsuccessful=_counted(telling, days.WENT_WRONG, since, until),
-        escalated=_named(telling, ["escalate"], since, until),
+        unsuccessful=_counted(reporting, days.WENT_WRONG, since, until),
+        escalated=_named(reporting, ["escalate"], since, until),
         observed=days.group_observed(observed), observed_read=len(observed),
         held=len(held), held_more=held_more,
-        awaiting=tuple(_awaited(telling, g) for g in waits[:LISTED]), awaiting_count=len(waits),
-        queued=len(telling.state_store.queue(days.MOST_QUEUED)),
+        awaiting=tuple(_awaited(reporting, g) for g in waits[:LISTED]), awaiting_count=len(waits),
+        queued=len(reporting.state_store.queue(days.MOST_QUEUED)),
         pause=active_pause(stop_state.account.pause, now), account_breaker=stop_state.account.breaker,
         breakers=stop_state.breakers,
-        increase_usd=telling.state_store.resource_state(
+        increase_usd=reporting.state_store.resource_state(
             _nothing(account_id, region), now
         ).account_increase_usd,
         limit_usd=policy.account_increase_usd if isinstance(policy, Policy) else None,
         policy_unreadable=None if readable else _reason(policy),
-        dropped=_ration(telling.notes.note(RATION)).of_day,
+        dropped=_ration(reporting.notes.note(RATION)).of_day,
     )  # fmt: skip
 
 
@@ -139,23 +139,23 @@ def _nothing(account_id: str, region: str) -> ResourceRef:
 
 
 def _glimpses(
-    telling: Reporting, outcome: str, since: datetime, until: datetime
+    reporting: Reporting, outcome: str, since: datetime, until: datetime
 ) -> list[RecordSummary]:
-    found = telling.record_summaries.record_summaries(since=since, until=until, outcome=outcome)
+    found = reporting.record_summaries.record_summaries(since=since, until=until, outcome=outcome)
     return list(islice(found, MOST_COUNTED))
 
 
 def _counted(
-    telling: Reporting, steps: Iterable[Step], since: datetime, until: datetime
+    reporting: Reporting, steps: Iterable[Step], since: datetime, until: datetime
 ) -> RecordCount:
-    return _named(telling, [step.value for step in steps], since, until)
+    return _named(reporting, [step.value for step in steps], since, until)
 
 
 def _named(
-    telling: Reporting, outcomes: Iterable[str], since: datetime, until: datetime
+    reporting: Reporting, outcomes: Iterable[str], since: datetime, until: datetime
 ) -> RecordCount:
     """The newest records with any of these outcomes, and how many there are."""
-    each = [_glimpses(telling, outcome, since, until) for outcome in outcomes]
+    each = [_glimpses(reporting, outcome, since, until) for outcome in outcomes]
     found = sorted((g for part in each for g in part), key=lambda g: g.at, reverse=True)
     return RecordCount(
         newest=tuple(found[:MOST_READ]),
@@ -165,48 +165,50 @@ def _named(
 
 
 def _held(
-    telling: Reporting, since: datetime, until: datetime
+    reporting: Reporting, since: datetime, until: datetime
 ) -> tuple[tuple[RecordSummary, ...], bool]:
     """The newest hold of each volume whose summary names a plan, and whether there are more."""
-    every = _glimpses(telling, "hold", since, until)
+    every = _glimpses(reporting, "hold", since, until)
     with_plan = (g for g in every if "would take" in g.summary)
     return days.newest_per_resource(with_plan), len(every) == MOST_COUNTED
 
 
-def _decisions(telling: Reporting, record_summaries: Sequence[RecordSummary]) -> list[Decision]:
+def _decisions(reporting: Reporting, record_summaries: Sequence[RecordSummary]) -> list[Decision]:
     """The decisions of the newest of these records; what cannot be read is left out."""
-    found = (_decision(telling, g.decision_id) for g in record_summaries[:MOST_READ])
+    found = (_decision(reporting, g.decision_id) for g in record_summaries[:MOST_READ])
     return [decision for decision in found if decision is not None]
 
 
-def _decision(telling: Reporting, decision_id: str) -> Decision | None:
+def _decision(reporting: Reporting, decision_id: str) -> Decision | None:
     with suppress(LookupError, ReadFailed):
-        return telling.ledger.decision(decision_id)
+        return reporting.ledger.decision(decision_id)
     return None
 
 
 def _changes(
-    telling: Reporting, changed: RecordCount, ends: Mapping[str, Step]
+    reporting: Reporting, changed: RecordCount, ends: Mapping[str, Step]
 ) -> tuple[Change, ...]:
     found = (
         days.change_of(decision, ends.get(decision.decision_id))
-        for decision in _decisions(telling, changed.newest)
+        for decision in _decisions(reporting, changed.newest)
     )
     return tuple(change for change in found if change is not None)
 
 
-def _waiting(telling: Reporting, now: datetime) -> list[RecordSummary]:
+def _waiting(reporting: Reporting, now: datetime) -> list[RecordSummary]:
     """Requests that wait for a person, the newest first."""
     since = now - LONGEST_WAIT
     over = {
-        g.decision_id for step in ENDED_REQUESTS for g in _glimpses(telling, step.value, since, now)
+        g.decision_id
+        for step in ENDED_REQUESTS
+        for g in _glimpses(reporting, step.value, since, now)
     }
-    asked = _glimpses(telling, Step.AWAITING.value, since, now)
+    asked = _glimpses(reporting, Step.AWAITING.value, since, now)
     return [g for g in asked if g.decision_id not in over]
 
 
-def _awaited(telling: Reporting, record_summary: RecordSummary) -> PendingApproval:
-    decision = _decision(telling, record_summary.decision_id)
+def _awaited(reporting: Reporting, record_summary: RecordSummary) -> PendingApproval:
+    decision = _decision(reporting, record_summary.decision_id)
     answer = None if decision is None else decision.answer
     return PendingApproval(
         decision_id=record_summary.decision_id,

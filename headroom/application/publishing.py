@@ -24,7 +24,7 @@ from headroom.domain.ledger import (
 from headroom.domain.state import Record, RecordSummary, Step
 from headroom.ports import Delivery, ReadFailed, Recorded, Reporting
 
-NOTE = "tail"
+NOTE = "cursor"
 BATCH_LIMIT = 500
 """Records told by one run at most; the next run goes on."""
 BATCH = 10
@@ -59,26 +59,26 @@ class PublishedRecords:
 
 
 def publish_records(
-    telling: Reporting,
+    reporting: Reporting,
     now: datetime,
     *,
     time_left: Callable[[], float] = lambda: float("inf"),
 ) -> PublishedRecords:
     """Tell what is new in the record since the last time; raises ReadFailed."""
     run = PublishedRecords()
-    tail = parse_publishing_cursor(telling.notes.note(NOTE))
-    news = _news(telling, tail, now)
-    if not news and tail.cursor is not None and now - tail.cursor < IDLE:
+    cursor = parse_publishing_cursor(reporting.notes.note(NOTE))
+    news = _news(reporting, cursor, now)
+    if not news and cursor.cursor is not None and now - cursor.cursor < IDLE:
         return run
     full = len(news) == BATCH_LIMIT
-    mine = telling.notes.amend(NOTE, lambda text: _claim(text, now))
+    mine = reporting.notes.amend(NOTE, lambda text: _claim(text, now))
     if mine is None:
         return run  # another function is at it
     news = [
         record_summary for record_summary in news if not mine.has_published(_key(record_summary))
     ]
     try:
-        _tell(telling, mine, news, run, now, time_left)
+        _publish(reporting, mine, news, run, now, time_left)
         if full and news:
             run.leave(news[-1].at)  # there may be more at that very instant
     except Exception:
@@ -87,42 +87,42 @@ def publish_records(
                 run.leave(record_summary.at)
         raise
     finally:
-        telling.notes.amend(
+        reporting.notes.amend(
             NOTE,
             lambda text: (cursor_to_text(_settle(parse_publishing_cursor(text), run, now)), None),
         )
     return run
 
 
-def _news(telling: Reporting, tail: PublishingCursor, now: datetime) -> list[RecordSummary]:
+def _news(reporting: Reporting, cursor: PublishingCursor, now: datetime) -> list[RecordSummary]:
     """Records not told yet, oldest first, at most AT_ONCE."""
-    known = {key for _, key in tail.published}
-    found = telling.record_summaries.record_summaries(
-        since=tail.since(now), until=now, oldest_first=True
+    known = {key for _, key in cursor.published}
+    found = reporting.record_summaries.record_summaries(
+        since=cursor.since(now), until=now, oldest_first=True
     )
     new = (g for g in found if g.step not in SILENT and _key(g) not in known)
     return list(islice(new, BATCH_LIMIT))
 
 
-def _tell(
-    telling: Reporting, tail: PublishingCursor, news: Sequence[RecordSummary], run: PublishedRecords, now: datetime,
+def _publish(
+    reporting: Reporting, cursor: PublishingCursor, news: Sequence[RecordSummary], run: PublishedRecords, now: datetime,
     time_left: Callable[[], float],
 ) -> None:  # fmt: skip
-    heard = set(tail.announced)
+    heard = set(cursor.announced)
     stuck = False
     for batch in _batches(news):
         if stuck or time_left() < RESERVE_S:
             run.leave(batch[0].at)
             return
-        records = telling.record_summaries.records([(g.decision_id, g.sequence) for g in batch])
+        records = reporting.record_summaries.records([(g.decision_id, g.sequence) for g in batch])
         for record in records:
             key = record_key(record.decision_id, record.sequence)
             if record.step in SWITCHED and key not in heard:
-                telling.announcer.announce(record)
+                reporting.announcer.announce(record)
                 run.announced += 1
                 run.heard.append(key)
-        recorded = [Recorded(record=r, decision=_decision(telling, r)) for r in records]
-        stuck = _note(run, records, telling.events.publish(recorded), now)
+        recorded = [Recorded(record=r, decision=_decision(reporting, r)) for r in records]
+        stuck = _note(run, records, reporting.events.publish(recorded), now)
 
 
 def _note(
@@ -142,12 +142,12 @@ def _note(
     return Delivery.UNSENT in deliveries
 
 
-def _decision(telling: Reporting, record: Record) -> Decision | None:
+def _decision(reporting: Reporting, record: Record) -> Decision | None:
     """The decision that a later record of its chain belongs to; None where it cannot be had."""
     if record.step is Step.DECIDED or record.sequence == 0:
         return None
     with suppress(LookupError, ReadFailed):
-        return telling.ledger.decision(record.decision_id)
+        return reporting.ledger.decision(record.decision_id)
     return None
 
 
@@ -156,8 +156,10 @@ def _claim(text: str, now: datetime) -> tuple[str, PublishingCursor | None]:
     return (text, None) if mine is None else (cursor_to_text(mine), mine)
 
 
-def _settle(tail: PublishingCursor, run: PublishedRecords, now: datetime) -> PublishingCursor:
-    return advance_cursor(tail, published=run.keys, announced=run.heard, undone=run.undone, now=now)
+def _settle(cursor: PublishingCursor, run: PublishedRecords, now: datetime) -> PublishingCursor:
+    return advance_cursor(
+        cursor, published=run.keys, announced=run.heard, undone=run.undone, now=now
+    )
 
 
 def _key(record_summary: RecordSummary) -> str:

@@ -7,6 +7,7 @@ wants simulated time can be written the same way, everything else keeps system t
 
 from __future__ import annotations
 
+import gc
 import importlib.abc
 import importlib.machinery
 import os
@@ -60,6 +61,7 @@ def main(arguments: Sequence[str]) -> None:
     sys.path.insert(0, os.environ["LAMBDA_TASK_ROOT"])
     from awslambdaric.__main__ import main as serve
 
+    gc.set_threshold(100_000, 20, 50)  # the handler's modules and clients stay until the end
     serve(["awslambdaric", *arguments])
 
 
