@@ -5,10 +5,19 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from headroom.adapters.errors import reading
-from headroom.adapters.ledger.items import Item, moment, readable, stamped, unwire, wire
+from headroom.adapters.ledger.items import (
+    USABLE,
+    USABLE_NAMES,
+    Item,
+    moment,
+    readable,
+    stamped,
+    unwire,
+    wire,
+)
 from headroom.adapters.ledger.reads import Reads
 from headroom.adapters.tables import BREAKER, PAUSE
-from headroom.domain.state import AccountStopState, Breaker, Pause
+from headroom.domain.state import STATE_FORMAT, AccountStopState, Breaker, Pause, WrongFormat
 
 UNTIL, OPENED, COUNT = "paused_until", "breaker_opened_at", "failures_in_a_row"
 CLOSED = "breaker_closed_at"
@@ -42,8 +51,8 @@ class BreakerItems:
         )
         with reading("open breakers"):
             every = [
-                _breaker(readable(i), unwire(i["item"]).partition("#")[2])
-                for i in found
+                _breaker(i, unwire(i["item"]).partition("#")[2])
+                for i in map(readable, found)
                 if OPENED in i
             ]
         return tuple(sorted(every, key=lambda b: (b.opened_at, b.resource)))
@@ -55,15 +64,22 @@ class BreakerItems:
                 "TableName": self._table,
                 "Key": self._key(PAUSE),
                 "ConditionExpression": "(attribute_not_exists(#until) OR #until <= :now) "
-                "AND attribute_not_exists(#opened)",
-                "ExpressionAttributeNames": {name: NAMES[name] for name in ("#until", "#opened")},
-                "ExpressionAttributeValues": {":now": wire(moment(now))},
+                f"AND attribute_not_exists(#opened) AND {USABLE}",
+                "ExpressionAttributeNames": {name: NAMES[name] for name in ("#until", "#opened")}
+                | USABLE_NAMES,
+                "ExpressionAttributeValues": {
+                    ":now": wire(moment(now)),
+                    ":format": wire(STATE_FORMAT),
+                },
                 "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
             }
         }
 
     def switched_item(self, pause: Pause | None, *, at: datetime, who: str) -> Item:
-        """Part of a transaction: the kill switch on, or off (None)."""
+        """Part of a transaction: the kill switch on, or off (None).
+
+        On whatever the item holds; off only where this release can read what it ends.
+        """
         sets, values = "SET #by = :by, #at = :at", {":by": wire(who), ":at": wire(moment(at))}
         if pause is None:
             expression = f"{sets} REMOVE #until, #reason"
@@ -73,6 +89,7 @@ class BreakerItems:
         return self._update(
             PAUSE, expression,
             {"#until": UNTIL, "#by": "by", "#at": "at", "#reason": "reason"}, values,
+            usable=pause is None,
         )  # fmt: skip
 
     def counted(self, before: AccountStopState, after: AccountStopState) -> Item:
@@ -123,7 +140,7 @@ class BreakerItems:
 
     def _update(
         self, item: str, expression: str, names: dict[str, str], values: Item | None,
-        condition: str | None = None,
+        condition: str | None = None, *, usable: bool = True,
     ) -> Item:  # fmt: skip
         update: Item = {
             "TableName": self._table,
@@ -133,7 +150,7 @@ class BreakerItems:
         }
         update |= {} if values is None else {"ExpressionAttributeValues": values}
         update |= {} if condition is None else {"ConditionExpression": condition}
-        return {"Update": stamped(update)}
+        return {"Update": stamped(update, usable=usable)}
 
 
 def account_stops(item: Item | None, account: str) -> AccountStopState:
@@ -156,6 +173,10 @@ def account_stops(item: Item | None, account: str) -> AccountStopState:
 
 def stop_reason(item: Item) -> tuple[str, str]:
     """Why an intent was refused by the account's item, in the words of ports.NotIntended."""
+    try:
+        readable(item)
+    except WrongFormat as problem:
+        return "paused", str(problem)
     if OPENED in item:
         since = unwire(item[OPENED])
         return "breaker", f"the account's breaker is open since {since}; a person closes it"

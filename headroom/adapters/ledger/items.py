@@ -24,8 +24,9 @@ BESIDE = (
     "waiting_rank",
 )  # fmt: skip
 """Attributes of an item in `state` that are not its content."""
-STAMP = "#format = if_not_exists(#format, :format)"
-"""An update never lowers a format: what a newer release wrote stays marked as such."""
+USABLE = "(attribute_not_exists(#item) OR #format <= :format)"
+"""Condition of an update: a new item, or one in a format that this release reads."""
+USABLE_NAMES = {"#format": "format", "#item": "item"}
 
 
 def moment(at: datetime) -> str:
@@ -119,17 +120,27 @@ def readable(item: Item) -> Item:
     return item
 
 
-def stamped(update: Item) -> Item:
-    """The same update of an item of the table `state`, which gives a new item its format."""
+def stamped(update: Item, *, usable: bool = True) -> Item:
+    """The same update of an item of the table `state`, in this release's format.
+
+    Its condition fails on an item that this release cannot read. Not `usable` is for what must
+    happen to any item: it keeps the format that the item has.
+    """
     expression = update["UpdateExpression"]
     sets = expression.removeprefix("SET ")
     joint = ", " if sets != expression else " "
-    return update | {
-        "UpdateExpression": f"SET {STAMP}{joint}{sets}",
+    stamp = "#format = :format" if usable else "#format = if_not_exists(#format, :format)"
+    guarded = update | {
+        "UpdateExpression": f"SET {stamp}{joint}{sets}",
         "ExpressionAttributeNames": update["ExpressionAttributeNames"] | {"#format": "format"},
         "ExpressionAttributeValues": update.get("ExpressionAttributeValues", {})
         | {":format": wire(STATE_FORMAT)},
     }
+    if usable:
+        guarded["ExpressionAttributeNames"] |= USABLE_NAMES
+        condition = update.get("ConditionExpression")
+        guarded["ConditionExpression"] = f"({condition}) AND {USABLE}" if condition else USABLE
+    return guarded
 
 
 def versioned_put(table: str, item: Item, *, over: int) -> Item:

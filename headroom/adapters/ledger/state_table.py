@@ -176,8 +176,22 @@ class StateTable:
             gone = ", ".join(filter(None, [removes, "#due, #shard"]))
             moved["UpdateExpression"] = f"{sets} REMOVE {gone}"
             moved["ConditionExpression"] = f"({free}) AND {uncalled}"
-        if not self._updated(moved):
-            self._updated(update)
+        if not self._updated(moved) and not self._updated(update) and due_at is not None:
+            self._postpone(ref, due_at)
+
+    def _postpone(self, ref: ResourceRef, due_at: datetime) -> None:
+        """When an item that this release cannot read is due again; nothing else of it changes."""
+        with reading("UpdateItem"):
+            self._client.update_item(
+                TableName=self._table,
+                Key=_key(ref.arn, STATE_ITEM),
+                UpdateExpression="SET #due = :due, #shard = :shard",
+                ExpressionAttributeNames={"#due": "due_at", "#shard": "due_shard"},
+                ExpressionAttributeValues={
+                    ":due": wire(moment(due_at)),
+                    ":shard": wire(DUE_SHARD),
+                },
+            )
 
     def due(self, now: datetime, limit: int) -> tuple[Due, ...]:
         """Resources due at or before `now`, longest overdue first."""

@@ -22,7 +22,8 @@ class SwitchLedger(Tables):
         )
 
     def resume(self, *, at: datetime, who: str, reason: str = "") -> None:
-        """End the pause; recorded."""
+        """End the pause; recorded. Raises ReadFailed where this release cannot read what it ends."""
+        self._stops.account()
         self._switch(None, at, who, reason)
         self._state.make_due_now()
 

@@ -13,17 +13,20 @@ from moto import mock_aws
 from headroom.adapters.ledger import DynamoLedger, read_budget
 from headroom.adapters.prices import PriceStore
 from headroom.adapters.tables import (
+    BREAKER,
     BUDGET,
     CONCURRENCY_ITEM,
     NOTE,
     PAUSE,
     RECORDS,
     STATE,
+    STATE_ITEM,
+    account_key,
     create_table,
 )
 from headroom.domain.catalog import catalogue_prices
 from headroom.domain.state import DECISION_FORMAT, RECORD_FORMAT, STATE_FORMAT, Step, broken_link
-from headroom.ports import Intent, ReadFailed
+from headroom.ports import Intent, NotIntended, ReadFailed
 from tests.builders import ACCOUNT, NOW, REGION, ref
 from tests.contracts.decisions import act, append, intended
 
@@ -176,9 +179,63 @@ def test_a_budget_with_a_state_in_a_newer_format_is_not_summed(
         read_budget(client, table="state", account_id=ACCOUNT, region=REGION)
 
 
-def test_an_update_never_lowers_a_format(client: Any, ledger: DynamoLedger) -> None:
+def test_a_pause_takes_hold_in_any_format_and_keeps_it(client: Any, ledger: DynamoLedger) -> None:
     ledger.pause(None, at=NOW, who="me")
     rewrite(client, "state", PAUSE, STATE_FORMAT + 1)
-    ledger.resume(at=NOW, who="me")
+    ledger.pause(NOW + timedelta(hours=1), at=NOW + timedelta(minutes=1), who="me")
     (item,) = (i for i in items(client, "state") if i["item"]["S"] == PAUSE)
     assert item["format"]["N"] == str(STATE_FORMAT + 1)
+
+
+@pytest.mark.parametrize("newer", [True, False])
+def test_a_pause_that_this_release_cannot_read_is_not_ended_by_it(
+    client: Any, ledger: DynamoLedger, newer: bool
+) -> None:
+    ledger.pause(None, at=NOW, who="me")
+    rewrite(client, "state", PAUSE, STATE_FORMAT + 1 if newer else None)
+    before = items(client, "state")
+    with pytest.raises(ReadFailed):
+        ledger.resume(at=NOW + timedelta(minutes=1), who="me")
+    assert items(client, "state") == before
+
+
+@pytest.mark.parametrize("newer", [True, False])
+def test_a_resource_that_this_release_cannot_read_stays_unreadable(
+    client: Any, ledger: DynamoLedger, newer: bool
+) -> None:
+    """The sweep's failure path puts off when it is due, and touches nothing else."""
+    ledger.reconciled(ref(), at=NOW, due_at=NOW, waiting=None)
+    rewrite(client, "state", STATE_ITEM, STATE_FORMAT + 1 if newer else None)
+    (before,) = (i for i in items(client, "state") if i["item"]["S"] == STATE_ITEM)
+    later = NOW + timedelta(minutes=5)
+    ledger.reconciled(ref(), at=NOW, due_at=later, waiting=None)
+    (after,) = (i for i in items(client, "state") if i["item"]["S"] == STATE_ITEM)
+    assert after.pop("due_at") != before.pop("due_at")
+    assert after == before
+
+
+def test_a_breaker_in_a_newer_format_does_not_vanish(client: Any, ledger: DynamoLedger) -> None:
+    client.put_item(
+        TableName="state",
+        Item={
+            "owner": {"S": account_key(ACCOUNT, REGION)},
+            "item": {"S": f"{BREAKER}#{ref().arn}"},
+            "format": {"N": str(STATE_FORMAT + 1)},
+        },
+    )
+    with pytest.raises(ReadFailed):
+        ledger.stop_state()
+
+
+@pytest.mark.parametrize("item", [PAUSE, BUDGET])
+@pytest.mark.parametrize("newer", [True, False])
+def test_no_intent_passes_an_account_item_that_this_release_cannot_read(
+    client: Any, ledger: DynamoLedger, item: str, newer: bool
+) -> None:
+    """Also where the item changed after the decision: the transaction itself is the check."""
+    ledger.pause(NOW, at=NOW, who="me")
+    other = act("d2", "vol-2")
+    ledger.decided(other, due_at=None)
+    rewrite(client, "state", item, STATE_FORMAT + 1 if newer else None)
+    got = ledger.intend(other, lease_until=UNTIL, now=NOW + timedelta(minutes=1))
+    assert isinstance(got, NotIntended)
