@@ -39,17 +39,17 @@ LISTED = 10
 LONGEST_WAIT = timedelta(days=8)
 """A request for approval is older than that nowhere."""
 WHILE_UNREADABLE = TimeOfDay(hour=7, minute=0)
-"""When the day is told while the policy, which says when, cannot be read."""
+"""When the digest is sent while the policy, which sets the time, cannot be read."""
 ENDED_REQUESTS = (Step.APPROVED, Step.REJECTED, Step.EXPIRED, Step.WITHDRAWN, Step.GONE)
 
 
 def send_digest(
     reporting: Reporting, now: datetime, *, account_id: str, region: str
 ) -> DailyDigest | None:
-    """Tell the day if it is time and nobody did; the day that was told, None when none was.
+    """Send the digest if it is due and not sent yet; returns it, or None when none was sent.
 
-    A day on which nothing happened and nothing is stuck is not told. Raises what sending raises;
-    it is then tried again a minute later.
+    There is no digest for a day on which nothing happened and nothing is stuck. Raises what sending
+    raises; the next sweep tries again.
     """
     policy = reporting.policies.current()
     at = policy.digest if isinstance(policy, Policy) else WHILE_UNREADABLE

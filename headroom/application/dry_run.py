@@ -2,7 +2,7 @@
 
 Whatever it is given, its storage cannot be changed and its ledger cannot be written: what a look
 would note down is kept here, and forgotten with the answer. What the storage itself notes of a
-database is the caller's to forget (cli/reading.py).
+database is the caller's to forget (cli/sources/storage.py).
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def _dry(ports: Ports) -> Ports:
 
 
 def _read_only(port: T, *reads: Callable[..., object]) -> T:
-    """`port` with the methods `reads` only: calling any other raises NothingIsWritten."""
+    """`port` with the methods `reads` only: calling any other raises ReadOnlyViolation."""
     return cast(T, _ReadOnly(port, *reads))
 
 

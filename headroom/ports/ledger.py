@@ -81,7 +81,7 @@ class Ledger(Protocol):
         releases both, ends the increase in force and drops the due time. A refused step sets
         `retry_not_before` to `due_at`; applied and already_there clear it. A failure that makes
         enough of them in a row opens the breaker of the resource, of the account or both, each
-        with a record of its own, in the same transaction (domain/stops.py).
+        with a record of its own, in the same transaction (domain/state/breakers.py).
         A request (awaiting, with an `asked` in its body) waits for its resource alone; answers to
         it are not appended but given (Requests).
         Raises IllegalStep when the step may not follow, LostLease when the fencing number is

@@ -1,7 +1,7 @@
 """Storage of Aurora clusters, whose only setting is its mode, through RDS's API.
 
-`AuroraStorage.apply` is the only write to it. RDS tells the mode and neither since when nor by whom,
-so what a look saw is noted, and the latest change is told from two looks (domain/cluster_memory.py).
+`AuroraClusterStorage.apply` is the only write to it. RDS reports the mode, but neither its start nor who
+set it. So each observation is kept, and two of them show the latest change (domain/aurora/memory.py).
 """
 
 from __future__ import annotations

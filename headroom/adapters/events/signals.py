@@ -2,7 +2,7 @@
 
 An event is a hint where to look. `parse` never raises: what nobody knows is a RejectedSignal.
 Shapes: CloudWatch User Guide "Alarm events and EventBridge", EBS User Guide "EventBridge events
-for EBS", CloudTrail records of EC2 (2026-10); of databases see `events_rds`.
+for EBS", CloudTrail records of EC2 (2026-10); of databases see `rds.py`.
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ class AuroraPriceBook:
         return None
 
     def _kept(self) -> StoredAuroraPrices:
-        """What the note holds, as remembered for RELOOK; what was remembered if it does not answer."""
+        """What the note holds, as remembered for RECHECK_AFTER; what was remembered if it does not answer."""
         now = self._clock()
         if self._seen is not None and now - self._seen[0] < RECHECK_AFTER:
             return self._seen[1]

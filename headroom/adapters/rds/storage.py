@@ -1,7 +1,7 @@
 """Storage of RDS databases: DB instances and Multi-AZ DB clusters, through RDS's API.
 
-`RdsStorage.apply` is the only write to it. RDS keeps no list of modifications, so what a look saw
-is noted, and the latest change is told from two looks (domain/rds_operations.py).
+`RdsStorage.apply` is the only write to it. RDS keeps no list of modifications. So each observation
+is kept, and two of them show the latest change (domain/catalog/rds/modifications.py).
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ class RdsStorage:
     def fleet(self) -> Iterator[StorageView]:
         """Every database whose storage may be set, instances left None; raises ReadFailed.
 
-        Passes over what is being deleted and what is not understood. Nothing is noted: a change
-        in flight is told as one that began now, so that a scan looks at it.
+        Passes over what is being deleted and what is not understood. Nothing is kept: a change
+        in flight is reported as one that began now, so that a scan reconciles it.
         """
         for operation, key, read in (
             ("describe_db_instances", "DBInstances", shapes.instance),

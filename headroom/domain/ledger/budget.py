@@ -1,6 +1,6 @@
 """How much of the account's budget each resource uses.
 
-Pure. Money in USD per month; the ledger counts in whole micro-USD (domain/resource_state.py).
+Pure. Money in USD per month; the ledger counts in whole micro-USD (domain/state/stored_state.py).
 """
 
 from __future__ import annotations
