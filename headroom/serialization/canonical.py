@@ -50,6 +50,7 @@ from headroom.domain.state import (
     Applied,
     Outcome,
     Refused,
+    ResourceState,
     Stale,
     Unknown,
     WrongFormat,
@@ -79,7 +80,9 @@ UNIONS: tuple[tuple[Any, tuple[type, ...]], ...] = (
 )
 """Unions whose members are told apart by `is`."""
 TAGGED = frozenset(member for _, members in UNIONS for member in members)
-GROWN = frozenset((Configuration, Volume, VolumeActivity, Observation, Plan, Decision))
+GROWN = frozenset(
+    (Configuration, Volume, VolumeActivity, Observation, Plan, Decision, ResourceState)
+)
 """Classes with fields marked `later`, which are left out at their default."""
 
 LARGEST_BODY = 300_000
@@ -138,11 +141,15 @@ def stored(decision: Decision) -> Decision:
     """The decision as the ledger keeps it: without the 14 days of history, 30 to 150 KB of JSON.
 
     Nine series of 4,032 five-minute values are about 400 KB by themselves; CloudWatch keeps them
-    for 63 days, and what was concluded from them is in the demand. Should the rest still exceed
-    LARGEST_BODY, the plans furthest from being taken go first. The id is not touched by either.
+    for 63 days, and what was concluded from them is in the demand. Of the profile of the past, up to
+    9,600 hours, the summary stays. Should the rest still exceed LARGEST_BODY, the plans furthest
+    from being taken go first. The id is not touched by any of it.
     """
-    observation = replace(decision.observation, history=None)
-    return replace(decision, observation=observation)
+    return replace(
+        decision,
+        observation=replace(decision.observation, history=None),
+        resource_state=replace(decision.resource_state, profile=None),
+    )
 
 
 def decision_to_json(decision: Decision) -> str:

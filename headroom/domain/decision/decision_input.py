@@ -27,14 +27,24 @@ from headroom.domain.policy import (
     limits_for,
 )
 from headroom.domain.resources import Configuration, Observation, PriceUnknown, VolumeType
-from headroom.domain.state import WINDOW, ResourceState, reduced_from
+from headroom.domain.state import (
+    WINDOW,
+    LimitHistory,
+    LoadProfile,
+    ResourceState,
+    hour_of,
+    merged,
+    owners_choice,
+    reduced_from,
+)
 from headroom.domain.workload import (
     Demand,
     Diagnosis,
-    LoadHistory,
+    Past,
     SpaceForecast,
+    digest_of,
     estimate,
-    load_history,
+    past_of,
     space_forecast,
 )
 
@@ -140,7 +150,7 @@ def _situation(
     at = decision_input.observation.at
     return Situation(
         observation=decision_input.observation,
-        load_history=_load_history(decision_input, effective.limits),
+        past=_past(decision_input, effective.limits),
         demand=demand,
         diagnosis=diagnosis,
         limits=effective.limits,
@@ -156,13 +166,19 @@ def _situation(
             resource_state.modifications, decision_input.observation.volume.configuration
         ),
         extra_target=decision_input.extra_target,
+        chosen=owners_choice(resource_state.modifications),
     )
 
 
-def _load_history(decision_input: DecisionInput, limits: Limits) -> LoadHistory:
-    """Earlier days; periods above the minimum of the cheapest allowed type are busy."""
+def _past(decision_input: DecisionInput, limits: Limits) -> Past:
+    """The profile of the past with its latest days; above the cheapest allowed type hours are busy."""
+    observation, resource_state = decision_input.observation, decision_input.resource_state
+    profile = resource_state.profile
+    if observation.history is not None:
+        known = LimitHistory(observation, resource_state.modifications)
+        profile = merged(profile, digest_of(observation.history, known))
     gp3 = VolumeType.GP3 in limits.types
-    return load_history(
-        decision_input.observation, decision_input.resource_state.modifications,
+    return past_of(
+        profile or LoadProfile(start=hour_of(observation.at), hours=()),
         least_iops=3_000 if gp3 else 100, least_mibps=125 if gp3 else 25,
     )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from statistics import mean
 
 from headroom.domain.catalog.ebs import Capability, capability
@@ -11,6 +11,7 @@ from headroom.domain.workload import (
     LEAD_TIME,
     BalanceForecast,
     Binding,
+    CreditForecast,
     Demand,
     Diagnosis,
     Minute,
@@ -84,7 +85,10 @@ def _binding(
     if demand.pressed_minutes and sum(m.pressed for m in recent) >= 2:
         if stolen is not None and None in left:
             return stolen, "the instance's own EBS check reads 1 and its limits are not known"
-        return _pressed(can, recent, limit, left)
+        binding, why = _pressed(can, recent, limit, left)
+        if binding in ON_INSTANCE and volume_is_next and demand.credits is not None:
+            return _credits_run_out(demand.credits, observation.at)
+        return binding, why
     if stolen is not None and not volume_is_next:
         return stolen, "the instance's own EBS check reads 1 while the volume's does not"
     of_class = class_pressed(observation, recent)
@@ -93,15 +97,19 @@ def _binding(
     credits = demand.credits
     empty_at = None if credits is None else credits.empty_at
     if credits is not None and empty_at is not None and empty_at - observation.at <= LEAD_TIME:
-        wait = max(0, round((empty_at - observation.at).total_seconds() / 60))
-        return Binding.BURST_CREDITS, (
-            f"credits at {credits.balance_percent:.0f} % run out in {wait} min "
-            f"({credits.basis.replace('_', ' ')})"
-        )
+        return _credits_run_out(credits, observation.at)
     if demand.expected_starved_minutes > 0 and any(m.pressed for m in seen):
         binding, why = _pressed(can, list(seen), limit, left)
         return binding, f"short bursts touch the limit again and again: {why}"
     return Binding.NOTHING, "no limit was touched"
+
+
+def _credits_run_out(credits: CreditForecast, at: datetime) -> tuple[Binding, str]:
+    wait = max(0, round(((credits.empty_at or at) - at).total_seconds() / 60))
+    return Binding.BURST_CREDITS, (
+        f"credits at {credits.balance_percent:.0f} % run out in {wait} min "
+        f"({credits.basis.replace('_', ' ')})"
+    )
 
 
 def _pressed(

@@ -12,10 +12,11 @@ from headroom.domain.planning.gp2_to_gp3 import gives_up_only_unused
 from headroom.domain.planning.plan import Plan
 from headroom.domain.planning.situation import Situation
 from headroom.domain.resources import Configuration, PriceUnknown, VolumeType
-from headroom.domain.workload import Binding
 
 TIME_TO_EFFECT = timedelta(minutes=30)
 """AWS says minutes to hours for new performance; the planner counts half an hour."""
+RISES = 1.001
+"""A rate must rise by more than rounding does."""
 
 
 def plan_to(situation: Situation, target: Configuration) -> Plan | None:
@@ -56,9 +57,16 @@ def plan_for(
 
 
 def relieves(situation: Situation, plan: Plan) -> bool:
-    """Whether a plan raises the binding limit and lowers nothing that is used."""
+    """Whether more of the load is served, and nothing is lowered that is used.
+
+    Two limits are never bought apart where one of them binds alone: the rate that both let through
+    has to rise.
+    """
     now, then = capability(situation.current), plan.capability
-    if not _raises(situation.diagnosis.binding, now, then):
+    if not any(
+        after > before * RISES
+        for before, after in zip(useful(situation, now), useful(situation, then), strict=True)
+    ):
         return False
     if then.sustained_iops >= now.sustained_iops and then.sustained_mibps >= now.sustained_mibps:
         return True
@@ -66,18 +74,13 @@ def relieves(situation: Situation, plan: Plan) -> bool:
     return gives_up_only_unused(plan, situation.demand, spare=spare)
 
 
-def _raises(binding: Binding, now: Capability, then: Capability) -> bool:
-    """Whether the plan raises the binding limit."""
-    match binding:
-        case Binding.VOLUME_IOPS:
-            return then.sustained_iops > now.sustained_iops
-        case Binding.VOLUME_THROUGHPUT:
-            return then.sustained_mibps > now.sustained_mibps
-        case _:
-            return (
-                then.sustained_iops > now.sustained_iops
-                or then.sustained_mibps > now.sustained_mibps
-            )
+def useful(situation: Situation, can: Capability) -> tuple[float, ...]:
+    """Operations/s of the load that `can` sustains with what the instance leaves, by I/O size."""
+    diagnosis = situation.diagnosis
+    return situation.demand.useful_rate(
+        capped(can.sustained_iops, diagnosis.instance_iops_left),
+        capped(can.sustained_mibps, diagnosis.instance_mibps_left),
+    )
 
 
 def _reach(situation: Situation, can: Capability) -> tuple[float, float]:

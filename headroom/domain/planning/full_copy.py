@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from headroom.domain.workload import LoadHistory
+from headroom.domain.state import HOUR
+from headroom.domain.workload import Past
 
 FULL_COPY_TIME = timedelta(hours=6)
 """RDS documents hours for a full copy; this is about what EBS documents for a full TiB."""
@@ -17,27 +18,22 @@ DAYS_PRESSED = 2
 """Days with time at the limit that make it a recurring load."""
 
 
-def pressed_minutes_per_day(load_history: LoadHistory) -> float:
+def pressed_minutes_per_day(past: Past) -> float:
     """Mean minutes per measured day at the limits then in force; 0 unless several days had any."""
+    start = past.profile.start
     found = [
-        (
-            (load_history.start + timedelta(seconds=p.place * load_history.period_s)).date(),
-            p.pressed_minutes,
-        )
-        for p in load_history.busy
-        if p.pressed_minutes > 0
+        ((start + place * HOUR).date(), hour.touched_minutes)
+        for place, hour in past.busy.items()
+        if hour.touched_minutes
     ]
     if len({day for day, _ in found}) < DAYS_PRESSED:
         return 0.0
-    return sum(minutes for _, minutes in found) / max(load_history.days, 1.0)
+    return sum(minutes for _, minutes in found) / max(past.days, 1.0)
 
 
-def calm_during_copy(load_history: LoadHistory, at: datetime) -> bool:
+def calm_during_copy(past: Past, at: datetime) -> bool:
     """Whether no earlier day was at a limit during the hours of a copy that starts at `at`."""
-    for period in load_history.busy:
-        if period.pressed_minutes <= 0:
-            continue
-        begins = load_history.start + timedelta(seconds=period.place * load_history.period_s)
-        if (begins - at) % DAY < FULL_COPY_TIME:
-            return False
-    return True
+    return not any(
+        hour.touched_minutes and (past.profile.start + place * HOUR - at) % DAY < FULL_COPY_TIME
+        for place, hour in past.busy.items()
+    )

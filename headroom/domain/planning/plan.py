@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from decimal import Decimal
 
-from headroom.domain.catalog.ebs import Capability, capability
+from headroom.domain.catalog.ebs import DURABILITY_PERCENT, Capability, capability
 from headroom.domain.catalog.rds import full_copy
 from headroom.domain.resources import LATER, Configuration
 
@@ -94,3 +94,11 @@ class Plan:
     def full_copy(self) -> bool:
         """Whether RDS copies all of a database's data, for hours beside its load."""
         return full_copy(self.origin, self.target)
+
+
+def one_way(plan: Plan) -> bool:
+    """Whether the plan can never be undone: size and durability are never lowered."""
+    durability = DURABILITY_PERCENT
+    return not plan.reversible or (
+        durability[plan.target.volume_type] > durability[plan.origin.volume_type]
+    )

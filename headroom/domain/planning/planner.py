@@ -12,8 +12,8 @@ from headroom.domain.planning.build_plan import (
     priced_only,
     relieves,
 )
-from headroom.domain.planning.gp2_to_gp3 import plain_gp3
-from headroom.domain.planning.plan import Plan
+from headroom.domain.planning.gp2_to_gp3 import least_gp3
+from headroom.domain.planning.plan import Plan, one_way
 from headroom.domain.planning.plans_from_history import TARGETS, plans_from_history
 from headroom.domain.planning.situation import Situation, within_limits
 from headroom.domain.resources import Configuration, VolumeType
@@ -55,8 +55,18 @@ def candidates(situation: Situation) -> tuple[Plan, ...]:
 
 
 def _plain(situation: Situation) -> Iterator[Plan]:
-    """gp3 of a database below its striping threshold, which has no settings."""
-    target = plain_gp3(situation.current, situation.observation.valid)
+    """gp3 for gp2 with the throughput that was used, where all that gp2 could reach costs more."""
+    spare = 1 + situation.limits.headroom_percent / 100
+    now, current = capability(situation.current), situation.current
+    full = cheapest(
+        current, VolumeType.GP3, iops=now.burst_iops, mibps=now.burst_mibps,
+        valid=situation.observation.valid,
+    )  # fmt: skip
+    if full is not None and situation.prices.monthly(full) <= situation.prices.monthly(current):
+        return
+    target = least_gp3(
+        situation.current, situation.demand, situation.observation.valid, spare=spare
+    )
     plan = None if target is None else plan_for(situation, target, 1.0, capped_from=None)
     if plan is not None and relieves(situation, plan):
         yield plan
@@ -76,7 +86,7 @@ def _of_type(situation: Situation, volume_type: VolumeType) -> Iterator[Plan]:
         yield plan
         if not within_limits(situation, plan.target):
             blocked = blocked or plan
-    if blocked is not None:
+    if blocked is not None and not one_way(blocked):
         level = _largest(wanted[-1], lambda r: _fits(situation, volume_type, r))
         if level is not None:
             target = _target(situation, volume_type, level)

@@ -32,10 +32,10 @@ def plans_from_history(situation: Situation) -> Iterator[Plan]:
         limits.max_throughput_mibps, limits.largest_step * max(now.burst_mibps, base[1])
     )
     levels = [(now.burst_iops, now.burst_mibps)]
-    if situation.load_history.known:
+    if situation.past.known:
         levels += [
             (_spared(i, spare, base[0]), _spared(m, spare, base[1]))
-            for i, m in demand_levels(situation.load_history, lambda i, m: _unit_usd(i, m, base))
+            for i, m in demand_levels(situation.past, lambda i, m: _unit_usd(i, m, base))
         ]
     least_iops = min(limits.min_iops, now.sustained_iops)
     least_mibps = min(limits.min_throughput_mibps, now.sustained_mibps)

@@ -11,7 +11,7 @@ from headroom.domain.catalog.ebs import capability
 from headroom.domain.planning.plan import Plan
 from headroom.domain.policy import Limits
 from headroom.domain.resources import Configuration, Observation
-from headroom.domain.workload import Binding, Demand, Diagnosis, LoadHistory
+from headroom.domain.workload import Binding, Demand, Diagnosis, Past
 
 CALM_MINUTES = 30
 """Measured minutes without touching a limit after which a plan may lower anything."""
@@ -22,7 +22,7 @@ class Situation:
     """The planner's input; `baseline_usd` is the price at enrolment."""
 
     observation: Observation
-    load_history: LoadHistory
+    past: Past
     demand: Demand
     diagnosis: Diagnosis
     limits: Limits
@@ -36,11 +36,18 @@ class Situation:
     """What the volume had before Headroom's latest change lowered it."""
     extra_target: Configuration | None = None
     """A target that is always a candidate."""
+    chosen: Configuration | None = None
+    """What the owner last chose; None if Headroom never changed it."""
 
     @property
     def current(self) -> Configuration:
         """The configuration to start from."""
         return self.observation.volume.configuration
+
+    @property
+    def owners_choice(self) -> Configuration:
+        """What the owner chose, Headroom's own changes left aside."""
+        return self.chosen or self.current
 
     @property
     def calm(self) -> bool:

@@ -10,22 +10,23 @@ from decimal import Decimal
 from headroom.domain.catalog.ebs import DURABILITY_PERCENT, MAX_MODIFICATIONS, capability
 from headroom.domain.planning.build_plan import plan_to
 from headroom.domain.planning.full_copy import calm_during_copy, pressed_minutes_per_day
-from headroom.domain.planning.plan import Plan
+from headroom.domain.planning.plan import Plan, one_way
 from headroom.domain.planning.planner import candidates
 from headroom.domain.planning.schedule import schedule_cost
 from headroom.domain.planning.situation import Situation, within_limits
 from headroom.domain.resources import Configuration, VolumeType
-from headroom.domain.state import WINDOW
+from headroom.domain.state import HOUR, WINDOW, hour_of
 from headroom.domain.workload import (
     HOURS,
     Binding,
     Forecast,
     Level,
-    LoadHistory,
     LoadShape,
+    Past,
     PresentLoad,
     demand_forecast,
     minutes,
+    short_minutes,
 )
 
 HOURS_PER_MONTH = 730
@@ -39,6 +40,11 @@ RECENT_MIN = 10
 LOAD_LASTS_MIN, LOAD_HOURS = 80.0, 6
 NEGLIGIBLE_MIN = 0.05
 """Starved minutes a day below which no price increase is justified."""
+LEAD = timedelta(minutes=40)
+"""How long before load a change is asked for: AWS says minutes to hours until it has its effect."""
+MONTH_DAYS = 30
+FOR_GOOD_DAYS = 7
+"""Least days over which the need for what can never be undone is averaged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,17 +64,17 @@ def value_plans(situation: Situation) -> ValuedPlans:
     """Every candidate with its value per day; best first, then fewer changes, reversible, cheaper."""
     made = candidates(situation)
     if not made:
-        return replace(NO_VALUED_PLANS, known_days=situation.load_history.informative_days)
+        return replace(NO_VALUED_PLANS, known_days=situation.past.days)
     valued, forecast, next_hour = _valued(situation, made)
     valued_plans = [
         _full_copy_valued(situation, p) if p.full_copy and p.growth is None else p for p in valued
     ]
-    at = situation.observation.at
+    begins = hour_of(situation.observation.at + LEAD) - LEAD
     kept = [p for p in valued_plans if _sensible(situation, forecast, p, valued_plans)]
     return ValuedPlans(
         plans=tuple(sorted((*kept, *_priced_beside(situation, valued_plans, kept)), key=_order)),
-        next_change=None if next_hour is None else at + timedelta(hours=next_hour),
-        known_days=situation.load_history.informative_days,
+        next_change=None if next_hour is None else begins + next_hour * HOUR,
+        known_days=situation.past.days,
     )
 
 
@@ -84,32 +90,68 @@ def _valued(situation: Situation, made: Sequence[Plan]) -> tuple[list[Plan], For
     """The plans with their value, the forecast, and the hour of the next change if none is taken now."""
     levels = [_level(situation, situation.current), *(_level(situation, p.target) for p in made)]
     forecast = demand_forecast(
-        situation.load_history, levels, situation.observation.at, _present(situation, levels)
+        situation.past, levels, situation.observation.at + LEAD, _present(situation, levels)
     )
     reachable = [True, *(_reachable(situation, plan) for plan in made)]
     found = schedule_cost(
         forecast, levels, current=0, reachable=reachable, free=_free(situation),
         usd_per_minute=situation.limits.relief_value_usd_per_minute,
     )  # fmt: skip
+    kept = _kept_savings(made)
     valued_plans = [
         replace(
             plan,
             relieved_minutes_per_day=round(forecast.seen_minutes[0] - forecast.seen_minutes[i], 3),
-            value_usd_per_day=_value(situation, plan, found.stay - found.change[i]),
+            value_usd_per_day=_value_for_good(situation, plan)
+            if one_way(plan) and not plan.full_copy
+            else _value(
+                situation,
+                plan,
+                found.stay - found.change[i] + kept.get(plan.target.volume_type, 0.0),
+            ),
         )
         for i, plan in enumerate(made, start=1)
     ]
     return valued_plans, forecast, found.next_hour
 
 
-def _value(situation: Situation, plan: Plan, usd: float) -> float:
-    """The value of a plan; restoring what Headroom took from a closed loop is never negative.
+def _kept_savings(made: Sequence[Plan]) -> dict[VolumeType, float]:
+    """USD that each type saves over the rest of a month for no less than today's performance.
 
-    A loop's unlimited demand is no reason to buy more, but it gets back what it had.
+    A saving for good is worth what it saves over the month to come, not over one day.
     """
+    found: dict[VolumeType, float] = {}
+    for plan in made:
+        if plan.price_change_usd < 0 and not plan.lowers and not one_way(plan):
+            kind = plan.target.volume_type
+            saved = -float(plan.price_change_usd) * (MONTH_DAYS - 1) / MONTH_DAYS
+            found[kind] = max(found.get(kind, 0.0), saved)
+    return found
+
+
+def _value(situation: Situation, plan: Plan, usd: float) -> float:
+    """The value of a plan; restoring what Headroom took from a pool is never negative."""
     demand = situation.demand
     ours = plan.target == situation.reduced_from and demand.shape is LoadShape.CLOSED_LOOP
     return round(max(0.0, usd) if ours and demand.pressed_minutes >= PRESSED else usd, 4)
+
+
+def _value_for_good(situation: Situation, plan: Plan) -> float:
+    """The value per day of what can never be undone: what it relieves on a mean day, less its price.
+
+    The present episode alone is no reason: it counts as the past does, over a week at least.
+    """
+    past, now, then = situation.past, capability(situation.current), plan.capability
+    relieved = sum(
+        short_minutes(hour, now.sustained_iops, now.sustained_mibps)
+        - short_minutes(hour, then.sustained_iops, then.sustained_mibps)
+        for hour in past.busy.values()
+    )
+    ongoing = situation.demand.pressed_minutes * situation.demand.expected_shortfall(
+        iops=now.sustained_iops, mibps=now.sustained_mibps
+    )
+    usd = situation.limits.relief_value_usd_per_minute * (relieved + ongoing)
+    return round(usd / max(past.days, FOR_GOOD_DAYS) - float(plan.price_change_usd) / MONTH_DAYS, 4)
 
 
 def _full_copy_valued(situation: Situation, plan: Plan) -> Plan:
@@ -117,13 +159,11 @@ def _full_copy_valued(situation: Situation, plan: Plan) -> Plan:
 
     That applies in calm hours, if no earlier day was at a limit during the hours of the copy.
     """
-    limits, load_history = situation.limits, situation.load_history
+    limits, past = situation.limits, situation.past
     if not _may_copy_now(situation):
         return plan
     ended = (
-        pressed_minutes_per_day(load_history)
-        if calm_during_copy(load_history, situation.observation.at)
-        else 0.0
+        pressed_minutes_per_day(past) if calm_during_copy(past, situation.observation.at) else 0.0
     )
     usd = float(plan.price_change_usd) * HOURS / HOURS_PER_MONTH
     value = limits.relief_value_usd_per_minute * ended - usd
@@ -136,22 +176,14 @@ def _may_copy_now(situation: Situation) -> bool:
     return situation.limits.full_copy and situation.limits.growth and situation.calm
 
 
-def _one_way(plan: Plan) -> bool:
-    """Whether the plan is irreversible: size and durability are never lowered."""
-    durability = DURABILITY_PERCENT
-    return not plan.reversible or (
-        durability[plan.target.volume_type] > durability[plan.origin.volume_type]
-    )
-
-
 def _sensible(situation: Situation, forecast: Forecast, plan: Plan, others: Sequence[Plan]) -> bool:
     """Whether a plan ends starvation, and is reversible if a reversible one is good enough.
 
     A full copy stays among the plans, although only a person starts it: the owner should see its
     price.
     """
-    if _one_way(plan) and not plan.full_copy and any(
-        not _one_way(other)
+    if one_way(plan) and not plan.full_copy and any(
+        not one_way(other)
         and _allowed(situation, other)
         and (other.value_usd_per_day > plan.value_usd_per_day
              or (other.meets_need and _reachable(situation, other)))
@@ -215,7 +247,12 @@ def _level(situation: Situation, configuration: Configuration) -> Level:
     if diagnosis.instance_mibps_left is not None:
         mibps = max(0.1, min(mibps, diagnosis.instance_mibps_left))
     usd = float(situation.prices.monthly(configuration)) / HOURS_PER_MONTH
-    return Level(iops=iops, mibps=mibps, usd_per_hour=usd)
+    chosen = capability(situation.owners_choice)
+    return Level(
+        iops=iops, mibps=mibps, usd_per_hour=usd,
+        bought=can.sustained_iops >= min(chosen.sustained_iops, can.burst_iops)
+        and can.sustained_mibps >= chosen.sustained_mibps,
+    )  # fmt: skip
 
 
 def _reachable(situation: Situation, plan: Plan) -> bool:
@@ -251,10 +288,10 @@ def _present(situation: Situation, levels: Sequence[Level]) -> PresentLoad:
     """The present load: pressure, a near depletion, or load that every level must sustain."""
     demand, at = situation.demand, situation.observation.at
     iops, mibps = _load(situation)
-    fails = tuple(1 - demand.probability_within(iops=one.iops, mibps=one.mibps) for one in levels)
+    late = tuple(demand.expected_shortfall(iops=one.iops, mibps=one.mibps) for one in levels)
     credits = demand.credits
     if demand.pressed_minutes >= PRESSED:
-        typical = _typical_episode_min(situation.load_history, levels[0])
+        typical = _typical_episode_min(situation.past, levels[0])
         lasts = typical + demand.pressed_minutes
         hours = [60 * lasts / (lasts + 60 * hour + UNTIL_RELIEF_MIN) for hour in range(HOURS)]
     elif situation.diagnosis.binding is Binding.BURST_CREDITS and credits and credits.empty_at:
@@ -266,26 +303,26 @@ def _present(situation: Situation, levels: Sequence[Level]) -> PresentLoad:
     elif demand.expected_starved_minutes > 0 and not situation.calm:
         hours = [demand.expected_starved_minutes / HOURS] * HOURS
     else:
-        fails = tuple(
+        late = tuple(
             1.0 if iops * 1.02 > one.iops or mibps * 1.02 > one.mibps else 0.0 for one in levels
         )
         hours = [
             60 * LOAD_LASTS_MIN / (LOAD_LASTS_MIN + 60 * hour + 30) if hour < LOAD_HOURS else 0.0
             for hour in range(HOURS)
         ]
-    return PresentLoad(minutes=tuple(hours), shortfall_probability=fails, iops=iops, mibps=mibps)
+    return PresentLoad(minutes=tuple(hours), shortfall_share=late)
 
 
-def _typical_episode_min(load_history: LoadHistory, level: Level) -> float:
-    """Mean duration of load above `level` in the history, with a prior of one hour."""
+def _typical_episode_min(past: Past, level: Level) -> float:
+    """Mean duration of load above `level` in the past, with a prior of one hour."""
     runs, total, last = 0, 0.0, -10
-    for period in load_history.busy:
-        if period.peak_iops <= level.iops and period.peak_mibps <= level.mibps:
+    for place, hour in past.busy.items():
+        short = short_minutes(hour, level.iops, level.mibps)
+        if not short:
             continue
-        if period.place - last > 2:
-            runs += 1
-        total += load_history.period_s / 60
-        last = period.place
+        runs += place - last > 1
+        total += short
+        last = place
     return (LASTS_MIN + total) / (1 + runs)
 
 

@@ -47,6 +47,7 @@ from headroom.domain.state.modification_history import (
     after_resource_gone,
     earliest_instant,
     merge_modifications,
+    owners_choice,
     reduced_from,
     without_resource,
 )
@@ -60,6 +61,21 @@ from headroom.domain.state.outcome import (
     Stale,
     Unknown,
     declined,
+)
+from headroom.domain.state.profile import (
+    HOUR,
+    IOPS_LEVELS,
+    IOPS_SCALE,
+    MIBPS_LEVELS,
+    MIBPS_SCALE,
+    MOST_HOURS,
+    LoadProfile,
+    ProfileHour,
+    ProfileSummary,
+    hour_of,
+    level_of,
+    merged,
+    on_scale,
 )
 from headroom.domain.state.queue_entry import QueueEntry
 from headroom.domain.state.records import (

@@ -153,3 +153,13 @@ def reduced_from(
     before, now = capability(latest.origin), capability(current)
     lower = now.burst_iops < before.burst_iops or now.burst_mibps < before.burst_mibps
     return latest.origin if lower else None
+
+
+def owners_choice(modifications: Sequence[KnownModification]) -> Configuration | None:
+    """What the volume had before Headroom's first change since anybody else's; None without one."""
+    found: Configuration | None = None
+    for change in sorted(modifications, key=lambda m: m.started_at, reverse=True):
+        if change.by != BY_HEADROOM or change.origin is None:
+            break
+        found = change.origin
+    return found

@@ -1,7 +1,7 @@
 """What the load wants: pressure, censoring, worker pools, credits, free space, its history and forecast.
 
 May import: resources to policy.
-The door offers `Demand`, `LoadHistory`, `Forecast` and the functions that estimate them.
+The door offers `Demand`, `Past`, `Forecast` and the functions that estimate them.
 """
 
 from headroom.domain.workload.billed_io import (
@@ -18,6 +18,7 @@ from headroom.domain.workload.class_limit import class_pressed
 from headroom.domain.workload.demand import (
     BalanceForecast,
     Binding,
+    CreditForecast,
     Demand,
     Diagnosis,
     Estimate,
@@ -25,9 +26,20 @@ from headroom.domain.workload.demand import (
 )
 from headroom.domain.workload.estimate import LEAD_TIME, estimate
 from headroom.domain.workload.fill_history import Point
-from headroom.domain.workload.forecast import HOURS, Forecast, Level, PresentLoad, demand_forecast
+from headroom.domain.workload.forecast import (
+    HOURS,
+    Forecast,
+    KnownLoad,
+    Level,
+    Past,
+    PresentLoad,
+    demand_forecast,
+    past_of,
+)
 from headroom.domain.workload.free_space import SpaceBasis, SpaceForecast, space_forecast
-from headroom.domain.workload.history import LoadHistory, demand_levels, load_history
+from headroom.domain.workload.history import demand_levels
 from headroom.domain.workload.instance_balance import forecast_balance, forecast_text, imminent
 from headroom.domain.workload.latency import slowest_ms
 from headroom.domain.workload.pressure import AT_LIMIT, EMPTY_PERCENT, Minute, clear_run, minutes
+from headroom.domain.workload.profile import digest_of
+from headroom.domain.workload.short_minutes import short_minutes

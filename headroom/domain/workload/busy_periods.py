@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from statistics import fmean
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from headroom.domain.resources import Series, VolumeActivity
@@ -13,29 +12,7 @@ from headroom.domain.workload.pressure import EMPTY_PERCENT
 SATURATED = 0.9
 """Share of a limit above which a period's mean is censored demand."""
 SATURATED_MINUTES = 3
-CENSORED = 1.6
-"""Assumed demand of a saturated period over what it got: the median of a tail of 1.2."""
-UNEVEN = 1.2
-"""Assumed demand of the busiest part of a run of pressure over its mean."""
-TELLING_BURSTS = 3
 MOST_BURST = 8.0
-USUAL_BURST = 0.2
-"""Quantile of the ratios of limit to minute mean that is used for bursts."""
-
-
-class BusyPeriod(NamedTuple):
-    """A period with a demand above the minimum of a volume.
-
-    `peak_*` is the highest assumed demand of its bursts; `touched_*` is a limit that a check says
-    was reached (0 if none), so demand was at least that.
-    """
-
-    place: int
-    peak_iops: float
-    peak_mibps: float
-    touched_iops: float
-    touched_mibps: float
-    pressed_minutes: float
 
 
 class PeriodRow(NamedTuple):
@@ -113,82 +90,5 @@ def period_row(
     )  # fmt: skip
 
 
-def restore_censored(rows: list[PeriodRow], count: int) -> list[PeriodRow]:
-    """Rows with demand in place of served load, where a limit held load back.
-
-    All load of an ended run of pressure was served in it, some of it late, so its demand is the
-    mean of the run. An ongoing run has a demand above what it got.
-    """
-    found: list[PeriodRow] = []
-    for run in pressed_runs(rows):
-        held = any(row.full_iops or row.full_mibps for row in run)
-        if not held:
-            found.extend(run)
-        elif run[-1].place >= count - 2:
-            found.extend(
-                row._replace(
-                    iops=row.iops * (CENSORED if row.full_iops else 1.0),
-                    mibps=row.mibps * (CENSORED if row.full_mibps else 1.0),
-                )
-                for row in run
-            )
-        else:
-            iops, mibps = fmean(row.iops for row in run), fmean(row.mibps for row in run)
-            found.extend(
-                row._replace(
-                    iops=iops, mibps=mibps, busiest_iops=iops * UNEVEN, busiest_mibps=mibps * UNEVEN,
-                    touched_iops=False, touched_mibps=False,
-                )
-                for row in run
-            )  # fmt: skip
-    return found
-
-
-def pressed_runs(rows: Sequence[PeriodRow]) -> Iterator[list[PeriodRow]]:
-    """Runs of consecutive pressed rows; every other row is a run by itself."""
-    run: list[PeriodRow] = []
-    for row in rows:
-        if run and not (row.pressed > 0 and run[-1].pressed > 0 and row.place == run[-1].place + 1):
-            yield run
-            run = []
-        run.append(row)
-    if run:
-        yield run
-
-
 def _values(series: Series | None) -> tuple[float | None, ...]:
     return () if series is None else series.values
-
-
-def burst_ratios(rows: Sequence[PeriodRow]) -> tuple[float, float]:
-    """Ratio of bursts to the minute's mean, where checks show bursts; else 1."""
-    by_iops = [
-        row.iops_limit / row.busiest_iops for row in rows
-        if row.touched_iops and 0 < row.busiest_iops < SATURATED * row.iops_limit
-    ]  # fmt: skip
-    by_mibps = [
-        row.mibps_limit / row.busiest_mibps for row in rows
-        if row.touched_mibps and 0 < row.busiest_mibps < SATURATED * row.mibps_limit
-    ]  # fmt: skip
-    return median_ratio(by_iops), median_ratio(by_mibps)
-
-
-def median_ratio(ratios: list[float]) -> float:
-    if len(ratios) < TELLING_BURSTS:
-        return 1.0
-    return min(MOST_BURST, max(1.0, sorted(ratios)[int(USUAL_BURST * (len(ratios) - 1))]))
-
-
-def period_of(row: PeriodRow, burst_iops: float, burst_mibps: float) -> BusyPeriod:
-    """The busy period of a row; bursts stay below a limit that its check says was not reached."""
-    iops = row.iops_limit if row.touched_iops else min(
-        row.busiest_iops * burst_iops, row.iops_limit
-    )  # fmt: skip
-    mibps = row.mibps_limit if row.touched_mibps else min(
-        row.busiest_mibps * burst_mibps, row.mibps_limit
-    )  # fmt: skip
-    return BusyPeriod(
-        row.place, max(row.iops, iops), max(row.mibps, mibps),
-        row.iops_limit if row.touched_iops else 0.0,
-        row.mibps_limit if row.touched_mibps else 0.0, row.pressed,
-    )  # fmt: skip

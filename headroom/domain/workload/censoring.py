@@ -22,13 +22,11 @@ from headroom.domain.workload.demand_ratio import (
     same_hours,
 )
 from headroom.domain.workload.pressure import Minute
-from headroom.domain.workload.worker_pool import ClosedLoop, closed_loop
+from headroom.domain.workload.worker_pool import Pool, worker_pool
 
 CENSORED_TAIL = 1.2
 """Tail of demand above a limit it touched; heavy, as storage load is (Pareto)."""
-LOOP_TAIL = 0.001
-"""Tail of a closed loop: it uses up whatever it gets."""
-LOOP_WEIGHT = 0.8
+LIKELY_POOL = 0.5
 SEEN_FREE = 1.02
 RUN_GAP_MIN = 5
 
@@ -44,6 +42,8 @@ class DemandEstimate:
     backlog_ops: float = 0.0
     weight: float = 1.0
     basis: str = ""
+    pool: float = 0.0
+    """Probability that the load is a pool of workers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +63,7 @@ class DemandSamples:
 def estimate_demand(basis: DemandSamples) -> DemandEstimate:
     """The demand of the load: all that was served, unless a limit was touched.
 
-    From the most certain basis to the least: the same load without pressure, a closed loop,
+    From the most certain basis to the least: the same load without pressure, a pool of workers,
     evidence of how much more it wants, and the typical excess of a censored load.
     """
     free = [m for m in basis.seen if not m.pressed]
@@ -79,9 +79,9 @@ def estimate_demand(basis: DemandSamples) -> DemandEstimate:
             iops=_known(max(peak[0], at[0])), mibps=_known(max(peak[1], at[1])), tail=0.0,
             shape=LoadShape.CENSORED, basis="the same load seen free",
         )  # fmt: skip
-    loop = closed_loop(free, telling)
-    if loop is not None:
-        return _of_loop(loop, at, peak, telling)
+    pool = worker_pool(free, telling)
+    if pool is not None and pool.probability >= LIKELY_POOL:
+        return _of_pool(pool, at, peak, telling)
     ratio = _reach(basis, free, at)
     binds = _binds(telling)
     during = {m.at for m in basis.ongoing}
@@ -92,7 +92,7 @@ def estimate_demand(basis: DemandSamples) -> DemandEstimate:
     return DemandEstimate(
         iops=iops, mibps=mibps, tail=CENSORED_TAIL, shape=LoadShape.CENSORED,
         backlog_ops=_backlog(basis.ongoing, iops.likely), weight=ratio.weight,
-        basis=ratio.source,
+        basis=ratio.source, pool=0.0 if pool is None else pool.probability,
     )  # fmt: skip
 
 
@@ -231,21 +231,22 @@ def _arrived(ongoing: Sequence[Minute], most: float, *, by_iops: bool) -> float:
     return arrived
 
 
-def _of_loop(
-    loop: ClosedLoop, at: tuple[float, float], peak: tuple[float, float], telling: Sequence[Minute]
+def _of_pool(
+    pool: Pool, at: tuple[float, float], peak: tuple[float, float], telling: Sequence[Minute]
 ) -> DemandEstimate:
-    """The demand of a closed loop: what it has; only its natural rate would relieve it."""
+    """The demand of a pool: from what it has to the rate at which no limit would slow it down."""
     binds = _binds(telling)
     each = [
         Estimate(
-            floor=max(a, p), least=max(a, p), likely=max(a, p), upper=max(a, p) * loop.natural,
-            censored=bound, indicated=max(a, p) * loop.natural, weight=1.0,
+            floor=max(a, p), least=max(a, p), likely=max(a, p), upper=max(a, p) * pool.natural,
+            censored=bound,
         )
         for a, p, bound in zip(at, peak, binds, strict=True)
     ]  # fmt: skip
     return DemandEstimate(
-        iops=each[0], mibps=each[1], tail=LOOP_TAIL, shape=LoadShape.CLOSED_LOOP, weight=LOOP_WEIGHT,
-        basis=f"{loop.outstanding:.0f} operations outstanding all the time",
+        iops=each[0], mibps=each[1], tail=CENSORED_TAIL, shape=LoadShape.CLOSED_LOOP,
+        weight=pool.probability, pool=pool.probability,
+        basis=f"about {pool.outstanding:.0f} operations outstanding all the time",
     )  # fmt: skip
 
 

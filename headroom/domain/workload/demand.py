@@ -17,7 +17,7 @@ class LoadShape(StrEnum):
     CENSORED = "censored"
     """Served load touched a limit; demand is at least that."""
     CLOSED_LOOP = "closed_loop"
-    """A fixed number of workers waits for the device and uses up any limit."""
+    """A pool: a number of workers waits for the device, and takes what it gives."""
     UNKNOWN = "unknown"
     """Not enough data to say."""
 
@@ -56,6 +56,22 @@ class Estimate:
             return unseen
         off = (rate / self.indicated - 1 + SPREAD) / (2 * SPREAD)
         return self.weight * min(1.0, max(0.0, off)) + (1 - self.weight) * unseen
+
+    def lost_share(self, rate: float, tail: float) -> float:
+        """Share of its free rate that a pool is expected to lose at `rate`, 0 to 1.
+
+        Its free rate is what was served where that was free, else any rate from there to `upper`,
+        every multiple as likely as another.
+        """
+        if not self.floor or rate <= 0:
+            return 1.0 if self.floor else 0.0
+        if tail == 0 or self.upper <= self.floor * (1 + 1e-9):
+            return max(0.0, 1 - rate / self.floor)
+        if rate >= self.upper:
+            return 0.0
+        begin = max(rate, self.floor)
+        spread = math.log(self.upper / self.floor)
+        return (math.log(self.upper / begin) - rate * (1 / begin - 1 / self.upper)) / spread
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +122,32 @@ class Demand:
     """
     basis: str = ""
     """The evidence beside the served load; empty for the typical excess alone."""
+
+    pool: float = 0.0
+    """Probability that the load is a pool: workers that wait for the device, and get what it gives."""
+    io_mib: tuple[float, ...] = ()
+    """Mean MiB per operation of the minutes that IOPS held back, and of those that MiB/s did."""
+
+    def useful_rate(self, iops: float, mibps: float) -> tuple[float, ...]:
+        """Operations/s of this load that IOPS and MiB/s let through, for each of its I/O sizes.
+
+        Without a known size the IOPS alone.
+        """
+        return tuple(min(iops, mibps / size) if size else iops for size in self.io_mib or (0.0,))
+
+    def expected_shortfall(self, *, iops: float, mibps: float) -> float:
+        """Share of the present load that is expected to come late at these sustained rates, 0 to 1.
+
+        Above what is served an open load queues up and soon all of it is late; a pool only loses the
+        share that it is slowed down by, so that half a relief is worth half.
+        """
+        if not self.iops.floor and not self.mibps.floor:
+            return 0.0
+        queued = 1.0 - self.probability_within(iops=iops, mibps=mibps)
+        if not self.pool:
+            return queued
+        slowed = max(self.iops.lost_share(iops, self.tail), self.mibps.lost_share(mibps, self.tail))
+        return self.pool * slowed + (1.0 - self.pool) * queued
 
     def probability_within(self, *, iops: float, mibps: float) -> float:
         """Probability that a starved minute would not starve with these sustained rates.

@@ -65,7 +65,23 @@ def estimate(observation: Observation) -> Demand:
         clear_minutes=clear_run(current),
         backlog_ops=found.backlog_ops,
         basis=found.basis,
+        pool=found.pool,
+        io_mib=_io_sizes(telling or fresh),
     )
+
+
+def _io_sizes(among: tuple[Minute, ...]) -> tuple[float, ...]:
+    """Mean MiB per operation of the minutes held back by IOPS, and by MiB/s; of all without any."""
+    found = []
+    for held in (
+        [m for m in among if m.iops_pressed], [m for m in among if m.mibps_pressed]
+    ):  # fmt: skip
+        ops = sum(m.ssd_iops for m in held)
+        if ops:
+            found.append(sum(m.mibps for m in held) / ops)
+    if not found and (ops := sum(m.ssd_iops for m in among)):
+        found.append(sum(m.mibps for m in among) / ops)
+    return tuple(round(size, 6) for size in found)
 
 
 def _confidence(observation: Observation, seen: tuple[Minute, ...], found: DemandEstimate) -> float:

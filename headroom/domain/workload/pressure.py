@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -14,6 +14,17 @@ AT_LIMIT = 0.97
 """Share of a limit that counts as touching it where AWS publishes no Exceeded check."""
 EMPTY_PERCENT = 1.0
 """A bucket at or below this counts as empty: the sustained limit is in force."""
+
+SLOW = 5.0
+"""Latency over the resource's own calm latency from which operations wait for a limit."""
+LEAST_SLOW_MS = 10.0
+CALM_SHARE = 0.5
+"""Share of the limits below which a minute is calm."""
+LEAST_CALM = 10
+"""Calm minutes that make a latency the resource's own; with fewer, SSD_CALM_MS."""
+SSD_CALM_MS, HDD_CALM_MS = 2.0, 16.0
+WAITS_AT = 0.25
+"""Share of a limit below which waiting is not blamed on it: bursts inside a minute use up more."""
 
 UNBROKEN = timedelta(minutes=5)
 """A longer gap in the measurements ends a run."""
@@ -79,13 +90,32 @@ def minutes(
     every = range(len(activity.read_iops.values)) if places is None else places
     rows = list(_rows(activity, can, change, every))
     sizes = [row.served for row in rows if row.merged]
+    slow_ms = max(LEAST_SLOW_MS, SLOW * calm_latency_ms(activity, rows, hdd=_hdd(can)))
     found = []
     for row in rows:
         alike_merged = (
             row.sure and not row.iops_check and any(same_io_size(row.served, s) for s in sizes)
         )
-        found.append(_minute(activity, can, row, merged_io=row.merged or alike_merged))
+        found.append(_minute(activity, can, row, slow_ms, merged_io=row.merged or alike_merged))
     return tuple(found)
+
+
+def calm_latency_ms(activity: VolumeActivity, rows: Sequence[_Row], *, hdd: bool) -> float:
+    """The resource's own latency in ms, from minutes far below every limit."""
+    calm = sorted(
+        latency
+        for row in rows
+        if row.served.most_ops < CALM_SHARE * row.low[0]
+        and row.served.mibps < CALM_SHARE * row.low[1]
+        and (latency := activity.latency_ms.values[row.index]) is not None
+    )
+    if len(calm) < LEAST_CALM:
+        return HDD_CALM_MS if hdd else SSD_CALM_MS
+    return calm[len(calm) // 2]
+
+
+def _hdd(can: Capability) -> bool:
+    return can.io_bytes == HDD_IO_BYTES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,14 +181,18 @@ def _limits(can: Capability, balance_percent: float | None) -> tuple[float, floa
     return can.burst_iops, can.burst_mibps
 
 
-def _minute(activity: VolumeActivity, can: Capability, row: _Row, *, merged_io: bool) -> Minute:
+def _minute(
+    activity: VolumeActivity, can: Capability, row: _Row, slow_ms: float, *, merged_io: bool
+) -> Minute:
     i, taken = row.index, row.served
     iops = taken.least_ops if merged_io else taken.most_ops
     if row.iops_check and row.sure:  # it was the limit they reached: merged beyond it
         iops = min(iops, max(taken.least_ops, row.high[0]))
-    hdd = can.io_bytes == HDD_IO_BYTES
+    hdd = _hdd(can)
     driven = iops if hdd else taken.mibps
     checks = activity.iops_exceeded.values[i], activity.throughput_exceeded.values[i]
+    waits = checks == (None, None) and _waits(activity, row, slow_ms)
+    by_iops = iops * row.low[1] >= driven * row.low[0]
     ssd = taken.ssd_least_ops if merged_io else taken.ssd_most_ops
     return Minute(
         at=row.at,
@@ -166,8 +200,10 @@ def _minute(activity: VolumeActivity, can: Capability, row: _Row, *, merged_io: 
         mibps=taken.mibps,
         queue=activity.queue_length.values[i],
         latency_ms=activity.latency_ms.values[i],
-        iops_pressed=_pressed(checks[0], iops, row.low[0], row.high[0]),
-        mibps_pressed=_pressed(checks[1], driven, row.low[1], row.high[1]),
+        iops_pressed=_pressed(checks[0], iops, row.low[0], row.high[0], waits=waits and by_iops),
+        mibps_pressed=_pressed(
+            checks[1], driven, row.low[1], row.high[1], waits=waits and not by_iops
+        ),
         iops_limit=_limit_in_force(iops, row.low[0], row.high[0]),
         mibps_limit=_limit_in_force(driven, row.low[1], row.high[1]),
         checked=checks != (None, None),
@@ -185,10 +221,20 @@ def _limit_in_force(took: float, low: float, high: float) -> float:
     return min(high, max(low, took))
 
 
-def _pressed(check: float | None, took: float, low: float, high: float) -> bool:
+def _waits(activity: VolumeActivity, row: _Row, slow_ms: float) -> bool:
+    """Whether operations waited, by Little's law from the queue, else by the latency itself."""
+    queue, ops = activity.queue_length.values[row.index], row.served.ops
+    latency = activity.latency_ms.values[row.index]
+    waited = 1000 * queue / ops if queue is not None and ops >= 1 else latency
+    return waited is not None and waited > slow_ms
+
+
+def _pressed(check: float | None, took: float, low: float, high: float, *, waits: bool) -> bool:
     # The check looks inside the minute, an average does not: it wins wherever there is one.
     if check is not None:
         return check >= 1
+    if waits and took >= WAITS_AT * low:
+        return True
     return took >= AT_LIMIT * high or AT_LIMIT * low <= took <= low / AT_LIMIT
 
 

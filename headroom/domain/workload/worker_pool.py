@@ -1,58 +1,72 @@
-"""Closed loops: a fixed number of workers waits for the device and uses up any limit.
+"""Pools: workers that wait for the device, think, and ask again, so that they use what they get.
 
-fio at 256 outstanding on gp3: doubling the limit doubled the service and left both Exceeded checks
-at 1 (DevelopersIO, on VolumeIOPSExceededCheck). Its unmet demand is no reason to buy: no
-minute is relieved below the natural rate of all workers.
+A connection pool slows down where an open load queues up: half a relief is worth half to it. fio at
+256 outstanding on gp3: doubling the limit doubled the service and left both Exceeded checks at 1
+(DevelopersIO, on VolumeIOPSExceededCheck). How much it would take without any limit is bounded by
+Little's law: its operations outstanding over the latency of a calm minute.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from statistics import mean, median, pstdev
+from math import exp
+from statistics import mean, median
 
-from headroom.domain.workload.demand_ratio import MAX_RATIO, MAX_VISIBLE_QUEUE, QUEUE_FULL
+from headroom.domain.workload.demand_ratio import MAX_VISIBLE_QUEUE, QUEUE_FULL
 from headroom.domain.workload.pressure import Minute
 
-ENOUGH = 3
-"""Saturated minutes with the same queue that distinguish a closed loop from an open load."""
 LATEST = 15
-FLAT = 0.05
-"""Spread of the queue over its mean below which it is flat: an open load's grows or drains."""
-LEAST_QUEUE = 8.0
-ONLY_GROWS = 0.8
-"""Share of minutes with a growing queue from which it is a backlog and no closed loop."""
+"""Saturated minutes that are looked at."""
+LEAST_QUEUE = 4.0
+"""With fewer operations waiting nobody can tell a pool from a load that just fits."""
+NOISE = 0.15
+"""Rise of a pool's queue, as a share of it, that measurement alone explains."""
+OPEN_RISE = 3.0
+"""Rise up to which an open load's queue may have grown, every rise as likely as another."""
+UNCUT = 4.0
+"""Odds for a pool by a saturated minute whose queue the device did not cut off: an open load would
+have to exceed the limit by less than two percent not to fill it within the minute."""
+MOST_UNCUT = 3
+CALM_S = 0.001
+"""Latency of an SSD volume at rest where no calm minute was measured."""
+MOST_OVER = 64.0
+"""Most that a pool is believed to take over what it got."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClosedLoop:
-    """What was recognised: operations outstanding, and how often the limit they could use.
+class Pool:
+    """The pool that may be behind this pressure."""
 
-    `natural` is outstanding operations over unsaturated latency, as a multiple of what is served:
-    an upper bound by Little's law, never a target.
-    """
-
+    probability: float
+    """That the load is a pool and not open, 0 to 1."""
     outstanding: float
+    """Operations outstanding, the mean of the latest saturated minutes."""
     natural: float
+    """Its rate without any limit over the rate it got: an upper bound, never a target."""
 
 
-def closed_loop(free: Sequence[Minute], pressed: Sequence[Minute]) -> ClosedLoop | None:
-    """The closed loop behind this pressure; None for a load that may be open, or too little data.
+def worker_pool(free: Sequence[Minute], pressed: Sequence[Minute]) -> Pool | None:
+    """The pool behind this pressure and how likely it is one; None where nothing can be told.
 
-    A queue that the device cuts off may hide any backlog and proves nothing.
+    A queue that the device cuts off may hide any backlog and is no evidence of a pool.
     """
     latest = [m for m in pressed if m.saturated and m.queue is not None and m.ops > 0][-LATEST:]
     queues = [m.queue for m in latest if m.queue is not None]
-    if len(queues) < ENOUGH or min(queues) <= LEAST_QUEUE:
+    if not queues:
         return None
     outstanding = mean(queues)
-    if outstanding >= QUEUE_FULL * MAX_VISIBLE_QUEUE or pstdev(queues) > FLAT * outstanding:
+    if outstanding < LEAST_QUEUE or max(queues) >= QUEUE_FULL * MAX_VISIBLE_QUEUE:
         return None
-    if sum(b > a for a, b in pairwise(queues)) >= ONLY_GROWS * (len(queues) - 1):
-        return None
+    odds = UNCUT ** min(MOST_UNCUT, len(queues))
+    part = len(queues) // 3
+    if part:
+        rise = (mean(queues[-part:]) - mean(queues[:part])) / outstanding
+        odds *= exp(-((rise / NOISE) ** 2) / 2) * OPEN_RISE
     calm = [m.latency_ms for m in free if m.latency_ms and m.ops > 1]
-    natural = MAX_RATIO
-    if calm:
-        natural = max(1.0, outstanding / (median(calm) / 1000) / latest[-1].ops)
-    return ClosedLoop(outstanding=outstanding, natural=natural)
+    calm_s = median(calm) / 1000 if calm else CALM_S
+    natural = max(1.0, outstanding / calm_s / latest[-1].ops)
+    return Pool(
+        probability=round(odds / (1 + odds), 4), outstanding=outstanding,
+        natural=min(MOST_OVER, natural),
+    )  # fmt: skip

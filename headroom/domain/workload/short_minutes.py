@@ -1,0 +1,63 @@
+"""The shortfall of one hour of the past if a configuration had served it.
+
+The shortfall of a minute is what was due by its end and not served, as a share of what was due in
+it, at most 1. An open load's backlog soon makes that 1; see docs/decisions for the definition.
+"""
+
+from __future__ import annotations
+
+from headroom.domain.state import ProfileHour
+
+BUSY_SHARE = 0.7
+"""Load of the busy minutes lies between this share of the peak and the peak."""
+TOUCHED_TAIL = 1.2
+"""P(demand that touched a limit exceeds r times it) = r ** -tail."""
+SEEN_ABOVE = 1.02
+LEAST_BUSY_MIN = 5.0
+
+
+def short_minutes(hour: ProfileHour, iops: float, mibps: float, *, belief: float = 1.0) -> float:
+    """Minutes of shortfall, 0 to 60, of an hour at sustained IOPS and MiB/s.
+
+    `belief` is how far a limit that was touched still proves demand above it, 0 to 1.
+    """
+    peak = max(hour.peak_iops / iops, hour.peak_mibps / mibps)
+    found = 0.0
+    if peak > 1.0:
+        mean = max(hour.mean_iops / iops, hour.mean_mibps / mibps)
+        found = _overloaded(peak, mean, max(LEAST_BUSY_MIN, hour.busy_minutes))
+    if hour.touched_minutes:
+        touched = max(
+            _proven(hour.limit_iops, hour.peak_iops) / iops,
+            _proven(hour.limit_mibps, hour.peak_mibps) / mibps,
+        )
+        if touched > 0:
+            above = 1.0 if touched >= 1 else belief * touched**TOUCHED_TAIL
+            found = max(found, hour.touched_minutes * above)
+    return min(60.0, found)
+
+
+def _proven(limit: float, peak: float) -> float:
+    """The limit that was touched; 0 where the same hour shows the load above it, under another."""
+    return limit if peak <= limit * SEEN_ABOVE else 0.0
+
+
+def _overloaded(peak: float, mean: float, busy: float) -> float:
+    """Shortfall where the peak is above what is served; both as multiples of that."""
+    usual = (1 + BUSY_SHARE) / 2 * peak
+    rest = max(0.0, (60 * mean - busy * usual) / (60 - busy)) if busy < 60 else 1.0
+    least = BUSY_SHARE * peak
+    above = busy if least >= 1 else busy * (peak - 1) / (peak - least)
+    excess = (max(1.0, least) + peak) / 2 - 1
+    late = _late(above, excess)
+    backlog = excess * above
+    draining = min(60 - above, backlog / (1 - rest)) if rest < 1 else 60 - above
+    return late + draining * min(1.0, backlog)
+
+
+def _late(minutes: float, excess: float) -> float:
+    """Shortfall of `minutes` in a row with `excess` more than is served: the backlog grows."""
+    full_after = 1 / excess if excess else minutes
+    if minutes <= full_after:
+        return excess * minutes * minutes / 2
+    return minutes - full_after / 2
