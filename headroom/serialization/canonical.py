@@ -49,7 +49,9 @@ from headroom.domain.state import (
     AlreadyThere,
     Applied,
     Outcome,
+    ProfileHour,
     Refused,
+    ResourceState,
     Stale,
     Unknown,
     WrongFormat,
@@ -79,7 +81,9 @@ UNIONS: tuple[tuple[Any, tuple[type, ...]], ...] = (
 )
 """Unions whose members are told apart by `is`."""
 TAGGED = frozenset(member for _, members in UNIONS for member in members)
-GROWN = frozenset((Configuration, Volume, VolumeActivity, Observation, Plan, Decision))
+GROWN = frozenset(
+    (Configuration, Volume, VolumeActivity, Observation, Plan, Decision, ResourceState)
+)
 """Classes with fields marked `later`, which are left out at their default."""
 
 LARGEST_BODY = 300_000
@@ -138,11 +142,15 @@ def stored(decision: Decision) -> Decision:
     """The decision as the ledger keeps it: without the 14 days of history, 30 to 150 KB of JSON.
 
     Nine series of 4,032 five-minute values are about 400 KB by themselves; CloudWatch keeps them
-    for 63 days, and what was concluded from them is in the demand. Should the rest still exceed
-    LARGEST_BODY, the plans furthest from being taken go first. The id is not touched by either.
+    for 63 days, and what was concluded from them is in the demand. Of the profile of the past, up to
+    9,600 hours, the summary stays. Should the rest still exceed LARGEST_BODY, the plans furthest
+    from being taken go first. The id is not touched by any of it.
     """
-    observation = replace(decision.observation, history=None)
-    return replace(decision, observation=observation)
+    return replace(
+        decision,
+        observation=replace(decision.observation, history=None),
+        resource_state=replace(decision.resource_state, profile=None),
+    )
 
 
 def decision_to_json(decision: Decision) -> str:
@@ -250,6 +258,14 @@ def _quantity_in(plain: Any, _: object) -> Any:
     return tuple(_text(part) for part in plain) if isinstance(plain, list) else plain
 
 
+def _hour_out(hour: ProfileHour) -> list[float | bool]:
+    return [*hour]
+
+
+def _hour_in(plain: Any, _: object) -> ProfileHour:
+    return ProfileHour(*plain)
+
+
 def _tag(member: type) -> str:
     return re.sub(r"(?<=.)([A-Z])", r"_\1", member.__name__).lower()
 
@@ -339,6 +355,8 @@ def _converter() -> Converter:
     for quantity in (Quantity, Quantity | tuple[str, ...]):
         converter.register_unstructure_hook(quantity, _quantity_out)
         converter.register_structure_hook(quantity, _quantity_in)
+    converter.register_unstructure_hook(ProfileHour, _hour_out)
+    converter.register_structure_hook(ProfileHour, _hour_in)
     converter.register_structure_hook_factory(_is_mapping, lambda kind: _mapping(converter, kind))
     converter.register_unstructure_hook(Rule, lambda rule: _rule_out(converter, rule))
     converter.register_structure_hook(Rule, _rule_in(converter))

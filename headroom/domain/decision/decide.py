@@ -29,7 +29,7 @@ from headroom.domain.guardrails import CONCURRENCY_GUARDRAILS, PlanJudgement, ju
 from headroom.domain.planning import GroupConstraint, GroupDetail
 from headroom.domain.policy import EffectiveLimits
 from headroom.domain.resources import LATER, CodeOwner, Observation, code_owner, digest
-from headroom.domain.state import ResourceState, Signature
+from headroom.domain.state import ProfileSummary, ResourceState, Signature
 from headroom.domain.workload import Binding, Demand, Diagnosis, SpaceForecast
 
 
@@ -72,6 +72,8 @@ class Decision:
     """The forecast of a database's free space; None where none is published."""
     cluster: ClusterDetail | None = field(default=None, metadata=LATER)
     """For an Aurora cluster: its members, days and both bills; None for everything else."""
+    profile: ProfileSummary | None = field(default=None, metadata=LATER)
+    """Which profile of its past was used; the record does not hold the profile itself."""
 
     @property
     def signature(self) -> Signature:
@@ -122,7 +124,7 @@ def build_decision(
 ) -> Decision:  # fmt: skip
     """The decision that follows from the verdicts; `answer` replaces the action of a set's member."""
     decision_input, effective = analysis.decision_input, analysis.effective
-    observation = decision_input.observation
+    observation, profile = decision_input.observation, decision_input.resource_state.profile
     answer = answer or conclude(analysis, judgements)
     owner = code_owner(observation.volume.tags, analysis.policy.code_tags)
     return Decision(
@@ -145,6 +147,7 @@ def build_decision(
         write_back=written_back(observation, effective, owner, answer),
         group=group,
         space=analysis.space,
+        profile=None if profile is None else profile.summary,
     )  # fmt: skip
 
 

@@ -61,6 +61,21 @@ from headroom.domain.state.outcome import (
     Unknown,
     declined,
 )
+from headroom.domain.state.profile import (
+    HOUR,
+    IOPS_LEVELS,
+    IOPS_SCALE,
+    MIBPS_LEVELS,
+    MIBPS_SCALE,
+    MOST_HOURS,
+    LoadProfile,
+    ProfileHour,
+    ProfileSummary,
+    hour_of,
+    level_of,
+    merged,
+    on_scale,
+)
 from headroom.domain.state.queue_entry import QueueEntry
 from headroom.domain.state.records import (
     GENESIS,

@@ -8,7 +8,7 @@ from math import ceil
 
 from headroom.domain.catalog.ebs import capability
 from headroom.domain.resources import Observation, VolumeActivity
-from headroom.domain.state.resource_state import KnownModification
+from headroom.domain.state.resource_state import MODIFICATION_RETENTION, KnownModification
 
 LANDING_S = 3_600.0
 """How long after its start a change may be landing; the load then shows which limit binds."""
@@ -30,6 +30,11 @@ class LimitHistory:
         self._starts = [at for at, _, _ in told]
         self._can = [capability(first or observation.volume.configuration)]
         self._can += [capability(to) for _, _, to in told if to is not None]
+        self.certain_from = float("-inf")
+        """Earlier (POSIX timestamp) a modification may have been forgotten."""
+        if self._starts:
+            remembered = (observation.at - MODIFICATION_RETENTION).timestamp()
+            self.certain_from = min(self._starts[0], remembered)
 
     def clear_days(
         self, history: VolumeActivity, pressed: set[int]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from headroom.domain.resources import Configuration
+from headroom.domain.resources import LATER, Configuration
 from headroom.domain.state.concurrency import ConcurrencyState
+from headroom.domain.state.profile import LoadProfile
 from headroom.domain.state.requests import ApprovalRequest, Declined, RollbackRequest, RolledBack
 
 WINDOW = timedelta(hours=24)
@@ -109,6 +110,8 @@ class ResourceState:
     """The states of the policy's Change Calendars."""
     queued_since: datetime | None = None
     """Since when this resource is queued; None if it is not."""
+    profile: LoadProfile | None = field(default=None, metadata=LATER)
+    """Its past by the hour; None where none is known. A record keeps only its summary."""
 
 
 def new_resource_state() -> ResourceState:

@@ -31,3 +31,4 @@ from headroom.domain.workload.history import LoadHistory, demand_levels, load_hi
 from headroom.domain.workload.instance_balance import forecast_balance, forecast_text, imminent
 from headroom.domain.workload.latency import slowest_ms
 from headroom.domain.workload.pressure import AT_LIMIT, EMPTY_PERCENT, Minute, clear_run, minutes
+from headroom.domain.workload.profile import digest_of

@@ -82,7 +82,7 @@ def load_history(
     if history is None:
         return NOTHING
     limits = LimitHistory(observation, modifications)
-    iops, mibps = _rates(history)
+    iops, mibps = load_rates(history)
     rows = restore_censored(
         period_rows(history, limits, iops, mibps, least=(least_iops, least_mibps)), len(iops)
     )
@@ -90,10 +90,7 @@ def load_history(
     periods = [period_of(row, by_iops, by_mibps) for row in rows]
     for row in rows:
         iops[row.place], mibps[row.place] = row.iops, row.mibps
-    measured = tuple(
-        r is not None or w is not None
-        for r, w in zip(history.read_iops.values, history.write_iops.values, strict=True)
-    )
+    measured = measured_periods(history)
     pressed = {row.place for row in rows if row.pressed > 0}
     most_iops, most_mibps = max(iops, default=0.0), max(mibps, default=0.0)
     return LoadHistory(
@@ -111,12 +108,20 @@ def load_history(
     )  # fmt: skip
 
 
+def measured_periods(history: VolumeActivity) -> tuple[bool, ...]:
+    """Whether each period was measured."""
+    return tuple(
+        r is not None or w is not None
+        for r, w in zip(history.read_iops.values, history.write_iops.values, strict=True)
+    )
+
+
 def _checked(history: VolumeActivity) -> int | None:
     checks = zip(history.iops_exceeded.values, history.throughput_exceeded.values, strict=True)
     return sum(i is not None or t is not None for i, t in checks) or None
 
 
-def _rates(history: VolumeActivity) -> tuple[list[float], list[float]]:
+def load_rates(history: VolumeActivity) -> tuple[list[float], list[float]]:
     """Means of each period in SSD operations/s and MiB/s, 0 where nothing is known."""
     mibps = [
         (r or 0.0) + (w or 0.0)
