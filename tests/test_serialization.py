@@ -18,14 +18,18 @@ from headroom.domain.guardrails import PlanJudgement, Relation, Verdict
 from headroom.domain.policy import Limits, Mode, Policy, Rule, Selector
 from headroom.domain.resources import Kind, Observation, Series, Signal, Volume, VolumeType
 from headroom.domain.state import (
+    HOUR,
     AlreadyThere,
     Applied,
+    LoadProfile,
     Outcome,
+    ProfileHour,
     Record,
     Refusal,
     Refused,
     ResourceState,
     StoredState,
+    hour_of,
 )
 from headroom.serialization import (
     Unreadable,
@@ -36,7 +40,7 @@ from headroom.serialization import (
     to_json,
 )
 from headroom.serialization.canonical import LARGEST_BODY
-from tests.builders import NOW, activity, decision_input, observation
+from tests.builders import NOW, activity, decision_input, observation, resource_state
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 AWARE = st.datetimes(timezones=st.sampled_from([UTC, timezone(timedelta(hours=9))]),
@@ -48,13 +52,18 @@ SERIES = st.builds(
     period_s=st.integers(1, 3600),
     values=st.lists(st.none() | FINITE, max_size=4).map(tuple),
 )
+PROFILES = st.builds(
+    LoadProfile,
+    start=AWARE.map(hour_of),
+    hours=st.lists(st.none() | st.from_type(ProfileHour), max_size=3).map(tuple),
+)
 
 
 @pytest.fixture(autouse=True, scope="module")
 def strategies() -> None:
     for kind, strategy in (
         (float, FINITE), (datetime, AWARE), (Decimal, MONEY), (Series, SERIES),
-        (str, st.text(max_size=8)),
+        (str, st.text(max_size=8)), (LoadProfile, PROFILES),
     ):  # fmt: skip
         st.register_type_strategy(kind, strategy)  # type: ignore[arg-type]
 
@@ -202,6 +211,24 @@ def test_a_stored_decision_leaves_out_its_history_and_nothing_else() -> None:
 def test_a_stored_decision_is_far_below_the_size_of_an_item() -> None:
     assert len(to_json(fortnight())) > 400_000  # what it would be with its history
     assert len(decision_to_json(fortnight())) < 150_000
+
+
+def test_a_record_keeps_the_summary_of_a_profile_and_not_its_hours() -> None:
+    hours = tuple(ProfileHour(*[float(n)] * 4, 5, 0, 0.0, 0.0) for n in range(9_600))
+    profile = LoadProfile(start=hour_of(NOW) - 9_600 * HOUR, hours=hours)
+    without = decide(decision_input())
+    decision = decide(decision_input(stand=resource_state(profile=profile)))
+    again = decision_from_json(text := decision_to_json(decision))
+    assert again.resource_state.profile is None
+    assert again.profile == profile.summary
+    assert again.profile.hours == 9_600
+    assert len(text) < len(decision_to_json(without)) + 300
+    assert again.decision_id == decision.decision_id != without.decision_id
+    assert again == stored(decision)
+
+
+def test_without_a_profile_a_record_has_no_word_of_one() -> None:
+    assert "profile" not in json.loads(decision_to_json(decide(decision_input())))["resource_state"]
 
 
 def test_a_decision_with_endless_plans_still_fits_and_keeps_the_chosen_one() -> None:

@@ -49,6 +49,7 @@ from headroom.domain.state import (
     AlreadyThere,
     Applied,
     Outcome,
+    ProfileHour,
     Refused,
     ResourceState,
     Stale,
@@ -257,6 +258,14 @@ def _quantity_in(plain: Any, _: object) -> Any:
     return tuple(_text(part) for part in plain) if isinstance(plain, list) else plain
 
 
+def _hour_out(hour: ProfileHour) -> list[float | bool]:
+    return [*hour]
+
+
+def _hour_in(plain: Any, _: object) -> ProfileHour:
+    return ProfileHour(*plain)
+
+
 def _tag(member: type) -> str:
     return re.sub(r"(?<=.)([A-Z])", r"_\1", member.__name__).lower()
 
@@ -346,6 +355,8 @@ def _converter() -> Converter:
     for quantity in (Quantity, Quantity | tuple[str, ...]):
         converter.register_unstructure_hook(quantity, _quantity_out)
         converter.register_structure_hook(quantity, _quantity_in)
+    converter.register_unstructure_hook(ProfileHour, _hour_out)
+    converter.register_structure_hook(ProfileHour, _hour_in)
     converter.register_structure_hook_factory(_is_mapping, lambda kind: _mapping(converter, kind))
     converter.register_unstructure_hook(Rule, lambda rule: _rule_out(converter, rule))
     converter.register_structure_hook(Rule, _rule_in(converter))
