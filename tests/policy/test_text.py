@@ -51,6 +51,7 @@ SETTINGS = st.fixed_dictionaries(
         "give_back_after_days": st.floats(0, 14),
         "min_iops": st.integers(0, 256_000),
         "min_throughput_mibps": st.integers(0, 4_000),
+        "latency_objective_ms": st.floats(0.1, 1_000) | st.just("none"),
         "infrastructure_as_code": st.sampled_from(["act", "notify", "leave"]),
         "revert_wait": st.integers(0, 10_080).map(lambda m: f"{m}m"),
         "grow_space": st.booleans(),

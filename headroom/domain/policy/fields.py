@@ -108,6 +108,15 @@ def money(value: object, source: str, path: str) -> Decimal:
 
 
 NEVER = "never"
+NONE = "none"
+SLOWEST_OBJECTIVE_MS = 1_000
+
+
+def _objective_ms(value: object, source: str, path: str) -> object:
+    if value == NONE:
+        return None
+    wanted = f"milliseconds, 0.1 to {SLOWEST_OBJECTIVE_MS:,}, or {NONE}"
+    return _real(0.1, SLOWEST_OBJECTIVE_MS, wanted)(value, source, path)
 
 
 def _money_or_never(value: object, source: str, path: str) -> object:
@@ -362,6 +371,17 @@ FRIENDLY: Mapping[str, Setting] = MappingProxyType(
             "min_throughput_mibps", 0, MOST_MIBPS,
             "Sustained throughput in MiB/s that giving back must leave.",
         ),
+        "latency_objective_ms": Setting(
+            name="latency_objective_ms", read=_objective_ms,
+            schema={
+                "oneOf": [
+                    {"type": "number", "minimum": 0.1, "maximum": SLOWEST_OBJECTIVE_MS},
+                    {"const": NONE},
+                ]
+            },
+            meaning="The latency you want, in ms: only then may a type with a lower latency be "
+            "proposed for latency alone; none for no wish.",
+        ),
         "infrastructure_as_code": Setting(
             name="infrastructure_as_code", read=_member(CodeOwned), schema=_one_of(CodeOwned),
             meaning="What to do where code or a cluster owns the volume too: act, notify or leave.",
@@ -428,8 +448,8 @@ POLICY_NAMES: Mapping[str, str] = MappingProxyType({s.name: name for name, s in 
 
 def plain_value(name: str, value: object) -> object:
     """The JSON value of a setting; its reader gives `value` back."""
-    if name == "approve_above_usd_per_month" and value is None:
-        return NEVER
+    if value is None:
+        return NEVER if name == "approve_above_usd_per_month" else NONE
     if name in ("cooldown", "revert_wait", "approval_expires"):
         return f"{value}m"
     if isinstance(value, Decimal):

@@ -76,6 +76,8 @@ class Limits:
     """Sustained IOPS that giving back must leave."""
     min_throughput_mibps: int = 0
     """Sustained throughput that giving back must leave."""
+    latency_objective_ms: float | None = None
+    """The latency the owner wants; without it no type is proposed for its latency."""
     infrastructure_as_code: CodeOwned = CodeOwned.ACT
     """What is done where code or a cluster says what the volume should be."""
     revert_wait_minutes: int = 7 * 24 * 60
@@ -108,6 +110,10 @@ class Limits:
 
 def _asks_sooner(one: Decimal | None, other: Decimal | None) -> Decimal | None:
     return min((amount for amount in (one, other) if amount is not None), default=None)
+
+
+def _slower(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else max(one, other)
 
 
 MODES = tuple(Mode)
@@ -146,6 +152,7 @@ NARROWER: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType(
         "give_back_after_days": max,
         "min_iops": max,
         "min_throughput_mibps": max,
+        "latency_objective_ms": _slower,
         "infrastructure_as_code": lambda one, other: min(one, other, key=_CODE.index),
         "revert_wait_minutes": max,
         "approve_above_usd": _asks_sooner,

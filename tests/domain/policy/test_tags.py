@@ -46,6 +46,7 @@ TEXTS = {
     "give_back_after_days": st.sampled_from(["0", "1", "7", "14"]),
     "min_iops": st.integers(0, 256_000).map(str),
     "min_throughput_mibps": st.integers(0, 4_000).map(str),
+    "latency_objective_ms": st.sampled_from(["none", "0.5", "10"]),
     "infrastructure_as_code": st.sampled_from(["act", "notify", "leave"]),
     "revert_wait": st.integers(0, 10_080).map(lambda m: f"{m}m"),
     "approve_above_usd_per_month": st.sampled_from(["never", "0", "12.5", "1000"]),
@@ -291,7 +292,7 @@ def test_what_a_tag_says_is_what_a_policy_would_have_said(name: str, data: st.Da
              "aurora_goal", "aurora_restart")  # fmt: skip
     if name == "change_windows":
         written = text.split("; ")
-    elif name not in words and plain != "never":
+    elif name not in words and plain not in ("never", "none"):
         written = float(plain) if "." in plain else int(plain)
     asked = parse_policy({"defaults": {name: written}}, source="policy").defaults
     assert getattr(found, FRIENDLY[name].name) == getattr(asked, FRIENDLY[name].name)
