@@ -40,6 +40,7 @@ SETTINGS = st.fixed_dictionaries(
         "max_throughput_mibps": st.integers(1, 4_000),
         "max_size_gib": st.integers(1, 65_536),
         "growth": st.booleans(),
+        "one_way": st.sampled_from(["approve", "allow", "never"]),
         "largest_step": st.floats(1, 1_000, exclude_min=True) | st.integers(2, 1_000),
         "price_increase_usd_per_month": st.integers(0, 1_000_000)
         | st.decimals(0, 1_000_000, places=2).map(float),

@@ -12,7 +12,7 @@ from math import isfinite
 from types import MappingProxyType
 
 from headroom.domain.catalog.ebs import LIMITS, MAX_MODIFICATIONS
-from headroom.domain.policy.limits import CodeOwned, Mode, TagsMay
+from headroom.domain.policy.limits import CodeOwned, Mode, OneWay, TagsMay
 from headroom.domain.policy.windows import (
     MOST_WINDOWS,
     WindowError,
@@ -327,6 +327,11 @@ FRIENDLY: Mapping[str, Setting] = MappingProxyType(
         "full_copy": _boolean(
             "full_copy",
             "Whether a database's storage may be changed so that RDS copies all its data for hours.",
+        ),
+        "one_way": Setting(
+            name="one_way", read=_member(OneWay), schema=_one_of(OneWay),
+            meaning="A change to a more durable type (io2), which Headroom never undoes: approve "
+            "asks a person even under auto, allow, or never.",
         ),
         "largest_step": Setting(
             name="largest_step",

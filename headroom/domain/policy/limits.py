@@ -44,6 +44,17 @@ class CodeOwned(StrEnum):
     """Never change it, and do not notify."""
 
 
+class OneWay(StrEnum):
+    """What to do with a change of type that Headroom could never undo: io2 is more durable."""
+
+    APPROVE = "approve"
+    """Ask a person, whatever the mode and the price."""
+    ALLOW = "allow"
+    """Make it like any other."""
+    NEVER = "never"
+    """Never make it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """What the owner allows for one resource. Sizes GiB, throughput MiB/s, money USD per month."""
@@ -57,6 +68,8 @@ class Limits:
     """Whether size may grow for the sake of IOPS or throughput; it can never be undone."""
     full_copy: bool = False
     """Whether RDS may be made to copy all data of a database, for hours and never back."""
+    one_way: OneWay = OneWay.APPROVE
+    """Whether the type may become one that Headroom never leaves again."""
     largest_step: float = 4.0
     price_increase_usd: Decimal = Decimal(250)
     """Most the monthly price may exceed the price at enrolment."""
@@ -121,6 +134,7 @@ MODES = tuple(Mode)
 _GOALS = (Goal.COST, Goal.PERFORMANCE)
 """The one that never spends first."""
 _CODE = (CodeOwned.LEAVE, CodeOwned.NOTIFY, CodeOwned.ACT)
+_ONE_WAY = (OneWay.NEVER, OneWay.APPROVE, OneWay.ALLOW)
 """The least permission first."""
 
 
@@ -142,6 +156,7 @@ NARROWER: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType(
         "max_size_gib": min,
         "growth": _both_allow,
         "full_copy": _both_allow,
+        "one_way": lambda one, other: min(one, other, key=_ONE_WAY.index),
         "largest_step": min,
         "price_increase_usd": min,
         "slots_reserve": max,

@@ -15,6 +15,7 @@ from headroom.domain.policy import (
     EffectiveLimits,
     Limits,
     Mode,
+    OneWay,
     Policy,
     TagsMay,
     limits_for,
@@ -36,6 +37,7 @@ TEXTS = {
     "max_size_gib": st.integers(1, 65_536).map(str),
     "growth": st.sampled_from(["true", "false"]),
     "full_copy": st.sampled_from(["true", "false"]),
+    "one_way": st.sampled_from(["approve", "allow", "never"]),
     "largest_step": st.sampled_from(["1.5", "2", "4", "1000"]),
     "price_increase_usd_per_month": st.integers(0, 1_000_000).map(str),
     "slots_reserve": st.integers(0, 4).map(str),
@@ -99,6 +101,7 @@ def test_every_setting_but_what_tags_may_do_has_a_tag_and_a_narrower_side() -> N
          None),
         ("headroom:approval-expires", "2h", "approval_expires_minutes", 120, "1d"),
         ("headroom:roll-back-ineffective", "false", "roll_back_ineffective", False, "true"),
+        ("headroom:one-way", "never", "one_way", OneWay.NEVER, "allow"),
         ("headroom:types", "io2", "types", (VolumeType.IO2,), "io1"),
         ("headroom:growth", "false", "growth", False, "true"),
     ],
@@ -289,7 +292,7 @@ def test_what_a_tag_says_is_what_a_policy_would_have_said(name: str, data: st.Da
                        "roll_back_ineffective": plain == "true"}.get(name, plain)  # fmt: skip
     words = ("types", "growth", "full_copy", "give_back", "mode", "cooldown", "infrastructure_as_code",
              "revert_wait", "approval_expires", "roll_back_ineffective", "grow_space",
-             "aurora_goal", "aurora_restart")  # fmt: skip
+             "aurora_goal", "aurora_restart", "one_way")  # fmt: skip
     if name == "change_windows":
         written = text.split("; ")
     elif name not in words and plain not in ("never", "none"):
