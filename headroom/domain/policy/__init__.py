@@ -13,7 +13,6 @@ from headroom.domain.policy.fields import (
     LONGEST_KEY,
     LONGEST_VALUE,
     PRESETS,
-    TARGET_TYPES,
     PolicyError,
     plain_value,
     refuse,

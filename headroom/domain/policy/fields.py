@@ -20,7 +20,7 @@ from headroom.domain.policy.windows import (
     canonical,
     parse_window,
 )
-from headroom.domain.resources import Goal, VolumeType
+from headroom.domain.resources import EBS_TYPES, Goal, VolumeType
 
 ACCOUNT_PRICE = "price_increase_usd_per_month"
 CODE_TAGS = "infrastructure_as_code_tags"
@@ -29,8 +29,8 @@ PRESETS: Mapping[str, float] = MappingProxyType(
     {"performance": 1.00, "balanced": 0.10, "thrift": 0.01}
 )
 """What a starved minute is worth, in USD, under each preset."""
-TARGET_TYPES = (VolumeType.GP3, VolumeType.GP2, VolumeType.IO1, VolumeType.IO2)
-"""Types a volume may be changed to; st1, sc1 and standard are only ever left."""
+TARGET_TYPES = tuple(kind for kind in EBS_TYPES if kind is not VolumeType.STANDARD)
+"""Types a volume may be changed to; standard is only ever left."""
 MOST_IOPS = max(limits.iops[1] for limits in LIMITS.values() if limits.iops)
 MOST_MIBPS = 4_000
 """Throughput of the fastest volume there is (io2). Source: Provisioned IOPS SSD volumes."""
@@ -146,7 +146,7 @@ def _types(value: object, source: str, path: str) -> object:
         raise refuse(source, path, f"is {value_text(value)}; it must be a list of {allowed}")
     found = []
     for one in value:
-        if one in (VolumeType.ST1, VolumeType.SC1, VolumeType.STANDARD):
+        if one == VolumeType.STANDARD:
             problem = f"names {one}, which Headroom never changes a volume to"
             raise refuse(source, path, f"{problem}; allowed are {allowed}")
         if not isinstance(one, str) or one not in TARGET_TYPES:
@@ -314,7 +314,7 @@ FRIENDLY: Mapping[str, Setting] = MappingProxyType(
                 "type": "array", "minItems": 1, "uniqueItems": True,
                 "items": {"enum": [kind.value for kind in TARGET_TYPES]},
             },
-            meaning="Types a volume may be changed to.",
+            meaning="Types a volume may be changed to; st1 and sc1 only back from an SSD type.",
         ),
         "max_iops": _integer("max_iops", 100, MOST_IOPS, "Ceiling on provisioned IOPS."),
         "max_throughput_mibps": _integer(

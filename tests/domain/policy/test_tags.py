@@ -29,9 +29,9 @@ from tests.policy.test_text import DOCUMENTS, WINDOWS
 
 TEXTS = {
     "mode": st.sampled_from(["off", "observe", "approve", "auto", " AUTO "]),
-    "types": st.lists(st.sampled_from(["gp2", "gp3", "io1", "io2"]), min_size=1, unique=True).map(
-        " ".join
-    ),
+    "types": st.lists(
+        st.sampled_from(["gp2", "gp3", "io1", "io2", "st1", "sc1"]), min_size=1, unique=True
+    ).map(" ".join),
     "max_iops": st.integers(100, 256_000).map(str),
     "max_throughput_mibps": st.integers(1, 4_000).map(str),
     "max_size_gib": st.integers(1, 65_536).map(str),

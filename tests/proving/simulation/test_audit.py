@@ -61,7 +61,7 @@ def test_a_change_within_every_limit_breaks_none() -> None:
         ({"growth": True, "max_size_gib": 200}, gp3(), gp3(201), "size is above 200 GiB"),
         ({}, gp3(), gp3(99), "the size shrank"),
         ({}, gp3(), configuration("io1", 100, 3_000), "io1 is not allowed"),
-        ({}, gp3(500), configuration("st1", 500), "st1 is never a target"),
+        ({}, gp3(500), configuration("st1", 500), "st1 is not allowed"),
         ({}, gp3(), configuration("io2", 100, 9_000), "above the price at enrolment"),
         ({"price_increase_usd_per_month": 10}, gp3(), gp3(100, 6_000, 125), "over $10"),
         ({}, gp3(), configuration("io2", 100, 3_500), "nobody was asked"),
