@@ -13,7 +13,7 @@ from decimal import Decimal
 from enum import StrEnum
 
 from headroom.domain.guardrails import Case, Guardrail
-from headroom.domain.policy import Mode, parse_window
+from headroom.domain.policy import Mode, OneWay, parse_window
 from headroom.domain.resources import VolumeType
 from headroom.domain.state import ConcurrencyState
 from headroom.domain.workload import Binding
@@ -77,7 +77,7 @@ PERMISSION: Mapping[Guardrail, Entry] = {
         blocked=eg.limits(mode=Mode.OBSERVE),
     ),
     Guardrail.APPROVAL: Entry(
-        settings=("mode", "approve_above_usd_per_month", "approval_expires"),
+        settings=("mode", "approve_above_usd_per_month", "approval_expires", "one_way"),
         do="Approve the new price when Headroom asks again.",
         example="A person approved an increase of $1 a month; it would now cost more.",
         blocked=lambda case: replace(case, approved_usd=Decimal(1)),
@@ -112,6 +112,14 @@ OWNER: Mapping[Guardrail, Entry] = {
     Guardrail.GROWTH: Entry(
         settings=("growth", "grow_space"), do="Set `growth: true` where size may grow.",
         example="A target of 101 GiB for a volume of 100 GiB.", blocked=eg.target(size_gib=101),
+    ),
+    Guardrail.ONE_WAY: Entry(
+        settings=("one_way",),
+        do="Set `one_way: approve` to be asked, or change the type yourself.",
+        example="A move from gp3 to io2, with `one_way: never`.",
+        blocked=lambda case: eg.limits(one_way=OneWay.NEVER)(
+            eg.target(volume_type=VolumeType.IO2, throughput_mibps=None)(case)
+        ),
     ),
     Guardrail.LARGEST_STEP: Entry(
         settings=("largest_step",),

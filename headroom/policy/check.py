@@ -18,7 +18,6 @@ from headroom.domain.policy import (
     LONGEST_VALUE,
     MODE_TAG,
     PREFIX,
-    TARGET_TYPES,
     EffectiveLimits,
     Limits,
     Mode,
@@ -240,7 +239,7 @@ def why_never_matches(effective: EffectiveLimits, origin: VolumeType) -> str | N
         where = dict(effective.origins).get("change_windows", "defaults")
         listed = "; ".join(map(str, limits.change_windows))
         return f"change_windows {listed} ({where}) are never open"
-    kept = {origin} & set(TARGET_TYPES) - {VolumeType.GP2}
+    kept = {origin} & {VolumeType.GP3, VolumeType.IO1, VolumeType.IO2}
     reasons = [_why_not(limits, origin, target) for target in {*limits.types, *kept}]
     if None in reasons:
         return None
@@ -259,8 +258,8 @@ def _why_not(limits: Limits, origin: VolumeType, target: VolumeType) -> str | No
             f"max_throughput_mibps is {limits.max_throughput_mibps:,} and {target} begins at "
             f"{mibps[0]:,} MiB/s"
         )
-    if target is origin is VolumeType.GP2 and not limits.growth:
-        return "gp2 can only grow, and growth is false"
+    if LIMITS[target].iops is None and target is origin and not limits.growth:
+        return f"{target} can only grow, and growth is false"
     return None
 
 

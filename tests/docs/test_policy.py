@@ -96,7 +96,7 @@ def test_the_page_quotes_what_a_check_prints(kind: str, rules: list[tuple[object
     [
         {"defaults": {"max_iop": 1}},
         {"defaults": {"growth": "false"}},
-        {"defaults": {"types": ["st1"]}},
+        {"defaults": {"types": ["standard"]}},
         {"rules": [{"set": {"mode": "auto"}}]},
     ],
 )

@@ -201,14 +201,16 @@ class Law:
         self.acts += 1
         found = self._against(served, decision, decision.answer)
         allowed = served.shown[decision.observation.volume.ref].allowed
-        more = decision.answer.plan.price_change_usd
+        plan = decision.answer.plan
+        more = plan.price_change_usd
         found += self._alone(decision)
         if decision.answer.approval is not None:  # asked by day for what is started at night
             self.asked_usd[decision.decision_id] = more
             self._tell(decision, found)
             return
         found += allowed.closed(decision.at)
-        if allowed.needs_a_person(more) and decision.rollback_of not in self.wished:
+        asks = allowed.needs_a_person(plan.origin, plan.target, more)
+        if asks and decision.rollback_of not in self.wished:
             found.append("approval: a person must agree, and is not asked")
         self._tell(decision, found)
 
@@ -395,8 +397,10 @@ class Law:
 
     def _unagreed(self, decision: Decision, act: Act, allowed: Permit) -> list[str]:
         """What a person has not agreed to, or not at that price."""
-        name, more = decision.decision_id, act.plan.price_change_usd
-        if name not in self.asked_usd and not allowed.needs_a_person(more):
+        name, plan = decision.decision_id, act.plan
+        more = plan.price_change_usd
+        asks = allowed.needs_a_person(plan.origin, plan.target, more)
+        if name not in self.asked_usd and not asks:
             return []
         if decision.rollback_of in self.wished:
             return []

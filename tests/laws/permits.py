@@ -24,12 +24,14 @@ DEFAULTS: Mapping[str, Any] = {
     "min_iops": 0, "min_throughput_mibps": 0, "tags_may": "enrol",
     "infrastructure_as_code": "act", "revert_wait": "10080m", "approve_above_usd_per_month": None,
     "approval_expires": "480m", "roll_back_ineffective": False,
+    "one_way": "approve",
 }  # fmt: skip
 ACCOUNT_USD = 2_000
 MODES = ("off", "observe", "approve", "auto")
 FEWER = ("max_iops", "max_throughput_mibps", "max_size_gib", "largest_step",
          "price_increase_usd_per_month", "approve_above_usd_per_month")  # fmt: skip
 CODE = ("leave", "notify", "act")
+ONE_WAY = ("never", "approve", "allow")
 MORE = ("slots_reserve", "give_back_after_days", "min_iops", "min_throughput_mibps")
 MOST_DURABLE = "io2"
 SLOTS = 4
@@ -82,14 +84,20 @@ class Permit:
         usual = {"max_in_flight": 20, "max_changes_per_hour": 20, "max_in_flight_per_az": 10}
         return int(self.account.get(name, usual[name]))
 
-    def needs_a_person(self, more: Decimal) -> bool:
+    def needs_a_person(self, origin: Configuration, target: Configuration, more: Decimal) -> bool:
         """Whether a change that adds `more` USD a month waits for somebody to agree."""
         if self.values is None:
+            return True
+        if self["one_way"] != "allow" and _for_good(origin, target):
             return True
         above = self["approve_above_usd_per_month"]
         return self["mode"] == "approve" or (
             above is not None and more > max(Decimal(str(above)), Decimal(0))
         )
+
+
+def _for_good(origin: Configuration, target: Configuration) -> bool:
+    return target.volume_type.value == MOST_DURABLE != origin.volume_type.value
 
 
 def span(text: str) -> timedelta:
@@ -130,6 +138,8 @@ def _tighter(name: str, one: Any, other: Any) -> Any:
         return [each for each in one if each in other]
     if name == "infrastructure_as_code":
         return min(one, other, key=CODE.index)
+    if name == "one_way":
+        return min(one, other, key=ONE_WAY.index)
     if name in ("growth", "give_back", "roll_back_ineffective"):
         return one and other
     if name in ("cooldown", "revert_wait"):
@@ -166,6 +176,8 @@ def broken_limits(allowed: Permit, origin: Configuration, target: Configuration)
         found.append(f"max_throughput: {target.throughput_mibps}")
     if was == MOST_DURABLE and kind != MOST_DURABLE:
         found.append(f"durability: {was} -> {kind}")
+    if allowed["one_way"] == "never" and _for_good(origin, target):
+        found.append(f"one_way: {was} -> {kind}")
     if why_invalid(target) is not None:
         found.append(f"valid: {why_invalid(target)}")
     step = _step(origin, target)

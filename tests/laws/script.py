@@ -50,7 +50,7 @@ ASKED = {
     "min_iops": (0, 3_000, 6_000, 13_000), "min_throughput_mibps": (0, 200, 500),
     "infrastructure_as_code": ("act", "notify", "leave"), "revert_wait": ("0m", "300m", "10080m"),
     "approve_above_usd_per_month": (0, 1, 20), "approval_expires": ("30m", "480m"),
-    "roll_back_ineffective": (True, False),
+    "roll_back_ineffective": (True, False), "one_way": ("approve", "allow", "never"),
     "change_windows": ([], [], *([each] for each in WINDOWS), list(WINDOWS)[:2]),
 }  # fmt: skip
 """Settings and what they may say in a trial."""
@@ -114,7 +114,7 @@ OPEN: dict[str, Any] = {
     "mode": "auto", "types": ["gp3", "gp2", "io1", "io2"], "max_iops": 64_000,
     "max_throughput_mibps": 2_000, "max_size_gib": 16_384, "growth": True, "largest_step": 20,
     "price_increase_usd_per_month": 5_000, "slots_reserve": 0, "give_back_after_days": 0,
-    "relief_value_usd_per_minute": 100,
+    "relief_value_usd_per_minute": 100, "one_way": "allow",
 }  # fmt: skip
 """A policy that allows nearly everything, so that one limit alone stands in the way."""
 

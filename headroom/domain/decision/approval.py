@@ -7,9 +7,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from headroom.domain.guardrails import Guardrail, PlanJudgement, all_known_clear_at
+from headroom.domain.guardrails import (
+    Guardrail,
+    PlanJudgement,
+    all_known_clear_at,
+    gains_durability,
+)
 from headroom.domain.planning import Plan
-from headroom.domain.policy import Limits, Mode
+from headroom.domain.policy import Limits, Mode, OneWay
 from headroom.domain.resources import STORAGE_MODES
 from headroom.domain.state import (
     DAY,
@@ -32,10 +37,13 @@ NEGLIGIBLE_USD = Decimal(1)
 def why_approval(limits: Limits, plan: Plan) -> str | None:
     """Why `plan` needs approval; None when it does not.
 
-    Under `auto` only an added monthly price needs approval, never a lower one.
+    Under `auto` only an added monthly price needs approval, never a lower one, and, unless the
+    owner allows it, what Headroom could never undo.
     """
     if limits.mode is Mode.APPROVE:
         return "the mode is approve"
+    if limits.one_way is not OneWay.ALLOW and gains_durability(plan):
+        return f"Headroom never goes back from {plan.target.volume_type}, and the policy asks then"
     above = limits.approve_above_usd
     if above is not None and plan.price_change_usd > max(above, Decimal(0)):
         return f"it costs more than ${above} a month, and the policy asks above that"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import timedelta
 from decimal import Decimal
 
-from headroom.domain.catalog.ebs import capability
+from headroom.domain.catalog.ebs import DURABILITY_PERCENT, capability
 from headroom.domain.guardrails.case import Case, allowed, verdict_of
 from headroom.domain.guardrails.verdicts import Guardrail, Relation, Verdict
-from headroom.domain.planning import step_of
-from headroom.domain.policy import Mode
+from headroom.domain.planning import Plan, step_of
+from headroom.domain.policy import Mode, OneWay
 from headroom.domain.resources import VolumeType
 from headroom.domain.state import INDEFINITE, reduced_from
 
@@ -85,6 +85,24 @@ def growth(case: Case) -> Verdict:
     return verdict_of(
         Guardrail.GROWTH, Relation.AT_MOST, plan.target.size_gib, limit, "GiB", detail
     )
+
+
+def gains_durability(plan: Plan) -> bool:
+    """Whether the target's type is more durable: Headroom never goes back from there."""
+    before, after = (
+        DURABILITY_PERCENT.get(one.volume_type, 0.0) for one in (plan.origin, plan.target)
+    )
+    return after > before
+
+
+def one_way(case: Case) -> Verdict:
+    """Block a move to a more durable type where the owner wants none: Headroom never undoes it."""
+    asked = "for good" if gains_durability(case.plan) else "can be undone"
+    never = case.effective.limits.one_way is OneWay.NEVER
+    return verdict_of(
+        Guardrail.ONE_WAY, Relation.ONE_OF, asked, ("can be undone", *([] if never else ["for good"])),
+        "", f"from {case.plan.target.volume_type} Headroom never goes back" if asked == "for good" else "",
+    )  # fmt: skip
 
 
 def max_iops(case: Case) -> Verdict:

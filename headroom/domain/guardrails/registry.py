@@ -46,6 +46,7 @@ GUARDRAILS: tuple[tuple[Guardrail, Callable[[Case], Verdict]], ...] = (
     (Guardrail.DURABILITY, aws.durability),
     (Guardrail.GROWTH, owner.growth),
     (Guardrail.FULL_COPY, databases.full_copy),
+    (Guardrail.ONE_WAY, owner.one_way),
     (Guardrail.TYPES, owner.types),
     (Guardrail.MAX_IOPS, owner.max_iops),
     (Guardrail.MAX_THROUGHPUT, owner.max_throughput),

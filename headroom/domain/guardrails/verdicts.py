@@ -30,6 +30,7 @@ class Guardrail(StrEnum):
     MAX_SIZE = "max_size"
     GROWTH = "growth"
     FULL_COPY = "full_copy"
+    ONE_WAY = "one_way"
     LARGEST_STEP = "largest_step"
     PRICE_PER_RESOURCE = "price_per_resource"
     PRICE_PER_ACCOUNT = "price_per_account"

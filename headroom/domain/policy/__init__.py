@@ -13,14 +13,13 @@ from headroom.domain.policy.fields import (
     LONGEST_KEY,
     LONGEST_VALUE,
     PRESETS,
-    TARGET_TYPES,
     PolicyError,
     plain_value,
     refuse,
     value_text,
 )
 from headroom.domain.policy.freezes import Freeze, frozen_until, unread
-from headroom.domain.policy.limits import CodeOwned, Limits, Mode, TagsMay
+from headroom.domain.policy.limits import CodeOwned, Limits, Mode, OneWay, TagsMay
 from headroom.domain.policy.policy import (
     EffectiveLimits,
     Policy,

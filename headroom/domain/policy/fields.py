@@ -12,7 +12,7 @@ from math import isfinite
 from types import MappingProxyType
 
 from headroom.domain.catalog.ebs import LIMITS, MAX_MODIFICATIONS
-from headroom.domain.policy.limits import CodeOwned, Mode, TagsMay
+from headroom.domain.policy.limits import CodeOwned, Mode, OneWay, TagsMay
 from headroom.domain.policy.windows import (
     MOST_WINDOWS,
     WindowError,
@@ -20,7 +20,7 @@ from headroom.domain.policy.windows import (
     canonical,
     parse_window,
 )
-from headroom.domain.resources import Goal, VolumeType
+from headroom.domain.resources import EBS_TYPES, Goal, VolumeType
 
 ACCOUNT_PRICE = "price_increase_usd_per_month"
 CODE_TAGS = "infrastructure_as_code_tags"
@@ -29,8 +29,8 @@ PRESETS: Mapping[str, float] = MappingProxyType(
     {"performance": 1.00, "balanced": 0.10, "thrift": 0.01}
 )
 """What a starved minute is worth, in USD, under each preset."""
-TARGET_TYPES = (VolumeType.GP3, VolumeType.GP2, VolumeType.IO1, VolumeType.IO2)
-"""Types a volume may be changed to; st1, sc1 and standard are only ever left."""
+TARGET_TYPES = tuple(kind for kind in EBS_TYPES if kind is not VolumeType.STANDARD)
+"""Types a volume may be changed to; standard is only ever left."""
 MOST_IOPS = max(limits.iops[1] for limits in LIMITS.values() if limits.iops)
 MOST_MIBPS = 4_000
 """Throughput of the fastest volume there is (io2). Source: Provisioned IOPS SSD volumes."""
@@ -108,6 +108,15 @@ def money(value: object, source: str, path: str) -> Decimal:
 
 
 NEVER = "never"
+NONE = "none"
+SLOWEST_OBJECTIVE_MS = 1_000
+
+
+def _objective_ms(value: object, source: str, path: str) -> object:
+    if value == NONE:
+        return None
+    wanted = f"milliseconds, 0.1 to {SLOWEST_OBJECTIVE_MS:,}, or {NONE}"
+    return _real(0.1, SLOWEST_OBJECTIVE_MS, wanted)(value, source, path)
 
 
 def _money_or_never(value: object, source: str, path: str) -> object:
@@ -137,7 +146,7 @@ def _types(value: object, source: str, path: str) -> object:
         raise refuse(source, path, f"is {value_text(value)}; it must be a list of {allowed}")
     found = []
     for one in value:
-        if one in (VolumeType.ST1, VolumeType.SC1, VolumeType.STANDARD):
+        if one == VolumeType.STANDARD:
             problem = f"names {one}, which Headroom never changes a volume to"
             raise refuse(source, path, f"{problem}; allowed are {allowed}")
         if not isinstance(one, str) or one not in TARGET_TYPES:
@@ -305,7 +314,7 @@ FRIENDLY: Mapping[str, Setting] = MappingProxyType(
                 "type": "array", "minItems": 1, "uniqueItems": True,
                 "items": {"enum": [kind.value for kind in TARGET_TYPES]},
             },
-            meaning="Types a volume may be changed to.",
+            meaning="Types a volume may be changed to; st1 and sc1 only back from an SSD type.",
         ),
         "max_iops": _integer("max_iops", 100, MOST_IOPS, "Ceiling on provisioned IOPS."),
         "max_throughput_mibps": _integer(
@@ -318,6 +327,11 @@ FRIENDLY: Mapping[str, Setting] = MappingProxyType(
         "full_copy": _boolean(
             "full_copy",
             "Whether a database's storage may be changed so that RDS copies all its data for hours.",
+        ),
+        "one_way": Setting(
+            name="one_way", read=_member(OneWay), schema=_one_of(OneWay),
+            meaning="A change to a more durable type (io2), which Headroom never undoes: approve "
+            "asks a person even under auto, allow, or never.",
         ),
         "largest_step": Setting(
             name="largest_step",
@@ -361,6 +375,17 @@ FRIENDLY: Mapping[str, Setting] = MappingProxyType(
         "min_throughput_mibps": _integer(
             "min_throughput_mibps", 0, MOST_MIBPS,
             "Sustained throughput in MiB/s that giving back must leave.",
+        ),
+        "latency_objective_ms": Setting(
+            name="latency_objective_ms", read=_objective_ms,
+            schema={
+                "oneOf": [
+                    {"type": "number", "minimum": 0.1, "maximum": SLOWEST_OBJECTIVE_MS},
+                    {"const": NONE},
+                ]
+            },
+            meaning="The latency you want, in ms: only then may a type with a lower latency be "
+            "proposed for latency alone; none for no wish.",
         ),
         "infrastructure_as_code": Setting(
             name="infrastructure_as_code", read=_member(CodeOwned), schema=_one_of(CodeOwned),
@@ -428,8 +453,8 @@ POLICY_NAMES: Mapping[str, str] = MappingProxyType({s.name: name for name, s in 
 
 def plain_value(name: str, value: object) -> object:
     """The JSON value of a setting; its reader gives `value` back."""
-    if name == "approve_above_usd_per_month" and value is None:
-        return NEVER
+    if value is None:
+        return NEVER if name == "approve_above_usd_per_month" else NONE
     if name in ("cooldown", "revert_wait", "approval_expires"):
         return f"{value}m"
     if isinstance(value, Decimal):

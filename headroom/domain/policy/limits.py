@@ -44,6 +44,17 @@ class CodeOwned(StrEnum):
     """Never change it, and do not notify."""
 
 
+class OneWay(StrEnum):
+    """What to do with a change of type that Headroom could never undo: io2 is more durable."""
+
+    APPROVE = "approve"
+    """Ask a person, whatever the mode and the price."""
+    ALLOW = "allow"
+    """Make it like any other."""
+    NEVER = "never"
+    """Never make it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """What the owner allows for one resource. Sizes GiB, throughput MiB/s, money USD per month."""
@@ -57,6 +68,8 @@ class Limits:
     """Whether size may grow for the sake of IOPS or throughput; it can never be undone."""
     full_copy: bool = False
     """Whether RDS may be made to copy all data of a database, for hours and never back."""
+    one_way: OneWay = OneWay.APPROVE
+    """Whether the type may become one that Headroom never leaves again."""
     largest_step: float = 4.0
     price_increase_usd: Decimal = Decimal(250)
     """Most the monthly price may exceed the price at enrolment."""
@@ -76,6 +89,8 @@ class Limits:
     """Sustained IOPS that giving back must leave."""
     min_throughput_mibps: int = 0
     """Sustained throughput that giving back must leave."""
+    latency_objective_ms: float | None = None
+    """The latency the owner wants; without it no type is proposed for its latency."""
     infrastructure_as_code: CodeOwned = CodeOwned.ACT
     """What is done where code or a cluster says what the volume should be."""
     revert_wait_minutes: int = 7 * 24 * 60
@@ -110,11 +125,16 @@ def _asks_sooner(one: Decimal | None, other: Decimal | None) -> Decimal | None:
     return min((amount for amount in (one, other) if amount is not None), default=None)
 
 
+def _slower(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else max(one, other)
+
+
 MODES = tuple(Mode)
 """Modes, the least permission first."""
 _GOALS = (Goal.COST, Goal.PERFORMANCE)
 """The one that never spends first."""
 _CODE = (CodeOwned.LEAVE, CodeOwned.NOTIFY, CodeOwned.ACT)
+_ONE_WAY = (OneWay.NEVER, OneWay.APPROVE, OneWay.ALLOW)
 """The least permission first."""
 
 
@@ -136,6 +156,7 @@ NARROWER: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType(
         "max_size_gib": min,
         "growth": _both_allow,
         "full_copy": _both_allow,
+        "one_way": lambda one, other: min(one, other, key=_ONE_WAY.index),
         "largest_step": min,
         "price_increase_usd": min,
         "slots_reserve": max,
@@ -146,6 +167,7 @@ NARROWER: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType(
         "give_back_after_days": max,
         "min_iops": max,
         "min_throughput_mibps": max,
+        "latency_objective_ms": _slower,
         "infrastructure_as_code": lambda one, other: min(one, other, key=_CODE.index),
         "revert_wait_minutes": max,
         "approve_above_usd": _asks_sooner,

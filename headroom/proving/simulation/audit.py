@@ -13,7 +13,7 @@ from decimal import Decimal
 from headroom.domain.catalog import included, why_invalid
 from headroom.domain.catalog.ebs import LIMITS, MAX_MODIFICATIONS, capability
 from headroom.domain.catalog.rds import full_copy
-from headroom.domain.policy import Limits, Mode, Policy
+from headroom.domain.policy import Limits, Mode, OneWay, Policy
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.proving.scenarios import AwsBehaviour, Resource
 from headroom.proving.simulation.result import Change
@@ -82,8 +82,9 @@ def _of_target(limits: Limits, origin: Configuration, target: Configuration) -> 
     stays = target.volume_type is origin.volume_type and target.size_gib == origin.size_gib
     if target.volume_type not in limits.types and not stays:
         yield f"{target.volume_type.value} is not allowed"
-    if target.volume_type in (VolumeType.ST1, VolumeType.SC1, VolumeType.STANDARD):
-        yield f"{target.volume_type.value} is never a target"
+    becomes_io2 = VolumeType.IO2 is target.volume_type is not origin.volume_type
+    if becomes_io2 and limits.one_way is not OneWay.ALLOW:
+        yield "io2 is for good, and nobody was asked"
     if target.size_gib < origin.size_gib:
         yield "the size shrank"
     for_space = limits.grow_space and target.database is not None

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from headroom.domain.decision import (
     Act,
+    Decision,
     Hold,
     InvalidAnswer,
     Reason,
@@ -22,8 +23,10 @@ from headroom.domain.decision import (
     why_approval,
 )
 from headroom.domain.decision.approval import quiet_until, similar
+from headroom.domain.guardrails import Guardrail
 from headroom.domain.planning import Plan
-from headroom.domain.policy import Limits, Mode
+from headroom.domain.policy import Limits, Mode, OneWay
+from headroom.domain.resources import VolumeType
 from headroom.domain.state import (
     DAY,
     MAX_UNANSWERED,
@@ -33,7 +36,16 @@ from headroom.domain.state import (
     Step,
     StoredState,
 )
-from tests.builders import NOW, decision_input, gp3, io, policy, resource_state
+from tests.builders import (
+    NOW,
+    decision_input,
+    gp3,
+    io,
+    policy,
+    resource_state,
+    starved_gp3,
+    volume,
+)
 
 HOURS = st.floats(0, 48).map(lambda h: timedelta(hours=h))
 MONEY = st.decimals(-100, 100, places=2)
@@ -76,6 +88,36 @@ def declined(usd: str | Decimal = "20", at: datetime = NOW, **changes: object) -
 def test_who_is_asked_for_what(mode: Mode, above: str | None, usd: str, asks: bool) -> None:
     limits = Limits(mode=mode, approve_above_usd=None if above is None else Decimal(above))
     assert (why_approval(limits, costing(usd)) is not None) is asks
+
+
+@pytest.mark.parametrize("one_way", list(OneWay))
+@pytest.mark.parametrize("types", [(VolumeType.GP3, VolumeType.IO2), (VolumeType.IO2,)])
+def test_what_can_never_be_undone_is_asked_whatever_it_costs_unless_the_owner_allows_it(
+    one_way: OneWay, types: tuple[VolumeType, ...]
+) -> None:
+    limits = Limits(mode=Mode.AUTO, one_way=one_way, types=types)
+    to_io2 = costing("-5", target=io(VolumeType.IO2))
+    assert (why_approval(limits, to_io2) is not None) is (one_way is not OneWay.ALLOW)
+    back_and_forth = replace(to_io2, origin=io(VolumeType.IO2, 200))
+    assert why_approval(limits, back_and_forth) is None
+    assert why_approval(limits, costing("5", target=io(VolumeType.IO1))) is None
+
+
+def small_volume(one_way: OneWay) -> Decision:
+    """gp3 of 6 GiB at its 3,000 IOPS, which only io2 could exceed without growing."""
+    return decide(decision_input(starved_gp3(vol=volume(gp3(6))), rules=policy(one_way=one_way)))
+
+
+def test_a_starved_small_volume_becomes_io2_by_itself_only_where_the_owner_allows_it() -> None:
+    allowed, asked, never = map(small_volume, (OneWay.ALLOW, OneWay.APPROVE, OneWay.NEVER))
+    assert isinstance(allowed.answer, Act)
+    assert allowed.answer.approval is None
+    assert allowed.answer.plan.target.volume_type is VolumeType.IO2
+    assert isinstance(asked.answer, Act)
+    assert "Headroom never goes back from io2" in (asked.answer.approval or "")
+    assert not isinstance(never.answer, Act)
+    blocking = {v.guardrail for j in never.judgements for v in j.blocking}
+    assert Guardrail.ONE_WAY in blocking
 
 
 @given(MONEY, st.decimals(0, 100, places=2), st.decimals(0, 100, places=2))

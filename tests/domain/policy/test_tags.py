@@ -15,6 +15,7 @@ from headroom.domain.policy import (
     EffectiveLimits,
     Limits,
     Mode,
+    OneWay,
     Policy,
     TagsMay,
     limits_for,
@@ -28,14 +29,15 @@ from tests.policy.test_text import DOCUMENTS, WINDOWS
 
 TEXTS = {
     "mode": st.sampled_from(["off", "observe", "approve", "auto", " AUTO "]),
-    "types": st.lists(st.sampled_from(["gp2", "gp3", "io1", "io2"]), min_size=1, unique=True).map(
-        " ".join
-    ),
+    "types": st.lists(
+        st.sampled_from(["gp2", "gp3", "io1", "io2", "st1", "sc1"]), min_size=1, unique=True
+    ).map(" ".join),
     "max_iops": st.integers(100, 256_000).map(str),
     "max_throughput_mibps": st.integers(1, 4_000).map(str),
     "max_size_gib": st.integers(1, 65_536).map(str),
     "growth": st.sampled_from(["true", "false"]),
     "full_copy": st.sampled_from(["true", "false"]),
+    "one_way": st.sampled_from(["approve", "allow", "never"]),
     "largest_step": st.sampled_from(["1.5", "2", "4", "1000"]),
     "price_increase_usd_per_month": st.integers(0, 1_000_000).map(str),
     "slots_reserve": st.integers(0, 4).map(str),
@@ -46,6 +48,7 @@ TEXTS = {
     "give_back_after_days": st.sampled_from(["0", "1", "7", "14"]),
     "min_iops": st.integers(0, 256_000).map(str),
     "min_throughput_mibps": st.integers(0, 4_000).map(str),
+    "latency_objective_ms": st.sampled_from(["none", "0.5", "10"]),
     "infrastructure_as_code": st.sampled_from(["act", "notify", "leave"]),
     "revert_wait": st.integers(0, 10_080).map(lambda m: f"{m}m"),
     "approve_above_usd_per_month": st.sampled_from(["never", "0", "12.5", "1000"]),
@@ -98,6 +101,7 @@ def test_every_setting_but_what_tags_may_do_has_a_tag_and_a_narrower_side() -> N
          None),
         ("headroom:approval-expires", "2h", "approval_expires_minutes", 120, "1d"),
         ("headroom:roll-back-ineffective", "false", "roll_back_ineffective", False, "true"),
+        ("headroom:one-way", "never", "one_way", OneWay.NEVER, "allow"),
         ("headroom:types", "io2", "types", (VolumeType.IO2,), "io1"),
         ("headroom:growth", "false", "growth", False, "true"),
     ],
@@ -288,10 +292,10 @@ def test_what_a_tag_says_is_what_a_policy_would_have_said(name: str, data: st.Da
                        "roll_back_ineffective": plain == "true"}.get(name, plain)  # fmt: skip
     words = ("types", "growth", "full_copy", "give_back", "mode", "cooldown", "infrastructure_as_code",
              "revert_wait", "approval_expires", "roll_back_ineffective", "grow_space",
-             "aurora_goal", "aurora_restart")  # fmt: skip
+             "aurora_goal", "aurora_restart", "one_way")  # fmt: skip
     if name == "change_windows":
         written = text.split("; ")
-    elif name not in words and plain != "never":
+    elif name not in words and plain not in ("never", "none"):
         written = float(plain) if "." in plain else int(plain)
     asked = parse_policy({"defaults": {name: written}}, source="policy").defaults
     assert getattr(found, FRIENDLY[name].name) == getattr(asked, FRIENDLY[name].name)

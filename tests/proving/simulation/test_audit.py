@@ -45,7 +45,8 @@ def broken(
 
 def test_a_change_within_every_limit_breaks_none() -> None:
     assert broken(scenario(), change(gp3(100, 12_000, 500))) == ()
-    assert broken(scenario(), change(configuration("io2", 100, 3_500))) == ()
+    by_word = scenario({"one_way": "allow"})
+    assert broken(by_word, change(configuration("io2", 100, 3_500))) == ()
 
 
 @pytest.mark.parametrize(
@@ -60,9 +61,10 @@ def test_a_change_within_every_limit_breaks_none() -> None:
         ({"growth": True, "max_size_gib": 200}, gp3(), gp3(201), "size is above 200 GiB"),
         ({}, gp3(), gp3(99), "the size shrank"),
         ({}, gp3(), configuration("io1", 100, 3_000), "io1 is not allowed"),
-        ({}, gp3(500), configuration("st1", 500), "st1 is never a target"),
+        ({}, gp3(500), configuration("st1", 500), "st1 is not allowed"),
         ({}, gp3(), configuration("io2", 100, 9_000), "above the price at enrolment"),
         ({"price_increase_usd_per_month": 10}, gp3(), gp3(100, 6_000, 125), "over $10"),
+        ({}, gp3(), configuration("io2", 100, 3_500), "nobody was asked"),
         ({}, gp3(), gp3(), "changes nothing"),
         ({}, gp3(), gp3(1, 3_000, 900), "MiB/s, not 900"),
     ],
