@@ -76,6 +76,7 @@ def _print(result: Result, console: Console) -> None:
     rows = [
         ("simulated", f"{facts['simulated_minutes']:,} minutes, {facts['unknown_minutes']} unknown"),
         ("starved", f"{facts['starved_minutes']:,} minutes"),
+        ("shortfall", f"{facts['shortfall_minutes']:,.1f} minutes' worth of load"),
         ("onset to relief", _minutes(facts["onset_to_relief_minutes"])),
         ("operations", f"{facts['offered_ops']:,.0f} offered, {facts['served_ops']:,.0f} served"),
         ("served", f"{_figure(served['read_iops'])} read and {_figure(served['write_iops'])} write "

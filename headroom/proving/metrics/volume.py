@@ -62,17 +62,19 @@ def datapoints(
     configuration: Configuration,
     nitro: bool = True,
     multi_attach: bool = False,
+    queue_noise: float = 0.0,
 ) -> list[Datapoint]:
     """The datapoints of a volume; none while it is detached or unless the whole minute was measured.
 
-    `configuration` is what DescribeVolumes reports in that minute.
+    `configuration` is what DescribeVolumes reports in that minute. The queue length is published
+    with `queue_noise`, a share of it, added.
     """
     if instance_id is None or not facts.published:
         return []
     alone: Dimensions = (("VolumeId", volume_id),)
     pair: Dimensions = (("InstanceId", instance_id), ("VolumeId", volume_id))
     points = []
-    for name, total, samples in _of_volume(facts, multi_attach):
+    for name, total, samples in _of_volume(facts, multi_attach, queue_noise):
         count = samples if samples > 0 else 1.0  # without a sample: one zero
         points.append(alike("AWS/EBS", name, alone, facts.start, total / count, count, total))
     kind = configuration.volume_type
@@ -116,7 +118,9 @@ def instance_datapoints(
     ]
 
 
-def _of_volume(facts: MinuteFacts, multi_attach: bool) -> list[tuple[str, float, float]]:
+def _of_volume(
+    facts: MinuteFacts, multi_attach: bool, queue_noise: float
+) -> list[tuple[str, float, float]]:
     """Name, sum and number of samples of the metrics of every attached volume."""
     ops = facts.served_ops
     waited = facts.queue_seen_avg * 60
@@ -126,7 +130,7 @@ def _of_volume(facts: MinuteFacts, multi_attach: bool) -> list[tuple[str, float,
         ("VolumeWriteOps", facts.served_write_ops, 1.0),
         ("VolumeReadBytes", facts.served_read_bytes, facts.served_read_ops),
         ("VolumeWriteBytes", facts.served_write_bytes, facts.served_write_ops),
-        ("VolumeQueueLength", facts.queue_seen_avg, 1.0),
+        ("VolumeQueueLength", max(0.0, facts.queue_seen_avg * (1 + queue_noise)), 1.0),
     ]
     if not multi_attach:
         points += [

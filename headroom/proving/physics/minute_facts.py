@@ -18,6 +18,8 @@ from headroom.proving.physics.queue import (
 ENOUGH_S = 1 - 1e-6
 """A limit that bound for this long inside a minute sets the minute's Exceeded check."""
 STARVED_SHARE = 0.01
+NONE_MISSED = 1e-6
+"""Share of a minute's operations that counts as rounding."""
 
 
 class Waits(NamedTuple):
@@ -69,6 +71,8 @@ class MinuteFacts:
     """Arrivals plus the backlog at the minute's start."""
     delayed_ops: float
     """Those of them that wait longer because of the volume."""
+    shortfall: float = 0.0
+    """Share of the minute's load that was not served by its end because of the volume, 0 to 1."""
 
     @property
     def unknown(self) -> bool:
@@ -123,11 +127,13 @@ class MinuteTally:
             for flag in _FLAGS:
                 if piece.bound & flag:
                     self._bound_s[flag] += seconds
-        if piece.load.outstanding:
-            self.queue_seconds += min(self._queue_limit, piece.load.outstanding) * seconds
+        if piece.pooled:
+            asking = piece.load.outstanding - piece.served * piece.load.think_s
+            self.queue_seconds += min(self._queue_limit, asking) * seconds
             service_s = 0.0
         elif served or piece.backlog_start or piece.backlog_end:
-            self.queue_seconds += self._mean_reported(piece, piece.served * service_s) * seconds
+            in_service = piece.served * service_s + piece.load.outstanding
+            self.queue_seconds += self._mean_reported(piece, in_service) * seconds
         if not served:
             self.idle_s += 0.0 if piece.backlog_start or piece.backlog_end else seconds
             return
@@ -169,6 +175,27 @@ class MinuteTally:
 _FLAGS = (VOLUME_IOPS, VOLUME_BYTES, INSTANCE_IOPS, INSTANCE_BYTES)
 
 
+def shortfall(
+    real: Sequence[Piece], free: Sequence[Piece] | None, *, arrived: float, backlog: float
+) -> float:
+    """What came in a minute and was not served by its end because of the volume, 0 to 1.
+
+    Of an open load: the `backlog` that the volume caused, over what `arrived` in the minute. Of a
+    pool: the operations it lost, over those it does with a volume that is never the limit. `free`
+    is the minute with such a volume; None where the instance never binds.
+    """
+    done = sum((p.end - p.start) * p.served for p in real if p.pooled)
+    if free is None:
+        could = sum((p.end - p.start) * p.load.free_rate for p in real)
+    else:
+        could = sum((p.end - p.start) * p.served for p in free if p.pooled)
+    missed = backlog + max(0.0, could - done)
+    asked = arrived - done + could
+    if missed <= NONE_MISSED * max(1.0, asked):
+        return 0.0
+    return min(1.0, missed / asked) if asked > 0 else 1.0
+
+
 def delayed_by_volume(
     real: Sequence[Piece], free: Sequence[Piece] | None, *, already: float
 ) -> float:
@@ -196,6 +223,8 @@ def delayed_by_volume(
 def _share_behind(real: Piece, free: Piece, start: float, end: float) -> float:
     """Share of [start, end) in which the real queue is behind the free one."""
     if real.load.outstanding:
+        if not real.pooled:
+            return 1.0
         share = real.served / free.served if free.served else 1.0
         return share if share < 1 - 1e-9 else 0.0
     first = _backlog_at(real, start) - _backlog_at(free, start)

@@ -139,6 +139,11 @@ class Piece(NamedTuple):
     bound: int
     load: Load
 
+    @property
+    def pooled(self) -> bool:
+        """Whether a pool was served; its workers wait while an earlier backlog is worked off."""
+        return self.load.outstanding > 0 and not self.backlog_start
+
 
 class _Batch:
     """Operations that came at one rate and wait: the oldest of them came at `since`."""
@@ -163,17 +168,17 @@ class VolumeQueue:
         """Pass from `start` to `end` (seconds) under one load and one configuration."""
         now = start
         while end - now > 1e-9:
-            piece = self._closed(now, end, load) if load.outstanding else self._open(now, end, load)
+            pooled = load.outstanding and not self.backlog  # workers wait behind what came earlier
+            piece = self._pooled(now, end, load) if pooled else self._open(now, end, load)
             now = piece.end
             yield piece
 
-    def _closed(self, now: float, end: float, load: Load) -> Piece:
-        mix = load.mix
-        wanted = load.outstanding / load.service_s
+    def _pooled(self, now: float, end: float, load: Load) -> Piece:
+        mix, wanted = load.mix, load.free_rate
         cap, bound = self._tightest(mix)
         served = min(wanted, cap)
         until = self._pass(now, end, mix, served)
-        latency = load.outstanding / served if served > 0 else 0.0
+        latency = load.outstanding / served - load.think_s if served > 0 else 0.0
         return Piece(
             now, until, 0.0, 0.0, served, served, mix, latency, latency,
             bound if wanted > cap * ABOVE else 0, load,

@@ -6,14 +6,19 @@ Source: EBS User Guide, "General Purpose SSD volumes", "HDD volumes", "I/O chara
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from headroom.domain.catalog.ebs import HDD_IO_BYTES, MIB, SSD_IO_BYTES
 from headroom.domain.resources import Configuration, InstanceLimits
 from headroom.proving.awsrules import VolumeLifecycle
 from headroom.proving.physics.instances import BOUNDLESS
-from headroom.proving.physics.minute_facts import MinuteFacts, MinuteTally, delayed_by_volume
+from headroom.proving.physics.minute_facts import (
+    MinuteFacts,
+    MinuteTally,
+    delayed_by_volume,
+    shortfall,
+)
 from headroom.proving.physics.queue import (
     INSTANCE_BYTES,
     INSTANCE_IOPS,
@@ -118,8 +123,13 @@ class VolumePhysics:
         delayed = delayed_by_volume(
             real, free if self._free else None, already=behind if behind > 1e-6 else 0.0
         )
+        left = self._station.backlog - (self._free.backlog if self._free else 0.0)
+        missed = shortfall(
+            real, free if self._free else None, arrived=tally.offered, backlog=max(0.0, left)
+        )
         spans = inside, measured
-        return self._facts(start, tally, spans, due=backlog + tally.offered, delayed=delayed)
+        facts = self._facts(start, tally, spans, due=backlog + tally.offered, delayed=delayed)
+        return facts if facts.unknown or not missed else replace(facts, shortfall=missed)
 
     def _stretches(
         self, start: datetime, lifecycle: VolumeLifecycle

@@ -15,15 +15,8 @@ from headroom.proving.physics import (
     instance_limits,
     mb_to_mib_per_s,
 )
-from headroom.proving.workloads import (
-    Load,
-    Steps,
-    Stretch,
-    Workload,
-    closed_load,
-    open_load,
-    read_trace,
-)
+from headroom.proving.scenarios.load_steps import lasting, pool, stretches
+from headroom.proving.workloads import Steps, Stretch, Workload, read_trace
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
 """Default start of a scenario without a trace."""
@@ -35,8 +28,9 @@ SOURCES = ("trace", "closed_loop", "steps")
 USUAL_IO_KIB = 16
 """Default size of an operation if a trace has only operations or only bytes."""
 TRACE = ("file", "scale", "io_kib", "repeat")
-CLOSED_LOOP = ("outstanding", "io_kib", "read_fraction", "service_ms", "duration", "sequential")
-STEP = ("for", "iops", "io_kib", "read_fraction", "sequential")
+CLOSED_LOOP = (
+    "outstanding", "io_kib", "read_fraction", "service_ms", "think_ms", "duration", "sequential",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,15 +108,7 @@ def parse_workload_block(block: Block, base: Path, start: datetime | None) -> Wo
         return _trace(block.block("trace", TRACE), base, start)
     if given[0] == "closed_loop":
         return _closed_loop(block.block("closed_loop", CLOSED_LOOP), start or START)
-    steps = block.items("steps")
-    if not steps:
-        raise block.wrong("steps", "is empty; give at least one step")
-    path = f"{block.path}.steps"
-    blocks = [
-        Block(step, source=block.source, path=f"{path}[{number}]", known=STEP)
-        for number, step in enumerate(steps, start=1)
-    ]
-    return Steps(start or START, [_step(each) for each in blocks])
+    return Steps(start or START, stretches(block))
 
 
 def _trace(block: Block, base: Path, start: datetime | None) -> Workload:
@@ -142,35 +128,4 @@ def _trace(block: Block, base: Path, start: datetime | None) -> Workload:
 
 
 def _closed_loop(block: Block, start: datetime) -> Workload:
-    loop = closed_load(
-        outstanding=block.number("outstanding", low=1, high=1e6),
-        io_kib=_io_kib(block),
-        read_fraction=block.number("read_fraction", 0.5, low=0, high=1),
-        service_ms=block.positive("service_ms", 0.5),
-        sequential=block.flag("sequential", False),
-    )
-    return Steps(start, [Stretch(duration_s=_lasting(block, "duration"), load=loop)])
-
-
-def _step(block: Block) -> Stretch:
-    load: Load = open_load(
-        iops=block.number("iops", low=0, high=1e8),
-        io_kib=_io_kib(block),
-        read_fraction=block.number("read_fraction", 0.5, low=0, high=1),
-        sequential=block.flag("sequential", False),
-    )
-    return Stretch(duration_s=_lasting(block, "for"), load=load)
-
-
-def _io_kib(block: Block) -> float:
-    value = block.positive("io_kib")
-    if value > 65_536:
-        raise block.wrong("io_kib", f"is {value:g}; the most is 65536")
-    return value
-
-
-def _lasting(block: Block, key: str) -> float:
-    seconds = block.duration(key).total_seconds()
-    if seconds < 1:
-        raise block.wrong(key, "is shorter than a second; give it at least 1s")
-    return seconds
+    return Steps(start, [Stretch(duration_s=lasting(block, "duration"), load=pool(block))])

@@ -35,7 +35,7 @@ RESOURCE = (
 )  # fmt: skip
 AWS = (
     "region", "metric_delay", "effect_delay", "completes_after", "modified_at", "known_to_ledger",
-    "refusal_names_instant",
+    "refusal_names_instant", "queue_noise_percent",
 )  # fmt: skip
 
 
@@ -59,6 +59,8 @@ class AwsBehaviour:
     modified_at: tuple[datetime, ...] = ()
     known_to_ledger: bool = True
     refusal_names_instant: bool = True
+    queue_noise_percent: float = 0.0
+    """Standard deviation of the noise on each minute's published queue length."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,6 +212,7 @@ def _aws(block: Block) -> AwsBehaviour:
         ),
         known_to_ledger=block.flag("known_to_ledger", True),
         refusal_names_instant=block.flag("refusal_names_instant", True),
+        queue_noise_percent=block.number("queue_noise_percent", 0, low=0, high=100),
     )
 
 

@@ -62,6 +62,11 @@ class Result:
         """Minutes in which over 1 % of the operations due waited because of the volume."""
         return sum(minute.facts.starved for minute in self.minutes)
 
+    @property
+    def shortfall_minutes(self) -> float:
+        """Sum over the minutes of the share of their load that the volume did not serve in time."""
+        return sum(minute.facts.shortfall for minute in self.minutes)
+
     def onset_to_relief_minutes(self) -> int | None:
         """Length of the first episode of starvation, None when there was none.
 
@@ -90,6 +95,7 @@ class Result:
             "offered_ops": round(sum(f.offered_ops for f in facts), 3),
             "served_ops": round(sum(f.served_ops for f in facts), 3),
             "starved_minutes": self.starved_minutes,
+            "shortfall_minutes": _rounded(self.shortfall_minutes),
             "latency_ms": {
                 "avg": _rounded(self.latencies.mean_ms),
                 "p50": _rounded(self.latencies.percentile_ms(50)),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import pairwise
+from random import Random
 from typing import Literal
 
 from headroom.domain.catalog import SECONDS_PER_MONTH
@@ -129,8 +130,15 @@ def _volume(scenario: Scenario, ref: ResourceRef, start: datetime) -> SimulatedV
         else Disk.of(scenario.contents, scenario.resource.configuration.size_gib, start),
         instance_class=scenario.instance_class,
     )
+    if aws.queue_noise_percent:
+        volume.queue_noise = queue_noise(scenario.name, aws.queue_noise_percent / 100)
     _publish_history(scenario, volume, start)
     return volume
+
+
+def queue_noise(name: str, deviation: float) -> Callable[[int], float]:
+    """Normal noise of a standard deviation, the same in every run of a scenario of this name."""
+    return lambda minute: Random(f"{name}/queue/{minute}").gauss(0.0, deviation)  # noqa: S311
 
 
 def _publish_history(scenario: Scenario, volume: SimulatedVolume, start: datetime) -> None:

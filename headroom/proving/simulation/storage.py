@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Generic, TypeVar
 
@@ -62,6 +62,8 @@ class AccountVolume:
     disk: Disk | None = None
     """The data on a database's storage; None if free space is not simulated."""
     instance_class: str = ""
+    queue_noise: Callable[[int], float] = field(default=lambda minute: 0.0)
+    """Noise on the published queue length of a minute, as a share of it."""
 
     def described(self, now: datetime) -> Volume:
         """What DescribeVolumes reports at `now`."""

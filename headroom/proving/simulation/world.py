@@ -106,6 +106,7 @@ def publish(volume: AccountVolume, configuration: Configuration, facts: MinuteFa
     points = datapoints(
         facts, volume_id=volume.ref.resource_id, instance_id=instance_id,
         configuration=configuration, nitro=limits.nitro,
+        queue_noise=volume.queue_noise(minute_number(facts.start)),
     )  # fmt: skip
     points += instance_datapoints(
         facts, instance_id=instance_id, limits=limits, database=volume.ref.kind is Kind.RDS

@@ -42,16 +42,22 @@ class Mix:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """A constant load: open (`ops_per_s` arrive whatever happens) or closed (`outstanding` > 0).
+    """A constant load: open (`ops_per_s` arrive whatever happens) or a pool (`outstanding` > 0).
 
-    A closed loop keeps `outstanding` operations under way, each of which takes `service_s` when
-    nothing limits it.
+    A pool has `outstanding` workers. Each thinks for `think_s`, asks for one operation and waits
+    for it; the operation takes `service_s` when nothing limits it.
     """
 
     ops_per_s: float
     mix: Mix
     outstanding: float = 0.0
     service_s: float = 0.0
+    think_s: float = 0.0
+
+    @property
+    def free_rate(self) -> float:
+        """Operations per second of a pool that nothing limits; 0 for an open load."""
+        return self.outstanding / (self.service_s + self.think_s) if self.outstanding else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,15 +140,17 @@ def closed_load(
     outstanding: float,
     io_kib: float,
     service_ms: float,
+    think_ms: float = 0.0,
     read_fraction: float = 0.5,
     sequential: bool = False,
 ) -> Load:
-    """A closed loop of `outstanding` operations that each take `service_ms` if nothing limits."""
+    """A pool of `outstanding` workers: operations take `service_ms` if nothing limits them."""
     return Load(
         ops_per_s=0.0,
         mix=_even(io_kib, read_fraction, sequential),
         outstanding=outstanding,
         service_s=service_ms / 1000,
+        think_s=think_ms / 1000,
     )
 
 

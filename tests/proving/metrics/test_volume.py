@@ -148,3 +148,10 @@ def test_an_instance_that_never_bursts_has_no_balances() -> None:
     assert "EBSIOBalance%" not in found[0]
     assert found[0]["InstanceEBSIOPSExceededCheck"].sum == 1
     assert found[0]["InstanceEBSThroughputExceededCheck"].sum == 0
+
+
+def test_noise_is_on_the_published_queue_alone() -> None:
+    calm, noisy = busy(gp3()), busy(gp3(), queue_noise=0.2)
+    assert noisy["VolumeQueueLength"].sum == pytest.approx(1.2 * calm["VolumeQueueLength"].sum)
+    del calm["VolumeQueueLength"], noisy["VolumeQueueLength"]
+    assert noisy == calm

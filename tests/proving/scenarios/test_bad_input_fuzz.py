@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from headroom.proving.inputs import BadInput
 from headroom.proving.scenarios import load_blocks as loads
-from headroom.proving.scenarios import load_scenario, parse_scenario, scenario
+from headroom.proving.scenarios import load_scenario, load_steps, parse_scenario, scenario
 from headroom.proving.workloads import read_trace
 
 WORDS = [
     *scenario.TOP, *scenario.RESOURCE, *scenario.AWS, *loads.ATTACHMENT, *loads.SOURCES,
-    *loads.TRACE, *loads.CLOSED_LOOP, *loads.STEP, "gp3", "gp2", "io2", "ebs", "30m", "0s", "1h",
+    *loads.TRACE, *loads.CLOSED_LOOP, *load_steps.STEP, "gp3", "gp2", "io2", "ebs", "30m", "0s", "1h",
     "2026-01-05T00:00:00Z", "9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00+23:00", "m5.large",
     "us-east-1", "auto", "defaults", "rules", "mode",
 ]  # fmt: skip

@@ -11,7 +11,7 @@ from headroom.proving.inputs import load_yaml
 from headroom.proving.physics.instances import _table
 from headroom.proving.scenarios import database as databases
 from headroom.proving.scenarios import load_blocks as loads
-from headroom.proving.scenarios import parse_scenario, scenario
+from headroom.proving.scenarios import load_steps, parse_scenario, scenario
 from headroom.proving.simulation import simulate
 
 PAGE = Path(__file__).parents[3] / "docs" / "scenario-format.md"
@@ -19,7 +19,7 @@ TEXT = PAGE.read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL)
 KEYS = {
     *scenario.TOP, *scenario.RESOURCE, *scenario.AWS, *databases.DATABASE, *loads.ATTACHMENT, *loads.SOURCES,
-    *loads.TRACE, *loads.CLOSED_LOOP, *loads.STEP,
+    *loads.TRACE, *loads.CLOSED_LOOP, *load_steps.STEP,
 }  # fmt: skip
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from headroom.proving.scenarios import parse_scenario
 from headroom.proving.simulation import Controller, Result, simulate
+from headroom.proving.simulation.run import queue_noise
 from tests.proving.build import gp2
 
 KEYS = {
@@ -203,3 +204,12 @@ def test_a_month_at_five_minutes_would_take_well_under_a_minute(tmp_path: Path) 
     assert len(result.minutes) == 10 * 1_440
     assert result.violations == ()
     assert result.changes[0].origin == gp2(400)
+
+
+def test_noise_on_the_queue_is_the_same_in_every_run_of_a_name() -> None:
+    noise, again, other = (queue_noise(name, 0.1) for name in ("pool", "pool", "other"))
+    values = [noise(minute) for minute in range(1_000)]
+    assert values == [again(minute) for minute in range(1_000)]
+    assert values != [other(minute) for minute in range(1_000)]
+    assert sum(values) / 1_000 == pytest.approx(0.0, abs=0.01)
+    assert sum(value**2 for value in values) / 1_000 == pytest.approx(0.01, rel=0.15)
