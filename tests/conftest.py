@@ -24,6 +24,7 @@ settings.register_profile(
     print_blob=True,
 )  # fmt: skip
 FUZZ = "HEADROOM_FUZZ" in os.environ
+os.environ["MOTO_EC2_LOAD_DEFAULT_AMIS"] = "false"  # 1,300 images, made anew for each test of EC2
 settings.load_profile("fuzz" if FUZZ else "headroom")
 pytest_plugins = ["tests.fuzz"] if FUZZ else []
 
