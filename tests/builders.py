@@ -30,6 +30,8 @@ from headroom.domain.state import ResourceState, new_resource_state
 NOW = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
 ACCOUNT = "123456789012"
 REGION = "us-east-1"
+IMAGE = "ami-03cf127a"
+"""Any image: moto starts instances from images that it does not know as well."""
 
 
 def ref(volume_id: str = "vol-1") -> ResourceRef:

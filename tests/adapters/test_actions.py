@@ -33,7 +33,7 @@ from headroom.proving.memory import InMemoryLedger
 from tests.adapters.aurora.service import AuroraService, Days, orders
 from tests.adapters.notifications.test_topic import Rules, acting
 from tests.adapters.rds.service import RdsService, db
-from tests.builders import ACCOUNT, NOW, REGION, gp3, instance, ref, volume
+from tests.builders import ACCOUNT, IMAGE, NOW, REGION, gp3, instance, ref, volume
 from tests.domain.databases import rds
 
 BATCH_LIMIT = Config(connect_timeout=1, retries={"total_max_attempts": 1})
@@ -56,9 +56,7 @@ def aws() -> Iterator[tuple[boto3.Session, set[str]]]:
 def test_ebs_calls_what_it_names(aws: tuple[boto3.Session, set[str]]) -> None:
     session, called = aws
     client = session.client("ec2")
-    made = client.run_instances(
-        ImageId="ami-03cf127a", InstanceType="m5.large", MinCount=1, MaxCount=1
-    )
+    made = client.run_instances(ImageId=IMAGE, InstanceType="m5.large", MinCount=1, MaxCount=1)
     machine = made["Instances"][0]
     zone = machine["Placement"]["AvailabilityZone"]
     disk = client.create_volume(AvailabilityZone=zone, Size=100, VolumeType="gp3")["VolumeId"]

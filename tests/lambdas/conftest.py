@@ -16,17 +16,19 @@ from typing import Any
 import boto3
 import pytest
 from moto import mock_aws
+from moto.cloudwatch.models import CloudWatchBackend
 
 from headroom import wiring
 from headroom.adapters.tables import RECORDS, STATE, create_table
 from headroom.policy import canonical_json, default_policy
 from headroom.settings import FunctionSettings
 from tests.adapters.prices.recorded_offers import RecordedPriceList
-from tests.builders import ACCOUNT, NOW, REGION
+from tests.builders import ACCOUNT, IMAGE, NOW, REGION
 
 ARN = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:headroom"
 LISTED = RecordedPriceList()
 """One for all tests, because functions of one name share their clients."""
+HOUR = timedelta(hours=1)
 
 
 @dataclass
@@ -63,9 +65,7 @@ class Deployment:
     def volume(self, *, mode: str | None = "auto") -> str:
         """A gp3 volume on an instance with room to spare; its id."""
         ec2 = self.client("ec2")
-        ran = ec2.run_instances(
-            ImageId="ami-03cf127a", InstanceType="m5.4xlarge", MinCount=1, MaxCount=1
-        )
+        ran = ec2.run_instances(ImageId=IMAGE, InstanceType="m5.4xlarge", MinCount=1, MaxCount=1)
         machine = ran["Instances"][0]
         tags = [] if mode is None else [{"Key": "headroom", "Value": mode}]
         made = ec2.create_volume(
@@ -127,6 +127,19 @@ class Deployment:
 def session() -> boto3.Session:
     """One for all tests: reading AWS's service models is most of the time a client takes."""
     return boto3.Session("testing", "testing", region_name=REGION)
+
+
+@pytest.fixture(autouse=True)
+def only_published(monkeypatch: pytest.MonkeyPatch) -> None:
+    """moto looks through all datapoints for each period asked for; spare it those before the first."""
+    answer = CloudWatchBackend.get_metric_data
+
+    def from_first(self: CloudWatchBackend, start_time: datetime, **asked: Any) -> Any:
+        first = min((datum.timestamp for datum in self.metric_data), default=start_time)
+        empty = max(timedelta(), first - start_time) // HOUR
+        return answer(self, start_time=start_time + empty * HOUR, **asked)
+
+    monkeypatch.setattr(CloudWatchBackend, "get_metric_data", from_first)
 
 
 @pytest.fixture

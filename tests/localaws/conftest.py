@@ -12,6 +12,7 @@ import pytest
 from botocore.config import Config
 
 from headroom.localaws.daemon import LocalAws
+from tests.builders import IMAGE
 
 START = "2026-01-05T00:00:00+00:00"
 QUICK = Config(retries={"mode": "standard", "total_max_attempts": 1}, read_timeout=60)
@@ -41,9 +42,8 @@ class Program:
         request = {"AvailabilityZone": "us-east-1a", "Size": 100, "VolumeType": "gp3", **wanted}
         volume_id = str(ec2.create_volume(**request)["VolumeId"])
         if attached:
-            image = ec2.describe_images(Owners=["amazon"], MaxResults=5)["Images"][0]["ImageId"]
             run = ec2.run_instances(
-                ImageId=image, MinCount=1, MaxCount=1, InstanceType="m6i.2xlarge"
+                ImageId=IMAGE, MinCount=1, MaxCount=1, InstanceType="m6i.2xlarge"
             )
             instance = run["Instances"][0]["InstanceId"]
             ec2.attach_volume(VolumeId=volume_id, InstanceId=instance, Device="/dev/sdf")

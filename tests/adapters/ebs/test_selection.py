@@ -12,7 +12,7 @@ from moto import mock_aws
 
 from headroom.adapters.ebs import select_volumes
 from headroom.ports import ReadFailed, StorageView
-from tests.builders import ACCOUNT, REGION
+from tests.builders import ACCOUNT, IMAGE, REGION
 
 KEYS = {"aws_access_key_id": "testing", "aws_secret_access_key": "testing"}
 
@@ -37,8 +37,7 @@ def made(ec2: Any, *, attached: bool = False, **tags: str) -> str:
     )
     name = str(told["VolumeId"])
     if attached:
-        image = ec2.describe_images(Owners=["amazon"], MaxResults=5)["Images"][0]["ImageId"]
-        run = ec2.run_instances(ImageId=image, MinCount=1, MaxCount=1, InstanceType="m5.xlarge")
+        run = ec2.run_instances(ImageId=IMAGE, MinCount=1, MaxCount=1, InstanceType="m5.xlarge")
         ec2.attach_volume(
             VolumeId=name, InstanceId=run["Instances"][0]["InstanceId"], Device="/dev/sdf"
         )

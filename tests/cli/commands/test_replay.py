@@ -15,6 +15,7 @@ from botocore.client import BaseClient
 
 from headroom.cli.main import run
 from headroom.localaws.daemon import LocalAws
+from tests.builders import IMAGE
 
 START = "2026-01-05T00:00:00+00:00"
 MINUTES = 26 * 60
@@ -50,8 +51,7 @@ def made(aws: LocalAws, *, attached: bool = True, **wanted: Any) -> str:
         )["VolumeId"]
     )
     if attached:
-        image = ec2.describe_images(Owners=["amazon"], MaxResults=5)["Images"][0]["ImageId"]
-        ran = ec2.run_instances(ImageId=image, MinCount=1, MaxCount=1, InstanceType="m6i.8xlarge")[
+        ran = ec2.run_instances(ImageId=IMAGE, MinCount=1, MaxCount=1, InstanceType="m6i.8xlarge")[
             "Instances"
         ][0]["InstanceId"]
         ec2.attach_volume(VolumeId=volume, InstanceId=ran, Device="/dev/sdf")
