@@ -28,6 +28,7 @@ from headroom.domain.policy import (
 )
 from headroom.domain.resources import Configuration, Observation, PriceUnknown, VolumeType
 from headroom.domain.state import (
+    HOUR,
     WINDOW,
     LimitHistory,
     LoadProfile,
@@ -45,6 +46,7 @@ from headroom.domain.workload import (
     digest_of,
     estimate,
     past_of,
+    since,
     space_forecast,
 )
 
@@ -174,9 +176,12 @@ def _past(decision_input: DecisionInput, limits: Limits) -> Past:
     """The profile of the past with its latest days; above the cheapest allowed type hours are busy."""
     observation, resource_state = decision_input.observation, decision_input.resource_state
     profile = resource_state.profile
-    if observation.history is not None:
+    history = observation.history
+    if history is not None:
         known = LimitHistory(observation, resource_state.modifications)
-        profile = merged(profile, digest_of(observation.history, known))
+        if profile is not None:  # only the hours that it does not have yet, and its latest
+            history = since(history, profile.end - HOUR)
+        profile = merged(profile, digest_of(history, known))
     gp3 = VolumeType.GP3 in limits.types
     return past_of(
         profile or LoadProfile(start=hour_of(observation.at), hours=()),

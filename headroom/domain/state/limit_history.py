@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from math import ceil
 
 from headroom.domain.catalog.ebs import capability
-from headroom.domain.resources import Observation, VolumeActivity
+from headroom.domain.resources import Observation
 from headroom.domain.state.resource_state import MODIFICATION_RETENTION, KnownModification
 
 LANDING_S = 3_600.0
@@ -36,21 +35,10 @@ class LimitHistory:
             remembered = (observation.at - MODIFICATION_RETENTION).timestamp()
             self.certain_from = min(self._starts[0], remembered)
 
-    def clear_days(
-        self, history: VolumeActivity, pressed: set[int]
-    ) -> tuple[tuple[float, float, float], ...]:
-        """Days that ran under each pair of limits without touching either."""
-        grid = history.read_iops
-        first, step, count = grid.start.timestamp(), grid.period_s, len(grid.values)
-        edges = [0, *(min(count, max(0, ceil((s - first) / step))) for s in self._starts), count]
-        found = []
-        for can, begin, end in zip(self._can, edges[:-1], edges[1:], strict=True):
-            clear = (end - begin) - sum(begin <= place < end for place in pressed)
-            known = sum(v is not None for v in grid.values[begin:end])
-            days = min(clear, known) * step / 86_400
-            if days > 0:
-                found.append((can.burst_iops, can.burst_mibps, days))
-        return tuple(found)
+    @property
+    def lowest(self) -> tuple[float, float]:
+        """The lowest sustained IOPS and MiB/s of all configurations."""
+        return min(c.sustained_iops for c in self._can), min(c.sustained_mibps for c in self._can)
 
     def at(self, at: float, took: tuple[float, float], *, empty: bool) -> tuple[float, float]:
         """IOPS and MiB/s that were possible at a POSIX timestamp; with an empty bucket if `empty`.

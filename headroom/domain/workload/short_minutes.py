@@ -13,7 +13,7 @@ BUSY_SHARE = 0.7
 TOUCHED_TAIL = 1.2
 """P(demand that touched a limit exceeds r times it) = r ** -tail."""
 SEEN_ABOVE = 1.02
-LEAST_BUSY_MIN = 5.0
+LEAST_BUSY_MIN = 1.0
 
 
 def short_minutes(hour: ProfileHour, iops: float, mibps: float, *, belief: float = 1.0) -> float:

@@ -1,4 +1,4 @@
-"""Periods of earlier days that came near a limit, and the demand in each."""
+"""Periods of the past in which a limit was touched."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from headroom.domain.workload.pressure import EMPTY_PERCENT
 
 SATURATED = 0.9
 """Share of a limit above which a period's mean is censored demand."""
-SATURATED_MINUTES = 3
-MOST_BURST = 8.0
 
 
-class PeriodRow(NamedTuple):
+class PressedPeriod(NamedTuple):
+    """A period in which a limit was touched: what was served, and the limits then in force."""
+
     place: int
     iops: float
     mibps: float
@@ -24,48 +24,42 @@ class PeriodRow(NamedTuple):
     iops_limit: float
     mibps_limit: float
     touched_iops: bool
-    touched_mibps: bool
+    """Whether the IOPS limit was touched, else the one of MiB/s was."""
     pressed: float
-    full_iops: bool
-    """Whether its mean is what the limit let through."""
-    full_mibps: bool
+    """Minutes in which it was."""
 
 
-def period_rows(
-    history: VolumeActivity,
-    limits: LimitHistory,
-    iops: Sequence[float],
-    mibps: Sequence[float],
-    *,
-    least: tuple[float, float],
-) -> list[PeriodRow]:
-    """The busy and pressed periods, with the limits in force in them."""
+def pressed_periods(
+    history: VolumeActivity, limits: LimitHistory, iops: Sequence[float], mibps: Sequence[float],
+    busiest: tuple[Sequence[float], Sequence[float]],
+) -> list[PressedPeriod]:  # fmt: skip
+    """The pressed periods, oldest first; `iops` and `mibps` are the means of all periods."""
     by_iops, by_mibps = history.iops_exceeded.values, history.throughput_exceeded.values
-    most_iops = _or(_values(history.busiest_iops), iops)
-    most_mibps = _or(_values(history.busiest_mibps), mibps)
-    bar_iops, bar_mibps = least[0] / MOST_BURST, least[1] / MOST_BURST
+    least_iops, least_mibps = limits.lowest
+    bars = SATURATED * least_iops, SATURATED * least_mibps
     places = [
-        i
-        for i, (a, b, c, d) in enumerate(zip(most_iops, most_mibps, by_iops, by_mibps, strict=True))
-        if a > bar_iops or b > bar_mibps or c or d
+        place
+        for place, (a, b, c, d) in enumerate(zip(iops, mibps, by_iops, by_mibps, strict=True))
+        if c or d or (c is None and d is None and (a >= bars[0] or b >= bars[1]))
     ]
-    return [
-        period_row(history, limits, i, (iops[i], mibps[i]), (most_iops[i], most_mibps[i]))
+    rows = (
+        _period(history, limits, i, (iops[i], mibps[i]), (busiest[0][i], busiest[1][i]))
         for i in places
-    ]
+    )
+    return [row for row in rows if row.pressed > 0]
 
 
-def _or(values: Sequence[float | None], means: Sequence[float]) -> Sequence[float]:
-    """The busiest minutes, no less than the means."""
-    if not values:
+def busiest_minutes(series: Series | None, means: Sequence[float]) -> Sequence[float]:
+    """The busiest minute of each period, no less than its mean; the means where none was read."""
+    if series is None:
         return means
-    return [m if v is None or v < m else v for v, m in zip(values, means, strict=True)]
+    return [m if v is None or v < m else v for v, m in zip(series.values, means, strict=True)]
 
 
-def period_row(
+def _period(
     history: VolumeActivity, limits: LimitHistory, place: int, mean: tuple[float, float],
     peak: tuple[float, float],
-) -> PeriodRow:  # fmt: skip
+) -> PressedPeriod:  # fmt: skip
     iops, mibps = mean
     by_iops, by_mibps = (
         history.iops_exceeded.values[place], history.throughput_exceeded.values[place]
@@ -81,14 +75,7 @@ def period_row(
         pressed = step / 60 if at_iops or at_mibps else 0.0
     else:
         pressed = min(step / 60, max(by_iops or 0.0, by_mibps or 0.0))
-    by_ops = peak[0] * mibps_limit >= peak[1] * iops_limit
-    saturated = pressed >= min(SATURATED_MINUTES, step / 60)
-    return PeriodRow(
+    return PressedPeriod(
         place, iops, mibps, peak[0], peak[1], iops_limit, mibps_limit,
-        pressed > 0 and by_ops, pressed > 0 and not by_ops, pressed,
-        saturated and at_iops, saturated and at_mibps,
+        peak[0] * mibps_limit >= peak[1] * iops_limit, pressed,
     )  # fmt: skip
-
-
-def _values(series: Series | None) -> tuple[float | None, ...]:
-    return () if series is None else series.values
