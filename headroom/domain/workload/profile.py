@@ -71,11 +71,19 @@ def _hour(
         busy_minutes=busy * period_s // 60,
         touched_minutes=min(60, ceil(sum(row.pressed for row in touched))),
         limit_iops=max(
-            (r.iops_limit if certain else r.busiest_iops for r in touched if r.touched_iops),
+            (
+                r.iops_limit if certain else on_scale(r.busiest_iops, IOPS_LEVELS)
+                for r in touched
+                if r.touched_iops
+            ),
             default=0.0,
         ),
         limit_mibps=max(
-            (r.mibps_limit if certain else r.busiest_mibps for r in touched if r.touched_mibps),
+            (
+                r.mibps_limit if certain else on_scale(r.busiest_mibps, MIBPS_LEVELS)
+                for r in touched
+                if r.touched_mibps
+            ),
             default=0.0,
         ),
         coarse=period_s >= 3600,
