@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from math import ceil
 from statistics import fmean
 
@@ -29,11 +29,15 @@ MEASURED_SHARE = 0.5
 """An hour with fewer of its periods published counts as not measured."""
 
 
-def digest_of(history: VolumeActivity, limits: LimitHistory) -> LoadProfile:
-    """The whole hours of `history`, whose periods divide an hour."""
+def digest_of(
+    history: VolumeActivity, limits: LimitHistory, *, since: datetime | None = None
+) -> LoadProfile:
+    """The whole hours of `history` that begin at or after `since`; its periods divide an hour."""
     grid = history.read_iops
     per_hour = 3600 // grid.period_s
-    history = _without_first(history, int(-grid.start.timestamp() % 3600) // grid.period_s)
+    begin = max(grid.start.timestamp(), 0.0 if since is None else since.timestamp())
+    begin += -begin % 3600
+    history = _without_first(history, int(begin - grid.start.timestamp()) // grid.period_s)
     iops, mibps = load_rates(history)
     rows = period_rows(history, limits, iops, mibps, least=(0.0, 0.0))
     pressed = {row.place: row for row in rows if row.pressed > 0}
