@@ -28,13 +28,11 @@ from headroom.domain.policy import (
 )
 from headroom.domain.resources import Configuration, Observation, PriceUnknown, VolumeType
 from headroom.domain.state import (
-    HOUR,
     WINDOW,
     LimitHistory,
     LoadProfile,
     ResourceState,
     hour_of,
-    merged,
     owners_choice,
     reduced_from,
 )
@@ -46,7 +44,6 @@ from headroom.domain.workload import (
     digest_of,
     estimate,
     past_of,
-    since,
     space_forecast,
 )
 
@@ -173,15 +170,12 @@ def _situation(
 
 
 def _past(decision_input: DecisionInput, limits: Limits) -> Past:
-    """The profile of the past with its latest days; above the cheapest allowed type hours are busy."""
+    """The profile of the past; hours above what the cheapest allowed type includes are busy."""
     observation, resource_state = decision_input.observation, decision_input.resource_state
     profile = resource_state.profile
-    history = observation.history
-    if history is not None:
+    if profile is None and observation.history is not None:
         known = LimitHistory(observation, resource_state.modifications)
-        if profile is not None:  # only the hours that it does not have yet, and its latest
-            history = since(history, profile.end - HOUR)
-        profile = merged(profile, digest_of(history, known))
+        profile = digest_of(observation.history, known)
     gp3 = VolumeType.GP3 in limits.types
     return past_of(
         profile or LoadProfile(start=hour_of(observation.at), hours=()),
