@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from headroom.domain.catalog import PriceTable
+from headroom.domain.catalog.ebs import capability
 from headroom.domain.decision.diagnose import diagnose
 from headroom.domain.decision.space import space_forecast_for_owner
 from headroom.domain.guardrails import Case
@@ -43,6 +44,7 @@ from headroom.domain.workload import (
     SpaceForecast,
     digest_of,
     estimate,
+    minutes,
     past_of,
     space_forecast,
 )
@@ -83,8 +85,11 @@ def analyze(decision_input: DecisionInput) -> Analysis:
     """Demand, the binding limit, and the candidate plans, best first."""
     observation = decision_input.observation
     policy, effective = policy_of(decision_input)
-    demand = estimate(observation)
-    diagnosis = diagnose(observation, demand)
+    seen = minutes(
+        observation.activity, capability(observation.volume.configuration), observation.modification
+    )
+    demand = estimate(observation, seen, decision_input.resource_state.profile)
+    diagnosis = diagnose(observation, demand, seen)
     situation, valued_plans = None, NO_VALUED_PLANS
     space = space_forecast_for_owner(
         space_forecast(observation, decision_input.resource_state.modifications, effective.limits),
