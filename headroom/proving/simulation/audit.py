@@ -56,6 +56,8 @@ def violations(
 def _limits(policy: Policy, resource: Resource) -> Limits:
     """The owner's limits for this volume: defaults, then rules, then the tag."""
     values = {name: getattr(policy.defaults, name) for name in Limits.__dataclass_fields__}
+    if resource.configuration.database is not None:
+        values |= dict(policy.rds_ceilings)
     tags = dict(resource.tags)
     kind = resource.configuration.volume_type
     for rule in policy.rules:
