@@ -270,7 +270,9 @@ def _remarks(policy: Policy) -> Iterator[str]:
             yield f"Rule {number} matches every resource; write it under defaults instead."
         for name, value in rule.settings:
             earlier = [r for r in policy.rules[: number - 1] if name in dict(r.settings)]
-            usual = defaults_for(rule.selector.kind or Kind.EBS, policy.defaults)
+            usual = defaults_for(
+                rule.selector.kind or Kind.EBS, policy.defaults, policy.rds_ceilings
+            )
             without = {getattr(usual, name), getattr(policy.defaults, name)}
             if not earlier and without == {value}:
                 yield (

@@ -13,6 +13,7 @@ from headroom.domain.policy import (
     LONGEST_KEY,
     LONGEST_VALUE,
     PRESETS,
+    RDS_CEILINGS,
     Limits,
     Policy,
     PolicyError,
@@ -27,6 +28,8 @@ FORMAT = 1
 ACCOUNT_ID = r"[0-9]{12}"
 __all__ = ["LONGEST_KEY", "LONGEST_VALUE", "read_policy"]
 REGION = r"[a-z]{2,5}(-[a-z]+)+-[0-9]{1,2}"
+KINDS = ("ebs", "rds")
+"""Kinds that a ceiling of the defaults may be given by."""
 WORTH = "relief_value_usd_per_minute"
 
 
@@ -54,9 +57,10 @@ class _Reading:
         version = top.get("version", FORMAT)
         if isinstance(version, bool) or version != FORMAT:
             self._tell("version", f"is {value_text(version)}; this release reads {FORMAT}")
-        settings = self._settings(top.get("defaults", {}), "defaults")
+        settings, ceilings = self._defaults(top.get("defaults", {}))
         account = self._mapping(top.get("account", {}), tuple(ACCOUNT), "account")
-        policy = Policy(version="", defaults=replace(Limits(), **dict(settings)))  # type: ignore[arg-type]
+        defaults = replace(Limits(), **dict(settings))  # type: ignore[arg-type]
+        policy = Policy(version="", defaults=defaults, rds_ceilings=ceilings)
         for name, said in account.items():
             setting = ACCOUNT[name]
             try:
@@ -107,6 +111,42 @@ class _Reading:
             except PolicyError as problem:
                 self.problems.append(problem)
         return tuple(sorted(found.items()))
+
+    def _defaults(
+        self, value: object
+    ) -> tuple[tuple[tuple[str, object], ...], tuple[tuple[str, int], ...]]:
+        """The settings of volumes, and the ceilings of databases.
+
+        A ceiling may be given by kind: `max_iops: {ebs: 16000, rds: 64000}`. One number is for
+        both, but raises no ceiling of databases.
+        """
+        given = dict(value) if isinstance(value, Mapping) else {}
+        by_kind = {n: given[n] for n, _ in RDS_CEILINGS if isinstance(given.get(n), Mapping)}
+        parts = {n: self._mapping(said, KINDS, f"defaults.{n}") for n, said in by_kind.items()}
+        plain = {name: said for name, said in given.items() if name not in parts}
+        plain |= {name: part["ebs"] for name, part in parts.items() if "ebs" in part}
+        settings = self._settings(plain if given else value, "defaults")
+        said = {name: part["rds"] for name, part in parts.items() if "rds" in part}
+        for name, part in by_kind.items():
+            if not part:
+                self._tell(f"defaults.{name}", "is empty; give it ebs, rds or both")
+        plain_ceilings = dict(settings)
+        found = []
+        for name, usual in RDS_CEILINGS:
+            both = usual if name in parts else plain_ceilings.get(name)
+            most = min(both, usual) if isinstance(both, int) else usual
+            found.append(
+                (name, self._rds_ceiling(name, said[name], most) if name in said else most)
+            )
+        return settings, tuple(found)
+
+    def _rds_ceiling(self, name: str, value: object, usual: int) -> int:
+        try:
+            most = FRIENDLY[name].read(value, self.source, f"defaults.{name}.rds")
+        except PolicyError as problem:
+            self.problems.append(problem)
+            return usual
+        return most if isinstance(most, int) else usual
 
     def _rule(self, value: object, path: str) -> Rule:
         before = len(self.problems)

@@ -10,12 +10,13 @@ from headroom.domain.policy import (
     LONGEST_KEY,
     LONGEST_VALUE,
     PRESETS,
+    RDS_CEILINGS,
     Limits,
     Policy,
     plain_value,
 )
 from headroom.domain.resources import EBS_TYPES, GOVERNED
-from headroom.policy.document import ACCOUNT_ID, FORMAT, REGION, WORTH
+from headroom.policy.document import ACCOUNT_ID, FORMAT, KINDS, REGION, WORTH
 
 Schema = dict[str, object]
 
@@ -34,7 +35,7 @@ def schema() -> Schema:
             {
                 "version": {"const": FORMAT, "description": "The format of this file."},
                 "defaults": {
-                    "$ref": "#/definitions/settings",
+                    "$ref": "#/definitions/defaults",
                     "description": "What holds for every volume that no rule and no tag speaks of.",
                 },
                 "account": _mapping(
@@ -54,7 +55,7 @@ def schema() -> Schema:
                 },
             }
         ),
-        "definitions": {"settings": _settings(), "rule": _rule()},
+        "definitions": {"defaults": _defaults(), "settings": _settings(), "rule": _rule()},
     }
 
 
@@ -75,6 +76,21 @@ def _settings() -> Schema:
         + ".",
     }
     return {**_mapping(settings), "not": {"required": ["preset", WORTH]}}
+
+
+def _defaults() -> Schema:
+    """The settings, whose ceilings may be given by kind of storage."""
+    settings = _settings()
+    properties = dict(settings["properties"])  # type: ignore[call-overload]
+    for name, usual in RDS_CEILINGS:
+        one = FRIENDLY[name]
+        by_kind = _mapping({kind: dict(one.schema) for kind in KINDS})
+        properties[name] = {
+            "anyOf": [dict(one.schema), {**by_kind, "minProperties": 1}],
+            "default": {"ebs": getattr(Limits(), one.name), "rds": usual},
+            "description": one.meaning,
+        }
+    return {**settings, "properties": properties}
 
 
 def _rule() -> Schema:

@@ -17,6 +17,7 @@ from typing import Literal
 from headroom.domain.policy import (
     ACCOUNT,
     FRIENDLY,
+    RDS_CEILINGS,
     Policy,
     PolicyError,
     Selector,
@@ -117,9 +118,14 @@ def canonical_json(policy: Policy) -> str:
     `policy_from_json` of it gives an equal policy, and its SHA-256 is the policy's version.
     """
     defaults = {name: getattr(policy.defaults, f.name) for name, f in FRIENDLY.items()}
+    written = {name: plain_value(name, value) for name, value in defaults.items()}
+    usual = dict(RDS_CEILINGS)
+    for name, most in policy.rds_ceilings:
+        if most != min(getattr(policy.defaults, name), usual[name]):
+            written[name] = {"ebs": written[name], "rds": most}
     document: dict[str, object] = {
         "version": FORMAT,
-        "defaults": {name: plain_value(name, value) for name, value in defaults.items()},
+        "defaults": written,
         "account": {name: s.write(getattr(policy, s.name)) for name, s in ACCOUNT.items()},
     }
     if policy.rules:

@@ -69,6 +69,19 @@ SETTINGS = st.fixed_dictionaries(
         "change_windows": st.lists(st.sampled_from(WINDOWS), max_size=3) | st.sampled_from(WINDOWS),
     },
 )
+DEFAULTS = st.builds(
+    lambda settings, by_kind: settings | by_kind,
+    SETTINGS,
+    st.fixed_dictionaries(
+        {},
+        optional={
+            name: st.dictionaries(
+                st.sampled_from(["ebs", "rds"]), st.integers(100, most), min_size=1
+            )
+            for name, most in (("max_iops", 256_000), ("max_throughput_mibps", 4_000))
+        },
+    ),
+)
 RULES = st.fixed_dictionaries(
     {
         "match": st.fixed_dictionaries(
@@ -113,7 +126,7 @@ DOCUMENTS = st.fixed_dictionaries(
     {},
     optional={
         "version": st.just(1),
-        "defaults": SETTINGS,
+        "defaults": DEFAULTS,
         "account": st.fixed_dictionaries(
             {},
             optional={
@@ -231,6 +244,10 @@ REFUSED: list[tuple[object, str]] = [
     ({"defaults": {"max_iops": 16000.0}}, "whole number"),
     ({"defaults": {"max_iops": True}}, "the boolean true"),
     ({"defaults": {"max_throughput_mibps": 4_001}}, "from 1 to 4,000"),
+    ({"defaults": {"max_iops": {}}}, "defaults.max_iops is empty"),
+    ({"defaults": {"max_iops": {"aurora": 1_000}}}, "known are ebs, rds"),
+    ({"defaults": {"max_iops": {"rds": 256_001}}}, "defaults.max_iops.rds is 256001"),
+    ({"rules": [{"match": {}, "set": {"max_iops": {"rds": 4_000}}}]}, "is a mapping"),
     ({"defaults": {"max_size_gib": 65_537}}, "from 1 to 65,536"),
     ({"defaults": {"growth": "false"}}, "true or false without quotes"),
     ({"defaults": {"growth": 0}}, "true or false without quotes"),

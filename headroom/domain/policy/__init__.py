@@ -19,7 +19,7 @@ from headroom.domain.policy.fields import (
     value_text,
 )
 from headroom.domain.policy.freezes import Freeze, frozen_until, unread
-from headroom.domain.policy.limits import CodeOwned, Limits, Mode, OneWay, TagsMay
+from headroom.domain.policy.limits import RDS_CEILINGS, CodeOwned, Limits, Mode, OneWay, TagsMay
 from headroom.domain.policy.policy import (
     EffectiveLimits,
     Policy,

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
-from headroom.domain.policy.enrolment import LimitsReader
+from headroom.domain.policy.enrolment import Ceilings, LimitsReader
 from headroom.domain.policy.fields import GROUP_TAG
 from headroom.domain.policy.freezes import Freeze
-from headroom.domain.policy.limits import Limits, Mode
+from headroom.domain.policy.limits import RDS_CEILINGS, Limits, Mode
 from headroom.domain.policy.tags import apply_tags
 from headroom.domain.policy.time_of_day import TimeOfDay
 from headroom.domain.resources import DEFAULT_CODE_TAGS, Kind, Volume, VolumeType, spoken
@@ -58,6 +58,8 @@ class Policy:
 
     version: str
     defaults: Limits = field(default_factory=Limits)
+    rds_ceilings: Ceilings = RDS_CEILINGS
+    """What the defaults say of the ceilings of databases: field of Limits and value."""
     rules: tuple[Rule, ...] = ()
     account_increase_usd: Decimal = Decimal(2_000)
     """Most the increases in force may sum up to in this account and Region."""
@@ -117,7 +119,7 @@ def limits_for(policy: Policy, volume: Volume) -> EffectiveLimits:
     For a database only what names its kind allows anything; see enrolment.py.
     """
     reading = LimitsReader(kind=volume.ref.kind, limits=Limits())
-    reading.defaults(policy.defaults)
+    reading.defaults(policy.defaults, policy.rds_ceilings)
     for number, rule in enumerate(policy.rules, start=1):
         if rule.selector.matches(volume):
             reading.rule(number, rule.settings, rule.selector.kind)
