@@ -13,6 +13,7 @@ from headroom.proving.trials import (
     Conditions,
     TrialRun,
     UncontrolledVolume,
+    avoidable,
     run_schedule,
     score_usd,
     within,
@@ -38,25 +39,25 @@ def static_peak(uncontrolled: UncontrolledVolume, conditions: Conditions) -> Tri
 class BestStatic:
     """Searches the best-scoring single change at minute 0; presets share runs.
 
-    Starvation falls with IOPS and with MiB/s, so the cost of a level of one with the most of the
+    Shortfall falls with IOPS and with MiB/s, so the cost of a level of one with the most of the
     other is a lower bound for all its combinations: combinations that cannot win are never run.
     """
 
     def __init__(self, uncontrolled: UncontrolledVolume, conditions: Conditions) -> None:
         self._uncontrolled = uncontrolled
         self._levels = _levels(uncontrolled, conditions)
-        self._least: dict[Configuration, int] = {}
+        self._least: dict[Configuration, float] = {}
         self._runs: dict[Configuration | None, TrialRun] = {}
 
     def run(self, conditions: Conditions) -> TrialRun:
         """The best run at the preset of `conditions`; staying at the start is a candidate."""
         best = self._run(None, conditions)
-        least = score_usd(best, self._uncontrolled.unavoidable, conditions)
+        least = score_usd(best, self._uncontrolled.unavoidable_shortfall, conditions)
         for bound, target in self._bounds(conditions):
             if bound >= least:
                 break
             run = self._run(target, conditions)
-            found = score_usd(run, self._uncontrolled.unavoidable, conditions)
+            found = score_usd(run, self._uncontrolled.unavoidable_shortfall, conditions)
             if found < least:
                 best, least = run, found
         return best
@@ -75,8 +76,8 @@ class BestStatic:
                 if target is None or target in found:
                     continue
                 minutes = max(
-                    self._starved(self._most(target, iops=target.iops)),
-                    self._starved(self._most(target, mibps=target.throughput_mibps)),
+                    self._missed(self._most(target, iops=target.iops)),
+                    self._missed(self._most(target, mibps=target.throughput_mibps)),
                 )
                 found[target] = self._usd(target, conditions) + conditions.value_usd * minutes
         return sorted(((b, t) for t, b in found.items()), key=lambda pair: pair[0])
@@ -93,11 +94,12 @@ class BestStatic:
             throughput_mibps=mibps or most_mibps,
         )  # fmt: skip
 
-    def _starved(self, target: Configuration) -> int:
-        """Savable starved minutes under `target`, from when a change would have its effect."""
+    def _missed(self, target: Configuration) -> float:
+        """Avoidable shortfall under `target`, from when a change would have its effect."""
         if target not in self._least:
-            starved = self._uncontrolled.starved_as(target) & ~self._uncontrolled.unavoidable
-            self._least[target] = int(starved[EFFECT_MIN:].sum())
+            missed = self._uncontrolled.static.shortfall(target)[EFFECT_MIN:]
+            unavoidable = self._uncontrolled.unavoidable_shortfall[EFFECT_MIN:]
+            self._least[target] = avoidable(missed, unavoidable)
         return self._least[target]
 
     def _usd(self, target: Configuration, conditions: Conditions) -> float:

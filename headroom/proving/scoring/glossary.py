@@ -16,13 +16,19 @@ WORDS: Mapping[str, str] = MappingProxyType(
             "A UTC clock minute in which more than 1 % of the operations due, backlog included, "
             "wait longer because of the volume's IOPS, throughput or credits. Minutes that are "
             "starved even with the most the guardrails allow from the first minute on are counted "
-            "apart and are in no score."
+            "apart. A figure for people; the score counts shortfall."
         ),
-        "score": "Storage dollars, by the second, plus the preset's value of every starved minute.",
+        "shortfall": (
+            "What was due by a minute's end and not served because of the volume, as a share of what "
+            "came due in the minute, at most 1; for a pool the share of its unlimited rate that it "
+            "lost. What is left even with the most the guardrails allow from the first minute on is "
+            "in no score."
+        ),
+        "score": "Storage dollars, by the second, plus the preset's value of every shortfall minute.",
         "regret": "Score above the oracle's on the same trace, scale, start and preset.",
         "Pareto front": (
-            "Controllers that no other beats: none has at most as many starved minutes and at most "
-            "as many dollars, and fewer of one. References are left out."
+            "Controllers that no other beats: none has at most as much shortfall and at most as many "
+            "dollars, and less of one. References are left out."
         ),
         "worst on a trace": (
             "Its score, summed over the starts of one trace at one scale, is above that of every "
@@ -30,7 +36,7 @@ WORDS: Mapping[str, str] = MappingProxyType(
         ),
         "tolerable run": (
             "Its score is at most 1.1 times the better of none and static-peak on the same run, "
-            "plus one unforeseeable reaction: 15 starved minutes, or $0.30 if that is more."
+            "plus one unforeseeable reaction: 15 minutes of shortfall, or $0.30 if that is more."
         ),
         **DEFINITIONS,
         "invalid plan": (

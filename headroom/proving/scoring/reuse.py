@@ -15,7 +15,7 @@ Case = tuple[str, str, str, str]
 OURS = "headroom"
 ROUNDING = 1e-3
 """Rounding of stored scores, in dollars."""
-MAY_DIFFER = ("presets_usd_per_starved_minute", "scales")
+MAY_DIFFER = ("presets_usd_per_shortfall_minute", "scales")
 """Conditions that differ per row."""
 
 

@@ -49,8 +49,8 @@ class Measures:
 NAMES = ("trace", "scale", "start", "preset", "controller")
 """The key of a run."""
 FIELDS = (
-    *NAMES, "score", "regret", "storage_usd", "starved_minutes", "modifications", "aws_refusals",
-    "guardrail_violations",
+    *NAMES, "score", "regret", "storage_usd", "shortfall_minutes", "starved_minutes", "modifications",
+    "aws_refusals", "guardrail_violations",
 )  # fmt: skip
 """The columns of a row."""
 
@@ -68,6 +68,8 @@ class ComparisonRow:
     score: float
     regret: float
     storage_usd: float
+    shortfall_minutes: float
+    """As far as the most within the guardrails would have avoided it."""
     starved_minutes: int
     """Those that some configuration within the guardrails would have avoided."""
     modifications: int
@@ -81,7 +83,7 @@ class ComparisonRow:
     trace_days: float
     half: Half
     value_usd: float
-    """Value of a starved minute at this preset."""
+    """Value of a minute of full shortfall at this preset."""
     oracle_bound: float
     """No schedule scores less."""
     oracle_exact: bool

@@ -44,12 +44,13 @@ class TrialChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TrialRun:
-    """The result of one controller on one load series; `starved` has a value per minute.
+    """The result of one controller on one load series; two arrays have a value per minute.
 
     `held` counts targets that the guardrails or missing slots blocked.
     """
 
     starved: Bools
+    shortfall: Floats
     changes: tuple[TrialChange, ...]
     storage_usd: float
     aws_refusals: int
@@ -178,6 +179,7 @@ class Trial:
         policy = policy or self._conditions.policy
         return TrialRun(
             starved=volume.starved,
+            shortfall=volume.shortfall,
             changes=tuple(self.changes),
             storage_usd=storage_usd(
                 self._start,
@@ -256,6 +258,11 @@ def storage_usd(
     return total
 
 
-def score_usd(run: TrialRun, unavoidable: Bools, conditions: Conditions) -> float:
-    """Storage dollars plus the value of the avoidable starved minutes."""
-    return run.storage_usd + conditions.value_usd * int(np.sum(run.starved & ~unavoidable))
+def score_usd(run: TrialRun, unavoidable: Floats, conditions: Conditions) -> float:
+    """Storage dollars plus the value of the avoidable shortfall."""
+    return run.storage_usd + conditions.value_usd * avoidable(run.shortfall, unavoidable)
+
+
+def avoidable(shortfall: Floats, unavoidable: Floats) -> float:
+    """Shortfall minutes above what the most that the guardrails allow would leave."""
+    return float(np.sum(np.maximum(0.0, shortfall - unavoidable)))

@@ -14,7 +14,7 @@ from headroom.proving.rivals import BestStatic, static_peak
 from headroom.proving.trials import (
     STARTS,
     Conditions,
-    StaticStarvation,
+    StaticRuns,
     TrialRun,
     UncontrolledVolume,
     run_schedule,
@@ -28,11 +28,11 @@ HOUR, DAY = 12, 288
 
 def ground_of(load: Sequence[float], start: str = "gp3", io_kib: float = 16) -> UncontrolledVolume:
     load_series = load_series_of(load, step_s=300, io_kib=io_kib)
-    return UncontrolledVolume(StaticStarvation(load_series), STARTS[start], Conditions())
+    return UncontrolledVolume(StaticRuns(load_series), STARTS[start], Conditions())
 
 
 def scored(run: TrialRun, uncontrolled: UncontrolledVolume, preset: str) -> float:
-    return score_usd(run, uncontrolled.unavoidable, Conditions(preset=preset))
+    return score_usd(run, uncontrolled.unavoidable_shortfall, Conditions(preset=preset))
 
 
 def test_the_peak_is_served_by_one_change_at_minute_0() -> None:
@@ -62,7 +62,7 @@ def test_best_static_stays_where_nothing_pays() -> None:
     assert BestStatic(uncontrolled, Conditions()).run(Conditions()).changes == ()
 
 
-def test_the_dearer_a_starved_minute_the_more_is_bought() -> None:
+def test_the_dearer_a_minute_the_more_is_bought() -> None:
     load = [500.0] * HOUR + ([500.0] * 22 * HOUR + [4_500.0] * 2) * 5 + [500.0] * HOUR + [9_000.0]
     uncontrolled = ground_of(load)
     best = BestStatic(uncontrolled, Conditions())
@@ -110,6 +110,7 @@ def test_minutes_that_nothing_could_save_are_known() -> None:
 
 
 def test_a_static_run_is_made_once() -> None:
-    starved_as = StaticStarvation(load_series_of([5_000.0] * HOUR, step_s=300))
-    assert starved_as(gp3(400)) is starved_as(gp3(400))
-    assert starved_as(gp3(400)).sum() == pytest.approx(60)
+    static = StaticRuns(load_series_of([5_000.0] * HOUR, step_s=300))
+    assert static.starved(gp3(400)) is static.starved(gp3(400))
+    assert static.starved(gp3(400)).sum() == 60
+    assert static.shortfall(gp3(400)).sum() == pytest.approx(0.4 + 0.8 + 58)

@@ -52,12 +52,12 @@ def test_every_controller_has_a_row_in_every_case(rows: list[ComparisonRow]) -> 
         assert [row.controller for row in rows if row.case == case] == list(CONTROLLERS)
 
 
-def test_a_score_is_dollars_plus_the_value_of_starved_minutes(
+def test_a_score_is_dollars_plus_the_value_of_the_shortfall(
     rows: list[ComparisonRow],
 ) -> None:
     assert {row.value_usd for row in rows} == {0.1, 0.01}
     for row in rows:
-        worth = row.value_usd * row.starved_minutes
+        worth = row.value_usd * row.shortfall_minutes
         assert row.score == pytest.approx(row.storage_usd + worth)
 
 
@@ -75,6 +75,7 @@ def test_none_pays_for_what_it_has_and_starves(rows: list[ComparisonRow]) -> Non
     none = next(row for row in rows if row.controller == "none")
     assert none.storage_usd == pytest.approx(32 * 10 / 730)
     assert none.starved_minutes >= 60
+    assert 30 < none.shortfall_minutes <= none.starved_minutes
     assert (none.modifications, none.held, none.unsavable_minutes) == (0, 0, 0)
 
 
@@ -83,6 +84,7 @@ def test_headroom_keeps_the_limits_and_starves_less_than_none(rows: list[Compari
     own = by_name["headroom"]
     assert (own.guardrail_violations, own.measures.invalid_plans) == (0, 0)
     assert own.starved_minutes < by_name["none"].starved_minutes
+    assert own.shortfall_minutes < by_name["none"].shortfall_minutes
 
 
 def test_reused_rows_say_the_same_as_made_ones(rows: list[ComparisonRow]) -> None:
@@ -179,7 +181,7 @@ def test_made_up_loads_are_the_same_every_time() -> None:
 
 def test_the_conditions_name_what_every_run_had() -> None:
     said = conditions_json(comparison_jobs([("a.csv", bursty())], presets=("thrift",)))
-    assert said["presets_usd_per_starved_minute"] == {"thrift": 0.01}
+    assert said["presets_usd_per_shortfall_minute"] == {"thrift": 0.01}
     assert said["starts"] == {
         "gp2": "gp2 400 GiB", "gp3": "gp3 400 GiB 3000 IOPS 125 MiB/s",
         "io1": "io1 400 GiB 16000 IOPS",

@@ -25,7 +25,8 @@ def row(
     }  # fmt: skip
     return ComparisonRow(
         trace=trace, preset=preset, controller=controller, kind=kind, score=score,
-        regret=score - oracle, storage_usd=usd, starved_minutes=starved, **{**values, **more},
+        regret=score - oracle, storage_usd=usd, shortfall_minutes=0.5 * starved,
+        starved_minutes=starved, **{**values, **more},
     )  # fmt: skip
 
 
