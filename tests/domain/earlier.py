@@ -7,8 +7,9 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from headroom.domain.resources import Configuration, Observation, VolumeActivity
-from headroom.domain.state import KnownModification
-from headroom.domain.workload import LoadHistory, load_history
+from headroom.domain.state import KnownModification, LimitHistory, LoadProfile, hour_of
+from headroom.domain.workload import Past, digest_of
+from headroom.domain.workload import past_of as read_past
 from tests.builders import NOW, activity, gp3, observation, series, volume
 
 PERIOD_S = 300
@@ -61,11 +62,19 @@ def past_of(
     *,
     known: Sequence[KnownModification] = (),
     **changes: object,
-) -> LoadHistory:
+) -> Past:
     """The past of a volume that is `configuration` now, busy above what gp3 includes."""
-    return load_history(
-        seen_over(told, configuration, **changes), known, least_iops=3_000, least_mibps=125
-    )
+    return past_seen(seen_over(told, configuration, **changes), known)
+
+
+def past_seen(seen: Observation, known: Sequence[KnownModification] = ()) -> Past:
+    """The past that `seen` brings with it; without a history none."""
+    told, hour = seen.history, hour_of(seen.at)
+    profile = (
+        LoadProfile(start=hour, hours=()) if told is None
+        else digest_of(told, LimitHistory(seen, known))
+    )  # fmt: skip
+    return read_past(profile, least_iops=3_000, least_mibps=125)
 
 
 def changed(at: datetime, origin: Configuration, target: Configuration) -> KnownModification:

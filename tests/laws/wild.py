@@ -32,7 +32,7 @@ def _weigh(situation: Situation) -> ValuedPlans:
     seen = situation.observation
     draw = Random(f"{seen.at} {seen.volume.ref.resource_id} {situation.current}")
     plans = tuple(plan for _ in range(WISHES) if (plan := _plan(draw, situation)) is not None)
-    return replace(NO_VALUED_PLANS, plans=plans, known_days=situation.load_history.informative_days)
+    return replace(NO_VALUED_PLANS, plans=plans, known_days=situation.past.days)
 
 
 def _plan(draw: Random, situation: Situation) -> Plan | None:

@@ -62,7 +62,8 @@ def _plain(situation: Situation) -> Iterator[Plan]:
         current, VolumeType.GP3, iops=now.burst_iops, mibps=now.burst_mibps,
         valid=situation.observation.valid,
     )  # fmt: skip
-    if full is not None and situation.prices.monthly(full) <= situation.prices.monthly(current):
+    alike = None if full is None else plan_for(situation, full, 1.0, capped_from=None)
+    if alike is not None and alike.price_change_usd <= 0:
         return
     target = least_gp3(
         situation.current, situation.demand, situation.observation.valid, spare=spare

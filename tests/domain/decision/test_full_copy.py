@@ -35,11 +35,10 @@ from headroom.domain.resources import (
     Observation,
     VolumeType,
 )
-from headroom.domain.workload import LoadHistory, load_history
 from tests.builders import NOW, activity, database_policy, decision_input
 from tests.domain.databases import rds
 from tests.domain.decision.test_rds_planning import starved
-from tests.domain.earlier import history
+from tests.domain.earlier import history, past_seen
 
 GP2, GP3, IO1, IO2 = VolumeType.GP2, VolumeType.GP3, VolumeType.IO1, VolumeType.IO2
 SMALL = rds(GP3, 300)
@@ -129,16 +128,12 @@ def test_no_copy_is_ever_allowed_outside_its_terms(
 
 def test_days_are_told_apart_and_hours_go_round_midnight() -> None:
     seen = at_the_limit_from(23, hours=2)
-    known = _past(seen)
+    known = past_seen(seen)
     assert pressed_minutes_per_day(known) == pytest.approx(120, abs=10)
     assert calm_during_copy(known, NOW)
     assert not calm_during_copy(known, NOW.replace(hour=18))
     assert not calm_during_copy(known, NOW.replace(hour=23))
     assert calm_during_copy(known, NOW.replace(hour=1, minute=30))
-
-
-def _past(seen: Observation) -> LoadHistory:
-    return load_history(seen, (), least_iops=3_000, least_mibps=125)
 
 
 def test_a_copy_that_takes_a_weekend_is_waited_for_and_is_no_failure() -> None:

@@ -14,9 +14,9 @@ from headroom.domain.planning import Plan, Situation, ValuedPlans, value_plans
 from headroom.domain.planning.planner import candidates
 from headroom.domain.policy import Limits
 from headroom.domain.resources import Configuration, Observation, VolumeType
-from headroom.domain.workload import estimate, load_history
+from headroom.domain.workload import estimate
 from tests.builders import NOW, REGION, activity, gp2, gp3, instance, io, observation, volume
-from tests.domain.earlier import Load, history, nightly
+from tests.domain.earlier import Load, history, nightly, past_seen
 
 LOW, HIGH = gp3(400, 3_000, 125), gp3(400, 12_000, 500)
 
@@ -27,7 +27,7 @@ def situation(seen: Observation, *, starts: tuple[float, ...] = (), **limits: ob
     prices = catalogue_prices(REGION)
     return Situation(
         observation=seen,
-        load_history=load_history(seen, (), least_iops=3_000, least_mibps=125),
+        past=past_seen(seen),
         demand=demand,
         diagnosis=diagnose(seen, demand),
         limits=replace(Limits(), **limits),  # type: ignore[arg-type]
