@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
+from headroom.domain.catalog import included
 from headroom.domain.catalog.ebs import DURABILITY_PERCENT, MAX_MODIFICATIONS, capability
 from headroom.domain.planning.build_plan import plan_to
 from headroom.domain.planning.full_copy import calm_during_copy, pressed_minutes_per_day
@@ -247,11 +248,18 @@ def _level(situation: Situation, configuration: Configuration) -> Level:
     if diagnosis.instance_mibps_left is not None:
         mibps = max(0.1, min(mibps, diagnosis.instance_mibps_left))
     usd = float(situation.prices.monthly(configuration)) / HOURS_PER_MONTH
-    chosen = capability(situation.owners_choice)
+    chosen, limits = capability(situation.owners_choice), situation.limits
+    least_iops, least_mibps = included(configuration)
     return Level(
         iops=iops, mibps=mibps, usd_per_hour=usd,
         bought=can.sustained_iops >= min(chosen.sustained_iops, can.burst_iops)
         and can.sustained_mibps >= chosen.sustained_mibps,
+        reach=(
+            max(iops, min(limits.max_iops, limits.largest_step * max(iops, least_iops))),
+            max(mibps, min(
+                limits.max_throughput_mibps, limits.largest_step * max(mibps, least_mibps)
+            )),
+        ),
     )  # fmt: skip
 
 
