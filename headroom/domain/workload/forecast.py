@@ -43,8 +43,9 @@ class Level(NamedTuple):
     iops: float
     mibps: float
     usd_per_hour: float
-    bought: bool = False
-    """Whether it sustains no less than the owner chose, Headroom's changes left aside."""
+    unproven: float = 0.0
+    """Chance that new load exceeds it where the owner chose more than it sustains: what an owner
+    bought is evidence of a load that uses it. 0 where it sustains no less."""
     reach: tuple[float, float] | None = None
     """IOPS and MiB/s that one change leads to from here; None for any."""
 
@@ -277,14 +278,10 @@ def _belief(past: Past, level: Level) -> float:
 
 
 def _unseen(past: Past, level: Level) -> float:
-    """Probability that new load exceeds `level`.
-
-    What the owner bought is evidence of a load that uses it, however little was measured so far.
-    """
-    if not level.bought:
-        return 1.0
+    """Probability that new load exceeds `level`."""
     most = max(past.most_iops / level.iops, past.most_mibps / level.mibps)
-    return float(min(1.0, most ** (NEW_TAIL + past.days / NEW_TAIL_DAYS)))
+    by_past = float(min(1.0, most ** (NEW_TAIL + past.days / NEW_TAIL_DAYS)))
+    return max(level.unproven, by_past)
 
 
 def _foretold(known_loads: Sequence[KnownLoad], start: datetime) -> list[tuple[KnownLoad, float]]:
