@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from headroom.domain.resources import Configuration, Observation, VolumeActivity
-from headroom.domain.state import KnownModification, LimitHistory, LoadProfile, hour_of
+from headroom.domain.state import KnownModification, LimitHistory, LoadProfile, ProfileHour, hour_of
 from headroom.domain.workload import Past, digest_of
 from headroom.domain.workload import past_of as read_past
 from tests.builders import NOW, activity, gp3, observation, series, volume
@@ -79,6 +79,22 @@ def past_seen(seen: Observation, known: Sequence[KnownModification] = ()) -> Pas
 
 def changed(at: datetime, origin: Configuration, target: Configuration) -> KnownModification:
     return KnownModification(started_at=at, by="headroom", origin=origin, target=target)
+
+
+CALM_HOUR = ProfileHour(300.0, 5.0, 300.0, 5.0, 60, 0, 0.0, 0.0)
+MONDAY = datetime(2026, 1, 5, tzinfo=UTC)
+
+
+def hour_at(iops: float, *, busy_minutes: int = 60, mean: float | None = None) -> ProfileHour:
+    """A measured hour of such a peak, in operations of 16 KiB; its mean is as high unless said."""
+    usual = iops if mean is None else mean
+    return ProfileHour(iops, iops / 64, usual, usual / 64, busy_minutes, 0, 0.0, 0.0)
+
+
+def by_hour(hours: Sequence[ProfileHour | None], start: datetime = MONDAY) -> Past:
+    """A past of these hours."""
+    profile = LoadProfile(start=start, hours=tuple(hours))
+    return read_past(profile, least_iops=3_000, least_mibps=125)
 
 
 def nightly(at: datetime, *, iops: float = 9_000.0, hour: int = 2, idle: float = 300.0) -> float:

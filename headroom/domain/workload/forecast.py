@@ -184,8 +184,9 @@ def _like(
     for rhythm in believed:
         likes = []
         total = DOUBT
-        for weight, like in zip(BACK, rhythm.hypothesis.like(place), strict=False):
-            if like < len(hours) and hours[like] is not None:
+        past_likes = (like for like in rhythm.hypothesis.like(place) if like < len(hours))
+        for weight, like in zip(BACK, past_likes, strict=False):
+            if hours[like] is not None:
                 likes.append((like, weight))
                 total += weight
         doubt += rhythm.weight * DOUBT / total

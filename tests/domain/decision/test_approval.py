@@ -103,9 +103,27 @@ def test_what_can_never_be_undone_is_asked_whatever_it_costs_unless_the_owner_al
     assert why_approval(limits, costing("5", target=io(VolumeType.IO1))) is None
 
 
-def small_volume(one_way: OneWay) -> Decision:
+WORTH_IT = {"relief_value_usd_per_minute": 10.0, "price_increase_usd": Decimal(500)}
+"""Half an hour of pressure is then worth more than a week of io2."""
+
+
+def small_volume(one_way: OneWay, **limits: object) -> Decision:
     """gp3 of 6 GiB at its 3,000 IOPS, which only io2 could exceed without growing."""
-    return decide(decision_input(starved_gp3(vol=volume(gp3(6))), rules=policy(one_way=one_way)))
+    rules = policy(one_way=one_way, **(WORTH_IT | limits))
+    return decide(decision_input(starved_gp3(vol=volume(gp3(6))), rules=rules))
+
+
+@pytest.mark.parametrize("one_way", list(OneWay))
+@pytest.mark.parametrize(
+    "limits", [{"relief_value_usd_per_minute": 0.1}, {"price_increase_usd": Decimal(250)}]
+)
+def test_what_can_never_be_undone_is_not_bought_for_one_episode_nor_cut_down_to_a_price_limit(
+    one_way: OneWay, limits: dict[str, object]
+) -> None:
+    decision = small_volume(one_way, **limits)
+    assert not isinstance(decision.answer, Act)
+    one_ways = [j.plan for j in decision.judgements if j.plan.target.volume_type is VolumeType.IO2]
+    assert all(plan.capped_from is None for plan in one_ways)
 
 
 def test_a_starved_small_volume_becomes_io2_by_itself_only_where_the_owner_allows_it() -> None:
@@ -248,18 +266,19 @@ def test_the_ledger_takes_what_was_approved_and_nothing_else(
 @pytest.mark.parametrize(
     ("was", "rejected", "hours", "done"),
     [
-        ("20", True, 0, False),
-        ("20", True, 23, False),
-        ("20", True, 24, True),
-        ("20", False, 0, True),  # nobody said no: it would have been done without asking
-        ("60", True, 0, True),  # clearly something else
-        ("-20", True, 0, True),
+        ("0.8", True, 0, False),
+        ("0.8", True, 23, False),
+        ("0.8", True, 24, True),
+        ("0.8", False, 0, True),  # nobody said no: it would have been done without asking
+        ("2.5", True, 0, True),  # clearly something else
+        ("-1", True, 0, True),
     ],
 )
 def test_a_no_holds_for_what_is_like_it_and_just_cheap_enough_to_be_done_unasked(
     was: str, rejected: bool, hours: int, done: bool
 ) -> None:
-    said = declined(was, at=NOW - timedelta(hours=hours), rejected=rejected)
+    """`was` is the price that was rejected, as a multiple of this one."""
+    said = declined(Decimal(was) * PLAN.price_change_usd, at=NOW - timedelta(hours=hours), rejected=rejected)
     rules = policy(mode=Mode.AUTO, approve_above_usd=PLAN.price_change_usd)
     answer = decide(decision_input(rules=rules, stand=resource_state(declined=(said,)))).answer
     assert isinstance(answer, Act) is done

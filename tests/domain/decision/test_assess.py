@@ -127,10 +127,18 @@ def test_before_completion_an_idle_volume_proves_nothing() -> None:
 def test_before_completion_an_unchecked_volume_must_serve_more_than_the_old_limit(
     served: float, expected: type
 ) -> None:
-    load = activity([served] * 110, iops_check=None, mibps_check=None, queue=900.0)
+    load = activity([served] * 110, iops_check=None, mibps_check=None, queue=5.0)
     optimizing = change(ModificationState.OPTIMIZING)
     unchecked = observation(load, volume(TARGET), modification=optimizing)
     assert isinstance(assess(unchecked, plan(), APPLIED), expected)
+
+
+def test_before_completion_an_unchecked_volume_whose_operations_still_wait_is_not_relieved() -> None:
+    """3,400 of the new limit are served, but 900 operations wait a quarter of a second each."""
+    load = activity([3_400.0] * 110, iops_check=None, mibps_check=None, queue=900.0)
+    optimizing = change(ModificationState.OPTIMIZING)
+    waiting = observation(load, volume(TARGET), modification=optimizing)
+    assert isinstance(assess(waiting, plan(), APPLIED), Pending)
 
 
 def test_a_change_that_never_leaves_modifying_is_given_up_after_a_day() -> None:

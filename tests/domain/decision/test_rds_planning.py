@@ -86,7 +86,9 @@ def test_a_striped_gp2_database_out_of_credits_is_moved_to_gp3_priced_beside_the
     assert beside.keys() == {GP3, IO1, GP2}
     grown = beside[GP2]
     assert (grown.plan.target.size_gib, grown.plan.price_change_usd) == (825, Decimal("37.375"))
-    assert {v.guardrail for v in grown.blocking} == {Guardrail.TYPES, Guardrail.GROWTH}
+    assert {v.guardrail for v in grown.blocking} == {
+        Guardrail.TYPES, Guardrail.GROWTH, Guardrail.COST_BENEFIT,
+    }  # fmt: skip
 
 
 def test_growing_across_the_threshold_is_a_full_copy_flagged_and_left_to_a_person() -> None:

@@ -11,11 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headroom.domain.catalog.ebs import capability
 from headroom.domain.decision import Act, Decision, Reason
 from headroom.domain.guardrails import Guardrail
-from headroom.domain.planning.gp2_to_gp3 import plain_gp3
+from headroom.domain.planning.gp2_to_gp3 import least_gp3
 from headroom.domain.resources import Configuration, Engine, Observation, VolumeType
-from tests.builders import NOW, activity, gp2
+from headroom.domain.workload import estimate
+from tests.builders import NOW, activity, gp2, gp3, observation, volume
 from tests.domain.databases import rds
 from tests.domain.decision.test_rds_planning import decided, starved
 from tests.domain.earlier import history
@@ -99,19 +101,38 @@ def test_an_owner_who_lets_nothing_be_given_back_keeps_the_throughput() -> None:
     assert not isinstance(decision.answer, Act)
 
 
+def least(current: Configuration, *, mibps: float = 1.0) -> Configuration | None:
+    """The trade of a load of 100 IOPS that once moved `mibps`."""
+    load = activity([100.0] * 60, io_kib=mibps * 1024 / 100)
+    demand = estimate(observation(load, volume(current)))
+    return least_gp3(current, demand, (), spare=1.1)
+
+
 @pytest.mark.parametrize(
-    "other",
+    ("current", "mibps", "target"),
     [
-        gp2(100),
-        rds(GP2, 400),
-        rds(GP3, 300),
-        rds(IO1, 300, 3_000),
-        rds(GP2, 300, engine=Engine.SQL_SERVER),
-        rds(GP2, 200, engine=Engine.ORACLE),
+        (gp2(100), 1.0, gp3(100, 3_000, 125)),
+        (gp2(171), 150.0, gp3(171, 3_000, 165)),
+        (gp2(2_000), 1.0, gp3(2_000, 6_000, 125)),
+        (rds(GP2, 300, engine=Engine.MYSQL), 1.0, rds(GP3, 300, engine=Engine.MYSQL)),
+        # Striped: the same money brings 12,000 IOPS and 500 MiB/s.
+        (rds(GP2, 400), 1.0, rds(GP3, 400, 12_000, 500)),
+        (rds(GP2, 1_000), 1.0, rds(GP3, 1_000, 12_000, 500)),
     ],
+    ids=str,
 )
-def test_only_gp2_of_a_database_on_one_volume_has_such_a_trade(other: Configuration) -> None:
-    assert plain_gp3(other) is None
+def test_the_least_gp3_has_all_iops_of_gp2_and_the_throughput_that_was_used(
+    current: Configuration, mibps: float, target: Configuration
+) -> None:
+    found = least(current, mibps=mibps)
+    assert found is not None
+    assert capability(found) == capability(target)
+    assert (found.volume_type, found.size_gib) == (GP3, current.size_gib)
+
+
+@pytest.mark.parametrize("other", [gp3(100), rds(GP3, 300), rds(IO1, 300, 3_000)], ids=str)
+def test_only_gp2_has_such_a_trade(other: Configuration) -> None:
+    assert least(other) is None
 
 
 @given(size=st.integers(20, 399), io_kib=st.floats(4, 256), most=st.floats(1, 3_000))

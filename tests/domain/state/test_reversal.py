@@ -38,17 +38,9 @@ def change(
 
 def idle(
     configuration: Configuration = HIGH, *, known: tuple[KnownModification, ...] = (),
-    days: float = 10.0, checked_days: float | None = None, hole: bool = False, **limits: object,
+    days: float = 10.0, hole: bool = False, **limits: object,
 ) -> Decision:  # fmt: skip
     told = history(lambda _: 300.0, days=days)
-    if checked_days is not None:
-        keep = int(checked_days * 288)
-        cut = replace(
-            told.iops_exceeded,
-            values=(None,) * (len(told.iops_exceeded.values) - keep)
-            + told.iops_exceeded.values[len(told.iops_exceeded.values) - keep :],
-        )
-        told = replace(told, iops_exceeded=cut, throughput_exceeded=cut)
     minutes: list[float | None] = [300.0] * 180
     if hole:
         minutes = [300.0] * 34 + [None] * 140 + [300.0] * 6
@@ -75,11 +67,6 @@ def test_what_somebody_else_just_set_up_is_not_taken_from_them() -> None:
     assert verdict.value == pytest.approx(0.025, abs=0.001)
     assert lowers(idle(known=(replace(raised, started_at=NOW - timedelta(days=2)),)))
     assert lowers(idle())
-
-
-def test_days_under_another_instance_do_not_count_for_bursts_nobody_could_see() -> None:
-    assert not lowers(idle(checked_days=0.5))
-    assert lowers(idle(checked_days=1.5))
 
 
 def test_calm_of_hours_ago_is_no_calm() -> None:
@@ -127,14 +114,22 @@ def loop(known: tuple[KnownModification, ...], **limits: object) -> Decision:
     )
 
 
-def test_a_closed_loop_gets_back_what_we_took_from_it_and_nothing_else() -> None:
-    ours = loop((change(3, "headroom"),))
+@pytest.mark.parametrize("value", [0.001, 0.1, 1.0])
+def test_a_pool_gets_back_what_we_took_from_it_whatever_its_work_is_worth(value: float) -> None:
+    ours = loop((change(3, "headroom"),), relief_value_usd_per_minute=value)
     assert ours.demand.shape is LoadShape.CLOSED_LOOP
     assert isinstance(ours.answer, Act)
-    assert ours.answer.plan.target == HIGH
-    for known in ((), (change(3, "other"),)):
-        theirs = loop(known)
-        assert isinstance(theirs.answer, Escalate)
+    assert ours.answer.plan.target.iops == HIGH.iops
+
+
+@pytest.mark.parametrize("by", [None, "other"])
+@pytest.mark.parametrize(("value", "acts"), [(0.001, False), (0.1, True), (1.0, True)])
+def test_a_pool_gets_beyond_that_what_the_value_of_its_work_pays_for(
+    by: str | None, value: float, acts: bool
+) -> None:
+    theirs = loop(() if by is None else (change(3, by),), relief_value_usd_per_minute=value)
+    assert isinstance(theirs.answer, Act) is acts
+    if isinstance(theirs.answer, Escalate):
         assert theirs.answer.cause == "closed_loop"
 
 

@@ -39,11 +39,12 @@ def served(
     mibps: tuple[float, float] = (80.0, 600.0),
     told_minutes_ago: int = 5,
     minutes: int = 20,
+    queue: float = 4.0,
 ) -> Observation:
     """A database that was served `iops` for `minutes`, on a class with such limits."""
     load = activity(
         [500.0] * (60 - minutes) + [iops] * minutes, io_kib=io_kib, iops_check=None,
-        mibps_check=None, queue=[1.0] * (60 - minutes) + [500.0] * minutes,
+        mibps_check=None, queue=[1.0] * (60 - minutes) + [queue] * minutes,
     )  # fmt: skip
     ref = ResourceRef(kind=Kind.RDS, account_id=ACCOUNT, region=REGION, resource_id="orders")
     known = instance(baseline_iops=baseline, baseline_mibps=mibps[0])
@@ -80,6 +81,9 @@ def binding(seen: Observation) -> Binding:
         (served(3_600, io_balance=0.0, told_minutes_ago=40), Binding.NOTHING),  # stale
         (served(600, io_kib=140, byte_balance=0.0), Binding.INSTANCE_THROUGHPUT),
         (served(600, io_kib=140, byte_balance=90.0), Binding.NOTHING),
+        # Operations wait: more storage would serve none of them.
+        (served(3_600, io_balance=0.0, queue=500.0), Binding.INSTANCE_IOPS),
+        (served(3_600, io_balance=40.0, queue=500.0), Binding.INSTANCE_IOPS),
     ],
 )
 def test_a_class_is_the_limit_when_all_that_it_gives_was_served(

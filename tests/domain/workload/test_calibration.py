@@ -1,0 +1,93 @@
+"""Of the hours foretold with a probability, so many come, at each level, of loads of many rhythms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from random import Random
+
+import pytest
+
+from headroom.domain.state import ProfileHour
+from headroom.domain.workload import HOURS, Level, PresentLoad, demand_forecast, short_minutes
+from tests.domain.earlier import CALM_HOUR, MONDAY, by_hour, hour_at
+
+KINDS = {"daily": 70, "working days": 70, "weekly": 70, "twice a day": 70, "any time": 70,
+         "day of month": 200, "every 10 days": 120}  # fmt: skip
+"""Days that each kind of load is followed for."""
+LEARNING_DAYS = 21
+LEVELS = (3_000.0, 7_000.0, 11_000.0)
+PEAKS = (5_000.0, 9_000.0, 16_000.0)
+BANDS = ((0.05, 0.2), (0.35, 0.65), (0.8, 1.0))
+
+
+def load(kind: str, draw: Random) -> list[ProfileHour]:
+    """A load with its rhythm, of hours that begin late or early, and of times left out."""
+    found = [CALM_HOUR] * (24 * KINDS[kind])
+    jitter, left_out = draw.choice((0, 0, 1)), draw.choice((0, 0.1, 0.3))
+    long, hour, peak = draw.choice((1, 1, 2, 3)), draw.randrange(24), draw.choice(PEAKS)
+    per_hour = draw.choice((0.5, 1, 2)) / 24
+    for day in range(KINDS[kind]):
+        at = MONDAY + timedelta(days=day)
+        begins = {
+            "daily": [hour], "twice a day": [hour, hour + 9],
+            "working days": [hour] * (at.weekday() < 5), "weekly": [hour] * (at.weekday() == 6),
+            "day of month": [hour] * (at.day == 1 + hour), "every 10 days": [hour] * (day % 10 == 3),
+            "any time": [one for one in range(24) if draw.random() < per_hour],
+        }[kind]  # fmt: skip
+        for begin in begins:
+            if kind == "any time" or draw.random() >= left_out:
+                first = 24 * day + begin + draw.randint(-jitter, jitter)
+                for place in range(max(0, first), min(len(found), first + long)):
+                    found[place] = hour_at(peak)
+    return found
+
+
+def foretold(hours: list[ProfileHour], now: int) -> Iterator[tuple[float, bool]]:
+    """The probability that each coming hour starves at each level, and whether it did."""
+    past = by_hour(hours[:now])
+    levels = [Level(iops=iops, mibps=1e6, usd_per_hour=0.01, bought=True) for iops in LEVELS]
+    none = PresentLoad(minutes=(0.0,) * HOURS, shortfall_share=(0.0,) * len(levels))
+    found = demand_forecast(past, levels, past.profile.end, none)
+    for i, level in enumerate(levels):
+        minutes = [row[i] for row in found.locked_minutes]
+        unseen = (sum(minutes) - found.seen_minutes[i]) / HOURS
+        for ahead, chance in enumerate(minutes):
+            starved = short_minutes(hours[now + ahead], level.iops, level.mibps) > 30
+            yield (chance - unseen) / 60, starved
+
+
+@pytest.fixture(scope="module")
+def told() -> list[tuple[float, bool]]:
+    found: list[tuple[float, bool]] = []
+    for kind, days in KINDS.items():
+        for seed in range(4):
+            draw = Random(f"{kind} {seed}")
+            hours = load(kind, draw)
+            for day in range(LEARNING_DAYS, days - 1, 3):
+                found += foretold(hours, min(24 * day + draw.randrange(24), len(hours) - HOURS))
+    return found
+
+
+@pytest.mark.parametrize("band", BANDS)
+def test_of_the_hours_foretold_with_a_probability_so_many_starve(
+    told: list[tuple[float, bool]], band: tuple[float, float]
+) -> None:
+    inside = [(chance, starved) for chance, starved in told if band[0] <= chance < band[1]]
+    assert len(inside) > 150
+    expected = sum(chance for chance, _ in inside) / len(inside)
+    came = sum(starved for _, starved in inside) / len(inside)
+    assert came == pytest.approx(expected, abs=0.1)
+
+
+def test_hours_that_nothing_is_foretold_of_stay_quiet(told: list[tuple[float, bool]]) -> None:
+    quiet = [starved for chance, starved in told if chance < 0.05]
+    assert sum(quiet) / len(quiet) < 0.02
+
+
+def test_most_of_what_comes_was_foretold_with_more_than_its_mean_rate(
+    told: list[tuple[float, bool]],
+) -> None:
+    mean = sum(starved for _, starved in told) / len(told)
+    came = [chance for chance, starved in told if starved]
+    assert sum(chance > 2 * mean for chance in came) > 0.8 * len(came)

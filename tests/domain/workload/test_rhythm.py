@@ -1,0 +1,190 @@
+"""When load comes again: each rhythm is believed from its third time on, and given up when it stops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headroom.domain.state import HOUR
+from headroom.domain.workload import HOURS, Level, PresentLoad, demand_forecast
+from headroom.domain.workload.rhythm import Rhythm, rhythms
+from tests.domain.earlier import CALM_HOUR, MONDAY, by_hour, hour_at
+
+On = Callable[[datetime], bool]
+YEAR = 400 * 24
+LEVEL = Level(iops=3_000.0, mibps=1e6, usd_per_hour=0.01, bought=True)
+NONE_NOW = PresentLoad(minutes=(0.0,) * HOURS, shortfall_share=(0.0,))
+
+
+def days_since(at: datetime, start: datetime = MONDAY) -> int:
+    return (at - start) // timedelta(days=1)
+
+
+def last_of_month(at: datetime) -> bool:
+    return (at + timedelta(days=1)).day == 1
+
+
+RHYTHMS: dict[str, On] = {
+    "daily": lambda at: at.hour == 2,
+    "on working days": lambda at: at.hour == 9 and at.weekday() < 5,
+    "weekly": lambda at: at.hour == 2 and at.weekday() == 6,
+    "on a day of the month": lambda at: at.hour == 2 and at.day == 15,
+    "before the end of the month": lambda at: at.hour == 22 and last_of_month(at),
+    "every 10 days": lambda at: at.hour == 3 and days_since(at) % 10 == 4,
+    "every 5 hours": lambda at: (at - MONDAY) // HOUR % 5 == 2,
+}
+
+
+def hours_of(on: On, start: datetime = MONDAY) -> list[int]:
+    """The hours from `start` on in which the load comes."""
+    return [place for place in range(YEAR) if on(start + place * HOUR)]
+
+
+def chances(busy: Sequence[bool], start: datetime = MONDAY) -> list[float]:
+    """The probability of load in each of the hours that follow, what was never seen left aside."""
+    past = by_hour([hour_at(9_000) if one else CALM_HOUR for one in busy], start)
+    found = demand_forecast(past, [LEVEL], past.profile.end, NONE_NOW)
+    minutes = [row[0] for row in found.locked_minutes]
+    unseen = (sum(minutes) - found.seen_minutes[0]) / HOURS
+    return [(one - unseen) / 60 for one in minutes]
+
+
+def chance_at(on: On, place: int, *, start: datetime = MONDAY, stops_after: int = YEAR) -> float:
+    """The probability that load comes at `place`, told in the hour before."""
+    busy = [on(start + one * HOUR) and one <= stops_after for one in range(place)]
+    return chances(busy, start)[0]
+
+
+def believed(on: On, count: int) -> tuple[Rhythm, ...]:
+    busy = [on(MONDAY + place * HOUR) for place in range(count)]
+    return rhythms(MONDAY, busy, [True] * count)[0]
+
+
+@pytest.mark.parametrize(("name", "on"), RHYTHMS.items(), ids=RHYTHMS)
+def test_each_rhythm_is_believed_from_the_third_time_on(name: str, on: On) -> None:
+    times = hours_of(on)
+    first, third, sixth = (chance_at(on, times[count]) for count in (1, 3, 6))
+    assert first < 0.5 < third < sixth
+    assert sixth > 0.8
+    likeliest = max(believed(on, times[8]), key=lambda rhythm: rhythm.weight)
+    assert likeliest.hypothesis.name == name
+
+
+@pytest.mark.parametrize(("name", "on"), RHYTHMS.items(), ids=RHYTHMS)
+def test_no_load_is_expected_where_the_rhythm_says_none(name: str, on: On) -> None:
+    next_time = hours_of(on)[6]
+    busy = [on(MONDAY + place * HOUR) for place in range(next_time)]
+    for ahead, chance in enumerate(chances(busy)):
+        comes = on(MONDAY + (next_time + ahead) * HOUR)
+        assert chance > 0.7 if comes else chance < 0.1
+
+
+@pytest.mark.parametrize(("name", "on"), RHYTHMS.items(), ids=RHYTHMS)
+def test_a_rhythm_that_stops_is_given_up_after_a_few_misses(name: str, on: On) -> None:
+    times = hours_of(on)
+    missed = [chance_at(on, times[4 + misses], stops_after=times[3]) for misses in (0, 1, 3, 6)]
+    assert missed[0] > 0.7
+    assert missed[1] < 0.9 * missed[0]
+    assert missed[2] < 0.5
+    assert missed[3] < 0.06
+
+
+@pytest.mark.parametrize(("name", "on"), RHYTHMS.items(), ids=RHYTHMS)
+def test_one_miss_is_no_end(name: str, on: On) -> None:
+    times = hours_of(on)
+    left_out = times[7]
+    missed = chance_at(lambda at: on(at) and at != MONDAY + left_out * HOUR, times[9])
+    assert missed > 0.5
+
+
+def test_a_load_of_no_rhythm_is_expected_at_any_hour_as_often_as_it_came() -> None:
+    """About once in two days, at hours that no rhythm has."""
+    places = {37 * n + (n * n * 29) % 31 for n in range(1, 40)}
+    found = chances([place in places for place in range(37 * 40)])
+    assert max(found) < 0.2
+    assert 0.2 < sum(found) < 2.0
+
+
+def test_only_the_onsets_of_load_tell_a_rhythm() -> None:
+    """Six hours every night are one time a night, foretold as one."""
+    found = chances([MONDAY.hour <= place % 24 < 6 for place in range(10 * 24)])
+    assert min(found[:6]) > 0.7
+    assert max(found[7:]) < 0.1
+
+
+def test_what_was_not_measured_is_neither_a_time_nor_a_miss() -> None:
+    """Every night at two for ten days, of which the last three were not measured."""
+    on = RHYTHMS["daily"]
+
+    def chance(of_the_rest: Callable[[int], bool | None]) -> float:
+        hours = [on(MONDAY + p * HOUR) if p < 7 * 24 else of_the_rest(p) for p in range(242)]
+        past = by_hour([None if h is None else hour_at(9_000) if h else CALM_HOUR for h in hours])
+        row = demand_forecast(past, [LEVEL], past.profile.end, NONE_NOW).locked_minutes[0]
+        return row[0] / 60
+
+    known, gap, quiet = chance(lambda p: p % 24 == 2), chance(lambda _: None), chance(lambda _: False)
+    assert quiet < 0.5 < gap
+    assert gap == pytest.approx(known, abs=0.2)
+
+
+# --- the calendar
+
+
+@pytest.mark.parametrize(
+    ("start", "on", "comes", "comes_not"),
+    [
+        # The 31st is not in every month: its months are compared with each other.
+        ((2026, 1), lambda at: at.day == 31, (2026, 8, 31), (2026, 6, 30)),
+        ((2026, 1), lambda at: at.day == 30, (2026, 5, 30), (2026, 5, 31)),
+        ((2025, 10), lambda at: at.day == 30, (2026, 3, 30), (2026, 2, 28)),
+        # The last day, whatever its number: also of February, of a leap year or not.
+        ((2025, 10), last_of_month, (2026, 2, 28), (2026, 2, 27)),
+        ((2027, 10), last_of_month, (2028, 2, 29), (2028, 2, 28)),
+        ((2025, 11), last_of_month, (2026, 3, 31), (2026, 3, 28)),
+        # Three days before the end is the 28th, 27th or 25th.
+        ((2025, 10), lambda at: last_of_month(at + timedelta(days=3)), (2026, 2, 25), (2026, 2, 28)),
+        # Over the turn of the year.
+        ((2025, 10), lambda at: at.day == 1, (2026, 1, 1), (2025, 12, 31)),
+        ((2025, 9), last_of_month, (2025, 12, 31), (2025, 12, 30)),
+        ((2025, 9), lambda at: at.day == 15, (2026, 1, 15), (2026, 1, 16)),
+    ],
+)  # fmt: skip
+def test_months_have_their_own_lengths(
+    start: tuple[int, int], on: On, comes: tuple[int, int, int], comes_not: tuple[int, int, int]
+) -> None:
+    begin = datetime(*start, 1, tzinfo=UTC)
+
+    def nights(at: datetime) -> bool:
+        return at.hour == 1 and on(at)
+
+    def chance(day: tuple[int, int, int]) -> float:
+        place = (datetime(*day, 1, tzinfo=UTC) - begin) // HOUR
+        return chance_at(nights, place, start=begin)
+
+    assert chance(comes) > 0.6
+    assert chance(comes_not) < 0.1
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    start=st.datetimes(datetime(2023, 1, 1), datetime(2029, 1, 1)),
+    places=st.lists(st.integers(0, 60 * 24 - 1), max_size=30),
+    unmeasured=st.sets(st.integers(0, 60 * 24 - 1), max_size=200),
+)  # fmt: skip
+def test_beliefs_sum_to_one_and_only_hours_that_were_measured_before_count(
+    start: datetime, places: list[int], unmeasured: set[int]
+) -> None:
+    begin = start.replace(minute=0, second=0, microsecond=0, tzinfo=UTC)
+    measured = [place not in unmeasured for place in range(60 * 24)]
+    busy = [place in places and measured[place] for place in range(60 * 24)]
+    found, anyhow = rhythms(begin, busy, measured)
+    assert 0 <= anyhow <= 1
+    assert sum(rhythm.weight for rhythm in found) + anyhow == pytest.approx(1)
+    for rhythm in found:
+        likes = list(rhythm.hypothesis.like(60 * 24))
+        assert likes == sorted(likes, reverse=True)
+        assert all(0 <= like < 60 * 24 for like in likes)

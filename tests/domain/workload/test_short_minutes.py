@@ -1,0 +1,117 @@
+"""Minutes of shortfall of an hour of the past, had a configuration served it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headroom.domain.state import ProfileHour
+from headroom.domain.workload import short_minutes
+from tests.domain.earlier import hour_at
+
+PLENTY = 1e7
+RATES = st.floats(100, 20_000)
+
+
+@st.composite
+def hours(draw: st.DrawFn) -> ProfileHour:
+    """Any hour a digest may hold: its mean lies between what its busy minutes carry and its peak."""
+    peak, busy = draw(RATES), draw(st.integers(1, 60))
+    least = 0.7 * peak * busy / 60
+    mean = draw(st.floats(least, peak))
+    touched = draw(st.integers(0, 60))
+    by_iops = draw(st.booleans())
+    limit = draw(st.floats(0.8, 1.2)) * peak
+    return ProfileHour(
+        peak, peak / 64, mean, mean / 64, busy, touched,
+        limit if touched and by_iops else 0.0, limit / 64 if touched and not by_iops else 0.0,
+    )  # fmt: skip
+
+
+@given(hours(), RATES, RATES, st.floats(0, 1))
+def test_an_hour_has_sixty_minutes(
+    hour: ProfileHour, iops: float, mibps: float, belief: float
+) -> None:
+    assert 0.0 <= short_minutes(hour, iops, mibps, belief=belief) <= 60.0
+
+
+@given(hours(), st.tuples(RATES, RATES), st.floats(0, 1))
+def test_more_iops_are_never_short_of_more(
+    hour: ProfileHour, rates: tuple[float, float], belief: float
+) -> None:
+    low, high = sorted(rates)
+    less = short_minutes(hour, low, PLENTY, belief=belief)
+    assert short_minutes(hour, high, PLENTY, belief=belief) <= less + 1e-9
+
+
+@given(hours(), st.tuples(RATES, RATES), st.floats(0, 1))
+def test_more_throughput_is_never_short_of_more(
+    hour: ProfileHour, rates: tuple[float, float], belief: float
+) -> None:
+    low, high = (rate / 64 for rate in sorted(rates))
+    less = short_minutes(hour, PLENTY, low, belief=belief)
+    assert short_minutes(hour, PLENTY, high, belief=belief) <= less + 1e-9
+
+
+@given(st.floats(1, 20_000), st.integers(1, 60), st.floats(0, 1))
+def test_above_all_that_was_wanted_nothing_is_short(
+    peak: float, busy: int, share: float
+) -> None:
+    hour = hour_at(peak, busy_minutes=busy, mean=share * peak)
+    assert short_minutes(hour, peak, PLENTY) == 0.0
+    assert short_minutes(hour, PLENTY, peak / 64) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("busy", "mean", "iops", "least", "most"),
+    [
+        (60, 9_000, 3_000, 58, 60),  # three times as much as is served: soon all of it is late
+        (60, 9_000, 8_900, 0.1, 40),  # hardly more: the backlog grows slowly
+        (60, 9_000, 9_000, 0, 0),
+        (10, 1_500, 9_000, 0, 0),
+        (10, 1_500, 3_000, 15, 30),  # ten minutes, and as long again to serve what waits
+        (10, 1_500, 8_500, 0.01, 3),
+        (1, 150, 3_000, 0.5, 6),
+    ],
+)
+def test_shortfall_is_what_is_late_in_each_minute(
+    busy: int, mean: float, iops: float, least: float, most: float
+) -> None:
+    hour = hour_at(9_000, busy_minutes=busy, mean=mean)
+    assert least <= short_minutes(hour, iops, PLENTY) <= most
+
+
+def test_a_backlog_is_served_the_sooner_the_less_else_there_is() -> None:
+    quiet, busy = (hour_at(9_000, busy_minutes=10, mean=mean) for mean in (1_400, 3_000))
+    assert short_minutes(quiet, 4_000, PLENTY) < short_minutes(busy, 4_000, PLENTY)
+
+
+# --- a limit that was touched
+
+
+TOUCHED = hour_at(3_000, mean=1_000, busy_minutes=10)._replace(touched_minutes=12, limit_iops=3_000)
+
+
+@pytest.mark.parametrize("iops", [1_000, 2_999, 3_000])
+def test_at_or_below_a_limit_that_was_touched_its_minutes_are_fact(iops: float) -> None:
+    assert short_minutes(TOUCHED, iops, PLENTY, belief=0.0) >= 12
+
+
+def test_above_it_demand_has_a_tail_that_is_believed_in_the_less_the_longer_it_ran_free() -> None:
+    found = [short_minutes(TOUCHED, iops, PLENTY) for iops in (3_000, 4_500, 6_000, 12_000)]
+    assert found == sorted(found, reverse=True)
+    assert found[2] == pytest.approx(12 / 2**1.2)
+    assert short_minutes(TOUCHED, 6_000, PLENTY, belief=0.25) == pytest.approx(3 / 2**1.2)
+    assert short_minutes(TOUCHED, 6_000, PLENTY, belief=0.0) == 0.0
+
+
+def test_a_limit_that_the_same_hour_was_served_above_proves_nothing_of_it() -> None:
+    raised = TOUCHED._replace(peak_iops=9_000.0)
+    assert short_minutes(raised, 9_000, PLENTY) == 0.0
+
+
+def test_throughput_that_was_touched_says_nothing_of_iops() -> None:
+    hour = TOUCHED._replace(limit_iops=0.0, limit_mibps=125.0)
+    assert short_minutes(hour, 3_000, 1_000, belief=0.0) == 0.0
+    assert short_minutes(hour, PLENTY, 125, belief=0.0) == 12
