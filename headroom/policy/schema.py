@@ -8,9 +8,13 @@ from headroom.domain.policy import (
     ACCOUNT,
     FRIENDLY,
     LONGEST_KEY,
+    LONGEST_NAME,
     LONGEST_VALUE,
+    MOST_EVENTS,
     PRESETS,
     RDS_CEILINGS,
+    SCHEDULE_PATTERN,
+    SOME_TIME_SCHEMA,
     Limits,
     Policy,
     plain_value,
@@ -48,6 +52,12 @@ def schema() -> Schema:
                         for name, setting in ACCOUNT.items()
                     }
                 ),
+                "known_events": {
+                    "type": "array",
+                    "maxItems": MOST_EVENTS,
+                    "items": {"$ref": "#/definitions/event"},
+                    "description": "Load that you know of before it comes.",
+                },
                 "rules": {
                     "type": "array",
                     "items": {"$ref": "#/definitions/rule"},
@@ -55,7 +65,12 @@ def schema() -> Schema:
                 },
             }
         ),
-        "definitions": {"defaults": _defaults(), "settings": _settings(), "rule": _rule()},
+        "definitions": {
+            "defaults": _defaults(),
+            "settings": _settings(),
+            "rule": _rule(),
+            "event": _event(),
+        },
     }
 
 
@@ -93,8 +108,35 @@ def _defaults() -> Schema:
     return {**settings, "properties": properties}
 
 
+def _event() -> Schema:
+    words: Schema = {
+        "name": {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME},
+        "match": {**_match(), "description": "The resources that take part; all if left out."},
+        "when": {
+            "type": "string", "pattern": SCHEDULE_PATTERN,
+            "description": "When it begins: daily 01:30 UTC, weekly Sun 02:00 Europe/Berlin, "
+            "monthly 28 22:00 UTC (or last), once 2026-11-27 18:00 UTC.",
+        },
+        "for": {**SOME_TIME_SCHEMA, "description": "How long it lasts: 10h, at most 7d."},
+        "iops": {**FRIENDLY["min_iops"].schema, "description": "Operations a second it takes."},
+        "throughput_mibps": {
+            **FRIENDLY["min_throughput_mibps"].schema, "description": "MiB/s that it takes.",
+        },
+    }  # fmt: skip
+    some = [
+        {"required": [n], "properties": {n: {"minimum": 1}}} for n in ("iops", "throughput_mibps")
+    ]
+    return {**_mapping(words), "required": ["name", "when", "for"], "anyOf": some}
+
+
 def _rule() -> Schema:
-    match = _mapping(
+    settings = {"allOf": [{"$ref": "#/definitions/settings"}, {"minProperties": 1}]}
+    match = {**_match(), "description": "All of it must fit."}
+    return {**_mapping({"match": match, "set": settings}), "required": ["match", "set"]}
+
+
+def _match() -> Schema:
+    return _mapping(
         {
             "kind": {"enum": list(GOVERNED), "description": "The kind of storage."},
             "type": _one_or_more({"enum": list(EBS_TYPES)}, "The volume's present type."),
@@ -109,11 +151,6 @@ def _rule() -> Schema:
             "region": _one_or_more(_text(REGION), "Regions."),
         }
     )
-    settings = {"allOf": [{"$ref": "#/definitions/settings"}, {"minProperties": 1}]}
-    return {
-        **_mapping({"match": {**match, "description": "All of it must fit."}, "set": settings}),
-        "required": ["match", "set"],
-    }
 
 
 def _mapping(properties: Schema) -> Schema:

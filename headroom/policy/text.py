@@ -18,6 +18,7 @@ from headroom.domain.policy import (
     ACCOUNT,
     FRIENDLY,
     RDS_CEILINGS,
+    KnownEvent,
     Policy,
     PolicyError,
     Selector,
@@ -133,6 +134,8 @@ def canonical_json(policy: Policy) -> str:
             {"match": _written_selector(rule.selector), "set": _written_settings(rule.settings)}
             for rule in policy.rules
         ]
+    if policy.known_events:
+        document["known_events"] = [_written_event(event) for event in policy.known_events]
     return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
@@ -168,6 +171,15 @@ def _written_selector(selector: Selector) -> dict[str, object]:
     if selector.regions:
         document["region"] = list(selector.regions)
     return document
+
+
+def _written_event(event: KnownEvent) -> dict[str, object]:
+    document: dict[str, object] = {
+        "name": event.name, "when": str(event.schedule), "for": f"{event.minutes}m",
+        "iops": event.iops, "throughput_mibps": event.throughput_mibps,
+    }  # fmt: skip
+    selector = _written_selector(event.selector)
+    return {**document, "match": selector} if selector else document
 
 
 def _written_settings(settings: Sequence[tuple[str, object]]) -> dict[str, object]:

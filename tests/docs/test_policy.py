@@ -42,10 +42,11 @@ def test_the_table_names_all_modes_and_presets() -> None:
 
 
 def test_the_example_reads_without_a_warning() -> None:
-    example, _ = [text for language, text in BLOCKS if language == "yaml"]
+    example, events, _ = [text for language, text in BLOCKS if language == "yaml"]
     policy = parse_policy(yaml.safe_load(example), source="docs/policy.md")
     assert (check(policy).problems, check(policy).remarks) == ((), ())
     assert policy.defaults == default_policy().defaults
+    assert len(parse_policy(yaml.safe_load(events), source="docs/policy.md").known_events) == 2
     assert dict(policy.rules[0].settings)["cooldown_minutes"] == 60
 
 
@@ -107,7 +108,7 @@ def test_the_page_quotes_real_refusals(document: object) -> None:
 
 
 def test_the_example_tests_pass_on_the_example_policy(tmp_path: Path) -> None:
-    policy, tests = [text for language, text in BLOCKS if language == "yaml"]
+    policy, _, tests = [text for language, text in BLOCKS if language == "yaml"]
     (tmp_path / "policy.yaml").write_text(policy)
     (tmp_path / "policy.tests.yaml").write_text(tests)
     verdicts = list(run_policy_test(load_tests(tmp_path / "policy.tests.yaml")))

@@ -122,6 +122,21 @@ ACCOUNTS = {
         st.sampled_from(["gp3_tib", "io2_tib", "io2_iops"]), st.integers(1, 1_000_000)
     ),
 }
+EVENTS = st.fixed_dictionaries(
+    {
+        "name": st.sampled_from(["month end", "Sunday report"]),
+        "when": st.sampled_from(
+            ["daily 01:30 UTC", "weekly Sat,Sun 02:00 Europe/Berlin", "monthly last 22:00 UTC",
+             "monthly 28 22:00 Asia/Kolkata", "once 2026-11-27 18:00 UTC"]
+        ),
+        "for": st.integers(1, 10_080).map(lambda m: f"{m}m"),
+        "iops": st.integers(1, 256_000),
+    },
+    optional={
+        "throughput_mibps": st.integers(0, 4_000),
+        "match": st.sampled_from([{"kind": "rds"}, {"tags": {"app": "x"}, "region": "us-east-1"}]),
+    },
+)  # fmt: skip
 DOCUMENTS = st.fixed_dictionaries(
     {},
     optional={
@@ -142,6 +157,7 @@ DOCUMENTS = st.fixed_dictionaries(
             },
         ),
         "rules": st.lists(RULES, max_size=4),
+        "known_events": st.lists(EVENTS, max_size=3),
     },
 )
 ANYTHING = st.recursive(
@@ -226,6 +242,7 @@ def test_a_cooldown_is_a_duration(written: object, minutes: int) -> None:
     assert policy.defaults.cooldown_minutes == minutes
 
 
+EVENT = {"name": "month end", "when": "monthly 28 22:00 UTC", "for": "10h", "iops": 12_000}
 REFUSED: list[tuple[object, str]] = [
     (None, "is empty"),
     ([], "is a list"),
@@ -329,6 +346,18 @@ REFUSED: list[tuple[object, str]] = [
     ({"defaults": {"change_windows": 7}}, "must be a list of windows"),
     ({"defaults": {"change_windows": [7]}}, "write it in quotes"),
     ({"defaults": {"change_windows": ["Mon 22:00-23:00"]}}, "days, hours and a time zone"),
+    ({"known_events": {}}, "a list of at most 20 events"),
+    ({"known_events": [7]}, "known_events[1] is 7"),
+    ({"known_events": [{**EVENT, "until": 1}]}, "unknown key 'until'"),
+    ({"known_events": [{**EVENT, "name": ""}]}, "a text of at most 60"),
+    ({"known_events": [{**EVENT, "when": "sometimes"}]}, "monthly 28 22:00 Europe/Berlin"),
+    ({"known_events": [{**EVENT, "when": 7}]}, "monthly 28 22:00 Europe/Berlin"),
+    ({"known_events": [{**EVENT, "for": "0m"}]}, "is nothing"),
+    ({"known_events": [{**EVENT, "for": "8d"}]}, "at most 7d"),
+    ({"known_events": [{**EVENT, "iops": 0}]}, "needs iops or throughput_mibps"),
+    ({"known_events": [{**EVENT, "iops": 256_001}]}, "known_events[1].iops is 256001"),
+    ({"known_events": [{**EVENT, "match": {"kind": "efs"}}]}, "known are ebs, rds, aurora"),
+    ({"known_events": [{"name": "x", "iops": 9}]}, "has no when"),
     ({"rules": {}}, "must be a list of rules"),
     ({"rules": [{}]}, "rules[1] has no match"),
     ({"rules": [{"match": {}}]}, "rules[1] sets nothing"),
