@@ -194,7 +194,8 @@ def remarks(results: Json) -> Iterator[str]:
     )
     yield (
         "Score = storage dollars + value x shortfall minutes that some configuration within the "
-        "guardrails would have saved. Regret = score above the oracle's."
+        f"guardrails would have saved + ${c['running_usd_per_month']:.2f} a month for running Headroom "
+        "(its own only). Regret = score above the oracle's."
     )
     yield (
         f"{halves['rule']} Tuning: {', '.join(halves['tuning']) or 'none'}. "

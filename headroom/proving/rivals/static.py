@@ -1,4 +1,7 @@
-"""References that make one change at minute 0: the trace's peak, and the best in hindsight."""
+"""References with one configuration from minute 0 on: the trace's peak, and the best in hindsight.
+
+They get there at once, or in legal steps where the owner's largest step is too short.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from headroom.proving.trials import (
     TrialRun,
     UncontrolledVolume,
     avoidable,
-    run_schedule,
+    run_static,
     score_usd,
     within,
 )
@@ -30,14 +33,14 @@ EFFECT_MIN = 10
 
 
 def static_peak(uncontrolled: UncontrolledVolume, conditions: Conditions) -> TrialRun:
-    """The cheapest configuration for the largest demand of any step, as far as one change goes."""
+    """The cheapest configuration for the largest demand of any step, within the ceilings."""
     iops, mibps = uncontrolled.peak
     target = _for_demand(uncontrolled.start, iops, mibps, conditions)
-    return run_schedule(uncontrolled.load_series, uncontrolled.start, [(0, target)], conditions)
+    return run_static(uncontrolled.load_series, uncontrolled.start, target, conditions)
 
 
 class BestStatic:
-    """Searches the best-scoring single change at minute 0; presets share runs.
+    """Searches the best-scoring configuration to go to at minute 0; presets share runs.
 
     Shortfall falls with IOPS and with MiB/s, so the cost of a level of one with the most of the
     other is a lower bound for all its combinations: combinations that cannot win are never run.
@@ -65,7 +68,7 @@ class BestStatic:
     def _target(self, iops: float, mibps: float, conditions: Conditions) -> Configuration | None:
         start = self._uncontrolled.start
         target = _for_demand(start, iops, mibps, conditions)
-        return within(conditions, start, conditions.monthly(start), target)
+        return within(conditions, start, conditions.monthly(start), target, at_once=False)
 
     def _bounds(self, conditions: Conditions) -> list[tuple[float, Configuration]]:
         iops_levels, mibps_levels = self._levels
@@ -112,11 +115,8 @@ class BestStatic:
 
     def _run(self, target: Configuration | None, conditions: Conditions) -> TrialRun:
         if target not in self._runs:
-            schedule = [] if target is None else [(0, target)]
-            uncontrolled = self._uncontrolled
-            self._runs[target] = run_schedule(
-                uncontrolled.load_series, uncontrolled.start, schedule, conditions
-            )
+            load_series, start = self._uncontrolled.load_series, self._uncontrolled.start
+            self._runs[target] = run_static(load_series, start, target or start, conditions)
         return self._runs[target]
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from headroom.domain.catalog import SECONDS_PER_MONTH
 from headroom.domain.policy import PRESETS
 from headroom.domain.resources import Configuration
 from headroom.proving.inputs import BadInput
@@ -20,7 +21,12 @@ from headroom.proving.oracle import Foresight
 from headroom.proving.rivals import RULES, BestStatic, static_peak
 from headroom.proving.scoring.measures import measures_of
 from headroom.proving.scoring.reuse import OURS, Case, joined
-from headroom.proving.scoring.rows import ComparisonRow, ControllerKind, half_of
+from headroom.proving.scoring.rows import (
+    RUNNING_USD_PER_MONTH,
+    ComparisonRow,
+    ControllerKind,
+    half_of,
+)
 from headroom.proving.trials import (
     STARTS,
     Conditions,
@@ -250,11 +256,13 @@ def _row(
     """The row of one run, without its regret."""
     load_series, kind = uncontrolled.load_series, CONTROLLERS[name]
     starved = int(np.count_nonzero(run.starved & ~uncontrolled.unavoidable))
+    months = load_series.minutes * 60 / float(SECONDS_PER_MONTH)
+    running = months * RUNNING_USD_PER_MONTH if kind == "headroom" else 0.0
     missed = avoidable(run.shortfall, uncontrolled.unavoidable_shortfall)
     return ComparisonRow(
         trace=load_series.name, scale="", start="", preset=conditions.preset, controller=name,
-        kind=kind, score=run.storage_usd + conditions.value_usd * missed, regret=0.0,
-        storage_usd=run.storage_usd, shortfall_minutes=missed, starved_minutes=starved,
+        kind=kind, score=run.storage_usd + running + conditions.value_usd * missed, regret=0.0,
+        storage_usd=run.storage_usd, running_usd=running, shortfall_minutes=missed, starved_minutes=starved,
         modifications=len(run.changes), aws_refusals=run.aws_refusals,
         guardrail_violations=run.guardrail_violations,
         unsavable_minutes=int(np.count_nonzero(run.starved & uncontrolled.unavoidable)),
@@ -285,6 +293,7 @@ def conditions_json(work: Sequence[Job]) -> dict[str, object]:
         "scales": sorted({scale for job in work for scale in job.scales}),
         "traces_repeated_to_days": LEAST_DAYS,
         "kib_per_operation_where_unknown": 16,
+        "running_usd_per_month": RUNNING_USD_PER_MONTH,
         "policy": {
             "mode": limits.mode.value, "types": [kind.value for kind in limits.types],
             "max_iops": limits.max_iops, "max_throughput_mibps": limits.max_throughput_mibps,

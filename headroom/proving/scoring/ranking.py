@@ -33,6 +33,7 @@ class Total:
     score: float
     regret: float
     storage_usd: float
+    running_usd: float
     shortfall_minutes: float
     starved_minutes: int
     unsavable_minutes: int

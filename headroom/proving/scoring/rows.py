@@ -9,6 +9,8 @@ from typing import Literal
 Half = Literal["tuning", "unseen"]
 ControllerKind = Literal["none", "published", "headroom", "reference"]
 SHORT_DAYS = 7.0
+RUNNING_USD_PER_MONTH = 0.43
+"""What Headroom costs per volume: alarms, scans and a daily reconciliation (docs/operate/deployment.md)."""
 HALVES = (
     "A trace belongs to the tuning half when the SHA-256 of its file name is an even number, and "
     "to the unseen half when it is odd."
@@ -68,6 +70,8 @@ class ComparisonRow:
     score: float
     regret: float
     storage_usd: float
+    running_usd: float
+    """What running the controller costs; 0 for all but Headroom, since others do not say."""
     shortfall_minutes: float
     """As far as the most within the guardrails would have avoided it."""
     starved_minutes: int

@@ -14,5 +14,6 @@ from headroom.proving.trials.trial import (
     avoidable,
     run_rule,
     run_schedule,
+    run_static,
     score_usd,
 )

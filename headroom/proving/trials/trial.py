@@ -230,6 +230,27 @@ def run_schedule(
     return trial.finished()
 
 
+def run_static(
+    load_series: LoadSeries, start: Configuration, target: Configuration, conditions: Conditions
+) -> TrialRun:
+    """Bring the volume to `target` from minute 0 on, in as many changes as the largest step takes."""
+    trial = Trial(load_series, start, conditions)
+    start_usd = conditions.monthly(start)
+    goal = within(conditions, start, start_usd, target, at_once=False)
+    minute = 0
+    while goal is not None and minute < load_series.minutes:
+        trial.volume.run(minute)
+        lifecycle, now = trial.volume.lifecycle, trial.volume.now
+        here = lifecycle.described(now)
+        if here == goal or within(conditions, here, start_usd, goal) is None:
+            break
+        change = lifecycle.modification(now)
+        if change is None or not change.in_flight:
+            trial.ask(goal, "static")
+        minute += 1
+    return trial.finished()
+
+
 def run_rule(
     load_series: LoadSeries, start: Configuration, rule: ControlRule, conditions: Conditions
 ) -> TrialRun:

@@ -58,7 +58,9 @@ def test_a_score_is_dollars_plus_the_value_of_the_shortfall(
     assert {row.value_usd for row in rows} == {0.1, 0.01}
     for row in rows:
         worth = row.value_usd * row.shortfall_minutes
-        assert row.score == pytest.approx(row.storage_usd + worth)
+        assert row.score == pytest.approx(row.storage_usd + worth + row.running_usd)
+        own = row.controller == "headroom"
+        assert row.running_usd == pytest.approx(0.43 * 10 / 730 if own else 0.0)
 
 
 def test_no_controller_within_the_limits_beats_the_oracle_nor_the_oracle_its_bound(
@@ -113,9 +115,9 @@ def test_who_beats_an_earlier_oracle_becomes_the_oracle(rows: list[ComparisonRow
     others = [row for row in case if row.controller != "headroom"]
     better = replace(next(r for r in case if r.controller == "headroom"), score=0.01)
     found = {row.controller: row for row in joined(others, better)}
-    assert found["headroom"].regret == 0
-    assert found["oracle"].score == 0.01
-    assert found["none"].regret == pytest.approx(found["none"].score - 0.01)
+    assert found["headroom"].regret == pytest.approx(better.running_usd)
+    assert found["oracle"].score == pytest.approx(0.01 - better.running_usd)
+    assert found["none"].regret == pytest.approx(found["none"].score - found["oracle"].score)
 
 
 def test_two_processes_find_what_one_finds() -> None:
