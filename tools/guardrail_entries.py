@@ -102,7 +102,10 @@ OWNER: Mapping[Guardrail, Entry] = {
     ),
     Guardrail.MAX_THROUGHPUT: Entry(
         settings=("max_throughput_mibps",), do=RAISE_IT,
-        example="`max_throughput_mibps: 100`", blocked=eg.limits(max_throughput_mibps=100),
+        example="A target of 250 MiB/s for a volume of 125, with `max_throughput_mibps: 200`.",
+        blocked=lambda case: eg.limits(max_throughput_mibps=200)(
+            eg.target(throughput_mibps=250)(case)
+        ),
     ),
     Guardrail.MAX_SIZE: Entry(
         settings=("max_size_gib", "growth"), do=RAISE_IT,
@@ -345,10 +348,10 @@ SCALING_DOWN: Mapping[Guardrail, Entry] = {
         example="`min_iops: 10000`", blocked=eg.limits(min_iops=10_000), base=Base.LOWER,
     ),
     Guardrail.GIVE_BACK_REVERSIBLE: Entry(
-        settings=("max_iops", "max_throughput_mibps", "largest_step"),
-        do="Raise the ceiling to what the volume has today, or lower the volume yourself.",
-        example="`max_iops: 8000` for a volume of 12,000 IOPS.",
-        blocked=eg.limits(max_iops=8_000), base=Base.LOWER,
+        settings=("largest_step",),
+        do="Raise `largest_step`, or lower the volume yourself.",
+        example="`largest_step: 1.5` for a volume of 12,000 IOPS, of which 3,000 are enough.",
+        blocked=eg.limits(largest_step=1.5), base=Base.LOWER,
     ),
 }  # fmt: skip
 

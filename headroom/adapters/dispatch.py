@@ -88,6 +88,9 @@ class KindMetrics(Protocol):
         self, view: StorageView, now: datetime
     ) -> tuple[VolumeActivity, InstanceActivity | None]: ...
     def history(self, view: StorageView, now: datetime) -> VolumeActivity | None: ...
+    def older_history(
+        self, view: StorageView, now: datetime, *, since: datetime, until: datetime
+    ) -> tuple[VolumeActivity, ...]: ...
 
 
 class MetricsByKind:
@@ -118,6 +121,12 @@ class MetricsByKind:
     def history(self, view: StorageView, now: datetime) -> VolumeActivity | None:
         """Earlier days, as its kind publishes them."""
         return self._of(view).history(view, now)
+
+    def older_history(
+        self, view: StorageView, now: datetime, *, since: datetime, until: datetime
+    ) -> tuple[VolumeActivity, ...]:
+        """Weeks and months ago, as its kind publishes them."""
+        return self._of(view).older_history(view, now, since=since, until=until)
 
     def contributors(self, alarm_name: str) -> tuple[ResourceRef, ...]:
         """What contributes to an alarm, of every kind that is looked after here."""

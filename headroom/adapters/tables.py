@@ -1,7 +1,7 @@
 """The ledger's two tables as data: what the stack creates, the tests create and the adapter uses.
 
 Standard library only. `records` is append-only: no role may update or delete in it. `state` is the
-mutable side: one item per resource, and per account one each for budget, pause, fleet scan,
+mutable side: per resource one item and one with the profile of its past, and per account one each for budget, pause, fleet scan,
 concurrency and prices, a few notes, and one per resource whose breaker ever opened.
 """
 
@@ -94,6 +94,8 @@ PAUSE = "pause"
 intent checks one."""
 BREAKER = "breaker"
 """Followed by `#` and an ARN: a resource whose breaker is open, or once was."""
+PROFILE = "profile"
+"""An hourly digest of a resource's past, in bytes; only its own worker reads and writes it."""
 SCAN = "scan"
 NOTE = "note"
 """Followed by `#` and a name: notes of notifications, publishing and clusters."""

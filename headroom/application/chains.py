@@ -22,6 +22,7 @@ from headroom.domain.decision import (
     ReductionConfirmed,
     Relieved,
     RollbackConfirmed,
+    Untested,
     Verification,
     assess,
     assess_rollback,
@@ -42,6 +43,7 @@ GIVE_RDS = SETTLES + timedelta(minutes=5)
 """The same for RDS, which may show nothing of a change it accepted for a while."""
 ENDED: dict[type, Step] = {
     Relieved: Step.RELIEVED,
+    Untested: Step.UNTESTED,
     ReductionConfirmed: Step.RELIEVED,
     RollbackConfirmed: Step.ROLLED_BACK,
     Ineffective: Step.INEFFECTIVE,
@@ -155,12 +157,14 @@ def _verify(
 
 
 def _detail(
-    verification: Relieved | ReductionConfirmed | Ineffective | ReducedTooFar | Diverged | FailedAtAws
+    verification: Relieved | Untested | ReductionConfirmed | Ineffective | ReducedTooFar | Diverged | FailedAtAws
     | RollbackConfirmed,
 ) -> str:  # fmt: skip
     match verification:
         case Relieved(detail=detail):
             return f"relieved: {detail}"
+        case Untested(detail=detail):
+            return f"untested: {detail}"
         case ReductionConfirmed(detail=detail):
             return f"landed, and nothing is missed: {detail}"
         case ReducedTooFar(cause=cause):

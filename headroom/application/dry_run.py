@@ -16,12 +16,19 @@ from typing import Any, NoReturn, TypeVar, cast
 
 from headroom.application import groups, rollback
 from headroom.application import reconcile_cluster as clusters
+from headroom.application.profile import with_profile
 from headroom.application.reconcile import observe, save_observed_modifications
 from headroom.domain.aurora import decide_cluster, decide_cluster_rollback
 from headroom.domain.decision import Decision, DecisionInput
 from headroom.domain.policy import Mode, Policy, PolicyUnreadable
 from headroom.domain.resources import AuroraObservation, Kind, PriceUnknown, ResourceRef
-from headroom.domain.state import KnownModification, ResourceState, StoredState, after_modifications
+from headroom.domain.state import (
+    KnownModification,
+    LoadProfile,
+    ResourceState,
+    StoredState,
+    after_modifications,
+)
 from headroom.ports import Archive, Ledger, Ports, ReadFailed, StateStore, Storage, StorageView
 
 T = TypeVar("T")
@@ -60,10 +67,11 @@ def decide_dry_run(ports: Ports, ref: ResourceRef, now: datetime) -> DryRunResul
         known = save_observed_modifications(ports, each, known, prices, now)
         if isinstance(policy, Policy) and policy.calendars:
             known = replace(known, calendars=ports.calendars.seen(policy.calendars, now))
+        seen = observe(ports, each, now, earlier_days=True)
         return DecisionInput(
             trigger="person",
-            observation=observe(ports, each, now, earlier_days=True),
-            resource_state=known,
+            observation=seen,
+            resource_state=with_profile(ports, each, seen, known),
             policy=policy,
             prices=prices,
         )
@@ -145,12 +153,21 @@ class _Overlaid(_ReadOnly):
     """Standings that are only read; modifications seen here are known until the answer is given."""
 
     def __init__(self, state_store: StateStore) -> None:
-        super().__init__(state_store, StateStore.concurrency, StateStore.queue, StateStore.due)
+        super().__init__(
+            state_store,
+            StateStore.concurrency,
+            StateStore.queue,
+            StateStore.due,
+            StateStore.profile,
+        )
         self._standings = state_store
         self._seen: dict[ResourceRef, ResourceState] = {}
 
     def resource_state(self, ref: ResourceRef, now: datetime) -> ResourceState:
         return self._seen.get(ref) or self._standings.resource_state(ref, now)
+
+    def save_profile(self, ref: ResourceRef, profile: LoadProfile) -> None:
+        """Nothing: the function saves it at its own look."""
 
     def save_modifications(
         self,

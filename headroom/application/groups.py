@@ -51,7 +51,7 @@ from headroom.ports import (
 )
 
 AGAIN_AFTER = timedelta(minutes=5)
-WORST = (Step.FAILED, Step.INEFFECTIVE, Step.DIVERGED, Step.RELIEVED)
+WORST = (Step.FAILED, Step.INEFFECTIVE, Step.DIVERGED, Step.UNTESTED, Step.RELIEVED)
 """Ends of a change that people are told of; a set is told by the worst, which comes first."""
 
 

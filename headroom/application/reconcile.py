@@ -10,6 +10,7 @@ from headroom.application import approvals, groups, rollback
 from headroom.application import reconcile_cluster as clusters
 from headroom.application.chains import advance
 from headroom.application.conclude import awaits_person, conclude
+from headroom.application.profile import with_profile
 from headroom.application.space import space_check, warn
 from headroom.domain.catalog import PriceTable
 from headroom.domain.decision import (
@@ -105,10 +106,11 @@ def look(
         known = save_observed_modifications(ports, each, known, prices, now)
         if isinstance(policy, Policy) and policy.calendars:
             known = replace(known, calendars=ports.calendars.seen(policy.calendars, now))
+        seen = observe(ports, each, now, earlier_days=True)
         return DecisionInput(
             trigger=trigger,
-            resource_state=known,
-            observation=observe(ports, each, now, earlier_days=True),
+            resource_state=with_profile(ports, each, seen, known),
+            observation=seen,
             policy=policy,
             prices=prices,
         )
@@ -168,9 +170,10 @@ def _settle(
 
 
 def _decide_again(ports: Ports, decision_input: DecisionInput, now: datetime) -> ResourceState:
-    """The standing after something was recorded about the resource, calendars as they were read."""
+    """The standing after something was recorded about the resource; what else was read stays."""
     resource_state = ports.state_store.resource_state(decision_input.observation.volume.ref, now)
-    return replace(resource_state, calendars=decision_input.resource_state.calendars)
+    before = decision_input.resource_state
+    return replace(resource_state, calendars=before.calendars, profile=before.profile)
 
 
 def _let_go(ports: Ports, ref: ResourceRef, now: datetime, why: ResourceGone) -> None:

@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import fields, is_dataclass
 from functools import wraps
 from importlib import import_module
-from inspect import Parameter, Signature, signature
+from inspect import Parameter as Argument
+from inspect import Signature, signature
 from typing import Any, get_type_hints
 
 import typer
-from typer._click.core import Command, Context
+from typer._click.core import Command, Context, Parameter
+from typer._coercion import RuntimeParam, build_runtime_param
 from typer.core import TyperCommand, TyperGroup
 
 from headroom.cli.verbs import COMMANDS, Group, Verb
@@ -36,18 +38,18 @@ def imported(target: str) -> Any:
 def spread(command: Callable[..., Any]) -> Callable[..., Any]:
     """`command` with one option for each field of its parameters that are sets of options."""
     hints = get_type_hints(command, include_extras=True)
-    plain: list[Parameter] = []
+    plain: list[Argument] = []
     sets: dict[str, Any] = {}
     for parameter in signature(command).parameters.values():
         hint = hints[parameter.name]
         if not is_dataclass(hint):
-            plain.append(parameter.replace(annotation=hint, kind=Parameter.KEYWORD_ONLY))
+            plain.append(parameter.replace(annotation=hint, kind=Argument.KEYWORD_ONLY))
             continue
         sets[parameter.name] = hint
         fields_of = get_type_hints(hint, include_extras=True)
         plain += [
-            Parameter(
-                each.name, Parameter.KEYWORD_ONLY, default=each.default,
+            Argument(
+                each.name, Argument.KEYWORD_ONLY, default=each.default,
                 annotation=fields_of[each.name],
             )
             for each in fields(hint)
@@ -69,6 +71,36 @@ def spread(command: Callable[..., Any]) -> Callable[..., Any]:
     return whole
 
 
+class TextOrConverted(RuntimeParam):
+    """The value of a parameter: text as it is, anything else as Pydantic converts and checks it.
+
+    Typer imports Pydantic and builds a validator for each parameter, given or not, which is a
+    fifth of the time of a short command.
+    """
+
+    def _coerce_value(self, value: Any, param: Any, ctx: Context) -> Any:
+        if self.annotation is str and type(value) is str and self.parameter_info.parser is None:
+            return value
+        return build_runtime_param(param.type_descriptor)._coerce_value(value, param=param, ctx=ctx)
+
+
+class LateConversion(Command):
+    """A command that converts its parameters as `TextOrConverted` does."""
+
+    def get_params(self, ctx: Context) -> list[Parameter]:
+        """Its parameters, `--help` too."""
+        found = super().get_params(ctx)
+        for each in found:
+            parameter: Any = each
+            info = parameter.type_descriptor.parameter_info
+            parameter._runtime_param = TextOrConverted(info, parameter.type_descriptor.annotation)
+        return found
+
+
+class QuickCommand(LateConversion, TyperCommand):
+    """A command that was loaded."""
+
+
 class LateCommand(TyperCommand):
     """A placeholder in help and completion, which loads the command when it is invoked."""
 
@@ -79,7 +111,7 @@ class LateCommand(TyperCommand):
     def loaded(self) -> Command:
         """The command itself, with its arguments and options."""
         single = typer.Typer(add_completion=False, rich_markup_mode=None)
-        single.command(self._verb.name)(spread(imported(self._verb.target)))
+        single.command(self._verb.name, cls=QuickCommand)(spread(imported(self._verb.target)))
         return typer.main.get_command(single)
 
     def make_context(
@@ -89,7 +121,7 @@ class LateCommand(TyperCommand):
         return self.loaded().make_context(info_name, args, parent, **extra)
 
 
-class Commands(TyperGroup):
+class Commands(LateConversion, TyperGroup):
     """The root: every command of the table."""
 
     def __init__(self, **attributes: Any) -> None:

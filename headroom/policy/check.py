@@ -29,6 +29,7 @@ from headroom.domain.policy import (
     defaults_for,
     limits_for,
     never_opens,
+    occurrences,
     overrides,
     plain_value,
     remarks_on_ceilings,
@@ -47,6 +48,7 @@ from headroom.policy.document import read_policy
 from headroom.policy.text import document_in, parse_policy
 
 LONG_FREEZE = timedelta(days=366)
+NEXT_YEARS = timedelta(days=5 * 366)
 NAMES: Mapping[str, str] = MappingProxyType({s.name: name for name, s in FRIENDLY.items()})
 """What a policy calls each field of Limits."""
 
@@ -72,7 +74,7 @@ def check_file(path: str, *, now: datetime | None = None) -> Checked:
         return Checked(policy=None, problems=tuple(map(str, unread)), remarks=())
     policy = parse_policy(document, source=path)
     found = check(policy)
-    over = () if now is None else tuple(_over(policy, now))
+    over = () if now is None else (*_over(policy, now), *_events_over(policy, now))
     return replace(found, remarks=(*found.remarks, *over))
 
 
@@ -84,6 +86,13 @@ def _over(policy: Policy, now: datetime) -> Iterator[str]:
             yield f"The freeze until {until} is over; take it out."
         elif freeze.until - freeze.begins > LONG_FREEZE:
             yield f"The freeze until {until} lasts longer than a year; mode observe says that too."
+
+
+def _events_over(policy: Policy, now: datetime) -> Iterator[str]:
+    """Known events that will not come again."""
+    for event in policy.known_events:
+        if not occurrences((event,), now, now + NEXT_YEARS):
+            yield f"The known event {event.name!r} is over; take it out."
 
 
 def check(policy: Policy) -> Checked:
@@ -270,7 +279,9 @@ def _remarks(policy: Policy) -> Iterator[str]:
             yield f"Rule {number} matches every resource; write it under defaults instead."
         for name, value in rule.settings:
             earlier = [r for r in policy.rules[: number - 1] if name in dict(r.settings)]
-            usual = defaults_for(rule.selector.kind or Kind.EBS, policy.defaults)
+            usual = defaults_for(
+                rule.selector.kind or Kind.EBS, policy.defaults, policy.rds_ceilings
+            )
             without = {getattr(usual, name), getattr(policy.defaults, name)}
             if not earlier and without == {value}:
                 yield (
@@ -280,7 +291,21 @@ def _remarks(policy: Policy) -> Iterator[str]:
         yield from _of_tags(policy, number, rule)
         yield from _idle(policy, number, rule)
         yield from remarks_on_ceilings(number, rule, _usual(policy, rule))
+    yield from _events_above_ceilings(policy)
     yield from remarks_on_kinds(policy)
+
+
+def _events_above_ceilings(policy: Policy) -> Iterator[str]:
+    """Known events that nothing may be raised for as far as they go."""
+    for event in policy.known_events:
+        kind = next(iter(event.selector.volume_types), VolumeType.GP3)
+        limits = limits_for(policy, sample_resource(event.selector, kind)).limits
+        for name, load, most in (
+            ("max_iops", event.iops, limits.max_iops),
+            ("max_throughput_mibps", event.throughput_mibps, limits.max_throughput_mibps),
+        ):
+            if load > most:
+                yield f"The known event {event.name!r} takes {load:,}, and {name} is {most:,}."
 
 
 def _of_tags(policy: Policy, number: int, rule: Rule) -> Iterator[str]:

@@ -11,13 +11,20 @@ from headroom.domain.policy import (
     ACCOUNT,
     FRIENDLY,
     LONGEST_KEY,
+    LONGEST_NAME,
     LONGEST_VALUE,
+    MOST_EVENTS,
     PRESETS,
+    RDS_CEILINGS,
+    KnownEvent,
     Limits,
     Policy,
     PolicyError,
     Rule,
+    Schedule,
     Selector,
+    WindowError,
+    parse_schedule,
     refuse,
     value_text,
 )
@@ -27,6 +34,10 @@ FORMAT = 1
 ACCOUNT_ID = r"[0-9]{12}"
 __all__ = ["LONGEST_KEY", "LONGEST_VALUE", "read_policy"]
 REGION = r"[a-z]{2,5}(-[a-z]+)+-[0-9]{1,2}"
+TOP = ("version", "defaults", "account", "rules", "known_events")
+EVENT = ("name", "match", "when", "for", "iops", "throughput_mibps")
+KINDS = ("ebs", "rds")
+"""Kinds that a ceiling of the defaults may be given by."""
 WORTH = "relief_value_usd_per_minute"
 
 
@@ -50,13 +61,14 @@ class _Reading:
         if document is None:
             self._tell("", "is empty; `{}` would mean all defaults")
             return Policy(version="")
-        top = self._mapping(document, ("version", "defaults", "account", "rules"), "")
+        top = self._mapping(document, TOP, "")
         version = top.get("version", FORMAT)
         if isinstance(version, bool) or version != FORMAT:
             self._tell("version", f"is {value_text(version)}; this release reads {FORMAT}")
-        settings = self._settings(top.get("defaults", {}), "defaults")
+        settings, ceilings = self._defaults(top.get("defaults", {}))
         account = self._mapping(top.get("account", {}), tuple(ACCOUNT), "account")
-        policy = Policy(version="", defaults=replace(Limits(), **dict(settings)))  # type: ignore[arg-type]
+        defaults = replace(Limits(), **dict(settings))  # type: ignore[arg-type]
+        policy = Policy(version="", defaults=defaults, rds_ceilings=ceilings)
         for name, said in account.items():
             setting = ACCOUNT[name]
             try:
@@ -64,6 +76,7 @@ class _Reading:
                 policy = replace(policy, **{setting.name: value})  # type: ignore[arg-type]
             except PolicyError as problem:
                 self.problems.append(problem)
+        policy = replace(policy, known_events=self._events(top.get("known_events", [])))
         rules = top.get("rules", [])
         if not isinstance(rules, Sequence) or isinstance(rules, str):
             self._tell("rules", f"is {value_text(rules)}; it must be a list of rules")
@@ -108,6 +121,42 @@ class _Reading:
                 self.problems.append(problem)
         return tuple(sorted(found.items()))
 
+    def _defaults(
+        self, value: object
+    ) -> tuple[tuple[tuple[str, object], ...], tuple[tuple[str, int], ...]]:
+        """The settings of volumes, and the ceilings of databases.
+
+        A ceiling may be given by kind: `max_iops: {ebs: 16000, rds: 64000}`. One number is for
+        both, but raises no ceiling of databases.
+        """
+        given = dict(value) if isinstance(value, Mapping) else {}
+        by_kind = {n: given[n] for n, _ in RDS_CEILINGS if isinstance(given.get(n), Mapping)}
+        parts = {n: self._mapping(said, KINDS, f"defaults.{n}") for n, said in by_kind.items()}
+        plain = {name: said for name, said in given.items() if name not in parts}
+        plain |= {name: part["ebs"] for name, part in parts.items() if "ebs" in part}
+        settings = self._settings(plain if given else value, "defaults")
+        said = {name: part["rds"] for name, part in parts.items() if "rds" in part}
+        for name, part in by_kind.items():
+            if not part:
+                self._tell(f"defaults.{name}", "is empty; give it ebs, rds or both")
+        plain_ceilings = dict(settings)
+        found = []
+        for name, usual in RDS_CEILINGS:
+            both = usual if name in parts else plain_ceilings.get(name)
+            most = min(both, usual) if isinstance(both, int) else usual
+            found.append(
+                (name, self._rds_ceiling(name, said[name], most) if name in said else most)
+            )
+        return settings, tuple(found)
+
+    def _rds_ceiling(self, name: str, value: object, usual: int) -> int:
+        try:
+            most = FRIENDLY[name].read(value, self.source, f"defaults.{name}.rds")
+        except PolicyError as problem:
+            self.problems.append(problem)
+            return usual
+        return most if isinstance(most, int) else usual
+
     def _rule(self, value: object, path: str) -> Rule:
         before = len(self.problems)
         given = self._mapping(value, ("match", "set"), path)
@@ -121,6 +170,58 @@ class _Reading:
             selector=self._selector(given.get("match", {}), f"{path}.match"),
             settings=self._settings(given["set"], f"{path}.set") if given.get("set") else (),
         )
+
+    def _events(self, value: object) -> tuple[KnownEvent, ...]:
+        if not isinstance(value, list | tuple) or len(value) > MOST_EVENTS:
+            wanted = f"it must be a list of at most {MOST_EVENTS} events"
+            self._tell("known_events", f"is {value_text(value)}; {wanted}")
+            return ()
+        read = (self._event(one, f"known_events[{i}]") for i, one in enumerate(value, 1))
+        return tuple(event for event in read if event is not None)
+
+    def _event(self, value: object, path: str) -> KnownEvent | None:
+        before = len(self.problems)
+        given = self._mapping(value, EVENT, path)
+        for key in ("name", "when", "for"):
+            if isinstance(value, Mapping) and key not in given:
+                self._tell(path, f"has no {key}")
+        if not (given.get("iops") or given.get("throughput_mibps")):
+            self._tell(path, "needs iops or throughput_mibps: what the load will take")
+        selector = self._selector(given.get("match", {}), f"{path}.match")
+        try:
+            if len(self.problems) > before:
+                return None
+            return KnownEvent(
+                name=self._event_name(given["name"], f"{path}.name"),
+                schedule=self._schedule(given["when"], f"{path}.when"),
+                minutes=self._number("approval_expires", given["for"], f"{path}.for"),
+                iops=self._number("min_iops", given.get("iops", 0), f"{path}.iops"),
+                throughput_mibps=self._number(
+                    "min_throughput_mibps", given.get("throughput_mibps", 0),
+                    f"{path}.throughput_mibps",
+                ),
+                selector=selector,
+            )  # fmt: skip
+        except PolicyError as problem:
+            self.problems.append(problem)
+            return None
+
+    def _number(self, like: str, value: object, path: str) -> int:
+        """A number that is written as the setting `like` is."""
+        found = FRIENDLY[like].read(value, self.source, path)
+        return found if isinstance(found, int) else 0
+
+    def _event_name(self, value: object, path: str) -> str:
+        if isinstance(value, str) and 0 < len(value) <= LONGEST_NAME and value.isprintable():
+            return value
+        wanted = f"a text of at most {LONGEST_NAME} characters"
+        raise refuse(self.source, path, f"is {value_text(value)}; it must be {wanted}")
+
+    def _schedule(self, value: object, path: str) -> Schedule:
+        try:
+            return parse_schedule(value if isinstance(value, str) else "")
+        except WindowError as problem:
+            raise refuse(self.source, path, f"is {value_text(value)}, which {problem}") from None
 
     def _selector(self, value: object, path: str) -> Selector:
         given = self._mapping(value, ("kind", "type", "tags", "account", "region"), path)

@@ -8,14 +8,19 @@ from headroom.domain.policy import (
     ACCOUNT,
     FRIENDLY,
     LONGEST_KEY,
+    LONGEST_NAME,
     LONGEST_VALUE,
+    MOST_EVENTS,
     PRESETS,
+    RDS_CEILINGS,
+    SCHEDULE_PATTERN,
+    SOME_TIME_SCHEMA,
     Limits,
     Policy,
     plain_value,
 )
 from headroom.domain.resources import EBS_TYPES, GOVERNED
-from headroom.policy.document import ACCOUNT_ID, FORMAT, REGION, WORTH
+from headroom.policy.document import ACCOUNT_ID, FORMAT, KINDS, REGION, WORTH
 
 Schema = dict[str, object]
 
@@ -34,7 +39,7 @@ def schema() -> Schema:
             {
                 "version": {"const": FORMAT, "description": "The format of this file."},
                 "defaults": {
-                    "$ref": "#/definitions/settings",
+                    "$ref": "#/definitions/defaults",
                     "description": "What holds for every volume that no rule and no tag speaks of.",
                 },
                 "account": _mapping(
@@ -47,6 +52,12 @@ def schema() -> Schema:
                         for name, setting in ACCOUNT.items()
                     }
                 ),
+                "known_events": {
+                    "type": "array",
+                    "maxItems": MOST_EVENTS,
+                    "items": {"$ref": "#/definitions/event"},
+                    "description": "Load that you know of before it comes.",
+                },
                 "rules": {
                     "type": "array",
                     "items": {"$ref": "#/definitions/rule"},
@@ -54,7 +65,12 @@ def schema() -> Schema:
                 },
             }
         ),
-        "definitions": {"settings": _settings(), "rule": _rule()},
+        "definitions": {
+            "defaults": _defaults(),
+            "settings": _settings(),
+            "rule": _rule(),
+            "event": _event(),
+        },
     }
 
 
@@ -77,8 +93,50 @@ def _settings() -> Schema:
     return {**_mapping(settings), "not": {"required": ["preset", WORTH]}}
 
 
+def _defaults() -> Schema:
+    """The settings, whose ceilings may be given by kind of storage."""
+    settings = _settings()
+    properties = dict(settings["properties"])  # type: ignore[call-overload]
+    for name, usual in RDS_CEILINGS:
+        one = FRIENDLY[name]
+        by_kind = _mapping({kind: dict(one.schema) for kind in KINDS})
+        properties[name] = {
+            "anyOf": [dict(one.schema), {**by_kind, "minProperties": 1}],
+            "default": {"ebs": getattr(Limits(), one.name), "rds": usual},
+            "description": one.meaning,
+        }
+    return {**settings, "properties": properties}
+
+
+def _event() -> Schema:
+    words: Schema = {
+        "name": {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME},
+        "match": {**_match(), "description": "The resources that take part; all if left out."},
+        "when": {
+            "type": "string", "pattern": SCHEDULE_PATTERN,
+            "description": "When it begins: daily 01:30 UTC, weekly Sun 02:00 Europe/Berlin, "
+            "monthly 28 22:00 UTC (or last), once 2026-11-27 18:00 UTC.",
+        },
+        "for": {**SOME_TIME_SCHEMA, "description": "How long it lasts: 10h, at most 7d."},
+        "iops": {**FRIENDLY["min_iops"].schema, "description": "Operations a second it takes."},
+        "throughput_mibps": {
+            **FRIENDLY["min_throughput_mibps"].schema, "description": "MiB/s that it takes.",
+        },
+    }  # fmt: skip
+    some = [
+        {"required": [n], "properties": {n: {"minimum": 1}}} for n in ("iops", "throughput_mibps")
+    ]
+    return {**_mapping(words), "required": ["name", "when", "for"], "anyOf": some}
+
+
 def _rule() -> Schema:
-    match = _mapping(
+    settings = {"allOf": [{"$ref": "#/definitions/settings"}, {"minProperties": 1}]}
+    match = {**_match(), "description": "All of it must fit."}
+    return {**_mapping({"match": match, "set": settings}), "required": ["match", "set"]}
+
+
+def _match() -> Schema:
+    return _mapping(
         {
             "kind": {"enum": list(GOVERNED), "description": "The kind of storage."},
             "type": _one_or_more({"enum": list(EBS_TYPES)}, "The volume's present type."),
@@ -93,11 +151,6 @@ def _rule() -> Schema:
             "region": _one_or_more(_text(REGION), "Regions."),
         }
     )
-    settings = {"allOf": [{"$ref": "#/definitions/settings"}, {"minProperties": 1}]}
-    return {
-        **_mapping({"match": {**match, "description": "All of it must fit."}, "set": settings}),
-        "required": ["match", "set"],
-    }
 
 
 def _mapping(properties: Schema) -> Schema:

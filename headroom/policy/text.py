@@ -17,6 +17,8 @@ from typing import Literal
 from headroom.domain.policy import (
     ACCOUNT,
     FRIENDLY,
+    RDS_CEILINGS,
+    KnownEvent,
     Policy,
     PolicyError,
     Selector,
@@ -117,9 +119,14 @@ def canonical_json(policy: Policy) -> str:
     `policy_from_json` of it gives an equal policy, and its SHA-256 is the policy's version.
     """
     defaults = {name: getattr(policy.defaults, f.name) for name, f in FRIENDLY.items()}
+    written = {name: plain_value(name, value) for name, value in defaults.items()}
+    usual = dict(RDS_CEILINGS)
+    for name, most in policy.rds_ceilings:
+        if most != min(getattr(policy.defaults, name), usual[name]):
+            written[name] = {"ebs": written[name], "rds": most}
     document: dict[str, object] = {
         "version": FORMAT,
-        "defaults": {name: plain_value(name, value) for name, value in defaults.items()},
+        "defaults": written,
         "account": {name: s.write(getattr(policy, s.name)) for name, s in ACCOUNT.items()},
     }
     if policy.rules:
@@ -127,6 +134,8 @@ def canonical_json(policy: Policy) -> str:
             {"match": _written_selector(rule.selector), "set": _written_settings(rule.settings)}
             for rule in policy.rules
         ]
+    if policy.known_events:
+        document["known_events"] = [_written_event(event) for event in policy.known_events]
     return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
@@ -162,6 +171,15 @@ def _written_selector(selector: Selector) -> dict[str, object]:
     if selector.regions:
         document["region"] = list(selector.regions)
     return document
+
+
+def _written_event(event: KnownEvent) -> dict[str, object]:
+    document: dict[str, object] = {
+        "name": event.name, "when": str(event.schedule), "for": f"{event.minutes}m",
+        "iops": event.iops, "throughput_mibps": event.throughput_mibps,
+    }  # fmt: skip
+    selector = _written_selector(event.selector)
+    return {**document, "match": selector} if selector else document
 
 
 def _written_settings(settings: Sequence[tuple[str, object]]) -> dict[str, object]:

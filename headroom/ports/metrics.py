@@ -48,5 +48,13 @@ class Metrics(Protocol):
     def history(self, view: StorageView, now: datetime) -> VolumeActivity | None:
         """The last 14 days at five-minute periods; None when nothing was published."""
 
+    def older_history(
+        self, view: StorageView, now: datetime, *, since: datetime, until: datetime
+    ) -> tuple[VolumeActivity, ...]:
+        """Rates, checks and credits that are kept of the time between, oldest first.
+
+        In periods of an hour until 63 days ago, then of five minutes. Raises ReadFailed.
+        """
+
     def contributors(self, alarm_name: str) -> tuple[ResourceRef, ...]:
         """Volumes that contribute to this alarm's ALARM state right now."""

@@ -10,7 +10,13 @@ from enum import IntEnum
 from typing import Protocol
 
 from headroom.domain.resources import ResourceRef
-from headroom.domain.state import ConcurrencyState, KnownModification, QueueEntry, ResourceState
+from headroom.domain.state import (
+    ConcurrencyState,
+    KnownModification,
+    LoadProfile,
+    QueueEntry,
+    ResourceState,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +93,12 @@ class StateStore(Queue, Protocol):
     ) -> None:
         """Add known starts (same start is the same one), what a refusal taught, and the new
         enrolment price after a change by the owner (which ends our increase in force)."""
+
+    def profile(self, ref: ResourceRef) -> LoadProfile | None:
+        """The profile of a resource's past; None where none is stored that can be read."""
+
+    def save_profile(self, ref: ResourceRef, profile: LoadProfile) -> None:
+        """Store the profile in place of the one before; of two writers the later one wins."""
 
 
 class Scan(IntEnum):

@@ -1,7 +1,7 @@
-"""Domain values as canonical JSON and back: the same value always gives the same bytes.
+"""Domain values as canonical JSON, and profiles as bytes, and back: one value, the same bytes.
 
 May import the domain and cattrs.
-The door offers `to_json`, `from_json`, `decision_to_json` and `decision_from_json`."""
+The door offers `to_json`, `from_json`, `decision_to_json`, `decision_from_json` and `profile_to_bytes`."""
 
 from headroom.serialization.canonical import (
     Unreadable,
@@ -13,4 +13,9 @@ from headroom.serialization.canonical import (
     stored,
     to_json,
     to_plain,
+)
+from headroom.serialization.profiles import (
+    UnreadableProfile,
+    profile_from_bytes,
+    profile_to_bytes,
 )

@@ -38,6 +38,7 @@ from headroom.domain.decision import (
     ReductionConfirmed,
     Relieved,
     RollbackConfirmed,
+    Untested,
     Verification,
 )
 from headroom.domain.guardrails import Quantity
@@ -68,6 +69,8 @@ UNIONS: tuple[tuple[Any, tuple[type, ...]], ...] = (
         Verification,
         (
             Relieved,
+            Untested,
+            Untested,
             ReductionConfirmed,
             Pending,
             Ineffective,

@@ -60,6 +60,9 @@ class One:
     def history(self, view: StorageView, now: datetime) -> Any:
         return self.kind
 
+    def older_history(self, view: StorageView, now: datetime, **_: datetime) -> Any:
+        return (self.kind,)
+
     def contributors(self, alarm_name: str) -> tuple[ResourceRef, ...]:
         return (ref(Kind.EBS, "vol-1"), ref(Kind.RDS, "orders"), ref(Kind.AURORA, "ledger"))
 

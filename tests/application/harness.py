@@ -177,6 +177,11 @@ class Stage:
     def history(self, view: StorageView, now: datetime) -> VolumeActivity | None:
         return None
 
+    def older_history(
+        self, view: StorageView, now: datetime, *, since: datetime, until: datetime
+    ) -> tuple[VolumeActivity, ...]:
+        return ()
+
     def contributors(self, alarm_name: str) -> tuple[ResourceRef, ...]:
         return tuple(self.volumes[key].ref for key in sorted(self.pressed))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from headroom.domain.policy import FRIENDLY, PRESETS, Limits, Mode, PolicyError
+from headroom.domain.policy import FRIENDLY, PRESETS, Mode, PolicyError
 from headroom.domain.policy.tags import BY_TAG, key_of, tag_settings
 from headroom.policy import check, default_policy, parse_policy
 from headroom.proving.policy_tests import load_tests, run_policy_test
@@ -29,11 +29,11 @@ def test_every_setting_is_in_the_table_and_nothing_else_is() -> None:
 
 @pytest.mark.parametrize("name", FRIENDLY)
 def test_the_table_has_the_real_default(name: str) -> None:
-    written = ROWS[name][2].strip("`").replace(",", "") if name != "types" else "[gp3, io2]"
+    written = ROWS[name][2].strip("`")
+    if not written.startswith(("[", "{")):
+        written = written.replace(",", "")
     document = {"defaults": {name: yaml.safe_load(written)}}
-    field = FRIENDLY[name].name
-    default = getattr(parse_policy(document, source="docs/policy.md").defaults, field)
-    assert default == getattr(Limits(), field)
+    assert parse_policy(document, source="docs/policy.md") == default_policy()
 
 
 def test_the_table_names_all_modes_and_presets() -> None:
@@ -42,10 +42,11 @@ def test_the_table_names_all_modes_and_presets() -> None:
 
 
 def test_the_example_reads_without_a_warning() -> None:
-    example, _ = [text for language, text in BLOCKS if language == "yaml"]
+    example, events, _ = [text for language, text in BLOCKS if language == "yaml"]
     policy = parse_policy(yaml.safe_load(example), source="docs/policy.md")
     assert (check(policy).problems, check(policy).remarks) == ((), ())
     assert policy.defaults == default_policy().defaults
+    assert len(parse_policy(yaml.safe_load(events), source="docs/policy.md").known_events) == 2
     assert dict(policy.rules[0].settings)["cooldown_minutes"] == 60
 
 
@@ -75,7 +76,7 @@ CHECKED = {
         [({"type": "gp2"}, {"max_size_gib": 500})],
         [({"type": "gp2"}, {"mode": "auto"})],
         [
-            ({"type": "gp2"}, {"max_iops": 32000}),
+            ({"type": "gp2"}, {"max_iops": 80000}),
             ({"kind": "rds", "tags": {"environment": "test"}}, {"mode": "auto"}),
         ],
     ],
@@ -107,7 +108,7 @@ def test_the_page_quotes_real_refusals(document: object) -> None:
 
 
 def test_the_example_tests_pass_on_the_example_policy(tmp_path: Path) -> None:
-    policy, tests = [text for language, text in BLOCKS if language == "yaml"]
+    policy, _, tests = [text for language, text in BLOCKS if language == "yaml"]
     (tmp_path / "policy.yaml").write_text(policy)
     (tmp_path / "policy.tests.yaml").write_text(tests)
     verdicts = list(run_policy_test(load_tests(tmp_path / "policy.tests.yaml")))

@@ -10,7 +10,7 @@ from typing import Any
 from headroom.cli.comparison import markdown as compared_markdown
 from headroom.proving.scoring import CONTROLLERS
 from headroom.proving.scoring.release_targets import REGRET_RATIO, SCORE_RATIO
-from headroom.proving.scoring.rows import half_of
+from headroom.proving.scoring.rows import RUNNING_USD_PER_MONTH, half_of
 from tests import ROOT
 
 DOCS = ROOT / "docs"
@@ -90,6 +90,13 @@ def test_halves_follow_from_the_names_of_the_files() -> None:
     for trace in summary["traces"]:
         assert trace["half"] == half_of(f"{trace['trace']}.csv")
         assert trace["trace"] in summary["halves"][trace["half"]]
+
+
+def test_the_running_cost_in_the_score_is_that_of_the_deployment_page() -> None:
+    page = (DOCS / "operate" / "deployment.md").read_text(encoding="utf-8")
+    (detection,) = re.findall(r"^\| `fleet` \|.*\| \$([0-9.]+) \|[^|]*\|$", page, re.M)
+    (daily,) = re.findall(r"Daily reconciliation:\*\* \$[0-9.]+-\$([0-9.]+) per 1,000", page)
+    assert round((float(detection) + float(daily)) / 1_000, 2) == RUNNING_USD_PER_MONTH
 
 
 def test_the_figures_are_small_and_name_no_place() -> None:

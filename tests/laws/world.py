@@ -174,6 +174,12 @@ class World:
         iops = held.loads[0][1]
         return _moved(_earlier(round(min(iops, 80_000.0)), held.days), self.now)
 
+    def older_history(
+        self, view: StorageView, now: datetime, *, since: datetime, until: datetime
+    ) -> tuple[VolumeActivity, ...]:
+        self._maybe_fail("older_history")
+        return ()
+
     def contributors(self, alarm_name: str) -> tuple[ResourceRef, ...]:
         return tuple(held.volume.ref for held in self.held.values())
 

@@ -205,7 +205,7 @@ RDS = {"kind": "rds"}
         ([({"type": "gp2"}, AUTO)], AUTO, "The defaults section and rule 1 enrol volumes and no"),
         ([({"type": "gp2"}, AUTO)], {}, "Rule 1 enrols volumes and no database, which takes a tag"),
         ([(RDS, {"max_iops": 9_000})], AUTO, "a rule that names kind: rds"),
-        ([(RDS, AUTO)], {"max_iops": 64_000, "growth": True},
+        ([(RDS, AUTO)], {"max_iops": 80_000, "growth": True},
          "The defaults section widens max_iops, growth for volumes"),
         ([(RDS, AUTO), ({"type": "gp3"}, {"types": ["gp3", "io1"]})], {},
          "Rule 2 widens types for volumes"),

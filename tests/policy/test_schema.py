@@ -14,13 +14,15 @@ from jsonschema import Draft7Validator
 from headroom.domain.policy import PolicyError
 from headroom.policy import canonical_json, parse_policy, schema, schema_text
 from tests import ROOT
-from tests.policy.test_text import DOCUMENTS, REFUSED
+from tests.policy.test_text import DOCUMENTS, EVENT, REFUSED
 
 VALIDATOR = Draft7Validator(schema())
 LEFT_TO_THE_CHECK = (
     # What a schema cannot say, or says only at the price of being unreadable.
     {"defaults": {"price_increase_usd_per_month": 0.001}},
     {"defaults": {"cooldown": "8d"}},
+    {"known_events": [{**EVENT, "for": "8d"}]},
+    {"known_events": [{**EVENT, "for": "0m"}]},
     {"defaults": {"cooldown": False}},
     {"defaults": {"max_iops": 16000.0}},
 )
@@ -70,6 +72,6 @@ def test_every_policy_shown_in_the_docs_fits_the_schema(page: Path) -> None:
     for block in blocks:
         document = yaml.safe_load(block.partition("```")[0])
         if isinstance(document, dict) and document.keys() <= {
-            "version", "defaults", "account", "rules",
+            "version", "defaults", "account", "rules", "known_events",
         }:  # fmt: skip
             VALIDATOR.validate(document)

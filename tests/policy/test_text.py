@@ -69,6 +69,19 @@ SETTINGS = st.fixed_dictionaries(
         "change_windows": st.lists(st.sampled_from(WINDOWS), max_size=3) | st.sampled_from(WINDOWS),
     },
 )
+DEFAULTS = st.builds(
+    lambda settings, by_kind: settings | by_kind,
+    SETTINGS,
+    st.fixed_dictionaries(
+        {},
+        optional={
+            name: st.dictionaries(
+                st.sampled_from(["ebs", "rds"]), st.integers(100, most), min_size=1
+            )
+            for name, most in (("max_iops", 256_000), ("max_throughput_mibps", 4_000))
+        },
+    ),
+)
 RULES = st.fixed_dictionaries(
     {
         "match": st.fixed_dictionaries(
@@ -109,11 +122,26 @@ ACCOUNTS = {
         st.sampled_from(["gp3_tib", "io2_tib", "io2_iops"]), st.integers(1, 1_000_000)
     ),
 }
+EVENTS = st.fixed_dictionaries(
+    {
+        "name": st.sampled_from(["month end", "Sunday report"]),
+        "when": st.sampled_from(
+            ["daily 01:30 UTC", "weekly Sat,Sun 02:00 Europe/Berlin", "monthly last 22:00 UTC",
+             "monthly 28 22:00 Asia/Kolkata", "once 2026-11-27 18:00 UTC"]
+        ),
+        "for": st.integers(1, 10_080).map(lambda m: f"{m}m"),
+        "iops": st.integers(1, 256_000),
+    },
+    optional={
+        "throughput_mibps": st.integers(0, 4_000),
+        "match": st.sampled_from([{"kind": "rds"}, {"tags": {"app": "x"}, "region": "us-east-1"}]),
+    },
+)  # fmt: skip
 DOCUMENTS = st.fixed_dictionaries(
     {},
     optional={
         "version": st.just(1),
-        "defaults": SETTINGS,
+        "defaults": DEFAULTS,
         "account": st.fixed_dictionaries(
             {},
             optional={
@@ -129,6 +157,7 @@ DOCUMENTS = st.fixed_dictionaries(
             },
         ),
         "rules": st.lists(RULES, max_size=4),
+        "known_events": st.lists(EVENTS, max_size=3),
     },
 )
 ANYTHING = st.recursive(
@@ -213,6 +242,7 @@ def test_a_cooldown_is_a_duration(written: object, minutes: int) -> None:
     assert policy.defaults.cooldown_minutes == minutes
 
 
+EVENT = {"name": "month end", "when": "monthly 28 22:00 UTC", "for": "10h", "iops": 12_000}
 REFUSED: list[tuple[object, str]] = [
     (None, "is empty"),
     ([], "is a list"),
@@ -231,6 +261,10 @@ REFUSED: list[tuple[object, str]] = [
     ({"defaults": {"max_iops": 16000.0}}, "whole number"),
     ({"defaults": {"max_iops": True}}, "the boolean true"),
     ({"defaults": {"max_throughput_mibps": 4_001}}, "from 1 to 4,000"),
+    ({"defaults": {"max_iops": {}}}, "defaults.max_iops is empty"),
+    ({"defaults": {"max_iops": {"aurora": 1_000}}}, "known are ebs, rds"),
+    ({"defaults": {"max_iops": {"rds": 256_001}}}, "defaults.max_iops.rds is 256001"),
+    ({"rules": [{"match": {}, "set": {"max_iops": {"rds": 4_000}}}]}, "is a mapping"),
     ({"defaults": {"max_size_gib": 65_537}}, "from 1 to 65,536"),
     ({"defaults": {"growth": "false"}}, "true or false without quotes"),
     ({"defaults": {"growth": 0}}, "true or false without quotes"),
@@ -312,6 +346,18 @@ REFUSED: list[tuple[object, str]] = [
     ({"defaults": {"change_windows": 7}}, "must be a list of windows"),
     ({"defaults": {"change_windows": [7]}}, "write it in quotes"),
     ({"defaults": {"change_windows": ["Mon 22:00-23:00"]}}, "days, hours and a time zone"),
+    ({"known_events": {}}, "a list of at most 20 events"),
+    ({"known_events": [7]}, "known_events[1] is 7"),
+    ({"known_events": [{**EVENT, "until": 1}]}, "unknown key 'until'"),
+    ({"known_events": [{**EVENT, "name": ""}]}, "a text of at most 60"),
+    ({"known_events": [{**EVENT, "when": "sometimes"}]}, "monthly 28 22:00 Europe/Berlin"),
+    ({"known_events": [{**EVENT, "when": 7}]}, "monthly 28 22:00 Europe/Berlin"),
+    ({"known_events": [{**EVENT, "for": "0m"}]}, "is nothing"),
+    ({"known_events": [{**EVENT, "for": "8d"}]}, "at most 7d"),
+    ({"known_events": [{**EVENT, "iops": 0}]}, "needs iops or throughput_mibps"),
+    ({"known_events": [{**EVENT, "iops": 256_001}]}, "known_events[1].iops is 256001"),
+    ({"known_events": [{**EVENT, "match": {"kind": "efs"}}]}, "known are ebs, rds, aurora"),
+    ({"known_events": [{"name": "x", "iops": 9}]}, "has no when"),
     ({"rules": {}}, "must be a list of rules"),
     ({"rules": [{}]}, "rules[1] has no match"),
     ({"rules": [{"match": {}}]}, "rules[1] sets nothing"),

@@ -21,8 +21,13 @@ def load_series_of(
     io_kib: float | Sequence[float] = 16.0,
     read_share: float | Sequence[float] = 0.5,
     start: datetime = START,
+    service_ms: float | None = None,
+    think_ms: float = 10.0,
 ) -> LoadSeries:
-    """A load series of open load; `iops` in operations/s, NaN where nothing was measured."""
+    """A load series; `iops` in operations/s, NaN where nothing was measured.
+
+    With `service_ms` it is that of a pool that does `iops` when nothing limits it, else open.
+    """
     ops = np.asarray(iops, dtype=np.float64)
     size = np.broadcast_to(np.asarray(io_kib, dtype=np.float64) * 1024, ops.shape)
     return LoadSeries(
@@ -33,6 +38,8 @@ def load_series_of(
         ebs_ops=ops * np.maximum(1.0, size / SSD_IO_BYTES),
         bytes=ops * size,
         read_share=np.where(np.isnan(ops), np.nan, np.broadcast_to(read_share, ops.shape)),
+        workers=np.empty(0) if service_ms is None else ops * (service_ms + think_ms) / 1000,
+        think_s=0.0 if service_ms is None else think_ms / 1000,
     )
 
 
@@ -64,4 +71,10 @@ def _load(load_series: LoadSeries, place: int) -> Load | None:
         return None
     size = float(load_series.bytes[place]) / rate if rate else 0.0
     mix = Mix(read_share=float(load_series.read_share[place]), read_bytes=size, write_bytes=size)
-    return Load(ops_per_s=rate, mix=mix)
+    if not load_series.pooled or not rate:
+        return Load(ops_per_s=rate, mix=mix)
+    workers, think_s = float(load_series.workers[place]), load_series.think_s
+    return Load(
+        ops_per_s=0.0, mix=mix, outstanding=workers, think_s=think_s,
+        service_s=workers / rate - think_s,
+    )  # fmt: skip

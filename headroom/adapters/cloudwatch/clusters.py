@@ -53,6 +53,12 @@ class CloudWatchAuroraMetrics:
         """None, likewise."""
         return None
 
+    def older_history(
+        self, view: StorageView, now: datetime, *, since: datetime, until: datetime
+    ) -> tuple[VolumeActivity, ...]:
+        """Nothing, likewise."""
+        return ()
+
     def of_cluster(self, cluster: AuroraCluster, now: datetime) -> AuroraActivity:
         """Its billed I/O, size, ACUs and commit latency until `now`; raises ReadFailed.
 

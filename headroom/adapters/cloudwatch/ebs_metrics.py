@@ -108,6 +108,12 @@ def volume_queries(volume: Volume, period_s: int = 60) -> tuple[Query, ...]:
     )
 
 
+def profile_queries(volume: Volume, period_s: int) -> tuple[Query, ...]:
+    """What the profile of the past needs of such periods: 6 metrics, 7 where there are credits."""
+    rates = (_of_volume(volume.ref.resource_id, metric, "Sum") for metric in _RATES)
+    return _some(*rates, _burst_balance(volume), *_checks(volume, period_s))
+
+
 def instance_queries(instance: Instance) -> tuple[Query, ...]:
     """What an InstanceActivity needs at one-minute periods."""
     return (

@@ -66,10 +66,22 @@ def windows(now: datetime, days: float) -> tuple[Window, ...]:
     They join without a gap or an overlap; the last one ends with the last whole minute.
     """
     end = _floor(now, 60)
-    start = end - timedelta(days=days)
+    return _grids(end, end - timedelta(days=days), end, KEPT)
+
+
+def older_windows(now: datetime, since: datetime, until: datetime) -> tuple[Window, ...]:
+    """The same for the time between, in periods of five minutes and of an hour."""
+    return _grids(_floor(now, 60), _ceiling(since, 3_600), _ceiling(until, 3_600), KEPT[1:])
+
+
+def _grids(
+    end: datetime,
+    start: datetime,
+    until: datetime,
+    retention: Sequence[tuple[timedelta | None, int]],
+) -> tuple[Window, ...]:
     spans: list[Window] = []
-    until = end
-    for kept, period_s in KEPT:
+    for kept, period_s in retention:
         begin = start if kept is None else max(start, _ceiling(end - kept + LEEWAY, 3_600))
         if begin >= until:
             continue

@@ -14,11 +14,13 @@ from headroom.adapters.cloudwatch.ebs_metrics import (
     glance_queries,
     instance_activity,
     instance_queries,
+    profile_queries,
     served_queries,
     volume_activity,
     volume_queries,
     with_served,
 )
+from headroom.adapters.cloudwatch.history import older_windows
 from headroom.adapters.cloudwatch.metric_data import read, window
 from headroom.adapters.errors import code_of, reading
 from headroom.adapters.events import rds as events_rds
@@ -109,6 +111,22 @@ class CloudWatchMetrics:
         if not any(series.known() for series in found.values()):
             return None
         return volume_activity(view.volume, found, span)
+
+    def older_history(
+        self, view: StorageView, now: datetime, *, since: datetime, until: datetime
+    ) -> tuple[VolumeActivity, ...]:
+        """Hours, then five minutes of the time between, in one call each; raises ReadFailed.
+
+        Both of 400 days are 12 to 14 metrics, $0.00014 for a volume.
+        """
+        return tuple(
+            volume_activity(
+                view.volume,
+                read(self._client, profile_queries(view.volume, span.period_s), span),
+                span,
+            )
+            for span in older_windows(now, since, until)
+        )
 
     def contributors(self, alarm_name: str) -> tuple[ResourceRef, ...]:
         """Storage that contributes to this alarm's ALARM state now; none for an alarm that is gone.

@@ -76,6 +76,15 @@ def storage_queries(volume: Volume, period_s: int = 60) -> tuple[Query, ...]:
     )
 
 
+def profile_queries(volume: Volume) -> tuple[Query, ...]:
+    """What the profile of the past needs: 4 metrics of each member, 5 where there are credits."""
+    return tuple(
+        query
+        for one in members(volume)
+        for query in (*(_of(one, metric) for metric in _RATES), *_balance(volume, one))
+    )
+
+
 def balance_queries(volume: Volume, instance: Instance) -> tuple[Query, ...]:
     """The balances of the class: of one that bursts, or when its limits are not known."""
     limits = instance.limits

@@ -42,7 +42,7 @@ def day(at: datetime) -> str:
 
 
 def wire(value: Any) -> Item:
-    """JSON's own types in DynamoDB's notation."""
+    """JSON's own types, and bytes, in DynamoDB's notation."""
     match value:
         case None:
             return {"NULL": True}
@@ -50,6 +50,8 @@ def wire(value: Any) -> Item:
             return {"BOOL": value}
         case str():
             return {"S": value}
+        case bytes():
+            return {"B": value}
         case int() | float():
             return {"N": repr(value)}
         case list() | tuple():

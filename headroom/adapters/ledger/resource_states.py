@@ -12,6 +12,7 @@ from headroom.domain.resources import ResourceRef
 from headroom.domain.state import (
     ConcurrencyState,
     KnownModification,
+    LoadProfile,
     QueueEntry,
     ResourceState,
     after_modifications,
@@ -94,6 +95,14 @@ class StateStore(Tables):
             if self._transactions.write(parts, token=token, landed=lambda: False) is None:
                 return
             next(retries)
+
+    def profile(self, ref: ResourceRef) -> LoadProfile | None:
+        """The profile of a resource's past; None where none is stored that can be read."""
+        return self._state.profile(ref)
+
+    def save_profile(self, ref: ResourceRef, profile: LoadProfile) -> None:
+        """Store the profile in place of the one before."""
+        self._state.save_profile(ref, profile)
 
     def claim_scan(self, now: datetime, every_s: int) -> Scan:
         """AGAIN or FIRST for exactly one caller per period of `every_s` seconds of UTC."""

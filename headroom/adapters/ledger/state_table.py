@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
@@ -31,14 +32,27 @@ from headroom.adapters.tables import (
     DUE,
     DUE_SHARD,
     PAUSE,
+    PROFILE,
     SCAN,
     STATE_ITEM,
     WAITING_SHARD,
 )
 from headroom.domain.resources import ResourceRef
-from headroom.domain.state import AccountStopState, QueueEntry, StoredState
+from headroom.domain.state import (
+    STATE_FORMAT,
+    AccountStopState,
+    LoadProfile,
+    QueueEntry,
+    StoredState,
+    WrongFormat,
+)
 from headroom.ports import Due, Scan
-from headroom.serialization import to_plain
+from headroom.serialization import (
+    UnreadableProfile,
+    profile_from_bytes,
+    profile_to_bytes,
+    to_plain,
+)
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -192,6 +206,20 @@ class StateTable:
                     ":shard": wire(DUE_SHARD),
                 },
             )
+
+    def profile(self, ref: ResourceRef) -> LoadProfile | None:
+        """The stored profile; None where there is none, or none that this release can read."""
+        for item in self._reads.items(self._table, [_key(ref.arn, PROFILE)]):
+            with suppress(UnreadableProfile, WrongFormat, LookupError):
+                return profile_from_bytes(readable(item)["hours"]["B"])
+        return None
+
+    def save_profile(self, ref: ResourceRef, profile: LoadProfile) -> None:
+        """Put the profile in place of the one before, whatever that was: it is derived data."""
+        plain = {"format": STATE_FORMAT, "hours": profile_to_bytes(profile)}
+        item = _key(ref.arn, PROFILE) | {name: wire(value) for name, value in plain.items()}
+        with reading("PutItem"):
+            self._client.put_item(TableName=self._table, Item=item)
 
     def due(self, now: datetime, limit: int) -> tuple[Due, ...]:
         """Resources due at or before `now`, longest overdue first."""

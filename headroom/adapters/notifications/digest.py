@@ -31,6 +31,7 @@ LONGEST_LINE = 260
 ENDED = {
     None: "not verified yet",
     Step.RELIEVED: "helped",
+    Step.UNTESTED: "untested so far",
     Step.ROLLED_BACK: "rolled back",
     Step.INEFFECTIVE: "did not help",
     Step.DIVERGED: "changed by somebody else since",

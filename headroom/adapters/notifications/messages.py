@@ -20,6 +20,7 @@ from headroom.domain.state import Record, Step
 HEADLINES = {
     "applied": "changing {volume} to {target}",
     "relieved": "{volume} is free of pressure",
+    "untested": "{volume} was changed, and no load has tested it yet",
     "ineffective": "{volume} is not free of pressure",
     "diverged": "{volume} was changed by somebody else",
     "failed": "AWS failed to change {volume}",
@@ -46,7 +47,7 @@ SWITCHED = {
 """Switches that people operate, by step."""
 STOPS = frozenset({"breaker_opened", "paused", "resumed", "breaker_closed"})
 NEEDS_YOU = frozenset({"failed", "refused", "unknown", "ineffective", "awaiting"})
-UNDOABLE = frozenset({"applied", "relieved", "ineffective"})
+UNDOABLE = frozenset({"applied", "relieved", "untested", "ineffective"})
 LONGEST_LINE = 2_000
 INSTEAD = Guardrail.INFRASTRUCTURE_AS_CODE.value
 """The cause of an escalation that hands over what would have been changed."""

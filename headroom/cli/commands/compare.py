@@ -49,7 +49,7 @@ class Scale(StrEnum):
 
 
 class Preset(StrEnum):
-    """What a starved minute is worth."""
+    """What a minute of shortfall is worth."""
 
     PERFORMANCE = "performance"
     BALANCED = "balanced"
@@ -73,7 +73,7 @@ def compare(
     preset: Annotated[
         Preset,
         typer.Option(
-            help="What a starved minute is worth: performance ($1.00), balanced ($0.10), "
+            help="What a minute of shortfall is worth: performance ($1.00), balanced ($0.10), "
             "thrift ($0.01), or all three in turn."
         ),
     ] = Preset.BALANCED,

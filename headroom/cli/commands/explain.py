@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headroom.cli.commands.audit import as_object
+from headroom.cli.loading import imported
 from headroom.cli.sources.options import JsonOption, RecordsOptions
 from headroom.cli.sources.records import source
 from headroom.cli.terminal.names import short
@@ -18,7 +19,6 @@ from headroom.cli.views import volume as volume_view
 from headroom.cli.views.decision import DecisionStory
 from headroom.domain.decision import Act, Decision, Escalate
 from headroom.domain.policy import FRIENDLY, EffectiveLimits, plain_value
-from headroom.domain.reports import handoff_text
 from headroom.domain.state import Step, broken_link, link_problem
 
 if TYPE_CHECKING:
@@ -93,8 +93,8 @@ def _tell(story: DecisionStory, console: Console) -> None:
         _part(console, "What you can do", (answer.cause, answer.remedy))
     _part(console, "What it costs", (_cost(story),))
     _set(console, decision)
-    handed = handoff_text(decision)
-    if handed:
+    if decision.code_owner is not None and decision.write_back:
+        handed = imported("headroom.domain.reports:handoff_text")(decision)
         _part(console, "What to write back", tuple(handed.splitlines()))
 
 

@@ -44,10 +44,10 @@ def _head(results: Json) -> Iterator[str]:
 
 
 def _presets(results: Json) -> Iterator[str]:
-    values = results["conditions"]["presets_usd_per_starved_minute"]
+    values = results["conditions"]["presets_usd_per_shortfall_minute"]
     for preset, found in results["summary"]["presets"].items():
         yield ""
-        yield f"## {preset}: a starved minute is worth ${values[preset]:.2f}"
+        yield f"## {preset}: a minute of shortfall is worth ${values[preset]:.2f}"
         yield ""
         yield from _ranking(found)
         yield ""

@@ -29,7 +29,7 @@ def render(results: Json, plotting: tuple[str, str]) -> str:
 
 def _page(results: Json) -> Json:
     presets = results["summary"]["presets"]
-    values = results["conditions"]["presets_usd_per_starved_minute"]
+    values = results["conditions"]["presets_usd_per_shortfall_minute"]
     traces, cases = len(results["summary"]["traces"]), results["summary"]["cases"]
     return {
         "lead": f"{traces} loads, {cases} runs of every controller at each preset, under "
@@ -53,7 +53,7 @@ def _preset(name: str, value: str, found: Json) -> Json:
     return {
         "name": name,
         "value": value,
-        "about": f"Storage dollars and starved minutes of every controller; on the front: {front}.",
+        "about": f"Storage dollars and shortfall of every controller; on the front: {front}.",
         "ranking": [
             {
                 "kind": each["kind"],
@@ -102,7 +102,7 @@ def _points(results: Json) -> Json:
                 "name": each["controller"],
                 "kind": each["kind"],
                 "usd": each["totals"]["all"]["storage_usd"],
-                "starved": each["totals"]["all"]["starved_minutes"],
+                "missed": each["totals"]["all"]["shortfall_minutes"],
                 "front": not each["dominated"] and each["kind"] != "reference",
             }
             for each in found["controllers"]

@@ -13,7 +13,7 @@ from headroom.proving.scoring import GROUPS
 
 Json = Mapping[str, Any]
 UNSAVABLE = "unsavable min"
-COLUMNS = ("", "controller", "score", "regret", "dollars", "starved min", UNSAVABLE,
+COLUMNS = ("", "controller", "score", "regret", "dollars", "shortfall min", "starved min", UNSAVABLE,
            "changes", "raises", "AWS refused", "outside limits")  # fmt: skip
 
 
@@ -21,11 +21,11 @@ def show(results: Json, console: Console) -> None:
     """Print what `headroom compare --json` says, for people."""
     runs = results["summary"]["cases"]
     for preset, found in results["summary"]["presets"].items():
-        value = results["conditions"]["presets_usd_per_starved_minute"][preset]
-        title = f"{preset}: a starved minute is worth ${value:.2f}; {runs} runs each"
+        value = results["conditions"]["presets_usd_per_shortfall_minute"][preset]
+        title = f"{preset}: a minute of shortfall is worth ${value:.2f}; {runs} runs each"
         columns = [name for name in COLUMNS if name != UNSAVABLE]
         console.print(_whole(table(title, columns, list(_ranked(found)))))
-        for line in ("* on the Pareto front of starved minutes against dollars",
+        for line in ("* on the Pareto front of shortfall against dollars",
                      unavoidable(found), oracle(found), ""):  # fmt: skip
             console.print(line, markup=False, soft_wrap=True)
         groups = [(each["controller"], *by_group(each)) for each in found["controllers"]]
@@ -73,6 +73,7 @@ def sums(total: Json) -> tuple[str, ...]:
         money(total["score"]),
         money(total["regret"]),
         money(total["storage_usd"]),
+        f"{total['shortfall_minutes']:,.0f}",
         f"{total['starved_minutes']:,}",
         f"{total['unsavable_minutes']:,}",
         f"{total['modifications']:,}",
@@ -88,7 +89,7 @@ def unavoidable(found: Json) -> str:
     most = "" if counts[0] == counts[-1] else f" to {counts[-1]:,}"
     return (
         f"Besides, {counts[0]:,}{most} starved minutes that nothing within the guardrails would "
-        "have saved; they are in no score."
+        "have saved; their shortfall is in no score."
     )
 
 
@@ -148,7 +149,10 @@ def target(each: Json) -> dict[str, str]:
 
 
 SHOWN = ("about", "figure", "limit", "tuning", "unseen", "verdict")
-SCENARIO = ("scenario", "controller", "score", "dollars", "starved min", "changes", "AWS refused")
+SCENARIO = (
+    "scenario", "controller", "score", "dollars", "shortfall min", "starved min", "changes",
+    "AWS refused",
+)  # fmt: skip
 
 
 def scenario(each: Json) -> tuple[str, ...]:
@@ -158,6 +162,7 @@ def scenario(each: Json) -> tuple[str, ...]:
         each["controller"],
         money(each["score"]),
         money(each["storage_usd"]),
+        f"{each['shortfall_minutes']:,.1f}",
         f"{each['starved_minutes']:,}",
         f"{each['modifications']:,}",
         f"{each['aws_refusals']:,}",
@@ -188,8 +193,9 @@ def remarks(results: Json) -> Iterator[str]:
         "modifications in 24 h."
     )
     yield (
-        "Score = storage dollars + value x starved minutes that some configuration within the "
-        "guardrails would have saved. Regret = score above the oracle's."
+        "Score = storage dollars + value x shortfall minutes that some configuration within the "
+        f"guardrails would have saved + ${c['running_usd_per_month']:.2f} a month for running Headroom "
+        "(its own only). Regret = score above the oracle's."
     )
     yield (
         f"{halves['rule']} Tuning: {', '.join(halves['tuning']) or 'none'}. "

@@ -27,7 +27,7 @@
       ctx.font = `${12 * px}px system-ui, sans-serif`;
       ctx.textBaseline = "middle";
       ctx.textAlign = "left";
-      const at = points.map((p) => [u.valToPos(p.usd, "x", true), u.valToPos(p.starved, "y", true)]);
+      const at = points.map((p) => [u.valToPos(p.usd, "x", true), u.valToPos(p.missed, "y", true)]);
       const dots = at.map(([x, y]) => ({ x: x - 6 * px, y: y - 6 * px, w: 12 * px, h: 12 * px }));
       const room = { left: u.bbox.left, right: u.ctx.canvas.width, bottom: u.bbox.top + u.bbox.height };
       const taken = [];
@@ -61,17 +61,17 @@
   }
 
   function draw(host) {
-    const points = data[host.dataset.preset].slice().sort((a, b) => a.usd - b.usd || b.starved - a.starved);
+    const points = data[host.dataset.preset].slice().sort((a, b) => a.usd - b.usd || b.missed - a.missed);
     const axis = { stroke: color("soft"), grid: { stroke: color("rule"), width: 1 },
       ticks: { show: false }, font: "11px system-ui, sans-serif" };
     const xs = points.map((p) => p.usd);
     const low = Math.min(...xs) / 1.3;
     const high = Math.max(...xs) * 1.9;
-    const top = Math.max(1, ...points.map((p) => p.starved)) * 2;
-    const least = Math.min(...points.filter((p) => p.starved > 0).map((p) => p.starved), top);
+    const top = Math.max(1, ...points.map((p) => p.missed)) * 2;
+    const least = Math.min(...points.filter((p) => p.missed > 0).map((p) => p.missed), top);
     const first = 10 ** Math.max(0, Math.floor(Math.log10(least)));
-    const front = points.map((p) => (p.front ? p.starved : null));
-    const each = points.map((p, i) => points.map((_, j) => (i === j ? p.starved : null)));
+    const front = points.map((p) => (p.front ? p.missed : null));
+    const each = points.map((p, i) => points.map((_, j) => (i === j ? p.missed : null)));
     const chart = new uPlot({
       width: host.clientWidth, height: 380, padding: [16, 16, 0, 0],
       legend: { show: false },
@@ -82,7 +82,7 @@
       },
       axes: [
         { ...axis, size: 32, splits: () => steps(low, high), filter: (u, splits) => splits, values: (u, splits) => splits.map(dollars), label: "storage dollars, all runs", labelFont: axis.font, labelSize: 20 },
-        { ...axis, size: 58, splits: () => decades(first, top), filter: (u, splits) => splits, values: (u, splits) => splits.map(minutes), label: "starved minutes", labelFont: axis.font, labelSize: 20 },
+        { ...axis, size: 58, splits: () => decades(first, top), filter: (u, splits) => splits, values: (u, splits) => splits.map(minutes), label: "shortfall, minutes", labelFont: axis.font, labelSize: 20 },
       ],
       series: [
         {},

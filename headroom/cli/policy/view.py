@@ -10,7 +10,15 @@ from rich.console import Console
 from headroom.cli.terminal.names import short
 from headroom.cli.terminal.output import table, utc
 from headroom.domain.planning import group_of
-from headroom.domain.policy import FRIENDLY, CodeOwned, EffectiveLimits, Mode, Policy, plain_value
+from headroom.domain.policy import (
+    FRIENDLY,
+    CodeOwned,
+    EffectiveLimits,
+    Mode,
+    Policy,
+    events_of,
+    plain_value,
+)
 from headroom.domain.resources import CodeOwner, ResourceRef, Volume, code_owner
 from headroom.proving.policy_tests import PolicyTests, Verdict
 
@@ -75,6 +83,11 @@ def as_object(view: PolicyView) -> dict[str, object]:
         )},
         "code_owner": None if view.owner is None else str(view.owner),
         "group": group_of(view.policy, view.volume),
+        "known_events": [
+            {"name": event.name, "when": str(event.schedule), "minutes": event.minutes,
+             "iops": event.iops, "throughput_mibps": event.throughput_mibps}
+            for event in events_of(view.policy, view.volume)
+        ],
     }  # fmt: skip
 
 
@@ -104,6 +117,11 @@ def show(view: PolicyView, console: Console) -> None:
         _line(console, f"Frozen from {utc(freeze.begins)} until {utc(freeze.until)}{why}.")
     if view.policy.calendars:
         _line(console, f"Calendars that must be open: {', '.join(view.policy.calendars)}.")
+    for event in events_of(view.policy, view.volume):
+        load = [f"{event.iops:,} IOPS"] * (event.iops > 0)
+        load += [f"{event.throughput_mibps:,} MiB/s"] * (event.throughput_mibps > 0)
+        _line(console, f"Known event {event.name}: {event.schedule} for {event.minutes} minutes, "
+                       f"{' and '.join(load)}.")  # fmt: skip
     _line(console, f"Mode {effective.limits.mode.value}: {MEANS[effective.limits.mode]}.")
     if view.owner is not None:
         handling = effective.limits.infrastructure_as_code

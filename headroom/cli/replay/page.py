@@ -7,7 +7,8 @@ from datetime import timedelta
 
 from headroom.cli.replay.tables import NOTES, ReplaySummary, remarks
 from headroom.cli.terminal.output import money, utc
-from headroom.cli.views import decision as decision_view
+from headroom.cli.views import section as section_view
+from headroom.cli.views.decision import decision_stories
 from headroom.cli.views.report import Report, Section
 from headroom.cli.views.timeline import Minute, timeline
 from headroom.proving.replay import PlaybackTimeline, Replayed
@@ -24,9 +25,9 @@ def section(one: Replayed) -> Section | None:
     volume = one.view.volume
     name = volume.tag("Name")
     line = timeline(_minutes(one.scene))
-    stories = decision_view.decision_stories(one.scene.records)
+    stories = decision_stories(one.scene.records)
     changes = "; ".join(f"{c.origin} -> {c.target} at {utc(c.at)}" for c in one.headroom.changes)
-    return decision_view.section(
+    return section_view.section(
         volume.ref.resource_id,
         volume.ref.resource_id + (f" ({name})" if name else ""),
         (

@@ -5,7 +5,8 @@ from __future__ import annotations
 from decimal import Decimal
 
 from headroom.cli.terminal.output import money, utc
-from headroom.cli.views import decision as decision_view
+from headroom.cli.views import section as section_view
+from headroom.cli.views.decision import decision_stories
 from headroom.cli.views.report import Report
 from headroom.cli.views.timeline import Mark, Minute, loaded_minute, timeline
 from headroom.proving.physics import MinuteFacts
@@ -21,7 +22,7 @@ NOTES = (
 def page(scenario: Scenario, result: Result) -> Report:
     """The report of one simulation."""
     minutes = tuple(minute_of(each.facts, each.usd_per_month) for each in result.minutes)
-    stories = decision_view.decision_stories(result.records)
+    stories = decision_stories(result.records)
     others = (
         Mark(at=at, kind="other", label="Another program", lines=("It changed the volume.",))
         for at in result.external_changes
@@ -29,7 +30,7 @@ def page(scenario: Scenario, result: Result) -> Report:
     changes = "; ".join(f"{c.origin} -> {c.target} at {utc(c.at)}" for c in result.changes)
     ending = f"{result.starved_minutes:,} minutes starved. {changes or 'Nothing was changed'}."
     line = timeline(minutes)
-    section = decision_view.section(
+    section = section_view.section(
         "resource", scenario.name, ending,
         (
             ("at first", str(scenario.resource.configuration)),

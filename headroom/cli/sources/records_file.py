@@ -33,22 +33,32 @@ class RecordsFile:
     """The chains of a file, queried as the ledger is: newest first."""
 
     def __init__(self, path: Path) -> None:
-        """Read `path`; raises BadRequest when it is not there or not a file of records."""
+        """Read `path`; raises BadRequest when it is not there or not text."""
         try:
             lines = path.read_text(encoding="utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as problem:
             why = getattr(problem, "strerror", None) or "it is not UTF-8 text"
             raise BadRequest(f"The records in {path} cannot be read: {why}.") from None
-        self._records: list[Record] = []
-        for number, line in enumerate(lines, start=1):
+        self._path = path
+        self._lines = list(enumerate(lines, start=1))
+
+    def _read(self, about: str = "") -> list[Record]:
+        """The records whose lines contain `about`, newest first; raises BadRequest.
+
+        A decision's record is 100 KB, so lines about others are not parsed; one that was cut is.
+        """
+        found: list[Record] = []
+        for number, line in self._lines:
+            if about not in line and line.startswith("{") and line.endswith("}"):
+                continue
             try:
-                self._records.append(record_of(line))
+                found.append(record_of(line))
             except (ValueError, KeyError, TypeError) as problem:
                 raise BadRequest(
-                    f"Line {number} of {path} is not a record ({problem}); the file was cut or "
-                    "edited: run `headroom demo` again."
+                    f"Line {number} of {self._path} is not a record ({problem}); the file was cut "
+                    "or edited: run `headroom demo` again."
                 ) from None
-        self._records.sort(key=lambda r: (r.at, r.decision_id, r.sequence), reverse=True)
+        return sorted(found, key=lambda r: (r.at, r.decision_id, r.sequence), reverse=True)
 
     def by_resource(self, arn: str, *, since: datetime, until: datetime) -> Iterable[Record]:
         """Records of one resource."""
@@ -56,7 +66,7 @@ class RecordsFile:
 
     def by_time(self, *, since: datetime, until: datetime) -> Iterator[Record]:
         """Records of all resources."""
-        return (r for r in self._records if since <= r.at <= until)
+        return (r for r in self._read() if since <= r.at <= until)
 
     def by_outcome(self, outcome: str, *, since: datetime, until: datetime) -> Iterable[Record]:
         """Records whose outcome is this one."""
@@ -67,11 +77,12 @@ class RecordsFile:
 
         Raises BadRequest when more than one decision starts like that.
         """
-        ids = {r.decision_id for r in self._records if r.decision_id.startswith(decision_id)}
+        records = self._read(decision_id)
+        ids = {r.decision_id for r in records if r.decision_id.startswith(decision_id)}
         if len(ids) > 1 and decision_id not in ids:
             raise BadRequest(
                 f"{len(ids)} decisions start with {decision_id!r}; give more of the id."
             )
         name = decision_id if decision_id in ids else next(iter(ids), decision_id)
-        found = (r for r in self._records if r.decision_id == name)
+        found = (r for r in records if r.decision_id == name)
         return tuple(sorted(found, key=lambda r: r.sequence))

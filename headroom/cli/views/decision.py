@@ -6,10 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from functools import lru_cache
 
 from headroom.cli.terminal.output import money, number, utc
-from headroom.cli.views.report import DecisionRow, Section
-from headroom.cli.views.timeline import Mark, Timeline
 from headroom.domain.decision import Act, Decision, Escalate, Hold
 from headroom.domain.guardrails import PlanJudgement, Quantity, Relation, Verdict
 from headroom.domain.planning import Plan
@@ -47,9 +46,12 @@ class DecisionStory:
 
 def decision_story(chain: Sequence[Record]) -> DecisionStory:
     """The decision at the head of `chain`, which must not be empty or a rejected signal."""
-    return DecisionStory(
-        decision=decision_from_json(chain[0].body, for_display=True), chain=tuple(chain)
-    )
+    return DecisionStory(decision=_decision(chain[0].body), chain=tuple(chain))
+
+
+@lru_cache(maxsize=256)
+def _decision(body: str) -> Decision:
+    return decision_from_json(body, for_display=True)
 
 
 def decision_stories(records: Iterable[Record]) -> tuple[DecisionStory, ...]:
@@ -195,55 +197,6 @@ def result(story: DecisionStory) -> str:
         case Escalate(remedy=remedy):
             return f"owner notified: {remedy}"
     return "decided, not started yet"
-
-
-def section(
-    key: str, title: str, ending: str, facts: tuple[tuple[str, str], ...], plots: Timeline,
-    stories: Sequence[DecisionStory], *, ok: bool | None = None, others: Sequence[Mark] = (),
-    since: datetime | None = None,
-) -> Section:  # fmt: skip
-    """A resource's section of a report, with the marks of its decisions and `others` from `since` on."""
-    every = (*others, *(mark for story in stories for mark in marks(story)))
-    drawn = (mark for mark in every if since is None or mark.at >= since)
-    return Section(
-        key=key, title=title, ending=ending, ok=ok, facts=facts, timeline=plots,
-        marks=tuple(sorted(drawn, key=lambda mark: mark.at)),
-        decisions=tuple(row(story) for story in stories),
-    )  # fmt: skip
-
-
-def row(story: DecisionStory) -> DecisionRow:
-    """The decision as one row of the tables."""
-    decision = story.decision
-    return DecisionRow(
-        at=utc(decision.at),
-        resource=decision.observation.volume.ref.resource_id,
-        kind=kind(decision),
-        observed=observed(decision),
-        considered=considered(decision),
-        guardrails=guardrails(decision),
-        change=change(decision),
-        price_change=price(decision),
-        result=result(story),
-        decision_id=decision.decision_id,
-    )
-
-
-def marks(story: DecisionStory) -> tuple[Mark, ...]:
-    """The decision and everything that followed, as marks on a time line."""
-    decision = story.decision
-    head = Mark(
-        at=decision.at,
-        kind=kind(decision),
-        label=kind(decision).capitalize(),
-        lines=(decision.summary, change(decision), f"price {price(decision)}"),
-    )
-    rest = (
-        Mark(at=r.at, kind="outcome", label=r.step.value, lines=(r.summary,))
-        for r in story.chain[1:]
-        if r.step is not Step.INTENDED
-    )
-    return (head, *rest)
 
 
 def ended_at(story: DecisionStory, step: Step) -> datetime | None:

@@ -7,6 +7,7 @@ Source: EBS User Guide, "I/O characteristics and monitoring" (checked 2026-10): 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from headroom.domain.catalog.ebs import MIB, SSD_IO_BYTES
 
@@ -16,8 +17,7 @@ ALIKE = 1.25
 """I/O sizes within this ratio count as the same kind of I/O."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Direction:
+class Direction(NamedTuple):
     """Operations/s and MiB/s of reads or of writes; None where nothing was published."""
 
     ops: float | None

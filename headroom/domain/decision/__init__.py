@@ -59,6 +59,7 @@ from headroom.domain.decision.verification import (
     ReductionConfirmed,
     Relieved,
     RollbackConfirmed,
+    Untested,
     Verification,
 )
 from headroom.domain.decision.write_back import write_back_text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from statistics import mean
 
 from headroom.domain.catalog.ebs import Capability, capability
 from headroom.domain.decision.diagnose import diagnose
@@ -15,6 +16,7 @@ from headroom.domain.decision.verification import (
     ReductionConfirmed,
     Relieved,
     RollbackConfirmed,
+    Untested,
     Verification,
 )
 from headroom.domain.planning import Plan
@@ -32,6 +34,10 @@ from headroom.domain.workload import (
 
 CLEAR_MINUTES = 5
 """Measured minutes without pressure, after the change took effect, that prove relief."""
+TESTED_MINUTES = 3
+"""Of them, minutes with a load that used to press."""
+ALIKE = 0.8
+"""Share of the load that pressed before the change from which a minute counts as such."""
 REDUCTION_CONFIRMED_MINUTES = 15
 """Measured minutes without pressure, after a reduction, that confirm it."""
 RECHECK_INTERVAL = timedelta(minutes=5)
@@ -139,14 +145,35 @@ def _pressure_after(
         return ReducedTooFar(cause=lowered_too_far)
     if not plan.sustains_more:
         return _after_reduction(observation, plan, after, applied_at, so_far)
-    if clear >= (REDUCTION_CONFIRMED_MINUTES if plan.lowers else CLEAR_MINUTES):
+    tested = _tested(observation, plan, after[len(after) - clear :], applied_at)
+    if clear >= (REDUCTION_CONFIRMED_MINUTES if plan.lowers else CLEAR_MINUTES) and tested:
         return Relieved(detail=_clear(after, clear))
+    if clear >= REDUCTION_CONFIRMED_MINUTES and completed_at is not None:
+        return Untested(detail=f"{_clear(after, clear)}: no load since that used to press")
     settled = [m for m in after if completed_at is not None and m.at >= completed_at]
     if sum(m.pressed for m in settled) >= PRESSED_MINUTES:
         diagnosis = diagnose(observation, estimate(observation))
         cause = spoken(observation.volume.ref.kind, _cause(diagnosis, settled))
         return Ineffective(cause=cause)
     return _pending(observation, plan, applied_at, so_far)
+
+
+def _tested(
+    observation: Observation, plan: Plan, clear: tuple[Minute, ...], applied_at: datetime
+) -> bool:
+    """Whether the load since would have pressed before: only that proves relief.
+
+    More than the old limits sustained, or about what pressed in the minutes before the change.
+    """
+    old = capability(plan.origin)
+    before = [
+        m for m in minutes(observation.activity, old) if m.at < applied_at and m.pressed
+    ]  # fmt: skip
+    bars = [AT_LIMIT * old.sustained_iops, AT_LIMIT * old.sustained_mibps]
+    if before:
+        bars[0] = min(bars[0], ALIKE * mean(m.iops for m in before))
+        bars[1] = min(bars[1], max(1.0, ALIKE * mean(m.mibps for m in before)))
+    return sum(m.iops >= bars[0] or m.mibps >= bars[1] for m in clear) >= TESTED_MINUTES
 
 
 def _after_reduction(

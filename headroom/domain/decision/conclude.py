@@ -49,6 +49,8 @@ from headroom.domain.workload import Binding, Demand, Diagnosis, LoadShape
 LARGER_INSTANCE = "use a larger instance, or spread the load; a faster volume would change nothing"
 
 
+LONG_PRESSED_MINUTES = 60
+"""Pressure this long is worth a word to the owner although nothing is worth its price."""
 LARGER_CLASS = (
     "use a larger DB instance class, or spread the load; faster storage would change nothing"
 )
@@ -252,6 +254,9 @@ def _blocked(
     others = [v for v in blocking if v.guardrail is not Guardrail.MODE]
     if len(others) < len(blocking):
         return Hold(reason=Reason.OBSERVE_ONLY, until=None, proposed_plan=plan)
+    short = demand.pressed_minutes < LONG_PRESSED_MINUTES
+    if short and demand.shape is not LoadShape.CLOSED_LOOP and _worthless(nearest):
+        return Hold(reason=Reason.NOT_COST_EFFECTIVE, until=None, proposed_plan=plan)
     lasting = [v for v in others if not v.temporary]
     if lasting:
         names = "+".join(map(_cause, lasting))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from headroom.domain.catalog import PriceTable
+from headroom.domain.catalog.ebs import capability
 from headroom.domain.decision.diagnose import diagnose
 from headroom.domain.decision.space import space_forecast_for_owner
 from headroom.domain.guardrails import Case
@@ -28,13 +29,11 @@ from headroom.domain.policy import (
 )
 from headroom.domain.resources import Configuration, Observation, PriceUnknown, VolumeType
 from headroom.domain.state import (
-    HOUR,
     WINDOW,
     LimitHistory,
     LoadProfile,
     ResourceState,
     hour_of,
-    merged,
     owners_choice,
     reduced_from,
 )
@@ -45,8 +44,8 @@ from headroom.domain.workload import (
     SpaceForecast,
     digest_of,
     estimate,
+    minutes,
     past_of,
-    since,
     space_forecast,
 )
 
@@ -86,8 +85,11 @@ def analyze(decision_input: DecisionInput) -> Analysis:
     """Demand, the binding limit, and the candidate plans, best first."""
     observation = decision_input.observation
     policy, effective = policy_of(decision_input)
-    demand = estimate(observation)
-    diagnosis = diagnose(observation, demand)
+    seen = minutes(
+        observation.activity, capability(observation.volume.configuration), observation.modification
+    )
+    demand = estimate(observation, seen, decision_input.resource_state.profile)
+    diagnosis = diagnose(observation, demand, seen)
     situation, valued_plans = None, NO_VALUED_PLANS
     space = space_forecast_for_owner(
         space_forecast(observation, decision_input.resource_state.modifications, effective.limits),
@@ -173,15 +175,12 @@ def _situation(
 
 
 def _past(decision_input: DecisionInput, limits: Limits) -> Past:
-    """The profile of the past with its latest days; above the cheapest allowed type hours are busy."""
+    """The profile of the past; hours above what the cheapest allowed type includes are busy."""
     observation, resource_state = decision_input.observation, decision_input.resource_state
     profile = resource_state.profile
-    history = observation.history
-    if history is not None:
+    if profile is None and observation.history is not None:
         known = LimitHistory(observation, resource_state.modifications)
-        if profile is not None:  # only the hours that it does not have yet, and its latest
-            history = since(history, profile.end - HOUR)
-        profile = merged(profile, digest_of(history, known))
+        profile = digest_of(observation.history, known)
     gp3 = VolumeType.GP3 in limits.types
     return past_of(
         profile or LoadProfile(start=hour_of(observation.at), hours=()),

@@ -29,10 +29,13 @@ TOLERANCE = 1.1
 """An instance that leaves a volume hardly more than it has is the limit all the same."""
 
 
-def diagnose(observation: Observation, demand: Demand) -> Diagnosis:
+def diagnose(
+    observation: Observation, demand: Demand, seen: tuple[Minute, ...] | None = None
+) -> Diagnosis:
     """Which limit binds for `observation`: the volume's, its credits', the instance's, or none."""
     can = capability(observation.volume.configuration)
-    seen = minutes(observation.activity, can, observation.modification)
+    if seen is None:
+        seen = minutes(observation.activity, can, observation.modification)
     balance = _instance_balance(observation, can, seen)
     iops_left, mibps_left = _instance_left(observation, seen)
     recent = [m for m in seen if m.at >= observation.at - RECENT]

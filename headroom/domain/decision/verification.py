@@ -14,6 +14,13 @@ class Relieved:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Untested:
+    """The change landed and nothing presses, but no load came since that could prove relief."""
+
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReductionConfirmed:
     """The change landed, and the load does not reach the lowered limits."""
 
@@ -65,6 +72,7 @@ class RollbackConfirmed:
 
 Verification = (
     Relieved
+    | Untested
     | ReductionConfirmed
     | Pending
     | Ineffective

@@ -20,6 +20,21 @@ def _lowers(case: Case) -> bool:
     return case.plan.gives_back(draining=case.diagnosis.binding is Binding.BURST_CREDITS)
 
 
+def _more_for_no_more_money(case: Case) -> bool:
+    """Whether a plan has more sustained IOPS at no higher price, and all MiB/s the load ever used.
+
+    Such a plan serves whatever the volume serves today and more, so it needs no history.
+    """
+    plan, now, then = case.plan, capability(case.plan.origin), case.plan.capability
+    spare = 1 + case.effective.limits.headroom_percent / 100
+    return (
+        plan.price_change_usd <= 0
+        and then.sustained_iops > now.sustained_iops
+        and then.burst_iops >= now.burst_iops
+        and then.sustained_mibps >= min(now.burst_mibps, case.demand.peak_mibps * spare)
+    )
+
+
 def give_back(case: Case) -> Verdict:
     """Block lowering performance without the owner's permission."""
     asked = "lowers" if _lowers(case) else "lowers nothing"
@@ -28,10 +43,15 @@ def give_back(case: Case) -> Verdict:
 
 
 def give_back_data(case: Case) -> Verdict:
-    """Block lowering performance before enough of the load was measured."""
+    """Block lowering performance before enough of the load was measured.
+
+    A plan at no higher price with more sustained IOPS, and all MiB/s the load ever used, is exempt.
+    """
     least = case.effective.limits.give_back_after_days
     if not _lowers(case):
         return allowed(Guardrail.GIVE_BACK_DATA, "lowers nothing")
+    if _more_for_no_more_money(case):
+        return allowed(Guardrail.GIVE_BACK_DATA, "more IOPS for no more money")
     days = min([case.known_days, *_days_since_others(case)])
     missing = least - round(days, 3)
     return verdict_of(
@@ -48,39 +68,29 @@ def _days_since_others(case: Case) -> list[float]:
 
 
 def give_back_reversible(case: Case) -> Verdict:
-    """Block lowering performance that two steps within the limits could not restore."""
-    limits, origin = case.effective.limits, case.plan.origin
+    """Block lowering performance that two of the owner's largest steps could not restore.
+
+    What a volume has above a ceiling may be lowered, although it can never be reached again.
+    """
     if not _lowers(case):
         return allowed(Guardrail.GIVE_BACK_REVERSIBLE, "lowers nothing")
-    above = [
-        name
-        for name, value, most in (
-            ("max_iops", capability(origin).sustained_iops, limits.max_iops),
-            ("max_throughput", origin.throughput_mibps or 0, limits.max_throughput_mibps),
-        )
-        if value > most
-    ]
-    if above:
-        return verdict_of(
-            Guardrail.GIVE_BACK_REVERSIBLE, Relation.IS, f"above {' and '.join(above)}",
-            "within the limits", "", "what it has today could never be reached again",
-        )  # fmt: skip
-    step = step_of(case.plan.target, origin)
+    step = step_of(case.plan.target, case.plan.origin)
     return verdict_of(
         Guardrail.GIVE_BACK_REVERSIBLE, Relation.AT_MOST, round(step, 3),
-        limits.largest_step**STEPS_BACK, "times",
+        case.effective.limits.largest_step**STEPS_BACK, "times",
     )  # fmt: skip
 
 
 def give_back_stabilization(case: Case) -> Verdict:
     """Block lowering performance soon after the load touched a limit.
 
-    Throughput that no load came near is exempt.
+    Throughput that no load came near is exempt, also where a plan has more IOPS for no more money.
     """
     if not _lowers(case):
         return allowed(Guardrail.GIVE_BACK_STABILIZATION, "lowers nothing")
     spare = 1 + case.effective.limits.headroom_percent / 100
-    if gives_up_only_unused(case.plan, case.demand, spare=spare):
+    unused = gives_up_only_unused(case.plan, case.demand, spare=spare)
+    if unused or _more_for_no_more_money(case):
         return allowed(Guardrail.GIVE_BACK_STABILIZATION, "lowers throughput no load came near to")
     return verdict_of(
         Guardrail.GIVE_BACK_STABILIZATION, Relation.AT_LEAST, case.demand.clear_minutes, CALM_MINUTES,

@@ -106,18 +106,28 @@ def one_way(case: Case) -> Verdict:
 
 
 def max_iops(case: Case) -> Verdict:
-    """Block more IOPS, provisioned or derived, than the owner's ceiling."""
+    """Block more IOPS, provisioned or derived, than the owner's ceiling.
+
+    What is above it today may stay or be lowered in part: the ceiling binds raises.
+    """
     value = capability(case.plan.target).sustained_iops
-    return verdict_of(
-        Guardrail.MAX_IOPS, Relation.AT_MOST, value, case.effective.limits.max_iops, "IOPS"
-    )
+    before = capability(case.plan.origin).sustained_iops
+    return _ceiling(Guardrail.MAX_IOPS, value, before, case.effective.limits.max_iops, "IOPS")
+
+
+def _ceiling(guardrail: Guardrail, value: float, before: float, most: int, unit: str) -> Verdict:
+    """At most `most`, or what the volume has today where that is more already."""
+    if most < value <= before:
+        detail = f"no more than today; the ceiling is {most:,}"
+        return verdict_of(guardrail, Relation.AT_MOST, value, before, unit, detail)
+    return verdict_of(guardrail, Relation.AT_MOST, value, most, unit)
 
 
 def max_throughput(case: Case) -> Verdict:
     """Block more throughput than the owner's ceiling.
 
     Only provisioned throughput counts, because it is paid for. What io1 and io2 derive above the
-    ceiling is free.
+    ceiling is free. What is above it today may stay or be lowered in part.
     """
     target = case.plan.target
     value = (
@@ -125,8 +135,9 @@ def max_throughput(case: Case) -> Verdict:
         if target.throughput_mibps is not None
         else min(case.plan.demand_mibps, capability(target).sustained_mibps)
     )
-    limit = case.effective.limits.max_throughput_mibps
-    return verdict_of(Guardrail.MAX_THROUGHPUT, Relation.AT_MOST, value, limit, "MiB/s")
+    before, limits = capability(case.plan.origin).sustained_mibps, case.effective.limits
+    most = limits.max_throughput_mibps
+    return _ceiling(Guardrail.MAX_THROUGHPUT, value, before, most, "MiB/s")
 
 
 def max_size(case: Case) -> Verdict:

@@ -50,7 +50,9 @@ RELEASING_STEPS = frozenset(
     }
 )  # fmt: skip
 """Steps that end a chain without a change in force."""
-LANDED_STEPS = frozenset({Step.RELIEVED, Step.INEFFECTIVE, Step.DIVERGED, Step.ROLLED_BACK})
+LANDED_STEPS = frozenset(
+    {Step.RELIEVED, Step.UNTESTED, Step.INEFFECTIVE, Step.DIVERGED, Step.ROLLED_BACK}
+)
 """Steps that end a chain with a change in force."""
 ENDING_STEPS = RELEASING_STEPS | LANDED_STEPS | {Step.GONE}
 """Steps that end a chain; GONE also ends the increase in force."""

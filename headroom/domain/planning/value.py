@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
+from headroom.domain.catalog import included
 from headroom.domain.catalog.ebs import DURABILITY_PERCENT, MAX_MODIFICATIONS, capability
 from headroom.domain.planning.build_plan import plan_to
 from headroom.domain.planning.full_copy import calm_during_copy, pressed_minutes_per_day
@@ -42,6 +43,8 @@ NEGLIGIBLE_MIN = 0.05
 """Starved minutes a day below which no price increase is justified."""
 LEAD = timedelta(minutes=40)
 """How long before load a change is asked for: AWS says minutes to hours until it has its effect."""
+UNUSED_MIBPS = 0.25
+"""Chance that new load is one of throughput, which a type may have only by the way."""
 MONTH_DAYS = 30
 FOR_GOOD_DAYS = 7
 """Least days over which the need for what can never be undone is averaged."""
@@ -247,11 +250,21 @@ def _level(situation: Situation, configuration: Configuration) -> Level:
     if diagnosis.instance_mibps_left is not None:
         mibps = max(0.1, min(mibps, diagnosis.instance_mibps_left))
     usd = float(situation.prices.monthly(configuration)) / HOURS_PER_MONTH
-    chosen = capability(situation.owners_choice)
+    chosen, limits = capability(situation.owners_choice), situation.limits
+    least_iops, least_mibps = included(configuration)
     return Level(
         iops=iops, mibps=mibps, usd_per_hour=usd,
-        bought=can.sustained_iops >= min(chosen.sustained_iops, can.burst_iops)
-        and can.sustained_mibps >= chosen.sustained_mibps,
+        unproven=1.0
+        if can.burst_iops < chosen.sustained_iops
+        else UNUSED_MIBPS
+        if can.burst_mibps < chosen.sustained_mibps
+        else 0.0,
+        reach=(
+            max(iops, min(limits.max_iops, limits.largest_step * max(iops, least_iops))),
+            max(mibps, min(
+                limits.max_throughput_mibps, limits.largest_step * max(mibps, least_mibps)
+            )),
+        ),
     )  # fmt: skip
 
 

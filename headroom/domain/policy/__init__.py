@@ -7,31 +7,45 @@ The door offers `Policy`, `Limits` and the limits that hold for one resource.
 from headroom.domain.policy.account_fields import ACCOUNT
 from headroom.domain.policy.coverage import overrides, remarks_on_ceilings, remarks_on_kinds
 from headroom.domain.policy.enrolment import defaults_for
+from headroom.domain.policy.events import (
+    LONGEST_NAME,
+    MOST_EVENTS,
+    SCHEDULE_PATTERN,
+    KnownEvent,
+    Occurrence,
+    Rhythm,
+    Schedule,
+    occurrences,
+    parse_schedule,
+)
 from headroom.domain.policy.fields import (
     FRIENDLY,
     GROUP_TAG,
     LONGEST_KEY,
     LONGEST_VALUE,
     PRESETS,
+    SOME_TIME_SCHEMA,
     PolicyError,
     plain_value,
     refuse,
     value_text,
 )
 from headroom.domain.policy.freezes import Freeze, frozen_until, unread
-from headroom.domain.policy.limits import CodeOwned, Limits, Mode, OneWay, TagsMay
+from headroom.domain.policy.limits import RDS_CEILINGS, CodeOwned, Limits, Mode, OneWay, TagsMay
 from headroom.domain.policy.policy import (
     EffectiveLimits,
     Policy,
     PolicyUnreadable,
     Rule,
-    Selector,
+    events_of,
     limits_for,
     narrowed,
 )
+from headroom.domain.policy.selector import Selector
 from headroom.domain.policy.tags import MODE_TAG, PREFIX
 from headroom.domain.policy.time_of_day import TimeOfDay, latest, zone_of
 from headroom.domain.policy.windows import (
+    WindowError,
     Windows,
     is_open,
     never_opens,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 
 from headroom.domain.catalog import GP3_INCLUDED_IOPS, GP3_INCLUDED_MIBPS
 from headroom.domain.policy.enrolment import at_most, requires_named_kind
 from headroom.domain.policy.fields import FRIENDLY, POLICY_NAMES
-from headroom.domain.policy.limits import MODES, Limits, Mode
+from headroom.domain.policy.limits import MODES, RDS_CEILINGS, Limits, Mode
 from headroom.domain.policy.policy import Policy, Rule, Selector
 from headroom.domain.policy.tags import MODE_TAG
 from headroom.domain.resources import GOVERNED, STRIPES, Kind, VolumeType
@@ -46,7 +46,7 @@ def remarks_on_kinds(policy: Policy) -> Iterator[str]:
                 f"database, which takes a tag of its own or a rule that names {_KINDS}; a rule "
                 "that names kind: ebs says the same without this remark."
             )
-    usual = Limits()
+    usual = replace(Limits(), **dict(RDS_CEILINGS))  # type: ignore[arg-type]
     for where, said in _unnamed(policy):
         wider = [
             POLICY_NAMES[name] for name, value in said.items()

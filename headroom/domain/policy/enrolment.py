@@ -16,6 +16,8 @@ from headroom.domain.resources import Kind
 
 SHIPPED = "shipped value"
 """Origin of a limit that the defaults may not widen because they name no kind."""
+Ceilings = tuple[tuple[str, int], ...]
+"""Ceilings of databases: field of Limits and its value."""
 _TAGS_MAY = tuple(TagsMay)
 """The least permission first."""
 
@@ -37,10 +39,10 @@ def at_most(name: str, before: Any, asked: Any) -> Any:
     return NARROWER[name](before, asked)
 
 
-def defaults_for(kind: Kind, defaults: Limits) -> Limits:
+def defaults_for(kind: Kind, defaults: Limits, rds_ceilings: Ceilings) -> Limits:
     """The limits of this kind without any rule or tag."""
     reading = LimitsReader(kind=kind, limits=Limits())
-    reading.defaults(defaults)
+    reading.defaults(defaults, rds_ceilings)
     return reading.limits
 
 
@@ -54,13 +56,16 @@ class LimitsReader:
     ignored_settings: dict[str, tuple[str, object]] = field(default_factory=dict)
     """Fields whose last setting was not applied: its place and its value."""
 
-    def defaults(self, limits: Limits) -> None:
-        """Start with the policy's defaults."""
-        if requires_named_kind(self.kind):
-            self._narrow({f.name: getattr(limits, f.name) for f in fields(Limits)}, "defaults")
-            self.origins = dict.fromkeys(self.ignored_settings, SHIPPED)
-        else:
+    def defaults(self, limits: Limits, rds_ceilings: Ceilings) -> None:
+        """Start with the policy's defaults, of a database with its own ceilings among them."""
+        if not requires_named_kind(self.kind):
             self.limits = limits
+            return
+        ceilings = dict(rds_ceilings) if self.kind is Kind.RDS else {}
+        self.limits = replace(self.limits, **ceilings)  # type: ignore[arg-type]
+        said = {f.name: getattr(limits, f.name) for f in fields(Limits)}
+        self._narrow(said | ceilings, "defaults")
+        self.origins = dict.fromkeys(self.ignored_settings, SHIPPED)
 
     def rule(self, number: int, settings: Iterable[tuple[str, object]], named: Kind | None) -> None:
         """Apply a matching rule; `named` is the kind that it names."""

@@ -121,6 +121,14 @@ class Limits:
     """What the resource's own tags may do to all of the above."""
 
 
+RDS_CEILINGS: tuple[tuple[str, int], ...] = (("max_iops", 64_000), ("max_throughput_mibps", 4_000))
+"""The ceilings of databases, by field of Limits, where the policy says nothing else.
+
+From the striping threshold on gp3 begins at 12,000 IOPS and 500 MiB/s and ends at these.
+Source: RDS User Guide, "Amazon RDS DB instance storage" (checked 2026-10).
+"""
+
+
 def _asks_sooner(one: Decimal | None, other: Decimal | None) -> Decimal | None:
     return min((amount for amount in (one, other) if amount is not None), default=None)
 

@@ -6,41 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
-from headroom.domain.policy.enrolment import LimitsReader
+from headroom.domain.policy.enrolment import Ceilings, LimitsReader
+from headroom.domain.policy.events import KnownEvent
 from headroom.domain.policy.fields import GROUP_TAG
 from headroom.domain.policy.freezes import Freeze
-from headroom.domain.policy.limits import Limits, Mode
+from headroom.domain.policy.limits import RDS_CEILINGS, Limits, Mode
+from headroom.domain.policy.selector import Selector
 from headroom.domain.policy.tags import apply_tags
 from headroom.domain.policy.time_of_day import TimeOfDay
-from headroom.domain.resources import DEFAULT_CODE_TAGS, Kind, Volume, VolumeType, spoken
+from headroom.domain.resources import DEFAULT_CODE_TAGS, Volume, spoken
 from headroom.domain.state import BlastRadius
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Selector:
-    """Which resources a rule matches; every given part must match, an empty one matches all."""
-
-    kind: Kind | None = None
-    volume_types: tuple[VolumeType, ...] = ()
-    tags: tuple[tuple[str, str], ...] = ()
-    accounts: tuple[str, ...] = ()
-    regions: tuple[str, ...] = ()
-
-    def matches(self, volume: Volume) -> bool:
-        """Whether the rule matches `volume`."""
-        if self.kind is not None and volume.ref.kind is not self.kind:
-            return False
-        if self.volume_types and volume.configuration.volume_type not in self.volume_types:
-            return False
-        if not self.counts_in(volume.ref.account_id, volume.ref.region):
-            return False
-        return all(volume.tag(key) == value for key, value in self.tags)
-
-    def counts_in(self, account_id: str | None, region: str | None) -> bool:
-        """Whether the rule may match anything in this account and Region, None being any."""
-        return (not self.accounts or account_id is None or account_id in self.accounts) and (
-            not self.regions or region is None or region in self.regions
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +33,11 @@ class Policy:
 
     version: str
     defaults: Limits = field(default_factory=Limits)
+    rds_ceilings: Ceilings = RDS_CEILINGS
+    """What the defaults say of the ceilings of databases: field of Limits and value."""
     rules: tuple[Rule, ...] = ()
+    known_events: tuple[KnownEvent, ...] = ()
+    """Load that the owner announces; see events.py."""
     account_increase_usd: Decimal = Decimal(2_000)
     """Most the increases in force may sum up to in this account and Region."""
     code_tags: tuple[tuple[str, str], ...] = DEFAULT_CODE_TAGS
@@ -117,7 +96,7 @@ def limits_for(policy: Policy, volume: Volume) -> EffectiveLimits:
     For a database only what names its kind allows anything; see enrolment.py.
     """
     reading = LimitsReader(kind=volume.ref.kind, limits=Limits())
-    reading.defaults(policy.defaults)
+    reading.defaults(policy.defaults, policy.rds_ceilings)
     for number, rule in enumerate(policy.rules, start=1):
         if rule.selector.matches(volume):
             reading.rule(number, rule.settings, rule.selector.kind)
@@ -135,6 +114,11 @@ def limits_for(policy: Policy, volume: Volume) -> EffectiveLimits:
         origins=tuple(sorted(origins.items())),
         notes=(*notes, *own.notes),
     )
+
+
+def events_of(policy: Policy, volume: Volume) -> tuple[KnownEvent, ...]:
+    """The known events of `policy` that `volume` takes part in."""
+    return tuple(event for event in policy.known_events if event.selector.matches(volume))
 
 
 def _mode_from(origins: Mapping[str, str], reading: LimitsReader) -> str:
@@ -160,4 +144,9 @@ def narrowed(policy: Policy, account_id: str | None, region: str | None) -> Poli
         )
 
     rules = (rule for rule in policy.rules if rule.selector.counts_in(account_id, region))
-    return replace(policy, rules=tuple(replace(r, selector=here(r.selector)) for r in rules))
+    events = (one for one in policy.known_events if one.selector.counts_in(account_id, region))
+    return replace(
+        policy,
+        rules=tuple(replace(r, selector=here(r.selector)) for r in rules),
+        known_events=tuple(replace(e, selector=here(e.selector)) for e in events),
+    )

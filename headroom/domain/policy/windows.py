@@ -93,7 +93,7 @@ def _span(text: str) -> Span:
         raise WindowError("begins and ends at the same time; a whole day is 00:00-24:00")
     zone = found["zone"]
     zone_of(zone)
-    return Span(days=_days(found["days"]), begins=begins, ends=ends, zone=zone)
+    return Span(days=days_of(found["days"]), begins=begins, ends=ends, zone=zone)
 
 
 def zone_of(name: str) -> ZoneInfo:
@@ -113,7 +113,8 @@ def _minute(text: str) -> int:
     return hour * 60 + minute
 
 
-def _days(text: str) -> tuple[int, ...]:
+def days_of(text: str) -> tuple[int, ...]:
+    """Days of the week in a text like `Fri-Mon` or `Sat,Sun`, Monday being 0; raises WindowError."""
     found: set[int] = set()
     for part in text.split(","):
         first, dash, last = part.partition("-")

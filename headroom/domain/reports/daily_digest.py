@@ -27,6 +27,7 @@ WENT_WRONG = (
 )  # fmt: skip
 VERIFIED = (
     Step.RELIEVED,
+    Step.UNTESTED,
     Step.ROLLED_BACK,
     Step.INEFFECTIVE,
     Step.DIVERGED,

@@ -33,6 +33,7 @@ from headroom.domain.state.concurrency import (
 )
 from headroom.domain.state.formats import (
     DECISION_FORMAT,
+    PROFILE_FORMAT,
     RECORD_FORMAT,
     STATE_FORMAT,
     WrongFormat,

@@ -23,7 +23,9 @@ WAITS = frozenset(
 )
 """Refusals that clear with time and do not count as failures."""
 FAILURE_STEPS = frozenset({Step.REFUSED, Step.FAILED, Step.NOT_APPLIED})
-SUCCESS_STEPS = frozenset({Step.APPLIED, Step.ALREADY_THERE, Step.RELIEVED, Step.INEFFECTIVE})
+SUCCESS_STEPS = frozenset(
+    {Step.APPLIED, Step.ALREADY_THERE, Step.RELIEVED, Step.UNTESTED, Step.INEFFECTIVE}
+)
 """Steps that show that AWS made the change."""
 
 

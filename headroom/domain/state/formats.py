@@ -14,6 +14,9 @@ DECISION_FORMAT = 1
 """Of a stored decision: the body of `decided`."""
 STATE_FORMAT = 1
 """Of an item in `state`: resource states, notes, switches, budget, concurrency, scan, prices."""
+PROFILE_FORMAT = 1
+"""Of the bytes of a profile, the first of which it is. A profile in any other format counts as none: it is
+read from CloudWatch again."""
 
 
 class WrongFormat(ValueError):

@@ -83,6 +83,11 @@ class LoadProfile:
         """Where the last hour ends."""
         return self.start + len(self.hours) * HOUR
 
+    def since(self, instant: datetime) -> LoadProfile:
+        """The hours that begin at or after `instant`; they begin at its hour's end if there are none."""
+        skip = min(len(self.hours), max(0, -((self.start - instant) // HOUR)))
+        return LoadProfile(start=self.start + skip * HOUR, hours=self.hours[skip:])
+
     @property
     def summary_for_digest(self) -> ProfileSummary:
         """What stands for it in the id of a decision."""

@@ -31,6 +31,8 @@ class Step(StrEnum):
     NOT_APPLIED = "not_applied"
     FAILED = "failed"
     RELIEVED = "relieved"
+    UNTESTED = "untested"
+    """The change landed, and no load came since that could prove relief."""
     INEFFECTIVE = "ineffective"
     DIVERGED = "diverged"
     ROLLED_BACK = "rolled_back"
@@ -62,12 +64,12 @@ NEXT: dict[Step | None, frozenset[Step]] = {
     Step.UNKNOWN: frozenset({Step.APPLIED, Step.NOT_APPLIED, Step.GONE}),
     Step.APPLIED: frozenset(
         {
-            Step.FAILED, Step.RELIEVED, Step.INEFFECTIVE, Step.DIVERGED, Step.ROLLED_BACK, Step.GONE,
+            Step.FAILED, Step.RELIEVED, Step.UNTESTED, Step.INEFFECTIVE, Step.DIVERGED, Step.ROLLED_BACK, Step.GONE,
         }
     ),
     Step.ALREADY_THERE: frozenset(
         {
-            Step.FAILED, Step.RELIEVED, Step.INEFFECTIVE, Step.DIVERGED, Step.ROLLED_BACK, Step.GONE,
+            Step.FAILED, Step.RELIEVED, Step.UNTESTED, Step.INEFFECTIVE, Step.DIVERGED, Step.ROLLED_BACK, Step.GONE,
         }
     ),
 }  # fmt: skip

@@ -41,5 +41,5 @@ from headroom.domain.workload.history import demand_levels
 from headroom.domain.workload.instance_balance import forecast_balance, forecast_text, imminent
 from headroom.domain.workload.latency import slowest_ms
 from headroom.domain.workload.pressure import AT_LIMIT, EMPTY_PERCENT, Minute, clear_run, minutes
-from headroom.domain.workload.profile import digest_of, since
+from headroom.domain.workload.profile import digest_of
 from headroom.domain.workload.short_minutes import short_minutes

@@ -22,6 +22,8 @@ class LoadShape(StrEnum):
     """Not enough data to say."""
 
 
+CATCHES_UP = 0.5
+"""What serving more of a load that queues up is worth, next to serving all of it."""
 SPREAD = 0.1
 """Relative uncertainty of the rate that evidence indicates."""
 
@@ -138,16 +140,16 @@ class Demand:
     def expected_shortfall(self, *, iops: float, mibps: float) -> float:
         """Share of the present load that is expected to come late at these sustained rates, 0 to 1.
 
-        Above what is served an open load queues up and soon all of it is late; a pool only loses the
-        share that it is slowed down by, so that half a relief is worth half.
+        Above what is served an open load queues up and soon all of it is late, but the more is
+        served the sooner it catches up; a pool only loses the share that it is slowed down by. So
+        half a relief is worth something to both.
         """
         if not self.iops.floor and not self.mibps.floor:
             return 0.0
         queued = 1.0 - self.probability_within(iops=iops, mibps=mibps)
-        if not self.pool:
-            return queued
         slowed = max(self.iops.lost_share(iops, self.tail), self.mibps.lost_share(mibps, self.tail))
-        return self.pool * slowed + (1.0 - self.pool) * queued
+        late = queued - CATCHES_UP * max(0.0, queued - slowed)
+        return self.pool * slowed + (1.0 - self.pool) * late
 
     def probability_within(self, *, iops: float, mibps: float) -> float:
         """Probability that a starved minute would not starve with these sustained rates.

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from headroom.domain.catalog.ebs import MIB, SSD_IO_BYTES, Capability, capability
 from headroom.domain.resources import Observation, Series, VolumeActivity
+from headroom.domain.state import LoadProfile
 from headroom.domain.workload.censoring import (
     DemandEstimate,
     DemandSamples,
@@ -23,11 +24,17 @@ FRESH_MINUTES = 30
 CONFIDENCE_OVER = timedelta(minutes=60)
 
 
-def estimate(observation: Observation) -> Demand:
-    """The demand of the workload of `observation`, with its confidence."""
+def estimate(
+    observation: Observation, seen: tuple[Minute, ...] | None = None,
+    profile: LoadProfile | None = None,
+) -> Demand:  # fmt: skip
+    """The demand of the workload of `observation`, with its confidence.
+
+    `seen` are its minutes, `profile` its past, where the caller has them.
+    """
     can = capability(observation.volume.configuration)
-    change = observation.modification
-    seen = minutes(observation.activity, can, change)
+    if seen is None:
+        seen = minutes(observation.activity, can, observation.modification)
     current = _under_present_configuration(observation, seen)
     now_pressed = episode(current)
     credits = forecast_credits(
@@ -47,7 +54,7 @@ def estimate(observation: Observation) -> Demand:
             ongoing=episode(seen) if pressed else (), telling=telling,
         )
     )  # fmt: skip
-    before = _peaks(observation.history)
+    before = _peaks(observation.history) if profile is None else _most(profile)
     fresh = tuple(m for m in seen if m.at >= observation.at - timedelta(minutes=FRESH_MINUTES))
     return Demand(
         iops=found.iops,
@@ -151,6 +158,15 @@ def _same_hours(observation: Observation, can: Capability) -> tuple[Minute, ...]
         if 0 <= place < count
     ]
     return minutes(history, can, observation.modification, places=places)
+
+
+def _most(profile: LoadProfile) -> tuple[float, float]:
+    """Highest operations/s and MiB/s of any hour of the past."""
+    known = [hour for hour in profile.hours if hour is not None]
+    return (
+        max((hour.peak_iops for hour in known), default=0.0),
+        max((hour.peak_mibps for hour in known), default=0.0),
+    )
 
 
 def _peaks(history: VolumeActivity | None) -> tuple[float, float]:

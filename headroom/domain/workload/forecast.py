@@ -9,16 +9,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from math import inf
 from typing import NamedTuple
 
 from headroom.domain.state import HOUR, LoadProfile, ProfileHour, hour_of
 from headroom.domain.workload.rhythm import BACK, DOUBT, Rhythm, rhythms
-from headroom.domain.workload.short_minutes import short_minutes
+from headroom.domain.workload.short_minutes import (
+    REACTION_MIN,
+    minutes_to_react,
+    short_minutes,
+)
 
 HOURS = 24
-REACTION_MIN = 16.0
-"""Minutes that an unforeseen overload starves before a raise takes effect: two pressed minutes,
-metrics two minutes late, ten minutes to effect."""
 HOLD_HOURS = 2.0
 """A raise cannot be given back sooner: the modification is still in flight."""
 ANY_TIME_HOURS = 28 * 24
@@ -41,8 +43,11 @@ class Level(NamedTuple):
     iops: float
     mibps: float
     usd_per_hour: float
-    bought: bool = False
-    """Whether it sustains no less than the owner chose, Headroom's changes left aside."""
+    unproven: float = 0.0
+    """Chance that new load exceeds it where the owner chose more than it sustains: what an owner
+    bought is evidence of a load that uses it. 0 where it sustains no less."""
+    reach: tuple[float, float] | None = None
+    """IOPS and MiB/s that one change leads to from here; None for any."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,9 +217,12 @@ class _Column(NamedTuple):
             if place < now
             and (short := short_minutes(hour, level.iops, level.mibps, belief=belief)) > 0
         }
+        reach = level.reach or (inf, inf)
         first = {
-            place: 0.0 if place - 1 in minutes else min(short, REACTION_MIN)
-            for place, short in minutes.items()
+            place: short_minutes(past.busy[place], *reach)
+            if place - 1 in minutes
+            else minutes_to_react(past.busy[place], level.iops, level.mibps, reach)
+            for place in minutes
         }
         since = max(0, now - ANY_TIME_HOURS)
         recent = [place for place in minutes if place >= since]
@@ -271,14 +279,10 @@ def _belief(past: Past, level: Level) -> float:
 
 
 def _unseen(past: Past, level: Level) -> float:
-    """Probability that new load exceeds `level`.
-
-    What the owner bought is evidence of a load that uses it, however little was measured so far.
-    """
-    if not level.bought:
-        return 1.0
+    """Probability that new load exceeds `level`."""
     most = max(past.most_iops / level.iops, past.most_mibps / level.mibps)
-    return float(min(1.0, most ** (NEW_TAIL + past.days / NEW_TAIL_DAYS)))
+    by_past = float(min(1.0, most ** (NEW_TAIL + past.days / NEW_TAIL_DAYS)))
+    return max(level.unproven, by_past)
 
 
 def _foretold(known_loads: Sequence[KnownLoad], start: datetime) -> list[tuple[KnownLoad, float]]:

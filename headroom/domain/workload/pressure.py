@@ -135,17 +135,20 @@ def _rows(
     activity: VolumeActivity, can: Capability, change: Modification | None, places: Iterable[int]
 ) -> Iterator[_Row]:
     grid = activity.read_iops
+    started, ended, before = _landing(can, change)
+    reads, writes = (activity.read_iops.values, activity.read_mibps.values), (
+        activity.write_iops.values, activity.write_mibps.values,
+    )  # fmt: skip
     for i in places:
         taken = served(
-            Direction(ops=activity.read_iops.values[i], mibps=activity.read_mibps.values[i]),
-            Direction(ops=activity.write_iops.values[i], mibps=activity.write_mibps.values[i]),
-            can.io_bytes,
+            Direction(reads[0][i], reads[1][i]), Direction(writes[0][i], writes[1][i]), can.io_bytes
         )
         if taken is None:
             continue
         at = grid.start + timedelta(seconds=i * grid.period_s)
         balance = activity.burst_balance_percent.values[i]
-        old, new = _in_force(at, can, change)
+        old = can if started is None or (ended is not None and at >= ended) else before
+        new = before if started is not None and at < started else can
         limits = [_limits(each, balance) for each in (old, new)]
         high = (max(x[0] for x in limits), max(x[1] for x in limits))
         # AWS forgets old changes: without one, only the last hours are known to be as now.
@@ -158,19 +161,19 @@ def _rows(
         )  # fmt: skip
 
 
-def _in_force(
-    at: datetime, can: Capability, change: Modification | None
-) -> tuple[Capability, Capability]:
-    """What the volume could do at least and at most at `at`: between both while a change lands."""
+def _landing(
+    can: Capability, change: Modification | None
+) -> tuple[datetime | None, datetime | None, Capability]:
+    """When the latest change began and had its effect, and what the volume could do before it.
+
+    Without a known effect of a change nothing began.
+    """
     if change is None or capability(change.target) != can:
-        return can, can
+        return None, None, can
     before = capability(change.origin)
     if before.io_bytes != can.io_bytes:
-        return can, can
-    if at < change.started_at:
-        return before, before
-    landed = not change.in_flight and change.ended_at is not None and at >= change.ended_at
-    return (can, can) if landed else (before, can)
+        return None, None, can
+    return change.started_at, None if change.in_flight else change.ended_at, before
 
 
 def _limits(can: Capability, balance_percent: float | None) -> tuple[float, float]:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from math import ceil
 from statistics import fmean
 
 from headroom.domain.resources import Series, VolumeActivity
 from headroom.domain.state import (
-    HOUR,
     IOPS_LEVELS,
     IOPS_SCALE,
     MIBPS_LEVELS,
@@ -19,7 +18,6 @@ from headroom.domain.state import (
     LimitHistory,
     LoadProfile,
     ProfileHour,
-    hour_of,
     on_scale,
 )
 from headroom.domain.workload.history import load_rates, measured_periods
@@ -38,12 +36,15 @@ MEASURED_SHARE = 0.5
 """An hour with fewer of its periods published counts as not measured."""
 
 
-def digest_of(history: VolumeActivity, limits: LimitHistory) -> LoadProfile:
-    """The whole hours of `history`, whose periods divide an hour."""
+def digest_of(
+    history: VolumeActivity, limits: LimitHistory, *, since: datetime | None = None
+) -> LoadProfile:
+    """The whole hours of `history` that begin at or after `since`; its periods divide an hour."""
     grid = history.read_iops
     per_hour = 3600 // grid.period_s
-    if grid.start.timestamp() % 3600:
-        history = since(history, hour_of(grid.start) + HOUR)
+    begin = max(grid.start.timestamp(), 0.0 if since is None else since.timestamp())
+    begin += -begin % 3600
+    history = _without_first(history, int(begin - grid.start.timestamp()) // grid.period_s)
     iops, mibps = load_rates(history)
     busiest = (
         busiest_minutes(history.busiest_iops, iops), busiest_minutes(history.busiest_mibps, mibps)
@@ -128,21 +129,38 @@ def _hour(
         busy_minutes=int(min(60, ceil(busy))),
         touched_minutes=min(60, ceil(sum(row.pressed for row in touched))),
         limit_iops=max(
-            (r.iops_limit if certain else r.busiest_iops for r in touched if r.touched_iops),
+            (
+                r.iops_limit if certain else on_scale(r.busiest_iops, IOPS_LEVELS)
+                for r in touched
+                if r.touched_iops
+            ),
             default=0.0,
         ),
         limit_mibps=max(
-            (r.mibps_limit if certain else r.busiest_mibps for r in touched if not r.touched_iops),
+            (
+                r.mibps_limit if certain else on_scale(r.busiest_mibps, MIBPS_LEVELS)
+                for r in touched
+                if not r.touched_iops
+            ),
             default=0.0,
         ),
         coarse=period_s >= 3600,
     )
 
 
-def since(history: VolumeActivity, instant: datetime) -> VolumeActivity:
-    """The periods that start at or after `instant`."""
+def _without_first(history: VolumeActivity, periods: int) -> VolumeActivity:
+    """The same without its first periods."""
+    if not periods:
+        return history
     series = {f.name: getattr(history, f.name) for f in fields(history)}
     return replace(
         history,
-        **{name: one.since(instant) for name, one in series.items() if isinstance(one, Series)},
-    )
+        **{
+            name: replace(
+                one, start=one.start + timedelta(seconds=periods * one.period_s),
+                values=one.values[periods:],
+            )
+            for name, one in series.items()
+            if isinstance(one, Series)
+        },
+    )  # fmt: skip

@@ -32,6 +32,8 @@ SURE = 0.97
 """No hypothesis is ever surer than this that load comes."""
 ONSETS = 48
 """The latest onsets of load that are gone through."""
+LONGEST_HOURS = 72
+"""Longest period that is counted in hours and not in days."""
 SAME_GAPS = 2
 """Equal gaps between onsets that make a period a hypothesis."""
 
@@ -142,7 +144,7 @@ def _forward(hypothesis: Hypothesis, hour: int, count: int) -> int | None:
             return hour + ahead
     if hypothesis.name.startswith("every"):
         number, unit = hypothesis.name.split(" ")[1:]
-        ahead = int(number) * (DAY if unit == "days" else 1)
+        ahead = round(float(number) * (DAY if unit == "days" else 1))
         return hour + ahead if hour + ahead < count else None
     return None
 
@@ -191,18 +193,28 @@ def _months(start: datetime, *, from_end: bool) -> Callable[[int], Iterator[int]
 
 def _periods(onsets: Sequence[int]) -> Iterator[Hypothesis]:
     """The period in hours and in days that most gaps between onsets have, if several have it."""
-    gaps = Counter(after - before for before, after in pairwise(onsets[-ONSETS:]))
-    by_day = Counter(round(gap / DAY) for gap in gaps.elements() if gap > DAY)
-    for unit, counted, length in (
-        ("hours", Counter({g: n for g, n in gaps.items() if 1 < g < DAY}), 1),
-        ("days", Counter({d: n for d, n in by_day.items() if d > 1 and d != 7}), DAY),
-    ):
-        if not counted:
-            continue
-        period, times = max(counted.items(), key=lambda item: (item[1], -item[0]))
-        if times >= SAME_GAPS:
-            yield Hypothesis(f"every {period} {unit}", _every(period * length))
+    gaps = [after - before for before, after in pairwise(onsets[-ONSETS:])]
+    by_day = Counter(round(gap / DAY) for gap in gaps if gap > DAY)
+    days, times = max(
+        ((d, n) for d, n in by_day.items() if d > 1 and d != 7),
+        key=lambda item: (item[1], -item[0]), default=(0, 0),
+    )  # fmt: skip
+    if times >= SAME_GAPS:
+        yield Hypothesis(f"every {days} days", _every(days * DAY))
+    short = [gap for gap in gaps if 1 < gap <= LONGEST_HOURS]
+    alike = {gap: [g for g in short if abs(g - gap) <= 1] for gap in short}
+    usual = max(alike.values(), key=len, default=[])
+    if len(usual) >= SAME_GAPS and (period := sum(usual) / len(usual)) % DAY:
+        yield Hypothesis(f"every {period:.1f} hours", _every(period))
 
 
-def _every(hours: int) -> Callable[[int], Iterator[int]]:
-    return lambda hour: iter(range(hour - hours, -1, -hours))
+def _every(hours: float) -> Callable[[int], Iterator[int]]:
+    """Earlier hours a whole number of periods ago; a period may be no whole number of hours."""
+
+    def like(hour: int) -> Iterator[int]:
+        times = 1
+        while (earlier := hour - round(times * hours)) >= 0:
+            yield earlier
+            times += 1
+
+    return like

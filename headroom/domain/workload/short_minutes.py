@@ -13,6 +13,14 @@ BUSY_SHARE = 0.7
 TOUCHED_TAIL = 1.2
 """P(demand that touched a limit exceeds r times it) = r ** -tail."""
 SEEN_ABOVE = 1.02
+SATURATED = 0.9
+INSIDE = 0.25
+"""Shortfall of a minute in which only a burst touched a limit: most of it is served by its end."""
+REACTION_MIN = 16.0
+"""Minutes that an unforeseen overload starves before a raise takes effect: two pressed minutes,
+metrics two minutes late, ten minutes to effect."""
+MOST_DRAINED_MIN = 120.0
+"""After this time another raise is possible."""
 LEAST_BUSY_MIN = 1.0
 
 
@@ -33,8 +41,27 @@ def short_minutes(hour: ProfileHour, iops: float, mibps: float, *, belief: float
         )
         if touched > 0:
             above = 1.0 if touched >= 1 else belief * touched**TOUCHED_TAIL
+            if peak < SATURATED * touched:
+                above *= INSIDE
             found = max(found, hour.touched_minutes * above)
     return min(60.0, found)
+
+
+def minutes_to_react(
+    hour: ProfileHour, iops: float, mibps: float, reach: tuple[float, float]
+) -> float:
+    """Shortfall of an onset in `hour` at IOPS and MiB/s until a raise to `reach` has served it.
+
+    Until the raise takes effect all is late, then what waits is drained, and what is above even that
+    stays late.
+    """
+    peak = max(hour.peak_iops / iops, hour.peak_mibps / mibps)
+    mean = max(hour.mean_iops / iops, hour.mean_mibps / mibps)
+    raised = min(reach[0] / iops, reach[1] / mibps)
+    before = min(REACTION_MIN, max(LEAST_BUSY_MIN, hour.busy_minutes, hour.touched_minutes))
+    waiting = before * max(0.0, (1 + BUSY_SHARE) / 2 * peak - 1)
+    drained = waiting / max(0.1, raised - min(mean, raised)) if waiting else 0.0
+    return before + min(MOST_DRAINED_MIN, drained) + short_minutes(hour, *reach)
 
 
 def _proven(limit: float, peak: float) -> float:

@@ -23,7 +23,7 @@ CLOCKED_MODULE = "headroom.wiring"
 def endpoint_now(path: str) -> datetime:
     """The endpoint's instant; system time while its clock follows that."""
     with open(path, encoding="ascii") as file:
-        text = file.read()
+        text = file.read().strip()
     return datetime.now(UTC) if text == "system" else datetime.fromisoformat(text)
 
 

@@ -9,7 +9,8 @@ from enum import StrEnum
 from pathlib import Path
 
 FOLLOWS_SYSTEM_TIME = "system"
-"""Content of the clock file while the clock follows system time; an ISO instant otherwise."""
+"""Content of the clock file while the clock follows system time; an ISO instant otherwise. Blanks follow."""
+WIDTH = 40
 
 
 class ClockMode(StrEnum):
@@ -33,6 +34,7 @@ class Clock:
         self._file = file
         self._held: datetime | None = None
         self._lock = threading.Lock()
+        self._written: int | None = None
         self._mirror()
 
     @property
@@ -69,6 +71,7 @@ class Clock:
         if self._file is None:
             return
         text = FOLLOWS_SYSTEM_TIME if self._held is None else self._held.isoformat()
-        fresh = self._file.with_suffix(".new")
-        fresh.write_text(text)
-        os.replace(fresh, self._file)
+        # One write in place: replacing the file makes the file system write it to the disk at once.
+        if self._written is None:
+            self._written = os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        os.pwrite(self._written, text.ljust(WIDTH).encode(), 0)

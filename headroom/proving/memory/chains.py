@@ -15,6 +15,7 @@ from headroom.domain.state import (
     AccountStopState,
     Breaker,
     ConcurrencyState,
+    LoadProfile,
     Record,
     Step,
     StoredState,
@@ -72,6 +73,7 @@ class InMemoryChains:
         self._chains: dict[str, Chain] = {}
         self._entries: list[Entry] = []
         self._states: dict[ResourceRef, StoredState] = {}
+        self._profiles: dict[ResourceRef, LoadProfile] = {}
         self._account_micro_usd = 0
         self._stops = AccountStopState()
         self._breakers: dict[str, Breaker] = {}

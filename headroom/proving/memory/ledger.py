@@ -36,6 +36,7 @@ from headroom.domain.resources import ResourceRef
 from headroom.domain.state import (
     ConcurrencyState,
     KnownModification,
+    LoadProfile,
     QueueEntry,
     Record,
     RecordSummary,
@@ -244,6 +245,14 @@ class InMemoryLedger(InMemoryRequests, InMemorySwitches):
                 self._state(ref), seen, now=now, full_until=full_until, owner_price=owner_price
             )
             self._move(ref, moved)
+
+    def profile(self, ref: ResourceRef) -> LoadProfile | None:
+        """The profile of a resource's past, None if none was saved."""
+        return self._profiles.get(stored_ref(ref))
+
+    def save_profile(self, ref: ResourceRef, profile: LoadProfile) -> None:
+        """Save the profile of a resource's past."""
+        self._profiles[stored_ref(ref)] = profile
 
     def by_resource(self, arn: str, *, since: datetime, until: datetime) -> Iterator[Record]:
         """Records of one resource in [since, until], newest first."""

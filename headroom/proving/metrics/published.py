@@ -20,6 +20,9 @@ ACTIVITY_MIN = 3 * 60
 HISTORY_MIN = 14 * 24 * 60
 GLANCE_MIN = 30
 SLOW_MIN = 5
+HOUR_MIN = 60
+SLOW_KEPT_HOURS = 63 * 24 - 1
+"""How long periods of five minutes are kept, with an hour to spare; as the adapter asks."""
 """Period of history and of an instance's balances."""
 VOLUME_SERIES = (
     "read_iops", "write_iops", "read_mibps", "write_mibps", "queue_length", "latency_ms",
@@ -170,6 +173,33 @@ class PublishedVolume:
         minutes = self._free_series(first * SLOW_MIN, count * SLOW_MIN, visible)
         return VolumeActivity(**columns, free_gib=None if minutes is None else _lowest(minutes))
 
+    def older_history(
+        self, now: datetime, since: datetime, until: datetime
+    ) -> tuple[VolumeActivity, ...]:
+        """Hours until 63 days before `now`, then five minutes of the time between."""
+        until_hour = -(-minute_number(until) // HOUR_MIN)
+        first = -(-minute_number(since) // HOUR_MIN)
+        edge = min(max(first, minute_number(now) // HOUR_MIN - SLOW_KEPT_HOURS), until_hour)
+        per_hour = HOUR_MIN // SLOW_MIN
+
+        def slow(name: str, begin: int, end: int) -> tuple[float | None, ...]:
+            count = (end - begin) * per_hour
+            return self._slow.cut(name, begin * per_hour, count, end * per_hour)
+
+        hours = {n: _hourly(n, slow(n, first, edge)) for n in VOLUME_SERIES}
+        fives = {n: slow(n, edge, until_hour) for n in VOLUME_SERIES}
+        parts = ((first, HOUR_MIN, hours), (edge, SLOW_MIN, fives))
+        return tuple(
+            VolumeActivity(
+                **{
+                    name: _series(begin * HOUR_MIN, period, values)
+                    for name, values in found.items()
+                }
+            )
+            for begin, period, found in parts
+            if any(v is not None for v in found["read_iops"])
+        )
+
     def _free_series(self, first: int, minutes: int, visible: int) -> Series | None:
         """Free space by the minute; None where none was ever published."""
         if self._free.first is None:
@@ -235,6 +265,22 @@ def _busiest(
     """The busiest minute, published where the checks are."""
     rows = zip(minutes[reads], minutes[writes], minutes["iops_exceeded"], strict=True)
     return max(((r or 0.0) + (w or 0.0) for r, w, c in rows if c is not None), default=None)
+
+
+def _hourly(name: str, values: Sequence[float | None]) -> tuple[float | None, ...]:
+    """Values of whole hours from those of five minutes."""
+    per_hour = HOUR_MIN // SLOW_MIN
+    rows = (values[place : place + per_hour] for place in range(0, len(values), per_hour))
+    found: list[float | None] = []
+    for row in rows:
+        known = [value for value in row if value is not None]
+        if not known:
+            found.append(None)
+        elif name == "burst_balance_percent":
+            found.append(min(known))
+        else:
+            found.append(sum(known) / (1 if "exceeded" in name else per_hour))
+    return tuple(found)
 
 
 def _lowest(minutes: Series) -> Series:

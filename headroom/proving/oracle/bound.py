@@ -25,9 +25,9 @@ WAITING = 1e-6
 
 
 class Origin(NamedTuple):
-    """A configuration from the start on: starved per minute, position per minute edge, USD/min."""
+    """A configuration from the start on: shortfall per minute, position per minute edge, USD/min."""
 
-    starved: Bools
+    missed: Floats
     position: Floats
     price: float
     allowed: Bools
@@ -55,10 +55,10 @@ class CostBound:
         count, rows, flight = len(prices), len(levels.starts), levels.flight
         self._columns = np.arange(count)
         paid = np.minimum(levels.edges, levels.minutes)[:, None] * prices
-        self._spent = [value * starved + paid for starved in levels.starved]
+        self._spent = [value * missed + paid for missed in levels.missed]
         self._paid = paid[flight : flight + rows] - paid[:rows]
-        self._entered = value * levels.entered.starved + self._paid
-        self._until = [value * until.starved + toll[:, None] for until in levels.until]
+        self._entered = value * levels.entered.missed + self._paid
+        self._until = [value * until.missed + toll[:, None] for until in levels.until]
         kinds, kind_of = np.unique(allowed, axis=0, return_inverse=True)
         self._kinds = [np.flatnonzero(kind) for kind in kinds]
         self._kind_of = kind_of.reshape(-1)
@@ -70,7 +70,7 @@ class CostBound:
     def after(self, begin: int, end: int) -> Floats:
         """Cost from the change on, at rows `begin` to `end`, to each level, nothing waiting.
 
-        Without the toll and without what starves before the effect.
+        Without the toll and without what is missed before the effect.
         """
         levels, flight = self.levels, self.levels.flight
         ends = np.arange(begin + flight, end + flight)
@@ -82,7 +82,7 @@ class CostBound:
         """The same for changes at `rows` that inherit a queue."""
         ends = rows + self.levels.flight
         cost: Floats = self.go[inherited.phase, ends[:, None], self._columns]
-        cost += self.value * inherited.starved + self._paid[rows]
+        cost += self.value * inherited.missed + self._paid[rows]
         return cost
 
     def _best(self, cost: Floats) -> Floats:
@@ -102,8 +102,8 @@ class CostBound:
             core = np.where(level_transitions.waits[begin:end], cores[-1] if cores else free, free)
             if last > first:
                 rows, level = level_transitions.row[first:last], level_transitions.level[first:last]
-                starved, phase = level_transitions.inherited
-                handed = CarriedBacklog(starved[first:last], phase[first:last])
+                missed, phase = level_transitions.inherited
+                handed = CarriedBacklog(missed[first:last], phase[first:last])
                 cost = self.after_with(rows, handed)
                 cost[~self.allowed[level]] = np.inf
                 core[rows - begin, level] = cost.min(axis=1)
@@ -195,7 +195,7 @@ class CostBound:
         """The least cost of a schedule that begins with `origin`, and the changes that reach it."""
         levels, effect = self.levels, self.levels.effect
         rows = len(levels.starts)
-        starved = np.concatenate(([0], np.cumsum(origin.starved))).astype(np.float64)
+        missed = np.concatenate(([0.0], np.cumsum(origin.missed)))
         cost, phases = self.after(0, rows), levels.entered.phase
         queued = np.flatnonzero(levels.load.edges[effect] - origin.position[effect] > WAITING)
         if queued.size:
@@ -204,9 +204,9 @@ class CostBound:
             phases = phases.copy()
             phases[queued] = handed.phase
         cost = np.where(origin.allowed, cost, np.inf)
-        total = cost.min(axis=1) + self.value * starved[effect] + self.toll
+        total = cost.min(axis=1) + self.value * missed[effect] + self.toll
         total += origin.price * levels.starts
-        never = float(self.value * starved[-1] + origin.price * levels.minutes)
+        never = float(self.value * missed[-1] + origin.price * levels.minutes)
         first = int(total.argmin())
         if never <= total[first] + EVEN:
             return min(never, float(total[first])), []

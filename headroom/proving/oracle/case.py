@@ -39,7 +39,7 @@ AGAIN_AROUND = 2
 REMEMBERED = 3
 """Schedules of a load series that are retried from other starts and at other presets."""
 MOST_TURNS = 600
-"""The most minutes at which levels begin or cease to starve that are tried as effects."""
+"""The most minutes at which levels begin or cease to suffice that are tried as effects."""
 NEAR = (-60, -15, -5, -2, -1, 0, 1, 2, 5, 15, 60)
 """Minutes that its changes are tried earlier and later."""
 HOPES = (1.05, 1.2)
@@ -47,7 +47,7 @@ HOPES = (1.05, 1.2)
 
 
 class LevelHistory:
-    """Work shared by cases of one load series with the same countable minutes and clock."""
+    """Work shared by cases of one load series with the same unavoidable shortfall and clock."""
 
     def __init__(self) -> None:
         self.cells: list[Cell] = []
@@ -59,39 +59,45 @@ class LevelHistory:
         self._known = KnownTransitions()
 
     def levels(
-        self, load: KnownDemand, savable: Bools, clock: Clock, cells: Sequence[Cell], stride: int
+        self,
+        load: KnownDemand,
+        unavoidable: Floats,
+        clock: Clock,
+        cells: Sequence[Cell],
+        stride: int,
     ) -> Levels:
         """The queues of `cells`."""
         before, self._levels = self._levels, {}
         for reach in (cell.reach for cell in cells):
-            self._levels[reach] = before.get(reach) or Level(load, reach, savable, clock)
+            self._levels[reach] = before.get(reach) or Level(load, reach, unavoidable, clock)
         levels = [self._levels[cell.reach] for cell in cells]
-        return Levels(load, savable, clock, levels, stride=stride, known=self._known)
+        return Levels(load, unavoidable, clock, levels, stride=stride, known=self._known)
 
 
 class Case:
     """The optimisation for one start under one set of conditions.
 
-    `starved` and `position` describe the load series under the unchanged start.
+    `shortfall` and `position` describe the load series under the unchanged start; `unavoidable` is
+    the shortfall that the most within the guardrails leaves.
     """
 
     def __init__(
         self,
         load: KnownDemand,
-        savable: Bools,
+        unavoidable: Floats,
         start: Configuration,
         conditions: Conditions,
-        starved: Bools,
+        shortfall: Floats,
         position: Floats,
         past: LevelHistory,
     ) -> None:
-        self.load, self.savable, self.start = load, savable, start
+        self.load, self.unavoidable, self.start = load, unavoidable, start
         self.minutes = load.minutes
-        self.choice = Choice(load, savable, start, conditions)
+        self.choice = Choice(load, unavoidable < 1, start, conditions)
         self.clock = clock_of(conditions)
         self.value = conditions.value_usd
         self.dual = SlotPrices(self.clock, self.minutes)
-        self._starved, self._position = starved & savable, position
+        self._missed, self._position = np.maximum(0.0, shortfall - unavoidable), position
         self._past = past
 
     def solve(self, cost: float) -> tuple[float, Schedule | None]:
@@ -145,7 +151,7 @@ class Case:
         return cells
 
     def _levels(self, cells: Sequence[Cell], stride: int) -> Levels:
-        return self._past.levels(self.load, self.savable, self.clock, cells, stride)
+        return self._past.levels(self.load, self.unavoidable, self.clock, cells, stride)
 
     def _bounded(
         self, cells: Sequence[Cell], levels: Levels, toll: Floats
@@ -166,7 +172,7 @@ class Case:
         return relaxation, *relaxation.from_origin(origin)
 
     def _origin(self, allowed: Bools) -> Origin:
-        return Origin(self._starved, self._position, self.choice.price(self.start), allowed)
+        return Origin(self._missed, self._position, self.choice.price(self.start), allowed)
 
     def _refined(self, cells: list[Cell]) -> list[Cell]:
         """`cells` with those split that the relaxation's schedule gets furthest below their price."""
@@ -206,7 +212,7 @@ class Case:
         cells = [Cell.of(target) for target in targets]
         levels = self._levels(cells, 1)
         search = self._search(cells, levels, np.zeros(self.minutes))
-        never = self.value * float(self._starved.sum())
+        never = self.value * float(self._missed.sum())
         never += self.choice.price(self.start) * self.minutes
         found = search.best(_sorted(set(minutes)), FoundSchedule(cost=never, moves=()), beam=None)
         return found.cost, tuple((move.minute, targets[move.level]) for move in found.moves)
@@ -220,7 +226,7 @@ class Case:
         prices = np.array([self.choice.price(each) for each in real])
         origin = self._origin(may[0])
         return Search(
-            levels, relaxation, origin, self.savable, tolls, prices=prices, allowed=may[1:]
+            levels, relaxation, origin, self.unavoidable, tolls, prices=prices, allowed=may[1:]
         )
 
     def _searched(
@@ -245,7 +251,7 @@ class Case:
         return tuple((move.minute, cells[move.level].level) for move in found.moves) or None
 
     def _turns(self, levels: Levels, used: set[int]) -> set[int]:
-        """Starts whose effect comes just as one of the `used` levels begins or ceases to starve."""
+        """Starts whose effect comes just as one of the `used` levels begins or ceases to suffice."""
         found: set[int] = set()
         for index in sorted(used | {0}):
             over = levels.levels[index].over[:-1]

@@ -1,4 +1,4 @@
-"""A known load series minute by minute: which minutes starve under which limits.
+"""A known load series minute by minute: what it lacks under which limits.
 
 As in physics.queue, operations leave in the order they came, so all that one configuration
 leaves to the next is how many have left (`position`). Limits are those of a type without credits.
@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from headroom.domain.catalog.ebs import MIB, capability
 from headroom.domain.resources import Configuration
-from headroom.proving.physics import ABOVE, STARVED_SHARE
+from headroom.proving.physics import ABOVE
+from headroom.proving.vectorized import shares
 from headroom.proving.workloads import Bools, Floats, LoadSeries
 
 NO_WORK_S = 1e-7
@@ -39,11 +40,11 @@ def reachable_rates(configuration: Configuration) -> ReachableRates:
 class Stretch(NamedTuple):
     """Minutes under one configuration.
 
-    `starved` per minute; `waiting` seconds of work and `position` (operations that have left
+    `shortfall` per minute; `waiting` seconds of work and `position` (operations that have left
     since the start of the series) at every minute's edge, one more than minutes.
     """
 
-    starved: Bools
+    shortfall: Floats
     waiting: Floats
     position: Floats
 
@@ -67,6 +68,9 @@ class KnownDemand:
         self.known: Bools = measured.reshape(self.minutes, -1).mean(axis=1) >= 0.5
         self.edges: Floats = self.left[:: self.per_minute]
         """Operations that have come by every minute's edge."""
+        self.came: Floats = np.diff(self.edges)
+        self.pooled = load_series.pooled
+        """Whether nothing ever waits: what a pool does not get is lost."""
 
     def work(self, reach: ReachableRates, first: int = 0, last: int | None = None) -> Floats:
         """Seconds of service that arrive per second, per step of `first` to `last`."""
@@ -83,6 +87,8 @@ class KnownDemand:
         oldest = first
         if place < self.edges[begin]:
             oldest = max(0, int(np.searchsorted(self.left, place, side="right")) - 1)
+        if self.pooled:
+            return self._lost(reach, begin, end)
         rho = self.work(reach, oldest, last)
         left = self.left[oldest : last + 1]
         done = np.concatenate(([0.0], np.cumsum(rho * self.step_s)))
@@ -95,10 +101,12 @@ class KnownDemand:
         free[1:] += ahead
         waiting = free - np.minimum(np.minimum.accumulate(free), 0.0)
         waiting[waiting <= NO_WORK_S] = 0.0
-        return self._stretch(begin, rho, waiting[:-1], waiting[1:], done, left)
+        return self._stretch(begin, len(rho), waiting[:-1], waiting[1:], done, left)
 
     def emptied(self, reach: ReachableRates, edges: Ints) -> Stretch:
         """The whole series under `reach` if the queue is dropped at each of the minute `edges`."""
+        if self.pooled:
+            return self._lost(reach, 0, self.minutes)
         rho = self.work(reach)
         free = np.concatenate(([0.0], np.cumsum((rho - 1) * self.step_s)))
         done = np.concatenate(([0.0], np.cumsum(rho * self.step_s)))
@@ -112,58 +120,52 @@ class KnownDemand:
         small = NO_WORK_S + 1e-15 * apart[-1] * len(edges)
         before[before <= small] = 0.0
         after[after <= small] = 0.0
-        return self._stretch(0, rho, before[:-1], after, done, self.left)
+        return self._stretch(0, len(rho), before[:-1], after, done, self.left)
+
+    def _lost(self, reach: ReachableRates, begin: int, end: int) -> Stretch:
+        """Minutes of a pool: nothing waits."""
+        edges = self.edges[begin : end + 1]
+        return Stretch(self.alone(reach)[begin:end], np.zeros(len(edges)), edges.copy())
 
     def _stretch(
-        self, begin: int, rho: Floats, before: Floats, after: Floats, done: Floats, left: Floats
+        self, begin: int, count: int, before: Floats, after: Floats, done: Floats, left: Floats
     ) -> Stretch:
-        """The stretch of steps from minute `begin` on, from the work that waits at both ends of each."""
-        edges = slice(len(done) - 1 - len(rho), None, self.per_minute)
+        """`count` steps from minute `begin` on, from the work that waits at both ends of each."""
+        edges = slice(len(done) - 1 - count, None, self.per_minute)
         at_edges = np.append(before[:: self.per_minute], after[-1:])
         positions = self.edges[begin : begin + len(at_edges)].copy()
         busy = at_edges > 0
         if busy.any():
             positions[busy] = np.interp(done[edges][busy] - at_edges[busy], done, left)
-        return Stretch(self._starved(begin, rho, before, after, positions), at_edges, positions)
+        open_work = after[self.per_minute - 1 :: self.per_minute]
+        end = begin + len(open_work)
+        reached = np.interp(done[edges][1:] - open_work, done, left)
+        backlog = np.where(open_work > 0, self.edges[begin + 1 : end + 1] - reached, 0.0)
+        missed = self.shortfall(np.arange(begin, end), np.maximum(0.0, backlog))
+        return Stretch(missed, at_edges, positions)
 
-    def _starved(
-        self, begin: int, rho: Floats, before: Floats, after: Floats, position: Floats
-    ) -> Bools:
-        """Minutes where over 1 % of what was due came while something waited."""
-        end = begin + len(position) - 1
-        held = np.where(after > 0, self.step_s, 0.0)
-        ending = (after <= 0) & (before > 0)
-        if ending.any():
-            held[ending] = np.minimum(self.step_s, before[ending] / (1 - rho[ending]))
-        first, last = begin * self.per_minute, end * self.per_minute
-        came = np.diff(self.left[first : last + 1])
-        delayed = (came * held / self.step_s).reshape(-1, self.per_minute).sum(axis=1)
-        backlog = np.maximum(0.0, self.edges[begin:end] - position[:-1])
-        due = backlog + np.diff(self.edges[begin : end + 1])
-        delayed += backlog
-        starved: Bools = (delayed > STARVED_SHARE * due) & self.known[begin:end]
-        return starved
+    def shortfall(self, minutes: Ints, backlog: Floats) -> Floats:
+        """The shortfall of `minutes` at whose end `backlog` operations wait."""
+        missed: Floats = np.where(self.known[minutes], shares(backlog, self.came[minutes]), 0.0)
+        return missed
 
-    def alone(self, reach: ReachableRates) -> Bools:
-        """Minutes that starve under `reach` even when nothing waits at their start."""
+    def alone(self, reach: ReachableRates) -> Floats:
+        """The shortfall of each minute when nothing waits at its start."""
         rho = self.work(reach).reshape(self.minutes, -1)
-        if self.per_minute == 1:
-            over: Bools = (rho[:, 0] > 1) & self.known
-            return over
         came = np.diff(self.left).reshape(self.minutes, -1)
-        waiting = np.zeros(self.minutes)
-        delayed = np.zeros(self.minutes)
+        if self.pooled:
+            lost: Floats = (came * (1 - 1 / np.maximum(rho, 1.0))).sum(axis=1)
+            return self.shortfall(np.arange(self.minutes), lost)
+        waiting, backlog = np.zeros(self.minutes), np.zeros(self.minutes)
         for step in range(self.per_minute):
-            rate = rho[:, step]
-            after = np.maximum(0.0, waiting + (rate - 1) * self.step_s)
-            after[after <= NO_WORK_S] = 0.0
-            ending = (after <= 0) & (waiting > 0)
-            held = np.where(after > 0, 1.0, 0.0)
-            held[ending] = np.minimum(1.0, waiting[ending] / (1 - rate[ending]) / self.step_s)
-            delayed += came[:, step] * held
-            waiting = after
-        starved: Bools = (delayed > STARVED_SHARE * came.sum(axis=1)) & self.known
-        return starved
+            waiting = np.maximum(0.0, waiting + (rho[:, step] - 1) * self.step_s)
+            waiting[waiting <= NO_WORK_S] = 0.0
+        for step in range(self.per_minute - 1, -1, -1):  # the latest to come is the last to leave
+            work = rho[:, step] * self.step_s
+            share = np.divide(waiting, work, out=np.zeros(self.minutes), where=work > 0)
+            backlog += came[:, step] * np.minimum(1.0, share)
+            waiting = np.maximum(0.0, waiting - work)
+        return self.shortfall(np.arange(self.minutes), backlog)
 
     def needed(self) -> tuple[Floats, Floats]:
         """The most IOPS and MiB/s that any step of each minute asks for, per minute."""

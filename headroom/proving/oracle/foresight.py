@@ -17,7 +17,7 @@ from headroom.proving.oracle.demand import KnownDemand
 from headroom.proving.oracle.queues import Clock
 from headroom.proving.trials import (
     Conditions,
-    StaticStarvation,
+    StaticRuns,
     TrialRun,
     UncontrolledVolume,
     ceiling,
@@ -44,14 +44,14 @@ class Foresight:
     def __init__(self, load_series: LoadSeries) -> None:
         self.load_series = load_series
         self.load = KnownDemand(load_series)
-        self._starved = StaticStarvation(load_series)
+        self._static = StaticRuns(load_series)
         self._histories: dict[tuple[bytes, Clock], LevelHistory] = {}
 
     def oracle(
         self, start: Configuration, conditions: Conditions, incumbents: Sequence[Schedule] = ()
     ) -> OracleResult:
         """The best schedule from `start`; never worse than any of `incumbents`."""
-        unavoidable = self._starved(ceiling(conditions, start))
+        unavoidable = self._static.shortfall(ceiling(conditions, start))
 
         def scored(run: TrialRun) -> float:
             return score_usd(run, unavoidable, conditions)
@@ -78,19 +78,19 @@ class Foresight:
 
     def case(self, start: Configuration, conditions: Conditions) -> Case:
         """The optimisation for one start under one set of conditions."""
-        volume = UncontrolledVolume(self._starved, start, conditions).alone
+        volume = UncontrolledVolume(self._static, start, conditions).alone
         waiting = np.concatenate(([0.0], volume.backlog))
         return Case(
             self.load,
-            ~self._starved(ceiling(conditions, start)),
+            self._static.shortfall(ceiling(conditions, start)),
             start,
             conditions,
-            volume.starved,
+            volume.shortfall,
             np.maximum(0.0, self.load.edges - waiting),
             self._history_of(start, conditions),
         )
 
     def _history_of(self, start: Configuration, conditions: Conditions) -> LevelHistory:
-        unavoidable = self._starved(ceiling(conditions, start))
+        unavoidable = self._static.shortfall(ceiling(conditions, start))
         key = unavoidable.tobytes(), clock_of(conditions)
         return self._histories.setdefault(key, LevelHistory())

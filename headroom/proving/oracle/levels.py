@@ -104,7 +104,7 @@ class Choice:
         iops, mibps = self._asked
         if VolumeType.GP3 in self._limits.types:
             sides = [
-                _between(_lines(asked, count, least, most))
+                _between(self._lines(asked, count, least, most))
                 for asked, least, most in zip(
                     self._asked, (GP3_IOPS, GP3_MIBPS), self._most, strict=True
                 )
@@ -112,7 +112,7 @@ class Choice:
             cells += [Cell(VolumeType.GP3, size, i, m) for i in sides[0] for m in sides[1]]
         if VolumeType.IO2 in self._limits.types:
             asked = np.maximum(iops, mibps / IO2_MIBPS_PER_IOPS)
-            lines = _lines(asked, count, *self._io2_ends())
+            lines = self._lines(asked, count, *self._io2_ends())
             cells += [Cell(VolumeType.IO2, size, side) for side in _between(lines)]
         return self.worthwhile(cells)
 
@@ -202,6 +202,18 @@ class Choice:
             dtype=bool,
         )
 
+    def _lines(self, asked: Floats, count: int, least: int, most: int) -> list[int]:
+        """`count` lines from `least` to `most`, denser below, each at the largest `asked` up to it.
+
+        One more is the least from where one step leads to the largest.
+        """
+        spaced = least + (most - least) * np.linspace(0, 1, count) ** 1.5
+        known = np.unique(np.ceil(asked[(asked > least) & (asked < most)]))
+        places = np.searchsorted(known, spaced, side="right") - 1
+        stone = ceil(min(most, asked.max(initial=0.0)) / self._limits.largest_step)
+        lines = {least, most, *known[places[places >= 0]].astype(int).tolist()}
+        return sorted(lines | {stone} if stone > least else lines)
+
     def _io2_ends(self) -> tuple[int, int]:
         """The least io2 that is useful beside gp3, and the most that the owner's limits pay for."""
         high = min(self._limits.max_iops, max_iops(VolumeType.IO2, self.start.size_gib))
@@ -244,14 +256,6 @@ def _holds(cell: Cell, target: Configuration) -> bool:
         least <= iops <= max(cell.iops[1], 4 * cell.mibps[1])
         and cell.mibps[0] <= mibps <= cell.mibps[1]
     )
-
-
-def _lines(asked: Floats, count: int, least: int, most: int) -> list[int]:
-    """`count` lines from `least` to `most`, denser below, each at the largest `asked` up to it."""
-    spaced = least + (most - least) * np.linspace(0, 1, count) ** 1.5
-    known = np.unique(np.ceil(asked[(asked > least) & (asked < most)]))
-    places = np.searchsorted(known, spaced, side="right") - 1
-    return sorted({least, most, *known[places[places >= 0]].astype(int).tolist()})
 
 
 def _between(lines: Sequence[int]) -> list[tuple[int, int]]:

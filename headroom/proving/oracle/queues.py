@@ -3,7 +3,7 @@
 A level's queue is described by several processes: the first is the queue had the level been in force
 from the start; each next one is emptied more often, the last of them every minute. A level that
 comes into force with nothing waiting is in the first process that is empty just then, and moves
-on to an earlier one once that is empty too: what it is counted to starve is never too much.
+on to an earlier one once that is empty too: what it is counted to lack is never too much.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CALM = (1,)
 """A process is emptied where a load rises above the level after this many minutes below it."""
 PHASES = len(CALM) + 2
 ALONE = PHASES - 1
-"""The phase in which a minute starves only by itself."""
+"""The phase in which a minute lacks only what it cannot serve of its own load."""
 
 Phases = NDArray[np.int8]
 
@@ -38,17 +38,17 @@ class Clock:
 
 
 DEEP_S = 3 * 3600.0
-"""Queues with more seconds of work than this are not inherited: they have starved for hours."""
+"""Queues with more seconds of work than this are not inherited: they have waited for hours."""
 
 
 class Process(NamedTuple):
-    """A queue at minute edges: minutes starved before, whether something waits, what has left.
+    """A queue at minute edges: shortfall before, whether something waits, what has left.
 
     `quiet` is the first edge from each one on where nothing waits. All but `position` and `deep`
     continue after the series.
     """
 
-    starved: NDArray[np.int32]
+    missed: Floats
     waits: Bools
     position: Floats
     quiet: NDArray[np.int32]
@@ -57,23 +57,26 @@ class Process(NamedTuple):
 
 
 class Level:
-    """One level's queues from the start of a load series on."""
+    """One level's queues from the start of a load series on.
+
+    Shortfall counts as far as it is above the `unavoidable` of its minute.
+    """
 
     def __init__(
-        self, load: KnownDemand, reach: ReachableRates, savable: Bools, clock: Clock
+        self, load: KnownDemand, reach: ReachableRates, unavoidable: Floats, clock: Clock
     ) -> None:
         self.reach = reach
-        self._load, self._savable, self._pad = load, savable, clock.completed
+        self._load, self._unavoidable, self._pad = load, unavoidable, clock.completed
         minutes = load.minutes
         run = load.stretch(reach, 0, minutes)
         alone = load.alone(reach)
-        self.over: Bools = np.append(alone, False)
-        """Minutes that starve by themselves, and the edge after the last."""
-        first = self._process(run.starved, run.waiting, run.position)
+        self.over: Bools = np.append(alone > 0, False)
+        """Minutes that cannot serve their own load, and the edge after the last."""
+        first = self._process(run.shortfall, run.waiting, run.position)
         self.processes = [first]
         for calm in CALM:
             before = self.processes[-1]
-            self.processes.append(self._emptied(before, _rises(alone, calm)))
+            self.processes.append(self._emptied(before, _rises(self.over[:-1], calm)))
         self.processes.append(self._process(alone, np.zeros(minutes + 1), load.edges))
         self.done = np.concatenate(([0.0], np.cumsum(load.work(reach) * load.step_s)))
         """Seconds of service that have come by every step's edge."""
@@ -91,16 +94,16 @@ class Level:
         ahead = np.full(self._pad + 128, -np.inf)
         return _minima(np.concatenate((self._lowest, ahead)), self._pad)
 
-    def walk(self, phase: int, at: Ints, until: Ints) -> tuple[Ints, Phases]:
-        """Minutes starved from `at` to `until` when the queue is in `phase` at first, and the last."""
+    def walk(self, phase: int, at: Ints, until: Ints) -> tuple[Floats, Phases]:
+        """Shortfall from `at` to `until` when the queue is in `phase` at first, and the last phase."""
         process = self.processes[phase]
         if not phase:
-            return process.starved[until] - process.starved[at], np.zeros(len(at), dtype=np.int8)
+            return process.missed[until] - process.missed[at], np.zeros(len(at), dtype=np.int8)
         quiet = np.minimum(self.processes[phase - 1].quiet[at], until)
-        starved = process.starved[quiet] - process.starved[at]
+        missed = process.missed[quiet] - process.missed[at]
         more, last = self.walk(phase - 1, quiet, until)
         there = self.processes[phase - 1].waits[quiet]
-        return starved + more, np.where((quiet == until) & there, phase, last).astype(np.int8)
+        return missed + more, np.where((quiet == until) & there, phase, last).astype(np.int8)
 
     def emptiest(self, at: Ints) -> Phases:
         """The first process that is empty at each of the edges `at`."""
@@ -109,15 +112,15 @@ class Level:
             phase[~self.processes[index].waits[at]] = index
         return phase
 
-    def _process(self, starved: Bools, waiting: Floats, position: Floats) -> Process:
+    def _process(self, shortfall: Floats, waiting: Floats, position: Floats) -> Process:
         minutes, pad = self._load.minutes, self._pad
         waits = waiting > 0
         waits[-1] = False
-        sums = np.concatenate(([0], np.cumsum(starved & self._savable)))
+        sums = np.concatenate(([0.0], np.cumsum(np.maximum(0.0, shortfall - self._unavoidable))))
         ends = np.where(waits, minutes, np.arange(minutes + 1))
         quiet = np.minimum.accumulate(ends[::-1])[::-1]
         return Process(
-            np.concatenate((sums, np.full(pad, sums[-1]))).astype(np.int32),
+            np.concatenate((sums, np.full(pad, sums[-1]))),
             np.concatenate((waits, np.zeros(pad, dtype=bool))),
             position,
             np.concatenate((quiet, np.arange(minutes + 1, minutes + pad + 1))).astype(np.int32),
@@ -130,12 +133,12 @@ class Level:
         if not edges.size:
             return process
         run = self._load.emptied(self.reach, edges)
-        return self._process(run.starved, run.waiting, run.position)
+        return self._process(run.shortfall, run.waiting, run.position)
 
 
-def _rises(alone: Bools, calm: int) -> Ints:
-    """Minutes that starve by themselves after at least `calm` that do not."""
-    over = np.flatnonzero(alone)
+def _rises(overloaded: Bools, calm: int) -> Ints:
+    """Minutes that cannot serve their own load after at least `calm` that can."""
+    over = np.flatnonzero(overloaded)
     if not over.size:
         return over
     rises: Ints = over[np.diff(over, prepend=-calm - 1) > calm]

@@ -30,7 +30,7 @@ BETTER = 1e-9
 class Label(NamedTuple):
     """A change to `level` that starts at `minute`.
 
-    `spent` is the price up to the start and the value of what starved up to the effect;
+    `spent` is the price up to the start and the value of what was missed up to the effect;
     `position` what has left by then; `least` what the whole schedule must cost at least.
     """
 
@@ -49,7 +49,7 @@ class LevelRun(NamedTuple):
 
     begin: int
     merged: int
-    starved: Floats
+    missed: Floats
     position: Floats
 
 
@@ -72,7 +72,7 @@ class Search:
         levels: Levels,
         relaxation: CostBound,
         origin: Origin,
-        savable: Bools,
+        unavoidable: Floats,
         tolls: Floats,
         *,
         prices: Floats,
@@ -82,9 +82,9 @@ class Search:
         self.clock, self.minutes = levels.clock, levels.minutes
         self.value, self.prices, self.allowed = relaxation.value, prices, allowed
         self._after = relaxation.after(0, self.minutes)
-        self._savable = savable
+        self._unavoidable = unavoidable
         self._tolled = np.concatenate(([0.0], np.cumsum(tolls)))
-        self._origin_starved = np.concatenate(([0], np.cumsum(origin.starved))).astype(np.float64)
+        self._origin_missed = np.concatenate(([0.0], np.cumsum(origin.missed)))
         self._runs: dict[tuple[int, int, float], LevelRun] = {}
 
     def best(self, times: Ints, known: FoundSchedule, *, beam: int | None) -> FoundSchedule:
@@ -115,8 +115,8 @@ class Search:
         for level, places in queued.items():
             starts = np.array([labels[place].minute for place in places])
             position = np.array([labels[place].position for place in places])
-            starved, phase = self.levels.through(self.levels.levels[level], starts, position)
-            more = self.value * (starved - self.levels.entered.starved[starts, level])
+            missed, phase = self.levels.through(self.levels.levels[level], starts, position)
+            more = self.value * (missed - self.levels.entered.missed[starts, level])
             ends = starts + self.clock.completed
             go = self.relaxation.go
             more += go[phase, ends, level]
@@ -128,8 +128,8 @@ class Search:
 
     def _finish(self, label: Label, found: FoundSchedule) -> None:
         run = self._run(label)
-        starved = self._starved(label.level, run, np.array([self.minutes]))[0]
-        cost = label.spent + self.value * float(starved)
+        missed = self._missed(label.level, run, np.array([self.minutes]))[0]
+        cost = label.spent + self.value * float(missed)
         cost += self.prices[label.level] * (self.minutes - label.minute)
         if cost < found.cost - BETTER:
             found.cost, found.moves = cost, _moves(label)
@@ -171,11 +171,11 @@ class Search:
         """Spent up to the effects of changes at `ahead`, and the positions then."""
         if label is None:
             origin = self.origin
-            spent = origin.price * ahead + self.value * self._origin_starved[effect]
+            spent = origin.price * ahead + self.value * self._origin_missed[effect]
             return spent, origin.position[effect], origin.allowed
         run, level = self._run(label), label.level
         spent = label.spent + self.prices[level] * (ahead - label.minute)
-        spent = spent + self.value * self._starved(level, run, effect)
+        spent = spent + self.value * self._missed(level, run, effect)
         position = np.where(
             effect < run.merged,
             run.position[np.minimum(effect - run.begin, len(run.position) - 1)],
@@ -183,11 +183,11 @@ class Search:
         )
         return spent, position, self.allowed[level]
 
-    def _starved(self, level: int, run: LevelRun, until: Ints) -> Floats:
-        settled = self.levels.levels[level].settled.starved
+    def _missed(self, level: int, run: LevelRun, until: Ints) -> Floats:
+        settled = self.levels.levels[level].settled.missed
         inside = np.minimum(until, run.merged)
-        starved: Floats = run.starved[inside - run.begin] + settled[until] - settled[inside]
-        return starved
+        missed: Floats = run.missed[inside - run.begin] + settled[until] - settled[inside]
+        return missed
 
     def _run(self, label: Label) -> LevelRun:
         begin = min(label.minute + self.clock.effect, self.minutes)
@@ -216,11 +216,12 @@ class Search:
                 break
             length *= 4
         merged = int(same[0]) if same.size else end - begin
-        starved = np.cumsum(run.starved[:merged] & self._savable[begin : begin + merged])
+        above = run.shortfall[:merged] - self._unavoidable[begin : begin + merged]
+        missed = np.cumsum(np.maximum(0.0, above))
         return LevelRun(
             begin,
             begin + merged,
-            np.concatenate(([0.0], starved)),
+            np.concatenate(([0.0], missed)),
             run.position[: merged + 1],
         )
 

@@ -1,4 +1,4 @@
-"""The queue and starvation that changes between levels cause until the next change may come."""
+"""The queue and shortfall that changes between levels cause until the next change may come."""
 
 from __future__ import annotations
 
@@ -10,19 +10,18 @@ from numpy.typing import NDArray
 
 from headroom.proving.oracle.demand import MINUTE_S, Ints, KnownDemand, ReachableRates
 from headroom.proving.oracle.queues import ALONE, PHASES, Clock, Level, Phases
-from headroom.proving.physics import STARVED_SHARE
 from headroom.proving.workloads import Bools, Floats
 
 
 class CarriedBacklog(NamedTuple):
-    """Whole minutes that levels starve through up to some instant, and their phases then."""
+    """Shortfall minutes that levels go through up to some instant, and their phases then."""
 
-    starved: NDArray[np.uint16]
+    missed: NDArray[np.float32]
     phase: Phases
 
 
 class Rows(NamedTuple):
-    """What one level starves from each start on: until the flight ends, or until the effect."""
+    """What one level lacks from each start on: until the flight ends, or until the effect."""
 
     entered: CarriedBacklog
     """With nothing waiting at the effect."""
@@ -33,6 +32,10 @@ class Rows(NamedTuple):
 MOST_BYTES = 128 << 20
 """Cache limit of inherited queues."""
 MOST_TABLES = 12
+MOST_VALUES = 1 << 20
+"""Minutes of inherited queues that are followed at once."""
+FINE = 1 << 14
+"""Parts of a minute in which a flight's shortfall is kept."""
 
 
 class KnownTransitions:
@@ -47,10 +50,10 @@ class KnownTransitions:
         self, key: tuple[ReachableRates, int, ReachableRates, int], handed: CarriedBacklog
     ) -> None:
         """Cache an inherited queue; the cache is emptied when it is full."""
-        self._bytes += handed.starved.nbytes + handed.phase.nbytes
+        self._bytes += handed.missed.nbytes + handed.phase.nbytes
         if self._bytes > MOST_BYTES:
             self.handed.clear()
-            self._bytes = handed.starved.nbytes + handed.phase.nbytes
+            self._bytes = handed.missed.nbytes + handed.phase.nbytes
         self.handed[key] = handed
 
 
@@ -64,7 +67,7 @@ class Levels:
     def __init__(
         self,
         load: KnownDemand,
-        savable: Bools,
+        unavoidable: Floats,
         clock: Clock,
         levels: Sequence[Level],
         *,
@@ -81,19 +84,18 @@ class Levels:
         rows = len(self.starts) + self.flight + 1
         self.edges: Ints = np.minimum(np.arange(rows) * stride, minutes + clock.completed)
         """Minutes of the rows, on to the last that a flight may reach."""
-        sums = np.concatenate(([0], np.cumsum(savable & load.known)))
-        self.countable = np.concatenate((sums, np.full(clock.completed, sums[-1])))
+        self._unavoidable = unavoidable
         self.effect = self.effect_of(self.starts)
         rows_of = [self._rows(level) for level in self.levels]
         self.entered = _beside([rows.entered for rows in rows_of])
-        """Minutes starved until the flight ends when nothing waits at the effect; phases then."""
+        """Shortfall until the flight ends when nothing waits at the effect; phases then."""
         self.until = [_beside([rows.until[phase] for rows in rows_of]) for phase in range(PHASES)]
-        """Minutes starved up to the effect, and the phase then, per phase at the start."""
-        self.starved = [
-            np.stack([level.processes[phase].starved[self.edges] for level in self.levels], axis=1)
+        """Shortfall up to the effect, and the phase then, per phase at the start."""
+        self.missed = [
+            np.stack([level.processes[phase].missed[self.edges] for level in self.levels], axis=1)
             for phase in range(PHASES)
         ]
-        """Minutes starved before each of `edges`, per phase."""
+        """Shortfall before each of `edges`, per phase."""
         self.waits = [
             np.stack([level.processes[phase].waits[self.edges] for level in self.levels], axis=1)
             for phase in range(ALONE)
@@ -123,7 +125,7 @@ class Levels:
                 parts.append(part)
             columns.append(
                 CarriedBacklog(
-                    np.concatenate([part.starved for part in parts]),
+                    np.concatenate([part.missed for part in parts]),
                     np.concatenate([part.phase for part in parts]),
                 )
             )
@@ -133,8 +135,8 @@ class Levels:
         """For changes at minutes `starts` that take effect with `position` left, per level."""
         return _beside([_small(*self.through(each, starts, position)) for each in self.levels])
 
-    def through(self, level: Level, starts: Ints, position: Floats) -> tuple[Ints, Phases]:
-        """The same under one level."""
+    def through(self, level: Level, starts: Ints, position: Floats) -> tuple[Floats, Phases]:
+        """The same under one level: the queue until it is empty, then no more than is sure."""
         load, effect, ends = self.load, self.effect_of(starts), starts + self.clock.completed
         gone = np.interp(position, load.left, level.done)
         floor = gone - MINUTE_S * effect
@@ -143,22 +145,28 @@ class Levels:
         for power in range(len(lowest) - 1, -1, -1):
             at = np.where(lowest[power][at] > floor, at + (1 << power), at)
         over = at >= ends
-        last = np.minimum(at, self.minutes - 1)
-        work = np.where(
-            at > effect, level.done_at[last] - MINUTE_S * at - floor, level.done_at[last] - gone
-        )
-        work = np.maximum(work, 0.0)
-        place = np.interp(level.done_at[last] - work, level.done, load.left)
-        backlog = np.maximum(0.0, load.edges[last] - place)
-        came = load.edges[last + 1] - load.edges[last]
-        held = backlog + came * np.minimum(1.0, work / MINUTE_S)
-        ending = (held > STARVED_SHARE * (backlog + came)) & (work > 0)
-        idle = (at == effect) & (position >= load.edges[effect])
-        reached = np.where(over, ends, np.where(idle, effect, at + ending))
-        empty = np.where(over, ends, np.where(idle, effect, at + 1))
-        starved, phase = level.walk(ALONE, empty, ends)
-        starved = starved + self.countable[reached] - self.countable[effect]
-        return starved, np.where(over, level.emptiest(ends), phase)
+        empty = np.where(over, ends, at)
+        missed, phase = level.walk(ALONE, empty, ends)
+        missed = missed + self._busy(level, gone, effect, np.minimum(empty, self.minutes))
+        return missed, np.where(over, level.emptiest(ends), phase)
+
+    def _busy(self, level: Level, gone: Floats, begin: Ints, end: Ints) -> Floats:
+        """Shortfall of minutes `begin` to `end`, all busy, when `gone` seconds of work are done first."""
+        load = self.load
+        lengths = np.maximum(0, end - begin)
+        found = np.zeros(len(begin))
+        ends = np.cumsum(lengths)
+        for part in np.split(np.arange(len(begin)), _parts(ends)):
+            count = lengths[part]
+            owner = np.repeat(part, count)
+            first = np.repeat(np.cumsum(count) - count, count)
+            passed = np.arange(len(owner)) - first
+            minute = begin[owner] + passed
+            left = np.interp(gone[owner] + MINUTE_S * (passed + 1), level.done, load.left)
+            backlog = np.maximum(0.0, load.edges[minute + 1] - left)
+            missed = np.maximum(0.0, load.shortfall(minute, backlog) - self._unavoidable[minute])
+            found += np.bincount(owner, missed, len(begin))
+        return found
 
     def _lowest(self, level: Level) -> list[Floats]:
         if level.reach not in self._tables:
@@ -176,12 +184,12 @@ class Levels:
             )
         return self._known.rows[key]
 
-    def _entered(self, level: Level) -> tuple[Ints, Phases]:
-        starved, phase = level.walk(ALONE, self.effect, self.starts + self.clock.completed)
+    def _entered(self, level: Level) -> tuple[Floats, Phases]:
+        missed, phase = level.walk(ALONE, self.effect, self.starts + self.clock.completed)
         amid = np.flatnonzero(level.settled.waits[self.effect] & level.over[self.effect])
         position = self.load.edges[self.effect[amid]]
-        starved[amid], phase[amid] = self.through(level, self.starts[amid], position)
-        return starved, phase
+        missed[amid], phase[amid] = self.through(level, self.starts[amid], position)
+        return missed, phase
 
 
 class LevelTransitions:
@@ -210,22 +218,28 @@ class LevelTransitions:
         cells = [np.full(len(found), index) for index, found in enumerate(rows)]
         self.level: Ints = np.concatenate(cells)[order]
         inherited = levels.inherited(phase, [levels.starts[found] for found in rows], positions)
-        self.inherited = CarriedBacklog(inherited.starved[order], inherited.phase[order])
+        self.inherited = CarriedBacklog(inherited.missed[order], inherited.phase[order])
         self.waits: Bools = np.stack(waits, axis=1)
 
 
-_NOTHING = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int8)
+_NOTHING = np.zeros(0), np.zeros(0, dtype=np.int8)
 
 
-def _small(starved: Ints, phase: Phases) -> CarriedBacklog:
-    """The same in little memory: minutes of a flight are whole and few."""
-    return CarriedBacklog(starved.astype(np.uint16), phase)
+def _parts(ends: Ints) -> Ints:
+    """Where to cut a ragged array that ends at `ends` so that no part is large."""
+    cuts: Ints = np.searchsorted(ends, np.arange(MOST_VALUES, ends[-1:].sum(), MOST_VALUES))
+    return cuts
+
+
+def _small(missed: Floats, phase: Phases) -> CarriedBacklog:
+    """The same in little memory, rounded down: a bound stays one."""
+    return CarriedBacklog((np.floor(missed * FINE) / FINE).astype(np.float32), phase)
 
 
 def _beside(columns: Sequence[CarriedBacklog]) -> CarriedBacklog:
     """One column per level."""
     return CarriedBacklog(
-        np.stack([column.starved for column in columns], axis=1),
+        np.stack([column.missed for column in columns], axis=1),
         np.stack([column.phase for column in columns], axis=1),
     )
 

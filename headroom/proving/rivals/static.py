@@ -1,4 +1,7 @@
-"""References that make one change at minute 0: the trace's peak, and the best in hindsight."""
+"""References with one configuration from minute 0 on: the trace's peak, and the best in hindsight.
+
+They get there at once, or in legal steps where the owner's largest step is too short.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,8 @@ from headroom.proving.trials import (
     Conditions,
     TrialRun,
     UncontrolledVolume,
-    run_schedule,
+    avoidable,
+    run_static,
     score_usd,
     within,
 )
@@ -29,34 +33,34 @@ EFFECT_MIN = 10
 
 
 def static_peak(uncontrolled: UncontrolledVolume, conditions: Conditions) -> TrialRun:
-    """The cheapest configuration for the largest demand of any step, as far as one change goes."""
+    """The cheapest configuration for the largest demand of any step, within the ceilings."""
     iops, mibps = uncontrolled.peak
     target = _for_demand(uncontrolled.start, iops, mibps, conditions)
-    return run_schedule(uncontrolled.load_series, uncontrolled.start, [(0, target)], conditions)
+    return run_static(uncontrolled.load_series, uncontrolled.start, target, conditions)
 
 
 class BestStatic:
-    """Searches the best-scoring single change at minute 0; presets share runs.
+    """Searches the best-scoring configuration to go to at minute 0; presets share runs.
 
-    Starvation falls with IOPS and with MiB/s, so the cost of a level of one with the most of the
+    Shortfall falls with IOPS and with MiB/s, so the cost of a level of one with the most of the
     other is a lower bound for all its combinations: combinations that cannot win are never run.
     """
 
     def __init__(self, uncontrolled: UncontrolledVolume, conditions: Conditions) -> None:
         self._uncontrolled = uncontrolled
         self._levels = _levels(uncontrolled, conditions)
-        self._least: dict[Configuration, int] = {}
+        self._least: dict[Configuration, float] = {}
         self._runs: dict[Configuration | None, TrialRun] = {}
 
     def run(self, conditions: Conditions) -> TrialRun:
         """The best run at the preset of `conditions`; staying at the start is a candidate."""
         best = self._run(None, conditions)
-        least = score_usd(best, self._uncontrolled.unavoidable, conditions)
+        least = score_usd(best, self._uncontrolled.unavoidable_shortfall, conditions)
         for bound, target in self._bounds(conditions):
             if bound >= least:
                 break
             run = self._run(target, conditions)
-            found = score_usd(run, self._uncontrolled.unavoidable, conditions)
+            found = score_usd(run, self._uncontrolled.unavoidable_shortfall, conditions)
             if found < least:
                 best, least = run, found
         return best
@@ -64,7 +68,7 @@ class BestStatic:
     def _target(self, iops: float, mibps: float, conditions: Conditions) -> Configuration | None:
         start = self._uncontrolled.start
         target = _for_demand(start, iops, mibps, conditions)
-        return within(conditions, start, conditions.monthly(start), target)
+        return within(conditions, start, conditions.monthly(start), target, at_once=False)
 
     def _bounds(self, conditions: Conditions) -> list[tuple[float, Configuration]]:
         iops_levels, mibps_levels = self._levels
@@ -75,8 +79,8 @@ class BestStatic:
                 if target is None or target in found:
                     continue
                 minutes = max(
-                    self._starved(self._most(target, iops=target.iops)),
-                    self._starved(self._most(target, mibps=target.throughput_mibps)),
+                    self._missed(self._most(target, iops=target.iops)),
+                    self._missed(self._most(target, mibps=target.throughput_mibps)),
                 )
                 found[target] = self._usd(target, conditions) + conditions.value_usd * minutes
         return sorted(((b, t) for t, b in found.items()), key=lambda pair: pair[0])
@@ -93,11 +97,12 @@ class BestStatic:
             throughput_mibps=mibps or most_mibps,
         )  # fmt: skip
 
-    def _starved(self, target: Configuration) -> int:
-        """Savable starved minutes under `target`, from when a change would have its effect."""
+    def _missed(self, target: Configuration) -> float:
+        """Avoidable shortfall under `target`, from when a change would have its effect."""
         if target not in self._least:
-            starved = self._uncontrolled.starved_as(target) & ~self._uncontrolled.unavoidable
-            self._least[target] = int(starved[EFFECT_MIN:].sum())
+            missed = self._uncontrolled.static.shortfall(target)[EFFECT_MIN:]
+            unavoidable = self._uncontrolled.unavoidable_shortfall[EFFECT_MIN:]
+            self._least[target] = avoidable(missed, unavoidable)
         return self._least[target]
 
     def _usd(self, target: Configuration, conditions: Conditions) -> float:
@@ -110,11 +115,8 @@ class BestStatic:
 
     def _run(self, target: Configuration | None, conditions: Conditions) -> TrialRun:
         if target not in self._runs:
-            schedule = [] if target is None else [(0, target)]
-            uncontrolled = self._uncontrolled
-            self._runs[target] = run_schedule(
-                uncontrolled.load_series, uncontrolled.start, schedule, conditions
-            )
+            load_series, start = self._uncontrolled.load_series, self._uncontrolled.start
+            self._runs[target] = run_static(load_series, start, target or start, conditions)
         return self._runs[target]
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from headroom.domain.catalog import SECONDS_PER_MONTH
 from headroom.domain.policy import PRESETS
 from headroom.domain.resources import Configuration
 from headroom.proving.inputs import BadInput
@@ -20,13 +21,19 @@ from headroom.proving.oracle import Foresight
 from headroom.proving.rivals import RULES, BestStatic, static_peak
 from headroom.proving.scoring.measures import measures_of
 from headroom.proving.scoring.reuse import OURS, Case, joined
-from headroom.proving.scoring.rows import ComparisonRow, ControllerKind, half_of
+from headroom.proving.scoring.rows import (
+    RUNNING_USD_PER_MONTH,
+    ComparisonRow,
+    ControllerKind,
+    half_of,
+)
 from headroom.proving.trials import (
     STARTS,
     Conditions,
-    StaticStarvation,
+    StaticRuns,
     TrialRun,
     UncontrolledVolume,
+    avoidable,
     run_engine,
     run_rule,
     run_schedule,
@@ -180,11 +187,11 @@ def _uninterrupted() -> None:
 
 def run_controller(job: Job) -> list[ComparisonRow]:
     """Every controller on one job's load series, from every start, at every preset."""
-    starved_as, foresight = StaticStarvation(job.load_series), Foresight(job.load_series)
+    static, foresight = StaticRuns(job.load_series), Foresight(job.load_series)
     rows: list[ComparisonRow] = []
     for name in job.starts:
         known = _known(job, name)
-        uncontrolled = UncontrolledVolume(starved_as, STARTS[name], Conditions())
+        uncontrolled = UncontrolledVolume(static, STARTS[name], Conditions())
         made = (
             _from_start(job, uncontrolled, foresight)
             if known is None
@@ -249,10 +256,13 @@ def _row(
     """The row of one run, without its regret."""
     load_series, kind = uncontrolled.load_series, CONTROLLERS[name]
     starved = int(np.count_nonzero(run.starved & ~uncontrolled.unavoidable))
+    months = load_series.minutes * 60 / float(SECONDS_PER_MONTH)
+    running = months * RUNNING_USD_PER_MONTH if kind == "headroom" else 0.0
+    missed = avoidable(run.shortfall, uncontrolled.unavoidable_shortfall)
     return ComparisonRow(
         trace=load_series.name, scale="", start="", preset=conditions.preset, controller=name,
-        kind=kind, score=run.storage_usd + conditions.value_usd * starved, regret=0.0,
-        storage_usd=run.storage_usd, starved_minutes=starved,
+        kind=kind, score=run.storage_usd + running + conditions.value_usd * missed, regret=0.0,
+        storage_usd=run.storage_usd, running_usd=running, shortfall_minutes=missed, starved_minutes=starved,
         modifications=len(run.changes), aws_refusals=run.aws_refusals,
         guardrail_violations=run.guardrail_violations,
         unsavable_minutes=int(np.count_nonzero(run.starved & uncontrolled.unavoidable)),
@@ -279,10 +289,11 @@ def conditions_json(work: Sequence[Job]) -> dict[str, object]:
         "metric_delay_min": int(one.metric_delay.total_seconds() // 60),
         "effect_after_min": int(one.delays.effect.total_seconds() // 60),
         "completed_after_min": int(one.delays.completed.total_seconds() // 60),
-        "presets_usd_per_starved_minute": {name: PRESETS[name] for name in presets},
+        "presets_usd_per_shortfall_minute": {name: PRESETS[name] for name in presets},
         "scales": sorted({scale for job in work for scale in job.scales}),
         "traces_repeated_to_days": LEAST_DAYS,
         "kib_per_operation_where_unknown": 16,
+        "running_usd_per_month": RUNNING_USD_PER_MONTH,
         "policy": {
             "mode": limits.mode.value, "types": [kind.value for kind in limits.types],
             "max_iops": limits.max_iops, "max_throughput_mibps": limits.max_throughput_mibps,

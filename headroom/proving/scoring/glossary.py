@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from headroom.proving.rivals import RULES
 from headroom.proving.scoring.measures import DEFINITIONS
-from headroom.proving.scoring.rows import HALVES
+from headroom.proving.scoring.rows import HALVES, RUNNING_USD_PER_MONTH
 
 WORDS: Mapping[str, str] = MappingProxyType(
     {
@@ -16,13 +16,22 @@ WORDS: Mapping[str, str] = MappingProxyType(
             "A UTC clock minute in which more than 1 % of the operations due, backlog included, "
             "wait longer because of the volume's IOPS, throughput or credits. Minutes that are "
             "starved even with the most the guardrails allow from the first minute on are counted "
-            "apart and are in no score."
+            "apart. A figure for people; the score counts shortfall."
         ),
-        "score": "Storage dollars, by the second, plus the preset's value of every starved minute.",
+        "shortfall": (
+            "What was due by a minute's end and not served because of the volume, as a share of what "
+            "came due in the minute, at most 1; for a pool the share of its unlimited rate that it "
+            "lost. What is left even with the most the guardrails allow from the first minute on is "
+            "in no score."
+        ),
+        "score": (
+            "Storage dollars, by the second, plus the preset's value of every shortfall minute; for "
+            "Headroom also what running it costs."
+        ),
         "regret": "Score above the oracle's on the same trace, scale, start and preset.",
         "Pareto front": (
-            "Controllers that no other beats: none has at most as many starved minutes and at most "
-            "as many dollars, and fewer of one. References are left out."
+            "Controllers that no other beats: none has at most as much shortfall and at most as many "
+            "dollars, and less of one. References are left out."
         ),
         "worst on a trace": (
             "Its score, summed over the starts of one trace at one scale, is above that of every "
@@ -30,7 +39,7 @@ WORDS: Mapping[str, str] = MappingProxyType(
         ),
         "tolerable run": (
             "Its score is at most 1.1 times the better of none and static-peak on the same run, "
-            "plus one unforeseeable reaction: 15 starved minutes, or $0.30 if that is more."
+            "plus one unforeseeable reaction: 15 minutes of shortfall, or $0.30 if that is more."
         ),
         **DEFINITIONS,
         "invalid plan": (
@@ -51,15 +60,17 @@ CONTROLLER_TEXTS: Mapping[str, str] = MappingProxyType(
         **{name: " ".join(cleandoc(rule.__doc__ or "").split()) for name, rule in RULES.items()},
         "headroom": (
             "Headroom as deployed: woken by its alarms, by events and by the scan every 15 minutes, "
-            "with the default policy in mode auto at the preset."
+            "with the default policy in mode auto at the preset. Its score includes what running it "
+            f"costs: ${RUNNING_USD_PER_MONTH:.2f} per volume and month."
         ),
         "static-peak": (
             "A reference: the cheapest configuration for the largest demand of any step of the "
-            "trace, cut to the ceilings; one change at minute 0."
+            "trace, cut to the ceilings, from minute 0 on. It is reached at once, or in legal steps "
+            "where the owner's largest step is shorter."
         ),
         "best-static": (
             "A reference: the one configuration that scores best in hindsight, of a grid of IOPS "
-            "and MiB/s and of staying at the start; one change at minute 0."
+            "and MiB/s and of staying at the start, from minute 0 on; it is reached as static-peak's is."
         ),
         "oracle": (
             "A reference: the cheapest schedule found with perfect foresight under the same rules, "

@@ -61,7 +61,7 @@ def measures_of(run: TrialRun, uncontrolled: UncontrolledVolume, *, whole: bool)
     calm = _days(run, uncontrolled) if whole else (0, 0, 0)
     foreseen = _depletions(run, uncontrolled) if whole else (0, 0)
     troubled = (
-        run.starved | uncontrolled.alone.starved | uncontrolled.starved_as(uncontrolled.plain)
+        run.starved | uncontrolled.alone.starved | uncontrolled.static.starved(uncontrolled.plain)
     )
     return Measures(
         price_raising=sum(change.usd_change > 0 for change in run.changes),
@@ -100,7 +100,7 @@ def _days(run: TrialRun, uncontrolled: UncontrolledVolume) -> tuple[int, int, in
         configured = before[-1].target if before else uncontrolled.start
         if (
             uncontrolled.alone.starved[span].any()
-            or uncontrolled.starved_as(configured)[span].any()
+            or uncontrolled.static.starved(configured)[span].any()
         ):
             continue
         inside = [change for change in run.changes if first <= change.minute < last]

@@ -33,6 +33,8 @@ class Total:
     score: float
     regret: float
     storage_usd: float
+    running_usd: float
+    shortfall_minutes: float
     starved_minutes: int
     unsavable_minutes: int
     modifications: int
@@ -49,7 +51,7 @@ class RankingEntry:
     kind: ControllerKind
     rank: int
     dominated: bool
-    """Whether another of its kind has no more starved minutes and no more dollars, less of one."""
+    """Whether another of its kind has no more shortfall and no more dollars, and less of one."""
     totals: Mapping[str, Total]
 
 
@@ -98,8 +100,8 @@ def _dominated(name: str, names: Sequence[str], totals: Mapping[str, Mapping[str
     )
 
 
-def _point(of: Total) -> tuple[int, float]:
-    return of.starved_minutes, round(of.storage_usd, 2)
+def _point(of: Total) -> tuple[float, float]:
+    return round(of.shortfall_minutes, 2), round(of.storage_usd, 2)
 
 
 def summary(rows: Sequence[ComparisonRow]) -> dict[str, object]:

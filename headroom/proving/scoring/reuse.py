@@ -15,7 +15,7 @@ Case = tuple[str, str, str, str]
 OURS = "headroom"
 ROUNDING = 1e-3
 """Rounding of stored scores, in dollars."""
-MAY_DIFFER = ("presets_usd_per_starved_minute", "scales")
+MAY_DIFFER = ("presets_usd_per_shortfall_minute", "scales")
 """Conditions that differ per row."""
 
 
@@ -47,13 +47,15 @@ def earlier_rows(
 def joined(others: Sequence[ComparisonRow], own: ComparisonRow) -> list[ComparisonRow]:
     """The others' rows and Headroom's new one; where it beats the oracle, it becomes the oracle."""
     oracle = next(row for row in others if row.controller == "oracle")
-    better = own.score < oracle.score - ROUNDING
-    best = own.score if better else oracle.score
+    schedule = own.score - own.running_usd  # the oracle's schedules cost nothing to run
+    better = schedule < oracle.score - ROUNDING
+    best = schedule if better else oracle.score
     own = replace(own, oracle_bound=oracle.oracle_bound, oracle_exact=oracle.oracle_exact)
     if better:
         beaten = replace(
-            own, controller="oracle", kind="reference", measures=Measures(), oracle_exact=False
-        )
+            own, controller="oracle", kind="reference", measures=Measures(), oracle_exact=False,
+            score=schedule, running_usd=0.0,
+        )  # fmt: skip
         others = [beaten if row.controller == "oracle" else row for row in others]
     return [replace(row, regret=row.score - best) for row in (*others, own)]
 

@@ -9,6 +9,8 @@ from typing import Literal
 Half = Literal["tuning", "unseen"]
 ControllerKind = Literal["none", "published", "headroom", "reference"]
 SHORT_DAYS = 7.0
+RUNNING_USD_PER_MONTH = 0.43
+"""What Headroom costs per volume: alarms, scans and a daily reconciliation (docs/operate/deployment.md)."""
 HALVES = (
     "A trace belongs to the tuning half when the SHA-256 of its file name is an even number, and "
     "to the unseen half when it is odd."
@@ -49,8 +51,8 @@ class Measures:
 NAMES = ("trace", "scale", "start", "preset", "controller")
 """The key of a run."""
 FIELDS = (
-    *NAMES, "score", "regret", "storage_usd", "starved_minutes", "modifications", "aws_refusals",
-    "guardrail_violations",
+    *NAMES, "score", "regret", "storage_usd", "shortfall_minutes", "starved_minutes", "modifications",
+    "aws_refusals", "guardrail_violations",
 )  # fmt: skip
 """The columns of a row."""
 
@@ -68,6 +70,10 @@ class ComparisonRow:
     score: float
     regret: float
     storage_usd: float
+    running_usd: float
+    """What running the controller costs; 0 for all but Headroom, since others do not say."""
+    shortfall_minutes: float
+    """As far as the most within the guardrails would have avoided it."""
     starved_minutes: int
     """Those that some configuration within the guardrails would have avoided."""
     modifications: int
@@ -81,7 +87,7 @@ class ComparisonRow:
     trace_days: float
     half: Half
     value_usd: float
-    """Value of a starved minute at this preset."""
+    """Value of a minute of full shortfall at this preset."""
     oracle_bound: float
     """No schedule scores less."""
     oracle_exact: bool

@@ -47,8 +47,9 @@ def run_scenario_file(scenario: Scenario) -> Iterator[Json]:
             "start": str(scenario.resource.configuration),
             "controller": controller,
             "value_usd": value,
-            "score": round(float(result.storage_usd) + value * result.starved_minutes, 4),
+            "score": round(float(result.storage_usd) + value * result.shortfall_minutes, 4),
             "storage_usd": round(float(result.storage_usd), 4),
+            "shortfall_minutes": round(result.shortfall_minutes, 4),
             "starved_minutes": result.starved_minutes,
             "modifications": len(result.changes),
             "aws_refusals": len(result.refusals),
@@ -57,7 +58,7 @@ def run_scenario_file(scenario: Scenario) -> Iterator[Json]:
 
 
 def _value_usd(scenario: Scenario) -> float:
-    """Value of a starved minute of this volume by the scenario's policy."""
+    """Value of a minute of full shortfall of this volume by the scenario's policy."""
     ref = ResourceRef(
         kind=Kind.EBS, account_id=ACCOUNT, region=scenario.aws.region, resource_id=VOLUME_ID
     )

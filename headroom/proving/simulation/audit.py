@@ -56,6 +56,8 @@ def violations(
 def _limits(policy: Policy, resource: Resource) -> Limits:
     """The owner's limits for this volume: defaults, then rules, then the tag."""
     values = {name: getattr(policy.defaults, name) for name in Limits.__dataclass_fields__}
+    if resource.configuration.database is not None:
+        values |= dict(policy.rds_ceilings)
     tags = dict(resource.tags)
     kind = resource.configuration.volume_type
     for rule in policy.rules:
@@ -94,9 +96,10 @@ def _of_target(limits: Limits, origin: Configuration, target: Configuration) -> 
         yield "all data of the database was copied"
     if target.size_gib > max(limits.max_size_gib, origin.size_gib):
         yield f"the size is above {limits.max_size_gib} GiB"
-    if capability(target).sustained_iops > limits.max_iops:
+    now = capability(origin)
+    if capability(target).sustained_iops > max(limits.max_iops, now.sustained_iops):
         yield f"IOPS are above {limits.max_iops}"
-    if (target.throughput_mibps or 0) > limits.max_throughput_mibps:
+    if (target.throughput_mibps or 0) > max(limits.max_throughput_mibps, now.sustained_mibps):
         yield f"MiB/s are above {limits.max_throughput_mibps}"
     if target == origin:
         yield "the change changes nothing"

@@ -187,6 +187,12 @@ class SimulatedStorage(ABC, Generic[V]):
         """The last 14 days at five-minute periods; None when nothing was published."""
         return self._volume(view.volume.ref).published.history(now)
 
+    def older_history(
+        self, view: StorageView, now: datetime, *, since: datetime, until: datetime
+    ) -> tuple[VolumeActivity, ...]:
+        """Hours until 63 days ago, then five minutes of the time between."""
+        return self._volume(view.volume.ref).published.older_history(now, since, until)
+
     @abstractmethod
     def _modify(self, volume: V, found: Configuration, target: Configuration) -> Modification:
         """Call ModifyVolume or ModifyDBInstance; raises ModificationRefused."""

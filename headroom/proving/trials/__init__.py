@@ -3,7 +3,7 @@
 May import `vectorized`, `simulation`, `memory`, `scenarios`, `physics`, `awsrules`, `workloads`.
 Offers: run_engine, run_rule, run_schedule, Conditions, TrialRun, score_usd."""
 
-from headroom.proving.trials.baseline import StaticStarvation, UncontrolledVolume
+from headroom.proving.trials.baseline import StaticRuns, UncontrolledVolume
 from headroom.proving.trials.conditions import STARTS, Conditions, ceiling, within
 from headroom.proving.trials.engine import run_engine
 from headroom.proving.trials.trial import (
@@ -11,7 +11,9 @@ from headroom.proving.trials.trial import (
     PublishedSoFar,
     TrialChange,
     TrialRun,
+    avoidable,
     run_rule,
     run_schedule,
+    run_static,
     score_usd,
 )

@@ -8,21 +8,28 @@ import numpy as np
 
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.proving.trials.conditions import Conditions, ceiling
-from headroom.proving.vectorized import VectorizedVolume, starved_if_static
-from headroom.proving.workloads import Bools, LoadSeries
+from headroom.proving.vectorized import StaticPain, VectorizedVolume, pain_if_static
+from headroom.proving.workloads import Bools, Floats, LoadSeries
 
 
-class StaticStarvation:
-    """Starved minutes of a load series under fixed configurations, each run once."""
+class StaticRuns:
+    """The minutes of a load series under fixed configurations, each run once."""
 
     def __init__(self, load_series: LoadSeries) -> None:
         self.load_series = load_series
-        self._found: dict[Configuration, Bools] = {}
+        self._found: dict[Configuration, StaticPain] = {}
 
-    def __call__(self, configuration: Configuration) -> Bools:
+    def starved(self, configuration: Configuration) -> Bools:
         """Whether each minute is starved with `configuration` in force from minute 0."""
+        return self._run(configuration).starved
+
+    def shortfall(self, configuration: Configuration) -> Floats:
+        """The shortfall of each minute with `configuration` in force from minute 0."""
+        return self._run(configuration).shortfall
+
+    def _run(self, configuration: Configuration) -> StaticPain:
         if configuration not in self._found:
-            self._found[configuration] = starved_if_static(self.load_series, configuration)
+            self._found[configuration] = pain_if_static(self.load_series, configuration)
         return self._found[configuration]
 
 
@@ -32,12 +39,10 @@ class UncontrolledVolume:
     Depends on the guardrails of `conditions`, not on its preset.
     """
 
-    def __init__(
-        self, starved_as: StaticStarvation, start: Configuration, conditions: Conditions
-    ) -> None:
-        self.load_series: LoadSeries = starved_as.load_series
+    def __init__(self, static: StaticRuns, start: Configuration, conditions: Conditions) -> None:
+        self.load_series: LoadSeries = static.load_series
         self.start = start
-        self.starved_as = starved_as
+        self.static = static
         self.plain = Configuration(
             volume_type=VolumeType.GP3, size_gib=start.size_gib, iops=3_000, throughput_mibps=125
         )
@@ -58,7 +63,12 @@ class UncontrolledVolume:
     @cached_property
     def unavoidable(self) -> Bools:
         """Minutes starved even with the most that the guardrails allow, from minute 0 on."""
-        return self.starved_as(ceiling(self._conditions, self.start))
+        return self.static.starved(ceiling(self._conditions, self.start))
+
+    @cached_property
+    def unavoidable_shortfall(self) -> Floats:
+        """The shortfall that is left even then; what is above it counts."""
+        return self.static.shortfall(ceiling(self._conditions, self.start))
 
     @cached_property
     def peak(self) -> tuple[float, float]:

@@ -44,12 +44,13 @@ class TrialChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TrialRun:
-    """The result of one controller on one load series; `starved` has a value per minute.
+    """The result of one controller on one load series; two arrays have a value per minute.
 
     `held` counts targets that the guardrails or missing slots blocked.
     """
 
     starved: Bools
+    shortfall: Floats
     changes: tuple[TrialChange, ...]
     storage_usd: float
     aws_refusals: int
@@ -178,6 +179,7 @@ class Trial:
         policy = policy or self._conditions.policy
         return TrialRun(
             starved=volume.starved,
+            shortfall=volume.shortfall,
             changes=tuple(self.changes),
             storage_usd=storage_usd(
                 self._start,
@@ -228,6 +230,27 @@ def run_schedule(
     return trial.finished()
 
 
+def run_static(
+    load_series: LoadSeries, start: Configuration, target: Configuration, conditions: Conditions
+) -> TrialRun:
+    """Bring the volume to `target` from minute 0 on, in as many changes as the largest step takes."""
+    trial = Trial(load_series, start, conditions)
+    start_usd = conditions.monthly(start)
+    goal = within(conditions, start, start_usd, target, at_once=False)
+    minute = 0
+    while goal is not None and minute < load_series.minutes:
+        trial.volume.run(minute)
+        lifecycle, now = trial.volume.lifecycle, trial.volume.now
+        here = lifecycle.described(now)
+        if here == goal or within(conditions, here, start_usd, goal) is None:
+            break
+        change = lifecycle.modification(now)
+        if change is None or not change.in_flight:
+            trial.ask(goal, "static")
+        minute += 1
+    return trial.finished()
+
+
 def run_rule(
     load_series: LoadSeries, start: Configuration, rule: ControlRule, conditions: Conditions
 ) -> TrialRun:
@@ -256,6 +279,11 @@ def storage_usd(
     return total
 
 
-def score_usd(run: TrialRun, unavoidable: Bools, conditions: Conditions) -> float:
-    """Storage dollars plus the value of the avoidable starved minutes."""
-    return run.storage_usd + conditions.value_usd * int(np.sum(run.starved & ~unavoidable))
+def score_usd(run: TrialRun, unavoidable: Floats, conditions: Conditions) -> float:
+    """Storage dollars plus the value of the avoidable shortfall."""
+    return run.storage_usd + conditions.value_usd * avoidable(run.shortfall, unavoidable)
+
+
+def avoidable(shortfall: Floats, unavoidable: Floats) -> float:
+    """Shortfall minutes above what the most that the guardrails allow would leave."""
+    return float(np.sum(np.maximum(0.0, shortfall - unavoidable)))

@@ -241,6 +241,35 @@ class ArrayQueue:
         return Work(rho=rho, done=done, bound=bound.astype(np.int8))
 
 
+class PoolQueue(ArrayQueue):
+    """A pool on one volume: in every step it takes its free rate or what the limits allow."""
+
+    def _steady(self, start: float, end: float, ops_limit: float) -> Pieces:
+        work, edges = self._work(ops_limit), self._totals.edges
+        first = int(np.searchsorted(edges, start, side="right"))
+        last = int(np.searchsorted(edges, end, side="left"))
+        at = np.concatenate(([start], edges[first:last], [end]))
+        steps = slice(first - 1, last)
+        rho = work.rho[steps]
+        done = np.nan_to_num(self._series.ops[steps]) / np.maximum(rho, 1.0) * np.diff(at)
+        position = self.position + np.concatenate(([0.0], np.cumsum(done)))
+        bound = np.where(rho > 1, work.bound[steps], 0).astype(np.int8)
+        none = np.zeros(len(bound))
+        return Pieces(at, position, bound, none, none)
+
+    def _used(self, pieces: Pieces) -> Floats:
+        step = step_at(self._series, pieces.at)
+        ops = np.nan_to_num(self._series.ops[step])
+        cost = np.divide(self._ebs[step], ops, out=np.zeros(len(step)), where=ops > 0)
+        return np.diff(pieces.position) * cost
+
+
+def step_at(load_series: LoadSeries, cuts: Floats) -> NDArray[np.intp]:
+    """The step of the series in which each stretch between two cuts lies."""
+    middle = (cuts[:-1] + cuts[1:]) / 2
+    return np.minimum((middle // load_series.step_s).astype(np.intp), len(load_series.ops) - 1)
+
+
 def _reflected(free: Floats) -> Floats:
     """A sum kept from falling below zero."""
     backlog = free - np.minimum(np.minimum.accumulate(free), 0.0)

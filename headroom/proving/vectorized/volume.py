@@ -7,6 +7,7 @@ everything after the instant at which it takes effect.
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from headroom.domain.resources import Configuration, Modification, VolumeType
 from headroom.proving.awsrules import FULL_COPY_DELAYS, Delays, VolumeLifecycle
 from headroom.proving.physics import volume_limits
 from headroom.proving.vectorized.minutes import Minutes, measured_seconds, sum_minutes
-from headroom.proving.vectorized.queue import ArrayQueue, Pieces
+from headroom.proving.vectorized.queue import ArrayQueue, Pieces, PoolQueue
 from headroom.proving.workloads import Bools, Floats, LoadSeries
 
 AGE = timedelta(days=365)
@@ -67,13 +68,15 @@ class VectorizedVolume:
         self.iops_exceeded: Bools = np.zeros(count, dtype=np.bool_)
         self.throughput_exceeded: Bools = np.zeros(count, dtype=np.bool_)
         self.starved: Bools = np.zeros(count, dtype=np.bool_)
+        self.shortfall: Floats = np.zeros(count)
+        """Share of the minute's load that was not served by its end, 0 to 1."""
         self.balance_percent: Floats = np.full(count, np.nan)
         """Level of the bucket at the minute's end; NaN without a bucket."""
         self._bursts: Bools = np.full(count, _has_balance(configuration))
         self._published: tuple[Floats, ...] = tuple(np.full(count, np.nan) for _ in range(10))
         self.limit_iops: Floats = np.zeros(count)
         """EBS operations/s that the volume sustains or bursts to at the minute's end."""
-        self._fluid = ArrayQueue(load_series)
+        self._fluid = (PoolQueue if load_series.pooled else ArrayQueue)(load_series)
         self._plan: list[tuple[float, Configuration]] = []
         self._known = 0
         self._block = BLOCK_MIN
@@ -196,6 +199,7 @@ class VectorizedVolume:
         self.iops_exceeded[place] = found.iops_exceeded
         self.throughput_exceeded[place] = found.throughput_exceeded
         self.starved[place] = found.starved & self.measured[place]
+        self.shortfall[place] = np.where(self.measured[place], found.shortfall, 0.0)
         if limits.credits:
             self.balance_percent[place] = 100 * found.level / limits.credits
             self.limit_iops[place] = np.where(found.level > 0, limits.burst_ops, limits.base_ops)
@@ -227,11 +231,18 @@ class VectorizedVolume:
         self._published[5][place] = np.where(there, balance, np.nan)
 
 
-def starved_if_static(load_series: LoadSeries, configuration: Configuration) -> Bools:
-    """Whether each minute is starved with `configuration` in force from minute 0 on."""
+class StaticPain(NamedTuple):
+    """Per minute, whether it is starved and its shortfall."""
+
+    starved: Bools
+    shortfall: Floats
+
+
+def pain_if_static(load_series: LoadSeries, configuration: Configuration) -> StaticPain:
+    """The minutes of a load series with `configuration` in force from minute 0 on."""
     volume = VectorizedVolume(load_series, configuration)
     volume.run(load_series.minutes)
-    return volume.starved
+    return StaticPain(volume.starved, volume.shortfall)
 
 
 def _refuse_hdd(configuration: Configuration) -> None:

@@ -72,6 +72,9 @@ class LoadSeries:
     trace_days: float = 0.0
     """Length of the trace itself, before it was repeated."""
     read_bytes: Floats = field(default_factory=lambda: np.empty(0))
+    workers: Floats = field(default_factory=lambda: np.empty(0))
+    """Workers of a pool per step; empty for an open load. `ops` is then its rate without limits."""
+    think_s: float = 0.0
     totals: Totals = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -85,12 +88,18 @@ class LoadSeries:
         whole = steps * self.step_s // 60 * 60 // self.step_s
         if not whole:
             raise ValueError("A load series lasts at least one minute.")
-        for name in ("ops", "ebs_ops", "bytes", "read_share", "read_bytes"):
+        names = ("ops", "ebs_ops", "bytes", "read_share", "read_bytes")
+        for name in (*names, "workers") if self.pooled else names:
             values = np.asarray(getattr(self, name), dtype=np.float64)
             if values.shape != (steps,):
                 raise ValueError(f"{name} has {values.shape} values for {steps} steps.")
             object.__setattr__(self, name, values[:whole])
         object.__setattr__(self, "totals", _totals(self))
+
+    @property
+    def pooled(self) -> bool:
+        """Whether the load is that of a pool, which takes what it gets and leaves no backlog."""
+        return bool(self.workers.size)
 
     @property
     def minutes(self) -> int:
@@ -109,6 +118,7 @@ class LoadSeries:
             ebs_ops=self.ebs_ops * factor,
             bytes=self.bytes * factor,
             read_bytes=self.read_bytes * factor,
+            workers=self.workers * factor,
             scale=self.scale * factor,
         )
 

@@ -18,6 +18,7 @@ from headroom.adapters.tables import (
     CONCURRENCY_ITEM,
     NOTE,
     PAUSE,
+    PROFILE,
     RECORDS,
     STATE,
     STATE_ITEM,
@@ -25,7 +26,15 @@ from headroom.adapters.tables import (
     create_table,
 )
 from headroom.domain.catalog import catalogue_prices
-from headroom.domain.state import DECISION_FORMAT, RECORD_FORMAT, STATE_FORMAT, Step, broken_link
+from headroom.domain.state import (
+    DECISION_FORMAT,
+    RECORD_FORMAT,
+    STATE_FORMAT,
+    LoadProfile,
+    Step,
+    broken_link,
+    hour_of,
+)
 from headroom.ports import Intent, NotIntended, ReadFailed
 from tests.builders import ACCOUNT, NOW, REGION, ref
 from tests.contracts.decisions import act, append, intended
@@ -239,3 +248,29 @@ def test_no_intent_passes_an_account_item_that_this_release_cannot_read(
     rewrite(client, "state", item, STATE_FORMAT + 1 if newer else None)
     got = ledger.intend(other, lease_until=UNTIL, now=NOW + timedelta(minutes=1))
     assert isinstance(got, NotIntended)
+
+
+# --- the profile of the past, which is derived data
+
+
+@pytest.mark.parametrize("number", [None, 0, STATE_FORMAT + 1])
+def test_a_profile_in_an_unknown_format_counts_as_none_and_is_replaced(
+    ledger: DynamoLedger, client: Any, number: int | None
+) -> None:
+    profile = LoadProfile(start=hour_of(NOW), hours=())
+    ledger.save_profile(ref(), profile)
+    rewrite(client, "state", PROFILE, number)
+    assert ledger.profile(ref()) is None
+    ledger.save_profile(ref(), profile)
+    assert ledger.profile(ref()) == profile
+
+
+@pytest.mark.parametrize("hours", [{"B": b"\x02newer"}, {"S": "text"}, {"NULL": True}, None])
+def test_a_damaged_profile_counts_as_none(
+    ledger: DynamoLedger, client: Any, hours: dict[str, object] | None
+) -> None:
+    ledger.save_profile(ref(), LoadProfile(start=hour_of(NOW), hours=()))
+    (item,) = (i for i in items(client, "state") if i["item"]["S"] == PROFILE)
+    del item["hours"]
+    client.put_item(TableName="state", Item=item | ({"hours": hours} if hours else {}))
+    assert ledger.profile(ref()) is None

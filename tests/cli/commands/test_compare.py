@@ -20,7 +20,7 @@ PLOTTING = ("/* plotting script */", "/* plotting style */")
 NAMES = ("trace", "scale", "start", "preset", "controller")
 FIELDS = {
     "trace", "scale", "start", "preset", "controller", "score", "regret", "storage_usd",
-    "starved_minutes", "modifications", "aws_refusals", "guardrail_violations",
+    "shortfall_minutes", "starved_minutes", "modifications", "aws_refusals", "guardrail_violations",
 }  # fmt: skip
 TARGETS = {
     "regret_ratio", "score_ratio", "worst_on", "tolerable_share", "foreseen_share",

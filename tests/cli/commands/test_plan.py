@@ -45,6 +45,9 @@ class Metrics:
     def history(self, view: object, now: datetime) -> None:
         return None
 
+    def older_history(self, view: object, now: datetime, **_: datetime) -> tuple[()]:
+        return ()
+
 
 @pytest.fixture
 def databases(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:

@@ -143,6 +143,26 @@ def test_a_policy_is_displayed_for_a_synthetic_database(
     assert found["limits"]["mode"]["value"] == expected
 
 
+def test_known_events_are_displayed_and_remarked_on(
+    policy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    policy.write_text(
+        "known_events:\n"
+        "  - {name: report, match: {tags: {app: x}}, when: weekly Sun 02:00 UTC, for: 3h, iops: 9000}\n"
+        "  - {name: launch, when: once 2020-01-01 00:00 UTC, for: 1d, throughput_mibps: 2000}\n"
+    )
+    assert run(["policy", "show", "--type", "gp3", "--tag", "app=x"]) == 0
+    shown = capsys.readouterr().out
+    assert "Known event report: weekly Sun 02:00 UTC for 180 minutes, 9,000 IOPS." in shown
+    assert "Known event launch: once 2020-01-01 00:00 UTC for 1440 minutes, 2,000 MiB/s." in shown
+    assert run(["policy", "show", "--type", "gp3", "--json"]) == 0
+    assert [one["name"] for one in said(capsys)["known_events"]] == ["launch"]
+    assert run(["policy", "check"]) == 0
+    remarks = capsys.readouterr().err
+    assert "The known event 'launch' is over; take it out." in remarks
+    assert "The known event 'launch' takes 2,000, and max_throughput_mibps is 1,000." in remarks
+
+
 def test_an_invalid_tag_is_reported_with_exit_code_1(
     policy: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -12,7 +12,7 @@ from headroom.cli.demo.results.section import result_of
 from headroom.cli.demo.script.outcome import ClusterRun, ClusterState
 from headroom.cli.demo.stories.clusters import CLUSTER_STORIES
 from headroom.cli.views import brief
-from headroom.cli.views import decision as decision_view
+from headroom.cli.views import section as section_view
 from headroom.cli.views.decision import DecisionStory, decision_story
 from headroom.domain.aurora import (
     ClusterDecisionInput,
@@ -165,7 +165,7 @@ def test_the_page_draws_the_bill_in_force_beside_the_other_one() -> None:
 
 def test_a_decision_about_a_cluster_is_described_by_its_bills() -> None:
     act = switched()
-    row = decision_view.row(act)
+    row = section_view.row(act)
     assert row.observed == (
         "$1,365.38 a month in Standard, I/O 40.1 % of it, $1,072.24 in I/O-Optimized, by 14 whole "
         "days."

@@ -3,6 +3,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from headroom.cli.views import decision as decision_view
+from headroom.cli.views import section as section_view
 from headroom.domain.decision import decide
 from headroom.domain.policy import Mode
 from headroom.domain.state import Step
@@ -11,7 +12,7 @@ from tests.cli.sources.chains import acted, chain
 
 
 def test_a_row_says_what_was_seen_considered_and_done() -> None:
-    row = decision_view.row(decision_view.decision_story(acted()))
+    row = section_view.row(decision_view.decision_story(acted()))
     assert row.kind == "act"
     assert row.observed.startswith("3,000 IOPS needed (served 3,000, held back by a limit)")
     assert "Binding: the volume's IOPS." in row.observed
@@ -45,14 +46,14 @@ def test_a_hold_says_what_it_would_have_taken_and_changes_nothing() -> None:
     watched = decide(
         decision_input(starved_gp3(vol=volume(tags=())), rules=policy(mode=Mode.OBSERVE))
     )
-    row = decision_view.row(decision_view.decision_story(chain(watched)))
+    row = section_view.row(decision_view.decision_story(chain(watched)))
     assert row.change.startswith("none (would be gp3 100 GiB 3000 IOPS 125 MiB/s -> ")
     assert row.price_change == "(+$18.00)"
 
 
 def test_marks_are_the_decision_and_what_came_of_it() -> None:
     story = decision_view.decision_story(acted())
-    marks = decision_view.marks(story)
+    marks = section_view.marks(story)
     assert [mark.label for mark in marks] == ["Act", "applied", "relieved"]
     assert marks[-1].at == NOW + timedelta(minutes=25)
     assert decision_view.ended_at(story, Step.RELIEVED) == marks[-1].at

@@ -13,7 +13,6 @@ from headroom.domain.decision import (
     Act,
     Decision,
     Escalate,
-    Hold,
     Ineffective,
     Pending,
     Reason,
@@ -106,9 +105,9 @@ def test_under_pressure_it_waits_and_its_owner_is_told_that_it_does() -> None:
 def test_from_gp2_it_never_begins_since_the_copy_would_use_up_the_credits() -> None:
     decision = decided(starved(rds(GP2, 300), 900), types=(GP3, GP2))
     assert Guardrail.FULL_COPY in held_by(decision)
-    assert isinstance(decision.answer, Hold)  # until a day of its throughput is known
-    assert decision.answer.proposed_plan is not None
-    assert decision.answer.proposed_plan.target == rds(GP3, 300)  # which takes no copy
+    assert isinstance(decision.answer, Act)  # more IOPS for the same money needs no history
+    assert decision.answer.plan.target == rds(GP3, 300)  # which takes no copy
+    assert decision.answer.plan.price_change_usd == 0
 
 
 @given(

@@ -6,6 +6,7 @@ from decimal import Decimal
 
 import pytest
 
+from headroom.domain.catalog.ebs import capability
 from headroom.domain.decision import Act, decide
 from headroom.domain.guardrails import (
     CLUSTER_GUARDRAILS,
@@ -19,7 +20,7 @@ from headroom.domain.guardrails import (
 from headroom.domain.guardrails import registry as guardrails
 from headroom.domain.planning import Plan
 from headroom.domain.policy import Mode, limits_for
-from headroom.domain.resources import ModificationState, VolumeType
+from headroom.domain.resources import Configuration, ModificationState, VolumeType
 from headroom.domain.state import QUIET_AFTER_ROLLBACK, KnownModification, RolledBack
 from headroom.domain.workload import Binding
 from tests.builders import (
@@ -73,6 +74,24 @@ def starts(*hours: float) -> tuple[KnownModification, ...]:
 def undone(ago: timedelta) -> RolledBack:
     at = NOW - ago
     return RolledBack(decision_id="d0", at=at, until=at + QUIET_AFTER_ROLLBACK)
+
+
+@pytest.mark.parametrize(
+    ("origin", "target", "blocked"),
+    [
+        (gp3(1_000, 40_000, 1_500), gp3(1_000, 30_000, 1_200), set()),
+        (io(VolumeType.IO1, 1_000, 40_000), gp3(1_000, 40_000, 600), set()),
+        (gp3(1_000, 40_000, 500), gp3(1_000, 40_001, 500), {Guardrail.MAX_IOPS}),
+        (gp3(1_000, 40_000, 1_100), gp3(1_000, 30_000, 1_101), {Guardrail.MAX_THROUGHPUT}),
+        (gp3(1_000, 10_000, 500), gp3(1_000, 16_001, 500), {Guardrail.MAX_IOPS}),
+    ],
+)
+def test_a_ceiling_blocks_what_raises_and_not_what_lowers_only_in_part(
+    origin: Configuration, target: Configuration, blocked: set[Guardrail]
+) -> None:
+    judged = judge(with_plan(origin=origin, target=target, capability=capability(target)))
+    ceilings = {Guardrail.MAX_IOPS, Guardrail.MAX_THROUGHPUT, Guardrail.LARGEST_STEP}
+    assert {v.guardrail for v in judged.blocking} & ceilings == blocked
 
 
 def test_a_plan_within_every_limit_is_allowed() -> None:

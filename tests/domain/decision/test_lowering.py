@@ -7,19 +7,24 @@ from datetime import timedelta
 
 import pytest
 
-from headroom.domain.decision import Decision, Reason, decide
+from headroom.domain.catalog.ebs import capability
+from headroom.domain.decision import Act, Decision, Reason, decide
 from headroom.domain.guardrails import Case, Guardrail, Verdict, judge
 from headroom.domain.planning import CALM_MINUTES
-from headroom.domain.resources import Configuration
+from headroom.domain.policy import Mode
+from headroom.domain.resources import Configuration, Database, Engine, Kind, VolumeType
 from headroom.domain.state import WINDOW, KnownModification
 from tests.builders import (
     NOW,
     activity,
+    database_policy,
     decision_input,
     gp2,
     gp3,
+    io,
     observation,
     policy,
+    ref,
     resource_state,
     starved_gp3,
     volume,
@@ -86,6 +91,41 @@ def test_what_a_burst_reaches_counts_as_performance_only_while_it_is_not_about_t
     )
     gp3_plans = [j for j in draining.judgements if not j.plan.gives_back(draining=True)]
     assert any(j.allowed for j in gp3_plans)
+
+
+IO1, IO2 = VolumeType.IO1, VolumeType.IO2
+
+
+@pytest.mark.parametrize(
+    "origin", [io(IO1, 1_000, 20_000), io(IO2, 1_000, 40_000), gp3(1_000, 20_000, 1_000)]
+)
+def test_what_is_above_the_ceilings_is_lowered(origin: Configuration) -> None:
+    """20,000 and 40,000 IOPS under `max_iops: 16000`, of which 2,600 are used."""
+    earlier = history(lambda _: 2_600.0, days=14)
+    seen = observation(activity([2_600.0] * 180), volume(origin), history=earlier)
+    answer = decide(decision_input(seen, rules=policy())).answer
+    assert isinstance(answer, Act)
+    assert answer.plan.price_change_usd < -100
+    assert capability(answer.plan.target).sustained_iops < 5_000
+
+
+@pytest.mark.parametrize(
+    ("used_mibps", "exempt"), [(50, True), (110, True), (120, False), (200, False)]
+)
+def test_more_iops_for_no_more_money_need_no_history_unless_the_load_uses_what_they_cost(
+    used_mibps: float, exempt: bool
+) -> None:
+    """gp2 of 300 GiB has 250 MiB/s in a burst; plain gp3 of the same price has 125."""
+    origin = replace(gp2(300), database=Database(engine=Engine.POSTGRESQL))
+    target = replace(gp3(300), iops=None, throughput_mibps=None, database=origin.database)
+    kib = used_mibps * 1024 / 900
+    load = activity([900.0] * 60, queue=[50.0] * 60, io_kib=kib, balance=0.0)
+    seen = observation(load, replace(volume(origin), ref=replace(ref("orders"), kind=Kind.RDS)))
+    found = replace(
+        decision_input(seen, rules=database_policy(mode=Mode.AUTO)), extra_target=target
+    )
+    verdicts = said(decide(found), target)
+    assert verdicts[Guardrail.GIVE_BACK_DATA].allows is exempt
 
 
 @pytest.mark.parametrize(

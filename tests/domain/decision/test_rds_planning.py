@@ -255,8 +255,8 @@ def test_what_a_quiet_database_gives_back_is_no_less_than_its_engine_takes(
 
 def test_striped_gp3_gives_back_to_what_its_four_volumes_include_and_no_further() -> None:
     seen = _quiet(rds(GP3, 900, 40_000, 2_000), 0.02, 9)
-    assert not isinstance(decided(seen).answer, Act), "2,000 MiB/s would be out of reach again"
-    answer = decided(seen, max_throughput_mibps=2_000).answer
-    assert isinstance(answer, Act)
-    assert (answer.plan.target.iops, answer.plan.target.throughput_mibps) == (12_000, 500)
-    assert answer.plan.price_change_usd == Decimal("-680.00")
+    for ceiling in (1_000, 2_000):  # what is above it today may be lowered too
+        answer = decided(seen, max_throughput_mibps=ceiling).answer
+        assert isinstance(answer, Act)
+        assert (answer.plan.target.iops, answer.plan.target.throughput_mibps) == (12_000, 500)
+        assert answer.plan.price_change_usd == Decimal("-680.00")

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 
 from headroom.domain.policy import (
+    RDS_CEILINGS,
     CodeOwned,
     EffectiveLimits,
     Limits,
@@ -81,7 +82,9 @@ def test_where_tags_may_only_narrow_no_tag_enrols_a_database() -> None:
 
 def test_what_names_no_kind_does_not_let_the_tags_of_databases_widen() -> None:
     found = of(tags=(("headroom:max-iops", "64000"),), tags_may=TagsMay.WIDEN)
-    assert (found.limits.tags_may, found.limits.max_iops) == (TagsMay.ENROL, 16_000)
+    assert (found.limits.tags_may, found.limits.max_iops) == (TagsMay.ENROL, 64_000)
+    found = of(tags=(("headroom:max-iops", "80000"),), tags_may=TagsMay.WIDEN)
+    assert found.limits.max_iops == 64_000
 
 
 @pytest.mark.parametrize(
@@ -104,8 +107,6 @@ def test_later_rules_without_a_kind_only_narrow_what_was_said_by_name(
 @pytest.mark.parametrize(
     ("name", "wider", "narrower"),
     [
-        ("max_iops", 64_000, 8_000),
-        ("max_throughput_mibps", 4_000, 500),
         ("max_size_gib", 65_536, 1_000),
         ("price_increase_usd", Decimal(9_000), Decimal(10)),
         ("growth", True, False),
@@ -133,17 +134,43 @@ def test_ceilings_and_money_count_for_databases_where_they_narrow(
         assert by_name.notes == ()
 
 
+@pytest.mark.parametrize(
+    ("said", "ebs", "rds"),
+    [
+        ({}, 16_000, 64_000),
+        ({"max_iops": 16_000}, 16_000, 16_000),
+        ({"max_iops": 8_000}, 8_000, 8_000),
+        ({"max_iops": 80_000}, 80_000, 64_000),
+        ({"max_iops": {"ebs": 8_000}}, 8_000, 64_000),
+        ({"max_iops": {"rds": 20_000}}, 16_000, 20_000),
+        ({"max_iops": {"ebs": 8_000, "rds": 80_000}}, 8_000, 80_000),
+    ],
+)
+def test_a_ceiling_of_the_defaults_is_by_kind_and_one_number_widens_none_of_databases(
+    said: object, ebs: int, rds: int
+) -> None:
+    policy = parse_policy({"defaults": said}, source="policy")
+    assert limits_for(policy, volume()).limits.max_iops == ebs
+    assert limits_for(policy, database()).limits.max_iops == rds
+    narrowing = replace(policy, rules=(rule(max_iops=4_000),))
+    assert limits_for(narrowing, database()).limits.max_iops == 4_000
+    widening = replace(policy, rules=(rule(max_iops=100_000),))
+    assert limits_for(widening, database()).limits.max_iops == rds
+    named = replace(policy, rules=(rule(RDS, max_iops=100_000),))
+    assert limits_for(named, database()).limits.max_iops == 100_000
+
+
 def test_what_was_not_followed_is_said_once_for_each_place() -> None:
-    found = of(rule(max_iops=32_000), mode=AUTO, growth=True)
+    found = of(rule(max_iops=80_000), mode=AUTO, growth=True)
     assert found.notes == (
         "defaults set mode auto (it is observe), growth true (it is false) without naming kind: rds, "
         "which allows a database nothing",
-        "rule 1 sets max_iops 32,000 (it is 16,000) without naming kind: rds, which allows a "
+        "rule 1 sets max_iops 80,000 (it is 64,000) without naming kind: rds, which allows a "
         "database nothing",
     )
     assert dict(found.origins) == {"mode": "shipped value", "growth": "shipped value"}
-    settled = rule(RDS, mode=AUTO, growth=True, max_iops=64_000)
-    assert of(rule(max_iops=32_000), settled, mode=AUTO, growth=True).notes == ()
+    settled = rule(RDS, mode=AUTO, growth=True, max_iops=80_000)
+    assert of(rule(max_iops=80_000), settled, mode=AUTO, growth=True).notes == ()
 
 
 @given(DOCUMENTS)
@@ -152,11 +179,14 @@ def test_whatever_a_policy_says_without_a_kind_a_database_gets_no_more_than_was_
 ) -> None:
     policy = parse_policy(document, source="policy")
     unnamed = replace(
-        policy, rules=tuple(r for r in policy.rules if r.selector.kind is not Kind.RDS)
+        policy,
+        rules=tuple(r for r in policy.rules if r.selector.kind is not Kind.RDS),
+        rds_ceilings=RDS_CEILINGS,
     )
     limits = limits_for(unnamed, database()).limits
     valued_plans = {name: getattr(Limits(), name) for name in TRADE_OFF_SETTINGS}
-    assert no_wider(replace(limits, **valued_plans), Limits())  # type: ignore[arg-type]
+    shipped = replace(Limits(), **dict(RDS_CEILINGS))  # type: ignore[arg-type]
+    assert no_wider(replace(limits, **valued_plans), shipped)  # type: ignore[arg-type]
     assert limits.mode in (Mode.OFF, OBSERVE)
 
 
@@ -184,7 +214,7 @@ def test_volumes_are_read_as_before(document: object) -> None:
         if one.selector.matches(seen):
             limits = replace(limits, **dict(one.settings))  # type: ignore[arg-type]
     assert limits_for(policy, seen).limits == limits
-    assert defaults_for(Kind.EBS, policy.defaults) == policy.defaults
+    assert defaults_for(Kind.EBS, policy.defaults, policy.rds_ceilings) == policy.defaults
 
 
 def test_who_lets_tags_only_narrow_for_databases_has_none_enrolled_by_a_tag_of_a_stack() -> None:

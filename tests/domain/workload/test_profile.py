@@ -130,8 +130,8 @@ def test_hourly_data_is_coarse_and_its_mean_is_the_peak() -> None:
     [
         (2, 1, 16_000.0),
         (2, 3, 3_000.0),  # before the change: its origin, since nothing is forgotten yet
-        (2, 20, 900.0),  # an earlier change may have been forgotten: at least what was served
-        (20, 30, 900.0),
+        (2, 20, 896.418),  # an earlier change may have been forgotten: at least what was served
+        (20, 30, 896.418),
         (20, 19, 16_000.0),
         (None, 30, 16_000.0),  # never modified
     ],

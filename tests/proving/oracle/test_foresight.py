@@ -14,7 +14,7 @@ from headroom.proving.oracle import Foresight
 from headroom.proving.oracle.case import Schedule
 from headroom.proving.oracle.foresight import OracleResult
 from headroom.proving.trials import STARTS, Conditions, TrialRun, ceiling, run_schedule, score_usd
-from headroom.proving.vectorized import starved_if_static
+from headroom.proving.vectorized import pain_if_static
 from headroom.proving.workloads import LoadSeries
 from tests.proving.series import load_series_of
 
@@ -78,7 +78,7 @@ def best_of_all(
     most: int,
 ) -> float:
     """What the best of all schedules on a clock scores; refused ones score as what is left."""
-    unavoidable = starved_if_static(load_series, ceiling(conditions, start))
+    unavoidable = pain_if_static(load_series, ceiling(conditions, start)).shortfall
     return min(
         score_usd(scored(load_series, start, schedule, conditions), unavoidable, conditions)
         for schedule in feasible(start, minutes, levels, most)
@@ -148,7 +148,7 @@ def test_the_search_finds_the_best_of_all_schedules_on_a_clock(case: str, preset
     conditions, start = Conditions(preset=preset), STARTS[name]
     cost, schedule = Foresight(load_series).case(start, conditions).best_of(minutes, levels)
     best = best_of_all(load_series, start, conditions, minutes, levels, most)
-    unavoidable = starved_if_static(load_series, ceiling(conditions, start))
+    unavoidable = pain_if_static(load_series, ceiling(conditions, start)).shortfall
     run = scored(load_series, start, schedule, conditions)
     assert cost == pytest.approx(score_usd(run, unavoidable, conditions), abs=1e-9)
     assert cost == pytest.approx(best, abs=1e-9)
@@ -175,6 +175,7 @@ def loads(draw: st.DrawFn) -> LoadSeries:
         [rates[i % len(rates)] for i in range(count)],
         step_s=step,
         io_kib=draw(st.sampled_from([8.0, 16.0, 64.0])),
+        service_ms=draw(st.sampled_from([None, None, None, 4.0])),
     )
 
 
@@ -196,7 +197,7 @@ def test_no_schedule_whatever_scores_less_than_the_bound(
     load_series: LoadSeries, start: str, preset: str, wishes: list[tuple[int, Configuration]]
 ) -> None:
     conditions = Conditions(preset=preset)
-    unavoidable = starved_if_static(load_series, ceiling(conditions, STARTS[start]))
+    unavoidable = pain_if_static(load_series, ceiling(conditions, STARTS[start])).shortfall
     found = oracle(load_series, STARTS[start], conditions)
     run = scored(load_series, STARTS[start], tuple(wishes), conditions)
     assert score_usd(run, unavoidable, conditions) >= found.bound - 1e-6
@@ -211,7 +212,7 @@ def test_the_oracle_is_never_worse_than_an_incumbent(
     load_series: LoadSeries, wishes: list[tuple[int, Configuration]]
 ) -> None:
     conditions = Conditions(preset="balanced")
-    unavoidable = starved_if_static(load_series, ceiling(conditions, STARTS["gp3"]))
+    unavoidable = pain_if_static(load_series, ceiling(conditions, STARTS["gp3"])).shortfall
     shown = tuple(sorted(wishes, key=lambda wish: wish[0]))
     run = scored(load_series, STARTS["gp3"], shown, conditions)
     found = oracle(load_series, STARTS["gp3"], conditions, incumbents=[shown])
@@ -257,10 +258,12 @@ def test_a_fourth_burst_in_a_day_finds_no_slot() -> None:
 
 def test_minutes_that_nothing_could_save_cost_nothing() -> None:
     found = oracle(bursts(24, (10, 1, 400_000)), STARTS["gp3"], Conditions(preset="thrift"))
-    unavoidable = starved_if_static(spike := bursts(24, (10, 1, 400_000)), gp3(16_000, 1_000))
-    assert unavoidable.any()
+    unavoidable = pain_if_static(
+        spike := bursts(24, (10, 1, 400_000)), gp3(16_000, 1_000)
+    ).shortfall
+    assert unavoidable.max() == 1
     run = scored(spike, STARTS["gp3"], found.schedule, Conditions(preset="thrift"))
-    counted = int((run.starved & ~unavoidable).sum())
+    counted = np.maximum(0.0, run.shortfall - unavoidable).sum()
     assert found.score == pytest.approx(run.storage_usd + 0.01 * counted)
 
 

@@ -20,7 +20,7 @@ from headroom.domain.resources import (
 )
 from headroom.proving.replay.demand import ReconstructedLoad, reconstruct_load
 from headroom.proving.replay.history import history_periods
-from headroom.proving.vectorized import starved_if_static
+from headroom.proving.vectorized import pain_if_static
 from headroom.proving.workloads import LoadSeries
 from tests.builders import activity, gp2, gp3, instance, io, series, volume
 from tests.proving.histories import lived, told
@@ -50,7 +50,7 @@ def again(load_series: LoadSeries, configuration: Configuration, **how: int) -> 
 
 
 def starved(found: ReconstructedLoad, configuration: Configuration) -> int:
-    return int(starved_if_static(found.load_series, configuration).sum())
+    return int(pain_if_static(found.load_series, configuration).starved.sum())
 
 
 def cumulated(values: np.ndarray) -> np.ndarray:
@@ -164,7 +164,7 @@ def test_a_burst_inside_the_minute_is_rebuilt_as_the_mildest_that_the_check_allo
     assert truth.starved[:30].all()
     found = reconstructed(told(truth), gp3(400))
     assert found.load_series.step_s == 10
-    assert starved_if_static(found.load_series, gp3(400))[:30].all()
+    assert pain_if_static(found.load_series, gp3(400)).starved[:30].all()
     assert np.nanmax(found.load_series.ops) == pytest.approx(1.05 * 3_000)
     assert starved(found, gp3(400, 4_000)) == 0
 

@@ -14,10 +14,10 @@ from headroom.proving.rivals import BestStatic, static_peak
 from headroom.proving.trials import (
     STARTS,
     Conditions,
-    StaticStarvation,
+    StaticRuns,
     TrialRun,
     UncontrolledVolume,
-    run_schedule,
+    run_static,
     score_usd,
 )
 from tests.proving.build import gp3
@@ -28,27 +28,39 @@ HOUR, DAY = 12, 288
 
 def ground_of(load: Sequence[float], start: str = "gp3", io_kib: float = 16) -> UncontrolledVolume:
     load_series = load_series_of(load, step_s=300, io_kib=io_kib)
-    return UncontrolledVolume(StaticStarvation(load_series), STARTS[start], Conditions())
+    return UncontrolledVolume(StaticRuns(load_series), STARTS[start], Conditions())
 
 
 def scored(run: TrialRun, uncontrolled: UncontrolledVolume, preset: str) -> float:
-    return score_usd(run, uncontrolled.unavoidable, Conditions(preset=preset))
+    return score_usd(run, uncontrolled.unavoidable_shortfall, Conditions(preset=preset))
 
 
-def test_the_peak_is_served_by_one_change_at_minute_0() -> None:
+def test_the_peak_is_served_from_minute_0_on() -> None:
     uncontrolled = ground_of([100.0] * DAY + [7_000.0] * HOUR + [100.0] * DAY)
     run = static_peak(uncontrolled, Conditions())
     assert [(c.minute, c.target) for c in run.changes] == [(0, gp3(400, 7_000, 125))]
     assert not run.starved.any()
 
 
-def test_a_peak_beyond_the_ceilings_is_cut_to_them_and_to_the_largest_step() -> None:
-    uncontrolled = ground_of([100.0] * HOUR + [50_000.0] * HOUR, io_kib=64)
-    (change,) = static_peak(uncontrolled, Conditions()).changes
-    assert change.target == gp3(400, 12_000, 500)
-    uncontrolled = ground_of([100.0] * HOUR + [50_000.0] * HOUR, "io1", io_kib=64)
+def test_a_peak_beyond_the_largest_step_is_reached_in_legal_steps() -> None:
+    uncontrolled = ground_of([100.0] * DAY + [50_000.0] * HOUR, io_kib=64)
+    run = static_peak(uncontrolled, Conditions())
+    assert [(c.minute, c.target) for c in run.changes] == [
+        (0, gp3(400, 12_000, 500)), (120, gp3(400, 16_000, 1_000)),
+    ]  # fmt: skip
+    assert (run.guardrail_violations, run.aws_refusals, run.held) == (0, 0, 0)
+    uncontrolled = ground_of([100.0] * DAY + [50_000.0] * HOUR, "io1", io_kib=64)
     (change,) = static_peak(uncontrolled, Conditions()).changes
     assert change.target == gp3(400, 16_000, 1_000)
+
+
+def test_best_static_goes_beyond_one_step_where_that_pays() -> None:
+    uncontrolled = ground_of([100.0] * HOUR + [15_500.0] * DAY * 3)
+    conditions = Conditions(preset="performance")
+    run = BestStatic(uncontrolled, conditions).run(conditions)
+    assert [(c.minute, (c.target.iops or 0) > 12_000) for c in run.changes] == [
+        (0, False), (120, True),
+    ]  # fmt: skip
 
 
 def test_best_static_gives_back_what_an_idle_volume_never_needs() -> None:
@@ -62,7 +74,7 @@ def test_best_static_stays_where_nothing_pays() -> None:
     assert BestStatic(uncontrolled, Conditions()).run(Conditions()).changes == ()
 
 
-def test_the_dearer_a_starved_minute_the_more_is_bought() -> None:
+def test_the_dearer_a_minute_the_more_is_bought() -> None:
     load = [500.0] * HOUR + ([500.0] * 22 * HOUR + [4_500.0] * 2) * 5 + [500.0] * HOUR + [9_000.0]
     uncontrolled = ground_of(load)
     best = BestStatic(uncontrolled, Conditions())
@@ -83,7 +95,7 @@ PARTS = st.lists(
     parts=PARTS, start=st.sampled_from(sorted(STARTS)), preset=st.sampled_from(sorted(PRESETS)),
     io_kib=st.sampled_from([8, 48]),
 )  # fmt: skip
-def test_best_static_beats_every_single_change_of_a_coarse_grid(
+def test_best_static_beats_every_configuration_of_a_coarse_grid(
     parts: list[tuple[int, float]], start: str, preset: str, io_kib: float
 ) -> None:
     uncontrolled = ground_of(
@@ -96,9 +108,7 @@ def test_best_static_beats_every_single_change_of_a_coarse_grid(
             if mibps > iops // 4:
                 continue
             wish = gp3(400, int(iops), mibps)
-            run = run_schedule(
-                uncontrolled.load_series, uncontrolled.start, [(0, wish)], conditions
-            )
+            run = run_static(uncontrolled.load_series, uncontrolled.start, wish, conditions)
             assert best <= scored(run, uncontrolled, preset) * 1.01 + 0.01
     assert best <= scored(static_peak(uncontrolled, conditions), uncontrolled, preset) + 1e-9
 
@@ -110,6 +120,7 @@ def test_minutes_that_nothing_could_save_are_known() -> None:
 
 
 def test_a_static_run_is_made_once() -> None:
-    starved_as = StaticStarvation(load_series_of([5_000.0] * HOUR, step_s=300))
-    assert starved_as(gp3(400)) is starved_as(gp3(400))
-    assert starved_as(gp3(400)).sum() == pytest.approx(60)
+    static = StaticRuns(load_series_of([5_000.0] * HOUR, step_s=300))
+    assert static.starved(gp3(400)) is static.starved(gp3(400))
+    assert static.starved(gp3(400)).sum() == 60
+    assert static.shortfall(gp3(400)).sum() == pytest.approx(0.4 + 0.8 + 58)

@@ -52,13 +52,15 @@ def test_every_controller_has_a_row_in_every_case(rows: list[ComparisonRow]) -> 
         assert [row.controller for row in rows if row.case == case] == list(CONTROLLERS)
 
 
-def test_a_score_is_dollars_plus_the_value_of_starved_minutes(
+def test_a_score_is_dollars_plus_the_value_of_the_shortfall(
     rows: list[ComparisonRow],
 ) -> None:
     assert {row.value_usd for row in rows} == {0.1, 0.01}
     for row in rows:
-        worth = row.value_usd * row.starved_minutes
-        assert row.score == pytest.approx(row.storage_usd + worth)
+        worth = row.value_usd * row.shortfall_minutes
+        assert row.score == pytest.approx(row.storage_usd + worth + row.running_usd)
+        own = row.controller == "headroom"
+        assert row.running_usd == pytest.approx(0.43 * 10 / 730 if own else 0.0)
 
 
 def test_no_controller_within_the_limits_beats_the_oracle_nor_the_oracle_its_bound(
@@ -75,6 +77,7 @@ def test_none_pays_for_what_it_has_and_starves(rows: list[ComparisonRow]) -> Non
     none = next(row for row in rows if row.controller == "none")
     assert none.storage_usd == pytest.approx(32 * 10 / 730)
     assert none.starved_minutes >= 60
+    assert 30 < none.shortfall_minutes <= none.starved_minutes
     assert (none.modifications, none.held, none.unsavable_minutes) == (0, 0, 0)
 
 
@@ -83,6 +86,7 @@ def test_headroom_keeps_the_limits_and_starves_less_than_none(rows: list[Compari
     own = by_name["headroom"]
     assert (own.guardrail_violations, own.measures.invalid_plans) == (0, 0)
     assert own.starved_minutes < by_name["none"].starved_minutes
+    assert own.shortfall_minutes < by_name["none"].shortfall_minutes
 
 
 def test_reused_rows_say_the_same_as_made_ones(rows: list[ComparisonRow]) -> None:
@@ -111,9 +115,9 @@ def test_who_beats_an_earlier_oracle_becomes_the_oracle(rows: list[ComparisonRow
     others = [row for row in case if row.controller != "headroom"]
     better = replace(next(r for r in case if r.controller == "headroom"), score=0.01)
     found = {row.controller: row for row in joined(others, better)}
-    assert found["headroom"].regret == 0
-    assert found["oracle"].score == 0.01
-    assert found["none"].regret == pytest.approx(found["none"].score - 0.01)
+    assert found["headroom"].regret == pytest.approx(better.running_usd)
+    assert found["oracle"].score == pytest.approx(0.01 - better.running_usd)
+    assert found["none"].regret == pytest.approx(found["none"].score - found["oracle"].score)
 
 
 def test_two_processes_find_what_one_finds() -> None:
@@ -179,7 +183,7 @@ def test_made_up_loads_are_the_same_every_time() -> None:
 
 def test_the_conditions_name_what_every_run_had() -> None:
     said = conditions_json(comparison_jobs([("a.csv", bursty())], presets=("thrift",)))
-    assert said["presets_usd_per_starved_minute"] == {"thrift": 0.01}
+    assert said["presets_usd_per_shortfall_minute"] == {"thrift": 0.01}
     assert said["starts"] == {
         "gp2": "gp2 400 GiB", "gp3": "gp3 400 GiB 3000 IOPS 125 MiB/s",
         "io1": "io1 400 GiB 16000 IOPS",

@@ -13,7 +13,7 @@ from headroom.proving.scoring.rows import Measures
 from headroom.proving.trials import (
     STARTS,
     Conditions,
-    StaticStarvation,
+    StaticRuns,
     UncontrolledVolume,
     run_schedule,
 )
@@ -26,7 +26,7 @@ HOUR, DAY = 12, 288
 def measures(load: Sequence[float], start: str, *schedule: tuple[int, Configuration]) -> Measures:
     load_series = load_series_of(load, step_s=300)
     conditions = Conditions()
-    uncontrolled = UncontrolledVolume(StaticStarvation(load_series), STARTS[start], conditions)
+    uncontrolled = UncontrolledVolume(StaticRuns(load_series), STARTS[start], conditions)
     run = run_schedule(load_series, STARTS[start], schedule, conditions)
     return measures_of(run, uncontrolled, whole=True)
 

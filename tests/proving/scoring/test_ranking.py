@@ -21,11 +21,12 @@ def row(
         "scale": "1", "start": "gp3", "modifications": 1, "aws_refusals": 0,
         "guardrail_violations": 0, "unsavable_minutes": 0, "held": 0, "scale_factor": 1.0,
         "days": 30.0, "trace_days": 30.0, "half": "tuning", "value_usd": 0.1,
-        "oracle_bound": 0.0, "oracle_exact": True, "measures": Measures(),
+        "running_usd": 0.0, "oracle_bound": 0.0, "oracle_exact": True, "measures": Measures(),
     }  # fmt: skip
     return ComparisonRow(
         trace=trace, preset=preset, controller=controller, kind=kind, score=score,
-        regret=score - oracle, storage_usd=usd, starved_minutes=starved, **{**values, **more},
+        regret=score - oracle, storage_usd=usd, shortfall_minutes=0.5 * starved,
+        starved_minutes=starved, **{**values, **more},
     )  # fmt: skip
 
 

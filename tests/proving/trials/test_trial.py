@@ -20,7 +20,7 @@ from headroom.proving.trials import (
     score_usd,
 )
 from headroom.proving.trials.trial import storage_usd
-from headroom.proving.vectorized import starved_if_static
+from headroom.proving.vectorized import pain_if_static
 from tests.proving.series import load_series_of
 
 BALANCED = Conditions()
@@ -52,7 +52,7 @@ class Asked:
 def test_nothing_done_is_the_static_run_and_its_price():
     load_series = load_series_of([4_000.0] * DAY)
     run = run_schedule(load_series, STARTS["gp3"], (), BALANCED)
-    assert np.array_equal(run.starved, starved_if_static(load_series, STARTS["gp3"]))
+    assert np.array_equal(run.starved, pain_if_static(load_series, STARTS["gp3"]).starved)
     assert run.storage_usd == pytest.approx(32.0 * 24 / 730)
     assert run.changes == ()
 
@@ -124,14 +124,15 @@ def test_a_schedule_after_the_end_of_the_series_is_dropped():
     assert run.changes == ()
 
 
-def test_minutes_that_nothing_could_save_cost_nothing():
+def test_shortfall_that_nothing_could_save_costs_nothing():
+    shortfall = np.array([1.0, 1.0, 0.0, 0.75])
     run = TrialRun(
-        starved=np.array([True, True, False, True]), changes=(), storage_usd=2.0, aws_refusals=0,
+        starved=shortfall > 0, shortfall=shortfall, changes=(), storage_usd=2.0, aws_refusals=0,
         guardrail_violations=0, held=0,
     )  # fmt: skip
-    unavoidable = np.array([False, True, True, False])
-    assert score_usd(run, unavoidable, BALANCED) == pytest.approx(2.0 + 0.10 * 2)
-    assert score_usd(run, unavoidable, Conditions(preset="performance")) == pytest.approx(4.0)
+    unavoidable = np.array([0.0, 1.0, 1.0, 0.25])
+    assert score_usd(run, unavoidable, BALANCED) == pytest.approx(2.0 + 0.10 * 1.5)
+    assert score_usd(run, unavoidable, Conditions(preset="performance")) == pytest.approx(3.5)
 
 
 def test_a_month_costs_the_list_price():

@@ -15,7 +15,7 @@ from headroom.domain.catalog.ebs import MIB
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.proving.awsrules import Delays, ModificationRefused, VolumeLifecycle
 from headroom.proving.physics import MinuteFacts, VolumePhysics
-from headroom.proving.vectorized import VectorizedVolume, starved_if_static
+from headroom.proving.vectorized import VectorizedVolume, pain_if_static
 from headroom.proving.workloads import LoadSeries
 from tests.proving.series import LoadSeriesWorkload, load_series_of
 
@@ -42,6 +42,7 @@ KINDS_OF_VALUES = {
     "iops_exceeded": (lambda f: f.iops_exceeded, 0.0),
     "throughput_exceeded": (lambda f: f.throughput_exceeded, 0.0),
     "starved": (lambda f: f.starved, 0.0),
+    "shortfall": (lambda f: f.shortfall, 1e-5),
     "measured": (lambda f: not f.unknown, 0.0),
     "published": (lambda f: f.published, 0.0),
     "balance_percent": (
@@ -113,6 +114,7 @@ def any_load_series(draw: st.DrawFn) -> LoadSeries:
             )
         ),
         read_share=draw(st.sampled_from([0.0, 0.3, 1.0])),
+        service_ms=draw(st.sampled_from([None, None, 4.0])),
     )
 
 
@@ -180,8 +182,8 @@ def test_a_minute_less_than_half_measured_is_not_starved():
     overload = [9_000.0] * 8
     seen = load_series_of([*overload, *([float("nan")] * 3), 9_000.0], step_s=15)
     half = load_series_of([*overload, *([float("nan")] * 2), 9_000.0, 9_000.0], step_s=15)
-    assert starved_if_static(seen, GP3).tolist() == [True, True, False]
-    assert starved_if_static(half, GP3).tolist() == [True, True, True]
+    assert pain_if_static(seen, GP3).starved.tolist() == [True, True, False]
+    assert pain_if_static(half, GP3).starved.tolist() == [True, True, True]
 
 
 def test_a_minute_not_wholly_measured_publishes_nothing():

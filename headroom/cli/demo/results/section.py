@@ -11,7 +11,7 @@ from headroom.cli.demo.results.clusters import bills, cluster_timeline
 from headroom.cli.demo.script.outcome import ClusterRun, StorageRun, StoryRun, StoryVerdict
 from headroom.cli.demo.stories.volumes import START, Story
 from headroom.cli.terminal.output import money
-from headroom.cli.views import decision as decision_view
+from headroom.cli.views import section as section_view
 from headroom.cli.views.bills import NAMES
 from headroom.cli.views.decision import DecisionStory
 from headroom.cli.views.report import Section
@@ -105,7 +105,7 @@ def _result(
         verdict=found,
         price_change=price_change,
         starved_minutes=starved,
-        section=decision_view.section(
+        section=section_view.section(
             run.story.key, run.story.title, found.text,
             (*facts, ("messages to people", str(run.messages))), plots, run.decisions,
             ok=found.ok, others=others, since=START,

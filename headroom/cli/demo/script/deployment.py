@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache, cached_property
 from pathlib import Path
@@ -38,14 +38,18 @@ class LocalAccount:
 
     endpoint: Endpoint
     folder: Path
+    _clients: dict[str, Any] = field(default_factory=dict)
 
     def client(self, service: str) -> Any:
-        """A boto3 client of the endpoint, whatever the environment says."""
+        """A boto3 client of the endpoint, whatever the environment says; made once."""
         make: Any = boto3.client  # typed per service, and the service is a variable here
-        return make(
-            service, endpoint_url=self.endpoint.url, region_name=REGION, aws_access_key_id="test",
-            aws_secret_access_key="test",  # noqa: S106 - the endpoint takes anything
-        )  # fmt: skip
+        if service not in self._clients:
+            self._clients[service] = make(
+                service, endpoint_url=self.endpoint.url, region_name=REGION,
+                aws_access_key_id="test",
+                aws_secret_access_key="test",  # noqa: S106 - the endpoint takes anything
+            )  # fmt: skip
+        return self._clients[service]
 
     @cached_property
     def image(self) -> str:

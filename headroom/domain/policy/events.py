@@ -1,0 +1,154 @@
+"""Known events: load that the owner knows of before it comes, such as a month's end.
+
+An event is no permission: every limit holds during it as at any time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from enum import StrEnum
+
+from headroom.domain.policy.selector import Selector
+from headroom.domain.policy.windows import DAYS, WindowError, days_of, instants_of, zone_of
+
+MOST_EVENTS = 20
+LONGEST_NAME = 60
+FORM = (
+    r"(?:daily|weekly (?P<days>[A-Za-z]{3}(?:[,-][A-Za-z]{3})*)"
+    r"|monthly (?P<day>[12][0-9]|3[01]|[1-9]|last)|once (?P<on>[0-9]{4}-[0-9]{2}-[0-9]{2}))"
+    r" (?P<hour>[01][0-9]|2[0-3]):(?P<minute>[0-5][0-9]) (?P<zone>[A-Z][A-Za-z0-9_+\-/]*)"
+)
+SCHEDULE_PATTERN = "^" + re.sub(r"\?P<\w+>", "?:", FORM) + "$"
+"""The same without names, for editors."""
+LAST = "last"
+
+
+class Rhythm(StrEnum):
+    """How often an event comes."""
+
+    DAILY = "daily"
+    WEEKLY = "weekly"
+    MONTHLY = "monthly"
+    ONCE = "once"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Schedule:
+    """When an event begins: a minute of the local days that `rhythm` names."""
+
+    rhythm: Rhythm
+    minute: int
+    """Of the local day, 0 to 1,439."""
+    zone: str
+    """A time zone of the IANA database, or UTC."""
+    days: tuple[int, ...] = ()
+    """Weekly: days of the week, Monday being 0."""
+    day: int = 0
+    """Monthly: the day; in a shorter month its last day, as 31 for `last`."""
+    on: date | None = None
+    """Once: the local day."""
+
+    def __str__(self) -> str:
+        at = f"{self.minute // 60:02}:{self.minute % 60:02} {self.zone}"
+        match self.rhythm:
+            case Rhythm.DAILY:
+                return f"daily {at}"
+            case Rhythm.WEEKLY:
+                return f"weekly {','.join(DAYS[day] for day in self.days)} {at}"
+            case Rhythm.MONTHLY:
+                return f"monthly {LAST if self.day == 31 else self.day} {at}"
+            case Rhythm.ONCE:
+                return f"once {self.on} {at}"
+
+    def comes_on(self, day: date) -> bool:
+        """Whether an event begins on this local day."""
+        match self.rhythm:
+            case Rhythm.DAILY:
+                return True
+            case Rhythm.WEEKLY:
+                return day.weekday() in self.days
+            case Rhythm.MONTHLY:
+                last = (day + timedelta(days=1)).day == 1
+                return day.day == self.day or (last and day.day < self.day)
+            case Rhythm.ONCE:
+                return day == self.on
+
+
+def parse_schedule(text: str) -> Schedule:
+    """The schedule in a text like `monthly 28 22:00 Europe/Berlin`; raises WindowError."""
+    found = re.fullmatch(FORM, text.strip())
+    if found is None:
+        raise WindowError(
+            "must be daily, weekly DAYS, monthly DAY or once DATE, then a time and a time zone: "
+            "monthly 28 22:00 Europe/Berlin"
+        )
+    zone_of(found["zone"])
+    try:
+        on = None if found["on"] is None else date.fromisoformat(found["on"])
+    except ValueError:
+        raise WindowError("has a date that there is not") from None
+    return Schedule(
+        rhythm=Rhythm(text.split()[0]), zone=found["zone"], on=on,
+        minute=60 * int(found["hour"]) + int(found["minute"]),
+        days=days_of(found["days"]) if found["days"] else (),
+        day=31 if found["day"] == LAST else int(found["day"] or 0),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownEvent:
+    """Load that the owner announces for the resources that `selector` matches."""
+
+    name: str
+    schedule: Schedule
+    minutes: int
+    """How long it lasts."""
+    iops: int = 0
+    """Operations/s that it takes; 0 where the owner says nothing of them."""
+    throughput_mibps: int = 0
+    """The same in MiB/s."""
+    selector: Selector = Selector()  # noqa: RUF009 - it is frozen
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Occurrence:
+    """One time that a known event comes: [start, end) in UTC, and what it takes."""
+
+    start: datetime
+    end: datetime
+    iops: int
+    """0 where the owner says nothing of operations."""
+    mibps: int
+    """0 where the owner says nothing of throughput."""
+    name: str
+
+
+def occurrences(
+    events: Sequence[KnownEvent], start: datetime, end: datetime
+) -> tuple[Occurrence, ...]:
+    """Every time that one of the events is on within [start, end), by their start.
+
+    One that has begun before `start` or goes on after `end` counts, with its own start and end. A
+    time that the clock skips in spring comes an hour earlier, one that it repeats in autumn first.
+    """
+    found = (one for event in events for one in _of(event, start, end))
+    return tuple(sorted(found, key=lambda one: (one.start, one.end, one.name)))
+
+
+def _of(event: KnownEvent, start: datetime, end: datetime) -> Iterator[Occurrence]:
+    schedule, length = event.schedule, timedelta(minutes=event.minutes)
+    zone = zone_of(schedule.zone)
+    day = (start - length).astimezone(zone).date() - timedelta(days=1)
+    until = end.astimezone(zone).date() + timedelta(days=1)
+    while day <= until:
+        if schedule.comes_on(day):
+            begins = min(instants_of(day, schedule.minute, schedule.zone))
+            if begins < end and start < begins + length:
+                yield Occurrence(
+                    start=begins, end=begins + length, iops=event.iops,
+                    mibps=event.throughput_mibps, name=event.name,
+                )  # fmt: skip
+        day += timedelta(days=1)
