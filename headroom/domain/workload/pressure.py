@@ -18,13 +18,12 @@ EMPTY_PERCENT = 1.0
 SLOW = 5.0
 """Latency over the resource's own calm latency from which operations wait for a limit."""
 LEAST_SLOW_MS = 10.0
-CALM_SHARE = 0.5
-"""Share of the limits below which a minute is calm."""
 LEAST_CALM = 10
 """Calm minutes that make a latency the resource's own; with fewer, SSD_CALM_MS."""
 SSD_CALM_MS, HDD_CALM_MS = 2.0, 16.0
 WAITS_AT = 0.25
-"""Share of a limit below which waiting is not blamed on it: bursts inside a minute use up more."""
+"""Share of a limit below which waiting is not blamed on it: bursts inside a minute use up more.
+Minutes below it are calm."""
 
 UNBROKEN = timedelta(minutes=5)
 """A longer gap in the measurements ends a run."""
@@ -105,8 +104,8 @@ def calm_latency_ms(activity: VolumeActivity, rows: Sequence[_Row], *, hdd: bool
     calm = sorted(
         latency
         for row in rows
-        if row.served.most_ops < CALM_SHARE * row.low[0]
-        and row.served.mibps < CALM_SHARE * row.low[1]
+        if row.served.most_ops < WAITS_AT * row.low[0]
+        and row.served.mibps < WAITS_AT * row.low[1]
         and (latency := activity.latency_ms.values[row.index]) is not None
     )
     if len(calm) < LEAST_CALM:
