@@ -1,0 +1,127 @@
+"""Pressure where no check is published: told by operations that wait, against the calm latency."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from headroom.domain.catalog.ebs import HDD_IO_BYTES, capability
+from headroom.domain.decision import Act, Decision, Escalate, decide
+from headroom.domain.resources import Configuration, Observation, VolumeActivity, VolumeType
+from headroom.domain.workload import Binding, Minute, minutes
+from tests.builders import activity, database_policy, decision_input, gp3, volume
+from tests.domain.databases import rds
+from tests.domain.decision.test_rds_planning import starved
+
+SMALL = gp3()
+HDD = Configuration(
+    volume_type=VolumeType.ST1, size_gib=2_000, iops=None, throughput_mibps=None
+)
+
+
+def unchecked(
+    iops: float, queue: float | None, *, calm_ms: float = 1.0, calm_minutes: int = 30,
+    minutes: int = 30, latency_ms: float | None = None, io_kib: float = 16,
+) -> VolumeActivity:  # fmt: skip
+    """Calm minutes at 300 IOPS, then `iops` with `queue`, and no check."""
+    waited = 1000 * queue / iops if queue is not None else latency_ms
+    return activity(
+        [300.0] * calm_minutes + [iops] * minutes,
+        queue=[calm_ms * 0.3] * calm_minutes + [queue] * minutes,
+        latency_ms=[calm_ms] * calm_minutes + [waited] * minutes,
+        iops_check=None, mibps_check=None, io_kib=io_kib,
+    )  # fmt: skip
+
+
+def last(load: VolumeActivity, configuration: Configuration = SMALL) -> Minute:
+    return minutes(load, capability(configuration))[-1]
+
+
+@pytest.mark.parametrize(
+    ("iops", "queue", "pressed", "why"),
+    [
+        (2_250, 400.0, True, "15 s of each minute at 9,000: 178 ms where 1 ms is usual"),
+        (2_250, 30.0, True, "13 ms"),
+        (2_250, 20.0, False, "9 ms are not much for a busy minute"),
+        (2_250, 2.0, False, "as calm as ever"),
+        (800, 200.0, True, "more than a quarter of the limit, all of it in a burst"),
+        (600, 200.0, False, "too little for the limit to be to blame"),
+        (2_950, 2.0, True, "the mean itself is at the limit"),
+    ],
+)
+def test_operations_that_wait_below_the_limit_were_held_back_inside_the_minute(
+    iops: float, queue: float, pressed: bool, why: str
+) -> None:
+    assert last(unchecked(iops, queue)).iops_pressed is pressed, why
+
+
+@pytest.mark.parametrize(("calm_ms", "pressed"), [(1.0, True), (4.0, True), (12.0, False)])
+def test_what_is_slow_depends_on_the_resources_own_calm_latency(
+    calm_ms: float, pressed: bool
+) -> None:
+    """50 ms are slow where 4 ms are usual, and not where 12 are."""
+    load = unchecked(2_000, 100.0, calm_ms=calm_ms)
+    assert last(load).iops_pressed is pressed
+
+
+@pytest.mark.parametrize("calm_minutes", [0, 9])
+def test_without_enough_calm_minutes_an_ssds_usual_latency_counts(calm_minutes: int) -> None:
+    for queue, pressed in ((30.0, True), (15.0, False)):
+        load = unchecked(2_250, queue, calm_ms=12.0, calm_minutes=calm_minutes)
+        assert last(load).iops_pressed is pressed
+
+
+def test_a_load_that_always_waits_does_not_make_that_its_calm_latency() -> None:
+    """8 s of each minute at 9,000 are a mean of 1,200: 24 s of each minute at the limit."""
+    load = unchecked(1_200, 200.0, calm_minutes=0, minutes=180)
+    assert all(m.iops_pressed for m in minutes(load, capability(SMALL)))
+
+
+def test_a_disk_that_turns_is_slow_only_beyond_its_own_seeks() -> None:
+    assert capability(HDD).io_bytes == HDD_IO_BYTES
+    usual = unchecked(30, 1.2, io_kib=1024, calm_minutes=0)  # 40 ms
+    assert not last(usual, HDD).pressed
+
+
+def test_without_a_queue_the_latency_itself_counts() -> None:
+    assert last(unchecked(2_000, None, latency_ms=60.0)).iops_pressed
+    assert not last(unchecked(2_000, None, latency_ms=4.0)).iops_pressed
+    assert not last(unchecked(2_000, None, latency_ms=None)).iops_pressed
+
+
+def test_large_operations_that_wait_were_held_back_by_throughput() -> None:
+    found = last(unchecked(400, 100.0, io_kib=256))  # 100 of 125 MiB/s
+    assert (found.iops_pressed, found.mibps_pressed) == (False, True)
+
+
+def test_a_check_is_believed_whatever_waits() -> None:
+    load = unchecked(2_250, 400.0)
+    clear = replace(load, iops_exceeded=activity([300.0] * 60).iops_exceeded)
+    assert not last(clear).pressed
+
+
+# --- what is decided about it
+
+
+def bursts(configuration: Configuration, **limits: object) -> Decision:
+    """A database of which 15 s of each minute come at three times 3,000, for three hours."""
+    share = capability(configuration).sustained_iops / 3_000
+    load = unchecked(2_250 * share, 400.0, calm_minutes=0, minutes=180)
+    seen: Observation = replace(starved(configuration, 3_000), activity=load)
+    return decide(decision_input(seen, rules=database_policy(**limits)))
+
+
+def test_bursts_of_a_database_are_acted_on_where_that_takes_no_copy() -> None:
+    decision = bursts(rds(VolumeType.GP3, 500))
+    assert decision.diagnosis.binding is Binding.VOLUME_IOPS
+    assert decision.demand.pressed_minutes == 180
+    assert isinstance(decision.answer, Act)
+    assert decision.answer.plan.capability.sustained_iops > 12_000
+
+
+def test_bursts_of_a_database_are_told_where_a_person_has_to_choose() -> None:
+    decision = bursts(rds(VolumeType.GP3, 200))
+    assert decision.demand.pressed_minutes == 180
+    assert isinstance(decision.answer, Escalate)
+    assert "full_copy" in decision.answer.cause
