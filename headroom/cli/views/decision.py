@@ -31,6 +31,7 @@ BINDINGS = {
     Binding.INSTANCE_IOPS: "the instance's IOPS",
     Binding.INSTANCE_THROUGHPUT: "the instance's throughput",
     Binding.STORAGE_MODE: "the storage mode",
+    Binding.LATENCY: "latency below every limit",
     Binding.NOTHING: "nothing",
     Binding.UNKNOWN: "unknown",
 }

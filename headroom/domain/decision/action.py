@@ -20,6 +20,8 @@ class Reason(StrEnum):
     """Less performance is enough for the expected load."""
     CHEAPER_EQUIVALENT = "cheaper_equivalent"
     """Another type delivers the same at a lower price."""
+    HIGH_LATENCY = "high_latency"
+    """Operations are slow although no limit was touched."""
     NO_PRESSURE = "no_pressure"
     NOT_COST_EFFECTIVE = "not_cost_effective"
     INSTANCE_LIMITED = "instance_limited"

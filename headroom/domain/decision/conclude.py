@@ -51,6 +51,11 @@ LARGER_INSTANCE = "use a larger instance, or spread the load; a faster volume wo
 
 LONG_PRESSED_MINUTES = 60
 """Pressure this long is worth a word to the owner although nothing is worth its price."""
+SLOW_BELOW_LIMITS = (
+    "no limit was touched, so more IOPS or throughput would change nothing; look for first reads of a "
+    "snapshot, a stalled volume, or the type's own latency, and set latency_objective_ms if a faster "
+    "type is wanted"
+)
 LARGER_CLASS = (
     "use a larger DB instance class, or spread the load; faster storage would change nothing"
 )
@@ -151,6 +156,13 @@ def conclude_for_load(
     best = next((j for j in judgements if j.allowed or requested_in_advance(limits, j, at)), None)
     if diagnosis.binding is Binding.NOTHING:
         return _in_calm(decision_input, effective, judgements, best)
+    if diagnosis.binding is Binding.LATENCY:
+        if best is not None:
+            return act_or_hold(decision_input, effective, Reason.HIGH_LATENCY, best.plan)
+        return escalate_once(
+            decision_input, effective, Reason.HIGH_LATENCY, diagnosis.binding.value, SLOW_BELOW_LIMITS,
+            None,
+        )  # fmt: skip
     if diagnosis.binding in (Binding.INSTANCE_IOPS, Binding.INSTANCE_THROUGHPUT):
         database = decision_input.observation.volume.configuration.database
         return escalate_once(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from decimal import Decimal
 
 from headroom.domain.catalog import PriceTable
@@ -25,7 +26,9 @@ from headroom.domain.policy import (
     Mode,
     Policy,
     PolicyUnreadable,
+    events_of,
     limits_for,
+    occurrences,
 )
 from headroom.domain.resources import Configuration, Observation, PriceUnknown, VolumeType
 from headroom.domain.state import (
@@ -40,6 +43,7 @@ from headroom.domain.state import (
 from headroom.domain.workload import (
     Demand,
     Diagnosis,
+    KnownLoad,
     Past,
     SpaceForecast,
     digest_of,
@@ -49,6 +53,8 @@ from headroom.domain.workload import (
     space_forecast,
 )
 
+KNOWN_AHEAD = timedelta(hours=26)
+"""How far ahead the owner's known events are looked for: a day, and the way to it."""
 DENY_ALL_POLICY = Policy(version="unreadable", defaults=Limits(mode=Mode.OFF))
 """Replaces an unreadable policy: it allows nothing."""
 
@@ -89,7 +95,9 @@ def analyze(decision_input: DecisionInput) -> Analysis:
         observation.activity, capability(observation.volume.configuration), observation.modification
     )
     demand = estimate(observation, seen, decision_input.resource_state.profile)
-    diagnosis = diagnose(observation, demand, seen)
+    diagnosis = diagnose(
+        observation, demand, seen, latency_objective_ms=effective.limits.latency_objective_ms
+    )
     situation, valued_plans = None, NO_VALUED_PLANS
     space = space_forecast_for_owner(
         space_forecast(observation, decision_input.resource_state.modifications, effective.limits),
@@ -171,6 +179,12 @@ def _situation(
         ),
         extra_target=decision_input.extra_target,
         chosen=owners_choice(resource_state.modifications),
+        known_loads=tuple(
+            KnownLoad(event.start, event.end, float(event.iops), float(event.mibps))
+            for event in occurrences(
+                events_of(policy, decision_input.observation.volume), at, at + KNOWN_AHEAD
+            )
+        ),
     )
 
 

@@ -20,18 +20,21 @@ from headroom.domain.workload import (
     forecast_text,
     imminent,
     minutes,
+    slow_below_limits,
 )
 
 RECENT = timedelta(minutes=15)
 RECENT_MINUTES = 15
+STALLED_MINUTES = 2
 ON_INSTANCE = (Binding.INSTANCE_IOPS, Binding.INSTANCE_THROUGHPUT)
 TOLERANCE = 1.1
 """An instance that leaves a volume hardly more than it has is the limit all the same."""
 
 
 def diagnose(
-    observation: Observation, demand: Demand, seen: tuple[Minute, ...] | None = None
-) -> Diagnosis:
+    observation: Observation, demand: Demand, seen: tuple[Minute, ...] | None = None, *,
+    latency_objective_ms: float | None = None,
+) -> Diagnosis:  # fmt: skip
     """Which limit binds for `observation`: the volume's, its credits', the instance's, or none."""
     can = capability(observation.volume.configuration)
     if seen is None:
@@ -44,6 +47,8 @@ def diagnose(
     binding, why = _binding(
         observation, demand, can, seen, (iops_limit, mibps_limit), (iops_left, mibps_left), balance
     )
+    if binding is Binding.NOTHING:
+        binding, why = _slow(observation, seen, latency_objective_ms) or (binding, why)
     return Diagnosis(
         binding=binding,
         volume_iops_limit=iops_limit,
@@ -52,6 +57,23 @@ def diagnose(
         instance_mibps_left=mibps_left,
         explanation=spoken(observation.volume.ref.kind, why),
         instance_balance=balance,
+    )
+
+
+def _slow(
+    observation: Observation, seen: tuple[Minute, ...], objective_ms: float | None
+) -> tuple[Binding, str] | None:
+    """Latency below every limit: a stalled volume, first reads from a snapshot, the type's own."""
+    stalled = observation.activity.stalled
+    if stalled is not None and _ones(stalled, observation) >= STALLED_MINUTES:
+        return Binding.LATENCY, "the volume's stalled I/O check reads 1: it completes no I/O at all"
+    slow = slow_below_limits(seen, observation.at, objective_ms=objective_ms)
+    if slow is None:
+        return None
+    than = "usual" if objective_ms is None else "the owner's objective"
+    return Binding.LATENCY, (
+        f"operations take {slow.latency_ms:.1f} ms ({than}: {slow.calm_ms:.1f}) at "
+        f"{slow.share:.0%} of the limits"
     )
 
 

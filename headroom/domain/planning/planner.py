@@ -34,6 +34,8 @@ def candidates(situation: Situation) -> tuple[Plan, ...]:
     binding = situation.diagnosis.binding
     if binding in (Binding.UNKNOWN, *ON_INSTANCE):
         return ()
+    if binding is Binding.LATENCY:
+        return tuple(_faster_type(situation))
     if binding is not Binding.NOTHING:
         for volume_type in TARGETS:
             for plan in _of_type(situation, volume_type):
@@ -52,6 +54,22 @@ def candidates(situation: Situation) -> tuple[Plan, ...]:
         if plan_also is not None:
             found.setdefault(plan_also.target, plan_also)
     return tuple(found.values())
+
+
+def _faster_type(situation: Situation) -> Iterator[Plan]:
+    """io2 for all that the volume can do today, where the owner set a latency objective."""
+    now = capability(situation.current)
+    if situation.limits.latency_objective_ms is None or (
+        situation.current.volume_type is VolumeType.IO2
+    ):
+        return
+    target = cheapest(
+        situation.current, VolumeType.IO2, iops=now.sustained_iops, mibps=now.sustained_mibps,
+        valid=situation.observation.valid,
+    )  # fmt: skip
+    plan = None if target is None else plan_for(situation, target, 1.0, capped_from=None)
+    if plan is not None:
+        yield plan
 
 
 def _plain(situation: Situation) -> Iterator[Plan]:

@@ -37,6 +37,10 @@ def plans_from_history(situation: Situation) -> Iterator[Plan]:
             (_spared(i, spare, base[0]), _spared(m, spare, base[1]))
             for i, m in demand_levels(situation.past, lambda i, m: _unit_usd(i, m, base))
         ]
+    levels += [
+        (max(base[0], load.iops * spare), max(base[1], load.mibps * spare))
+        for load in situation.known_loads
+    ]
     least_iops = min(limits.min_iops, now.sustained_iops)
     least_mibps = min(limits.min_throughput_mibps, now.sustained_mibps)
     levels = _thinned(

@@ -11,7 +11,7 @@ from headroom.domain.catalog.ebs import capability
 from headroom.domain.planning.plan import Plan
 from headroom.domain.policy import Limits
 from headroom.domain.resources import Configuration, Observation
-from headroom.domain.workload import Binding, Demand, Diagnosis, Past
+from headroom.domain.workload import Binding, Demand, Diagnosis, KnownLoad, Past
 
 CALM_MINUTES = 30
 """Measured minutes without touching a limit after which a plan may lower anything."""
@@ -36,6 +36,8 @@ class Situation:
     """What the volume had before Headroom's latest change lowered it."""
     extra_target: Configuration | None = None
     """A target that is always a candidate."""
+    known_loads: tuple[KnownLoad, ...] = ()
+    """Load of the coming day that the owner announced."""
     chosen: Configuration | None = None
     """What the owner last chose; None if Headroom never changed it."""
 

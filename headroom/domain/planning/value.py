@@ -93,7 +93,11 @@ def _valued(situation: Situation, made: Sequence[Plan]) -> tuple[list[Plan], For
     """The plans with their value, the forecast, and the hour of the next change if none is taken now."""
     levels = [_level(situation, situation.current), *(_level(situation, p.target) for p in made)]
     forecast = demand_forecast(
-        situation.past, levels, situation.observation.at + LEAD, _present(situation, levels)
+        situation.past,
+        levels,
+        situation.observation.at + LEAD,
+        _present(situation, levels),
+        situation.known_loads,
     )
     reachable = [True, *(_reachable(situation, plan) for plan in made)]
     found = schedule_cost(
@@ -145,6 +149,8 @@ def _value_for_good(situation: Situation, plan: Plan) -> float:
     The present episode alone is no reason: it counts as the past does, over a week at least.
     """
     past, now, then = situation.past, capability(situation.current), plan.capability
+    if situation.diagnosis.binding is Binding.LATENCY:  # the owner's wish, for a person to grant
+        return 0.0
     relieved = sum(
         short_minutes(hour, now.sustained_iops, now.sustained_mibps)
         - short_minutes(hour, then.sustained_iops, then.sustained_mibps)
@@ -196,6 +202,8 @@ def _sensible(situation: Situation, forecast: Forecast, plan: Plan, others: Sequ
     if plan.full_copy and _may_copy_now(situation):  # never to save money alone
         return plan.relieved_minutes_per_day > 0 and plan.value_usd_per_day > 0
     if plan.price_change_usd <= 0 or situation.demand.expected_starved_minutes > 0:
+        return True
+    if situation.diagnosis.binding is Binding.LATENCY:
         return True
     if forecast.seen_minutes[0] <= NEGLIGIBLE_MIN:
         return False

@@ -78,6 +78,8 @@ class VolumeActivity:
     busiest_mibps: Series | None = None
     free_gib: Series | None = field(default=None, metadata=LATER)
     """Lowest free space of a database's storage; None for a volume, where none is published."""
+    stalled: Series | None = field(default=None, metadata=LATER)
+    """1 in minutes in which a Nitro volume completed no I/O; None where it was not read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

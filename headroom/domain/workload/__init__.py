@@ -39,7 +39,7 @@ from headroom.domain.workload.forecast import (
 from headroom.domain.workload.free_space import SpaceBasis, SpaceForecast, space_forecast
 from headroom.domain.workload.history import demand_levels
 from headroom.domain.workload.instance_balance import forecast_balance, forecast_text, imminent
-from headroom.domain.workload.latency import slowest_ms
+from headroom.domain.workload.latency import slow_below_limits, slowest_ms
 from headroom.domain.workload.pressure import AT_LIMIT, EMPTY_PERCENT, Minute, clear_run, minutes
 from headroom.domain.workload.profile import digest_of
 from headroom.domain.workload.short_minutes import short_minutes

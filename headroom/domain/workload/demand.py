@@ -173,6 +173,8 @@ class Binding(StrEnum):
     INSTANCE_THROUGHPUT = "instance_throughput"
     STORAGE_MODE = "storage_mode"
     """For an Aurora cluster: the storage mode determines its bill."""
+    LATENCY = "latency"
+    """Operations are slow below every limit."""
     NOTHING = "nothing"
     UNKNOWN = "unknown"
 

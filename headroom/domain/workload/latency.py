@@ -5,11 +5,17 @@ This saves the CloudWatch metrics that would otherwise be read and paid for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from statistics import median
+
+from headroom.domain.workload.pressure import LEAST_CALM, LEAST_SLOW_MS, SLOW, Minute
 
 BUSY_IOPS = 10.0
 """With fewer operations a second one slow query makes the mean."""
 _MS_PER_S = 1_000
+LATELY = timedelta(minutes=30)
 
 
 def slowest_ms(minutes: Iterable[tuple[float | None, float | None, float | None]]) -> float | None:
@@ -20,3 +26,42 @@ def slowest_ms(minutes: Iterable[tuple[float | None, float | None, float | None]
         if queue is not None and (reads or 0.0) + (writes or 0.0) >= BUSY_IOPS
     )
     return max(found, default=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlowBelowLimits:
+    """Slow minutes in which no limit was touched."""
+
+    minutes: int
+    latency_ms: float
+    """Their median latency."""
+    calm_ms: float
+    """The resource's own latency of earlier, calm minutes; the objective where the owner set one."""
+    share: float
+    """The most of any limit that they used, 0 to 1."""
+
+
+def slow_below_limits(
+    seen: Sequence[Minute], now: datetime, *, objective_ms: float | None
+) -> SlowBelowLimits | None:
+    """The slow minutes of the last half hour if they are most of it; None otherwise.
+
+    Slow is above the owner's objective, else far above the resource's own latency of the hours
+    before. With fewer operations a second than BUSY_IOPS one slow query makes the mean.
+    """
+    busy = [m for m in seen if m.latency_ms is not None and m.ops >= BUSY_IOPS and not m.pressed]
+    before = sorted(m.latency_ms or 0.0 for m in busy if m.at < now - LATELY)
+    if objective_ms is None and len(before) < LEAST_CALM:
+        return None
+    calm_ms = before[len(before) // 2] if before else 0.0
+    slow_ms = max(LEAST_SLOW_MS, SLOW * calm_ms) if objective_ms is None else objective_ms
+    lately = [m for m in busy if m.at >= now - LATELY]
+    slow = [m for m in lately if (m.latency_ms or 0.0) > slow_ms]
+    if len(slow) < LEAST_CALM or 2 * len(slow) < len(lately):
+        return None
+    return SlowBelowLimits(
+        minutes=len(slow),
+        latency_ms=median(m.latency_ms or 0.0 for m in slow),
+        calm_ms=calm_ms if objective_ms is None else objective_ms,
+        share=max(max(m.iops / m.iops_limit, m.mibps / m.mibps_limit) for m in slow),
+    )
