@@ -205,7 +205,7 @@ def _periods(onsets: Sequence[int]) -> Iterator[Hypothesis]:
     alike = {gap: [g for g in short if abs(g - gap) <= 1] for gap in short}
     usual = max(alike.values(), key=len, default=[])
     if len(usual) >= SAME_GAPS and (period := sum(usual) / len(usual)) % DAY:
-        yield Hypothesis(f"every {period:.1f} hours", _every(period))
+        yield Hypothesis(f"every {round(period, 1):g} hours", _every(period))
 
 
 def _every(hours: float) -> Callable[[int], Iterator[int]]:

@@ -278,7 +278,9 @@ def test_a_no_holds_for_what_is_like_it_and_just_cheap_enough_to_be_done_unasked
     was: str, rejected: bool, hours: int, done: bool
 ) -> None:
     """`was` is the price that was rejected, as a multiple of this one."""
-    said = declined(Decimal(was) * PLAN.price_change_usd, at=NOW - timedelta(hours=hours), rejected=rejected)
+    said = declined(
+        Decimal(was) * PLAN.price_change_usd, at=NOW - timedelta(hours=hours), rejected=rejected
+    )
     rules = policy(mode=Mode.AUTO, approve_above_usd=PLAN.price_change_usd)
     answer = decide(decision_input(rules=rules, stand=resource_state(declined=(said,)))).answer
     assert isinstance(answer, Act) is done

@@ -12,6 +12,7 @@ from headroom.domain.decision import (
     Ineffective,
     Pending,
     Relieved,
+    Untested,
     assess,
     decide,
 )
@@ -117,10 +118,29 @@ def test_a_volume_still_described_as_it_was_while_modifying_has_not_diverged() -
     assert isinstance(told, Pending)
 
 
-def test_before_completion_an_idle_volume_proves_nothing() -> None:
+@pytest.mark.parametrize(
+    ("iops", "expected"),
+    [(0.0, Untested), (500.0, Untested), (2_000.0, Untested), (2_950.0, Relieved)],
+)
+def test_without_a_load_that_used_to_press_a_change_is_untested_and_not_relieved(
+    iops: float, expected: type
+) -> None:
     optimizing = change(ModificationState.OPTIMIZING)
-    assert isinstance(assess(seen(0.0, modification=optimizing), plan(), APPLIED), Pending)
-    assert isinstance(assess(seen(0.0), plan(), APPLIED), Relieved)
+    before = assess(seen(iops, modification=optimizing), plan(), APPLIED)
+    assert isinstance(before, Pending if expected is Untested else Relieved)
+    assert isinstance(assess(seen(iops), plan(), APPLIED), expected)
+
+
+def test_the_load_that_pressed_before_the_change_proves_relief_though_it_is_below_the_old_limit() -> (
+    None
+):
+    """Bursts inside the minute at a mean of 1,500; after the change 1,300 run free, or 900 do."""
+    for iops, expected in ((1_300.0, Relieved), (900.0, Untested)):
+        load = activity(
+            [1_500.0] * 60 + [iops] * 110, iops_check=[1.0] * 60 + [0.0] * 110, queue=5.0
+        )
+        after = observation(load, volume(TARGET), modification=change())
+        assert isinstance(assess(after, plan(), NOW - timedelta(minutes=110)), expected)
 
 
 @pytest.mark.parametrize(("served", "expected"), [(3000.0, Pending), (3400.0, Relieved)])
@@ -133,7 +153,9 @@ def test_before_completion_an_unchecked_volume_must_serve_more_than_the_old_limi
     assert isinstance(assess(unchecked, plan(), APPLIED), expected)
 
 
-def test_before_completion_an_unchecked_volume_whose_operations_still_wait_is_not_relieved() -> None:
+def test_before_completion_an_unchecked_volume_whose_operations_still_wait_is_not_relieved() -> (
+    None
+):
     """3,400 of the new limit are served, but 900 operations wait a quarter of a second each."""
     load = activity([3_400.0] * 110, iops_check=None, mibps_check=None, queue=900.0)
     optimizing = change(ModificationState.OPTIMIZING)

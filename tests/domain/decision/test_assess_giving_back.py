@@ -14,6 +14,7 @@ from headroom.domain.decision import (
     ReducedTooFar,
     ReductionConfirmed,
     Relieved,
+    Untested,
     Verification,
     assess,
 )
@@ -69,7 +70,7 @@ def test_what_was_given_back_is_not_missed_after_a_quarter_of_an_hour_without_pr
 
 def test_a_lowering_waits_longer_for_its_proof_than_a_raise() -> None:
     at = APPLIED + timedelta(minutes=17)  # 12 minutes count: the first five say nothing
-    load = activity([500.0] * 120, end=at)
+    load = activity([3_950.0] * 120, end=at)
     lowered = modification(LOW, origin=HIGH, started_at=APPLIED, state=ModificationState.OPTIMIZING)
     seen = observation(load, volume(LOW), modification=lowered, at=at)
     told = assess(seen, plan(), APPLIED)
@@ -126,7 +127,10 @@ def test_leaving_a_burst_behind_is_giving_back_what_the_burst_reached() -> None:
     convert = plan(gp2(200), gp3(200, 3_000, 128))
     told = verify(after([0.0] * 20, taken=convert, mibps_check=1.0), convert)
     assert told == ReducedTooFar(cause="2 minutes at the limit of 128 MiB/s, lowered from 250")
-    assert isinstance(verify(after([0.0] * 60, taken=convert), convert), Relieved)
+    busy = after([0.0] * 60, taken=convert, iops=600.0)
+    assert isinstance(verify(busy, convert), Relieved)
+    idle = after([0.0] * 60, taken=convert, state=ModificationState.COMPLETED)
+    assert isinstance(verify(idle, convert), Untested)
 
 
 def test_the_same_for_less_misses_nothing() -> None:
@@ -163,6 +167,6 @@ def test_a_change_that_raises_one_thing_and_lowers_another_takes_as_long_as_a_lo
         state=ModificationState.OPTIMIZING,
     )  # fmt: skip
     seen = observation(
-        activity([500.0] * 120, end=at), volume(convert.target), modification=change, at=at
+        activity([600.0] * 120, end=at), volume(convert.target), modification=change, at=at
     )
     assert isinstance(assess(seen, convert, APPLIED), expected)

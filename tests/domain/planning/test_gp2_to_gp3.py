@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headroom.domain.catalog.ebs import capability
-from headroom.domain.decision import Act, Decision, Reason
-from headroom.domain.guardrails import Guardrail
+from headroom.domain.decision import Act, Reason
 from headroom.domain.planning.gp2_to_gp3 import least_gp3
 from headroom.domain.resources import Configuration, Engine, Observation, VolumeType
 from headroom.domain.workload import estimate
@@ -51,11 +50,6 @@ def drained(
     return replace(starved(configuration, limit), activity=load, history=told)
 
 
-def blocking(decision: Decision, target: Configuration) -> set[Guardrail]:
-    (judged,) = [j for j in decision.judgements if j.plan.target == target]
-    return {v.guardrail for v in judged.blocking}
-
-
 @pytest.mark.parametrize("size", [100, 200, 300, 399])
 @pytest.mark.parametrize("engine", [Engine.MYSQL, Engine.POSTGRESQL, Engine.MARIADB])
 def test_gp2_below_the_threshold_out_of_credits_becomes_gp3_of_its_size_at_its_price(
@@ -88,12 +82,11 @@ def test_a_load_of_large_operations_that_would_run_into_gp3s_throughput_is_not_m
     assert rds(GP3, 300, engine=Engine.MYSQL) not in {j.plan.target for j in decision.judgements}
 
 
-def test_without_a_day_of_measurements_nothing_is_traded() -> None:
-    seen = drained(300, days=0.25)
-    decision = decided(seen, types=(GP3,))
-    assert not isinstance(decision.answer, Act)
-    target = rds(GP3, 300, engine=Engine.MYSQL)
-    assert blocking(decision, target) == {Guardrail.GIVE_BACK_DATA}
+def test_more_iops_for_the_same_money_need_no_day_of_measurements() -> None:
+    decision = decided(drained(300, days=0.25), types=(GP3,))
+    assert isinstance(decision.answer, Act)
+    assert decision.answer.plan.target == rds(GP3, 300, engine=Engine.MYSQL)
+    assert decision.answer.plan.price_change_usd == 0
 
 
 def test_an_owner_who_lets_nothing_be_given_back_keeps_the_throughput() -> None:

@@ -46,7 +46,7 @@ def load(kind: str, draw: Random) -> list[ProfileHour]:
 def foretold(hours: list[ProfileHour], now: int) -> Iterator[tuple[float, bool]]:
     """The probability that each coming hour starves at each level, and whether it did."""
     past = by_hour(hours[:now])
-    levels = [Level(iops=iops, mibps=1e6, usd_per_hour=0.01, bought=True) for iops in LEVELS]
+    levels = [Level(iops=iops, mibps=1e6, usd_per_hour=0.01) for iops in LEVELS]
     none = PresentLoad(minutes=(0.0,) * HOURS, shortfall_share=(0.0,) * len(levels))
     found = demand_forecast(past, levels, past.profile.end, none)
     for i, level in enumerate(levels):

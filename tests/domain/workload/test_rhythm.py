@@ -16,7 +16,7 @@ from tests.domain.earlier import CALM_HOUR, MONDAY, by_hour, hour_at
 
 On = Callable[[datetime], bool]
 YEAR = 400 * 24
-LEVEL = Level(iops=3_000.0, mibps=1e6, usd_per_hour=0.01, bought=True)
+LEVEL = Level(iops=3_000.0, mibps=1e6, usd_per_hour=0.01)
 NONE_NOW = PresentLoad(minutes=(0.0,) * HOURS, shortfall_share=(0.0,))
 
 
@@ -126,7 +126,11 @@ def test_what_was_not_measured_is_neither_a_time_nor_a_miss() -> None:
         row = demand_forecast(past, [LEVEL], past.profile.end, NONE_NOW).locked_minutes[0]
         return row[0] / 60
 
-    known, gap, quiet = chance(lambda p: p % 24 == 2), chance(lambda _: None), chance(lambda _: False)
+    known, gap, quiet = (
+        chance(lambda p: p % 24 == 2),
+        chance(lambda _: None),
+        chance(lambda _: False),
+    )
     assert quiet < 0.5 < gap
     assert gap == pytest.approx(known, abs=0.2)
 

@@ -55,9 +55,7 @@ def test_more_throughput_is_never_short_of_more(
 
 
 @given(st.floats(1, 20_000), st.integers(1, 60), st.floats(0, 1))
-def test_above_all_that_was_wanted_nothing_is_short(
-    peak: float, busy: int, share: float
-) -> None:
+def test_above_all_that_was_wanted_nothing_is_short(peak: float, busy: int, share: float) -> None:
     hour = hour_at(peak, busy_minutes=busy, mean=share * peak)
     assert short_minutes(hour, peak, PLENTY) == 0.0
     assert short_minutes(hour, PLENTY, peak / 64) == 0.0
@@ -106,12 +104,18 @@ def test_above_it_demand_has_a_tail_that_is_believed_in_the_less_the_longer_it_r
     assert short_minutes(TOUCHED, 6_000, PLENTY, belief=0.0) == 0.0
 
 
+def test_bursts_far_above_the_mean_of_a_minute_are_late_for_a_part_of_it() -> None:
+    """They touched 3,000 in hours of which no five minutes had more than 1,200."""
+    inside = TOUCHED._replace(peak_iops=1_200.0, peak_mibps=20.0)
+    assert 0 < short_minutes(inside, 3_000, PLENTY) < short_minutes(TOUCHED, 3_000, PLENTY) / 2
+
+
 def test_a_limit_that_the_same_hour_was_served_above_proves_nothing_of_it() -> None:
     raised = TOUCHED._replace(peak_iops=9_000.0)
     assert short_minutes(raised, 9_000, PLENTY) == 0.0
 
 
 def test_throughput_that_was_touched_says_nothing_of_iops() -> None:
-    hour = TOUCHED._replace(limit_iops=0.0, limit_mibps=125.0)
+    hour = TOUCHED._replace(peak_mibps=125.0, limit_iops=0.0, limit_mibps=125.0)
     assert short_minutes(hour, 3_000, 1_000, belief=0.0) == 0.0
     assert short_minutes(hour, PLENTY, 125, belief=0.0) == 12
