@@ -1,9 +1,9 @@
-"""The hours to come: what each level of performance would starve in them."""
+"""The hours to come: the shortfall of each level of performance in them, and what raises would cost."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from itertools import pairwise
 
@@ -11,35 +11,53 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headroom.domain.state import ProfileHour
 from headroom.domain.workload import (
     HOURS,
     Forecast,
+    KnownLoad,
     Level,
-    LoadHistory,
+    Past,
     PresentLoad,
     demand_forecast,
 )
-from headroom.domain.workload.forecast import NEW_LOCKED_MIN, NEW_MIN, REACTION_MIN
+from headroom.domain.workload.forecast import NEW_LOCKED_MIN, NEW_MIN
 from tests.builders import NOW, gp3
-from tests.domain.earlier import BIG, Load, changed, history, nightly, past_of
+from tests.domain.earlier import (
+    CALM_HOUR,
+    Load,
+    by_hour,
+    changed,
+    history,
+    hour_at,
+    nightly,
+    past_of,
+)
 
-IDLE = PresentLoad(minutes=(0.0,) * HOURS, shortfall_probability=(0.0,) * 9)
+SHORT = 8_900.0
+"""Just below what `nightly` wants: hardly a backlog that outlasts it."""
 
 
-def level(iops: float, usd_per_hour: float | None = None) -> Level:
+def level(iops: float, usd_per_hour: float | None = None, **more: object) -> Level:
     """A level with throughput to spare: IOPS alone decide."""
     price = iops / 1e5 if usd_per_hour is None else usd_per_hour
-    return Level(iops=iops, mibps=1e6, usd_per_hour=price)
+    return Level(iops=iops, mibps=1e6, usd_per_hour=price, **more)  # type: ignore[arg-type]
+
+
+def nothing_now(count: int) -> PresentLoad:
+    return PresentLoad(minutes=(0.0,) * HOURS, shortfall_share=(0.0,) * count)
 
 
 def ahead(
-    found: LoadHistory, *levels: float, now: datetime = NOW, present: PresentLoad = IDLE
-) -> Forecast:
-    return demand_forecast(found, [level(iops) for iops in levels], now, present)
+    past: Past, *levels: float, now: datetime = NOW, present: PresentLoad | None = None,
+    known: Sequence[KnownLoad] = (),
+) -> Forecast:  # fmt: skip
+    chosen = [level(iops) for iops in levels]
+    return demand_forecast(past, chosen, now, present or nothing_now(len(levels)), known)
 
 
 def hours_of(seen: Forecast, place: int = 0) -> list[float]:
-    """Minutes that a level starves in each hour from now while no raise can follow."""
+    """Shortfall in minutes of a level in each hour from now while no raise can follow."""
     return [row[place] for row in seen.locked_minutes]
 
 
@@ -49,72 +67,50 @@ def without_unseen(seen: Forecast, place: int = 0) -> list[float]:
     return [m - (sum(minutes) - seen.seen_minutes[place]) / HOURS for m in minutes]
 
 
-# --- more performance never starves more
+# --- more performance never falls short of more
 
 
-HOURLY = st.lists(
-    st.one_of(st.none(), st.sampled_from([200.0, 2_500.0, 3_500.0, 6_000.0, 12_000.0])),
-    min_size=72, max_size=72,
-)  # fmt: skip
+@st.composite
+def pasts(draw: st.DrawFn) -> Past:
+    """Ten days of hours: calm, busy, at a limit that was touched, or not measured."""
+    kinds: list[ProfileHour | None] = [
+        None, CALM_HOUR, hour_at(3_500), hour_at(6_000, busy_minutes=10, mean=2_000),
+        hour_at(12_000),
+        hour_at(3_000)._replace(touched_minutes=30, limit_iops=3_000.0),
+        hour_at(1_200)._replace(touched_minutes=5, limit_iops=6_000.0),
+    ]  # fmt: skip
+    hours: list[ProfileHour | None] = [CALM_HOUR] * 240
+    for place in draw(st.lists(st.integers(0, 239), max_size=60)):
+        hours[place] = draw(st.sampled_from(kinds))
+    return by_hour(hours)
+
+
 LEVELS = st.lists(st.integers(500, 20_000).map(float), min_size=2, max_size=6, unique=True)
 
 
-@settings(max_examples=60, deadline=None)
-@given(hours=HOURLY, levels=LEVELS)
-def test_more_performance_never_starves_more_minutes(
-    hours: list[float | None], levels: list[float]
-) -> None:
-    """Over the day as a whole: which hours a load keeps to is told for each level by itself."""
-    begin = NOW - timedelta(hours=len(hours))
-
-    def load(at: datetime) -> float | None:
-        return hours[int((at - begin).total_seconds() // 3600)]
-
-    levels = sorted(levels)
-    seen = ahead(past_of(history(load, days=3)), *levels)
-    whole_day = [sum(row[place] for row in seen.locked_minutes) for place in range(len(levels))]
-    for minutes in (seen.seen_minutes, whole_day):
+@settings(max_examples=150, deadline=None)
+@given(past=pasts(), levels=LEVELS)
+def test_more_performance_never_falls_short_of_more(past: Past, levels: list[float]) -> None:
+    """Over the day as a whole: how long load lasts is told for each level by itself."""
+    found = ahead(past, *sorted(levels), now=past.profile.end)
+    whole_day = [sum(row[place] for row in found.locked_minutes) for place in range(len(levels))]
+    for minutes in (found.seen_minutes, whole_day):
         for less, more in pairwise(minutes):
-            assert more <= less + 1e-9
+            assert more <= less + 1e-6
 
 
 @settings(max_examples=60, deadline=None)
-@given(
-    touched=st.lists(st.tuples(st.integers(0, 71), st.integers(1, 5)), min_size=1, max_size=8),
-    levels=LEVELS, clear=st.integers(0, 3), high=st.sampled_from([4_000, 8_000, 16_000]),
-)  # fmt: skip
-def test_more_performance_never_starves_more_where_bursts_touched_a_limit(
-    touched: list[tuple[int, int]], levels: list[float], clear: int, high: int
+@given(past=pasts(), levels=LEVELS)
+def test_no_shortfall_is_negative_or_more_than_the_hour_and_the_unseen(
+    past: Past, levels: list[float]
 ) -> None:
-    """Bursts at 3,000 seen only by the check, then days that ran clear under a higher limit."""
-    begin, raised = NOW - timedelta(days=3 + clear), NOW - timedelta(days=clear)
-    small, large = gp3(400, 3_000, 125), gp3(400, high, 1_000)
-
-    def check(at: datetime) -> float:
-        hour = int((at - begin).total_seconds() // 3600)
-        return float(dict(touched).get(hour, 0)) if at < raised and at.minute < 5 else 0.0
-
-    told = history(lambda _: 1_200.0, days=3 + clear, check=check)
-    found = past_of(told, large, known=(changed(raised, small, large),))
-    seen = ahead(found, *sorted(levels))
-    for row in (*seen.locked_minutes, seen.seen_minutes):
-        for less, more in pairwise(row):
-            assert more <= less + 1e-9
-
-
-@settings(max_examples=40, deadline=None)
-@given(hours=HOURLY, levels=LEVELS)
-def test_where_a_raise_can_follow_no_more_starves_than_where_none_can(
-    hours: list[float | None], levels: list[float]
-) -> None:
-    begin = NOW - timedelta(hours=len(hours))
-    found = past_of(history(lambda at: hours[int((at - begin).total_seconds() // 3600)], days=3))
-    seen = ahead(found, *levels)
+    found = ahead(past, *levels, now=past.profile.end)
     for locked, reacting, usd in zip(
-        seen.locked_minutes, seen.reacting_minutes, seen.reaction_usd, strict=True
+        found.locked_minutes, found.reacting_minutes, found.reaction_usd, strict=True
     ):
-        assert all(r <= k + 1e-9 for r, k in zip(reacting, locked, strict=True))
-        assert all(u >= 0 for u in usd)
+        assert all(0 <= minutes <= 60 + NEW_LOCKED_MIN for minutes in locked)
+        assert all(minutes >= 0 for minutes in reacting)
+        assert all(price >= 0 for price in usd)
 
 
 # --- what was never seen
@@ -140,20 +136,26 @@ def test_the_unseen_shrinks_with_distance_and_with_every_day_that_was_seen() -> 
     assert by_days[0] > by_days[1] > by_days[2] > 0
 
 
+def test_what_an_owner_bought_is_evidence_of_load_until_many_days_say_otherwise() -> None:
+    def minutes(days: float, unproven: float) -> float:
+        past = past_of(history(lambda _: 300.0, days=days))
+        levels = [level(3_000.0, unproven=unproven)]
+        return sum(hours_of(demand_forecast(past, levels, NOW, nothing_now(1))))
+
+    assert minutes(5, 1.0) > 2 * minutes(5, 0.25) > 2 * minutes(5, 0.0)
+    assert minutes(1, 1.0) > 2 * minutes(5, 1.0) > 2 * minutes(30, 1.0)
+
+
 # --- when it comes again
 
 
-SHORT = 8_900.0
-"""Just below what `nightly` wants: hardly a backlog that outlasts it."""
-
-
-def test_a_load_of_every_night_is_expected_at_night_and_not_at_noon() -> None:
-    """Now is noon: two o'clock is fourteen hours ahead, and it may come half an hour off."""
-    minutes = without_unseen(ahead(past_of(history(nightly, days=5)), SHORT))
-    night = sum(minutes[13:16])
-    assert night > 0.75 * sum(minutes)
-    assert minutes[14] > 10 * max(minutes[:12])
-    assert minutes[14] > 10 * max(minutes[17:])
+def test_a_load_of_every_night_is_foreseen_at_its_hour_and_at_no_other() -> None:
+    """Now is noon: two o'clock is fourteen hours ahead."""
+    seen = ahead(past_of(history(nightly, days=5)), 3_000.0)
+    minutes = without_unseen(seen)
+    assert minutes[14] > 45
+    assert max(minutes[:13] + minutes[17:]) < 1
+    assert seen.basis.startswith("daily")
 
 
 def test_it_is_told_from_where_the_day_is_now() -> None:
@@ -161,96 +163,57 @@ def test_it_is_told_from_where_the_day_is_now() -> None:
         now = NOW - timedelta(hours=earlier)
         found = past_of(history(nightly, days=5, end=now))
         minutes = without_unseen(ahead(found, SHORT, now=now))
-        two_o_clock = (14 + earlier) % 24
-        assert minutes.index(max(minutes)) in (two_o_clock - 1, two_o_clock)
+        assert minutes.index(max(minutes)) == (14 + earlier) % 24
 
 
-def test_five_nights_are_surer_than_two_and_two_than_one() -> None:
+def test_five_nights_are_surer_than_three_and_three_than_one() -> None:
     peaks = [
         max(without_unseen(ahead(past_of(history(nightly, days=days)), 3_000.0)))
-        for days in (1, 2, 5)
+        for days in (1, 3, 5)
     ]
     assert peaks[0] < peaks[1] < peaks[2]
 
 
-def test_the_same_weekday_of_last_week_says_more_than_the_day_before_it() -> None:
-    """A load of one day in fourteen: a week after it more is expected than eight days after it."""
-
-    def expected(days_ago: int) -> float:
-        night = (NOW - timedelta(days=days_ago)).date()
-        found = past_of(
-            history(
-                lambda at: 9_000.0 if at.date() == night and at.hour == 14 else 300.0, days=13.9
-            )
-        )
-        return without_unseen(ahead(found, SHORT))[1]
-
-    assert expected(7) > 1.2 * expected(8)
-    assert expected(7) > 1.2 * expected(6)
-    assert expected(2) > expected(3) > expected(5)
-
-
-def scattered(seed: int = 7, days: int = 8) -> Load:
-    """One hour of load a day, at hours that are no neighbours of each other's."""
-    hours = list(range(0, 24, 3))
-    random.Random(seed).shuffle(hours)
-    chosen = {(NOW - timedelta(days=d)).date(): hours[d % len(hours)] for d in range(days + 1)}
+def scattered(seed: int = 7, days: int = 12) -> Load:
+    """One hour of load a day, at an hour of no rhythm."""
+    draw = random.Random(seed)
+    hours = [draw.randrange(24) for _ in range(days + 1)]
+    chosen = {(NOW - timedelta(days=d)).date(): hours[d] for d in range(days + 1)}
     return lambda at: 9_000.0 if at.hour == chosen[at.date()] else 300.0
 
 
-def test_a_load_of_no_hour_is_expected_at_any_hour() -> None:
-    minutes = without_unseen(ahead(past_of(history(scattered(), days=8)), 3_000.0))
-    assert min(minutes) > 0.2 * max(minutes)
-    nightly_minutes = without_unseen(ahead(past_of(history(nightly, days=8)), 3_000.0))
-    assert min(nightly_minutes) < 0.05 * max(nightly_minutes)
+@pytest.mark.parametrize("seed", range(4))
+def test_a_load_of_no_rhythm_is_expected_at_any_hour_as_often_as_it_came(seed: int) -> None:
+    minutes = without_unseen(ahead(past_of(history(scattered(seed), days=12)), 3_000.0))
+    assert min(minutes) > 0.5
+    assert max(minutes) < 20
+    assert 25 < sum(minutes) < 130
 
 
 @pytest.mark.parametrize("load", [nightly, scattered()])
 def test_a_day_ahead_holds_about_as_much_as_the_days_before_held(load: Load) -> None:
-    """An hour a day; at most twice that, for it may come half an hour earlier or later."""
-    seen = ahead(past_of(history(load, days=8)), SHORT)
-    assert 50 < seen.seen_minutes[0] < 130
+    seen = ahead(past_of(history(load, days=12)), 3_000.0)
+    assert 25 < seen.seen_minutes[0] < 130
 
 
-def test_days_that_were_not_measured_are_no_days_without_load() -> None:
-    """Two nights known, of two days or of six: idle days make a third night less likely."""
-
-    def minutes(load: Callable[[datetime], float | None]) -> float:
-        seen = ahead(past_of(history(load, days=6)), 3_000.0)
-        return sum(without_unseen(seen)[13:16])
-
-    recent = NOW - timedelta(days=2)
-    missing = minutes(lambda at: nightly(at) if at > recent else None)
-    idle = minutes(lambda at: nightly(at) if at > recent else 300.0)
-    every_night = minutes(nightly)
-    only_two = sum(without_unseen(ahead(past_of(history(nightly, days=2)), 3_000.0))[13:16])
-    assert missing == pytest.approx(only_two, rel=0.02)
-    assert idle < missing < every_night
-
-
-def test_a_load_like_the_present_one_tells_what_followed_it_at_other_times() -> None:
-    """Four thousand for an hour, then nine thousand for one, at no hour of the day in particular."""
-    first = {NOW.date() - timedelta(days=d): h for d, h in zip(range(1, 7), (1, 9, 17, 4, 12, 20), strict=True)}  # fmt: skip
-
-    def load(at: datetime) -> float:
-        hour = first.get(at.date())
-        if hour is None or at.hour not in (hour, hour + 1):
-            return 300.0
-        return 4_000.0 if at.hour == hour else 9_000.0
-
-    found = past_of(history(load, days=6.5))
-    present = PresentLoad(minutes=(0.0,) * HOURS, shortfall_probability=(0.0,), iops=4_000.0)
-    calm, begun = ahead(found, 6_000.0), ahead(found, 6_000.0, present=present)
-    assert hours_of(begun)[0] > 3 * hours_of(calm)[0]
-    assert hours_of(begun)[12] == pytest.approx(hours_of(calm)[12])
+def test_load_stays_as_long_as_it_did_before() -> None:
+    """Four hours of load at times of no rhythm: once it may have begun, it may still be there."""
+    draw = random.Random(3)
+    begins = [day * 24 + draw.randrange(20) for day in range(12)]
+    hours = [hour_at(9_000) if any(0 <= p - b < 4 for b in begins) else CALM_HOUR
+             for p in range(12 * 24)]  # fmt: skip
+    past = by_hour(hours)
+    minutes = without_unseen(ahead(past, 3_000.0, now=past.profile.end))
+    assert 3 * 60 / 4 < sum(minutes) < 2 * 240
+    assert minutes[0] < minutes[3] + 5
 
 
 # --- the present
 
 
-def test_what_is_there_now_starves_the_levels_that_fail_it_as_long_as_it_lasts() -> None:
+def test_what_is_there_now_falls_short_of_the_levels_that_fail_it_as_long_as_it_lasts() -> None:
     lasting = tuple(max(0.0, 60.0 - 10 * hour) for hour in range(HOURS))
-    present = PresentLoad(minutes=lasting, shortfall_probability=(1.0, 0.25, 0.0))
+    present = PresentLoad(minutes=lasting, shortfall_share=(1.0, 0.25, 0.0))
     found = past_of(history(lambda _: 300.0, days=3))
     seen = ahead(found, 3_000.0, 6_000.0, 9_000.0, present=present)
     assert seen.seen_minutes == pytest.approx((sum(lasting), sum(lasting) / 4, 0.0))
@@ -261,32 +224,71 @@ def test_what_is_there_now_starves_the_levels_that_fail_it_as_long_as_it_lasts()
 
 def test_what_is_there_now_and_what_earlier_days_say_is_not_counted_twice() -> None:
     found = past_of(history(lambda _: 9_000.0, days=5))
-    present = PresentLoad(minutes=(60.0,) * HOURS, shortfall_probability=(1.0,))
-    without, with_it = ahead(found, SHORT), ahead(found, SHORT, present=present)
-    assert without.seen_minutes[0] >= 60 * HOURS
-    assert with_it.seen_minutes[0] == pytest.approx(without.seen_minutes[0], rel=0.01)
+    present = PresentLoad(minutes=(60.0,) * HOURS, shortfall_share=(1.0,))
+    without, with_it = ahead(found, 3_000.0), ahead(found, 3_000.0, present=present)
+    assert without.seen_minutes[0] <= with_it.seen_minutes[0] <= 60 * HOURS
+
+
+# --- what the owner foretold
+
+
+MONTH_END = KnownLoad(
+    start=NOW + timedelta(hours=6, minutes=30), end=NOW + timedelta(hours=9), iops=12_000, mibps=200
+)
+
+
+@pytest.mark.parametrize(
+    ("iops", "expected"),
+    [(3_000.0, {6: 30.0, 7: 60.0, 8: 60.0}), (11_999.0, {6: 30.0, 7: 60.0, 8: 60.0}),
+     (12_000.0, {})],
+)  # fmt: skip
+def test_a_known_load_falls_short_of_every_level_below_it_for_as_long_as_it_lasts(
+    iops: float, expected: dict[int, float]
+) -> None:
+    past = past_of(history(lambda _: 300.0, days=30))
+    found = without_unseen(ahead(past, iops, known=[MONTH_END]))
+    told = {hour: round(minutes, 3) for hour, minutes in enumerate(found) if minutes > 0.01}
+    assert told == expected
+
+
+def test_a_known_load_is_one_of_throughput_too() -> None:
+    past = past_of(history(lambda _: 300.0, days=30))
+    narrow = Level(iops=16_000, mibps=125, usd_per_hour=0.1)
+    found = demand_forecast(past, [narrow], NOW, nothing_now(1), [MONTH_END])
+    assert found.seen_minutes[0] == pytest.approx(150)
+
+
+def test_known_loads_of_other_days_are_not_of_this_one() -> None:
+    past = past_of(history(lambda _: 300.0, days=30))
+    later = MONTH_END._replace(start=NOW + timedelta(hours=25), end=NOW + timedelta(hours=30))
+    over = MONTH_END._replace(start=NOW - timedelta(hours=5), end=NOW)
+    assert ahead(past, 3_000.0, known=[later, over]).seen_minutes == (0.0,)
 
 
 # --- raises that would follow
 
 
-def test_a_load_longer_than_a_reaction_starves_no_longer_than_one_and_is_paid_for() -> None:
-    found = past_of(history(nightly, days=5))
-    seen = demand_forecast(found, [level(3_000.0, 0.01), level(12_000.0, 0.06)], NOW, IDLE)
+def test_load_longer_than_a_reaction_starves_no_longer_than_one_and_is_paid_for() -> None:
+    def load(at: datetime) -> float:
+        return 9_000.0 if 2 <= at.hour < 8 else 300.0
+
+    found = past_of(history(load, days=5))
+    levels = [level(3_000.0, 0.01), level(16_000.0, 0.06)]
+    seen = demand_forecast(found, levels, NOW, nothing_now(2))
     reacting = sum(row[0] for row in seen.reacting_minutes)
-    assert reacting < 3 * REACTION_MIN
-    assert reacting < 0.5 * sum(hours_of(seen))
+    assert reacting < 0.4 * sum(hours_of(seen))
     usd = sum(row[0] for row in seen.reaction_usd)
-    assert 0.05 * 1 < usd < 0.05 * 12
+    assert 0.05 * 5 < usd < 0.05 * 12
 
 
-def test_a_raise_is_paid_for_as_long_as_what_it_is_for_and_once_for_being_in_flight() -> None:
+def test_a_raise_is_paid_for_as_long_as_what_it_is_for() -> None:
     def usd(hours: int) -> float:
         def load(at: datetime) -> float:
             return 9_000.0 if 2 <= at.hour < 2 + hours else 300.0
 
         found = past_of(history(load, days=5))
-        seen = demand_forecast(found, [level(SHORT, 0.01), level(12_000.0, 0.06)], NOW, IDLE)
+        levels = [level(SHORT, 0.01), level(12_000.0, 0.06)]
+        seen = demand_forecast(found, levels, NOW, nothing_now(2))
         return sum(row[0] for row in seen.reaction_usd)
 
     one, two, four = usd(1), usd(2), usd(4)
@@ -299,27 +301,29 @@ def test_a_burst_shorter_than_a_reaction_is_over_before_a_raise_could_help() -> 
         return 9_000.0 if at.hour == 2 and at.minute < 10 else 300.0
 
     seen = ahead(past_of(history(load, days=5)), SHORT, 12_000.0)
-    assert sum(row[0] for row in seen.reaction_usd) == 0
-    assert sum(row[0] for row in seen.reacting_minutes) >= 0.9 * 10
+    reacting = sum(row[0] for row in seen.reacting_minutes)
+    assert reacting >= 0.9 * sum(hours_of(seen))
 
 
-def test_a_backlog_is_served_after_the_load_is_over() -> None:
-    """Half an hour of 9,000 at a level of 4,500 takes an hour to serve."""
-
-    def load(at: datetime) -> float:
-        return 9_000.0 if at.hour == 2 and at.minute < 30 else 0.0
-
-    short, half, enough = ahead(
-        past_of(history(load, days=5)), SHORT, 4_500.0, 9_000.0
-    ).seen_minutes
-    assert half == pytest.approx(2 * short, rel=0.15)
-    assert enough == 0
+def test_what_a_raise_within_reach_cannot_serve_stays_late() -> None:
+    """From 3,000 one step leads to 12,000; the load is 24,000 for six hours."""
+    past = by_hour(
+        [hour_at(24_000) if 2 <= place % 24 < 8 else CALM_HOUR for place in range(10 * 24)]
+    )
+    near, far = (
+        demand_forecast(
+            past, [level(3_000.0, reach=reach)], past.profile.end, nothing_now(1)
+        ).reacting_minutes
+        for reach in ((12_000.0, 1e6), (48_000.0, 1e6))
+    )
+    assert sum(row[0] for row in near[:8]) > 200
+    assert sum(row[0] for row in far[:8]) < 150
 
 
 # --- bursts that a check told of
 
 
-def bursts(clear_days: float) -> LoadHistory:
+def bursts(clear_days: float) -> Past:
     """A minute a day over three days touches 3,000; then the volume is raised to 6,000."""
     raised = NOW - timedelta(days=clear_days)
     small, large = gp3(400, 3_000, 125), gp3(400, 6_000, 250)
@@ -331,14 +335,13 @@ def bursts(clear_days: float) -> LoadHistory:
     return past_of(told, large, known=(changed(raised, small, large),) if clear_days else ())
 
 
-def test_one_minute_a_day_is_one_minute_a_day_though_it_is_kept_by_five() -> None:
-    raised = NOW  # still small
+def test_one_minute_a_day_is_no_more_than_one_minute_a_day_though_it_is_kept_by_five() -> None:
     told = history(
         lambda _: 1_200.0, days=5,
-        check=lambda at: 1.0 if at < raised and at.hour == 2 and at.minute == 0 else 0.0,
+        check=lambda at: 1.0 if at.hour == 2 and at.minute == 0 else 0.0,
     )  # fmt: skip
     seen = ahead(past_of(told, gp3(400, 3_000, 125)), 2_999.0)
-    assert 0.5 < seen.seen_minutes[0] < 2.5
+    assert 0.1 < seen.seen_minutes[0] < 1.5
 
 
 def test_bursts_above_a_limit_are_believed_in_less_with_every_day_that_runs_clear_above_it() -> (
@@ -354,9 +357,3 @@ def test_bursts_above_a_limit_are_believed_in_less_with_every_day_that_runs_clea
 def test_bursts_at_the_limit_they_touched_are_fact() -> None:
     seen = ahead(bursts(3.0), 2_999.0, 3_000.0)
     assert seen.seen_minutes[1] == pytest.approx(seen.seen_minutes[0], rel=0.01)
-
-
-def test_nothing_is_ever_negative_or_more_than_an_hour_holds_by_much() -> None:
-    found = past_of(history(lambda _: 14_000.0, days=3), BIG)
-    for row in ahead(found, 1_000.0, 3_000.0, 8_000.0).locked_minutes:
-        assert all(0 <= m <= 60 * 1.1 + NEW_LOCKED_MIN for m in row)
