@@ -49,10 +49,10 @@ def pressed_periods(
     return [row for row in rows if row.pressed > 0]
 
 
-def busiest_minutes(series: Series | None, means: Sequence[float]) -> Sequence[float]:
+def busiest_minutes(series: Series | None, means: Sequence[float]) -> list[float]:
     """The busiest minute of each period, no less than its mean; the means where none was read."""
     if series is None:
-        return means
+        return list(means)
     return [m if v is None or v < m else v for v, m in zip(series.values, means, strict=True)]
 
 

@@ -49,7 +49,10 @@ def digest_of(
     busiest = (
         busiest_minutes(history.busiest_iops, iops), busiest_minutes(history.busiest_mibps, mibps)
     )  # fmt: skip
-    pressed = _without_backlogs(pressed_periods(history, limits, iops, mibps, busiest), iops, mibps)
+    rows = pressed_periods(history, limits, iops, mibps, busiest)
+    pressed = _without_backlogs(rows, iops, mibps)
+    for row in rows:  # what it served in its busiest minute is the limit, or an earlier backlog
+        busiest[0][row.place], busiest[1][row.place] = iops[row.place], mibps[row.place]
     measured = measured_periods(history)
     start = history.read_iops.start
     hours: list[ProfileHour | None] = []
@@ -63,11 +66,7 @@ def digest_of(
         hours.append(
             _hour(
                 [(iops[place], mibps[place]) for place in known],
-                [
-                    (max(iops[place], busiest[0][place] * (place not in pressed)),
-                     max(mibps[place], busiest[1][place] * (place not in pressed)))
-                    for place in known
-                ],
+                [(busiest[0][place], busiest[1][place]) for place in known],
                 [pressed[place] for place in known if place in pressed],
                 grid.period_s, certain=certain,
             )
