@@ -19,7 +19,7 @@ from headroom.application import reconcile_cluster as clusters
 from headroom.application.reconcile import observe, save_observed_modifications
 from headroom.domain.aurora import decide_cluster, decide_cluster_rollback
 from headroom.domain.decision import Decision, DecisionInput
-from headroom.domain.policy import Mode, Policy, PolicyUnreadable
+from headroom.domain.policy import Mode, Policy, PolicyUnreadable, owner_prices
 from headroom.domain.resources import AuroraObservation, Kind, PriceUnknown, ResourceRef
 from headroom.domain.state import KnownModification, ResourceState, StoredState, after_modifications
 from headroom.ports import Archive, Ledger, Ports, ReadFailed, StateStore, Storage, StorageView
@@ -51,12 +51,13 @@ def decide_dry_run(ports: Ports, ref: ResourceRef, now: datetime) -> DryRunResul
     ports = _dry(ports)
     policy = ports.policies.current()
     try:
-        prices = ports.prices.table(ref.region)
+        listed = ports.prices.table(ref.region)
     except PriceUnknown:
-        prices = None
+        listed = None
 
     def read(each: StorageView) -> DecisionInput:
         known = ports.state_store.resource_state(each.volume.ref, now)
+        prices = owner_prices(policy, each.volume, listed)
         known = save_observed_modifications(ports, each, known, prices, now)
         if isinstance(policy, Policy) and policy.calendars:
             known = replace(known, calendars=ports.calendars.seen(policy.calendars, now))

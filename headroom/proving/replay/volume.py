@@ -8,7 +8,7 @@ from datetime import datetime
 from decimal import Decimal
 
 from headroom.domain.catalog import PriceTable
-from headroom.domain.policy import Mode, Policy, Rule, Selector, limits_for
+from headroom.domain.policy import Mode, Policy, Rule, Selector, discount_of, limits_for
 from headroom.domain.resources import EBS_TYPES, PriceUnknown, Volume, VolumeType
 from headroom.ports import StorageView
 from headroom.proving.replay.demand import HistoryCoverage, reconstruct_load
@@ -114,6 +114,7 @@ def replay_volume(
     if reconstructed is None:
         raise NotReplayed("CloudWatch has nothing measured of it in this time")
     try:
+        prices = prices.after_discount(discount_of(policy, view.volume))
         usd = prices.monthly(view.volume.configuration)
     except PriceUnknown as unknown:
         raise NotReplayed(str(unknown)) from None
