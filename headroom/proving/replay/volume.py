@@ -48,7 +48,7 @@ class NotReplayed(Exception):
 def policy_in_auto_mode(policy: Policy, volume: Volume) -> Policy:
     """`policy` as it is for `volume` under every type it may get, with mode auto unless it is off.
 
-    Requests count as approved at once. A database with RDS storage autoscaling is never grown here.
+    Requests count as approved at once, but for a change that could never be undone. A database with RDS storage autoscaling is never grown here.
     The effects of tags are resolved into settings: the result does not depend on tags.
     """
 
