@@ -8,6 +8,7 @@ None. Minutes are numbered from the epoch.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from headroom.domain.catalog.ebs import MIB
@@ -151,7 +152,7 @@ class PublishedVolume:
         }
         free = self._free_series(first, ACTIVITY_MIN, visible)
         return (
-            VolumeActivity(**series, free_gib=free),
+            VolumeActivity(**series, free_gib=free, stalled=_never_stalled(series)),
             self._of_instance(series, now, first, visible),
         )
 
@@ -257,6 +258,13 @@ class PublishedVolume:
         ops = sum(weight for _, weight in waits)
         values["latency_ms"] = sum(ms * weight for ms, weight in waits) / ops if ops else None
         return values
+
+
+def _never_stalled(volume: Mapping[str, Series]) -> Series | None:
+    """VolumeStalledIOCheck, 0 wherever the other checks are published: no volume here stalls."""
+    checks = volume["iops_exceeded"]
+    values = tuple(None if v is None else 0.0 for v in checks.values)
+    return replace(checks, values=values) if checks.known() else None
 
 
 def _busiest(

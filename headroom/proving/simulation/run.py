@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import pairwise
@@ -10,6 +11,7 @@ from random import Random
 from typing import Literal
 
 from headroom.domain.catalog import SECONDS_PER_MONTH
+from headroom.domain.policy import discount_of
 from headroom.domain.resources import Kind, Modification, ResourceRef
 from headroom.domain.state import Step
 from headroom.proving.awsrules import FULL_COPY_DELAYS, VolumeLifecycle
@@ -25,6 +27,7 @@ from headroom.proving.scenarios import Scenario
 from headroom.proving.simulation.audit import violations
 from headroom.proving.simulation.controller import ControllerLog, SimulationController
 from headroom.proving.simulation.result import Change, Result, SimulatedMinute
+from headroom.proving.simulation.storage import described_volume
 from headroom.proving.simulation.world import MINUTE, SimulatedVolume, World, publish
 from headroom.proving.workloads import minute_floor
 
@@ -51,6 +54,7 @@ def simulate(
     ref = ResourceRef(
         kind=scenario.kind, account_id=ACCOUNT, region=scenario.aws.region, resource_id=name
     )
+    scenario = _with_owner_prices(scenario, ref)
     volume = _volume(scenario, ref, start)
     world = World([volume], now=start)
     engine = _controller(controller, scenario, world, ref)
@@ -91,6 +95,16 @@ def simulate(
         notes=(*scenario.notes, *scenario.workload.notes, *world.notes, *log.notes),
         space=None if volume.disk is None else volume.disk.result(),
     )  # fmt: skip
+
+
+def _with_owner_prices(scenario: Scenario, ref: ResourceRef) -> Scenario:
+    """The scenario with the owner's discount in its prices, for controllers, bill and audit."""
+    resource, aws = scenario.resource, scenario.aws
+    seen = described_volume(
+        ref, resource.configuration, created_at=scenario.start, tags=resource.tags
+    )
+    prices = aws.prices.after_discount(discount_of(scenario.policy, seen))
+    return replace(scenario, aws=replace(aws, prices=prices))
 
 
 def _volume(scenario: Scenario, ref: ResourceRef, start: datetime) -> SimulatedVolume:

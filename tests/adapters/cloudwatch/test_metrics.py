@@ -161,6 +161,56 @@ def test_latency_is_time_over_operations_and_unknown_without_operations() -> Non
     assert activity.latency_ms.values[-5:] == (2.0, None, 2.0, None, 4.0)
 
 
+def test_on_nitro_the_mean_latency_and_the_check_for_stalled_io_are_read_under_the_pair() -> None:
+    published = {
+        of_volume("VolumeReadOps"): minutes(1_000, 0, 1_000, 500),
+        of_volume("VolumeWriteOps"): minutes(3_000, 0, None, 500),
+        of_volume("VolumeTotalReadTime"): minutes(99, 99, 99, 99),
+        of_volume("VolumeTotalWriteTime"): minutes(99, 99, 99, 99),
+        of_pair("VolumeAvgReadLatency"): minutes(1, 0, 2, None),
+        of_pair("VolumeAvgWriteLatency"): minutes(3, 0, 9, 2),
+        of_pair("VolumeStalledIOCheck"): minutes(0, 0, 1, None),
+    }
+    nitro = instance()
+    assert nitro.limits is not None
+    activity, _ = metrics(published).activity(view(instance=nitro), NOW)
+    assert activity.latency_ms.values[-4:] == (2.5, None, 2.0, 2.0)
+    assert activity.stalled is not None
+    assert activity.stalled.values[-4:] == (0, 0, 1, None)
+    silent, _ = metrics({of_volume("VolumeReadOps"): minutes(60)}).activity(
+        view(instance=nitro), NOW
+    )
+    assert silent.stalled is None
+
+
+@pytest.mark.parametrize(
+    ("nitro", "zone", "instances"),
+    [(False, "us-east-1a", ("i-1",)), (True, "us-east-1-bos-1a", ("i-1",)),
+     (True, "us-east-1a", ("i-1", "i-2"))],
+)  # fmt: skip
+def test_elsewhere_latency_is_worked_out_from_the_time_that_every_volume_publishes(
+    nitro: bool, zone: str, instances: tuple[str, ...]
+) -> None:
+    published = {
+        of_volume("VolumeReadOps"): minutes(1_000),
+        of_volume("VolumeTotalReadTime"): minutes(4),
+        of_pair("VolumeAvgReadLatency"): minutes(99),
+        of_pair("VolumeStalledIOCheck"): minutes(1),
+    }
+    attached = instance()
+    assert attached.limits is not None
+    attached = replace(attached, limits=replace(attached.limits, nitro=nitro))
+    seen = replace(
+        view(instance=attached), volume=volume(availability_zone=zone, instance_ids=instances)
+    )
+    activity, _ = metrics(published).activity(seen, NOW)
+    earlier = metrics(published).history(view(instance=instance()), NOW)
+    assert earlier is not None
+    for found in (activity, earlier):
+        assert found.latency_ms.last() == 4.0
+        assert found.stalled is None
+
+
 def test_the_checks_are_read_under_the_pair_of_instance_and_volume() -> None:
     by_volume_alone = {of_volume("VolumeIOPSExceededCheck"): minutes(1, 1)}
     assert metrics(by_volume_alone).activity(view(), NOW)[0].iops_exceeded.known() == ()
