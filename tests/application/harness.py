@@ -242,3 +242,8 @@ def starving() -> VolumeActivity:
 
 def calm() -> VolumeActivity:
     return activity([1500.0] * 180)
+
+
+def running_free(iops: float = 3_500.0) -> VolumeActivity:
+    """More than gp3's 3,000 IOPS without touching a limit: what proves relief."""
+    return activity([iops] * 180)

@@ -426,6 +426,7 @@ def test_a_change_that_rds_works_on_for_days_is_waited_for_and_not_called_in_vai
         stage.look_on()
     assert stage.steps(ORDERS) == ["act", "intended", "applied"]
     stage.service.settles()
+    stage.loads["orders"] = activity([6_000.0] * 180, iops_check=None, mibps_check=None)
     for _ in range(3):
         stage.later(minutes=10)
         stage.look_on()

@@ -27,7 +27,7 @@ from headroom.domain.state import (
     broken_link,
 )
 from headroom.serialization import decision_from_json, decision_to_json
-from tests.application.harness import Stage, calm
+from tests.application.harness import Stage, calm, running_free
 from tests.application.test_signals import alarm
 from tests.builders import activity, gp2, gp3, instance, policy, ref, volume
 
@@ -94,7 +94,7 @@ def test_its_relief_is_verified_for_each_and_told_once_for_all() -> None:
     stage = striped()
     look(stage)
     for name in SET:
-        stage.loads[name] = calm()
+        stage.loads[name] = running_free()
     for _ in range(40):
         stage.later(minutes=5)
         sweep(stage.ports, stage.now)

@@ -217,7 +217,7 @@ def test_what_a_cooldown_holds_up_is_done_at_its_minute() -> None:
     limit = stage.lifecycles["vol-1"].described(stage.now).iops or 0
     stage.loads["vol-1"] = activity(
         [2000.0] * 150 + [float(limit)] * 30,
-        queue=[1.0] * 150 + [900.0 + 3 * i for i in range(30)],
+        queue=[1.0] * 150 + [1024.0] * 30,
         iops_check=[0.0] * 150 + [1.0] * 30,
     )
     asked(stage, vol)

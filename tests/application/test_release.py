@@ -11,7 +11,7 @@ from headroom.domain.decision import Act
 from headroom.domain.resources import Claim, Signal
 from headroom.domain.state import Refusal, Refused, Step, broken_link
 from headroom.ports import ReadFailed
-from tests.application.harness import Stage, calm
+from tests.application.harness import Stage, calm, running_free
 from tests.application.test_signals import alarm
 from tests.builders import NOW, gp3, ref, volume
 
@@ -44,7 +44,7 @@ def test_a_volume_deleted_under_an_open_change_ends_its_chain_and_frees_its_mone
 def test_a_volume_deleted_after_its_change_landed_frees_its_money_too(stage: Stage) -> None:
     vol = stage.add(volume())
     remediate(stage.ports, alarm(vol), stage.now)
-    stage.loads["vol-1"] = calm()
+    stage.loads["vol-1"] = running_free()
     for _ in range(40):
         sweep(stage.ports, stage.later(minutes=5))
     assert "relieved" in stage.steps(vol)

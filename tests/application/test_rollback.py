@@ -14,7 +14,7 @@ from headroom.domain.policy import Mode
 from headroom.domain.resources import Configuration, ResourceRef, VolumeActivity, VolumeType
 from headroom.domain.state import Outcome, Record, Refusal, Refused, Step, Unknown
 from headroom.ports import AnswerRejected
-from tests.application.harness import Stage, calm, starving
+from tests.application.harness import Stage, running_free, starving
 from tests.builders import activity, gp2, gp3, policy, volume
 
 WHO = "arn:aws:iam::123456789012:user/alice"
@@ -39,7 +39,7 @@ def changed(
     decision = look(stage.ports, ref, stage.now, trigger="alarm", must_record=True)
     assert decision is not None
     assert stage.steps(ref)[-1] == "applied", stage.steps(ref)
-    stage.loads[ref.resource_id] = calm()
+    stage.loads[ref.resource_id] = running_free()
     minutes(stage, 30, each=15)
     assert not in_flight(stage, ref)
     assert stage.ledger.chain(decision.decision_id)[-1].step is Step.RELIEVED

@@ -13,7 +13,7 @@ from headroom.domain.policy import PolicyUnreadable
 from headroom.domain.resources import Claim, ResourceRef, Signal, VolumeActivity
 from headroom.domain.state import Refusal, Refused, Step, Unknown, broken_link
 from headroom.ports import Glance, ReadFailed, StorageView
-from tests.application.harness import Stage, calm
+from tests.application.harness import Stage, calm, running_free
 from tests.builders import NOW, activity, gp3, policy, ref, volume
 
 
@@ -34,7 +34,7 @@ def test_an_alarm_on_a_starved_volume_ends_in_one_change_and_proven_relief(stage
     (decision,) = remediate(stage.ports, alarm(vol), stage.now)
     assert isinstance(decision.answer, Act)
     assert stage.steps(vol) == ["act", "intended", "applied"]
-    stage.loads[vol.resource_id] = calm()
+    stage.loads[vol.resource_id] = running_free()
     for _ in range(40):
         stage.later(minutes=5)
         sweep(stage.ports, stage.now)

@@ -10,12 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
+from math import ceil
 from typing import Any
 
 from headroom.domain.catalog.ebs import capability
 from headroom.domain.decision import Act, Decision
 from headroom.domain.resources import Configuration, ResourceRef, Volume, VolumeActivity
-from headroom.domain.state import Outcome, Refusal, Refused, Step, broken_link
+from headroom.domain.state import HOUR, Outcome, Refusal, Refused, Step, broken_link, hour_of
 from headroom.ports import Intent, NotIntended, StorageView
 from tests.laws.permits import SLOTS, Permit, broken_limits, permit
 from tests.laws.world import PRICES, World
@@ -100,6 +101,8 @@ class Law:
     """Changes that a person wants undone."""
     under_way: dict[str, tuple[ResourceRef, datetime, str]] = field(default_factory=dict)
     """Changes that were begun and have not ended, by decision."""
+    measured: dict[ResourceRef, set[datetime]] = field(default_factory=dict)
+    """Hours of the past that were shown since the first look: a profile keeps them."""
     begun: dict[str, datetime] = field(default_factory=dict)
     """Changes that were begun in the last hour and that AWS did not refuse."""
     rolled_back: dict[ResourceRef, datetime] = field(default_factory=dict)
@@ -175,7 +178,10 @@ class Law:
     def _complete(self, served: Served, view: StorageView) -> None:
         """The last read before a decision: what is shown by now is known from now on."""
         ref = view.volume.ref
-        served.shown[ref].days = self.world._measured(ref.resource_id).days
+        end, hours = hour_of(self.world.now), self.measured.setdefault(ref, set())
+        days = self.world._measured(ref.resource_id).days
+        hours |= {end - hour * HOUR for hour in range(1, ceil(24 * days) + 1)}
+        served.shown[ref].days = len(hours) / 24
         change = view.modification
         if change is not None and change.started_at not in self._own_starts(ref):
             self.noted.setdefault(ref, set()).add(change.started_at)

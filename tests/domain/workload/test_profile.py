@@ -163,3 +163,52 @@ def test_no_history_gives_no_hours() -> None:
         },
     )  # fmt: skip
     assert digest(nothing).hours == ()
+
+
+def test_the_busiest_minute_of_five_is_the_peak_where_no_limit_was_touched() -> None:
+    def spike(at: datetime) -> float:
+        return 8_000.0 if at.minute == 20 else 500.0
+
+    told = history(lambda _: 500.0, days=1 / 24, end=END, busiest=spike)
+    (free,) = digest(told, BIG).hours
+    assert free is not None
+    assert (free.peak_iops, free.mean_iops) == (iops(8_000), iops(500))
+    assert free.busy_minutes == 1
+    touched = history(lambda _: 500.0, days=1 / 24, end=END, busiest=spike, check=1.0)
+    (held_back,) = digest(touched, BIG).hours
+    assert held_back is not None
+    assert held_back.peak_iops == iops(500)  # the limit says it, or an earlier backlog
+
+
+def test_a_backlog_that_is_served_at_a_raised_limit_is_no_demand() -> None:
+    """Half an hour at 3,000, then raised: ten minutes at 12,000 until the backlog is gone."""
+    start, large = END - HOUR, gp3(400, 12_000, 500)
+    raised = start + timedelta(minutes=30)
+
+    def load(at: datetime) -> float:
+        if start <= at < raised:
+            return 3_000.0
+        return 12_000.0 if raised <= at < raised + timedelta(minutes=10) else 300.0
+
+    told = history(load, days=2, end=END, check=lambda at: 0.0 if load(at) == 300 else 5.0)
+    found = digest(told, large, (changed(raised, SMALL, large),)).hours[-1]
+    assert found is not None
+    arrived = (30 * 3_000 + 10 * 12_000) / 40
+    assert found.limit_iops == 3_000
+    assert found.touched_minutes == 30
+    assert arrived <= found.peak_iops <= 1.25 * arrived
+
+
+@pytest.mark.parametrize("since_hours", [0, 1, 5, 30])
+def test_an_extension_holds_what_the_whole_would(since_hours: int) -> None:
+    told = history(
+        lambda at: 300.0 + 100 * at.hour, days=1, end=END + timedelta(minutes=35),
+        check=lambda at: float(at.hour == 3),
+    )  # fmt: skip
+    seen = seen_over(told, SMALL)
+    whole = digest_of(told, LimitHistory(seen, ()))
+    begin = END - since_hours * HOUR
+    part = digest_of(told, LimitHistory(seen, ()), since=begin)
+    assert part.start == max(begin, whole.start)
+    assert part.hours == whole.hours[len(whole.hours) - len(part.hours) :]
+    assert part.end == whole.end

@@ -1,0 +1,162 @@
+"""Periods of the past at a limit, read by the limits that were then in force."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headroom.domain.resources import Configuration, VolumeActivity, VolumeType
+from headroom.domain.state import KnownModification, LimitHistory
+from headroom.domain.workload.history import load_rates
+from headroom.domain.workload.pressed_periods import (
+    PressedPeriod,
+    busiest_minutes,
+    pressed_periods,
+)
+from tests.builders import NOW, activity, gp2, gp3, io, modification, series
+from tests.domain.earlier import BIG, changed, history, seen_over
+
+SMALL = gp3(400, 3_000, 125)
+NIGHT = (NOW - timedelta(days=2)).replace(hour=2)
+"""Two nights before now, two o'clock."""
+
+
+def spike(
+    high: float, *, when: datetime = NIGHT, minutes: float = 5, idle: float = 300.0
+) -> Callable[[datetime], float]:
+    """`high` from `when` on for so many minutes, `idle` before and after."""
+    until = when + timedelta(minutes=minutes)
+    return lambda instant: high if when <= instant < until else idle
+
+
+def pressed(
+    told: VolumeActivity, configuration: Configuration = BIG, *,
+    known: tuple[KnownModification, ...] = (), **changes: object,
+) -> list[PressedPeriod]:  # fmt: skip
+    limits = LimitHistory(seen_over(told, configuration, **changes), known)
+    iops, mibps = load_rates(told)
+    busiest = busiest_minutes(told.busiest_iops, iops), busiest_minutes(told.busiest_mibps, mibps)
+    return pressed_periods(told, limits, iops, mibps, busiest)
+
+
+# --- which limits were in force
+
+
+@pytest.mark.parametrize(
+    ("known", "limit"),
+    [
+        ((), 16_000.0),  # nothing else known: as it is today
+        ((changed(NOW - timedelta(days=1), SMALL, BIG),), 3_000.0),
+        ((changed(NOW - timedelta(days=3), SMALL, BIG),), 16_000.0),
+        (
+            (
+                changed(NOW - timedelta(days=5), BIG, gp3(400, 6_000, 250)),
+                changed(NOW - timedelta(days=1), gp3(400, 6_000, 250), BIG),
+            ),
+            6_000.0,
+        ),
+        # Of a change nobody knows the target of, nothing follows.
+        ((KnownModification(started_at=NOW - timedelta(days=1), by="other"),), 16_000.0),
+    ],
+)
+def test_a_touched_limit_is_the_one_that_was_in_force_then(
+    known: tuple[KnownModification, ...], limit: float
+) -> None:
+    (found,) = pressed(history(spike(1_500.0), days=4, check=spike(1.0, idle=0.0)), known=known)
+    assert (found.iops_limit, found.touched_iops, found.iops) == (limit, True, 1_500.0)
+
+
+def test_the_latest_change_aws_tells_of_counts_though_the_ledger_never_heard_of_it() -> None:
+    told = history(spike(1_500.0), days=4, check=spike(1.0, idle=0.0))
+    latest = modification(BIG, origin=SMALL, started_at=NOW - timedelta(days=1))
+    (found,) = pressed(told, modification=latest)
+    assert found.iops_limit == 3_000
+    same = (changed(latest.started_at, SMALL, BIG),)
+    assert pressed(told, known=same, modification=latest) == [found]
+
+
+def test_an_empty_bucket_lowers_the_limit_to_what_is_sustained() -> None:
+    load = spike(1_200.0, minutes=60)
+    empty = pressed(history(load, days=3, check=None, balance=0.0), gp2(400))
+    assert {(p.iops_limit, p.pressed) for p in empty} == {(1_200.0, 5.0)}
+    assert len(empty) == 12
+    assert pressed(history(load, days=3, check=None, balance=90.0), gp2(400)) == []
+
+
+@pytest.mark.parametrize(
+    ("minutes_after", "served", "limit"),
+    [
+        (10, 2_950.0, 3_000.0),  # still held back by the old limit
+        (10, 4_000.0, 12_000.0),  # more than the old one let through: the new one is in force
+        (90, 2_000.0, 12_000.0),  # long landed
+    ],
+)
+def test_while_a_change_lands_what_was_served_tells_which_limit_was_in_force(
+    minutes_after: int, served: float, limit: float
+) -> None:
+    large = gp3(400, 12_000, 500)
+    raised = NIGHT - timedelta(minutes=minutes_after)
+    told = history(spike(served), days=4, check=spike(2.0, idle=0.0))
+    (found,) = pressed(told, large, known=(changed(raised, SMALL, large),))
+    assert found.iops_limit == limit
+
+
+# --- minutes
+
+
+@pytest.mark.parametrize("minutes", [1.0, 2.0, 4.0, 5.0, 7.0])
+def test_a_check_counts_the_minutes_of_its_period_it_was_set_in(minutes: float) -> None:
+    told = history(spike(1_500.0), days=3, check=spike(minutes, idle=0.0))
+    assert [p.pressed for p in pressed(told, SMALL)] == [min(minutes, 5.0)]
+
+
+@pytest.mark.parametrize(("iops", "count"), [(2_980.0, 12), (2_900.0, 12), (2_600.0, 0)])
+def test_where_no_check_is_published_a_mean_at_the_limit_is_pressure_for_the_whole_period(
+    iops: float, count: int
+) -> None:
+    found = pressed(history(spike(iops, minutes=60), days=3, check=None), SMALL)
+    assert [p.pressed for p in found] == [5.0] * count
+
+
+def test_large_operations_touch_the_limit_of_throughput() -> None:
+    (found,) = pressed(history(spike(480.0), days=3, check=None, io_kib=256), SMALL)
+    assert (found.touched_iops, found.mibps_limit) == (False, 125.0)
+
+
+def test_a_grid_of_minutes_is_read_as_one() -> None:
+    told = activity([300.0] * 1400 + [9_000.0] * 40, iops_check=[0.0] * 1400 + [1.0] * 40)
+    found = pressed(told, gp3(400, 9_000, 500))
+    assert [(p.place, p.pressed) for p in found] == [(place, 1.0) for place in range(1400, 1440)]
+
+
+def test_the_busiest_minute_is_no_less_than_the_mean() -> None:
+    read = series([None, 500.0, 900.0])
+    assert busiest_minutes(read, [100.0, 800.0, 300.0]) == [100.0, 800.0, 900.0]
+    assert busiest_minutes(None, [100.0, 800.0]) == [100.0, 800.0]
+
+
+@pytest.mark.parametrize(
+    "configuration", [SMALL, BIG, io(VolumeType.IO1, 400, 4_000), gp2(400), gp2(2_000)], ids=str
+)
+@settings(max_examples=30, deadline=None)
+@given(
+    hours=st.lists(st.one_of(st.none(), st.floats(0, 20_000)), min_size=24, max_size=24),
+    check=st.sampled_from([None, 0.0, 1.0, 5.0]),
+)
+def test_pressed_periods_are_in_order_measured_and_no_longer_than_they_are(
+    configuration: Configuration, hours: list[float | None], check: float | None
+) -> None:
+    told = history(lambda i: hours[i.hour], days=1, check=check)
+    found = pressed(told, configuration)
+    assert [p.place for p in found] == sorted({p.place for p in found})
+    for period in found:
+        assert told.read_iops.values[period.place] is not None
+        assert 0 < period.pressed <= 5
+        assert period.busiest_iops >= period.iops
+        assert period.busiest_mibps >= period.mibps
+    if check == 0.0:
+        assert found == []
