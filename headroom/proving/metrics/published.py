@@ -66,6 +66,18 @@ class MinuteValues:
             column.extend([None] * gap)
             column.extend(columns[name])
 
+    def repeat(self, count: int) -> None:
+        """Set the next minutes like the last one."""
+        for column in self.columns.values():
+            column.extend(column[-1:] * count)
+
+    def forget(self, before: int) -> None:
+        """Drop the minutes before this one."""
+        if self.first is not None and before > self.first:
+            for column in self.columns.values():
+                del column[: before - self.first]
+            self.first = before
+
     def cut(self, name: str, first: int, count: int, visible: int) -> tuple[float | None, ...]:
         """`count` values from minute `first`; from minute `visible` on they are None."""
         if self.first is None:
@@ -101,6 +113,20 @@ class PublishedVolume:
         self._instance.put(minute, _instance_values(found))
         if minute % SLOW_MIN == SLOW_MIN - 1:
             self._slow.put(minute // SLOW_MIN, self._period(minute // SLOW_MIN, minute + 1))
+
+    def repeat(self, minute: int, until: int) -> None:
+        """Publish the minute before `minute` again for all minutes until `until`."""
+        for values in (self._volume, self._instance):
+            values.repeat(until - minute)
+        first, last = minute // SLOW_MIN, until // SLOW_MIN
+        for number in range(first, min(first + 2, last)):
+            self._slow.put(number, self._period(number, until))
+        self._slow.repeat(max(0, last - first - 2))
+
+    def forget_minutes(self, before: int) -> None:
+        """Keep only longer periods of the minutes before `before`."""
+        self._volume.forget(before)
+        self._instance.forget(before)
 
     def put_free(self, minute: int, gib: float) -> None:
         """Publish what is free on a database's storage at the end of one minute."""

@@ -38,12 +38,12 @@ class Clock:
     @property
     def hour(self) -> Floats:
         """Hour of the day, fractions included."""
-        return self.at % DAY_S / HOUR_S
+        return np.asarray(self.at % DAY_S / HOUR_S, dtype=np.float64)
 
     @property
     def day(self) -> Floats:
         """Whole days since the start; day 0 is a Monday."""
-        return self.at // DAY_S
+        return np.asarray(self.at // DAY_S, dtype=np.float64)
 
     def calm(self, iops: float = CALM) -> Floats:
         """A little load that varies."""

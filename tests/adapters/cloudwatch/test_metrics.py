@@ -295,6 +295,45 @@ def test_history_is_fourteen_days_of_five_minutes_or_nothing() -> None:
     assert metrics({}).history(view(), NOW) is None
 
 
+def test_older_history_is_hours_then_five_minutes_in_one_call_each() -> None:
+    since, until = NOW - timedelta(days=400), NOW - timedelta(days=14)
+    long_ago, later = NOW - timedelta(days=100), NOW - timedelta(days=40)
+    fake: Any = FakeCloudWatch(
+        {
+            of_volume("VolumeReadOps"): {long_ago: 3_600.0, later: 300.0},
+            of_pair("VolumeIOPSExceededCheck"): {long_ago: 45.0, later: 3.0},
+        }
+    )
+    cloudwatch = CloudWatchMetrics(fake, account_id=ACCOUNT, region=REGION)
+    hours, fives = cloudwatch.older_history(view(), NOW, since=since, until=until)
+    assert (hours.read_iops.start, fives.read_iops.end) == (since, until)
+    assert hours.read_iops.end == fives.read_iops.start == NOW - timedelta(days=63, hours=-1)
+    assert (hours.read_iops.period_s, fives.read_iops.period_s) == (3600, 300)
+    assert list(hours.read_iops.points()) == [(long_ago, 1.0)]
+    assert list(fives.read_iops.points()) == [(later, 1.0)]
+    assert hours.iops_exceeded.known() + fives.iops_exceeded.known() == (45.0, 3.0)
+    assert [len(call["MetricDataQueries"]) for call in fake.calls] == [6, 6]
+    for call in fake.calls:  # no second page
+        period = call["MetricDataQueries"][0]["MetricStat"]["Period"]
+        assert 7 * (call["EndTime"] - call["StartTime"]).total_seconds() / period <= 100_800
+
+
+@pytest.mark.parametrize(
+    ("since_days", "until_days", "periods"),
+    [(60, 14, (300,)), (100, 70, (3600,)), (14, 14, ())],
+)
+def test_only_the_periods_of_that_time_are_asked_for(
+    since_days: int, until_days: int, periods: tuple[int, ...]
+) -> None:
+    fake: Any = FakeCloudWatch({})
+    found = CloudWatchMetrics(fake, account_id=ACCOUNT, region=REGION).older_history(
+        view(gp2()), NOW, since=NOW - timedelta(days=since_days),
+        until=NOW - timedelta(days=until_days),
+    )  # fmt: skip
+    assert tuple(part.read_iops.period_s for part in found) == periods
+    assert [len(call["MetricDataQueries"]) for call in fake.calls] == [7] * len(periods)
+
+
 def test_a_glance_tells_minutes_lows_and_highs_of_the_last_half_hour() -> None:
     found = metrics(
         {
