@@ -76,7 +76,8 @@ class AuroraPriceBook:
     def refresh(self, region: str) -> str | None:
         """Read the list anew if it is time; why that failed in one sentence, None if it did not."""
         now = self._clock()
-        if self._list is None or not _due(self._kept(), now):  # spares a read of the note each minute
+        # What is remembered spares a read of the note each minute.
+        if self._list is None or not _due(self._kept(), now):
             return None
         if not self._notes.amend(NOTE, lambda text: _claimed(text, now)):
             return None
