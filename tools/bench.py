@@ -15,7 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from headroom.cli.sources.records_file import line_of
@@ -34,7 +34,7 @@ from headroom.proving.scoring import (
 )
 from headroom.proving.simulation import simulate
 from headroom.proving.trials import STARTS, Conditions, run_engine, run_rule, run_schedule
-from headroom.proving.workloads import sample_load_series
+from headroom.proving.workloads import read_trace, sample_load_series
 from headroom.serialization import decision_to_json
 from stacks.constructs.asset import stage_function_code
 
@@ -43,6 +43,7 @@ SCENARIO = ROOT / "docs" / "scenarios" / "nightly-batch-gp2.yaml"
 PAGE = ROOT / "docs" / "benchmarks.md"
 SAMPLE = "sample-random-spikes"
 DAY_MIN = 1_440
+TRACE_ROWS = 100_000
 PER_S = "volume-days a second"
 EXACT, EXACT_LOOP = "every minute, physics alone", "every minute, the whole loop"
 FAST, RULE, ENGINE = "fast physics alone", "a published rule", "Headroom itself"
@@ -103,7 +104,24 @@ def physics() -> Iterator[Figure]:
     yield Figure(name=EXACT_LOOP, value=days / whole, unit=PER_S)
     load_series, conditions = sample_load_series(SAMPLE), Conditions()
     fast = median_s(lambda: run_schedule(load_series, STARTS["gp2"], [], conditions), 5)
+    with tempfile.TemporaryDirectory() as folder:
+        trace = _trace(Path(folder))
+        read = median_s(lambda: read_trace(trace), 3)
+    yield Figure(name="reading a trace", value=TRACE_ROWS / read, unit="rows a second")
     yield Figure(name=FAST, value=load_series.minutes / DAY_MIN / fast, unit=PER_S)
+
+
+def _trace(folder: Path) -> Path:
+    """A trace with a row a second."""
+    start, path = datetime(2020, 3, 1, tzinfo=UTC), folder / "trace.csv"
+    rows = (
+        f"{(start + timedelta(seconds=n)).isoformat()},{n % 90},{n % 70},{n % 90 * 4096},"
+        f"{n % 70 * 8192}"
+        for n in range(TRACE_ROWS)
+    )
+    header = "timestamp,read_ops,write_ops,read_bytes,write_bytes"
+    path.write_text("\n".join((header, *rows)), encoding="utf-8")
+    return path
 
 
 def deciding() -> Iterator[Figure]:

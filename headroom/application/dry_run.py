@@ -20,7 +20,7 @@ from headroom.application.profile import with_profile
 from headroom.application.reconcile import observe, save_observed_modifications
 from headroom.domain.aurora import decide_cluster, decide_cluster_rollback
 from headroom.domain.decision import Decision, DecisionInput
-from headroom.domain.policy import Mode, Policy, PolicyUnreadable
+from headroom.domain.policy import Mode, Policy, PolicyUnreadable, owner_prices
 from headroom.domain.resources import AuroraObservation, Kind, PriceUnknown, ResourceRef
 from headroom.domain.state import (
     KnownModification,
@@ -58,12 +58,13 @@ def decide_dry_run(ports: Ports, ref: ResourceRef, now: datetime) -> DryRunResul
     ports = _dry(ports)
     policy = ports.policies.current()
     try:
-        prices = ports.prices.table(ref.region)
+        listed = ports.prices.table(ref.region)
     except PriceUnknown:
-        prices = None
+        listed = None
 
     def read(each: StorageView) -> DecisionInput:
         known = ports.state_store.resource_state(each.volume.ref, now)
+        prices = owner_prices(policy, each.volume, listed)
         known = save_observed_modifications(ports, each, known, prices, now)
         if isinstance(policy, Policy) and policy.calendars:
             known = replace(known, calendars=ports.calendars.seen(policy.calendars, now))

@@ -61,7 +61,7 @@ def _current_profile(
     for part in older:
         found = merged(found, digest_of(part, limits))
     # The last stored hour again: some of its minutes may have been published late.
-    since = history.read_iops.start if stored is None else stored.end - HOUR
+    since = created if stored is None else max(created, stored.end - HOUR)
     found = merged(found, digest_of(history, limits, since=since))
     if complete and (stored is None or found.end - stored.end >= SAVED_EVERY):
         with suppress(ReadFailed):  # the next look saves it

@@ -23,7 +23,7 @@ from headroom.domain.decision import (
     queue_entry_of,
 )
 from headroom.domain.planning import CALM_MINUTES
-from headroom.domain.policy import Mode, Policy, PolicyUnreadable, limits_for
+from headroom.domain.policy import Mode, Policy, PolicyUnreadable, limits_for, owner_prices
 from headroom.domain.resources import (
     Kind,
     ModificationState,
@@ -86,7 +86,7 @@ def look(
     if resource_state.open_chain is not None:
         seen = observe(ports, view, now, earlier_days=False)
         if not advance(ports, seen, resource_state.open_chain, now):
-            prices = _prices(ports, ref.region)
+            prices = owner_prices(policy, view.volume, _prices(ports, ref.region))
             known = ports.state_store.resource_state(ref, now)
             warn(ports, DecisionInput(
                 trigger=trigger, observation=seen, resource_state=known, policy=policy, prices=prices
@@ -98,11 +98,12 @@ def look(
         due_at = now + DAILY if resource_state.resource_increase_usd > 0 else None
         ports.state_store.reconciled(ref, at=now, due_at=due_at)
         return None
-    prices = _prices(ports, ref.region)
+    listed = _prices(ports, ref.region)
 
     def read(each: StorageView) -> DecisionInput:
         own = each.volume.ref == ref
         known = resource_state if own else ports.state_store.resource_state(each.volume.ref, now)
+        prices = owner_prices(policy, each.volume, listed)
         known = save_observed_modifications(ports, each, known, prices, now)
         if isinstance(policy, Policy) and policy.calendars:
             known = replace(known, calendars=ports.calendars.seen(policy.calendars, now))

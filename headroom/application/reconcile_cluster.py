@@ -30,7 +30,7 @@ from headroom.domain.decision import (
     Verification,
 )
 from headroom.domain.planning import Plan
-from headroom.domain.policy import Mode, Policy, PolicyUnreadable, limits_for
+from headroom.domain.policy import Mode, Policy, PolicyUnreadable, discount_of, limits_for
 from headroom.domain.resources import (
     AuroraObservation,
     Observation,
@@ -98,7 +98,8 @@ def gather_input(
         calendars = ports.calendars.seen(policy.calendars, now)
         resource_state = replace(resource_state, calendars=calendars)
     try:
-        prices = clusters.prices(cluster.ref.region, cluster.engine)
+        listed = clusters.prices(cluster.ref.region, cluster.engine)
+        prices = listed.after_discount(discount_of(policy, view.volume))
     except PriceUnknown:
         prices = None
     days = cluster_demand(observed, slow_ms=1e9).days

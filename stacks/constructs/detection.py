@@ -23,7 +23,7 @@ METRICS_PER_CLUSTER = 6
 METRICS_PER_DATABASE = 7
 """Metrics the scan reads per DB instance: reads and writes in operations and bytes, queue, free space,
 and the credits of gp2."""
-METRICS_PER_RECONCILE = (22, 30)
+METRICS_PER_RECONCILE = (23, 31)
 """Metrics one full look reads: of a gp3 volume alone on an instance that does not burst; of a gp2
 volume beside a root volume on one that does. Each further volume of the instance adds 4."""
 RECONCILE_EVERY_MINUTES = (15, 5)

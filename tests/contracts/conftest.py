@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from itertools import count
 from typing import Any
@@ -18,13 +19,20 @@ from tests.builders import ACCOUNT, REGION
 from tests.dynamodb_local import server
 
 _NUMBER = count()
+WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
 
 
 @pytest.fixture(scope="session")
-def dynamodb_local() -> Iterator[str]:
-    """URL of DynamoDB Local; skips where it cannot run, except in CI, where that is a failure."""
+def dynamodb_local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """URL of DynamoDB Local; skips where it cannot run, except in CI, where that is a failure.
+
+    Test workers share one; each names its tables after itself.
+    """
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if WORKER else base) / "dynamodb-local"
+    folder.mkdir(exist_ok=True)
     try:
-        with server.running() as url:
+        with server.running(folder) as url:
             yield url
     except server.CannotRun as problem:
         if server.required():
@@ -44,7 +52,7 @@ def local_client(dynamodb_local: str) -> Any:
 
 def tables(client: Any) -> DynamoLedger:
     """A ledger over two new tables."""
-    records, state = f"records-{next(_NUMBER)}", f"state-{next(_NUMBER)}"
+    records, state = f"records-{WORKER}-{next(_NUMBER)}", f"state-{WORKER}-{next(_NUMBER)}"
     client.create_table(**create_table(RECORDS, records))
     client.create_table(**create_table(STATE, state))
     return DynamoLedger(

@@ -145,6 +145,32 @@ def test_activity_is_the_same(what: Configuration, attachment: Attachment) -> No
     alike(cloud_instance, its_instance)
 
 
+PROFILED = (
+    "read_iops", "write_iops", "read_mibps", "write_mibps", "burst_balance_percent",
+    "iops_exceeded", "throughput_exceeded",
+)  # fmt: skip
+"""What older history is read for; the world publishes more."""
+
+
+@pytest.mark.parametrize(("days", "period_s"), [(20, 300), (100, 3600)])
+@pytest.mark.parametrize(("what", "attachment"), CASES)
+def test_older_history_is_the_same(
+    what: Configuration, attachment: Attachment, days: int, period_s: int
+) -> None:
+    world, cloudwatch = lived(what, attachment)
+    view, now = world.view(ref()), world.now + timedelta(days=days)
+    span = {"since": build.T0 - timedelta(hours=30), "until": build.T0 + timedelta(hours=3)}
+    (of_world,) = world.older_history(view, now, **span)
+    (of_cloud,) = cloudwatch.older_history(view, now, **span)
+    assert of_cloud.read_iops.period_s == period_s
+    assert len(of_cloud.read_iops.known()) == 3 * 3600 // period_s
+    for name in PROFILED:
+        mine, its = getattr(of_cloud, name), getattr(of_world, name)
+        assert (mine.start, mine.period_s) == (its.start, its.period_s)
+        for one, other in zip(mine.values, its.values, strict=True):
+            assert one == (None if other is None else pytest.approx(other, rel=1e-9)), name
+
+
 @pytest.mark.parametrize(("what", "attachment"), CASES)
 def test_a_glance_is_the_same(what: Configuration, attachment: Attachment) -> None:
     world, cloudwatch = lived(what, attachment)

@@ -50,30 +50,49 @@ def build() -> Path:
 
 
 @contextmanager
-def running() -> Iterator[str]:
-    """DynamoDB Local's URL while it runs; raises CannotRun."""
+def running(folder: Path) -> Iterator[str]:
+    """DynamoDB Local's URL while it runs; one for all processes that name the same `folder`.
+
+    It ends when the last of them closes its end of the pipe `input`, however that process ends.
+    Raises CannotRun.
+    """
+    pipe, url = folder / "input", folder / "url"
+    with (folder / "lock").open("w") as lock:  # one test worker starts it, the others wait
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            kept_open = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:  # no pipe yet, or nobody reads it any more
+            pipe.unlink(missing_ok=True)
+            os.mkfifo(pipe)
+            reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+            kept_open = os.open(pipe, os.O_WRONLY)
+            os.set_blocking(reader, True)
+            try:
+                url.write_text(f"http://127.0.0.1:{_started(reader)}", encoding="ascii")
+            finally:
+                os.close(reader)
+    try:
+        yield url.read_text(encoding="ascii")
+    finally:
+        os.close(kept_open)
+
+
+def _started(stdin: int) -> int:
+    """Start the server, which ends with `stdin`; the port on which it listens. Raises CannotRun."""
     home = build()
     command = (
         "java", "-Xmx384m", f"-Djava.library.path={home / 'lib'}",
         "-cp", f"{home / 'classes'}:{home / 'lib'}/*", "LoopbackDynamoDb",
         "-inMemory", "-sharedDb", "-disableTelemetry",
     )  # fmt: skip
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdin is not None
-        try:
-            port = next((line for line in process.stdout if line.startswith("port ")), None)
-            if port is None:
-                raise CannotRun("DynamoDB Local ended before it listened")
-            yield f"http://127.0.0.1:{int(port.split()[1])}"
-        finally:
-            process.stdin.close()  # it ends with its standard input
-            try:
-                process.wait(timeout=10)
-            except subprocess.TimeoutExpired:
-                process.kill()
+    process = subprocess.Popen(
+        command, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+    assert process.stdout is not None
+    port = next((line for line in process.stdout if line.startswith("port ")), None)
+    if port is None:
+        raise CannotRun("DynamoDB Local ended before it listened")
+    return int(port.split()[1])
 
 
 def _run(*command: str) -> None:

@@ -86,6 +86,7 @@ def test_every_limit_of_the_policy_moves_some_guardrail_or_what_is_planned() -> 
     """What neither blocks nor is planned with would be a setting without effect."""
     planned_with = {
         "headroom_percent", "free_space_percent", "space_horizon_days", "latency_objective_ms",
+        "discount_percent",
     }  # fmt: skip
     named = {setting for entry in ENTRIES.values() for setting in entry.settings}
     assert set(FRIENDLY) - named == planned_with

@@ -89,6 +89,10 @@ Synth = Callable[..., Synthesised]
 
 @pytest.fixture(scope="session")
 def synth(tmp_path_factory: pytest.TempPathFactory) -> Synth:
+    return shared_synth(tmp_path_factory)
+
+
+def shared_synth(tmp_path_factory: pytest.TempPathFactory) -> Synth:
     """Synthesise with some context; the same context is synthesised once for all workers."""
     base = tmp_path_factory.getbasetemp()
     shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "synths"

@@ -145,7 +145,7 @@ def test_a_thousand_volumes_cost_so_much(
     assert f"fleet scans ${scan} (" in note
     assert f"costs ${Decimal(alarms) + Decimal(scan):,.2f} per 1,000 volumes and month" in note
     assert "at most" not in note, "full looks come on top"
-    assert "Each volume under pressure adds $0.64-$2.63 a month while it is" in note
+    assert "Each volume under pressure adds $0.67-$2.72 a month while it is" in note
 
 
 def test_full_looks_cost_what_the_adapter_reads() -> None:
@@ -156,20 +156,20 @@ def test_full_looks_cost_what_the_adapter_reads() -> None:
     beside = (volume(gp2()), instance(volumes=("vol-root",)))
     asked = []
     for one, machine in (alone, beside):
-        now = {*volume_queries(one), *instance_queries(machine)}
+        now = {*volume_queries(one, instance=machine), *instance_queries(machine)}
         earlier, balances = volume_queries(one, 300), balance_queries(machine)
         asked.append(len(now) + len(earlier) + len(balances))
     assert tuple(asked) == METRICS_PER_RECONCILE
     assert len(glance_queries(volume(gp2()))) == METRICS_PER_GLANCE
     low, high = reconcile_usd()
-    assert (round(low, 2), round(high, 2)) == (Decimal("0.64"), Decimal("2.63"))
+    assert (round(low, 2), round(high, 2)) == (Decimal("0.67"), Decimal("2.72"))
 
 
 def test_synth_prints_the_price_and_the_stack_keeps_it(synth: Synth) -> None:
     made = synth(detection="sweep", kinds="ebs")
     assert any("costs $116.80 per 1,000 volumes and month" in note for note in made.notes)
     assert made.loop["Outputs"]["DetectionPrice"]["Value"] == (
-        "sweep: $116.80 per 1,000 volumes and month, and $0.64-$2.63 for each while it is "
+        "sweep: $116.80 per 1,000 volumes and month, and $0.67-$2.72 for each while it is "
         "under pressure"
     )
 

@@ -77,6 +77,29 @@ def _busiest_minutes(volume: Volume) -> tuple[Query | None, Query | None]:
     )
 
 
+def _waits(volume: Volume, instance: Instance | None) -> tuple[Query | None, Query | None]:
+    """The mean latency of reads and of writes in ms, where it is published.
+
+    Only volumes of one Nitro instance outside Local Zones have it. It replaces two metrics that
+    are published of every volume, VolumeTotalReadTime and VolumeTotalWriteTime. Those are read of
+    earlier days, in which the volume may have been attached to another instance.
+    """
+    limits = None if instance is None else instance.limits
+    local_zone = len(volume.availability_zone) != len(volume.ref.region) + 1
+    if limits is None or not limits.nitro or local_zone:
+        return None, None
+    return (
+        _of_pair(volume, "VolumeAvgReadLatency", "Average"),
+        _of_pair(volume, "VolumeAvgWriteLatency", "Average"),
+    )
+
+
+def _stalled(volume: Volume, instance: Instance | None) -> Query | None:
+    """Whether I/O was stalled in a minute, 0 or 1; published where the latency is."""
+    published = _waits(volume, instance) != (None, None)
+    return _of_pair(volume, "VolumeStalledIOCheck", "Maximum") if published else None
+
+
 def glance_queries(volume: Volume) -> tuple[Query, ...]:
     """What a Glance needs: 3 or 4 metrics of an attached volume, none of a detached one."""
     if not volume.instance_ids:
@@ -96,11 +119,19 @@ def served_queries(volume: Volume, glance: Glance) -> tuple[Query, ...]:
     return tuple(_of_volume(volume.ref.resource_id, metric, "Sum") for metric in _RATES)
 
 
-def volume_queries(volume: Volume, period_s: int = 60) -> tuple[Query, ...]:
-    """What a VolumeActivity of such periods needs."""
-    sums = (*_RATES, "VolumeTotalReadTime", "VolumeTotalWriteTime")
+def volume_queries(
+    volume: Volume, period_s: int = 60, instance: Instance | None = None
+) -> tuple[Query, ...]:
+    """What a VolumeActivity of such periods needs; with `instance`, what it publishes of the volume.
+
+    That costs one metric more, the check for stalled I/O.
+    """
+    waits = _waits(volume, instance)
+    times = ("VolumeTotalReadTime", "VolumeTotalWriteTime") if waits == (None, None) else ()
     return _some(
-        *(_of_volume(volume.ref.resource_id, metric, "Sum") for metric in sums),
+        *(_of_volume(volume.ref.resource_id, metric, "Sum") for metric in (*_RATES, *times)),
+        *waits,
+        _stalled(volume, instance),
         _queue(volume),
         _burst_balance(volume),
         *_checks(volume, period_s),
@@ -188,7 +219,12 @@ def _values(found: Mapping[Query, Series], query: Query | None, span: Window) ->
     return _series(found, query, span).known()
 
 
-def volume_activity(volume: Volume, found: Mapping[Query, Series], span: Window) -> VolumeActivity:
+def volume_activity(
+    volume: Volume,
+    found: Mapping[Query, Series],
+    span: Window,
+    instance: Instance | None = None,
+) -> VolumeActivity:
     """A volume\'s activity from what was found, None where nothing was; rates per second."""
 
     def total(metric: str) -> Series:
@@ -197,21 +233,25 @@ def volume_activity(volume: Volume, found: Mapping[Query, Series], span: Window)
     iops_check, throughput_check = _checks(volume, span.period_s)
     busiest_ops, busiest_kib = (_series(found, q, span) for q in _busiest_minutes(volume))
     longer = span.period_s > 60
+    operations = total("VolumeReadOps"), total("VolumeWriteOps")
+    means = [_series(found, query, span) for query in _waits(volume, instance) if query is not None]
+    spent = [_spent(mean, ops) for mean, ops in zip(means, operations, strict=False)] or [
+        total("VolumeTotalReadTime"), total("VolumeTotalWriteTime"),
+    ]  # fmt: skip
+    stalled = _series(found, _stalled(volume, instance), span)
     return VolumeActivity(
         read_iops=_per_second(total("VolumeReadOps"), 1),
         write_iops=_per_second(total("VolumeWriteOps"), 1),
         read_mibps=_per_second(total("VolumeReadBytes"), _MIB),
         write_mibps=_per_second(total("VolumeWriteBytes"), _MIB),
         queue_length=_series(found, _queue(volume), span),
-        latency_ms=_latency(
-            (total("VolumeTotalReadTime"), total("VolumeReadOps")),
-            (total("VolumeTotalWriteTime"), total("VolumeWriteOps")),
-        ),
+        latency_ms=_latency(*zip(spent, operations, strict=True)),
         burst_balance_percent=_series(found, _burst_balance(volume), span),
         iops_exceeded=_series(found, iops_check, span),
         throughput_exceeded=_series(found, throughput_check, span),
         busiest_iops=busiest_ops if longer else None,
         busiest_mibps=_divided(busiest_kib, _KIB_PER_MIB) if longer else None,
+        stalled=stalled if stalled.known() else None,
     )
 
 
@@ -222,6 +262,13 @@ def _per_second(total: Series, unit: int) -> Series:
 def _divided(series: Series, divisor: float) -> Series:
     values = tuple(None if v is None else v / divisor for v in series.values)
     return Series(start=series.start, period_s=series.period_s, values=values)
+
+
+def _spent(mean_ms: Series, operations: Series) -> Series:
+    """Seconds that the operations of each period took together."""
+    pairs = zip(mean_ms.values, operations.values, strict=True)
+    values = tuple(None if ms is None or n is None else ms * n / 1_000 for ms, n in pairs)
+    return Series(start=mean_ms.start, period_s=mean_ms.period_s, values=values)
 
 
 def _latency(*directions: tuple[Series, Series]) -> Series:

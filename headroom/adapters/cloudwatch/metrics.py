@@ -90,14 +90,14 @@ class CloudWatchMetrics:
         """
         span = window(now, length=ACTIVITY, period_s=60)
         volume, instance = view.volume, view.instance
-        queries = volume_queries(volume)
+        queries = volume_queries(volume, instance=instance)
         if instance is None:
             return volume_activity(volume, read(self._client, queries, span), span), None
         found = read(self._client, [*queries, *instance_queries(instance)], span)
         slow_span = window(now, length=ACTIVITY, period_s=300)
         slow = read(self._client, balance_queries(instance), slow_span)
         return (
-            volume_activity(volume, found, span),
+            volume_activity(volume, found, span, instance),
             instance_activity(instance, found, span, slow, slow_span),
         )
 

@@ -17,6 +17,7 @@ from headroom.adapters.notifications.messages import (
 )
 from headroom.domain.reports import (
     MOST_QUEUED,
+    BlockedSaving,
     Change,
     DailyDigest,
     ObservedChange,
@@ -63,6 +64,9 @@ def digest_message(day: DailyDigest) -> Message:
             "escalated": day.escalated.count,
             "awaiting": [one.decision_id for one in day.awaiting],
             "would_have_changed": {o.kind: o.volumes for o in day.observed},
+            "blocked_savings_usd": {
+                "+".join(one.guardrails): float(one.saving_usd) for one in day.blocked_savings
+            },
             "queued": day.queued,
             "open_breakers": len(_breakers(day)),
             "newest_breakers": [b.resource for b in _breakers(day)[-LISTED:]],
@@ -124,6 +128,10 @@ def _sections(day: DailyDigest) -> Iterator[Section]:
                       more=day.changed.more),
     )  # fmt: skip
     yield Section(title="Would change if the mode allowed it", lines=tuple(_observed(day)))
+    yield Section(
+        title="Savings that your limits block",
+        lines=tuple(_blocked(one) for one in day.blocked_savings[:LISTED]),
+    )
 
 
 def _stops(day: DailyDigest) -> Iterator[str]:
@@ -194,6 +202,13 @@ def _group(group: ObservedChange) -> str:
     return (
         f"{_many(group.volumes, 'volume')} {group.kind}, "
         f"{group.price_change_usd:+,.2f} USD a month together"
+    )
+
+
+def _blocked(one: BlockedSaving) -> str:
+    return _line(
+        f"{' and '.join(one.guardrails)}: {_usd(one.saving_usd)} a month, "
+        f"{_many(one.volumes, 'volume')}"
     )
 
 

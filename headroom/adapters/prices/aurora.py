@@ -76,7 +76,10 @@ class AuroraPriceBook:
     def refresh(self, region: str) -> str | None:
         """Read the list anew if it is time; why that failed in one sentence, None if it did not."""
         now = self._clock()
-        if self._list is None or not self._notes.amend(NOTE, lambda text: _claimed(text, now)):
+        # What is remembered spares a read of the note each minute.
+        if self._list is None or not _due(self._kept(), now):
+            return None
+        if not self._notes.amend(NOTE, lambda text: _claimed(text, now)):
             return None
         found, problems = [], []
         shared: list[str] = []
@@ -126,13 +129,16 @@ def stored_aurora_prices(text: str) -> StoredAuroraPrices:
 
 
 def _claimed(text: str, now: datetime) -> tuple[str, bool]:
-    """Whether the caller is the one to ask: the list is not fresh, and nobody tried lately."""
+    """Whether the caller is the one to ask."""
     kept = stored_aurora_prices(text)
+    return (to_json(replace(kept, tried_at=now)), True) if _due(kept, now) else (text, False)
+
+
+def _due(kept: StoredAuroraPrices, now: datetime) -> bool:
+    """Whether it is time to ask: the list is not fresh, and nobody tried lately."""
     fresh = {one.engine for one in kept.engines if now - one.read_at < FRESH} == set(ENGINES)
     tried = kept.tried_at is not None and now - kept.tried_at < RETRY
-    if fresh or tried:
-        return text, False
-    return to_json(replace(kept, tried_at=now)), True
+    return not fresh and not tried
 
 
 def _with(text: str, found: tuple[StoredEnginePrices, ...]) -> tuple[str, None]:

@@ -18,7 +18,7 @@ from headroom.cli.terminal.output import emit, err, money, out, table, utc
 from headroom.cli.terminal.problems import FAILED, OK, Problem
 from headroom.domain.catalog import PriceTable
 from headroom.domain.ledger import Budget, Holding
-from headroom.domain.policy import Policy, PolicyUnreadable, limits_for
+from headroom.domain.policy import Policy, PolicyUnreadable, limits_for, owner_prices
 from headroom.domain.resources import Kind, PriceUnknown, Volume
 from headroom.domain.state import micro_usd
 from headroom.ports import ReadFailed
@@ -57,7 +57,8 @@ class BudgetView:
         if volume is None:
             return ENDED
         try:
-            return None if self.prices is None else self.prices.monthly(volume.configuration)
+            prices = owner_prices(self.policy, volume, self.prices)
+            return None if prices is None else prices.monthly(volume.configuration)
         except PriceUnknown:
             return None
 

@@ -21,6 +21,7 @@ from headroom.cli.terminal.files import refuse_unwritable, save
 from headroom.cli.terminal.output import emit, err, out
 from headroom.cli.views import report
 from headroom.domain.policy import PRESETS
+from headroom.proving.inputs import BadInput
 from headroom.proving.scoring import (
     SCALES,
     ComparisonRow,
@@ -32,6 +33,7 @@ from headroom.proving.scoring import (
     run_scenario_file,
     sample_load_series_list,
     scenario_files,
+    shape_jobs,
     summary,
     usable_cores,
 )
@@ -57,11 +59,25 @@ class Preset(StrEnum):
     ALL = "all"
 
 
+class Suite(StrEnum):
+    """Which loads are compared on."""
+
+    TRACES = "traces"
+    SHAPES = "shapes"
+
+
 def compare(
     traces: Annotated[
         Path | None,
         typer.Option(help="Directory of load traces (*.csv). Without: six synthetic loads."),
     ] = None,
+    suite: Annotated[
+        Suite,
+        typer.Option(
+            help="The traces, or synthetic loads of known shapes (nightly, weekly, bursts, pools ...), "
+            "unscaled, each from one volume."
+        ),
+    ] = Suite.TRACES,
     scenarios: Annotated[
         Path | None,
         typer.Option(help="Scenario file, or YAML list of such files, to run as well."),
@@ -102,15 +118,11 @@ def compare(
             refuse_unwritable(path)
     began = time.perf_counter()
     presets = tuple(PRESETS) if preset is Preset.ALL else (preset.value,)
-    load_series = sample_load_series_list() if traces is None else load_series_in(traces)
+    if suite is Suite.SHAPES and traces is not None:
+        raise BadInput("--suite shapes has loads of its own. Leave out --traces, or the suite.")
     scenario_list = [] if scenarios is None else scenario_files(scenarios)
     count = workers or usable_cores()
-    work = comparison_jobs(
-        load_series,
-        scales=SCALES if scale is Scale.BOTH else (scale.value,),
-        presets=presets,
-        workers=count,
-    )
+    work = shape_jobs(presets) if suite is Suite.SHAPES else _jobs(traces, scale, presets, count)
     conditions = conditions_json(work)
     if reuse is not None:
         earlier = earlier_rows(reuse, conditions)
@@ -123,12 +135,22 @@ def compare(
         ]
     results["seconds"] = round(time.perf_counter() - began, 1)
     results["made_up"] = traces is None
+    results["suite"] = suite.value
     _write(results, html=html, markdown=markdown, figures=figures)
     if as_json:
         runs = {"rows": [r.to_json() for r in rows], "details": [r.details() for r in rows]}
         emit({**runs, **results})
     else:
         tables.show(results, out())
+
+
+def _jobs(traces: Path | None, scale: Scale, presets: tuple[str, ...], workers: int) -> list[Job]:
+    return comparison_jobs(
+        sample_load_series_list() if traces is None else load_series_in(traces),
+        scales=SCALES if scale is Scale.BOTH else (scale.value,),
+        presets=presets,
+        workers=workers,
+    )
 
 
 def _write(

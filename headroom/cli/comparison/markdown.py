@@ -11,11 +11,9 @@ from typing import Any
 
 from headroom.cli.comparison import tables
 from headroom.cli.terminal.files import save
-from headroom.cli.terminal.output import money
 from headroom.proving.scoring import CONTROLLER_TEXTS, GROUPS, WORDS
 
 Json = Mapping[str, Any]
-REFERENCES = ("static-peak", "best-static", "oracle")
 
 
 def write(results: Json, path: Path) -> None:
@@ -92,23 +90,8 @@ def _ranking(found: Json) -> Iterator[str]:
 
 def _by_trace(found: Json) -> Iterator[str]:
     """Headroom between nobody, the best published rule of each trace and the references."""
-    published = [e["controller"] for e in found["controllers"] if e["kind"] == "published"]
-    named = [n for n in ("none", "headroom", *REFERENCES) if n in found["by_trace"][0]["scores"]]
-    rows = []
-    for each in found["by_trace"]:
-        scores = each["scores"]
-        best = min(published, key=lambda name: scores[name])
-        rows.append(
-            (
-                each["trace"], each["scale"], *(money(scores[name]) for name in named),
-                f"{money(scores[best])} (`{best}`)",
-            )
-        )  # fmt: skip
-    yield from _table(
-        ("trace", "scale", *(f"`{name}`" for name in named), "best published rule"),
-        rows,
-        right=range(2, 3 + len(named)),
-    )
+    columns = tables.by_trace_columns(found)
+    yield from _table(columns, list(tables.by_trace(found)), right=range(2, len(columns)))
 
 
 def _shortfalls(results: Json) -> Iterator[str]:

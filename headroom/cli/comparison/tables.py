@@ -13,6 +13,8 @@ from headroom.proving.scoring import GROUPS
 
 Json = Mapping[str, Any]
 UNSAVABLE = "unsavable min"
+OURS = "headroom"
+REFERENCES = ("static-peak", "best-static", "oracle")
 COLUMNS = ("", "controller", "score", "regret", "dollars", "shortfall min", "starved min", UNSAVABLE,
            "changes", "raises", "AWS refused", "outside limits")  # fmt: skip
 
@@ -30,6 +32,7 @@ def show(results: Json, console: Console) -> None:
             console.print(line, markup=False, soft_wrap=True)
         groups = [(each["controller"], *by_group(each)) for each in found["controllers"]]
         console.print(_whole(table(BY_GROUP, ("controller", *GROUPS), groups)))
+        console.print(table(BY_TRACE, by_trace_columns(found), list(by_trace(found))))
         console.print()
         console.print(
             table(
@@ -94,12 +97,34 @@ def unavoidable(found: Json) -> str:
 
 
 BY_GROUP = "score (regret) by group of traces"
+BY_TRACE = "score by trace, over all starts"
 
 
 def by_group(each: Json) -> tuple[str, ...]:
     """One controller's score and regret in every group of traces."""
     totals = (each["totals"][group] for group in GROUPS)
     return tuple(f"{money(t['score'])} ({money(t['regret'])})" for t in totals)
+
+
+def by_trace_columns(found: Json) -> tuple[str, ...]:
+    """The columns of `by_trace`."""
+    return ("trace", "scale", *_named(found), "oracle's bound", "best published rule")
+
+
+def by_trace(found: Json) -> Iterator[tuple[str, ...]]:
+    """Headroom between nobody, the references and the best published rule, on each trace."""
+    published = [e["controller"] for e in found["controllers"] if e["kind"] == "published"]
+    for each in found["by_trace"]:
+        scores = each["scores"]
+        best = min(published, key=lambda name: scores[name])
+        shown = (money(scores[name]) for name in _named(found))
+        bound = money(each["oracle_bound"])
+        yield each["trace"], each["scale"], *shown, bound, f"{money(scores[best])} ({best})"
+
+
+def _named(found: Json) -> tuple[str, ...]:
+    names = ("none", OURS, *REFERENCES)
+    return tuple(name for name in names if name in found["by_trace"][0]["scores"])
 
 
 def oracle(found: Json) -> str:

@@ -92,7 +92,8 @@ def _replayed(
     if effective.limits.mode is Mode.OFF:
         raise NotReplayed("the policy or its tag says off")
     try:
-        prices = storage.prices(where.region, cluster.engine)
+        listed = storage.prices(where.region, cluster.engine)
+        prices = listed.after_discount(effective.limits.discount_percent)
     except PriceUnknown as unknown:
         raise NotReplayed(str(unknown)) from None
     length = timedelta(days=min(KEPT_DAYS, rules.days + LOOKBACK_WINDOW.days + 1))

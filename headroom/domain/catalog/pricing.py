@@ -15,18 +15,42 @@ from headroom.domain.resources import Configuration, PriceUnknown, VolumeType
 SECONDS_PER_MONTH = 730 * 3600
 
 
+def after_discount_text(source: str, percent: float) -> str:
+    """The name of a source of prices, with the owner's discount if there is one."""
+    return f"{source} after {percent:g} % discount" if percent else source
+
+
+def paid_share(percent: float) -> Decimal:
+    """The share of a list price that is paid after a discount."""
+    return 1 - Decimal(str(percent)) / 100
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriceTable(EbsPrices):
     """All unit prices of one Region in USD per month: those of EBS, and of databases."""
 
     databases: tuple[RdsPrices, ...] = ()
     """Prices of RDS storage, one for each engine and deployment that is known here."""
+    discount_percent: float = 0.0
+    """What the owner pays less than each unit price, in percent."""
+
+    def after_discount(self, percent: float) -> PriceTable:
+        """The table less a discount; one that has a discount already stays as it is."""
+        return (
+            self
+            if self.discount_percent or not percent
+            else replace(self, discount_percent=percent)
+        )
 
     def monthly(self, configuration: Configuration) -> Decimal:
-        """Price of `configuration` in USD per month.
+        """Price of `configuration` in USD per month, after the discount.
 
         Raises PriceUnknown when the table lacks the type, or a part of its price.
         """
+        usd = self._listed(configuration)
+        return usd * paid_share(self.discount_percent) if self.discount_percent else usd
+
+    def _listed(self, configuration: Configuration) -> Decimal:
         database = configuration.database
         if database is None:
             return self.volume_monthly(configuration)
@@ -39,12 +63,13 @@ class PriceTable(EbsPrices):
         )
 
     def source_of(self, configuration: Configuration) -> tuple[str, date]:
-        """Source and date of the price of `configuration`."""
-        database = configuration.database
+        """Source and date of the price of `configuration`, and the discount."""
+        database, source, as_of = configuration.database, self.source, self.as_of
         for prices in self.databases if database is not None else ():
             if database is not None and prices.sells(database):
-                return prices.source, prices.as_of
-        return self.source, self.as_of
+                source, as_of = prices.source, prices.as_of
+                break
+        return after_discount_text(source, self.discount_percent), as_of
 
 
 CATALOGUE_PRICES: Mapping[str, PriceTable] = MappingProxyType(

@@ -21,14 +21,17 @@ def _lowers(case: Case) -> bool:
 
 
 def _more_for_no_more_money(case: Case) -> bool:
-    """Whether a plan has more sustained IOPS at no higher price, and all MiB/s the load ever used.
+    """Whether a pressed volume gets more IOPS at no higher price, and all MiB/s the load ever used.
 
-    Such a plan serves whatever the volume serves today and more, so it needs no history.
+    Such a plan serves whatever the volume serves today and more, so it needs no history. Where
+    throughput can be set, another plan keeps all of it: only gp3 of databases has none to set.
     """
     plan, now, then = case.plan, capability(case.plan.origin), case.plan.capability
     spare = 1 + case.effective.limits.headroom_percent / 100
     return (
-        plan.price_change_usd <= 0
+        case.diagnosis.binding is not Binding.NOTHING
+        and plan.target.throughput_mibps is None
+        and plan.price_change_usd <= 0
         and then.sustained_iops > now.sustained_iops
         and then.burst_iops >= now.burst_iops
         and then.sustained_mibps >= min(now.burst_mibps, case.demand.peak_mibps * spare)
@@ -45,7 +48,8 @@ def give_back(case: Case) -> Verdict:
 def give_back_data(case: Case) -> Verdict:
     """Block lowering performance before enough of the load was measured.
 
-    A plan at no higher price with more sustained IOPS, and all MiB/s the load ever used, is exempt.
+    A pressed database may go to gp3 without settings at no higher price at once, if that has more
+    sustained IOPS and all MiB/s the load ever used.
     """
     least = case.effective.limits.give_back_after_days
     if not _lowers(case):
@@ -84,7 +88,8 @@ def give_back_reversible(case: Case) -> Verdict:
 def give_back_stabilization(case: Case) -> Verdict:
     """Block lowering performance soon after the load touched a limit.
 
-    Throughput that no load came near is exempt, also where a plan has more IOPS for no more money.
+    Throughput that no load came near is exempt, also where a database gets more IOPS for no more
+    money.
     """
     if not _lowers(case):
         return allowed(Guardrail.GIVE_BACK_STABILIZATION, "lowers nothing")

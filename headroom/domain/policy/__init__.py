@@ -6,6 +6,7 @@ The door offers `Policy`, `Limits` and the limits that hold for one resource.
 
 from headroom.domain.policy.account_fields import ACCOUNT
 from headroom.domain.policy.coverage import overrides, remarks_on_ceilings, remarks_on_kinds
+from headroom.domain.policy.discount import discount_of, owner_prices
 from headroom.domain.policy.enrolment import defaults_for
 from headroom.domain.policy.events import (
     LONGEST_NAME,

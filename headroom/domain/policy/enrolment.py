@@ -30,7 +30,7 @@ def requires_named_kind(kind: Kind) -> bool:
 def at_most(name: str, before: Any, asked: Any) -> Any:
     """The value of field `name` of Limits where a rule sets `asked` without naming the kind.
 
-    Preferences (the value of relief, the spare capacity) permit nothing and apply as they are.
+    What permits nothing (the value of relief, the spare capacity, a discount) applies as it is.
     """
     if name in TRADE_OFF_SETTINGS:
         return asked

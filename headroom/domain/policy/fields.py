@@ -361,6 +361,11 @@ FRIENDLY: Mapping[str, Setting] = MappingProxyType(
             schema={"type": "number", "minimum": 0, "maximum": 1_000},
             meaning="What a starved minute is worth, in USD; preset is another way to say it.",
         ),
+        "discount_percent": Setting(
+            name="discount_percent", read=_real(0, 100, "a percentage, 0 to 100"),
+            schema={"type": "number", "minimum": 0, "maximum": 100},
+            meaning="Your discount on AWS's list prices, in percent: every price is after it.",
+        ),
         "give_back": _boolean(
             "give_back", "Whether IOPS and throughput that are not needed may be lowered again."
         ),

@@ -79,6 +79,8 @@ class Limits:
     """Quiet time after Headroom's own last change."""
     headroom_percent: int = 10
     """Spare capacity planned above what is needed."""
+    discount_percent: float = 0.0
+    """What the owner pays less than AWS's list prices."""
     relief_value_usd_per_minute: float = 0.10
     """What a starved minute is worth to the owner."""
     give_back: bool = True
@@ -170,6 +172,7 @@ NARROWER: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType(
         "slots_reserve": max,
         "cooldown_minutes": max,
         "headroom_percent": min,
+        "discount_percent": min,
         "relief_value_usd_per_minute": min,
         "give_back": _both_allow,
         "give_back_after_days": max,
@@ -194,7 +197,9 @@ NARROWER: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType(
 """Of two values of a field the narrower, the first's order kept; every field but `tags_may`."""
 
 
-TRADE_OFF_SETTINGS = frozenset({"headroom_percent", "relief_value_usd_per_minute"})
+TRADE_OFF_SETTINGS = frozenset(
+    {"headroom_percent", "relief_value_usd_per_minute", "discount_percent"}
+)
 """Fields of which less raises less but, under `give_back`, lowers more: then neither is narrower."""
 
 

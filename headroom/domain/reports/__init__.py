@@ -7,6 +7,7 @@ The door offers the digest of a day and the limit on messages.
 from headroom.domain.reports import daily_digest
 from headroom.domain.reports.daily_digest import (
     MOST_QUEUED,
+    BlockedSaving,
     Change,
     DailyDigest,
     DigestCursor,

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 from headroom.domain.decision import Act, Decision, Hold, Reason
+from headroom.domain.guardrails import Guardrail
 from headroom.domain.policy import TimeOfDay, latest
 from headroom.domain.reports.message_rate import Counts
 from headroom.domain.resources import Configuration
@@ -69,6 +70,16 @@ class ObservedChange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BlockedSaving:
+    """Savings that only the owner's limits block, by what blocks them."""
+
+    guardrails: tuple[str, ...]
+    volumes: int
+    saving_usd: Decimal
+    """What their price would be lower, together."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PendingApproval:
     """A change that waits for approval."""
 
@@ -94,6 +105,8 @@ class DailyDigest:
     escalated: RecordCount = RecordCount()
     observed: tuple[ObservedChange, ...] = ()
     """From the newest holds that were read; `held` counts the volumes with one."""
+    blocked_savings: tuple[BlockedSaving, ...] = ()
+    """From the same holds."""
     observed_read: int = 0
     held: int = 0
     held_more: bool = False
@@ -162,6 +175,41 @@ def group_observed(decisions: Iterable[Decision]) -> tuple[ObservedChange, ...]:
         for kind, count in volumes.items()
     ]
     return tuple(sorted(groups, key=lambda one: (-one.volumes, one.kind)))
+
+
+OWNERS_LIMITS = frozenset(
+    {
+        Guardrail.MODE, Guardrail.CHANGE_WINDOW, Guardrail.FREEZE, Guardrail.CALENDAR,
+        Guardrail.INFRASTRUCTURE_AS_CODE, Guardrail.GROWTH, Guardrail.FULL_COPY, Guardrail.ONE_WAY,
+        Guardrail.TYPES, Guardrail.MAX_IOPS, Guardrail.MAX_THROUGHPUT, Guardrail.MAX_SIZE,
+        Guardrail.LARGEST_STEP, Guardrail.GIVE_BACK, Guardrail.GIVE_BACK_FLOOR,
+        Guardrail.GIVE_BACK_REVERSIBLE,
+    }
+)  # fmt: skip
+"""Guardrails that the owner could change: what they alone block is a saving forgone by choice."""
+
+
+def blocked_savings(decisions: Iterable[Decision]) -> tuple[BlockedSaving, ...]:
+    """The largest saving of each resource that only the owner's limits block, the dearest first."""
+    volumes: dict[tuple[str, ...], int] = defaultdict(int)
+    savings: dict[tuple[str, ...], Decimal] = defaultdict(Decimal)
+    for decision in decisions:
+        blocked = [
+            (j.plan.price_change_usd, tuple(v.guardrail.value for v in j.blocking))
+            for j in decision.judgements
+            if j.plan.price_change_usd < 0
+            and j.blocking
+            and all(v.guardrail in OWNERS_LIMITS for v in j.blocking)
+        ]
+        if isinstance(decision.answer, Hold) and blocked:
+            usd, guardrails = min(blocked)
+            volumes[guardrails] += 1
+            savings[guardrails] -= usd
+    found = [
+        BlockedSaving(guardrails=names, volumes=count, saving_usd=savings[names])
+        for names, count in volumes.items()
+    ]
+    return tuple(sorted(found, key=lambda one: (-one.saving_usd, one.guardrails)))
 
 
 def newest_per_resource(record_summaries: Iterable[RecordSummary]) -> tuple[RecordSummary, ...]:

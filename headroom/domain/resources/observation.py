@@ -69,7 +69,7 @@ class VolumeActivity:
     write_mibps: Series
     queue_length: Series
     latency_ms: Series
-    """Mean time per operation, VolumeTotalReadTime+WriteTime over operations."""
+    """Mean time per operation."""
     burst_balance_percent: Series
     iops_exceeded: Series
     throughput_exceeded: Series
@@ -79,7 +79,8 @@ class VolumeActivity:
     free_gib: Series | None = field(default=None, metadata=LATER)
     """Lowest free space of a database's storage; None for a volume, where none is published."""
     stalled: Series | None = field(default=None, metadata=LATER)
-    """1 in minutes in which a Nitro volume completed no I/O; None where it was not read."""
+    """1 in minutes in which the volume completed no I/O that was waiting, else 0; None where it is
+    not published: databases, volumes of instances that are not Nitro, and earlier days."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,6 +22,8 @@ class LoadShape(StrEnum):
     """Not enough data to say."""
 
 
+INSIDE = 0.25
+"""Shortfall of a minute in which only a burst touched a limit: most of it is served by its end."""
 CATCHES_UP = 0.5
 """What serving more of a load that queues up is worth, next to serving all of it."""
 SPREAD = 0.1
@@ -130,6 +132,9 @@ class Demand:
     io_mib: tuple[float, ...] = ()
     """Mean MiB per operation of the minutes that IOPS held back, and of those that MiB/s did."""
 
+    saturated_share: float = 1.0
+    """Share of the pressed minutes that used a limit up; the rest touched it in a burst inside."""
+
     def useful_rate(self, iops: float, mibps: float) -> tuple[float, ...]:
         """Operations/s of this load that IOPS and MiB/s let through, for each of its I/O sizes.
 
@@ -149,7 +154,8 @@ class Demand:
         queued = 1.0 - self.probability_within(iops=iops, mibps=mibps)
         slowed = max(self.iops.lost_share(iops, self.tail), self.mibps.lost_share(mibps, self.tail))
         late = queued - CATCHES_UP * max(0.0, queued - slowed)
-        return self.pool * slowed + (1.0 - self.pool) * late
+        share = self.pool * slowed + (1.0 - self.pool) * late
+        return share * (self.saturated_share + INSIDE * (1.0 - self.saturated_share))
 
     def probability_within(self, *, iops: float, mibps: float) -> float:
         """Probability that a starved minute would not starve with these sustained rates.

@@ -74,6 +74,9 @@ def estimate(
         basis=found.basis,
         pool=found.pool,
         io_mib=_io_sizes(telling or fresh),
+        saturated_share=round(sum(m.saturated for m in telling) / len(telling), 3)
+        if telling
+        else 1.0,
     )
 
 

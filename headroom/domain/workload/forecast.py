@@ -32,8 +32,12 @@ CLEAR_DAYS = 3.0
 NEW_TAIL, NEW_TAIL_DAYS = 1.0, 2.0
 """P(new load exceeds r times the highest so far) falls with r ** -tail; the tail starts at NEW_TAIL
 and grows by one in NEW_TAIL_DAYS."""
-NEW_MIN, NEW_LOCKED_MIN = 20.0, 40.0
-"""Minutes that new load starves, and the same while a change in flight prevents a raise."""
+NEW_MIN = 20.0
+"""Minutes that new load lasts before anything is known of how long such load lasts."""
+NEW_SHARE = 0.6
+"""Shortfall of such a minute: new load exceeds what was there by little more often than by much."""
+LOCKED_TIMES = 2.0
+"""How many times as long it starves while a change in flight prevents a raise."""
 SCALE_IOPS, SCALE_MIBPS = 3_000.0, 125.0
 
 
@@ -131,7 +135,7 @@ def demand_forecast(
     believed, anyhow = _rhythms(past, first)
     columns = [_Column.of(past, level, levels, first) for level in levels]
     coming = [_like(past, believed, anyhow, first + hour) for hour in range(HOURS)]
-    new_per_hour = 1.0 / (past.days + 1) / HOURS
+    new_per_hour, new_min = 1.0 / (past.days + 1) / HOURS, _new_minutes(past)
     unseen = [_unseen(past, level) * new_per_hour for level in levels]
     locked, reacting, dollars = [], [], []
     seen = [0.0] * len(levels)
@@ -146,8 +150,8 @@ def demand_forecast(
                     late, early = max(late, minutes), max(early, min(minutes, REACTION_MIN))
             late, early = max(late, here), max(early, here)
             seen[i] += late
-            row_locked.append(late + unseen[i] * NEW_LOCKED_MIN)
-            row_reacting.append(early + unseen[i] * NEW_MIN)
+            row_locked.append(late + unseen[i] * new_min * LOCKED_TIMES)
+            row_reacting.append(early + unseen[i] * new_min)
             row_usd.append(usd)
         locked.append(tuple(row_locked))
         reacting.append(tuple(row_reacting))
@@ -276,6 +280,12 @@ def _belief(past: Past, level: Level) -> float:
         for hour in past.busy.values()
     )
     return 1.0 / (1.0 + CLEAR_DAYS * clear + seen_free)
+
+
+def _new_minutes(past: Past) -> float:
+    """Shortfall of an episode of new load, in minutes: as long as load was busy in the past."""
+    usual = (NEW_MIN + sum(hour.busy_minutes for hour in past.busy.values())) / (1 + len(past.busy))
+    return NEW_SHARE * min(NEW_MIN, usual)
 
 
 def _unseen(past: Past, level: Level) -> float:

@@ -7,6 +7,7 @@ it, at most 1. An open load's backlog soon makes that 1; see docs/decisions for 
 from __future__ import annotations
 
 from headroom.domain.state import ProfileHour
+from headroom.domain.workload.demand import INSIDE
 
 BUSY_SHARE = 0.7
 """Load of the busy minutes lies between this share of the peak and the peak."""
@@ -14,8 +15,6 @@ TOUCHED_TAIL = 1.2
 """P(demand that touched a limit exceeds r times it) = r ** -tail."""
 SEEN_ABOVE = 1.02
 SATURATED = 0.9
-INSIDE = 0.25
-"""Shortfall of a minute in which only a burst touched a limit: most of it is served by its end."""
 REACTION_MIN = 16.0
 """Minutes that an unforeseen overload starves before a raise takes effect: two pressed minutes,
 metrics two minutes late, ten minutes to effect."""

@@ -45,7 +45,6 @@ class FunctionFleet:
         self._lock = threading.RLock()
         self._pending: list[Pending] = []
         self._order = 0
-        self._serial = 0
 
     def knows(self, arn: str) -> bool:
         """Whether such a function is deployed."""
@@ -145,8 +144,7 @@ class FunctionFleet:
                 self._drop(deployment.arn)
                 present = None
             if present is None:
-                self._serial += 1
-                root = self._root / "functions" / f"{self._serial}-{deployment.name}"
+                root = self._root / "functions" / sha256(deployment.code).hexdigest()[:16]
                 present = self._processes[deployment.arn] = FunctionProcess(
                     deployment,
                     task_root=root,

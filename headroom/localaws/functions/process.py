@@ -130,7 +130,6 @@ class FunctionProcess:
             "PYTHONHASHSEED": "0",  # the same seed gives the same record
             "PYTHONUNBUFFERED": "1",
             "PYTHONSAFEPATH": "1",
-            "PYTHONDONTWRITEBYTECODE": "1",
             "PYTHONPATH": str(task_root),
             "LAMBDA_TASK_ROOT": str(task_root),
             "_HANDLER": deployment.handler,
@@ -172,9 +171,13 @@ class FunctionProcess:
 
 
 def _unpack(code: bytes, into: Path) -> None:
-    into.mkdir(parents=True, exist_ok=True)
+    """Unpack the code, once for all functions that have it: the first keeps what it compiles."""
+    if into.is_dir():
+        return
+    fresh = into.with_suffix(".new")
     with zipfile.ZipFile(io.BytesIO(code)) as archive:
-        archive.extractall(into)
+        archive.extractall(fresh)
+    fresh.rename(into)
 
 
 def _error(kind: str, message: str) -> Answer:

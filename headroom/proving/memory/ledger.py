@@ -60,7 +60,7 @@ class InMemoryLedger(InMemoryRequests, InMemorySwitches):
 
     def decided(self, decision: Decision, *, due_at: datetime | None) -> bool:
         """Record a decision and move the resource's state; False if that id is already there."""
-        ref = decision.observation.volume.ref
+        ref, decision = decision.observation.volume.ref, stored(decision)
         with self._lock:
             if decision.decision_id in self._chains:
                 return False

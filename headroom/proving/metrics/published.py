@@ -8,6 +8,7 @@ None. Minutes are numbered from the epoch.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from headroom.domain.catalog.ebs import MIB
@@ -65,6 +66,18 @@ class MinuteValues:
             column.extend([None] * gap)
             column.extend(columns[name])
 
+    def repeat(self, count: int) -> None:
+        """Set the next minutes like the last one."""
+        for column in self.columns.values():
+            column.extend(column[-1:] * count)
+
+    def forget(self, before: int) -> None:
+        """Drop the minutes before this one."""
+        if self.first is not None and before > self.first:
+            for column in self.columns.values():
+                del column[: before - self.first]
+            self.first = before
+
     def cut(self, name: str, first: int, count: int, visible: int) -> tuple[float | None, ...]:
         """`count` values from minute `first`; from minute `visible` on they are None."""
         if self.first is None:
@@ -100,6 +113,20 @@ class PublishedVolume:
         self._instance.put(minute, _instance_values(found))
         if minute % SLOW_MIN == SLOW_MIN - 1:
             self._slow.put(minute // SLOW_MIN, self._period(minute // SLOW_MIN, minute + 1))
+
+    def repeat(self, minute: int, until: int) -> None:
+        """Publish the minute before `minute` again for all minutes until `until`."""
+        for values in (self._volume, self._instance):
+            values.repeat(until - minute)
+        first, last = minute // SLOW_MIN, until // SLOW_MIN
+        for number in range(first, min(first + 2, last)):
+            self._slow.put(number, self._period(number, until))
+        self._slow.repeat(max(0, last - first - 2))
+
+    def forget_minutes(self, before: int) -> None:
+        """Keep only longer periods of the minutes before `before`."""
+        self._volume.forget(before)
+        self._instance.forget(before)
 
     def put_free(self, minute: int, gib: float) -> None:
         """Publish what is free on a database's storage at the end of one minute."""
@@ -151,7 +178,7 @@ class PublishedVolume:
         }
         free = self._free_series(first, ACTIVITY_MIN, visible)
         return (
-            VolumeActivity(**series, free_gib=free),
+            VolumeActivity(**series, free_gib=free, stalled=_never_stalled(series)),
             self._of_instance(series, now, first, visible),
         )
 
@@ -257,6 +284,13 @@ class PublishedVolume:
         ops = sum(weight for _, weight in waits)
         values["latency_ms"] = sum(ms * weight for ms, weight in waits) / ops if ops else None
         return values
+
+
+def _never_stalled(volume: Mapping[str, Series]) -> Series | None:
+    """VolumeStalledIOCheck, 0 wherever the other checks are published: no volume here stalls."""
+    checks = volume["iops_exceeded"]
+    values = tuple(None if v is None else 0.0 for v in checks.values)
+    return replace(checks, values=values) if checks.known() else None
 
 
 def _busiest(

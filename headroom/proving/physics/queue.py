@@ -24,6 +24,8 @@ INSTANCE_BURST_S = 30 * 60
 ABOVE = 1 + 1e-12
 """Rates this close to a limit are at it, not above it."""
 NEAR = 1 + 1e-9
+INSTANT_S = 1e-6
+"""Less is no time: a year after its start a load's clock tells no shorter times apart."""
 NO_OPS = 1e-7
 """A backlog of fewer operations counts as empty."""
 
@@ -202,7 +204,7 @@ class VolumeQueue:
         since = head.since + served / head.load.ops_per_s
         if tail is not None:
             tail.ops += offered * seconds
-        head.ops = head.ops - served if seconds < lasts - 1e-9 else 0.0
+        head.ops = head.ops - served if seconds < lasts - INSTANT_S else 0.0
         head.since = since
         self._settle(tail, before + offered * seconds - served)
         return Piece(

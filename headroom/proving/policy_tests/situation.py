@@ -16,7 +16,7 @@ import numpy as np
 from headroom.domain.catalog import PriceTable, catalogue_prices
 from headroom.domain.catalog.ebs import MIB, capability
 from headroom.domain.decision import DecisionInput
-from headroom.domain.policy import Policy
+from headroom.domain.policy import Policy, discount_of
 from headroom.domain.resources import Configuration, Observation, PriceUnknown, ResourceRef, Volume
 from headroom.domain.state import KnownModification, new_resource_state
 from headroom.proving import simulation
@@ -82,7 +82,7 @@ def decision_input(situation: Situation, policy: Policy) -> DecisionInput:
     volume, known = situation.volume, situation.ledger_facts
     if volume.configuration.volume_type not in SSD:
         raise ValueError(f"the load of a {volume.configuration.volume_type} cannot be simulated")
-    prices = prices_of(volume.ref.region)
+    prices = prices_of(volume.ref.region).after_discount(discount_of(policy, volume))
     now_usd = prices.monthly(volume.configuration)
     resource_state = replace(
         new_resource_state(),

@@ -8,7 +8,7 @@ from datetime import datetime
 from decimal import Decimal
 
 from headroom.domain.catalog import PriceTable
-from headroom.domain.policy import Mode, Policy, Rule, Selector, limits_for
+from headroom.domain.policy import Mode, Policy, Rule, Selector, discount_of, limits_for
 from headroom.domain.resources import EBS_TYPES, PriceUnknown, Volume, VolumeType
 from headroom.ports import StorageView
 from headroom.proving.replay.demand import HistoryCoverage, reconstruct_load
@@ -48,7 +48,7 @@ class NotReplayed(Exception):
 def policy_in_auto_mode(policy: Policy, volume: Volume) -> Policy:
     """`policy` as it is for `volume` under every type it may get, with mode auto unless it is off.
 
-    Requests count as approved at once. A database with RDS storage autoscaling is never grown here.
+    Requests count as approved at once, but for a change that could never be undone. A database with RDS storage autoscaling is never grown here.
     The effects of tags are resolved into settings: the result does not depend on tags.
     """
 
@@ -114,6 +114,7 @@ def replay_volume(
     if reconstructed is None:
         raise NotReplayed("CloudWatch has nothing measured of it in this time")
     try:
+        prices = prices.after_discount(discount_of(policy, view.volume))
         usd = prices.monthly(view.volume.configuration)
     except PriceUnknown as unknown:
         raise NotReplayed(str(unknown)) from None

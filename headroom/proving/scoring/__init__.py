@@ -12,6 +12,7 @@ from headroom.proving.scoring.comparison import (
     conditions_json,
     load_series_in,
     sample_load_series_list,
+    shape_jobs,
     usable_cores,
 )
 from headroom.proving.scoring.glossary import CONTROLLER_TEXTS, WORDS

@@ -41,10 +41,12 @@ from headroom.proving.trials import (
 from headroom.proving.workloads import (
     LEAST_DAYS,
     SAMPLES,
+    SHAPES,
     LoadSeries,
     auto_scale,
     read_load_series,
     sample_load_series,
+    shape_load_series,
 )
 
 SCALES = ("1", "auto")
@@ -100,6 +102,18 @@ def load_series_in(directory: Path) -> list[tuple[str, LoadSeries]]:
 def sample_load_series_list() -> list[tuple[str, LoadSeries]]:
     """The synthetic loads, if there are no traces."""
     return [(f"{name}.csv", sample_load_series(name)) for name in SAMPLES]
+
+
+def shape_jobs(presets: Sequence[str] = ("balanced",)) -> list[Job]:
+    """The jobs of the suite of synthetic shapes: each as it is, from the volume it begins on."""
+    found = [
+        Job(
+            load_series=shape_load_series(name), file_name=f"{name}.csv", scales=("1",),
+            starts=(shape.start,), presets=tuple(presets),
+        )
+        for name, shape in SHAPES.items()
+    ]  # fmt: skip
+    return sorted(found, key=lambda job: -job.weight)
 
 
 def comparison_jobs(

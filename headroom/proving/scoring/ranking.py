@@ -165,12 +165,16 @@ def _oracle(rows: Sequence[ComparisonRow]) -> dict[str, object]:
 
 
 def _by_trace(rows: Sequence[ComparisonRow]) -> Iterator[dict[str, object]]:
-    """Every controller's score on each trace at each scale, all starts together."""
+    """Every controller's score on each trace at each scale, and the oracle's bound, over all starts."""
+    bounds: dict[tuple[str, str], float] = defaultdict(float)
     found: dict[tuple[str, str], dict[str, float]] = defaultdict(lambda: defaultdict(float))
     for row in rows:
         found[row.trace, row.scale][row.controller] += row.score
+        if row.controller == "oracle":
+            bounds[row.trace, row.scale] += row.oracle_bound
     for (trace, scale), scores in found.items():
-        yield {"trace": trace, "scale": scale, "scores": _rounded(scores)}
+        bound = round(bounds[trace, scale], 4)
+        yield {"trace": trace, "scale": scale, "scores": _rounded(scores), "oracle_bound": bound}
 
 
 def _rounded(values: Mapping[str, object]) -> dict[str, object]:

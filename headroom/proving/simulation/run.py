@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import pairwise
@@ -10,6 +11,7 @@ from random import Random
 from typing import Literal
 
 from headroom.domain.catalog import SECONDS_PER_MONTH
+from headroom.domain.policy import discount_of
 from headroom.domain.resources import Kind, Modification, ResourceRef
 from headroom.domain.state import Step
 from headroom.proving.awsrules import FULL_COPY_DELAYS, VolumeLifecycle
@@ -25,16 +27,20 @@ from headroom.proving.scenarios import Scenario
 from headroom.proving.simulation.audit import violations
 from headroom.proving.simulation.controller import ControllerLog, SimulationController
 from headroom.proving.simulation.result import Change, Result, SimulatedMinute
+from headroom.proving.simulation.storage import described_volume
 from headroom.proving.simulation.world import MINUTE, SimulatedVolume, World, publish
-from headroom.proving.workloads import minute_floor
+from headroom.proving.workloads import Workload, minute_floor
 
 ACCOUNT = "123456789012"
 VOLUME_ID = "vol-0123456789abcdef0"
 DATABASE_ID = "database-1"
 AGE = timedelta(days=365)
-"""How long before its start the volume was created."""
-KEPT = timedelta(days=15)
-"""No reader asks for older history."""
+"""How long before its start the volume was created, unless its history began earlier."""
+KEPT = timedelta(days=455)
+MINUTES_KEPT = timedelta(days=15)
+"""How long CloudWatch keeps metrics, and those of minutes."""
+STEADY_AHEAD_S = 6 * 3600
+"""How far ahead a load is examined to see how long it stays as it is."""
 
 Controller = Literal["headroom", "none"]
 
@@ -51,6 +57,7 @@ def simulate(
     ref = ResourceRef(
         kind=scenario.kind, account_id=ACCOUNT, region=scenario.aws.region, resource_id=name
     )
+    scenario = _with_owner_prices(scenario, ref)
     volume = _volume(scenario, ref, start)
     world = World([volume], now=start)
     engine = _controller(controller, scenario, world, ref)
@@ -93,11 +100,23 @@ def simulate(
     )  # fmt: skip
 
 
+def _with_owner_prices(scenario: Scenario, ref: ResourceRef) -> Scenario:
+    """The scenario with the owner's discount in its prices, for controllers, bill and audit."""
+    resource, aws = scenario.resource, scenario.aws
+    seen = described_volume(
+        ref, resource.configuration, created_at=scenario.start, tags=resource.tags
+    )
+    prices = aws.prices.after_discount(discount_of(scenario.policy, seen))
+    return replace(scenario, aws=replace(aws, prices=prices))
+
+
 def _volume(scenario: Scenario, ref: ResourceRef, start: datetime) -> SimulatedVolume:
     aws, attachment = scenario.aws, scenario.attachment_settings.attachment
+    history = scenario.history
+    created_at = start - AGE if history is None else min(start - AGE, history.start)
     lifecycle = VolumeLifecycle(
         scenario.resource.configuration,
-        created_at=start - AGE,
+        created_at=created_at,
         delays=aws.delays,
         copying=FULL_COPY_DELAYS,
         volume_id=ref.resource_id,
@@ -153,14 +172,38 @@ def _publish_history(scenario: Scenario, volume: SimulatedVolume, start: datetim
     configuration = scenario.resource.configuration
     still = VolumeLifecycle(configuration, created_at=start - AGE)
     now = max(minute_floor(scenario.history.start), start - KEPT)
+    minutes_from = max(now, start - MINUTES_KEPT)
     if scenario.contents is not None:
-        count = int((start - now) / MINUTE)
+        count = int((start - minutes_from) / MINUTE)
         free = free_space_history(scenario.contents, configuration.size_gib, count)
         for place, gib in enumerate(free):
-            volume.published.put_free(minute_number(now) + place, gib)
+            volume.published.put_free(minute_number(minutes_from) + place, gib)
+    before: MinuteFacts | None = None
     while now < start:
-        publish(volume, configuration, physics.minute(now, still))
+        facts = physics.minute(now, still)
+        publish(volume, configuration, facts)
         now += MINUTE
+        if now < minutes_from and before is not None and _alike(before, facts):
+            until = min(_steady_until(scenario.history, now), minutes_from)
+            if until > now:
+                volume.published.repeat(minute_number(now), minute_number(until))
+                now = until
+        before = facts
+    volume.published.forget_minutes(minute_number(minutes_from))
+
+
+def _alike(one: MinuteFacts, other: MinuteFacts) -> bool:
+    same = one.backlog_end == other.backlog_end and one.served_ops == other.served_ops
+    return same and replace(one, start=other.start) == other
+
+
+def _steady_until(workload: Workload, now: datetime) -> datetime:
+    """Until when the load of the two minutes before `now` stays as it is; `now` if it changes."""
+    first = (now - workload.start).total_seconds() - 120
+    segment = next(iter(workload.segments(first, first + STEADY_AHEAD_S)), None)
+    if segment is None or segment.start_s > first:
+        return now
+    return minute_floor(workload.start + timedelta(seconds=segment.end_s))
 
 
 def _controller(

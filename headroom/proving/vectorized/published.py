@@ -68,6 +68,13 @@ class VectorizedMetrics(PublishedVolume):
         self.publish()
         return super().history(now)
 
+    def older_history(
+        self, now: datetime, since: datetime, until: datetime
+    ) -> tuple[VolumeActivity, ...]:
+        """Hours until 63 days before `now`, then five minutes of the time between."""
+        self.publish()
+        return super().older_history(now, since, until)
+
     def glance(self, now: datetime) -> Glance:
         """Summary of the last half hour; such an instance always publishes the checks."""
         first = minute_number(now) - GLANCE_MIN - self._first

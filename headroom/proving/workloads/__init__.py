@@ -19,6 +19,7 @@ from headroom.proving.workloads.series import (
     auto_scale,
     read_load_series,
 )
+from headroom.proving.workloads.shapes import SHAPES, shape_load_series
 from headroom.proving.workloads.synthetic import SAMPLES, sample_load_series
 from headroom.proving.workloads.trace import TraceRow, TraceWorkload, read_trace
 from headroom.proving.workloads.workload import (

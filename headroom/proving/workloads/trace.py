@@ -104,6 +104,7 @@ def read_trace(
     instants: list[datetime] = []
     lines: list[int] = []
     rows: list[TraceRow | None] = []
+    name = path.name
     for line, instant, cells in _parsed(path):
         if instants and instant <= instants[-1]:
             raise BadInput(
@@ -112,7 +113,7 @@ def read_trace(
             )
         instants.append(instant)
         lines.append(line)
-        rows.append(_completed(cells, io_kib, notes, f"{path.name} line {line}"))
+        rows.append(_completed(cells, io_kib, notes, f"{name} line {line}"))
     if len(rows) < 2:
         raise BadInput(
             f"{path.name} has {len(rows)} row(s) of data; at least 2 are needed to know the interval."
@@ -138,18 +139,20 @@ def _parsed(path: Path) -> Iterator[tuple[int, datetime, Sequence[float | None]]
         with path.open(newline="", encoding="utf-8-sig") as source:
             reader = csv.reader(source)
             order = _column_order(path, next(reader, None))
+            at, *places = (order.index(column) for column in COLUMNS)
+            name = path.name
             for cells in reader:
                 if not any(cell.strip() for cell in cells):
                     continue
-                where = f"{path.name} line {reader.line_num}"
+                where = f"{name} line {reader.line_num}"
                 if len(cells) != len(order):
                     raise BadInput(
                         f"{where} has {len(cells)} cells, the header has {len(order)}; "
                         "write empty cells for what is unknown."
                     )
-                values = dict(zip(order, cells, strict=True))
-                instant = _instant(values["timestamp"], where)
-                yield reader.line_num, instant, [_number(values[c], c, where) for c in COLUMNS[1:]]
+                instant = _instant(cells[at], where)
+                values = [_number(cells[place], order[place], where) for place in places]
+                yield reader.line_num, instant, values
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror}.") from None
     except (UnicodeDecodeError, csv.Error):

@@ -241,6 +241,22 @@ def test_a_cluster_is_as_full_as_its_fullest_member() -> None:
     assert found.glance([of], NOW)["orders"].lowest_free_gib == 30.0
 
 
+def test_older_history_is_the_rates_and_credits_of_each_member_from_its_creation_on() -> None:
+    seen = view()
+    told, published = metrics(LOAD)
+    old = replace(seen, volume=replace(seen.volume, created_at=NOW - timedelta(days=80)))
+    hours, fives = told.older_history(
+        old, NOW, since=NOW - timedelta(days=100), until=NOW - timedelta(days=14)
+    )
+    assert set(hours.read_iops.known()) == set(fives.read_iops.known()) == {900.0}
+    assert set(fives.read_mibps.known()) == {30.0}
+    assert set(fives.burst_balance_percent.known()) == {63.0}
+    assert hours.read_iops.values.count(None) == 20 * 24
+    assert set(fives.iops_exceeded.values) == {None}
+    asked = [query["MetricStat"]["Metric"]["MetricName"] for query in published.asked]
+    assert len(asked) == 2 * 5
+
+
 def test_nothing_from_before_a_database_had_its_name_is_its_own() -> None:
     told, _ = metrics(LOAD)
     seen = view()

@@ -161,6 +161,56 @@ def test_latency_is_time_over_operations_and_unknown_without_operations() -> Non
     assert activity.latency_ms.values[-5:] == (2.0, None, 2.0, None, 4.0)
 
 
+def test_on_nitro_the_mean_latency_and_the_check_for_stalled_io_are_read_under_the_pair() -> None:
+    published = {
+        of_volume("VolumeReadOps"): minutes(1_000, 0, 1_000, 500),
+        of_volume("VolumeWriteOps"): minutes(3_000, 0, None, 500),
+        of_volume("VolumeTotalReadTime"): minutes(99, 99, 99, 99),
+        of_volume("VolumeTotalWriteTime"): minutes(99, 99, 99, 99),
+        of_pair("VolumeAvgReadLatency"): minutes(1, 0, 2, None),
+        of_pair("VolumeAvgWriteLatency"): minutes(3, 0, 9, 2),
+        of_pair("VolumeStalledIOCheck"): minutes(0, 0, 1, None),
+    }
+    nitro = instance()
+    assert nitro.limits is not None
+    activity, _ = metrics(published).activity(view(instance=nitro), NOW)
+    assert activity.latency_ms.values[-4:] == (2.5, None, 2.0, 2.0)
+    assert activity.stalled is not None
+    assert activity.stalled.values[-4:] == (0, 0, 1, None)
+    silent, _ = metrics({of_volume("VolumeReadOps"): minutes(60)}).activity(
+        view(instance=nitro), NOW
+    )
+    assert silent.stalled is None
+
+
+@pytest.mark.parametrize(
+    ("nitro", "zone", "instances"),
+    [(False, "us-east-1a", ("i-1",)), (True, "us-east-1-bos-1a", ("i-1",)),
+     (True, "us-east-1a", ("i-1", "i-2"))],
+)  # fmt: skip
+def test_elsewhere_latency_is_worked_out_from_the_time_that_every_volume_publishes(
+    nitro: bool, zone: str, instances: tuple[str, ...]
+) -> None:
+    published = {
+        of_volume("VolumeReadOps"): minutes(1_000),
+        of_volume("VolumeTotalReadTime"): minutes(4),
+        of_pair("VolumeAvgReadLatency"): minutes(99),
+        of_pair("VolumeStalledIOCheck"): minutes(1),
+    }
+    attached = instance()
+    assert attached.limits is not None
+    attached = replace(attached, limits=replace(attached.limits, nitro=nitro))
+    seen = replace(
+        view(instance=attached), volume=volume(availability_zone=zone, instance_ids=instances)
+    )
+    activity, _ = metrics(published).activity(seen, NOW)
+    earlier = metrics(published).history(view(instance=instance()), NOW)
+    assert earlier is not None
+    for found in (activity, earlier):
+        assert found.latency_ms.last() == 4.0
+        assert found.stalled is None
+
+
 def test_the_checks_are_read_under_the_pair_of_instance_and_volume() -> None:
     by_volume_alone = {of_volume("VolumeIOPSExceededCheck"): minutes(1, 1)}
     assert metrics(by_volume_alone).activity(view(), NOW)[0].iops_exceeded.known() == ()
@@ -243,6 +293,45 @@ def test_history_is_fourteen_days_of_five_minutes_or_nothing() -> None:
     assert len(history.read_iops.values) == 14 * 288
     assert list(history.read_iops.points()) == [(at, 1.0)]
     assert metrics({}).history(view(), NOW) is None
+
+
+def test_older_history_is_hours_then_five_minutes_in_one_call_each() -> None:
+    since, until = NOW - timedelta(days=400), NOW - timedelta(days=14)
+    long_ago, later = NOW - timedelta(days=100), NOW - timedelta(days=40)
+    fake: Any = FakeCloudWatch(
+        {
+            of_volume("VolumeReadOps"): {long_ago: 3_600.0, later: 300.0},
+            of_pair("VolumeIOPSExceededCheck"): {long_ago: 45.0, later: 3.0},
+        }
+    )
+    cloudwatch = CloudWatchMetrics(fake, account_id=ACCOUNT, region=REGION)
+    hours, fives = cloudwatch.older_history(view(), NOW, since=since, until=until)
+    assert (hours.read_iops.start, fives.read_iops.end) == (since, until)
+    assert hours.read_iops.end == fives.read_iops.start == NOW - timedelta(days=63, hours=-1)
+    assert (hours.read_iops.period_s, fives.read_iops.period_s) == (3600, 300)
+    assert list(hours.read_iops.points()) == [(long_ago, 1.0)]
+    assert list(fives.read_iops.points()) == [(later, 1.0)]
+    assert hours.iops_exceeded.known() + fives.iops_exceeded.known() == (45.0, 3.0)
+    assert [len(call["MetricDataQueries"]) for call in fake.calls] == [6, 6]
+    for call in fake.calls:  # no second page
+        period = call["MetricDataQueries"][0]["MetricStat"]["Period"]
+        assert 7 * (call["EndTime"] - call["StartTime"]).total_seconds() / period <= 100_800
+
+
+@pytest.mark.parametrize(
+    ("since_days", "until_days", "periods"),
+    [(60, 14, (300,)), (100, 70, (3600,)), (14, 14, ())],
+)
+def test_only_the_periods_of_that_time_are_asked_for(
+    since_days: int, until_days: int, periods: tuple[int, ...]
+) -> None:
+    fake: Any = FakeCloudWatch({})
+    found = CloudWatchMetrics(fake, account_id=ACCOUNT, region=REGION).older_history(
+        view(gp2()), NOW, since=NOW - timedelta(days=since_days),
+        until=NOW - timedelta(days=until_days),
+    )  # fmt: skip
+    assert tuple(part.read_iops.period_s for part in found) == periods
+    assert [len(call["MetricDataQueries"]) for call in fake.calls] == [7] * len(periods)
 
 
 def test_a_glance_tells_minutes_lows_and_highs_of_the_last_half_hour() -> None:

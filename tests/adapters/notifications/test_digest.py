@@ -12,6 +12,7 @@ from headroom.adapters.notifications.slack import blocks
 from headroom.adapters.notifications.text import LONGEST, subject, text_of_message
 from headroom.adapters.notifications.topic import LARGEST, envelope
 from headroom.domain.reports import (
+    BlockedSaving,
     Change,
     DailyDigest,
     ObservedChange,
@@ -59,6 +60,10 @@ BUSY = replace(
         ObservedChange(kind="gp2 to gp3", volumes=12, price_change_usd=Decimal("-84.20")),
         ObservedChange(kind="gp3 raised", volumes=1, price_change_usd=Decimal("18")),
     ),
+    blocked_savings=(
+        BlockedSaving(guardrails=("mode",), volumes=12, saving_usd=Decimal("84.20")),
+        BlockedSaving(guardrails=("types", "change_window"), volumes=1, saving_usd=Decimal(20)),
+    ),
     observed_read=13,
     held=13,
     awaiting=(PendingApproval(decision_id="ab" * 10, summary="vol-9: gp3 -> io2, +$300.00 a month",
@@ -84,6 +89,7 @@ def test_a_busy_day_says_everything_in_the_order_of_what_needs_somebody() -> Non
     assert titles == [
         "Stopped until you act", "Waits for your approval", "Needs you",
         "Went wrong", "Changed", "Would change if the mode allowed it",
+        "Savings that your limits block",
     ]  # fmt: skip
     for said in (
         "Changes: 3 changes; 1 did not help; 1 helped",
@@ -97,6 +103,8 @@ def test_a_busy_day_says_everything_in_the_order_of_what_needs_somebody() -> Non
         "+15.00 USD a month, helped (00000000000000000001)",
         "not verified yet",
         "12 volumes gp2 to gp3, -84.20 USD a month together",
+        "mode: 84.20 USD a month, 12 volumes",
+        "types and change_window: 20.00 USD a month, 1 volume",
         f"All of it: headroom audit {SPAN}",
     ):
         assert said in text, said

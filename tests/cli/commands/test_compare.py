@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ from headroom.cli.comparison import markdown as compared_markdown
 from headroom.cli.comparison import page as compared_page
 from headroom.cli.main import run
 from headroom.cli.views.report import uplot
-from headroom.proving.scoring import CONTROLLERS
+from headroom.proving.scoring import CONTROLLERS, comparison
+from headroom.proving.workloads import SHAPES, shapes
 from tests.cli.commands.browser import chromium
 
 PLOTTING = ("/* plotting script */", "/* plotting style */")
@@ -243,3 +245,27 @@ def test_a_scenario_or_a_list_of_them_runs_besides_the_traces(
         ("short", "none"), ("short", "headroom"),
     ]  # fmt: skip
     assert all(line["starved_minutes"] == 0 for line in lines)
+
+
+def test_the_suite_of_shapes_runs_each_from_its_own_volume(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    short = {name: replace(SHAPES[name], days=0.5) for name in ("hourly-bursts", "pool-by-day")}
+    monkeypatch.setattr(comparison, "SHAPES", short)
+    monkeypatch.setattr(shapes, "SHAPES", short)
+    assert run(["compare", "--suite", "shapes", "--workers", "1", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {(row["trace"], row["start"], row["scale"]) for row in found["rows"]} == {
+        ("hourly-bursts", "gp3", "1"), ("pool-by-day", "gp2", "1"),
+    }  # fmt: skip
+    assert len(found["rows"]) == 2 * len(CONTROLLERS)
+    assert (found["suite"], found["made_up"]) == ("shapes", True)
+    for each in found["summary"]["presets"]["balanced"]["by_trace"]:
+        assert 0 < each["oracle_bound"] <= each["scores"]["oracle"] <= each["scores"]["best-static"]
+
+
+def test_the_suite_of_shapes_takes_no_traces(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["compare", "--suite", "shapes", "--traces", str(tmp_path)]) == 2
+    assert "Leave out --traces" in capsys.readouterr().err

@@ -21,7 +21,7 @@ MONTH_END = {
 
 def event(when: str, hours: float = 1) -> KnownEvent:
     schedule = parse_schedule(when)
-    return KnownEvent(name=when, schedule=schedule, minutes=int(hours * 60), iops=9_000)
+    return KnownEvent(name=when, schedule=schedule, minutes=round(hours * 60), iops=9_000)
 
 
 def begins(when: str, start: datetime, end: datetime, hours: float = 1) -> list[str]:

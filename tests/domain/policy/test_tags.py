@@ -43,6 +43,7 @@ TEXTS = {
     "slots_reserve": st.integers(0, 4).map(str),
     "cooldown": st.integers(0, 10_080).map(lambda m: f"{m}m"),
     "headroom_percent": st.integers(0, 400).map(str),
+    "discount_percent": st.sampled_from(["0", "12.5", "100"]),
     "relief_value_usd_per_minute": st.sampled_from(["0", "0.01", "0.5", "1000"]),
     "give_back": st.sampled_from(["true", "false"]),
     "give_back_after_days": st.sampled_from(["0", "1", "7", "14"]),
@@ -160,7 +161,7 @@ def test_what_would_also_lower_more_is_a_tags_to_change_only_where_nothing_is_lo
 
 @pytest.mark.parametrize("field", sorted(TRADE_OFF_SETTINGS))
 def test_less_of_what_is_weighed_is_wider_wherever_something_may_be_lowered(field: str) -> None:
-    usual = Limits()
+    usual = Limits(discount_percent=10)
     less = replace(usual, **{field: getattr(usual, field) / 2})
     assert not no_wider(less, usual)
     assert no_wider(replace(less, give_back=False), usual)

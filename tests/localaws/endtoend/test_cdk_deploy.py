@@ -14,6 +14,7 @@ import pytest
 
 from headroom.localaws.daemon import LocalAws
 from tests.localaws.conftest import Program
+from tests.stacks.conftest import shared_synth
 
 ROOT = Path(__file__).resolve().parents[3]
 CDK = ROOT / "node_modules" / ".bin" / "cdk"
@@ -29,9 +30,9 @@ pytestmark = pytest.mark.skipif(
 class Deployment:
     """A bootstrapped endpoint with the project's stacks in it."""
 
-    def __init__(self, aws: LocalAws, folder: Path) -> None:
+    def __init__(self, aws: LocalAws, folder: Path, assembly: Path) -> None:
         self.program = Program(aws)
-        self.assembly = folder / "cdk.out"
+        self.assembly = assembly
         self._folder = folder
         self._aws = aws
 
@@ -80,9 +81,8 @@ class Course:
 def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
     folder = tmp_path_factory.mktemp("cdk")
     with LocalAws(clock="lockstep") as aws:
-        deployment = Deployment(aws, folder)
+        deployment = Deployment(aws, folder, shared_synth(tmp_path_factory)().directory)
         client, assembly = deployment.program.client, str(deployment.assembly)
-        deployment.cdk("synth", "--quiet", "--output", assembly)
         deployment.cdk("bootstrap", ENVIRONMENT, "--app", assembly)
         deployment.deploy()
         deployed = {}

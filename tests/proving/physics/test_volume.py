@@ -13,6 +13,7 @@ from headroom.proving.awsrules import Delays
 from headroom.proving.physics import Attachment, VolumePhysics
 from headroom.proving.workloads import IDLE, Steps, Stretch, open_load
 from tests.proving.build import (
+    MINUTE,
     T0,
     configuration,
     gp2,
@@ -332,3 +333,14 @@ def test_a_load_that_begins_inside_a_minute_is_not_published_in_it() -> None:
     first, second = (physics.minute(T0 + timedelta(minutes=i), volume(gp3())) for i in (0, 1))
     assert (first.measured_s, first.published, first.unknown) == (20, False, False)
     assert (second.measured_s, second.published) == (60, True)
+
+
+def test_a_backlog_is_served_to_its_end_more_than_a_year_after_the_start() -> None:
+    """The clock counts seconds from the start, in steps of 4 nanoseconds by then."""
+    year = 400 * 86_400
+    load = steps((year, 0, 16), (600, 4_001.3, 16), (3_600, 299.7, 16))
+    physics = VolumePhysics(load)
+    still, begin = volume(gp3()), year // 60
+    facts = [physics.minute(T0 + (begin + i) * MINUTE, still) for i in range(70)]
+    assert facts[-1].backlog_end == 0.0
+    assert served(facts) == pytest.approx(600 * 4_001.3 + 3_600 * 299.7, rel=1e-6)

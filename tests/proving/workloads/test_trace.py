@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import time
+import sys
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
+from types import FrameType
 
 import pytest
 
@@ -177,17 +180,44 @@ def test_what_is_no_text_or_no_file_is_refused(tmp_path: Path) -> None:
         read_trace(file)
 
 
-def test_half_a_million_rows_are_read_and_simulated_quickly(tmp_path: Path) -> None:
+def calls_of(work: Callable[[], object]) -> int:
+    """How many functions are called in it: work that no busy machine makes more of."""
+    count = 0
+
+    def seen(_frame: FrameType, event: str, _argument: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(seen)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def a_row_a_second(tmp_path: Path, rows: int) -> Path:
     start = datetime(2020, 3, 1, tzinfo=UTC)
     lines = (
         f"{(start + timedelta(seconds=n)).isoformat()},{n % 90},{n % 70},{n % 90 * 4096},"
         f"{n % 70 * 8192}\n"
-        for n in range(100_000)
+        for n in range(rows)
     )
-    file = written(tmp_path, "".join(lines))
-    begun = time.perf_counter()
-    trace = read_trace(file, start=T0)
+    return written(tmp_path, "".join(lines))
+
+
+def test_a_row_is_read_with_the_same_work_however_many_there_are(tmp_path: Path) -> None:
+    few, many = (
+        calls_of(partial(read_trace, a_row_a_second(tmp_path, rows))) for rows in (2_000, 8_000)
+    )
+    assert many < 4.2 * few
+
+
+def test_a_minute_takes_the_same_work_however_many_were_played_before(tmp_path: Path) -> None:
+    trace = read_trace(a_row_a_second(tmp_path, 12_000), start=T0)
     physics, lifecycle = VolumePhysics(trace), volume(gp3())
-    for minute in range(200):
-        physics.minute(T0 + timedelta(minutes=minute), lifecycle)
-    assert time.perf_counter() - begun < 20, "a fifth of the rows, on a busy machine"
+    work = [
+        calls_of(partial(physics.minute, T0 + timedelta(minutes=minute), lifecycle))
+        for minute in range(200)
+    ]
+    assert max(work[100:]) < 1.2 * max(work[:100])

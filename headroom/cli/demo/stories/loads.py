@@ -6,6 +6,7 @@ import csv
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -27,6 +28,7 @@ class Shape:
     bytes_per_op: float
 
 
+@cache
 def recorded() -> Sequence[tuple[int, int, int, int]]:
     """The recording, one row per second; an interval that was missed repeats the one before."""
     text = (files("headroom.proving") / RECORDED).read_text(encoding="utf-8")

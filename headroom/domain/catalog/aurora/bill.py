@@ -8,7 +8,7 @@ I/O. Costs that are the same in both (backup, replication, transfer, backtrack) 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from types import MappingProxyType
@@ -36,6 +36,24 @@ class AuroraPrices:
     acu_hour: Pair | None
     gib: Pair
     million_ios: Decimal
+    discount_percent: float = 0.0
+    """What the owner pays less than list prices in percent; all prices here are after it."""
+
+    def after_discount(self, percent: float) -> AuroraPrices:
+        """The prices less a discount; those that have one already stay as they are."""
+        if self.discount_percent or not percent:
+            return self
+        share = 1 - Decimal(str(percent)) / 100
+
+        def less(pair: Pair) -> Pair:
+            return pair[0] * share, pair[1] * share
+
+        return replace(
+            self, source=f"{self.source} after {percent:g} % discount", discount_percent=percent,
+            hour={name: less(pair) for name, pair in self.hour.items()}, gib=less(self.gib),
+            acu_hour=None if self.acu_hour is None else less(self.acu_hour),
+            million_ios=self.million_ios * share,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

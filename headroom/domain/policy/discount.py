@@ -1,0 +1,19 @@
+"""The owner's discount on AWS's list prices."""
+
+from __future__ import annotations
+
+from headroom.domain.catalog import PriceTable
+from headroom.domain.policy.policy import Policy, PolicyUnreadable, limits_for
+from headroom.domain.resources import Volume
+
+
+def discount_of(policy: Policy | PolicyUnreadable, volume: Volume) -> float:
+    """The owner's discount for `volume` in percent; 0 while the policy cannot be read."""
+    return limits_for(policy, volume).limits.discount_percent if isinstance(policy, Policy) else 0.0
+
+
+def owner_prices(
+    policy: Policy | PolicyUnreadable, volume: Volume, listed: PriceTable | None
+) -> PriceTable | None:
+    """What the owner pays for storage like `volume`'s: every decision's prices, and every bill's."""
+    return None if listed is None else listed.after_discount(discount_of(policy, volume))
