@@ -233,9 +233,10 @@ def moved(load: Activity, now: datetime, first: str = "read_iops") -> Activity:
 
 
 def starving() -> VolumeActivity:
+    """An open load at gp3's 3,000 IOPS, its queue cut off by the device."""
     return activity(
         [1500.0] * 150 + [3000.0] * 30,
-        queue=[1.0] * 150 + [900.0 + 3 * i for i in range(30)],
+        queue=[1.0] * 150 + [1024.0] * 30,
         iops_check=[0.0] * 150 + [1.0] * 30,
     )
 

@@ -121,8 +121,8 @@ def test_an_alarm_for_each_of_them_changes_each_once() -> None:
 def test_all_get_what_the_most_demanding_needs_and_each_keeps_its_size() -> None:
     stage = striped()
     stage.loads["vol-3"] = activity(
-        [1500.0] * 150 + [3000.0] * 30, io_kib=64, mibps_check=[0.0] * 150 + [1.0] * 30,
-        queue=[1.0] * 150 + [900.0 + 3 * i for i in range(30)],
+        [1000.0] * 150 + [2000.0] * 30, io_kib=64, mibps_check=[0.0] * 150 + [1.0] * 30,
+        queue=[1.0] * 150 + [1024.0] * 30,
     )  # fmt: skip
     alone = Stage(instance=stage.instance)
     busiest = alone.add(volume(ref=ref("vol-3")), load=stage.loads["vol-3"])
@@ -201,13 +201,12 @@ def budget_for_three(stage: Stage) -> None:
 
 
 def asked_above_a_price(stage: Stage) -> None:
-    """Each alone would cost less than that, all four cost more."""
+    """One alone could cost less than that, all four cost more."""
     alone = Stage(instance=stage.instance)
     (one,) = remediate(alone.ports, alarm(alone.add(volume())), alone.now)
     assert isinstance(one.answer, Act)
     least = min(j.plan.price_change_usd for j in one.judgements if j.allowed)
-    stage.rules = policy(approve_above_usd=one.answer.plan.price_change_usd + 1)
-    assert 4 * least > one.answer.plan.price_change_usd + 1
+    stage.rules = policy(approve_above_usd=2 * least)
 
 
 def few_places(stage: Stage) -> None:
@@ -309,7 +308,7 @@ def test_a_set_queues_until_there_are_places_for_all_of_it() -> None:
     assert [stage.lifecycles[name].starts for name in SET] == [()] * 4
     assert [one.ref for one in stage.ledger.queue(9)] == [ref("vol-1")]
     for number in range(7):
-        stage.loads[f"vol-other-{number}"] = calm()
+        stage.loads[f"vol-other-{number}"] = running_free()
     for _ in range(8):
         stage.later(minutes=5)
         sweep(stage.ports, stage.now)

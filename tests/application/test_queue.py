@@ -209,7 +209,7 @@ def test_after_a_quota_was_met_the_type_is_left_alone_for_an_hour_and_no_longer(
 
 
 def test_what_a_cooldown_holds_up_is_done_at_its_minute() -> None:
-    stage = Stage(rules=rules(limits={"cooldown_minutes": 600}))
+    stage = Stage(rules=rules(limits={"cooldown_minutes": 600, "largest_step": 2.0}))
     vol = stage.add(volume())
     asked(stage, vol)
     stage.loads["vol-1"] = relieved()

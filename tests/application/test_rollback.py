@@ -10,7 +10,7 @@ import pytest
 from headroom.application import sweep
 from headroom.application.reconcile import look
 from headroom.domain.decision import Act, Decision, Escalate
-from headroom.domain.policy import Mode
+from headroom.domain.policy import Mode, OneWay
 from headroom.domain.resources import Configuration, ResourceRef, VolumeActivity, VolumeType
 from headroom.domain.state import Outcome, Record, Refusal, Refused, Step, Unknown
 from headroom.ports import AnswerRejected
@@ -39,7 +39,7 @@ def changed(
     decision = look(stage.ports, ref, stage.now, trigger="alarm", must_record=True)
     assert decision is not None
     assert stage.steps(ref)[-1] == "applied", stage.steps(ref)
-    stage.loads[ref.resource_id] = running_free()
+    stage.loads[ref.resource_id] = running_free(3_500.0 if load is None else 450.0)
     minutes(stage, 30, each=15)
     assert not in_flight(stage, ref)
     assert stage.ledger.chain(decision.decision_id)[-1].step is Step.RELIEVED
@@ -144,7 +144,10 @@ def test_the_type_goes_back_though_the_policy_would_not_choose_it(stage: Stage) 
 
 
 def test_less_durability_ends_a_rollback_and_people_hear_why(stage: Stage) -> None:
-    stage.rules = policy(mode=Mode.AUTO, types=(VolumeType.IO2,))
+    stage.rules = policy(
+        mode=Mode.AUTO, types=(VolumeType.IO2,), one_way=OneWay.ALLOW,
+        relief_value_usd_per_minute=10.0,
+    )  # fmt: skip
     ref, decision = changed(stage, gp2(100), drained())
     assert now_is(stage, ref).volume_type is VolumeType.IO2
     ask(stage, decision)
