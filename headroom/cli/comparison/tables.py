@@ -143,7 +143,7 @@ def figure(key: str, value: float | None) -> str:
         return "-"
     if key.endswith("_share"):
         return f"{value:.1%}"
-    whole = key.endswith(("_on", "_slots", "_plans")) or key == "violations"
+    whole = key.endswith(("_on", "_slots", "_plans", "_none")) or key == "violations"
     return f"{value:,.0f}" if whole else f"{value:,.2f}"
 
 

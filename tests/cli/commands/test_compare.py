@@ -25,7 +25,7 @@ FIELDS = {
     "shortfall_minutes", "starved_minutes", "modifications", "aws_refusals", "guardrail_violations",
 }  # fmt: skip
 TARGETS = {
-    "regret_ratio", "score_ratio", "worst_on", "tolerable_share", "foreseen_share",
+    "score_ratio", "oracle_ratio", "regret_ratio", "worse_than_none", "worst_on", "tolerable_share", "foreseen_share",
     "left_alone_share", "raises_per_episode", "runs_out_of_slots", "violations", "invalid_plans",
 }  # fmt: skip
 
