@@ -136,7 +136,10 @@ def demand_forecast(
     columns = [_Column.of(past, level, levels, first) for level in levels]
     coming = [_like(past, believed, anyhow, first + hour) for hour in range(HOURS)]
     new_per_hour, new_min = 1.0 / (past.days + 1) / HOURS, _new_minutes(past)
-    unseen = [_unseen(past, level) * new_per_hour for level in levels]
+    unseen = [
+        max(level.unproven * NEW_MIN, _unseen(past, level) * new_min) * new_per_hour
+        for level in levels
+    ]
     locked, reacting, dollars = [], [], []
     seen = [0.0] * len(levels)
     for hour, (like, doubt) in enumerate(coming):
@@ -150,8 +153,8 @@ def demand_forecast(
                     late, early = max(late, minutes), max(early, min(minutes, REACTION_MIN))
             late, early = max(late, here), max(early, here)
             seen[i] += late
-            row_locked.append(late + unseen[i] * new_min * LOCKED_TIMES)
-            row_reacting.append(early + unseen[i] * new_min)
+            row_locked.append(late + unseen[i] * LOCKED_TIMES)
+            row_reacting.append(early + unseen[i])
             row_usd.append(usd)
         locked.append(tuple(row_locked))
         reacting.append(tuple(row_reacting))
@@ -218,7 +221,9 @@ class _Column(NamedTuple):
         minutes = {
             place: short
             for place, hour in past.busy.items()
-            if (hour.peak_iops > level.iops or hour.peak_mibps > level.mibps or hour.touched_minutes)
+            if (
+                hour.peak_iops > level.iops or hour.peak_mibps > level.mibps or hour.touched_minutes
+            )
             and place < now
             and (short := short_minutes(hour, level.iops, level.mibps, belief=belief)) > 0
         }
@@ -292,8 +297,7 @@ def _new_minutes(past: Past) -> float:
 def _unseen(past: Past, level: Level) -> float:
     """Probability that new load exceeds `level`."""
     most = max(past.most_iops / level.iops, past.most_mibps / level.mibps)
-    by_past = float(min(1.0, most ** (NEW_TAIL + past.days / NEW_TAIL_DAYS)))
-    return max(level.unproven, by_past)
+    return float(min(1.0, most ** (NEW_TAIL + past.days / NEW_TAIL_DAYS)))
 
 
 def _foretold(known_loads: Sequence[KnownLoad], start: datetime) -> list[tuple[KnownLoad, float]]:
