@@ -21,7 +21,7 @@ from headroom.domain.workload import (
     PresentLoad,
     demand_forecast,
 )
-from headroom.domain.workload.forecast import NEW_LOCKED_MIN, NEW_MIN
+from headroom.domain.workload.forecast import LOCKED_TIMES, NEW_MIN
 from tests.builders import NOW, gp3
 from tests.domain.earlier import (
     CALM_HOUR,
@@ -108,7 +108,7 @@ def test_no_shortfall_is_negative_or_more_than_the_hour_and_the_unseen(
     for locked, reacting, usd in zip(
         found.locked_minutes, found.reacting_minutes, found.reaction_usd, strict=True
     ):
-        assert all(0 <= minutes <= 60 + NEW_LOCKED_MIN for minutes in locked)
+        assert all(0 <= minutes <= 60 + NEW_MIN * LOCKED_TIMES for minutes in locked)
         assert all(minutes >= 0 for minutes in reacting)
         assert all(price >= 0 for price in usd)
 
@@ -122,7 +122,7 @@ def test_above_all_that_was_seen_only_the_unseen_is_left() -> None:
     (minutes,) = {round(m, 9) for m in hours_of(seen)}
     assert minutes > 0
     assert {round(r[0], 9) for r in seen.reacting_minutes} == {
-        round(minutes * NEW_MIN / NEW_LOCKED_MIN, 9)
+        round(minutes / LOCKED_TIMES, 9)
     }
     assert {usd for row in seen.reaction_usd for usd in row} == {0.0}
 
