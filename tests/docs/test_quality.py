@@ -9,7 +9,7 @@ from typing import Any
 
 from headroom.cli.comparison import markdown as compared_markdown
 from headroom.proving.scoring import CONTROLLERS
-from headroom.proving.scoring.release_targets import REGRET_RATIO, SCORE_RATIO
+from headroom.proving.scoring.release_targets import ORACLE_RATIO, REGRET_RATIO, SCORE_RATIO
 from headroom.proving.scoring.rows import RUNNING_USD_PER_MONTH, half_of
 from tests import ROOT
 
@@ -81,6 +81,11 @@ def test_ratios_follow_from_the_totals_beside_them() -> None:
         best_static = totals["best-static"]["score"]
         assert abs(score["figure"] - totals["headroom"]["score"] / best_static) < 1e-3
         assert (regret["limit"], score["limit"]) == (REGRET_RATIO[name], SCORE_RATIO[name])
+        oracle = targets["oracle_ratio"]
+        assert (
+            abs(oracle["figure"] - totals["headroom"]["score"] / totals["oracle"]["score"]) < 1e-3
+        )
+        assert oracle["limit"] == ORACLE_RATIO[name]
         assert regret["met"] is (regret["figure"] <= regret["limit"])
         assert preset["oracle"]["bound"] <= totals["oracle"]["score"] + 0.001
 

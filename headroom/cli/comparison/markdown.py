@@ -36,9 +36,27 @@ def _head(results: Json) -> Iterator[str]:
     yield ""
     traces, runs = len(results["summary"]["traces"]), results["summary"]["runs"]
     yield f"{traces} loads, {runs:,} runs. Money in USD, over all loads together."
+    yield ""
+    yield ("**Headroom's score over that of the best fixed configuration**, chosen for each load in "
+           "hindsight and in force from the first minute on, and over the oracle's, which knows the "
+           "future:")  # fmt: skip
+    yield ""
+    yield from _table(
+        ("preset", "over best-static", "required", "", "over the oracle", "required", ""),
+        list(_lead(results)),
+        right=(1, 4),
+    )
     if results.get("made_up"):
         yield ""
         yield "**These loads are synthetic. Do not rely on these figures.**"
+
+
+def _lead(results: Json) -> Iterator[tuple[str, ...]]:
+    for preset, found in results["summary"]["presets"].items():
+        targets = {each["key"]: tables.target(each) for each in found["targets"]}
+        cells = ((targets[key][name] for name in ("figure", "limit", "verdict"))
+                 for key in ("score_ratio", "oracle_ratio"))  # fmt: skip
+        yield preset, *(cell for each in cells for cell in each)
 
 
 def _presets(results: Json) -> Iterator[str]:

@@ -143,7 +143,7 @@ def figure(key: str, value: float | None) -> str:
         return "-"
     if key.endswith("_share"):
         return f"{value:.1%}"
-    whole = key.endswith(("_on", "_slots", "_plans")) or key == "violations"
+    whole = key.endswith(("_on", "_slots", "_plans", "_none")) or key == "violations"
     return f"{value:,.0f}" if whole else f"{value:,.2f}"
 
 
@@ -201,6 +201,10 @@ SCALES_SAID = {
 }
 
 
+def _range(ends: list[int]) -> str:
+    return f"{ends[0]} to {ends[1]}"
+
+
 def remarks(results: Json) -> Iterator[str]:
     """Conditions and caveats, a line each."""
     c, halves = results["conditions"], results["summary"]["halves"]
@@ -208,8 +212,9 @@ def remarks(results: Json) -> Iterator[str]:
     yield (
         f"Conditions: {c['prices']}; starts {', '.join(c['starts'].values())}; "
         f"credit buckets {c['burst_balance_percent']:g} % full; "
-        f"instance {c['instance']}; metrics {c['metric_delay_min']} minutes late; effect after "
-        f"{c['effect_after_min']} minutes, completed after {c['completed_after_min']}; loads "
+        f"instance {c['instance']}; metrics {_range(c['metric_delay_min'])} minutes late; effect after "
+        f"{_range(c['effect_after_min'])} minutes, completed after {_range(c['completed_after_min'])} "
+        "(drawn, and unknown to controllers); loads "
         f"{' and '.join(SCALES_SAID[scale] for scale in c['scales'])}; traces under {c['traces_repeated_to_days']} days repeated to "
         f"that; {c['kib_per_operation_where_unknown']} KiB per operation where only bytes are known; "
         f"policy: {' and '.join(policy['types'])}, at most {policy['max_iops']:,} IOPS, "

@@ -6,7 +6,6 @@ Source: EBS User Guide, "I/O characteristics and monitoring" (checked 2026-10): 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from headroom.domain.catalog.ebs import MIB, SSD_IO_BYTES
@@ -24,8 +23,7 @@ class Direction(NamedTuple):
     mibps: float | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Served:
+class Served(NamedTuple):
     """Reads and writes together; unknown parts count as zero.
 
     `least_ops` is the EBS operations/s if everything was merged, `most_ops` if nothing was,

@@ -131,7 +131,9 @@ def satisfies(value: Quantity, relation: Relation, limit: Quantity | tuple[str, 
             assert_never(relation)
 
 
-def _number(value: Quantity | tuple[str, ...]) -> Decimal:
+def _number(value: Quantity | tuple[str, ...]) -> Decimal | int:
+    if type(value) is int:
+        return value
     if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
         return Decimal(str(value))
     raise TypeError(f"{value!r} is not a number")

@@ -218,7 +218,8 @@ class _Column(NamedTuple):
         minutes = {
             place: short
             for place, hour in past.busy.items()
-            if place < now
+            if (hour.peak_iops > level.iops or hour.peak_mibps > level.mibps or hour.touched_minutes)
+            and place < now
             and (short := short_minutes(hour, level.iops, level.mibps, belief=belief)) > 0
         }
         reach = level.reach or (inf, inf)

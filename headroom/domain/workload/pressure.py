@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from headroom.domain.catalog import Direction, Served, merged, same_io_size, served
 from headroom.domain.catalog.ebs import HDD_IO_BYTES, Capability, capability
@@ -32,8 +32,7 @@ RECENT_PERIOD_S = 60
 """Period of the metrics of the last hours; longer ones reach days back."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Minute:
+class Minute(NamedTuple):
     """One measured minute: EBS operations/s, MiB/s, queue, and whether a volume limit bound."""
 
     at: datetime
@@ -106,7 +105,7 @@ def calm_latency_ms(activity: VolumeActivity, rows: Sequence[_Row], *, hdd: bool
         for row in rows
         if row.served.most_ops < WAITS_AT * row.low[0]
         and row.served.mibps < WAITS_AT * row.low[1]
-        and (latency := activity.latency_ms.values[row.index]) is not None
+        and (latency := activity.latency_ms.values[row.place]) is not None
     )
     if len(calm) < LEAST_CALM:
         return HDD_CALM_MS if hdd else SSD_CALM_MS
@@ -117,9 +116,8 @@ def _hdd(can: Capability) -> bool:
     return can.io_bytes == HDD_IO_BYTES
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Row:
-    index: int
+class _Row(NamedTuple):
+    place: int
     at: datetime
     served: Served
     low: tuple[float, float]
@@ -154,7 +152,7 @@ def _rows(
         sure = grid.period_s <= RECENT_PERIOD_S if change is None else at >= change.started_at
         check = (activity.iops_exceeded.values[i] or 0.0) >= 1
         yield _Row(
-            index=i, at=at, served=taken, high=high, sure=sure, iops_check=check,
+            place=i, at=at, served=taken, high=high, sure=sure, iops_check=check,
             low=(min(x[0] for x in limits), min(x[1] for x in limits)),
             merged=sure and not check and merged(taken, max(old.burst_iops, new.burst_iops)),
         )  # fmt: skip
@@ -186,7 +184,7 @@ def _limits(can: Capability, balance_percent: float | None) -> tuple[float, floa
 def _minute(
     activity: VolumeActivity, can: Capability, row: _Row, slow_ms: float, *, merged_io: bool
 ) -> Minute:
-    i, taken = row.index, row.served
+    i, taken = row.place, row.served
     iops = taken.least_ops if merged_io else taken.most_ops
     if row.iops_check and row.sure:  # it was the limit they reached: merged beyond it
         iops = min(iops, max(taken.least_ops, row.high[0]))
@@ -225,8 +223,8 @@ def _limit_in_force(took: float, low: float, high: float) -> float:
 
 def _waits(activity: VolumeActivity, row: _Row, slow_ms: float) -> bool:
     """Whether operations waited, by Little's law from the queue, else by the latency itself."""
-    queue, ops = activity.queue_length.values[row.index], row.served.ops
-    latency = activity.latency_ms.values[row.index]
+    queue, ops = activity.queue_length.values[row.place], row.served.ops
+    latency = activity.latency_ms.values[row.place]
     waited = 1000 * queue / ops if queue is not None and ops >= 1 else latency
     return waited is not None and waited > slow_ms
 

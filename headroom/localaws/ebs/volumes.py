@@ -105,8 +105,8 @@ class VolumeStore:
             for volume_id in [known for known in self._tracked if known not in present]:
                 del self._tracked[volume_id]
             for volume_id, tracked in self._tracked.items():
-                delays = tracked.lifecycle.delays
                 for start, request_id in tracked.request_ids.items():
+                    delays = tracked.lifecycle.delays_at(start)
                     for result, delay in (
                         ("optimizing", delays.modifying),
                         ("completed", delays.completed),

@@ -14,6 +14,7 @@ from headroom.proving.awsrules.database import (
     DatabaseRules,
 )
 from headroom.proving.awsrules.database_request import COMBINATION, refusal_of
+from headroom.proving.awsrules.delays import DelayRanges, Delays, Range, drawn
 from headroom.proving.awsrules.engines import (
     AURORA_ENGINES,
     ENGINE_PORTS,
@@ -22,7 +23,7 @@ from headroom.proving.awsrules.engines import (
     engine_family,
     engine_of,
 )
-from headroom.proving.awsrules.lifecycle import MODIFICATION_WINDOW, Delays, VolumeLifecycle
+from headroom.proving.awsrules.lifecycle import MODIFICATION_WINDOW, VolumeLifecycle
 from headroom.proving.awsrules.settings import (
     DEFERRED_SETTINGS,
     MAINTENANCE_WINDOW,

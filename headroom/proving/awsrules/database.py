@@ -233,7 +233,7 @@ class DatabaseRules:
         asked = {STORAGE_FIELDS[name]: value for name, value in wanted.items()}
         origin = self._described(now)
         started = self.lifecycle.modify(now, **asked)  # type: ignore[arg-type]
-        delays = self._copying if full_copy(origin, target) else self.lifecycle.delays
+        delays = self._copying if full_copy(origin, target) else self.lifecycle.delays_at(now)
         self._add_events((now, events[0]), (now + delays.modifying, events[1]))
         return started
 

@@ -16,25 +16,11 @@ from headroom.domain.catalog.ebs import MAX_MODIFICATIONS
 from headroom.domain.catalog.rds import full_copy
 from headroom.domain.resources import Configuration, Modification, ModificationState
 from headroom.proving.awsrules import database_request
+from headroom.proving.awsrules.delays import DelayRanges, Delays
 from headroom.proving.awsrules.volume_request import ModificationRefused, target_of
 
 MODIFICATION_WINDOW = timedelta(hours=24)
 """AWS counts the modifications of a volume over this rolling window."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Delays:
-    """How long after its start a modification leaves `modifying`, takes effect and completes."""
-
-    modifying: timedelta = timedelta(minutes=1)
-    effect: timedelta = timedelta(minutes=10)
-    completed: timedelta = timedelta(hours=2)
-
-    def __post_init__(self) -> None:
-        for name in ("modifying", "effect"):
-            delay = getattr(self, name)
-            if not timedelta(0) <= delay <= self.completed:
-                raise ValueError(f"Delays.{name} is {delay}; it must be 0 to {self.completed}.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +44,7 @@ class VolumeLifecycle:
         configuration: Configuration,
         *,
         created_at: datetime,
-        delays: Delays | None = None,
+        delays: Delays | DelayRanges | None = None,
         copying: Delays | None = None,
         volume_id: str = "vol-0123456789abcdef0",
         multi_attach: bool = False,
@@ -68,8 +54,8 @@ class VolumeLifecycle:
         history: Sequence[datetime] = (),
     ) -> None:
         self.created_at = _aware(created_at)
-        self.delays = delays or Delays()
-        self._copying = copying or self.delays
+        self._delays = delays or Delays()
+        self._copying = copying or self._delays
         self.volume_id = volume_id
         self.multi_attach = multi_attach
         self.root = root
@@ -78,6 +64,10 @@ class VolumeLifecycle:
         self._first = configuration
         self._changes = self._past(configuration, history)
         self._starts = [change.start for change in self._changes]
+
+    def delays_at(self, start: datetime) -> Delays:
+        """How long a modification takes that starts at an instant and copies nothing."""
+        return self._delays.at(start)
 
     @property
     def starts(self) -> tuple[datetime, ...]:
@@ -115,7 +105,7 @@ class VolumeLifecycle:
             )  # fmt: skip
         self._refuse_while_in_flight(now)
         self._refuse_without_slot(now)
-        delays = self._copying if full_copy(origin, target) else self.delays
+        delays = (self._copying if full_copy(origin, target) else self._delays).at(now)
         self._changes.append(_Change(start=now, origin=origin, target=target, delays=delays))
         self._starts.append(now)
         return self._reported(self._changes[-1], now)
@@ -194,7 +184,10 @@ class VolumeLifecycle:
     def _past(self, configuration: Configuration, starts: Sequence[datetime]) -> list[_Change]:
         return [
             _Change(
-                start=_aware(start), origin=configuration, target=configuration, delays=self.delays
+                start=_aware(start),
+                origin=configuration,
+                target=configuration,
+                delays=self._delays.at(start),
             )
             for start in sorted(starts)
         ]

@@ -135,6 +135,20 @@ class Block:
             raise self.wrong(key, f"is {as_quoted(value)}; that is more than ten years")
         return timedelta(seconds=seconds)
 
+    def durations(self, key: str, default: str) -> tuple[timedelta, timedelta]:
+        """A duration, or a range of them such as 5m..40m, as its least and its most."""
+        value = self._given(key, default)
+        if not isinstance(value, str) or ".." not in value:
+            only = self.duration(key, default)
+            return only, only
+        ends = [
+            Block({key: end}, source=self.source, path=self.path, known=(key,)).duration(key)
+            for end in value.split("..", 1)
+        ]
+        if ends[0] > ends[1]:
+            raise self.wrong(key, f"is {as_quoted(value)}; a range goes from the least to the most")
+        return ends[0], ends[1]
+
     def instant(self, key: str) -> datetime | None:
         """An instant with its zone, in UTC; None when absent."""
         value = self._values.get(key)

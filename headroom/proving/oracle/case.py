@@ -20,7 +20,7 @@ from headroom.proving.oracle.queues import Clock, Level
 from headroom.proving.oracle.search import FoundSchedule, Search
 from headroom.proving.oracle.transitions import KnownTransitions, Levels
 from headroom.proving.trials import Conditions
-from headroom.proving.workloads import Bools, Floats
+from headroom.proving.workloads import Bools, Floats, LoadSeries
 
 Schedule = tuple[tuple[int, Configuration], ...]
 """Minutes at which changes start, and what they lead to."""
@@ -89,12 +89,13 @@ class Case:
         conditions: Conditions,
         shortfall: Floats,
         position: Floats,
+        clock: Clock,
         past: LevelHistory,
     ) -> None:
         self.load, self.unavoidable, self.start = load, unavoidable, start
         self.minutes = load.minutes
         self.choice = Choice(load, unavoidable < 1, start, conditions)
-        self.clock = clock_of(conditions)
+        self.clock = clock
         self.value = conditions.value_usd
         self.dual = SlotPrices(self.clock, self.minutes)
         self._missed, self._position = np.maximum(0.0, shortfall - unavoidable), position
@@ -136,7 +137,7 @@ class Case:
         return self.choice.worthwhile([*past.cells, *self.choice.beyond(past.cells)])
 
     def _stride(self) -> int:
-        steps = (self.clock.effect, self.clock.completed, self.clock.window)
+        steps = (self.clock.completed, self.clock.window)
         for above, stride in STRIDES:
             if self.minutes > above and not any(step % stride for step in steps):
                 return stride
@@ -185,8 +186,8 @@ class Case:
             cell = cells[move.level]
             gap = self.choice.price(cell.level) - self.choice.price(cell.least)
             gaps[move.level] += gap * (end - move.minute)
-            begin = min(move.minute + self.clock.effect, self.minutes - 1)
-            span = slice(begin, min(end + self.clock.effect, self.minutes))
+            begin = min(int(self.clock.effect_of(np.array([move.minute]))[0]), self.minutes - 1)
+            span = slice(begin, min(end + int(self.clock.effects.max()), self.minutes))
             most = _most_in(iops[span], cell.iops), _most_in(mibps[span], cell.mibps)
             needs[move.level].append(most)
         room = MOST_CELLS - len(cells)
@@ -253,12 +254,14 @@ class Case:
     def _turns(self, levels: Levels, used: set[int]) -> set[int]:
         """Starts whose effect comes just as one of the `used` levels begins or ceases to suffice."""
         found: set[int] = set()
+        effect = self.clock.effect_of(np.arange(self.minutes))
         for index in sorted(used | {0}):
             over = levels.levels[index].over[:-1]
-            turns = np.flatnonzero(np.diff(over.astype(np.int8), prepend=0)) - self.clock.effect
-            if len(found) + len(turns) > MOST_TURNS:
+            turns = np.flatnonzero(np.diff(over.astype(np.int8), prepend=0))
+            starts = np.flatnonzero(np.isin(effect, turns))
+            if len(found) + len(starts) > MOST_TURNS:
                 break
-            found |= set(np.maximum(0, turns).tolist())
+            found |= set(starts.tolist())
         return found
 
     def _around(self, moves: Sequence[Move]) -> set[int]:
@@ -272,12 +275,21 @@ def _sorted(times: set[int]) -> Ints:
     return np.array(sorted(times), dtype=np.int64)
 
 
-def clock_of(conditions: Conditions) -> Clock:
-    """AWS's delays in whole minutes, and the slots, of `conditions`."""
+def clock_of(conditions: Conditions, load_series: LoadSeries) -> Clock:
+    """AWS's delays in whole minutes at every minute of a load series, and the slots."""
     minute = timedelta(minutes=1)
+    delays = conditions.delays.named(load_series.name)
+    first = load_series.start.minute  # delays are the same within a clock hour
+    hours = -(-(first + load_series.minutes) // 60)
+    begin = load_series.start - first * minute
+    by_hour = [delays.at(begin + hour * 60 * minute) for hour in range(hours)]
+
+    def spread(values: list[int]) -> Ints:
+        return np.repeat(np.array(values, dtype=np.int64), 60)[first:][: load_series.minutes]
+
     return Clock(
-        effect=-(-conditions.delays.effect // minute),
-        completed=-(-conditions.delays.completed // minute),
+        effects=spread([-(-each.effect // minute) for each in by_hour]),
+        completions=spread([-(-each.completed // minute) for each in by_hour]),
         window=MODIFICATION_WINDOW // minute,
         starts=conditions.slots,
     )

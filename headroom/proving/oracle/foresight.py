@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from headroom.domain.resources import Configuration
+from headroom.proving.awsrules import DelayRanges, Delays
 from headroom.proving.oracle.case import SURE, Case, LevelHistory, Schedule, clock_of
 from headroom.proving.oracle.demand import KnownDemand
 from headroom.proving.oracle.queues import Clock
@@ -46,6 +47,7 @@ class Foresight:
         self.load = KnownDemand(load_series)
         self._static = StaticRuns(load_series)
         self._histories: dict[tuple[bytes, Clock], LevelHistory] = {}
+        self._clocks: dict[tuple[Delays | DelayRanges, int], Clock] = {}
 
     def oracle(
         self, start: Configuration, conditions: Conditions, incumbents: Sequence[Schedule] = ()
@@ -87,10 +89,17 @@ class Foresight:
             conditions,
             volume.shortfall,
             np.maximum(0.0, self.load.edges - waiting),
+            self._clock_of(conditions),
             self._history_of(start, conditions),
         )
 
     def _history_of(self, start: Configuration, conditions: Conditions) -> LevelHistory:
         unavoidable = self._static.shortfall(ceiling(conditions, start))
-        key = unavoidable.tobytes(), clock_of(conditions)
+        key = unavoidable.tobytes(), self._clock_of(conditions)
         return self._histories.setdefault(key, LevelHistory())
+
+    def _clock_of(self, conditions: Conditions) -> Clock:
+        key = conditions.delays, conditions.slots
+        if key not in self._clocks:
+            self._clocks[key] = clock_of(conditions, self.load_series)
+        return self._clocks[key]

@@ -8,7 +8,7 @@ on to an earlier one once that is empty too: what it is counted to lack is never
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -26,15 +26,27 @@ ALONE = PHASES - 1
 Phases = NDArray[np.int8]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Clock:
-    """Minutes from a modification's start to its effect and completion, and the rolling window."""
+    """Minutes from a modification's start to its effect and completion, and the rolling window.
 
-    effect: int = 10
-    completed: int = 120
+    `effects` and `completions` have a value for every minute at which one may start.
+    """
+
+    effects: Ints
+    completions: Ints
     window: int = 1440
     starts: int = 3
     """Modifications that may start within the window."""
+    completed: int = field(init=False)
+    """The least of the completions: a bound counts on it."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "completed", int(self.completions.min()))
+
+    def effect_of(self, starts: Ints) -> Ints:
+        """Minutes at which modifications that start at `starts` take effect."""
+        return starts + self.effects[starts]
 
 
 DEEP_S = 3 * 3600.0

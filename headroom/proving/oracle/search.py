@@ -109,7 +109,7 @@ class Search:
         load = self.levels.load
         queued: dict[int, list[int]] = defaultdict(list)
         for index, label in enumerate(labels):
-            effect = min(label.minute + self.clock.effect, self.minutes)
+            effect = self._effect(label)
             if load.edges[effect] - label.position > WAITING:
                 queued[label.level].append(index)
         for level, places in queued.items():
@@ -148,7 +148,7 @@ class Search:
         ahead = times[np.searchsorted(times, free) :]
         if not ahead.size or ahead[0] != free:
             ahead = np.concatenate(([free], ahead))
-        effect = np.minimum(ahead + self.clock.effect, self.minutes)
+        effect = self.levels.effect_of(ahead)
         spent, position, allowed = self._until(label, ahead, effect)
         starts = () if label is None else label.starts[: self.clock.starts - 1]
         after = self._after[ahead]
@@ -189,8 +189,11 @@ class Search:
         missed: Floats = run.missed[inside - run.begin] + settled[until] - settled[inside]
         return missed
 
+    def _effect(self, label: Label) -> int:
+        return min(label.minute + int(self.clock.effects[label.minute]), self.minutes)
+
     def _run(self, label: Label) -> LevelRun:
-        begin = min(label.minute + self.clock.effect, self.minutes)
+        begin = self._effect(label)
         position = label.position
         waits = self.levels.load.edges[begin] - position > WAITING
         if not waits:
@@ -227,7 +230,7 @@ class Search:
 
     def free_at(self, starts: tuple[int, ...]) -> int:
         """The first minute at which AWS and the reserve allow the next change."""
-        free = starts[0] + self.clock.completed
+        free = starts[0] + int(self.clock.completions[starts[0]])
         if len(starts) >= self.clock.starts:
             free = max(free, starts[self.clock.starts - 1] + self.clock.window)
         return free

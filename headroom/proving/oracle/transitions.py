@@ -106,7 +106,7 @@ class Levels:
 
     def effect_of(self, starts: Ints) -> Ints:
         """Minutes at which changes that start at `starts` take effect."""
-        return np.minimum(starts + self.clock.effect, self.minutes)
+        return np.minimum(self.clock.effect_of(starts), self.minutes)
 
     def inherited(
         self, phase: int, starts: Sequence[Ints], positions: Sequence[Floats]

@@ -88,7 +88,7 @@ def play_vectorized(
     conditions = Conditions(
         region=volume.ref.region,
         burst_balance_percent=reconstructed.balance_percent,
-        metric_delay=METRIC_DELAY,
+        metric_delay=(METRIC_DELAY, METRIC_DELAY),
         listed=prices,
     )
     run = run_engine(load_series, start, conditions, policy=policy, since=since, with_records=draw)

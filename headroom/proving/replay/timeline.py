@@ -52,10 +52,10 @@ def timeline_of_series(
     volume = VectorizedVolume(load_series, start, burst_balance_percent=balance_percent)
     usd = np.full(load_series.minutes, float(prices.monthly(start)))
     mibps = np.full(load_series.minutes, capability(start).burst_mibps)
-    effect = int(volume.lifecycle.delays.effect.total_seconds()) // 60
     for minute, target in changes:
         volume.run(minute)
-        volume.modify(target)
+        change = volume.modify(target)
+        effect = volume.lifecycle.delays_at(change.started_at).effect // timedelta(minutes=1)
         usd[minute:] = float(prices.monthly(target))
         mibps[minute + effect :] = capability(target).burst_mibps
     volume.run(load_series.minutes)

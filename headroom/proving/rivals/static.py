@@ -6,6 +6,7 @@ They get there at once, or in legal steps where the owner's largest step is too 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 import numpy as np
 
@@ -29,7 +30,6 @@ GRID = 13
 GP3_MOST = (80_000, 2_000)
 """The most IOPS and MiB/s of gp3: practically no limit."""
 ABOVE_PEAK = (1.1, 1.25, 1.5, 2.0)
-EFFECT_MIN = 10
 
 
 def static_peak(uncontrolled: UncontrolledVolume, conditions: Conditions) -> TrialRun:
@@ -79,8 +79,8 @@ class BestStatic:
                 if target is None or target in found:
                     continue
                 minutes = max(
-                    self._missed(self._most(target, iops=target.iops)),
-                    self._missed(self._most(target, mibps=target.throughput_mibps)),
+                    self._missed(self._most(target, iops=target.iops), conditions),
+                    self._missed(self._most(target, mibps=target.throughput_mibps), conditions),
                 )
                 found[target] = self._usd(target, conditions) + conditions.value_usd * minutes
         return sorted(((b, t) for t, b in found.items()), key=lambda pair: pair[0])
@@ -97,11 +97,12 @@ class BestStatic:
             throughput_mibps=mibps or most_mibps,
         )  # fmt: skip
 
-    def _missed(self, target: Configuration) -> float:
+    def _missed(self, target: Configuration, conditions: Conditions) -> float:
         """Avoidable shortfall under `target`, from when a change would have its effect."""
         if target not in self._least:
-            missed = self._uncontrolled.static.shortfall(target)[EFFECT_MIN:]
-            unavoidable = self._uncontrolled.unavoidable_shortfall[EFFECT_MIN:]
+            first = conditions.delays.latest_effect // timedelta(minutes=1)
+            missed = self._uncontrolled.static.shortfall(target)[first:]
+            unavoidable = self._uncontrolled.unavoidable_shortfall[first:]
             self._least[target] = avoidable(missed, unavoidable)
         return self._least[target]
 

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
+from random import Random
 
 from headroom.domain.catalog import PriceTable, catalogue_prices, why_invalid
 from headroom.domain.policy import Policy, PolicyError
 from headroom.domain.resources import Configuration, Kind, PriceUnknown, VolumeType
 from headroom.policy import default_policy, load_policy_file, parse_policy
-from headroom.proving.awsrules import Delays
+from headroom.proving.awsrules import DelayRanges, Delays, drawn
 from headroom.proving.inputs import BadInput, Block, as_quoted, load_yaml
 from headroom.proving.physics import Contents, parse_contents
 from headroom.proving.scenarios.database import DATABASE, database_attachment, storage_of
@@ -55,7 +56,7 @@ class AwsBehaviour:
     region: str
     prices: PriceTable
     metric_delay: timedelta = timedelta(minutes=2)
-    delays: Delays = field(default_factory=Delays)
+    delays: Delays | DelayRanges = field(default_factory=Delays)
     modified_at: tuple[datetime, ...] = ()
     known_to_ledger: bool = True
     refusal_names_instant: bool = True
@@ -108,7 +109,7 @@ def parse_scenario(document: object, *, source: str, base: Path) -> Scenario:
     kind = _kind(top)
     block = top.block("resource", DATABASE if kind is Kind.RDS else RESOURCE)
     resource = _resource(block, kind)
-    aws = _aws(top.block("aws", AWS))
+    aws = _aws(top.block("aws", AWS), top.text("name", source))
     prices, note = with_fallback_prices(aws.prices, resource.configuration)
     aws = replace(aws, prices=prices)
     _priced(top, aws, resource)
@@ -190,23 +191,18 @@ def _history(top: Block, base: Path, start: datetime) -> Workload | None:
     return parse_workload_block(block, base, start - timedelta(seconds=length))
 
 
-def _aws(block: Block) -> AwsBehaviour:
+def _aws(block: Block, name: str) -> AwsBehaviour:
     region = block.text("region", "us-east-1")
     try:
         prices = catalogue_prices(region)
     except PriceUnknown as error:
         raise block.wrong("region", f"is {region!r}: {error}") from None
-    completed = block.duration("completes_after", "2h")
-    effect = block.duration("effect_delay", "10m")
-    if effect > completed:
-        raise block.wrong("effect_delay", f"is {effect}, longer than completes_after ({completed})")
+    late = drawn(Random(f"{name}/metrics"), block.durations("metric_delay", "2m"))  # noqa: S311
     return AwsBehaviour(
         region=region,
         prices=prices,
-        metric_delay=block.duration("metric_delay", "2m"),
-        delays=Delays(
-            modifying=min(timedelta(minutes=1), completed), effect=effect, completed=completed
-        ),
+        metric_delay=late,
+        delays=_delays(block, name),
         modified_at=tuple(
             sorted(block.as_instant("modified_at", value) for value in block.items("modified_at"))
         ),
@@ -214,6 +210,18 @@ def _aws(block: Block) -> AwsBehaviour:
         refusal_names_instant=block.flag("refusal_names_instant", True),
         queue_noise_percent=block.number("queue_noise_percent", 0, low=0, high=100),
     )
+
+
+def _delays(block: Block, name: str) -> Delays | DelayRanges:
+    completed = block.durations("completes_after", "2h")
+    effect = block.durations("effect_delay", "10m")
+    for early, late in zip(effect, completed, strict=True):
+        if early > late:
+            raise block.wrong("effect_delay", f"is {early}, longer than completes_after ({late})")
+    if effect[0] < effect[1] or completed[0] < completed[1]:
+        return DelayRanges(effect=effect, completed=completed, name=name)
+    first = min(timedelta(minutes=1), completed[0])
+    return Delays(modifying=first, effect=effect[0], completed=completed[0])
 
 
 def _priced(top: Block, aws: AwsBehaviour, resource: Resource) -> Decimal:

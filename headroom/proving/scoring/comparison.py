@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ import numpy as np
 from headroom.domain.catalog import SECONDS_PER_MONTH
 from headroom.domain.policy import PRESETS
 from headroom.domain.resources import Configuration
+from headroom.proving.awsrules import Range
 from headroom.proving.inputs import BadInput
 from headroom.proving.oracle import Foresight
 from headroom.proving.rivals import RULES, BestStatic, static_peak
@@ -28,6 +30,8 @@ from headroom.proving.scoring.rows import (
     half_of,
 )
 from headroom.proving.trials import (
+    DRAWN_DELAYS,
+    DRAWN_METRIC_DELAY,
     STARTS,
     Conditions,
     StaticRuns,
@@ -205,7 +209,7 @@ def run_controller(job: Job) -> list[ComparisonRow]:
     rows: list[ComparisonRow] = []
     for name in job.starts:
         known = _known(job, name)
-        uncontrolled = UncontrolledVolume(static, STARTS[name], Conditions())
+        uncontrolled = UncontrolledVolume(static, STARTS[name], drawn_conditions())
         made = (
             _from_start(job, uncontrolled, foresight)
             if known is None
@@ -233,7 +237,7 @@ def _again(
 ) -> Iterator[ComparisonRow]:
     """New runs of Headroom beside the earlier rows of the others."""
     for preset, others in known.items():
-        conditions = Conditions(preset=preset)
+        conditions = drawn_conditions(preset)
         run = run_engine(uncontrolled.load_series, uncontrolled.start, conditions)
         own = _row(job, uncontrolled, conditions, OURS, run)
         yield from joined(others, own)
@@ -243,13 +247,13 @@ def _from_start(
     job: Job, uncontrolled: UncontrolledVolume, foresight: Foresight
 ) -> Iterator[ComparisonRow]:
     load_series, start = uncontrolled.load_series, uncontrolled.start
-    first = Conditions(preset=job.presets[0])
+    first = drawn_conditions(job.presets[0])
     best = BestStatic(uncontrolled, first)
     shared = {"none": run_schedule(load_series, start, [], first)}
     shared |= {name: run_rule(load_series, start, rule(), first) for name, rule in RULES.items()}
     shared["static-peak"] = static_peak(uncontrolled, first)
     for preset in job.presets:
-        conditions = Conditions(preset=preset)
+        conditions = drawn_conditions(preset)
         runs = dict(shared)
         runs[OURS] = run_engine(load_series, start, conditions)
         runs["best-static"] = best.run(conditions)
@@ -291,18 +295,27 @@ def _schedule(run: TrialRun) -> tuple[tuple[int, Configuration], ...]:
     return tuple((change.minute, change.target) for change in run.changes)
 
 
+def drawn_conditions(preset: str = "balanced") -> Conditions:
+    """The standard conditions at a preset, with delays that are drawn and that no controller knows."""
+    return Conditions(preset=preset, delays=DRAWN_DELAYS, metric_delay=DRAWN_METRIC_DELAY)
+
+
+def _minutes(between: Range) -> list[int]:
+    return [each // timedelta(minutes=1) for each in between]
+
+
 def conditions_json(work: Sequence[Job]) -> dict[str, object]:
     """The standard conditions of the rows."""
-    one, presets = Conditions(), work[0].presets if work else ()
+    one, presets = drawn_conditions(), work[0].presets if work else ()
     limits = one.policy.defaults
     return {
         "prices": f"{one.region}, {one.prices.source} of {one.prices.as_of}",
         "starts": {name: str(STARTS[name]) for job in work[:1] for name in STARTS},
         "burst_balance_percent": one.burst_balance_percent,
         "instance": "never binds",
-        "metric_delay_min": int(one.metric_delay.total_seconds() // 60),
-        "effect_after_min": int(one.delays.effect.total_seconds() // 60),
-        "completed_after_min": int(one.delays.completed.total_seconds() // 60),
+        "metric_delay_min": _minutes(DRAWN_METRIC_DELAY),
+        "effect_after_min": _minutes(DRAWN_DELAYS.effect),
+        "completed_after_min": _minutes(DRAWN_DELAYS.completed),
         "presets_usd_per_shortfall_minute": {name: PRESETS[name] for name in presets},
         "scales": sorted({scale for job in work for scale in job.scales}),
         "traces_repeated_to_days": LEAST_DAYS,

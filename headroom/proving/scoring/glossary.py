@@ -38,8 +38,8 @@ WORDS: Mapping[str, str] = MappingProxyType(
             "other controller by more than half a cent."
         ),
         "tolerable run": (
-            "Its score is at most 1.1 times the better of none and static-peak on the same run, "
-            "plus one unforeseeable reaction: 15 minutes of shortfall, or $0.30 if that is more."
+            "Its score is at most that of the better of none and static-peak on the same run, plus "
+            "one unforeseeable reaction: 15 minutes of shortfall, or $0.30 if that is more."
         ),
         **DEFINITIONS,
         "invalid plan": (

@@ -37,7 +37,8 @@ DEFINITIONS: Mapping[str, str] = MappingProxyType(
             "Days are stretches of 24 hours from the start. One counts when, until two hours after "
             "its end, neither the volume as it started nor as it was configured when the day began "
             "would have been starved. It was left alone when nothing started in it that raises the "
-            "monthly price or adds IOPS or MiB/s."
+            "monthly price, or adds IOPS or MiB/s without lowering it: a cheaper type that serves as "
+            "much or more leaves it alone."
         ),
         "foreseeable depletion": (
             "An episode of a gp2 volume left alone that begins with at most 1 % BurstBalance, where "

@@ -4,7 +4,14 @@ May import `vectorized`, `simulation`, `memory`, `scenarios`, `physics`, `awsrul
 Offers: run_engine, run_rule, run_schedule, Conditions, TrialRun, score_usd."""
 
 from headroom.proving.trials.baseline import StaticRuns, UncontrolledVolume
-from headroom.proving.trials.conditions import STARTS, Conditions, ceiling, within
+from headroom.proving.trials.conditions import (
+    DRAWN_DELAYS,
+    DRAWN_METRIC_DELAY,
+    STARTS,
+    Conditions,
+    ceiling,
+    within,
+)
 from headroom.proving.trials.engine import run_engine
 from headroom.proving.trials.trial import (
     ControlRule,

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from decimal import Decimal
+from random import Random
 from types import MappingProxyType
 
 from headroom.domain.catalog import PriceTable, catalogue_prices, why_invalid
@@ -14,13 +15,21 @@ from headroom.domain.catalog.ebs import LIMITS, capability, max_iops
 from headroom.domain.policy import PRESETS, Policy
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.policy import parse_policy
-from headroom.proving.awsrules import Delays
+from headroom.proving.awsrules import DelayRanges, Delays, Range, drawn
 
 SIZE_GIB = 400
 REGION = "us-east-1"
 SHARES = 10_001
 """Steps in which a target is cut until its price fits, plus one."""
 MOST = 10**9
+
+
+DRAWN_DELAYS = DelayRanges(
+    effect=(timedelta(minutes=4), timedelta(minutes=25)),
+    completed=(timedelta(minutes=60), timedelta(hours=4)),
+)
+DRAWN_METRIC_DELAY = timedelta(minutes=1), timedelta(minutes=4)
+"""What comparisons draw from; no controller knows it."""
 
 
 def _start(kind: VolumeType, iops: int | None, mibps: int | None) -> Configuration:
@@ -41,14 +50,17 @@ STARTS: Mapping[str, Configuration] = MappingProxyType(
 class Conditions:
     """The same for every controller: prices, AWS's delays and the owner's policy.
 
+    Delays in ranges are drawn per change, by the name of the load.
+
     `preset` sets the value of a starved minute; the policy is the default one with mode auto.
     Raises KeyError for a preset that does not exist.
     """
 
     preset: str = "balanced"
     region: str = REGION
-    delays: Delays = field(default_factory=Delays)
-    metric_delay: timedelta = timedelta(minutes=2)
+    delays: Delays | DelayRanges = field(default_factory=Delays)
+    metric_delay: Range = (timedelta(minutes=2), timedelta(minutes=2))
+    """The least and the most; a run has one, drawn from its load's name."""
     burst_balance_percent: float = 100.0
     listed: PriceTable | None = None
     """Prices that replace the catalogue's."""
@@ -71,6 +83,10 @@ class Conditions:
     def slots(self) -> int:
         """Modifications a controller may start in 24 hours; the rest of AWS's four is in reserve."""
         return 4 - self.policy.defaults.slots_reserve
+
+    def metric_delay_of(self, name: str) -> timedelta:
+        """How late metrics are in runs on the load of that name."""
+        return drawn(Random(f"{name}/metrics"), self.metric_delay)  # noqa: S311
 
     def monthly(self, configuration: Configuration) -> float:
         """USD per month of `configuration`."""

@@ -50,7 +50,8 @@ class EngineTrialRun:
         self._ref = ResourceRef(
             kind=Kind.EBS, account_id=ACCOUNT, region=conditions.region, resource_id=VOLUME_ID
         )
-        self.world = VectorizedWorld(self._volume, self._ref, metric_delay=conditions.metric_delay)
+        late = conditions.metric_delay_of(self._volume.load_series.name)
+        self.world = VectorizedWorld(self._volume, self._ref, metric_delay=late)
         self.ledger = RecordingLedger(ACCOUNT, conditions.region)
         self._first = minute_number(self._volume.load_series.start)
         self._begin = 0

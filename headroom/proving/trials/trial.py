@@ -115,7 +115,7 @@ class Trial:
         self.volume = VectorizedVolume(
             load_series,
             start,
-            delays=conditions.delays,
+            delays=conditions.delays.named(load_series.name),
             burst_balance_percent=conditions.burst_balance_percent,
         )
         self.changes: list[TrialChange] = []
@@ -123,7 +123,8 @@ class Trial:
         self._conditions = conditions
         self._start = start
         self._start_usd = conditions.monthly(start)
-        self._late = -int(-conditions.metric_delay.total_seconds() // 60)
+        late = conditions.metric_delay_of(load_series.name)
+        self._late = -int(-late.total_seconds() // 60)
 
     def ask(self, desired: Configuration, reason: str, *, may_grow: bool = False) -> bool:
         """Change the volume to `desired` as far as guardrails and AWS allow; whether it was changed."""

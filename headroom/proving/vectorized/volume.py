@@ -13,7 +13,7 @@ import numpy as np
 
 from headroom.domain.catalog.ebs import gp2_baseline
 from headroom.domain.resources import Configuration, Modification, VolumeType
-from headroom.proving.awsrules import FULL_COPY_DELAYS, Delays, VolumeLifecycle
+from headroom.proving.awsrules import FULL_COPY_DELAYS, DelayRanges, Delays, VolumeLifecycle
 from headroom.proving.physics import volume_limits
 from headroom.proving.vectorized.minutes import Minutes, measured_seconds, sum_minutes
 from headroom.proving.vectorized.queue import ArrayQueue, Pieces, PoolQueue
@@ -40,7 +40,7 @@ class VectorizedVolume:
         load_series: LoadSeries,
         configuration: Configuration,
         *,
-        delays: Delays | None = None,
+        delays: Delays | DelayRanges | None = None,
         burst_balance_percent: float = 100.0,
     ) -> None:
         _refuse_hdd(configuration)
@@ -110,7 +110,7 @@ class VectorizedVolume:
         """Ask AWS for `target` now; raises ModificationRefused and changes nothing then."""
         _refuse_hdd(target)
         change = self.lifecycle.change_to(self.now, target)
-        delays = self.lifecycle.delays
+        delays = self.lifecycle.delays_at(self.now)
         effect = 60.0 * self.minute + delays.effect.total_seconds()
         described = self.minute + -(-int(delays.modifying.total_seconds()) // 60)
         self._bursts[described:] = _has_balance(change.target)

@@ -83,7 +83,7 @@ class VectorizedWorld(SimulatedStorage[AccountVolume]):
         change = self.volume.lifecycle.modification(self.now)
         if change is None:
             return
-        delays = self.volume.lifecycle.delays
+        delays = self.volume.lifecycle.delays_at(change.started_at)
         start = (change.started_at - self.volume.load_series.start).total_seconds()
         yield int(start // 60) + 1
         for delay in (delays.modifying, delays.completed):

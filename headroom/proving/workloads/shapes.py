@@ -130,9 +130,9 @@ def _random_spikes(clock: Clock) -> Floats:
 
 
 def _growing(clock: Clock) -> Floats:
-    """Daytime load that grows by a tenth a day, from 2,000 IOPS."""
+    """Daytime load that grows by 15 % a day, from 2,000 IOPS."""
     busy = (clock.hour >= 7) & (clock.hour < 21)
-    return np.where(busy, 2_000 * 1.1**clock.day, CALM) * clock.random.gamma(
+    return np.where(busy, 2_000 * 1.15**clock.day, CALM) * clock.random.gamma(
         100, 1 / 100, len(clock.at)
     )
 
@@ -168,7 +168,7 @@ SHAPES: Mapping[str, Shape] = MappingProxyType(
         "quiet-gp2-then-batch": Shape(rates=_quiet_then_batch, days=5, start="gp2", io_kib=128.0),
         "hourly-bursts": Shape(rates=_hourly_bursts, days=7),
         "random-spikes": Shape(rates=_random_spikes, days=14),
-        "growing": Shape(rates=_growing, days=14),
+        "growing": Shape(rates=_growing, days=10),
         "sensor-gaps": Shape(rates=_sensor_gaps, days=14),
         "pool-by-day": Shape(rates=_pool_by_day, days=14, start="gp2", pool=True),
         "bursts-inside-minutes": Shape(rates=_bursts_inside_minutes, days=3, step_s=15),

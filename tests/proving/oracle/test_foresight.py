@@ -10,10 +10,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headroom.domain.resources import Configuration, VolumeType
+from headroom.proving.awsrules import DelayRanges, Delays
 from headroom.proving.oracle import Foresight
 from headroom.proving.oracle.case import Schedule
 from headroom.proving.oracle.foresight import OracleResult
-from headroom.proving.trials import STARTS, Conditions, TrialRun, ceiling, run_schedule, score_usd
+from headroom.proving.trials import (
+    DRAWN_DELAYS,
+    STARTS,
+    Conditions,
+    TrialRun,
+    ceiling,
+    run_schedule,
+    score_usd,
+)
 from headroom.proving.vectorized import pain_if_static
 from headroom.proving.workloads import LoadSeries
 from tests.proving.series import load_series_of
@@ -186,17 +195,22 @@ LEVELS = st.builds(
 )
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     load_series=loads(),
     start=st.sampled_from(sorted(STARTS)),
     preset=st.sampled_from(["performance", "balanced", "thrift"]),
     wishes=st.lists(st.tuples(st.integers(0, 1_500), LEVELS), max_size=5),
+    delays=st.sampled_from([Delays(), DRAWN_DELAYS]),
 )
 def test_no_schedule_whatever_scores_less_than_the_bound(
-    load_series: LoadSeries, start: str, preset: str, wishes: list[tuple[int, Configuration]]
+    load_series: LoadSeries,
+    start: str,
+    preset: str,
+    wishes: list[tuple[int, Configuration]],
+    delays: Delays | DelayRanges,
 ) -> None:
-    conditions = Conditions(preset=preset)
+    conditions = Conditions(preset=preset, delays=delays)
     unavoidable = pain_if_static(load_series, ceiling(conditions, STARTS[start])).shortfall
     found = oracle(load_series, STARTS[start], conditions)
     run = scored(load_series, STARTS[start], tuple(wishes), conditions)
@@ -276,3 +290,12 @@ def test_the_result_for_a_start_does_not_depend_on_earlier_starts() -> None:
     assert again.score <= first.score * 1.01
     assert again.bound <= again.score
     assert max(first.bound, again.bound) <= min(first.score, again.score)
+
+
+def test_with_drawn_delays_it_is_in_time_for_a_burst_that_it_knows() -> None:
+    conditions = Conditions(delays=DRAWN_DELAYS)
+    found = oracle(bursts(30, (10, 60, 6_000), (20, 60, 6_000)), STARTS["gp3"], conditions)
+    assert not found.run.starved.any()
+    assert [target.iops for _, target in found.schedule][-1] == 3_000
+    assert found.bound <= found.score
+    assert (found.run.held, found.run.aws_refusals) == (0, 0)

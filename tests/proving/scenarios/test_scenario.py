@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from headroom.domain.policy import Mode
+from headroom.proving.awsrules import Delays
 from headroom.proving.inputs import BadInput
 from headroom.proving.physics import BOUNDLESS, instance_limits
 from headroom.proving.scenarios import Scenario, load_scenario, parse_scenario
@@ -58,7 +59,7 @@ def test_what_is_left_out_has_the_documented_defaults() -> None:
     assert scenario.attachment_settings.queue_limit == 1024
     aws = scenario.aws
     assert (aws.region, aws.metric_delay) == ("us-east-1", timedelta(minutes=2))
-    assert (aws.delays.effect, aws.delays.completed) == (timedelta(minutes=10), timedelta(hours=2))
+    assert aws.delays == Delays(effect=timedelta(minutes=10), completed=timedelta(hours=2))
     assert (aws.modified_at, aws.known_to_ledger) == ((), True)
     assert scenario.policy.defaults.mode is Mode.OBSERVE
     assert scenario.policy.defaults.price_increase_usd == Decimal(250)
@@ -178,6 +179,9 @@ def test_durations_are_written_as_people_write_them() -> None:
         ("aws.region", "mars-1", "aws.region is 'mars-1'"),
         ("aws.metric_delay", 2, "aws.metric_delay is 2; it must be a duration"),
         ("aws.effect_delay", "3h", "longer than completes_after"),
+        ("aws.effect_delay", "5m..3h", "longer than completes_after"),
+        ("aws.effect_delay", "40m..5m", "a range goes from the least to the most"),
+        ("aws.metric_delay", "1m..soon", "it must be a duration"),
         ("aws.modified_at", ["noon"], "aws.modified_at is 'noon'; it must be an instant"),
         ("aws.modified_at", "2026-01-05T00:00:00Z", "it must be a list"),
         ("aws.known_to_ledger", "false", "must be true or false"),
@@ -250,3 +254,13 @@ def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
 
 def test_the_first_minute_of_the_scenario_is_the_start() -> None:
     assert parsed(WHOLE).start == T0
+
+
+def test_delays_in_ranges_are_drawn_by_the_name_of_the_scenario() -> None:
+    ranges = {"metric_delay": "1m..5m", "effect_delay": "5m..40m", "completes_after": "1h..6h"}
+    document = {k: WHOLE[k] for k in ("resource", "workload")} | {"aws": ranges}
+    found = [parsed(document | {"name": name}).aws for name in ("a", "a", "b", "c", "d", "e")]
+    assert found[0] == found[1]
+    assert len({each.metric_delay for each in found}) > 1
+    assert all(timedelta(minutes=1) <= each.metric_delay <= timedelta(minutes=5) for each in found)
+    assert len({each.delays.at(T0) for each in found}) == 5

@@ -90,7 +90,7 @@ def test_the_half_of_a_trace_is_the_parity_of_its_file_names_hash(name: str, hal
 
 
 @pytest.mark.parametrize(
-    ("preset", "limit"), [("performance", 0.20), ("balanced", 0.50), ("thrift", 0.75)]
+    ("preset", "limit"), [("performance", 0.10), ("balanced", 0.20), ("thrift", 0.60)]
 )
 def test_regret_is_held_against_the_best_published_rule_in_hindsight(
     preset: str, limit: float
@@ -107,10 +107,27 @@ def test_regret_is_held_against_the_best_published_rule_in_hindsight(
     assert found(worse, "regret_ratio").met is False
 
 
-def test_the_score_is_held_against_best_static() -> None:
-    rows = [ours(21), row("best-static", 20, kind="reference"), row("x", 1)]
-    target = found(rows, "score_ratio")
-    assert (target.figure, target.met) == (1.05, True)
+@pytest.mark.parametrize(
+    ("preset", "static", "oracle"),
+    [("performance", 1.15, 1.80), ("balanced", 0.98, 1.45), ("thrift", 0.98, 1.25)],
+)
+def test_the_score_is_held_against_best_static_and_the_oracle(
+    preset: str, static: float, oracle: float
+) -> None:
+    def rows(score: float) -> list[ComparisonRow]:
+        return [
+            ours(score, preset=preset), row("x", 1, preset=preset),
+            row("best-static", 20, kind="reference", preset=preset),
+            row("oracle", 10, kind="reference", preset=preset, oracle_bound=9.0),
+        ]  # fmt: skip
+
+    target = found(rows(20 * static - 1e-9), "score_ratio")
+    assert (target.figure, target.met) == (static, True)
+    assert found(rows(20 * static + 0.01), "score_ratio").met is False
+    target = found(rows(10 * oracle - 1e-9), "oracle_ratio")
+    assert (target.figure, target.met) == (oracle, True)
+    assert "bound $9.00" in target.detail
+    assert found(rows(10 * oracle + 0.01), "oracle_ratio").met is False
 
 
 def test_to_be_worst_by_less_than_a_cent_is_not_to_be_worst() -> None:
@@ -127,19 +144,24 @@ def test_to_be_worst_by_less_than_a_cent_is_not_to_be_worst() -> None:
 @pytest.mark.parametrize(
     ("score", "value", "ok"),
     [
-        (11.0 + 1.5, 0.1, True),
-        (11.0 + 1.51, 0.1, False),
-        (11.0 + 0.30, 0.01, True),
-        (11.0 + 0.31, 0.01, False),
-        (11.0 + 15.0, 1.0, True),
+        (10.0 + 1.5, 0.1, True),
+        (10.0 + 1.51, 0.1, False),
+        (10.0 + 0.30, 0.01, True),
+        (10.0 + 0.31, 0.01, False),
+        (10.0 + 15.0, 1.0, True),
     ],
 )
-def test_a_run_may_cost_a_tenth_more_and_one_reaction(score: float, value: float, ok: bool) -> None:
+def test_a_run_may_cost_one_reaction_more_than_the_better_of_two(
+    score: float, value: float, ok: bool
+) -> None:
     rows = [
         row("none", 50, kind="none"), row("static-peak", 10, kind="reference"),
         ours(score - 1e-9, value_usd=value),
     ]  # fmt: skip
     assert found(rows, "tolerable_share").figure == (1.0 if ok else 0.0)
+    rows = [row("none", 10, kind="none"), ours(score - 1e-9, value_usd=value)]
+    target = found(rows, "worse_than_none")
+    assert (target.figure, target.met) == (0.0 if ok else 1.0, ok)
 
 
 def measured(key: str, *measures: dict[str, int]) -> float | None:
@@ -148,7 +170,7 @@ def measured(key: str, *measures: dict[str, int]) -> float | None:
 
 
 def test_measures_are_summed_over_the_runs() -> None:
-    days = ({"calm_days": 30, "sped_up_days": 1}, {"calm_days": 20})
+    days = ({"calm_days": 30, "disturbed_days": 1}, {"calm_days": 20})
     assert measured("left_alone_share", *days) == 0.98
     told = ({"foreseeable": 3, "foreseen": 3}, {"foreseeable": 1})
     assert measured("foreseen_share", *told) == 0.75
@@ -227,11 +249,11 @@ def test_unsavable_minutes_are_summed_apart_from_those_that_score() -> None:
     assert (found.starved_minutes, found.unsavable_minutes) == (3, 9)
 
 
-def test_a_day_made_faster_is_no_day_left_alone_even_where_that_is_cheaper() -> None:
+def test_a_cheaper_type_that_serves_more_leaves_a_day_alone() -> None:
     own = ours(1, measures=Measures(calm_days=10, disturbed_days=0, sped_up_days=1))
     target = found([own], "left_alone_share")
-    assert (target.figure, target.met) == (0.9, False)
-    assert "100.0% if what adds performance and lowers the price" in target.detail
+    assert (target.figure, target.met) == (1.0, True)
+    assert "90.0% if a cheaper type" in target.detail
 
 
 def test_used_slots_are_reported_even_without_starvation() -> None:

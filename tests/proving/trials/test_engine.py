@@ -11,10 +11,17 @@ import pytest
 from headroom.domain.decision import Act, Decision
 from headroom.domain.resources import Configuration
 from headroom.policy import default_policy
+from headroom.proving.awsrules import Delays
 from headroom.proving.physics import BOUNDLESS, QUEUE_LIMIT, Attachment
 from headroom.proving.scenarios import AttachmentSettings, AwsBehaviour, Resource, Scenario
 from headroom.proving.simulation import Result, simulate
-from headroom.proving.trials import STARTS, Conditions, run_engine
+from headroom.proving.trials import (
+    DRAWN_DELAYS,
+    DRAWN_METRIC_DELAY,
+    STARTS,
+    Conditions,
+    run_engine,
+)
 from headroom.proving.workloads import LoadSeries
 from tests.proving.series import START, LoadSeriesWorkload, load_series_of
 
@@ -33,8 +40,8 @@ def simulated(load_series: LoadSeries, start: Configuration, conditions: Conditi
             aws=AwsBehaviour(
                 region=conditions.region,
                 prices=conditions.prices,
-                metric_delay=conditions.metric_delay,
-                delays=conditions.delays,
+                metric_delay=conditions.metric_delay_of(load_series.name),
+                delays=conditions.delays.named(load_series.name),
                 modified_at=(),
                 known_to_ledger=True,
                 refusal_names_instant=True,
@@ -82,10 +89,15 @@ CASES = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("drawn", [False, True])
 @pytest.mark.parametrize("name", list(CASES))
-def test_it_decides_as_in_the_simulation_of_every_minute(name):
+def test_it_decides_as_in_the_simulation_of_every_minute(name, drawn):
     start, preset, metric_delay, load = CASES[name]
-    conditions = Conditions(preset=preset, metric_delay=timedelta(minutes=metric_delay))
+    late = timedelta(minutes=metric_delay)
+    conditions = Conditions(
+        preset=preset, metric_delay=DRAWN_METRIC_DELAY if drawn else (late, late),
+        delays=DRAWN_DELAYS if drawn else Delays(),
+    )  # fmt: skip
     load_series = day(len(name), hours=9, **load)
     exact = simulated(load_series, STARTS[start], conditions)
     fast = run_engine(load_series, STARTS[start], conditions)
