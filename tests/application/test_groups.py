@@ -201,12 +201,12 @@ def budget_for_three(stage: Stage) -> None:
 
 
 def asked_above_a_price(stage: Stage) -> None:
-    """One alone could cost less than that, all four cost more."""
-    alone = Stage(instance=stage.instance)
+    """Each alone would cost about 10 USD, all four cost more than 15."""
+    stage.rules = policy(approve_above_usd=Decimal(15), largest_step=1.7)
+    alone = Stage(instance=stage.instance, rules=stage.rules)
     (one,) = remediate(alone.ports, alarm(alone.add(volume())), alone.now)
     assert isinstance(one.answer, Act)
-    least = min(j.plan.price_change_usd for j in one.judgements if j.allowed)
-    stage.rules = policy(approve_above_usd=2 * least)
+    assert one.answer.approval is None
 
 
 def few_places(stage: Stage) -> None:
