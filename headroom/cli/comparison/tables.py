@@ -231,6 +231,8 @@ def remarks(results: Json) -> Iterator[str]:
         f"{halves['rule']} Tuning: {', '.join(halves['tuning']) or 'none'}. "
         f"Unseen: {', '.join(halves['unseen']) or 'none'}."
     )
-    if results.get("made_up"):
+    if results.get("suite") == "shapes":
+        yield "These loads are synthetic: they show which rhythms are met, and no figure of merit."
+    elif results.get("made_up"):
         yield "These loads are synthetic (no --traces); do not rely on these figures."
     yield f"{results['summary']['runs']:,} runs in {results['seconds']:,.0f} s."

@@ -29,7 +29,7 @@ SSD = (VolumeType.GP2, VolumeType.GP3, VolumeType.IO1, VolumeType.IO2)
 
 
 class VectorizedVolume:
-    """One SSD volume, on an instance that never binds, under an open load.
+    """One SSD volume, on an instance that never binds, under an open load or a pool.
 
     Arrays have one value per minute of the series; values from `minute` on are still in the
     future. Raises ValueError for other types of volumes.
