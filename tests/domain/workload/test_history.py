@@ -6,13 +6,13 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 import pytest
+from headroom.domain.workload.busy_periods import CENSORED
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.state import KnownModification
 from headroom.domain.workload import demand_levels, load_history
-from headroom.domain.workload.busy_periods import CENSORED
 from headroom.domain.workload.history import NOTHING
 from tests.builders import NOW, activity, gp2, gp3, io, modification, observation
 from tests.domain.earlier import BIG, changed, history, nightly, past_of, seen_over

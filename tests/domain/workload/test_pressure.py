@@ -10,14 +10,12 @@ from headroom.domain.catalog.ebs import HDD_IO_BYTES, capability
 from headroom.domain.decision import Act, Decision, Escalate, decide
 from headroom.domain.resources import Configuration, Observation, VolumeActivity, VolumeType
 from headroom.domain.workload import Binding, Minute, minutes
-from tests.builders import activity, database_policy, decision_input, gp3, volume
+from tests.builders import activity, database_policy, decision_input, gp3
 from tests.domain.databases import rds
 from tests.domain.decision.test_rds_planning import starved
 
 SMALL = gp3()
-HDD = Configuration(
-    volume_type=VolumeType.ST1, size_gib=2_000, iops=None, throughput_mibps=None
-)
+HDD = Configuration(volume_type=VolumeType.ST1, size_gib=2_000, iops=None, throughput_mibps=None)
 
 
 def unchecked(
