@@ -112,8 +112,9 @@ def activity(
 
 
 def instance(
-    *, baseline_iops: int = 12_000, baseline_mibps: float = 600.0, volumes: tuple[str, ...] = ()
-) -> Instance:
+    *, baseline_iops: int = 12_000, baseline_mibps: float = 600.0, maximum_iops: int = 40_000,
+    volumes: tuple[str, ...] = (),
+) -> Instance:  # fmt: skip
     return Instance(
         instance_id="i-1",
         limits=InstanceLimits(
@@ -121,7 +122,7 @@ def instance(
             nitro=True,
             baseline_iops=baseline_iops,
             baseline_mibps=baseline_mibps,
-            maximum_iops=40_000,
+            maximum_iops=maximum_iops,
             maximum_mibps=1200.0,
         ),
         volume_ids=("vol-1", *volumes),
@@ -134,12 +135,13 @@ def instance_activity(
     *,
     iops_check: float = 0,
     mibps_check: float = 0,
+    end: datetime = NOW,
 ) -> InstanceActivity:
     return InstanceActivity(
-        iops=series(iops),
-        mibps=series(mibps),
-        iops_exceeded=series([iops_check] * len(iops)),
-        throughput_exceeded=series([mibps_check] * len(iops)),
+        iops=series(iops, end=end),
+        mibps=series(mibps, end=end),
+        iops_exceeded=series([iops_check] * len(iops), end=end),
+        throughput_exceeded=series([mibps_check] * len(iops), end=end),
         io_balance_percent=series([], period_s=300),
         byte_balance_percent=series([], period_s=300),
     )

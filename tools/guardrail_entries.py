@@ -406,6 +406,11 @@ CLUSTERS: Mapping[Guardrail, Entry] = {
         base=Base.CLUSTER, do="Wait until the load is typical on most days, or switch yourself.",
         example="Twelve of the days had next to no I/O.", blocked=eg.two_busy_days,
     ),
+    Guardrail.RHYTHM: Entry(
+        base=Base.CLUSTER, settings=("aurora_margin_percent", "aurora_goal"),
+        do="Nothing, the present mode costs less over whole months; or switch yourself.",
+        example="Five busy days at the end of a month that was quiet.", blocked=eg.month_end,
+    ),
     Guardrail.SLOW_COMMITS: Entry(
         base=Base.CLUSTER, settings=("aurora_slow_commit_ms", "aurora_goal"),
         clears="when commits are slow for an hour on three of the days",

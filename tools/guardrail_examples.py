@@ -207,6 +207,12 @@ def _two_busy_days(found: ClusterCase) -> ClusterCase:
     return replace(found, demand=replace(found.demand, days=days))
 
 
+def _month_end(found: ClusterCase) -> ClusterCase:
+    past = (5e6,) * 25 + (100e6,) * 5
+    return replace(found, demand=replace(found.demand, past_ios=past))
+
+
+month_end = about(_month_end)
 gate_shut, two_busy_days = about(_shut), about(_two_busy_days)
 fewer_days = about(lambda c: replace(c, demand=replace(c.demand, days=c.demand.days[:9])))
 unpublished = about(lambda c: replace(c, demand=replace(c.demand, known=False)))

@@ -18,8 +18,9 @@ USD_PER_METRIC_READ = Decimal("0.01") / 1_000
 MINUTES_PER_MONTH = 730 * 60
 METRICS_PER_GLANCE = 4
 """Metrics the sweep's fleet scan reads per volume: both checks, credits, queue."""
-METRICS_PER_CLUSTER = 6
-"""Billed reads and writes, size, commits, and capacity of two serverless members."""
+METRICS_PER_CLUSTER = 8
+"""Billed reads and writes, by five minutes and by the hour, size, commits, and capacity of two
+serverless members."""
 METRICS_PER_DATABASE = 7
 """Metrics the scan reads per DB instance: reads and writes in operations and bytes, queue, free space,
 and the credits of gp2."""

@@ -23,7 +23,7 @@ NEVER_A_CAUSE = frozenset(
     {
         Guardrail.MODE, Guardrail.APPROVAL, Guardrail.GIVE_BACK, Guardrail.GIVE_BACK_FLOOR,
         Guardrail.GIVE_BACK_REVERSIBLE, Guardrail.BILLED_IO, Guardrail.MARGIN, Guardrail.STEADY,
-        Guardrail.SLOW_COMMITS,
+        Guardrail.RHYTHM, Guardrail.SLOW_COMMITS,
     }
 )  # fmt: skip
 """Guardrails that do not clear by themselves and end in a hold, without a notification."""

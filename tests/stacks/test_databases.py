@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from headroom.adapters import actions
-from headroom.adapters.cloudwatch import queries
+from headroom.adapters.cloudwatch import billed_queries, queries
 from headroom.adapters.cloudwatch.rds_metrics import glance_queries
 from headroom.adapters.events.rds import EVENTS
 from headroom.domain.resources import VolumeType
@@ -134,8 +134,8 @@ def test_awss_own_matcher_lets_through_what_is_about_storage(
 
 def test_the_price_of_clusters_is_one_call_a_day() -> None:
     of = cluster(writer="orders-1", serverless_members=("orders-2", "orders-3"))
-    assert len(queries(of)) == METRICS_PER_CLUSTER
-    assert "Each Aurora cluster adds $0.0018" in price_note(
+    assert len(queries(of)) + len(billed_queries(of)) == METRICS_PER_CLUSTER
+    assert "Each Aurora cluster adds $0.0024" in price_note(
         DeploymentConfig(kinds="ebs,rds,aurora")
     )
     assert "Aurora" not in price_note(WITH)

@@ -7,6 +7,7 @@ from headroom.adapters.cloudwatch.clusters import (
     PERIOD_S,
     CloudWatchAuroraMetrics,
     activity_of,
+    billed_queries,
     queries,
 )
 from headroom.adapters.cloudwatch.databases import CloudWatchRdsMetrics

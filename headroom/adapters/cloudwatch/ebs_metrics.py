@@ -313,21 +313,6 @@ def instance_activity(
     )
 
 
-def instance_checks(
-    instance: Instance, found: Mapping[Query, Series], span: Window
-) -> InstanceActivity:
-    """An instance's activity of which only its checks are known."""
-    iops, throughput = (_series(found, query, span) for query in instance_check_queries(instance))
-    return InstanceActivity(
-        iops=span.nothing(),
-        mibps=span.nothing(),
-        iops_exceeded=iops,
-        throughput_exceeded=throughput,
-        io_balance_percent=span.nothing(),
-        byte_balance_percent=span.nothing(),
-    )
-
-
 def _sum(parts: Iterable[Series], span: Window) -> Series:
     """Their sum where all are known; one with no value in the whole window counts for nothing.
 

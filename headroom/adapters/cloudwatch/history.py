@@ -11,8 +11,8 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from headroom.adapters.cloudwatch.ebs_metrics import (
-    instance_check_queries,
-    instance_checks,
+    instance_activity,
+    instance_queries,
     volume_activity,
     volume_queries,
 )
@@ -46,8 +46,7 @@ class CloudWatchHistory:
     def read(self, views: Sequence[StorageView], now: datetime, days: float) -> Mapping[str, Past]:
         """The last `days` days of each volume, by volume id; raises ReadFailed.
 
-        Instances come with their Exceeded checks only; what all their volumes did together is
-        not read.
+        Instances come with their Exceeded checks and with what all their volumes did together.
         """
         found: dict[str, list[tuple[VolumeActivity, InstanceActivity | None]]] = {
             view.volume.ref.resource_id: [] for view in views
@@ -101,15 +100,15 @@ def batches(
     longest = max((span.periods for span in spans), default=1)
     coarsest = max((span.period_s for span in spans), default=60)
     group: list[StorageView] = []
-    asked = 0
+    asked: set[Query] = set()
     for view in views:
-        count = len(_queries(view, coarsest))
-        points = (asked + count) * longest
-        if group and (asked + count > QUERIES_PER_CALL or points > DATAPOINTS_PER_PAGE):
+        queries = set(_queries(view, coarsest))
+        count = len(asked | queries)
+        if group and (count > QUERIES_PER_CALL or count * longest > DATAPOINTS_PER_PAGE):
             yield tuple(group)
-            group, asked = [], 0
+            group, asked = [], set()
         group.append(view)
-        asked += count
+        asked |= queries
     if group:
         yield tuple(group)
 
@@ -119,15 +118,20 @@ def _part(
 ) -> tuple[VolumeActivity, InstanceActivity | None]:
     if view.volume.ref.kind is Kind.RDS:  # which publishes no check, of its instance either
         return storage_activity(view.volume, series, span), None
-    checks = None if view.instance is None else instance_checks(view.instance, series, span)
-    return volume_activity(view.volume, series, span), checks
+    of_instance = (
+        None
+        if view.instance is None
+        else instance_activity(view.instance, series, span, slow={}, slow_span=span)
+    )
+    return volume_activity(view.volume, series, span), of_instance
 
 
 def _queries(view: StorageView, period_s: int) -> tuple[Query, ...]:
     if view.volume.ref.kind is Kind.RDS:
         return storage_queries(view.volume, period_s)
     own = volume_queries(view.volume, period_s)
-    return own if view.instance is None else (*own, *instance_check_queries(view.instance))
+    of_instance = () if view.instance is None else instance_queries(view.instance)
+    return tuple(dict.fromkeys((*own, *of_instance)))
 
 
 def _floor(instant: datetime, period_s: int) -> datetime:

@@ -72,6 +72,8 @@ LANDS = timedelta(minutes=30)
 CENT = Decimal("0.01")
 CONTENT = frozenset({Reason.ALREADY_CHEAPEST, Reason.FAST_ENOUGH, Reason.KEPT_FOR_PERFORMANCE})
 """Reasons by which a cluster is in the mode that is right for it."""
+SAVES_TOO_LITTLE = (Guardrail.MARGIN, Guardrail.STEADY, Guardrail.RHYTHM)
+"""Guardrails that say that a change for money is not worth using up the 30 days."""
 NOT_PUBLISHED = (
     "nothing is published of the billed I/O under I/O-Optimized: compare the days recorded before "
     "the change, the cluster stays as it is"
@@ -243,7 +245,7 @@ def _judged(case: Case, saving_usd: Decimal) -> tuple[Goal, PlanJudgement]:
         cluster is None
         or case.effective.limits.aurora_goal is not Goal.PERFORMANCE
         or not forward
-        or (saving_usd > 0 and not _blocks(judged, Guardrail.MARGIN, Guardrail.STEADY))
+        or (saving_usd > 0 and not _blocks(judged, *SAVES_TOO_LITTLE))
     ):
         return Goal.COST, judged
     speed = replace(cluster, goal=Goal.PERFORMANCE)
@@ -264,7 +266,7 @@ def _reason_to_stay(
         return Reason.FAST_ENOUGH if _blocks(judged, Guardrail.SLOW_COMMITS) else None
     if saving_usd <= 0:
         return Reason.ALREADY_CHEAPEST
-    if _blocks(judged, Guardrail.MARGIN, Guardrail.STEADY):
+    if _blocks(judged, *SAVES_TOO_LITTLE):
         return Reason.NOT_COST_EFFECTIVE
     return None
 

@@ -37,7 +37,7 @@ from headroom.domain.state import ApprovalRequest, RollbackRequest
 EXEMPT_GUARDRAILS = rollback.EXEMPT_GUARDRAILS | {
     # A person has decided that it pays, and that I/O-Optimized may not be available for a while.
     Guardrail.USAGE_HISTORY, Guardrail.BILLED_IO, Guardrail.MARGIN, Guardrail.STEADY,
-    Guardrail.SLOW_COMMITS, Guardrail.MODE_REVERSIBLE, Guardrail.RESERVATIONS,
+    Guardrail.RHYTHM, Guardrail.SLOW_COMMITS, Guardrail.MODE_REVERSIBLE, Guardrail.RESERVATIONS,
 }  # fmt: skip
 """Guardrails that do not apply when a person wants a change of mode undone."""
 

@@ -5,10 +5,18 @@ Source: Aurora User Guide, "Storage configurations for Amazon Aurora DB clusters
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 from decimal import Decimal
+from itertools import accumulate
+from statistics import median
 
-from headroom.domain.catalog.aurora import bills, supports_io_optimized
+from headroom.domain.catalog.aurora import (
+    HOURS_PER_MONTH,
+    MILLION,
+    bills,
+    supports_io_optimized,
+)
 from headroom.domain.guardrails.case import Case, ClusterCase, verdict_of
 from headroom.domain.guardrails.verdicts import Guardrail, Relation, Verdict
 from headroom.domain.resources import GATE, Goal, StorageMode, mode_of
@@ -18,6 +26,10 @@ SPIKES = 2
 """The busiest days that must not be the whole reason to go to I/O-Optimized."""
 BUSY_DAYS = 7
 """Going back must pay even if every day were like the busiest half."""
+GATE_DAYS = GATE // timedelta(days=1)
+"""For so many days a change that was wrong may stay in force."""
+NEW_TIMES = 2
+"""Quiet days that have saved so many times what any before them did are a new level of the load."""
 SLOW_DAYS = 3
 """Days with slow commits from which on they are no accident."""
 SHARED = frozenset(
@@ -151,6 +163,56 @@ def steady(case: Case) -> Verdict:
         month = bills(usage(cluster.observation, demand, ios), cluster.prices)
         saving = month.saving_usd(mode_of(case.plan.origin))
     return verdict_of(Guardrail.STEADY, Relation.AT_LEAST, round(saving, 2), 0, "USD/month", detail)
+
+
+def rhythm(case: Case) -> Verdict:
+    """Block a change for money that a load which comes and goes by the month would soon turn against.
+
+    What the other mode would have saved of late must exceed, by the margin, what it would have lost in
+    the worst thirty days of the past. Back to Standard it may also be twice what any earlier quiet days
+    saved: then the load has a new level.
+    """
+    cluster, days, gain, worst = _cluster(case), 0, 0.0, 0.0
+    if cluster.goal is Goal.COST and cluster.demand.past_ios:
+        savings = _daily_savings(cluster, mode_of(case.plan.origin))
+        days, gain = _latest_saving(savings[GATE_DAYS:])
+        earlier = _worst_loss([-usd for usd in savings[: len(savings) - days]])
+        if not (_to_standard(case) and gain >= NEW_TIMES * earlier):
+            margin_percent = case.effective.limits.aurora_margin_percent
+            worst = _worst_loss(savings) * (1 + margin_percent / 100)
+    return verdict_of(
+        Guardrail.RHYTHM, Relation.AT_LEAST, round(gain, 2), round(worst, 2), "USD",
+        f"in the last {days} days, against the worst {GATE_DAYS} days" if worst else "",
+    )  # fmt: skip
+
+
+def _daily_savings(cluster: ClusterCase, origin: StorageMode) -> list[float]:
+    """USD that the other mode would have saved on each day of the past, oldest first.
+
+    GATE_DAYS days before those that are known are taken to be like their median.
+    """
+    past = cluster.demand.past_ios
+    days = [median(past)] * GATE_DAYS + list(past)
+    idle = bills(usage(cluster.observation, cluster.demand, 0.0), cluster.prices)
+    without_io = float(idle.saving_usd(origin)) * 24 / HOURS_PER_MONTH
+    usd = float(cluster.prices.million_ios) / MILLION
+    sign = 1.0 if origin is StorageMode.STANDARD else -1.0
+    return [without_io + sign * usd * ios for ios in days]
+
+
+def _latest_saving(savings: Sequence[float]) -> tuple[int, float]:
+    """The last days that together saved most: how many, and their USD; none if no such days saved."""
+    best, total = (0, 0.0), 0.0
+    for days, usd in enumerate(reversed(savings), start=1):
+        total += usd
+        best = max(best, (days, total), key=lambda one: one[1])
+    return best
+
+
+def _worst_loss(savings: Sequence[float]) -> float:
+    """The most that up to GATE_DAYS consecutive days lost, in USD, 0 or more."""
+    sums = [0.0, *accumulate(savings)]
+    return max(max(sums[max(0, end - GATE_DAYS) : end + 1]) - sums[end] for end in range(len(sums)))
 
 
 def slow_commits(case: Case) -> Verdict:

@@ -87,6 +87,7 @@ CLUSTER_GUARDRAILS: tuple[tuple[Guardrail, Callable[[Case], Verdict]], ...] = (
     (Guardrail.RESERVATIONS, clusters.reservations),
     (Guardrail.MARGIN, clusters.margin),
     (Guardrail.STEADY, clusters.steady),
+    (Guardrail.RHYTHM, clusters.rhythm),
     (Guardrail.SLOW_COMMITS, clusters.slow_commits),
 )
 

@@ -76,6 +76,7 @@ class Guardrail(StrEnum):
     RESERVATIONS = "reservations"
     MARGIN = "margin"
     STEADY = "steady"
+    RHYTHM = "rhythm"
     SLOW_COMMITS = "slow_commits"
 
 

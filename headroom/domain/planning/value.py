@@ -43,7 +43,7 @@ NEGLIGIBLE_MIN = 0.05
 """Starved minutes a day below which no price increase is justified."""
 LEAD = timedelta(minutes=40)
 """How long before load a change is asked for: AWS says minutes to hours until it has its effect."""
-UNUSED_MIBPS = 0.5
+UNUSED_MIBPS = 0.3
 """Chance that new load is one of throughput, which a type may have only by the way."""
 MONTH_DAYS = 30
 FOR_GOOD_DAYS = 7

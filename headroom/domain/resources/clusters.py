@@ -107,6 +107,8 @@ class AuroraActivity:
     """ServerlessDatabaseCapacity summed over the serverless members; empty if there are none."""
     commit_latency_ms: Series
     """CommitLatency of the writer."""
+    hourly_ios: Series | None = None
+    """Billed reads and writes by the hour over a longer past; None when not read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

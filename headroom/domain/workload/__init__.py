@@ -8,6 +8,7 @@ from headroom.domain.workload.billed_io import (
     DAYS,
     GIB,
     LOOKBACK_WINDOW,
+    PAST_WINDOW,
     WHOLE,
     AuroraDemand,
     UsageDay,

@@ -1,4 +1,7 @@
-"""What an Aurora cluster uses a month, from fourteen whole days; missing data never counts as 0."""
+"""What an Aurora cluster uses a month, from fourteen whole days; missing data never counts as 0.
+
+A longer past of whole days shows what comes and goes by the month.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,8 @@ DAYS = 14
 """Whole days that a decision is based on."""
 LOOKBACK_WINDOW = timedelta(days=16)
 """How far back they may be: today's part of a day, and a gap or two."""
+PAST_WINDOW = timedelta(days=100)
+"""How far back the rhythm of the load is read, by the hour: three month ends."""
 WHOLE = 0.95
 """Share of a day's periods that must be measured; the rest is assumed to be like them."""
 GIB = 1024**3
@@ -48,6 +53,8 @@ class AuroraDemand:
     """None when no recent size is published."""
     known: bool
     """Whether billed I/O was published under the present mode, or the mode is too young to know."""
+    past_ios: tuple[float, ...] = ()
+    """Billed I/O of the whole days of the longer past, under whichever mode, oldest first."""
 
     @property
     def whole(self) -> bool:
@@ -102,6 +109,7 @@ def cluster_demand(observation: AuroraObservation, *, slow_ms: float) -> AuroraD
         days=days[-DAYS:],
         storage_gib=_storage(activity.bytes_used, midnight(observation.at), cluster.metrics_from),
         known=any(ios) or observation.at - begin < SILENT_AFTER,
+        past_ios=_past(activity, days, cluster.metrics_from),
     )
 
 
@@ -116,14 +124,38 @@ def usage(observation: AuroraObservation, demand: AuroraDemand, ios: float) -> U
     )  # fmt: skip
 
 
+def _past(
+    activity: AuroraActivity, recent: tuple[UsageDay, ...], metrics_from: datetime | None
+) -> tuple[float, ...]:
+    """Billed I/O of every whole day that is known: by the hour, `recent` ones by five minutes."""
+    found: dict[datetime, float] = {}
+    hourly = activity.hourly_ios
+    if hourly is not None:
+        begin = hourly.start if metrics_from is None else max(hourly.start, metrics_from)
+        for start in _midnights(begin, hourly.end):
+            hours = _values(hourly, start)
+            known = [count for count in hours if count is not None]
+            if len(known) >= WHOLE * len(hours):
+                found[start] = sum(known) / len(known) * len(hours)
+    found |= {day.start: day.ios for day in recent}
+    return tuple(round(found[start], 1) for start in sorted(found))
+
+
+def _midnights(begin: datetime, end: datetime) -> Iterator[datetime]:
+    """The starts of the whole UTC days in [begin, end), oldest first."""
+    start = midnight(begin)
+    if start < begin:
+        start += timedelta(days=1)
+    while start + timedelta(days=1) <= end:
+        yield start
+        start += timedelta(days=1)
+
+
 def _days(
     activity: AuroraActivity, begin: datetime, end: datetime, slow_ms: float, *, serverless: bool
 ) -> Iterator[UsageDay]:
     """The whole UTC days in [begin, end), oldest first."""
-    start = begin.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    if start < begin:
-        start += timedelta(days=1)
-    while start + timedelta(days=1) <= end:
+    for start in _midnights(begin, end):
         reads, writes = _values(activity.read_ios, start), _values(activity.write_ios, start)
         both = [
             r + w for r, w in zip(reads, writes, strict=True) if r is not None and w is not None
@@ -142,7 +174,6 @@ def _days(
                 slow_hours=slow * activity.commit_latency_ms.period_s / 3600,
                 commits_known=bool(commits),
             )
-        start += timedelta(days=1)
 
 
 def _values(series: Series, start: datetime) -> tuple[float | None, ...]:

@@ -16,6 +16,7 @@ from headroom.domain.resources import InstanceActivity, Series, VolumeActivity
 from headroom.domain.workload import slowest_ms
 from headroom.ports import Glance
 from headroom.proving.metrics.volume import Datapoint
+from headroom.proving.physics import OtherLoad
 
 ACTIVITY_MIN = 3 * 60
 HISTORY_MIN = 14 * 24 * 60
@@ -92,14 +93,21 @@ class MinuteValues:
 class PublishedVolume:
     """The datapoints of one volume and of its instance.
 
-    `other_iops` and `other_mibps` are what the instance's other volumes publish.
+    `other_iops` and `other_mibps` are what the instance's other volumes publish, or `others` by the
+    minute.
     """
 
     def __init__(
-        self, *, delay: timedelta, other_iops: float, other_mibps: float, database: bool = False
+        self,
+        *,
+        delay: timedelta,
+        other_iops: float,
+        other_mibps: float,
+        database: bool = False,
+        others: OtherLoad | None = None,
     ) -> None:
         self._delay_s = delay.total_seconds()
-        self._other = (other_iops, other_mibps)
+        self._other, self._others = (other_iops, other_mibps), others
         self._database = database
         self._volume = MinuteValues(VOLUME_SERIES)
         self._instance = MinuteValues(INSTANCE_SERIES)
@@ -245,8 +253,9 @@ class PublishedVolume:
             values = self._instance.cut(name, slow_first, ACTIVITY_MIN, visible)
             return _series(slow_first, SLOW_MIN, values[::SLOW_MIN])
 
-        iops = _together(volume, "read_iops", "write_iops", self._other[0])
-        mibps = _together(volume, "read_mibps", "write_mibps", self._other[1])
+        others = [self._other_load(first + place) for place in range(ACTIVITY_MIN)]
+        iops = _together(volume, "read_iops", "write_iops", [rates[0] for rates in others])
+        mibps = _together(volume, "read_mibps", "write_mibps", [rates[1] for rates in others])
         return InstanceActivity(
             iops=_series(first, 1, iops),
             mibps=_series(first, 1, mibps),
@@ -255,6 +264,11 @@ class PublishedVolume:
             io_balance_percent=balance("io_balance"),
             byte_balance_percent=balance("byte_balance"),
         )
+
+    def _other_load(self, minute: int) -> tuple[float, float]:
+        if self._others is None:
+            return self._other
+        return self._others.at(datetime.fromtimestamp(60 * minute, UTC))
 
     def _period(self, number: int, visible: int) -> Values:
         """One five-minute period from the minutes of it that are readable before `visible`."""
@@ -356,10 +370,10 @@ def _instance_values(found: dict[str, float]) -> Values:
 
 
 def _together(
-    volume: dict[str, Series], reads: str, writes: str, others: float
+    volume: dict[str, Series], reads: str, writes: str, others: Sequence[float]
 ) -> tuple[float | None, ...]:
-    pairs = zip(volume[reads].values, volume[writes].values, strict=True)
-    return tuple(None if r is None or w is None else r + w + others for r, w in pairs)
+    parts = zip(volume[reads].values, volume[writes].values, others, strict=True)
+    return tuple(None if r is None or w is None else r + w + other for r, w, other in parts)
 
 
 def _series(minute: int, period_min: int, values: Sequence[float | None]) -> Series:

@@ -15,6 +15,7 @@ from headroom.proving.physics.filling import Filling
 from headroom.proving.physics.instances import BOUNDLESS, instance_limits, mb_to_mib_per_s
 from headroom.proving.physics.latency import LatencyHistogram
 from headroom.proving.physics.minute_facts import ENOUGH_S, NONE_MISSED, STARVED_SHARE, MinuteFacts
+from headroom.proving.physics.other_load import OtherLoad
 from headroom.proving.physics.queue import (
     ABOVE,
     NEAR,

@@ -91,9 +91,13 @@ class InstanceShare:
     def __init__(self, limits: InstanceLimits, *, other_iops: float, other_mibps: float) -> None:
         self._ops = (float(limits.baseline_iops), float(limits.maximum_iops))
         self._bytes = (limits.baseline_mibps * MIB, limits.maximum_mibps * MIB)
-        self._other = (other_iops, other_mibps * MIB)
+        self.set_others(other_iops, other_mibps)
         self.iops = Bucket(INSTANCE_BURST_S * (self._ops[1] - self._ops[0]))
         self.bytes = Bucket(INSTANCE_BURST_S * (self._bytes[1] - self._bytes[0]))
+
+    def set_others(self, iops: float, mibps: float) -> None:
+        """Let the other volumes ask for these rates from now on."""
+        self._other = (iops, mibps * MIB)
 
     def left(self) -> tuple[float, float]:
         """Operations and bytes per second that are left now."""

@@ -19,6 +19,7 @@ from headroom.proving.physics.minute_facts import (
     delayed_by_volume,
     shortfall,
 )
+from headroom.proving.physics.other_load import OtherLoad
 from headroom.proving.physics.queue import (
     INSTANCE_BYTES,
     INSTANCE_IOPS,
@@ -42,11 +43,21 @@ MINUTE = timedelta(minutes=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attachment:
-    """The instance of a volume, and the load of its other volumes (IOPS and MiB/s)."""
+    """The instance of a volume, and the load of its other volumes (IOPS and MiB/s).
+
+    That load is constant, or as recorded in `others`.
+    """
 
     limits: InstanceLimits
     other_iops: float = 0.0
     other_mibps: float = 0.0
+    others: OtherLoad | None = None
+
+    def other_load(self, minute: datetime) -> tuple[float, float]:
+        """What the other volumes ask for in the minute that begins at `minute`."""
+        if self.others is None:
+            return self.other_iops, self.other_mibps
+        return self.others.at(minute)
 
     def share(self) -> InstanceShare | None:
         """The share of this volume, from full balances on; None if the instance never binds."""
@@ -108,6 +119,7 @@ class VolumePhysics:
         free: list[Piece] = []
         inside = measured = 0.0
         self._settle(lifecycle.effective(start))
+        self._share_instance(start)
         for begin, end, load, configuration in self._stretches(start, lifecycle):
             self._settle(configuration)
             inside += end - begin
@@ -130,6 +142,14 @@ class VolumePhysics:
         spans = inside, measured
         facts = self._facts(start, tally, spans, due=backlog + tally.offered, delayed=delayed)
         return facts if facts.unknown or not missed else replace(facts, shortfall=missed)
+
+    def _share_instance(self, minute: datetime) -> None:
+        """Give the other volumes of the instance what they ask for in this minute."""
+        if self.attachment is None or self.attachment.others is None:
+            return
+        for queue in (self._station, self._free):
+            if queue is not None and queue.instance is not None:
+                queue.instance.set_others(*self.attachment.other_load(minute))
 
     def _stretches(
         self, start: datetime, lifecycle: VolumeLifecycle

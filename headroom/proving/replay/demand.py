@@ -31,6 +31,7 @@ from headroom.proving.replay.history import (
     Parts,
     configuration_in_force,
     history_periods,
+    other_rates,
 )
 from headroom.proving.replay.time_shift import TimeShift, spans, time_shifted
 from headroom.proving.workloads import Floats, LoadSeries
@@ -110,9 +111,9 @@ def reconstruct_load(
     step_s = _step(periods)
     runs, missed = [], 0
     offset = 0
-    for each, (activity, _) in zip(periods, parts, strict=True):
+    for each, (activity, of_instance) in zip(periods, parts, strict=True):
         per = each.period_s // step_s
-        most = _most(each, limits)
+        most = _most(each, limits, other_rates(activity, of_instance))
         found = _faster(each, activity, volume, modification, most)
         found = [replace(run, first=run.first * per, last=run.last * per) for run in found]
         bursts, short = _bursts(each, per, step_s, most, since)
@@ -156,14 +157,19 @@ def _step(periods: Sequence[HistoryPeriods]) -> int:
 _COLUMNS = ("reads", "writes", "read_bytes", "write_bytes")
 
 
-def _most(each: HistoryPeriods, limits: InstanceLimits | None) -> Floats:
-    """The pace at which the load of each period would reach the limits of the instance."""
+def _most(
+    each: HistoryPeriods, limits: InstanceLimits | None, others: tuple[Floats, Floats]
+) -> Floats:
+    """The pace at which the load of each period would reach what the instance has left for it."""
     if limits is None:
         return np.full(len(each.reads), np.inf)
     size = each.read_bytes + each.write_bytes
     ops = np.maximum(each.reads + each.writes, size / SSD_IO_BYTES)
     with np.errstate(divide="ignore", invalid="ignore"):
-        left: Floats = np.fmin(limits.baseline_iops / ops, limits.baseline_mibps * MIB / size)
+        left: Floats = np.fmin(
+            np.maximum(0.0, limits.baseline_iops - np.nan_to_num(others[0])) / ops,
+            np.maximum(0.0, limits.baseline_mibps - np.nan_to_num(others[1])) * MIB / size,
+        )
     return left
 
 

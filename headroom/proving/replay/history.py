@@ -95,6 +95,21 @@ def configuration_in_force(
     return modification.origin
 
 
+def other_rates(
+    activity: VolumeActivity, instance: InstanceActivity | None
+) -> tuple[Floats, Floats]:
+    """IOPS and MiB/s of the instance's other volumes per period; NaN where not measured."""
+    if instance is None:
+        nothing = np.full(len(activity.read_iops.values), np.nan)
+        return nothing, nothing
+    own_iops = series_array(activity.read_iops) + series_array(activity.write_iops)
+    own_mibps = series_array(activity.read_mibps) + series_array(activity.write_mibps)
+    return (
+        np.maximum(0.0, series_array(instance.iops) - np.nan_to_num(own_iops)),
+        np.maximum(0.0, series_array(instance.mibps) - np.nan_to_num(own_mibps)),
+    )
+
+
 def series_array(series: Series) -> Floats:
     """A series as an array, NaN where nothing was published."""
     return np.array(series.values, dtype=np.float64)

@@ -18,7 +18,7 @@ import numpy as np
 from headroom.domain.catalog import SECONDS_PER_MONTH, PriceTable
 from headroom.domain.decision import Act, Decision, Escalate, Hold
 from headroom.domain.policy import Policy
-from headroom.domain.resources import Configuration, InstanceLimits, Volume
+from headroom.domain.resources import Configuration, Volume
 from headroom.proving.physics import BOUNDLESS, QUEUE_LIMIT, Attachment
 from headroom.proving.replay.demand import ReconstructedLoad
 from headroom.proving.replay.timeline import (
@@ -114,13 +114,15 @@ def play_vectorized(
 
 def play_exact(
     volume: Volume, reconstructed: ReconstructedLoad, policy: Policy, prices: PriceTable, *, draw: bool = False,
-    limits: InstanceLimits | None = None,
+    attachment: Attachment | None = None,
 ) -> Playback:  # fmt: skip
     """Simulate any volume or database storage minute by minute.
 
-    `limits` are those of the instance; one without them never binds.
+    Without an `attachment` the instance never binds.
     """
-    scenario = _scenario(volume, reconstructed, policy, prices, limits or BOUNDLESS)
+    scenario = _scenario(
+        volume, reconstructed, policy, prices, attachment or Attachment(limits=BOUNDLESS)
+    )
     bill = _Bill(volume.configuration, scenario.start, scenario.end, prices)
     alone, run = simulate(scenario, "none"), simulate(scenario, "headroom")
     changes = _priced_changes([change.at for change in run.changes], run.changes, prices)
@@ -193,7 +195,7 @@ def _scenario(
     reconstructed: ReconstructedLoad,
     policy: Policy,
     prices: PriceTable,
-    limits: InstanceLimits,
+    attachment: Attachment,
 ) -> Scenario:
     since, load_series = reconstructed.since_minute, reconstructed.load_series
     workload = _workload(load_series, since, load_series.minutes)
@@ -206,9 +208,7 @@ def _scenario(
             configuration=volume.configuration,
             burst_balance_percent=reconstructed.balance_percent_since,
         ),
-        attachment_settings=AttachmentSettings(
-            attachment=Attachment(limits=limits), queue_limit=QUEUE_LIMIT
-        ),
+        attachment_settings=AttachmentSettings(attachment=attachment, queue_limit=QUEUE_LIMIT),
         workload=workload,
         history=_workload(load_series, first, since) if first < since else None,
         aws=AwsBehaviour(region=volume.ref.region, prices=prices, metric_delay=METRIC_DELAY),

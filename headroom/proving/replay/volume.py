@@ -13,6 +13,7 @@ from headroom.domain.resources import EBS_TYPES, PriceUnknown, Volume, VolumeTyp
 from headroom.ports import StorageView
 from headroom.proving.replay.demand import HistoryCoverage, reconstruct_load
 from headroom.proving.replay.history import Parts
+from headroom.proving.replay.instance import attachment_of
 from headroom.proving.replay.playback import PlaybackOutcome, play_exact, play_vectorized
 from headroom.proving.replay.timeline import PlaybackTimeline
 from headroom.proving.vectorized import SSD
@@ -120,11 +121,13 @@ def replay_volume(
         raise NotReplayed(str(unknown)) from None
     configuration = view.volume.configuration
     as_auto = policy_in_auto_mode(policy, view.volume)
-    if configuration.database is None and configuration.volume_type in SSD:
+    attachment = attachment_of(view, parts, reconstructed)
+    if configuration.database is None and configuration.volume_type in SSD and attachment is None:
         found = play_vectorized(view.volume, reconstructed, as_auto, prices, draw=draw)
-    else:  # the instance class limits a database's storage only: simulate that limit
-        limits = instance.limits if configuration.database and instance is not None else None
-        found = play_exact(view.volume, reconstructed, as_auto, prices, draw=draw, limits=limits)
+    else:
+        found = play_exact(
+            view.volume, reconstructed, as_auto, prices, draw=draw, attachment=attachment
+        )
     return Replayed(
         view=view,
         known=reconstructed.known,

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 
-from headroom.domain.catalog.aurora import AuroraPrices, Usage, aurora_prices, bills
+from headroom.domain.catalog.aurora import (
+    HOURS_PER_MONTH,
+    AuroraPrices,
+    Usage,
+    aurora_prices,
+    bills,
+)
 from headroom.domain.policy import Limits, Mode
 from headroom.domain.resources import (
     SERVERLESS,
@@ -25,8 +31,10 @@ from headroom.proving.workloads import Workload, read_trace, steady_billed_ios
 TOP = ("name", "start", "days", "resource", "aws", "limits")
 CLUSTER = (
     "kind", "engine", "engine_version", "storage_type", "next_allowed_at", "members", "reserved",
-    "acus", "storage_gib", "io_millions_per_month", "trace", "commit_latency_ms", "parallel_query",
+    "acus", "storage_gib", "io_millions_per_month", "month_end", "trace", "commit_latency_ms",
+    "parallel_query",
 )  # fmt: skip
+MONTH_END = ("days", "io_millions_per_day")
 MEMBER = ("class", "count")
 TRACE = ("file", "scale", "repeat")
 AWS = ("region", "io_published_when_optimized")
@@ -39,11 +47,23 @@ MOST_DAYS = 400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MonthEnd:
+    """The last `days` of every month, in UTC, have `ios` billed I/O per five minutes."""
+
+    days: int
+    ios: float
+
+    def has(self, at: datetime) -> bool:
+        """Whether `at` is in such days."""
+        return (at + timedelta(days=self.days)).month != at.month
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AuroraScenario:
     """One cluster under one load, validated.
 
-    `steady_ios` is billed I/O per five minutes, also before the start; None with a `trace`, before
-    which nothing is known.
+    `steady_ios` is billed I/O per five minutes, other than at `month_end`; so it was before the
+    start. None with a `trace`, before which nothing is known.
     """
 
     name: str
@@ -65,6 +85,13 @@ class AuroraScenario:
     prices: AuroraPrices
     published_when_optimized: bool
     limits: Limits
+    month_end: MonthEnd | None = None
+
+    def untraced_ios(self, at: datetime) -> float | None:
+        """Billed I/O of the five minutes from `at` by what the scenario says itself; None with a trace."""
+        if self.month_end is not None and self.month_end.has(at):
+            return self.month_end.ios
+        return self.steady_ios
 
 
 def is_aurora(document: object) -> bool:
@@ -113,6 +140,7 @@ def parse_aurora(document: object, *, source: str, base: Path) -> AuroraScenario
         prices=_prices(aws),
         published_when_optimized=aws.flag("io_published_when_optimized", True),
         limits=_limits(top.block("limits", LIMITS)),
+        month_end=_month_end(block),
     )
     _check_priced(block, scenario)
     return scenario
@@ -154,6 +182,19 @@ def _steady(block: Block) -> float | None:
     if block.has("trace"):
         return None
     return steady_billed_ios(block.number("io_millions_per_month", low=0, high=1e7))
+
+
+def _month_end(block: Block) -> MonthEnd | None:
+    if not block.has("month_end"):
+        return None
+    if block.has("trace"):
+        raise block.wrong("month_end", "is given, but the trace has all days")
+    inner = block.block("month_end", MONTH_END)
+    a_day = inner.number("io_millions_per_day", low=0, high=1e6)
+    return MonthEnd(
+        days=inner.whole("days", 5, low=1, high=27),
+        ios=steady_billed_ios(a_day * HOURS_PER_MONTH / 24),
+    )
 
 
 def _members(block: Block, key: str) -> tuple[Member, ...]:

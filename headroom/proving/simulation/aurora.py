@@ -6,8 +6,8 @@ with StorageTypeNotAvailableFault. Headroom decides once a day, by the code of t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
@@ -16,29 +16,21 @@ from headroom.domain.catalog.aurora import HOURS_PER_MONTH, Bills, bills
 from headroom.domain.decision import Act, Decision, DecisionInput
 from headroom.domain.policy import Limits, Policy, Rule, Selector
 from headroom.domain.resources import (
-    GATE,
-    AuroraActivity,
-    AuroraCluster,
-    AuroraObservation,
     DatabaseFacts,
     Kind,
     Observation,
-    ResourceRef,
-    Series,
     StorageMode,
     Volume,
     configuration_of,
     mode_of,
 )
 from headroom.domain.state import Step
-from headroom.domain.workload import GIB, LOOKBACK_WINDOW
+from headroom.domain.workload import LOOKBACK_WINDOW
 from headroom.ports import Intent
 from headroom.proving.memory import InMemoryLedger
 from headroom.proving.scenarios import AuroraScenario, cluster_usage
-from headroom.proving.workloads import PERIOD, READ_SHARE, traced_ios
+from headroom.proving.simulation.aurora_cluster import ACCOUNT, SimulatedCluster
 
-PER_DAY = 288
-ACCOUNT = "123456789012"
 RECONCILED_AT = timedelta(hours=1)
 """When in a day Headroom decides: yesterday's last metrics are published by then."""
 
@@ -131,7 +123,7 @@ class AuroraResult:
 
 def simulate_aurora(scenario: AuroraScenario, controller: str = "headroom") -> AuroraResult:
     """Run `scenario` under `headroom`, or under `none`, which only pays."""
-    cluster, ledger = _Cluster(scenario), InMemoryLedger(ACCOUNT, scenario.region)
+    cluster, ledger = SimulatedCluster(scenario), InMemoryLedger(ACCOUNT, scenario.region)
     policy = _policy(scenario.limits)
     decisions: list[Decision] = []
     changes: list[ModeChange] = []
@@ -182,7 +174,9 @@ def _policy(limits: Limits) -> Policy:
     )  # fmt: skip
 
 
-def _decide(cluster: _Cluster, ledger: InMemoryLedger, policy: Policy, at: datetime) -> Decision:
+def _decide(
+    cluster: SimulatedCluster, ledger: InMemoryLedger, policy: Policy, at: datetime
+) -> Decision:
     """Decide on what is published at `at`, and record it."""
     observed = cluster.observed(at)
     described = observed.cluster
@@ -209,7 +203,7 @@ def _decide(cluster: _Cluster, ledger: InMemoryLedger, policy: Policy, at: datet
     return decision
 
 
-def _execute(cluster: _Cluster, ledger: InMemoryLedger, decision: Decision) -> bool:
+def _execute(cluster: SimulatedCluster, ledger: InMemoryLedger, decision: Decision) -> bool:
     """Change the mode and record the chain; False where AWS refuses."""
     ref, at = decision.observation.volume.ref, decision.at
     intent = ledger.intend(decision, lease_until=at + timedelta(hours=1), now=at)
@@ -222,117 +216,6 @@ def _execute(cluster: _Cluster, ledger: InMemoryLedger, decision: Decision) -> b
             fencing=intent.fencing, due_at=None,
         )  # fmt: skip
     return changed
-
-
-@dataclass(slots=True)
-class _Cluster:
-    """The simulated cluster: its mode, when AWS allows the next change, and its metrics."""
-
-    scenario: AuroraScenario
-    mode: StorageMode = field(init=False)
-    since: datetime | None = None
-    opens: datetime | None = field(init=False)
-    refusals: int = 0
-    counts: list[float | None] = field(init=False)
-    """Billed I/O of every five minutes from the start; None where not measured."""
-    log: list[tuple[datetime, StorageMode]] = field(init=False)
-
-    def __post_init__(self) -> None:
-        scenario = self.scenario
-        self.mode, self.opens = scenario.mode, scenario.next_allowed_at
-        if self.mode is StorageMode.IO_OPTIMIZED:
-            gone = None if self.opens is None else self.opens - GATE
-            self.since = scenario.start - LOOKBACK_WINDOW if gone is None else gone
-        self.counts = list(_counts(scenario))
-        self.log = [(datetime.min.replace(tzinfo=UTC), self.mode)]
-
-    def ios_of(self, day: int) -> float:
-        """Billed I/O of one simulated day; unmeasured periods are assumed to be like the others."""
-        known = [n for n in self.counts[day * PER_DAY : (day + 1) * PER_DAY] if n is not None]
-        return sum(known) / len(known) * PER_DAY if known else 0.0
-
-    def mean_ios_a_month(self) -> float:
-        """Billed I/O a month at the mean rate of all measured periods."""
-        known = [n for n in self.counts if n is not None]
-        return sum(known) / len(known) * 12 * HOURS_PER_MONTH if known else 0.0
-
-    def observed(self, at: datetime) -> AuroraObservation:
-        """What Headroom reads at `at`: the cluster, and the metrics of the last 16 days."""
-        scenario = self.scenario
-        first = -(LOOKBACK_WINDOW // PERIOD) + (at - scenario.start) // PERIOD
-        last = (at - scenario.start) // PERIOD
-        start = scenario.start + first * PERIOD
-        ios = self._published(first, last)
-        measured = [None if n is None else 1.0 for n in ios]
-        halves = {
-            name: [None if n is None else n * share for n in ios]
-            for name, share in (("reads", READ_SHARE), ("writes", 1 - READ_SHARE))
-        }
-        every = [1.0] * len(ios) if scenario.trace is None else measured
-
-        def series(values: Sequence[float | None]) -> Series:
-            return Series(start=start, period_s=300, values=tuple(values))
-
-        def flat(value: float | None) -> Series:
-            return series([None if value is None or n is None else value for n in every])
-
-        return AuroraObservation(
-            at=at,
-            cluster=self._described(),
-            activity=AuroraActivity(
-                read_ios=series(halves["reads"]),
-                write_ios=series(halves["writes"]),
-                bytes_used=series([scenario.storage_gib * GIB] * len(ios)),
-                acus=flat(scenario.acus),
-                commit_latency_ms=flat(scenario.commit_latency_ms),
-            ),
-        )
-
-    def change(self, at: datetime, target: StorageMode) -> bool:
-        """ModifyDBCluster; False where AWS refuses it."""
-        if target is StorageMode.IO_OPTIMIZED:
-            if self.opens is not None and self.opens > at:
-                self.refusals += 1
-                return False
-            self.opens = at + GATE
-        self.mode, self.since = target, at
-        self.log.append((at, target))
-        return True
-
-    def _described(self) -> AuroraCluster:
-        scenario = self.scenario
-        return AuroraCluster(
-            ref=ResourceRef(
-                kind=Kind.AURORA, account_id=ACCOUNT, region=scenario.region,
-                resource_id="cluster-1",
-            ),
-            engine=scenario.engine, engine_version=scenario.engine_version, status="available",
-            mode=self.mode, mode_since=self.since, pending_storage_mode=None, next_allowed_at=self.opens,
-            members=scenario.members, reserved=scenario.reserved,
-            parallel_query=scenario.parallel_query, tags=(),
-        )  # fmt: skip
-
-    def _published(self, first: int, last: int) -> list[float | None]:
-        """Billed I/O of the periods [first, last) from the start, as CloudWatch would return it."""
-        before: list[float | None] = [self.scenario.steady_ios] * max(0, min(last, 0) - first)
-        counts = before + self.counts[max(0, first) : max(0, last)]
-        if self.scenario.published_when_optimized:
-            return counts
-        start = self.scenario.start
-        for number in range(len(counts)):
-            at = start + (first + number) * PERIOD
-            mode = next(mode for since, mode in reversed(self.log) if since <= at)
-            if mode is StorageMode.IO_OPTIMIZED:
-                counts[number] = None
-        return counts
-
-
-def _counts(scenario: AuroraScenario) -> Iterator[float | None]:
-    if scenario.trace is None:
-        yield from [scenario.steady_ios] * (scenario.days * PER_DAY)
-        return
-    for number in range(scenario.days * PER_DAY):
-        yield traced_ios(scenario.trace, number * PERIOD.total_seconds())
 
 
 def _money(value: Decimal) -> float:

@@ -128,6 +128,7 @@ def _volume(scenario: Scenario, ref: ResourceRef, start: datetime) -> SimulatedV
         other_iops=attachment.other_iops,
         other_mibps=attachment.other_mibps,
         database=ref.kind is Kind.RDS,
+        others=attachment.others,
     )
     change = lifecycle.modification(start)
     volume = SimulatedVolume(

@@ -76,9 +76,11 @@ class AccountVolume:
         )  # fmt: skip
 
     def instance(self) -> Instance:
-        """The instance with its volumes: this one, and a second if the instance has other load."""
+        """The instance with its volumes: this one, and others if the instance has other load."""
         volume_ids: tuple[str, ...] = (self.ref.resource_id,)
-        if self.attachment.other_iops or self.attachment.other_mibps:
+        if self.attachment.others is not None:
+            volume_ids += self.attachment.others.volume_ids
+        elif self.attachment.other_iops or self.attachment.other_mibps:
             volume_ids += ("vol-0fedcba9876543210",)
         return Instance(
             instance_id=self.instance_id, limits=self.attachment.limits, volume_ids=volume_ids

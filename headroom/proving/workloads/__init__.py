@@ -5,6 +5,7 @@ Offers: Workload and its loads, traces, load series, synthetic series, Aurora's 
 
 from headroom.proving.workloads.aurora import (
     PERIOD,
+    PERIODS_PER_HOUR,
     READ_SHARE,
     AuroraLoad,
     steady_billed_ios,

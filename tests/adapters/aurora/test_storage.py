@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from headroom.adapters.aurora import AuroraClusterStorage
-from headroom.adapters.cloudwatch import activity_of, queries
+from headroom.adapters.cloudwatch import CloudWatchAuroraMetrics, activity_of, queries
 from headroom.adapters.cloudwatch.metric_data import Query, Window
 from headroom.adapters.dispatch import StorageByKind
 from headroom.domain.aurora import configuration_of
 from headroom.domain.resources import (
+    AuroraActivity,
     AuroraCluster,
     Kind,
     Member,
@@ -289,6 +290,38 @@ def test_one_call_asks_for_all_that_is_published_of_a_cluster() -> None:
         ("ServerlessDatabaseCapacity", "Average", "DBInstanceIdentifier"),
         ("ServerlessDatabaseCapacity", "Average", "DBInstanceIdentifier"),
     ]
+
+
+def test_billed_io_of_a_hundred_days_is_read_by_the_hour() -> None:
+    hours = 101 * 24
+    found = of_cluster_from({300: [None] * 17 * 288, 3600: [*[None] * 24, *[6.0] * (hours - 24)]})
+    assert found.hourly_ios is not None
+    assert (found.hourly_ios.period_s, len(found.hourly_ios.values)) == (3600, hours)
+    assert found.hourly_ios.known() == (12.0,) * (hours - 24)  # reads and writes
+    assert found.read_ios.known() == ()
+
+
+def of_cluster_from(published: dict[int, list[float | None]]) -> AuroraActivity:
+    """What is read where CloudWatch has these values of every metric, by period, until NOW."""
+
+    class Client:
+        def get_metric_data(self, **asked: Any) -> dict[str, Any]:
+            period = asked["MetricDataQueries"][0]["MetricStat"]["Period"]
+            start = asked["EndTime"] - timedelta(seconds=period * len(published[period]))
+            points = [
+                (start + timedelta(seconds=period * place), value)
+                for place, value in enumerate(published[period])
+                if value is not None
+            ]
+            return {
+                "MetricDataResults": [
+                    {"Id": query["Id"], "StatusCode": "Complete",
+                     "Timestamps": [at for at, _ in points], "Values": [v for _, v in points]}
+                    for query in asked["MetricDataQueries"]
+                ]
+            }  # fmt: skip
+
+    return CloudWatchAuroraMetrics(cast(Any, Client())).of_cluster(cluster(), NOW)
 
 
 def test_capacity_is_known_where_every_serverless_member_told_it() -> None:

@@ -91,6 +91,24 @@ def test_the_checks_of_the_instance_come_with_the_volume() -> None:
     assert checks.iops_exceeded.known() == (1.0,)
 
 
+def test_what_all_volumes_of_the_instance_did_together_comes_with_the_volume() -> None:
+    at = NOW - timedelta(minutes=90)
+    fake: Any = FakeCloudWatch(
+        {
+            of_volume(metric, name): {at: value}
+            for metric, value in (("VolumeReadOps", 600.0), ("VolumeWriteOps", 60.0))
+            for name in ("vol-1", "vol-2", "vol-3")
+        }
+    )
+    one = StorageView(
+        volume=volume(gp2()), modification=None, instance=instance(volumes=("vol-2", "vol-3"))
+    )
+    ((activity, together),) = CloudWatchHistory(fake).read([one], NOW, 1)["vol-1"]
+    assert together is not None
+    assert together.iops.known() == (33.0,)
+    assert (activity.read_iops.known(), activity.write_iops.known()) == ((10.0,), (1.0,))
+
+
 def test_a_detached_volume_has_a_past_without_checks() -> None:
     loose = StorageView(volume=volume(gp2(), instance_ids=()), modification=None, instance=None)
     fake: Any = FakeCloudWatch({of_volume("VolumeReadOps"): {NOW - timedelta(hours=2): 60.0}})

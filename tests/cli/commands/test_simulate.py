@@ -129,6 +129,7 @@ def test_a_scenario_that_is_not_there_gets_one_sentence(capsys: pytest.CaptureFi
         ("aurora-io-heavy", 40, "aurora-iopt1", "Standard -> I/O-Optimized (cheaper), -$293.14"),
         ("aurora-io-light", 15, "aurora", "held (already cheapest)"),
         ("aurora-inside-the-gate", 40, "aurora-iopt1", "until 2026-01-20 00:00 UTC"),
+        ("aurora-month-end", 22.7, "aurora", "held (not cost effective)"),
     ],
 )
 def test_a_cluster_is_displayed_with_its_bill_in_both_modes(
@@ -144,7 +145,7 @@ def test_a_cluster_is_displayed_with_its_bill_in_both_modes(
 
 
 def test_every_shipped_cluster_scenario_runs() -> None:
-    assert len(CLUSTERS) == 3
+    assert len(CLUSTERS) == 4
 
 
 def test_a_cluster_has_no_page_of_minutes(

@@ -18,7 +18,7 @@ from headroom.domain.resources import AuroraObservation, Kind, ResourceRef, Stor
 from headroom.domain.state import Applied, Refused
 from headroom.domain.workload import DAYS, cluster_demand
 from headroom.proving.scenarios.aurora import parse_aurora
-from headroom.proving.simulation.aurora import _Cluster
+from headroom.proving.simulation.aurora_cluster import SimulatedCluster
 from tests.localaws.conftest import Program
 
 ACCOUNT, REGION = "123456789012", "us-east-1"
@@ -92,7 +92,7 @@ def test_an_observation_equals_a_simulation_of_the_same_load(program: Program) -
     found = seen(storage(program), ref, at)
     scenario = parse_aurora({"resource": RESOURCE, "start": "2026-01-05T00:00:00Z"},
                             source="same", base=Path())  # fmt: skip
-    played = _Cluster(scenario).observed(at)
+    played = SimulatedCluster(scenario).observed(at)
     here, there = (cluster_demand(one, slow_ms=10) for one in (found, played))
     assert len(here.days) == len(there.days) == DAYS
     for one, other in zip(here.days, there.days, strict=True):

@@ -25,7 +25,17 @@ from headroom.proving.replay.playback import ReplayedChange, play_exact, play_ve
 from headroom.proving.replay.volume import policy_in_auto_mode
 from headroom.proving.trials import Conditions, run_engine
 from headroom.proving.workloads import LoadSeries
-from tests.builders import NOW, REGION, activity, gp2, gp3, policy, volume
+from tests.builders import (
+    NOW,
+    REGION,
+    activity,
+    gp2,
+    gp3,
+    instance,
+    instance_activity,
+    policy,
+    volume,
+)
 from tests.proving.histories import lived, told
 from tests.proving.series import load_series_of
 
@@ -123,6 +133,29 @@ def test_an_hdd_volume_is_simulated_by_the_exact_physics() -> None:
     found = replay_volume(view(st1), [(past, None)], policy(), PRICES, since=past.read_iops.start)
     assert found.known.measured == 240
     assert found.left_alone.storage_usd == pytest.approx(Decimal("22.50") * 240 / Decimal(730 * 60))
+
+
+def test_five_volumes_on_a_small_instance_are_not_raised_beyond_what_it_sustains() -> None:
+    """One of them is at its 3,000 IOPS for two hours; the four others take 800 each."""
+    made = load_series_of(EVENING)
+    past = told(lived(made, gp3(400)))
+    served = [r + w for r, w in zip(past.read_iops.values, past.write_iops.values, strict=True)]
+    mibps = [r + w for r, w in zip(past.read_mibps.values, past.write_mibps.values, strict=True)]
+    together = instance_activity(
+        [n + 4 * 800.0 for n in served], [m + 4 * 12.5 for m in mibps], end=past.read_iops.end
+    )
+    others = ("vol-2", "vol-3", "vol-4", "vol-5")
+
+    def targets(baseline_iops: int) -> list[int]:
+        seen = replace(view(gp3(400)), instance=instance(
+            baseline_iops=baseline_iops, maximum_iops=baseline_iops, volumes=others
+        ))  # fmt: skip
+        found = replay_volume(seen, [(past, together)], policy(), PRICES, since=made.start)
+        return [change.target.iops or 0 for change in found.headroom.changes]
+
+    assert targets(6_200) == []  # the instance has 3,000 left for it, its own limit
+    assert max(targets(9_000)) == 9_000 - 4 * 800
+    assert max(targets(30_000)) > 6_000
 
 
 @pytest.mark.parametrize("configuration", [gp3(400), gp2(400)])

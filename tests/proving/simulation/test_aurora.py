@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headroom.domain.guardrails import Guardrail
 from headroom.proving.inputs import BadInput, load_yaml
 from headroom.proving.scenarios import aurora as aurora_scenario
-from headroom.proving.scenarios import is_aurora
+from headroom.proving.scenarios import is_aurora, load_aurora_scenario
 from headroom.proving.scenarios.aurora import parse_aurora
 from headroom.proving.simulation import AuroraResult, simulate_aurora
 from tests.proving.scenarios.test_bad_input_fuzz import NEST, one_sentence
@@ -121,6 +122,55 @@ def test_a_load_that_comes_and_goes_by_the_week_does_not_flap(tmp_path: Path) ->
     assert len(simulated(made).changes) <= 1
 
 
+def month_ends(quiet: float, busy: float, last_days: int) -> list[float]:
+    """160 days from START with other I/O, in millions a day, on the last days of each month."""
+    days = (START + timedelta(days=day) for day in range(160))
+    return [busy if (day + timedelta(days=last_days)).month != day.month else quiet for day in days]
+
+
+def test_a_busy_end_of_every_month_is_no_reason_to_switch_where_staying_costs_less() -> None:
+    scenario = load_aurora_scenario(DOCS / "scenarios" / "aurora-month-end.yaml")
+    result = simulate_aurora(scenario)
+    assert len(result.decisions) == 160
+    assert result.changes == ()
+    assert result.paid_usd == result.paid_in_standard_usd < result.paid_in_optimized_usd
+    verdicts = {v.guardrail for d in result.decisions for j in d.judgements for v in j.blocking}
+    assert Guardrail.RHYTHM in verdicts  # every other guardrail allows it after a month end
+
+
+@pytest.mark.parametrize(
+    ("quiet", "busy", "last_days", "most_percent", "changes"),
+    [
+        (10, 150, 5, 0.0, 0),
+        (10, 200, 5, 0.0, 0),
+        (5, 230, 5, 0.0, 0),
+        (10, 230, 3, 0.0, 0),
+        # I/O-Optimized costs less over whole months: one change after the first month ends.
+        (20, 200, 5, 2.5, 1),
+        (10, 250, 5, 2.5, 1),
+        (5, 230, 10, 2.5, 1),
+    ],
+)
+def test_without_an_earlier_past_month_ends_cost_little_more_than_the_better_mode_throughout(
+    tmp_path: Path, quiet: float, busy: float, last_days: int, most_percent: float, changes: int
+) -> None:
+    days = month_ends(quiet, busy, last_days)
+    result = simulated(document(**trace(tmp_path, days)) | {"days": len(days)})
+    assert len(result.changes) == changes
+    best = min(result.paid_in_standard_usd, result.paid_in_optimized_usd)
+    assert float(result.paid_usd / best) <= 1 + most_percent / 100
+
+
+def test_a_lasting_change_of_the_load_is_followed_once(tmp_path: Path) -> None:
+    for days, origin, latest in (
+        ([20.0] * 60 + [90.0] * 100, "aurora", 60 + 28),
+        ([90.0] * 60 + [5.0] * 40, "aurora-iopt1", 60 + 14),
+    ):
+        made = document(**trace(tmp_path, days), storage_type=origin) | {"days": len(days)}
+        (change,) = simulated(made).changes
+        assert START + timedelta(days=60) < change.at <= START + timedelta(days=latest)
+
+
 def test_unmeasured_days_delay_a_change(tmp_path: Path) -> None:
     days: list[float | None] = [90.0] * 30
     days[5] = days[6] = days[9] = None
@@ -183,6 +233,8 @@ def test_a_steady_load_is_changed_for_at_most_once_and_never_for_the_worse(
         ({"storage_gib": None}, "resource.storage_gib is missing"),
         ({"storage_gib": -1}, "must be from 0 to"),
         ({"io_millions_per_month": None}, "exactly one of io_millions_per_month and trace"),
+        ({"month_end": {"days": 5}}, "month_end.io_millions_per_day is missing"),
+        ({"month_end": {"days": 31, "io_millions_per_day": 1}}, "must be from 1 to 27"),
         ({"trace": {"file": "io.csv"}}, "exactly one of io_millions_per_month and trace"),
         ({"trace": {"file": "none.csv"}, "io_millions_per_month": None}, "cannot be used"),
         ({"engine": "mysql"}, "resource.engine is 'mysql'; it must be one of aurora-postgresql"),
@@ -219,7 +271,7 @@ def test_an_invalid_scenario_is_refused_in_one_sentence(
 
 KEYS = (
     *aurora_scenario.TOP, *aurora_scenario.CLUSTER, *aurora_scenario.MEMBER,
-    *aurora_scenario.TRACE, *aurora_scenario.AWS, *aurora_scenario.LIMITS,
+    *aurora_scenario.MONTH_END, *aurora_scenario.TRACE, *aurora_scenario.AWS, *aurora_scenario.LIMITS,
 )  # fmt: skip
 
 
