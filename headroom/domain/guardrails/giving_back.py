@@ -23,18 +23,21 @@ def _lowers(case: Case) -> bool:
 def _more_for_no_more_money(case: Case) -> bool:
     """Whether a pressed volume gets more IOPS at no higher price, and all MiB/s the load ever used.
 
-    Such a plan serves whatever the volume serves today and more, so it needs no history. Where
-    throughput can be set, another plan keeps all of it: only gp3 of databases has none to set.
+    Such a plan serves whatever the volume serves today and more, so it needs no history. For a
+    volume another plan keeps all throughput at little cost; a database's gp3 has its own.
     """
     plan, now, then = case.plan, capability(case.plan.origin), case.plan.capability
     spare = 1 + case.effective.limits.headroom_percent / 100
     return (
         case.diagnosis.binding is not Binding.NOTHING
-        and plan.target.throughput_mibps is None
+        and plan.origin.database is not None
         and plan.price_change_usd <= 0
         and then.sustained_iops > now.sustained_iops
         and then.burst_iops >= now.burst_iops
-        and then.sustained_mibps >= min(now.burst_mibps, case.demand.peak_mibps * spare)
+        and (
+            then.sustained_mibps >= now.burst_mibps
+            or gives_up_only_unused(plan, case.demand, spare=spare)
+        )
     )
 
 
@@ -48,8 +51,8 @@ def give_back(case: Case) -> Verdict:
 def give_back_data(case: Case) -> Verdict:
     """Block lowering performance before enough of the load was measured.
 
-    A pressed database may go to gp3 without settings at no higher price at once, if that has more
-    sustained IOPS and all MiB/s the load ever used.
+    A pressed database, or one whose credits run out, may go to gp3 at no higher price at once, if that
+    has more sustained IOPS and all MiB/s the load ever used.
     """
     least = case.effective.limits.give_back_after_days
     if not _lowers(case):
