@@ -252,13 +252,13 @@ def test_nothing_is_saved_in_the_minutes_after_a_limit_was_touched(pressed: int)
 
 @pytest.mark.parametrize(
     ("days", "mibps", "reason"),
-    [(1.2, 250, Reason.CHEAPER_EQUIVALENT), (5.2, 125, Reason.SCALING_DOWN)],
+    [(1.2, 250, Reason.CHEAPER_EQUIVALENT), (30, 125, Reason.SCALING_DOWN)],
 )
-def test_with_days_of_data_the_other_type_gets_no_more_than_is_needed(
+def test_with_weeks_of_data_the_other_type_gets_no_more_than_is_needed(
     days: float, mibps: int, reason: Reason
 ) -> None:
     """What an owner bought is evidence of a load that uses it, until many days say otherwise."""
-    decision = decided(NOW, gp2(1_000), load=idle, days=days)
+    decision = decided(NOW, gp2(1_000), load=idle, days=days, relief_value_usd_per_minute=1.0)
     assert isinstance(decision.answer, Act)
     assert decision.answer.reason is reason
     assert taken(decision).target == gp3(1_000, 3_000, mibps)

@@ -121,9 +121,7 @@ def test_above_all_that_was_seen_only_the_unseen_is_left() -> None:
     assert seen.seen_minutes == (0.0,)
     (minutes,) = {round(m, 9) for m in hours_of(seen)}
     assert minutes > 0
-    assert {round(r[0], 9) for r in seen.reacting_minutes} == {
-        round(minutes / LOCKED_TIMES, 9)
-    }
+    assert {round(r[0], 9) for r in seen.reacting_minutes} == {round(minutes / LOCKED_TIMES, 9)}
     assert {usd for row in seen.reaction_usd for usd in row} == {0.0}
 
 
