@@ -76,7 +76,7 @@ def growth(case: Case) -> Verdict:
     if plan.growth is not None:  # for free space: as much as that wants, where it is allowed
         allowed = limits.grow_space and (limits.growth or not plan.full_copy)
         enough = plan.growth.target_size_gib if allowed else plan.origin.size_gib
-        limit = enough if plan.only_for_space else max(limit, enough)
+        limit = max(limit, enough) if allowed and not plan.only_for_space else enough
     detail = "growing cannot be undone; the file system is not touched" if plan.grows else ""
     if plan.grows and plan.origin.database is not None:
         detail = "growing cannot be undone"  # RDS extends the file system by itself
