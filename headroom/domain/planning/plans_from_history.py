@@ -14,13 +14,20 @@ from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.workload import demand_levels
 
 TARGETS = (VolumeType.GP3, VolumeType.IO2, VolumeType.IO1, VolumeType.GP2)
-"""Types a plan may lead to; st1, sc1 and standard are only origins."""
+"""Types a plan for demand may lead to; st1, sc1 and standard are only origins."""
+HDD = (VolumeType.ST1, VolumeType.SC1)
+"""Types that a plan may lead to where the owner allows them and the load has long been small."""
+QUIET_HOURS = 7 * 24
+"""Measured hours without load beyond an HDD type before a plan leads to it."""
+QUIET_TIMES = 2
+"""The same in times of the longest pause between such load: what comes again each month has not ended."""
 ALIKE = 0.97
 """A level this close below another is no candidate of its own."""
 
 
 def plans_from_history(situation: Situation) -> Iterator[Plan]:
     """Plans for the demand of earlier days, and cheaper ones for today's capability."""
+    yield from _to_hdd(situation)
     current, limits = situation.current, situation.limits
     if current.volume_type not in TARGETS:
         return
@@ -65,6 +72,39 @@ def plans_from_history(situation: Situation) -> Iterator[Plan]:
                 situation.calm or situation.harmless(plan) or relieves(situation, plan)
             ):
                 yield plan
+
+
+def _to_hdd(situation: Situation) -> Iterator[Plan]:
+    """Cheaper HDD types of the same size that the owner allows, in calm, for a load that has ended."""
+    current = situation.current
+    if not situation.calm or current.database is not None:
+        return
+    for volume_type in HDD:
+        if volume_type is current.volume_type or volume_type not in situation.limits.types:
+            continue
+        target = cheapest(current, volume_type, iops=0.0, mibps=0.0)
+        plan = None if target is None else plan_for(situation, target, 1.0, capped_from=None)
+        if plan is not None and plan.price_change_usd < 0 and _long_below(situation, plan):
+            yield plan
+
+
+def _long_below(situation: Situation, plan: Plan) -> bool:
+    """Whether load beyond what the target sustains of random I/O has ended: a week ago at least.
+
+    A profile counts SSD operations, of which each may cost an HDD type a MiB of its baseline.
+    """
+    can, since, longest, known = plan.capability, 0, 0, False
+    for hour in situation.past.profile.hours:
+        if hour is None:
+            continue
+        beyond = max(hour.peak_iops, hour.limit_iops) > can.sustained_iops or (
+            max(hour.peak_mibps, hour.limit_mibps) > can.sustained_mibps
+        )
+        if beyond and known:
+            longest = max(longest, since)
+        known = known or beyond
+        since = 0 if beyond else since + 1
+    return since >= max(QUIET_HOURS, QUIET_TIMES * longest)
 
 
 def _spared(wanted: float, spare: float, included: float) -> float:

@@ -13,6 +13,7 @@ from headroom.domain.planning.build_plan import plan_to
 from headroom.domain.planning.full_copy import calm_during_copy, pressed_minutes_per_day
 from headroom.domain.planning.plan import Plan, one_way
 from headroom.domain.planning.planner import candidates
+from headroom.domain.planning.plans_from_history import HDD
 from headroom.domain.planning.schedule import schedule_cost
 from headroom.domain.planning.situation import Situation, within_limits
 from headroom.domain.resources import Configuration, VolumeType
@@ -259,7 +260,7 @@ def _level(situation: Situation, configuration: Configuration) -> Level:
         mibps = max(0.1, min(mibps, diagnosis.instance_mibps_left))
     usd = float(situation.prices.monthly(configuration)) / HOURS_PER_MONTH
     chosen, limits = capability(situation.owners_choice), situation.limits
-    least_iops, least_mibps = included(configuration)
+    least_iops, least_mibps = _included_in_a_raise(situation, configuration)
     return Level(
         iops=iops, mibps=mibps, usd_per_hour=usd,
         unproven=1.0
@@ -274,6 +275,13 @@ def _level(situation: Situation, configuration: Configuration) -> Level:
             )),
         ),
     )  # fmt: skip
+
+
+def _included_in_a_raise(situation: Situation, configuration: Configuration) -> tuple[float, float]:
+    """What the smallest raise leads to: of the same type, or from an HDD type to gp3."""
+    if configuration.volume_type in HDD and VolumeType.GP3 in situation.limits.types:
+        return included(replace(configuration, volume_type=VolumeType.GP3))
+    return included(configuration)
 
 
 def _reachable(situation: Situation, plan: Plan) -> bool:

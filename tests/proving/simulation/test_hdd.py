@@ -1,0 +1,38 @@
+"""A volume of an HDD type after one batch, and under a nightly one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from headroom.proving.scenarios import parse_scenario
+from headroom.proving.simulation import simulate
+
+ONE_BATCH = [("1d", 2, 64), ("4h", 3_000, 64), ("10d", 2, 64)]
+NIGHTLY = [("22h", 2, 64), ("2h", 2_500, 16)] * 5
+
+
+@pytest.mark.parametrize(
+    ("steps", "types", "kinds"),
+    [
+        (ONE_BATCH, ["gp3", "st1"], ["gp3", "st1"]),
+        (ONE_BATCH, ["gp3"], ["gp3"]),
+        (NIGHTLY, ["gp3", "st1"], ["gp3"]),
+    ],
+    ids=["one batch", "one batch, st1 not allowed", "nightly"],
+)
+def test_st1_is_left_for_a_batch_and_returned_to_where_it_ended_and_the_owner_allows_it(
+    steps: list[tuple[str, int, int]], types: list[str], kinds: list[str]
+) -> None:
+    document = {
+        "start": "2026-01-05T00:00:00Z",
+        "resource": {"type": "st1", "size_gib": 1_000},
+        "workload": {"steps": [{"for": f, "iops": n, "io_kib": kib} for f, n, kib in steps]},
+        "policy": {"defaults": {"mode": "auto", "types": types}},
+    }
+    result = simulate(parse_scenario(document, source="hdd.yaml", base=Path()))
+    targets = [change.target.volume_type.value for change in result.changes]
+    assert list(dict.fromkeys(targets)) == kinds
+    assert targets.count("st1") == kinds.count("st1")
+    assert result.violations == ()
