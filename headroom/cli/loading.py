@@ -105,8 +105,13 @@ class LateCommand(TyperCommand):
     """A placeholder in help and completion, which loads the command when it is invoked."""
 
     def __init__(self, verb: Verb) -> None:
-        super().__init__(verb.name, help=verb.summary, rich_markup_mode=None)
+        super().__init__(verb.name, rich_markup_mode=None)
         self._verb = verb
+
+    def get_short_help_str(self, limit: int = 45) -> str:
+        """The first sentence, in a list of commands."""
+        self.help = self._verb.summary
+        return super().get_short_help_str(limit)
 
     def loaded(self) -> Command:
         """The command itself, with its arguments and options."""
