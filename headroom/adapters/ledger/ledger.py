@@ -18,6 +18,7 @@ from headroom.adapters.ledger.requests import RequestLedger
 from headroom.adapters.ledger.resource_states import StateStore
 from headroom.adapters.ledger.summaries import RecordIndex
 from headroom.adapters.ledger.switches import SwitchLedger
+from headroom.adapters.ledger.tables import RECORD
 from headroom.domain.decision import Decision
 from headroom.domain.ledger import (
     admission,
@@ -34,9 +35,6 @@ from headroom.domain.resources import ResourceRef
 from headroom.domain.state import Breaker, Record, Step, account_state_after
 from headroom.ports import IllegalStep, LostLease
 from headroom.serialization import decision_to_json, to_json
-
-RECORD = 0
-"""Place of the record in every transaction; then come the state and, if it moves, the sum."""
 
 
 class DynamoLedger(RequestLedger, Archive, StateStore, Intents, SwitchLedger, Notes, RecordIndex):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 
 from headroom.adapters.ledger.items import Item
-from headroom.adapters.ledger.tables import Tables
+from headroom.adapters.ledger.tables import RECORD, Tables
 from headroom.domain.ledger import after_closed, breaker_closed_record, pause_record
 from headroom.domain.resources import ResourceRef
-from headroom.domain.state import INDEFINITE, Pause, StopState, account_after_breaker_closed
+from headroom.domain.state import INDEFINITE, Pause, Record, StopState, account_after_breaker_closed
 from headroom.serialization import to_json
 
 
@@ -40,7 +40,7 @@ class SwitchLedger(Tables):
             parts = self._closing_account(at) if ref is None else self._closing(ref, at, token)
             if not parts:
                 return False
-            if self._write(record, token, parts) is None:
+            if self._written(record, token, parts):
                 self._state.make_due_now()
                 return True
             next(retries)
@@ -53,10 +53,14 @@ class SwitchLedger(Tables):
         until = None if pause is None else pause.until
         body = to_json({"until": until, "who": who, "reason": reason})
         record = pause_record(self._account, until, at=at, who=who, body=body, reason=reason)
-        switched_item = [self._stops.switched_item(pause, at=at, who=who)]
-        if self._write(record, self._new_id(), switched_item) is not None:
-            # A record of this very instant exists already: switch anyway.
-            self._transactions.write(switched_item, token=self._new_id(), landed=lambda: False)
+        self._written(record, self._new_id(), [self._stops.switched_item(pause, at=at, who=who)])
+
+    def _written(self, record: Record, token: str, parts: list[Item]) -> bool:
+        """Whether `parts` are written, alone where a record of this very instant exists already."""
+        refused = self._write(record, token, parts)
+        if refused is not None and RECORD in refused.failed:
+            refused = self._transactions.write(parts, token=self._new_id(), landed=lambda: False)
+        return refused is None
 
     def _closing_account(self, at: datetime) -> list[Item]:
         before = self._stops.account()

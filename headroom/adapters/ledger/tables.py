@@ -25,6 +25,9 @@ from headroom.serialization import decision_from_json, to_json
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
+RECORD = 0
+"""Place of the record in every transaction; then come the state and, if it moves, the sum."""
+
 
 class Tables:
     """The two tables of one account and Region, and what all parts of the ledger share."""

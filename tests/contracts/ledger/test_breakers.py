@@ -143,6 +143,15 @@ def test_closing_what_is_not_open_does_and_records_nothing(ledger: Any) -> None:
     assert steps(ledger, "breaker_closed") == []
 
 
+def test_a_breaker_that_opens_again_in_the_same_instant_is_closed_again(ledger: Any) -> None:
+    for attempt in ("first", "again"):
+        for number in range(MAX_FAILURES):
+            failed(ledger, f"{attempt}-{number}", at=NOW)
+        assert ledger.close_breaker(VOL, at=NOW, who="alice")
+        assert ledger.resource_state(VOL, NOW).breaker_opened_at is None
+    assert len(steps(ledger, "breaker_closed")) == 1
+
+
 def test_a_breaker_opens_again_after_as_many_failures(ledger: Any) -> None:
     broken(ledger, at=NOW)
     ledger.close_breaker(VOL, at=NOW + HOUR, who="alice")
