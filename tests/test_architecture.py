@@ -28,6 +28,7 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
     "headroom.serialization": ("cattrs",),
     "headroom.adapters": ("botocore",),
     "headroom.proving": ("numpy", "yaml"),
+    "headroom.proving.memory": ("botocore",),
     "headroom.localaws": (
         "moto", "boto3", "botocore", "werkzeug", "awslambdaric", "flask", "yaml",
     ),

@@ -257,12 +257,19 @@ class Counting(Stage):
 
 def taken(stage: Stage, count: int, zone: str = "us-east-1z") -> None:
     """So many changes of others are under way, of which nothing is heard for a long time."""
-    stage.ledger._traffic = ConcurrencyState(
-        in_flight=tuple(
-            InFlight(resource=f"other-{n}", decision_id=f"o{n}", since=stage.now, zone=zone)
-            for n in range(count)
-        )
+    others = (
+        InFlight(resource=f"other-{n}", decision_id=f"o{n}", since=stage.now, zone=zone)
+        for n in range(count)
     )
+    under_way(stage, *others)
+
+
+def under_way(stage: Stage, *changes: InFlight) -> None:
+    """These changes are under way, and no others."""
+    ledger = stage.ledger
+    held = ledger._concurrency.held()
+    part = ledger._concurrency.put(held, ConcurrencyState(in_flight=changes), "test")
+    assert ledger._transactions.write([part], token="test", landed=lambda: False) is None
 
 
 def queued(stage: Stage) -> list[str]:
@@ -277,7 +284,7 @@ def test_the_most_starved_get_the_free_places_and_of_those_who_waits_longest() -
         asked(stage, vol)
         stage.later(seconds=10)
     assert queued(stage) == ["vol-b", "vol-c", "vol-d", "vol-a"]
-    stage.ledger._traffic = ConcurrencyState()
+    under_way(stage)
     sweep_until(stage, stage.now + MINUTE)
     assert [name for name in stage.volumes if began(stage, ref(name))] == ["vol-b", "vol-c"]
     assert queued(stage) == ["vol-d", "vol-a"]
@@ -290,7 +297,7 @@ def test_who_needs_nothing_any_more_leaves_and_the_next_has_its_turn_in_the_same
         asked(stage, stage.add(volume(ref=ref(name)), load=starved(minutes)))
     stage.loads["vol-a"] = calm()
     del stage.volumes["vol-b"]
-    stage.ledger._traffic = ConcurrencyState()
+    under_way(stage)
     sweep_until(stage, stage.now + MINUTE)
     assert len(began(stage, ref("vol-c"))) == 1
     assert queued(stage) == []
@@ -333,7 +340,7 @@ def test_a_long_queue_costs_no_looks_while_nothing_is_free_and_few_when_somethin
     assert len(stage.read) == count
     stage.loads = {name: calm() for name in stage.loads}  # and all of it is over
     stage.read.clear()
-    stage.ledger._traffic = ConcurrencyState()
+    under_way(stage)
     per_run = []
     while queued(stage):
         before = stage.read.total()
@@ -363,7 +370,7 @@ def test_who_loses_the_last_place_in_a_race_queues_a_minute_later() -> None:
     )
     sweep_until(stage, stage.now + MINUTE)
     assert queued(stage) == ["vol-1"]
-    stage.ledger._traffic = ConcurrencyState()
+    under_way(stage)
     sweep_until(stage, stage.now + MINUTE)
     assert len(began(stage, vol)) == 1
 
@@ -429,9 +436,9 @@ def test_a_full_quota_holds_up_nobody_of_another_type_and_costs_no_look() -> Non
         asked(stage, vol.ref)
     assert queued(stage) == ["vol-io2", "vol-gp3"]
     taken(stage, 1)
-    (one,) = stage.ledger._traffic.in_flight
+    (one,) = stage.ledger.concurrency().in_flight
     full = replace(one, counts=(("io2_iops", 99_999),))
-    stage.ledger._traffic = ConcurrencyState(in_flight=(full,))
+    under_way(stage, full)
     stage.read.clear()
     sweep_until(stage, stage.now + MINUTE)
     assert stage.read == Counter({"vol-gp3": 1})

@@ -18,6 +18,7 @@ from headroom.domain.decision import Act, Decision
 from headroom.domain.resources import Configuration, ResourceRef, Volume, VolumeActivity
 from headroom.domain.state import HOUR, Outcome, Refusal, Refused, Step, broken_link, hour_of
 from headroom.ports import Intent, NotIntended, StorageView
+from tests.builders import NOW
 from tests.laws.permits import SLOTS, Permit, broken_limits, permit
 from tests.laws.world import PRICES, World
 
@@ -523,7 +524,8 @@ class Law:
             break
 
     def refs(self) -> list[ResourceRef]:
-        return sorted(self.world.ledger._states, key=lambda ref: ref.arn)
+        every = (*self.world.held.values(), *self.world.gone.values())
+        return sorted({each.volume.ref for each in every}, key=lambda ref: ref.arn)
 
     def _exists(self, ref: ResourceRef) -> bool:
         return ref.resource_id in self.world.held
@@ -544,11 +546,13 @@ class Law:
                 raise Broken(f"liveness: {wish} waits for ever")
             if chain is not None and now - chain.since > GIVE_UP:
                 raise Broken(f"liveness: {resource_state.open_chain} is open for ever")
-            if chain is None and ledger._state(ref).reserved:
-                raise Broken(f"liveness: {ref.resource_id} keeps {ledger._state(ref).reserved}")
+            if chain is None and ledger._state.held(ref).state.reserved:
+                raise Broken(
+                    f"liveness: {ref.resource_id} keeps {ledger._state.held(ref).state.reserved}"
+                )
         if late := ledger.due(now - LATE, 10):
             raise Broken(f"liveness: {late[0]} is not looked at")
-        for name in {entry.decision_id for entry in ledger._entries}:
+        for name in {r.decision_id for r in ledger.by_time(since=NOW, until=now)}:
             chain = ledger.chain(name)
             if broken_link(chain) is not None:
                 raise Broken(f"records: the chain {name} is broken")

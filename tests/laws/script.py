@@ -415,7 +415,7 @@ class Stage:
             due = world.ledger.next_due()
             world.now = max(world.now + timedelta(minutes=1), min(due or last, last))
             self.do(("sweep", QUIET))
-            states = [world.ledger._state(each) for each in self.law.refs()]
+            states = [world.ledger._state.held(each).state for each in self.law.refs()]
             if not any(s.chain or s.approval_request or s.rollback for s in states):
                 break
         world.now += timedelta(minutes=30)

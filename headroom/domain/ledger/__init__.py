@@ -22,7 +22,6 @@ from headroom.domain.ledger.record_builders import (
     first_record,
     may_follow,
     next_record,
-    outcome_of,
     pause_record,
     rejection_record,
     rollback_request_record,

@@ -44,7 +44,6 @@ from headroom.domain.state.modification_history import (
     BY_HEADROOM,
     ROLLBACK,
     after_modifications,
-    after_reconcile,
     after_resource_gone,
     earliest_instant,
     merge_modifications,

@@ -9,7 +9,6 @@ from decimal import Decimal
 
 from headroom.domain.catalog.ebs import capability
 from headroom.domain.resources import Configuration
-from headroom.domain.state.queue_entry import QueueEntry
 from headroom.domain.state.resource_state import MODIFICATION_RETENTION, KnownModification
 from headroom.domain.state.stored_state import StoredState
 
@@ -20,25 +19,6 @@ SAME_START_TOLERANCE = timedelta(seconds=1)
 """AWS reports starts to the second; two that are no further apart are the same one."""
 MOST_KEPT = 64
 """More than four a day for 15 days; it bounds the size of an item in the state table."""
-
-
-def after_reconcile(
-    state: StoredState, at: datetime, due_at: datetime | None, waiting: QueueEntry | None = None
-) -> StoredState:
-    """The state after a reconciliation at `at`; without `waiting` it leaves the queue.
-
-    Only a due reconciliation postpones an open chain or a pending request, and none postpones what
-    a person just requested or answered.
-    """
-    state = replace(state, waiting=waiting)
-    if state.last_request_at is not None:
-        return replace(state, last_reconciled_at=at)
-    if (state.chain is not None or state.approval_request is not None) and state.due_at is not None:
-        if due_at is None:
-            due_at = state.due_at
-        elif at < state.due_at:
-            due_at = min(due_at, state.due_at)
-    return replace(state, last_reconciled_at=at, due_at=due_at)
 
 
 def after_modifications(

@@ -12,10 +12,8 @@ from headroom.localaws.rds.creation import (
     make_instance,
 )
 from headroom.localaws.rds.databases import (
-    CLUSTER,
     DatabaseStore,
     DbCluster,
-    DbInstance,
     database_store,
 )
 from headroom.localaws.rds.events import MESSAGES, put_database_event

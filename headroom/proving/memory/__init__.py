@@ -1,6 +1,6 @@
-"""The application's ports in memory: the ledger, fixed policy and prices, open calendars.
+"""The application's ports in memory: the deployed ledger, fixed policy and prices, open calendars.
 
-May import nothing of the proving ground; the contract tests hold it to the DynamoDB ledger.
+May import `adapters.ledger`, and nothing of the proving ground.
 Offers: the in-memory ledger, ports_in_memory."""
 
 from headroom.proving.memory.ledger import InMemoryLedger
