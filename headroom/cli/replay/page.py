@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
+from typing import Any
 
 from headroom.cli.replay.tables import NOTES, ReplaySummary, remarks
 from headroom.cli.terminal.output import money, utc
@@ -74,29 +75,19 @@ def _minutes(scene: PlaybackTimeline) -> list[Minute]:
     def plain(values: Floats) -> list[float | None]:
         return [None if value != value else value for value in values.tolist()]
 
-    columns = zip(
-        plain(scene.offered_iops), plain(scene.served_iops), scene.limit_iops.tolist(),
-        plain(scene.offered_mibps), plain(scene.served_mibps), scene.limit_mibps.tolist(),
-        plain(scene.balance_percent), plain(scene.queue), scene.usd_per_month.tolist(),
-        scene.starved.tolist(), strict=True,
-    )  # fmt: skip
+    columns: dict[str, list[Any]] = {
+        "offered_iops": plain(scene.offered_iops), "served_iops": plain(scene.served_iops),
+        "limit_iops": scene.limit_iops.tolist(),
+        "offered_mibps": plain(scene.offered_mibps), "served_mibps": plain(scene.served_mibps),
+        "limit_mibps": scene.limit_mibps.tolist(),
+        "credits_percent": plain(scene.balance_percent), "queue": plain(scene.queue),
+        "usd_per_month": scene.usd_per_month.tolist(), "starved": scene.starved.tolist(),
+    }  # fmt: skip
     return [
         Minute(
             at=scene.start + timedelta(minutes=number),
-            offered_iops=offered_iops,
-            served_iops=served_iops,
-            limit_iops=limit_iops,
-            offered_mibps=offered_mibps,
-            served_mibps=served_mibps,
-            limit_mibps=limit_mibps,
-            credits_percent=balance,
-            queue=queue,
             latency_ms=None,
-            usd_per_month=usd,
-            starved=starved,
+            **dict(zip(columns, values, strict=True)),
         )
-        for number, (
-            offered_iops, served_iops, limit_iops, offered_mibps, served_mibps, limit_mibps,
-            balance, queue, usd, starved,
-        ) in enumerate(columns)
-    ]  # fmt: skip
+        for number, values in enumerate(zip(*columns.values(), strict=True))
+    ]
