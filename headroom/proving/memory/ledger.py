@@ -9,7 +9,9 @@ from typing import Any
 
 from headroom.adapters.ledger import DynamoLedger
 from headroom.adapters.tables import RECORDS, STATE
+from headroom.domain.decision import Decision
 from headroom.proving.memory.dynamodb import DynamoDbInMemory
+from headroom.serialization import stored
 
 LAST = datetime.max.replace(tzinfo=UTC)
 
@@ -23,6 +25,17 @@ class InMemoryLedger(DynamoLedger):
             client, records_table=RECORDS.name, state_table=STATE.name, account_id=account_id,
             region=region,
         )  # fmt: skip
+        self._kept: dict[str, Decision] = {}
+
+    def decided(self, decision: Decision, *, due_at: datetime | None) -> bool:
+        """As deployed; the decision is kept as it is stored, to be read without its JSON."""
+        new = super().decided(decision, due_at=due_at)
+        if new:
+            self._kept[decision.decision_id] = stored(decision)
+        return new
+
+    def _decision(self, decision_id: str) -> Decision:
+        return self._kept.get(decision_id) or super()._decision(decision_id)
 
     def next_due(self) -> datetime | None:
         """The earliest instant at which anything is due; None when nothing is."""
