@@ -13,7 +13,7 @@ import typer
 from typer._click.exceptions import ClickException
 
 from headroom.cli.loading import Commands, imported
-from headroom.cli.terminal.output import err
+from headroom.cli.terminal.output import err, say
 from headroom.cli.terminal.problems import BAD_INPUT, FAILED, OK, Problem
 
 INTERRUPTED = 130
@@ -61,7 +61,7 @@ def run(arguments: list[str] | None = None) -> int:
 
 
 def _complain(sentence: str) -> None:
-    err().print(f"headroom: {sentence}", markup=False, soft_wrap=True)
+    say(f"headroom: {sentence}", err())
 
 
 if __name__ == "__main__":

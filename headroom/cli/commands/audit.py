@@ -14,7 +14,7 @@ import typer
 from headroom.cli.sources.options import RecordsOptions
 from headroom.cli.sources.records import Source, source
 from headroom.cli.terminal.names import short
-from headroom.cli.terminal.output import emit, err, out, table, utc
+from headroom.cli.terminal.output import emit, err, out, say, table, utc
 from headroom.cli.terminal.problems import FAILED, OK, BadRequest
 from headroom.cli.views.breakers import lines
 from headroom.domain.state import Record, Step, broken_link, link_problem
@@ -78,7 +78,7 @@ def _tell_stops(opened: Source) -> None:
     """A remark on what is paused or broken now, where that can be known."""
     stop_state = opened.stop_state()
     for line in () if stop_state is None else lines(stop_state, opened.now):
-        err().print(line, markup=False, soft_wrap=True, style="bold")
+        say(line, err(), style="bold")
 
 
 def _ask(
@@ -117,7 +117,7 @@ def as_object(record: Record) -> dict[str, object]:
     """A record for JSON output: its body opened up."""
     return {
         "decision_id": record.decision_id, "sequence": record.sequence, "step": record.step.value,
-        "resource": record.resource, "at": record.at.isoformat(), "outcome": record.outcome,
+        "resource": record.resource, "at": record.at, "outcome": record.outcome,
         "summary": record.summary, "body": json.loads(record.body),
         "previous_hash": record.previous_hash, "hash": record.hash,
     }  # fmt: skip

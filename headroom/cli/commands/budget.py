@@ -11,11 +11,11 @@ from headroom.adapters.ebs import volumes_by_id
 from headroom.adapters.ledger import read_budget
 from headroom.adapters.parameters import ParameterPolicies
 from headroom.cli.sources.account import Account
-from headroom.cli.sources.deployment import Deployment, deployment, say
+from headroom.cli.sources.deployment import Deployment, deployment, reading
 from headroom.cli.sources.options import DeploymentOptions, JsonOption
 from headroom.cli.sources.storage import databases_of
-from headroom.cli.terminal.output import emit, err, money, out, table, utc
-from headroom.cli.terminal.problems import FAILED, OK, Problem
+from headroom.cli.terminal.output import emit, err, money, out, say, table, utc
+from headroom.cli.terminal.problems import FAILED, OK
 from headroom.domain.catalog import PriceTable
 from headroom.domain.ledger import Budget, Holding
 from headroom.domain.policy import Policy, PolicyUnreadable, limits_for, owner_prices
@@ -90,13 +90,11 @@ def budget(
 
 def _read(here: Deployment) -> BudgetView:
     where = here.account
-    try:
+    with reading("The budget"):
         found = read_budget(
             where.client("dynamodb"), table=here.state_table, account_id=where.account_id,
             region=where.region,
         )  # fmt: skip
-    except ReadFailed as problem:
-        raise Problem(f"The budget cannot be read: {problem}") from None
     policies = ParameterPolicies(where.client("ssm"), parameter=POLICY_PARAMETER)
     volumes = {}
     for kind, ask in ((Kind.EBS, _volumes), (Kind.RDS, _databases)):
@@ -130,12 +128,12 @@ def as_object(view: BudgetView) -> dict[str, Any]:
     return {
         "account": view.place.account.account_id,
         "region": view.place.account.region,
-        "at": view.place.account.now.isoformat(),
-        "limit_usd": _number(limit),
-        "increase_usd": _number(found.sum_usd),
-        "left_usd": None if limit is None else _number(max(limit - found.sum_usd, Decimal(0))),
-        "sum_of_volumes_usd": _number(found.parts_usd),
-        "drift_usd": _number(found.drift_usd),
+        "at": view.place.account.now,
+        "limit_usd": limit,
+        "increase_usd": found.sum_usd,
+        "left_usd": None if limit is None else max(limit - found.sum_usd, Decimal(0)),
+        "sum_of_volumes_usd": found.parts_usd,
+        "drift_usd": found.drift_usd,
         "enrolled_without_increase": found.free,
         "volumes": [_holding(view, each) for each in found.holdings],
     }
@@ -145,20 +143,16 @@ def _holding(view: BudgetView, holding: Holding) -> dict[str, Any]:
     now = view.now_usd(holding)
     return {
         "resource": holding.ref.arn,
-        "enrolment_usd": _number(holding.enrolment_usd),
-        "now_usd": None if isinstance(now, str) else _number(now),
+        "enrolment_usd": holding.enrolment_usd,
+        "now_usd": None if isinstance(now, str) else now,
         "exists": None if holding.ref.kind not in view.volumes else not isinstance(now, str),
-        "counted_usd": _number(holding.counted_usd),
-        "in_force_usd": _number(holding.in_force_usd),
-        "reserved_usd": _number(holding.reserved_usd),
-        "limit_usd": _number(view.resource_limit_usd(holding)),
-        "since": None if holding.since is None else holding.since.isoformat(),
+        "counted_usd": holding.counted_usd,
+        "in_force_usd": holding.in_force_usd,
+        "reserved_usd": holding.reserved_usd,
+        "limit_usd": view.resource_limit_usd(holding),
+        "since": holding.since,
         "decision_id": holding.decision_id,
     }
-
-
-def _number(amount: Decimal | None) -> float | None:
-    return None if amount is None else float(amount)
 
 
 def _print(view: BudgetView) -> None:

@@ -18,7 +18,7 @@ from headroom.cli.comparison import page as comparison_page
 from headroom.cli.comparison import tables
 from headroom.cli.sources.options import JsonOption
 from headroom.cli.terminal.files import refuse_unwritable, save
-from headroom.cli.terminal.output import emit, err, out
+from headroom.cli.terminal.output import emit, err, out, say
 from headroom.cli.views import report
 from headroom.domain.policy import PRESETS
 from headroom.proving.inputs import BadInput
@@ -184,9 +184,6 @@ def _run(work: list[Job], workers: int) -> list[ComparisonRow]:
             done += job.weight
             progress.update(task, completed=done // DAY_MIN, description=job.load_series.name)
             if not console.is_terminal:
-                console.print(
-                    f"{done // DAY_MIN:,} of {total:,} volume-days: {job.label}",
-                    markup=False, soft_wrap=True,
-                )  # fmt: skip
+                say(f"{done // DAY_MIN:,} of {total:,} volume-days: {job.label}", console)
 
         return run_jobs(work, workers=workers, on_done=advance)

@@ -150,7 +150,7 @@ def _object(story: DecisionStory, *, whole: bool) -> dict[str, object]:
     decision = story.decision
     return {
         "decision_id": decision.decision_id,
-        "at": decision.at.isoformat(),
+        "at": decision.at,
         "resource": decision.observation.volume.ref.arn,
         "answer": decision_view.kind(decision),
         "database": volume_view.as_object(decision.observation),

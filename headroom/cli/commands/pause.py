@@ -11,16 +11,10 @@ from typing import Annotated
 
 import typer
 
-from headroom.cli.sources.deployment import (
-    deployment,
-    normalized_reason,
-    say,
-    stops_of,
-    written,
-)
+from headroom.cli.sources.deployment import deployment, normalized_reason, stops_of, writing
 from headroom.cli.sources.options import DeploymentOptions, JsonOption, ReasonOption
 from headroom.cli.terminal.names import short
-from headroom.cli.terminal.output import emit, out
+from headroom.cli.terminal.output import emit, say
 from headroom.cli.terminal.problems import FAILED, OK, BadRequest
 from headroom.cli.views.breakers import as_object, breaker_object, broken, until_of
 from headroom.domain.state import INDEFINITE, active_pause
@@ -48,15 +42,13 @@ def pause(
     here = deployment(where)
     now = here.account.now
     until = None if span is None else now + span
-    written(lambda: here.ledger.pause(until, at=now, who=here.account.caller, reason=reason))
+    with writing():
+        here.ledger.pause(until, at=now, who=here.account.caller, reason=reason)
     stop_state = stops_of(here)
     if as_json:
         emit(as_object(stop_state, now))
     else:
-        out().print(
-            f"Paused: no changes in {here.place} {until_of(until or INDEFINITE)}.",
-            markup=False, soft_wrap=True,
-        )  # fmt: skip
+        say(f"Paused: no changes in {here.place} {until_of(until or INDEFINITE)}.")
     return OK
 
 
@@ -75,10 +67,11 @@ def resume(
     now, who = here.account.now, here.account.caller
     before = stops_of(here)
     was_paused = active_pause(before.account.pause, now) is not None
-    if before.account.pause is not None:
-        written(lambda: here.ledger.resume(at=now, who=who, reason=reason))
-    if before.account.breaker is not None:
-        written(lambda: here.ledger.close_breaker(None, at=now, who=who, reason=reason))
+    with writing():
+        if before.account.pause is not None:
+            here.ledger.resume(at=now, who=who, reason=reason)
+        if before.account.breaker is not None:
+            here.ledger.close_breaker(None, at=now, who=who, reason=reason)
     stop_state = stops_of(here)
     if as_json:
         emit(as_object(stop_state, now))
@@ -134,7 +127,8 @@ def close(
     here = deployment(where)
     ref = None if volume is None else here.ref(volume)
     now, who = here.account.now, here.account.caller
-    closed = written(lambda: here.ledger.close_breaker(ref, at=now, who=who, reason=reason))
+    with writing():
+        closed = here.ledger.close_breaker(ref, at=now, who=who, reason=reason)
     name = here.place if ref is None else short(ref.arn)
     if as_json:
         emit({"closed": closed, "resource": name})

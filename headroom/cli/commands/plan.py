@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from botocore.exceptions import BotoCoreError, ClientError
 
-from headroom.adapters.errors import code_of
 from headroom.adapters.ledger import DynamoLedger
 from headroom.adapters.parameters import ManagerCalendars
 from headroom.adapters.prices import PriceStore, StoredPriceTable
 from headroom.application import DryRunResult, decide_dry_run
 from headroom.cli.policy.show import in_force
 from headroom.cli.sources.account import Account, account
+from headroom.cli.sources.deployment import Deployment, NoSuchStack, deployment_in, reading
 from headroom.cli.sources.options import DEFAULT_STACK, DeploymentOptions, JsonOption
 from headroom.cli.sources.storage import clusters_of, metrics_of, storage_of
 from headroom.cli.terminal.names import named, short
@@ -30,7 +29,7 @@ from headroom.domain.planning import alternatives
 from headroom.domain.policy import Policy
 from headroom.domain.resources import PriceUnknown, ResourceRef
 from headroom.domain.state import Step
-from headroom.ports import Ports, ReadFailed, ResourceGone
+from headroom.ports import Ports, ResourceGone
 from headroom.proving.memory import InMemoryLedger
 
 MOST = 1_000_000
@@ -62,11 +61,11 @@ def plan(
     where = account(**asdict(options.account), databases=True)
     ref = named(resource, account_id=where.account_id, region=where.region)
     rules, name = in_force(where, policy)
-    tables = _tables(where, options.stack)
-    ports = _ports(where, rules, tables, cluster=ref.resource_id.startswith("cluster:"))
+    here = _deployment(where, options.stack)
+    ports = _ports(where, rules, here, cluster=ref.resource_id.startswith("cluster:"))
     found = _foreseen(ports, ref, where.now)
     decision = found.decision
-    remarks = found.remarks if tables is not None else (NOT_DEPLOYED, *found.remarks)
+    remarks = found.remarks if here is not None else (NOT_DEPLOYED, *found.remarks)
     prices = _table(ports, where.region)
     view = planned.PlanView(
         decision=decision, policy=name, remarks=remarks, need=(need := _need(decision, iops, mibps)),
@@ -84,45 +83,26 @@ def plan(
     return OK
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Tables:
-    records: str
-    state: str
-
-
-def _tables(where: Account, stack: str) -> _Tables | None:
-    """The deployment's tables; None where there is no such stack. Raises Problem."""
+def _deployment(where: Account, stack: str) -> Deployment | None:
+    """The deployment there; None where there is no such stack. Raises BadRequest, Problem."""
     try:
-        found = where.client("cloudformation").describe_stacks(StackName=stack)["Stacks"]
-    except ClientError as problem:
-        if code_of(problem) == "ValidationError" and "does not exist" in str(problem):
-            if stack != DEFAULT_STACK:  # somebody named it: that it is not there is no answer
-                raise BadRequest(f"There is no stack {stack} in {where.region}.") from None
-            return None
-        raise Problem(f"Headroom's tables cannot be found in {where.region}: {problem}") from None
-    except BotoCoreError as problem:
-        raise Problem(f"Headroom's tables cannot be found in {where.region}: {problem}") from None
-    outputs = {o["OutputKey"]: str(o["OutputValue"]) for o in found[0].get("Outputs", [])}
-    if not {"RecordsTable", "StateTable"} <= outputs.keys():
-        raise Problem(
-            f"Stack {stack} in {where.region} has no outputs that name Headroom's tables."
-        )
-    return _Tables(records=outputs["RecordsTable"], state=outputs["StateTable"])
+        return deployment_in(where, stack)
+    except NoSuchStack:
+        if stack != DEFAULT_STACK:  # somebody named it: that it is not there is no answer
+            raise BadRequest(f"There is no stack {stack} in {where.region}.") from None
+        return None
 
 
-def _ports(where: Account, rules: Policy, tables: _Tables | None, *, cluster: bool) -> Ports:
-    ledger: DynamoLedger | InMemoryLedger
-    if tables is None:
+def _ports(where: Account, rules: Policy, here: Deployment | None, *, cluster: bool) -> Ports:
+    ledger: DynamoLedger
+    if here is None:
         ledger, prices = InMemoryLedger(where.account_id, where.region), where.prices
     else:
+        ledger = here.ledger
         client = where.client("dynamodb")
-        ledger = DynamoLedger(
-            client, records_table=tables.records, state_table=tables.state,
-            account_id=where.account_id, region=where.region,
-        )  # fmt: skip
-        kept = PriceStore(client, table=tables.state, account_id=where.account_id)
+        kept = PriceStore(client, table=here.state_table, account_id=where.account_id)
         prices = StoredPriceTable(kept, None, clock=lambda: where.now)
-    noted = ledger if isinstance(ledger, DynamoLedger) else None
+    noted = None if here is None else ledger
     listed = None if noted is not None or not cluster else where.price_list
     clusters = clusters_of(where, noted=noted, price_list=listed)
     return Ports(
@@ -155,11 +135,10 @@ class _Nobody:
 
 def _foreseen(ports: Ports, ref: ResourceRef, now: datetime) -> DryRunResult:
     try:
-        return decide_dry_run(ports, ref, now)
+        with reading(short(ref.arn)):
+            return decide_dry_run(ports, ref, now)
     except ResourceGone as gone:
         raise BadRequest(f"Cannot plan for {short(ref.arn)}: {gone}.") from None
-    except ReadFailed as problem:
-        raise Problem(f"{short(ref.arn)} cannot be read: {problem}") from None
     except LookupError as problem:
         raise Problem(f"The waiting rollback cannot be understood: {problem}") from None
 

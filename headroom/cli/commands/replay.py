@@ -26,7 +26,7 @@ from headroom.cli.sources.account import Account, account
 from headroom.cli.sources.options import AccountOptions, JsonOption
 from headroom.cli.sources.storage import clusters_of, databases_of
 from headroom.cli.terminal.names import named, short
-from headroom.cli.terminal.output import emit, err, out
+from headroom.cli.terminal.output import emit, err, out, say
 from headroom.cli.terminal.problems import FAILED, OK, BadRequest, Problem
 from headroom.cli.views import report
 from headroom.cli.views.report import Section
@@ -236,9 +236,9 @@ def _databases(
     except ReadFailed as failed:
         if refs:
             raise Problem(f"The databases cannot be read: {failed}.") from None
-        err().print(
+        say(
             f"Continuing without databases, which cannot be read ({failed}); --no-databases skips them.",
-            markup=False, soft_wrap=True, style="dim",
+            err(), style="dim",
         )  # fmt: skip
         return (), ()
 

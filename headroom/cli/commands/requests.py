@@ -14,14 +14,14 @@ from headroom.cli.sources.deployment import (
     Deployment,
     deployment,
     normalized_reason,
-    say,
-    written,
+    reading,
+    writing,
 )
 from headroom.cli.sources.options import DeploymentOptions, JsonOption, ReasonOption
 from headroom.cli.sources.storage import read_storage
 from headroom.cli.terminal.names import short
-from headroom.cli.terminal.output import emit, money, out, table, utc
-from headroom.cli.terminal.problems import OK, BadRequest, Problem
+from headroom.cli.terminal.output import emit, money, out, say, table, utc
+from headroom.cli.terminal.problems import OK, BadRequest
 from headroom.domain.catalog.ebs import MAX_MODIFICATIONS
 from headroom.domain.decision import Act, Decision, reversal
 from headroom.domain.planning import Plan
@@ -68,10 +68,8 @@ def approvals(
 ) -> int:
     """List the changes that wait for approval, in order of expiry."""
     here = deployment(where)
-    try:
+    with reading("The requests"):
         waiting = here.ledger.waiting(here.account.now)
-    except ReadFailed as problem:
-        raise Problem(f"The requests cannot be read: {problem}") from None
     if as_json:
         emit([_as_object(each) for each in waiting])
     elif not waiting:
@@ -106,11 +104,10 @@ def rollback(
     if not as_json:
         say(preview.sentence)
     if not dry_run:
-        asked = written(
-            lambda: here.ledger.request_rollback(
+        with writing():
+            asked = here.ledger.request_rollback(
                 decision, at=here.account.now, who=here.account.caller, reason=text
             )
-        )
         if isinstance(asked, AnswerRejected):
             raise BadRequest(f"{decision} cannot be rolled back: {asked.detail}.")
     if as_json:
@@ -125,9 +122,8 @@ def rollback(
 
 def _answer(here: Deployment, decision_id: str, step: Step, reason: str, as_json: bool) -> int:
     text, who = normalized_reason(reason), here.account.caller
-    got = written(
-        lambda: here.ledger.answer(decision_id, step, at=here.account.now, who=who, reason=text)
-    )
+    with writing():
+        got = here.ledger.answer(decision_id, step, at=here.account.now, who=who, reason=text)
     if isinstance(got, AnswerRejected) and got.why != step.value:
         raise BadRequest(f"{decision_id} cannot be {step.value}: {got.detail}.")
     news = not isinstance(got, AnswerRejected)
@@ -175,23 +171,21 @@ class _RollbackPreview:
 def _preview(here: Deployment, decision_id: str) -> _RollbackPreview:
     """The volume now and after the rollback; raises BadRequest where nothing can be restored."""
     try:
-        decision = here.ledger.decision(decision_id)
+        with reading("The decision"):
+            decision = here.ledger.decision(decision_id)
     except LookupError:
         raise BadRequest(f"There is no decision {decision_id} in {here.place}.") from None
-    except ReadFailed as problem:
-        raise Problem(f"The decision cannot be read: {problem}") from None
     ref, change = decision.observation.volume.ref, _change(decision)
     if change is None:
         raise BadRequest(f"{decision_id} cannot be rolled back: the decision was not to act.")
     try:
-        current = read_storage(here.account, ref).volume.configuration
-        known = here.ledger.resource_state(ref, here.account.now).modifications
+        with reading(short(ref.arn)):
+            current = read_storage(here.account, ref).volume.configuration
+            known = here.ledger.resource_state(ref, here.account.now).modifications
     except ResourceGone:
         raise BadRequest(
             f"{decision_id} cannot be rolled back: {short(ref.arn)} no longer exists."
         ) from None
-    except ReadFailed as problem:
-        raise Problem(f"{short(ref.arn)} cannot be read: {problem}") from None
     back = reversal(change, current, ref.noun)
     if isinstance(back, str):
         raise BadRequest(f"{decision_id} cannot be rolled back: {back}.")
@@ -233,8 +227,8 @@ def _as_object(decision: Decision) -> dict[str, object]:
     return {
         "decision_id": decision.decision_id,
         "resource": decision.observation.volume.ref.arn,
-        "requested_at": decision.at.isoformat(),
-        "expires": answer.expires.isoformat(),
+        "requested_at": decision.at,
+        "expires": answer.expires,
         "why": answer.approval,
         "from": str(plan.origin),
         "to": str(plan.target),

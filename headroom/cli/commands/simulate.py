@@ -13,7 +13,7 @@ from rich.progress import track
 from headroom.cli.simulation import cluster as cluster_simulation
 from headroom.cli.simulation import page as simulation_page
 from headroom.cli.sources.options import JsonOption
-from headroom.cli.terminal.output import emit, err, money, number, out, table
+from headroom.cli.terminal.output import emit, err, money, number, out, say, table
 from headroom.cli.views import report
 from headroom.proving.inputs import load_yaml
 from headroom.proving.physics import MinuteFacts
@@ -99,12 +99,11 @@ def _print(result: Result, console: Console) -> None:
     title = f"{facts['scenario']}, controller {facts['controller']}"
     console.print(table(title, ("", "what"), rows))
     for change in result.changes:
-        console.print(
-            f"{change.at:%Y-%m-%d %H:%M}Z {change.origin} -> {change.target} ({change.reason}, "
-            f"decision {change.decision_id})", markup=False, soft_wrap=True,
-        )  # fmt: skip
+        at = f"{change.at:%Y-%m-%d %H:%M}Z"
+        why = f"({change.reason}, decision {change.decision_id})"
+        say(f"{at} {change.origin} -> {change.target} {why}", console)
     for note in (*facts["violations"], *facts["notes"]):
-        console.print(f"Note: {note}", markup=False, soft_wrap=True)
+        say(f"Note: {note}", console)
 
 
 def _figure(value: float | None) -> str:

@@ -6,20 +6,14 @@ from datetime import datetime
 
 from headroom.adapters.ledger import account_sum
 from headroom.adapters.parameters import ManagerCalendars, ParameterPolicies
-from headroom.cli.sources.deployment import (
-    Deployment,
-    deployment,
-    say,
-    stops_of,
-)
+from headroom.cli.sources.deployment import Deployment, deployment, reading, stops_of
 from headroom.cli.sources.options import DeploymentOptions, JsonOption
-from headroom.cli.terminal.output import emit, money
-from headroom.cli.terminal.problems import OK, Problem
+from headroom.cli.terminal.output import emit, money, say
+from headroom.cli.terminal.problems import OK
 from headroom.cli.views import concurrency as concurrency_view
 from headroom.cli.views.breakers import as_object, lines
 from headroom.domain.policy import Policy, PolicyUnreadable
 from headroom.domain.state import usd
-from headroom.ports import ReadFailed
 from headroom.settings import POLICY_PARAMETER
 
 
@@ -41,7 +35,7 @@ def status(
         version = None if isinstance(policy, PolicyUnreadable) else policy.version
         emit({"account": here.account.account_id, "region": here.account.region,
               "policy_version": version, "policy_unreadable": unreadable,
-              "increase_usd": float(taken), "awaiting_approval": asked,
+              "increase_usd": taken, "awaiting_approval": asked,
               "concurrency": None if concurrency is None else concurrency_view.as_object(concurrency),
               **as_object(stop_state, now)})  # fmt: skip
         return OK
@@ -65,31 +59,25 @@ def status(
 
 def _asked(here: Deployment, now: datetime) -> int:
     """How many changes wait for approval."""
-    try:
+    with reading("The approval requests"):
         return len(here.ledger.waiting(now))
-    except ReadFailed as problem:
-        raise Problem(f"The approval requests cannot be read: {problem}") from None
 
 
 def _concurrency(
     here: Deployment, policy: Policy, now: datetime
 ) -> concurrency_view.ConcurrencyView:
     calendars = ManagerCalendars(here.account.client("ssm"))
-    try:
+    with reading("The changes in progress"):
         return concurrency_view.ConcurrencyView(
             policy=policy, concurrency=here.ledger.concurrency(),
             queue=here.ledger.queue(concurrency_view.QUEUE_READ),
             calendars=calendars.seen(policy.calendars, now), now=now,
         )  # fmt: skip
-    except ReadFailed as problem:
-        raise Problem(f"The changes in progress cannot be read: {problem}") from None
 
 
 def _increase(here: Deployment) -> int:
-    try:
+    with reading("The budget"):
         return account_sum(
             here.account.client("dynamodb"), table=here.state_table,
             account_id=here.account.account_id, region=here.account.region,
         )  # fmt: skip
-    except ReadFailed as problem:
-        raise Problem(f"The budget cannot be read: {problem}") from None

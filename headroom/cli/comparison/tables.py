@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from headroom.cli.terminal.output import money, table
+from headroom.cli.terminal.output import money, say, table
 from headroom.proving.scoring import GROUPS
 
 Json = Mapping[str, Any]
@@ -29,7 +29,7 @@ def show(results: Json, console: Console) -> None:
         console.print(_whole(table(title, columns, list(_ranked(found)))))
         for line in ("* on the Pareto front of shortfall against dollars",
                      unavoidable(found), oracle(found), ""):  # fmt: skip
-            console.print(line, markup=False, soft_wrap=True)
+            say(line, console)
         groups = [(each["controller"], *by_group(each)) for each in found["controllers"]]
         console.print(_whole(table(BY_GROUP, ("controller", *GROUPS), groups)))
         console.print(table(BY_TRACE, by_trace_columns(found), list(by_trace(found))))
@@ -42,12 +42,12 @@ def show(results: Json, console: Console) -> None:
         )  # fmt: skip
         for each in found["targets"]:
             if each["met"] is False and each["detail"]:
-                console.print(f"{each['key']}: {each['detail']}", markup=False, soft_wrap=True)
+                say(f"{each['key']}: {each['detail']}", console)
         console.print()
     if results.get("scenarios"):
         console.print(table("scenarios", SCENARIO, [scenario(s) for s in results["scenarios"]]))
     for line in remarks(results):
-        console.print(line, markup=False, soft_wrap=True)
+        say(line, console)
 
 
 def _ranked(found: Json) -> Iterator[tuple[str, ...]]:

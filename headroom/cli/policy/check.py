@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from headroom.cli.sources.options import JsonOption
-from headroom.cli.terminal.output import emit, err, out
+from headroom.cli.terminal.output import emit, err, say
 from headroom.cli.terminal.problems import BAD_INPUT, OK
 from headroom.domain.policy import PolicyError
 from headroom.policy import canonical_json, check_file, published, schema_text, ssm_tier
@@ -56,11 +56,11 @@ def check(
               "problems": list(problems), "remarks": list(found.remarks)})  # fmt: skip
     else:
         for problem in problems:
-            err().print(f"Problem: {problem}", markup=False, soft_wrap=True)
+            say(f"Problem: {problem}", err())
         for remark in found.remarks:
-            err().print(f"Remark: {remark}", markup=False, soft_wrap=True)
+            say(f"Remark: {remark}", err())
         if not problems and here is not None:
             rules = len(here.rules)
-            out().print(f"{file} is valid: version {version}, {rules} rules, {size:,} of 8,192 "
-                        "characters.", markup=False, soft_wrap=True)  # fmt: skip
+            say(f"{file} is valid: version {version}, {rules} rules, {size:,} of 8,192 "
+                        "characters.")  # fmt: skip
     return BAD_INPUT if problems else OK

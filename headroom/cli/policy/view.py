@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rich.console import Console
 
 from headroom.cli.terminal.names import short
-from headroom.cli.terminal.output import table, utc
+from headroom.cli.terminal.output import say, table, utc
 from headroom.domain.planning import group_of
 from headroom.domain.policy import (
     FRIENDLY,
@@ -103,56 +103,52 @@ def show(view: PolicyView, console: Console) -> None:
     listed = [(name, _text(value), where) for name, value, where in rows(view)]
     console.print(table(title, ("Setting", "In force", "From"), listed))
     fits = ", ".join(f"rule {n}" for n in view.matching) or "no rule"
-    _line(console, f"Policy version {view.policy.version}; {fits} matches it.")
+    say(f"Policy version {view.policy.version}; {fits} matches it.", console)
     increase = view.policy.account_increase_usd
-    _line(console, f"All increases in the account together: ${increase:,} a month.")
+    say(f"All increases in the account together: ${increase:,} a month.", console)
     places = view.policy.blast_radius
-    _line(
-        console,
+    say(
         f"Changes at once in the account: {places.max_in_flight} in progress, "
         f"{places.max_in_flight_per_az} in one zone, {places.max_changes_per_hour} started an hour.",
+        console,
     )
     for freeze in view.policy.freezes:
         why = f": {freeze.reason}" if freeze.reason else ""
-        _line(console, f"Frozen from {utc(freeze.begins)} until {utc(freeze.until)}{why}.")
+        say(f"Frozen from {utc(freeze.begins)} until {utc(freeze.until)}{why}.", console)
     if view.policy.calendars:
-        _line(console, f"Calendars that must be open: {', '.join(view.policy.calendars)}.")
+        say(f"Calendars that must be open: {', '.join(view.policy.calendars)}.", console)
     for event in events_of(view.policy, view.volume):
         load = [f"{event.iops:,} IOPS"] * (event.iops > 0)
         load += [f"{event.throughput_mibps:,} MiB/s"] * (event.throughput_mibps > 0)
-        _line(console, f"Known event {event.name}: {event.schedule} for {event.minutes} minutes, "
-                       f"{' and '.join(load)}.")  # fmt: skip
-    _line(console, f"Mode {effective.limits.mode.value}: {MEANS[effective.limits.mode]}.")
+        say(f"Known event {event.name}: {event.schedule} for {event.minutes} minutes, "
+            f"{' and '.join(load)}.", console)  # fmt: skip
+    say(f"Mode {effective.limits.mode.value}: {MEANS[effective.limits.mode]}.", console)
     if view.owner is not None:
         handling = effective.limits.infrastructure_as_code
-        _line(console, f"Owned by {view.owner} as well (tag {view.owner.detected_from}): "
-                       f"{CODE_OWNED[handling]}.")  # fmt: skip
+        say(f"Owned by {view.owner} as well (tag {view.owner.detected_from}): "
+                       f"{CODE_OWNED[handling]}.", console)  # fmt: skip
     group = group_of(view.policy, view.volume)
     if group is not None:
-        _line(console, f"Of the striped set {group or 'that its tags do not agree on'}: changed "
-                       "with all the others on its instance, or not at all.")  # fmt: skip
+        say(f"Of the striped set {group or 'that its tags do not agree on'}: changed "
+                       "with all the others on its instance, or not at all.", console)  # fmt: skip
     for note in effective.notes:
-        _line(console, f"Note: {note}.")
+        say(f"Note: {note}.", console)
     if effective.problem is not None:
-        _line(console, f"Headroom changes nothing until this is corrected: {effective.problem}.")
+        say(f"Headroom changes nothing until this is corrected: {effective.problem}.", console)
 
 
 def show_tests(verdicts: Sequence[Verdict], tests: PolicyTests, console: Console) -> None:
     """Each test with its result, and in the end how many passed."""
     for verdict in verdicts:
-        _line(console, f"{'pass' if verdict.passed else 'FAIL'}  {verdict.test.name}")
+        say(f"{'pass' if verdict.passed else 'FAIL'}  {verdict.test.name}", console)
         for difference in verdict.differences:
-            _line(console, f"        {difference}")
+            say(f"        {difference}", console)
         if not verdict.passed and verdict.decision is not None:
-            _line(console, f"        decided: {verdict.decision.summary}")
+            say(f"        decided: {verdict.decision.summary}", console)
     failed = sum(not verdict.passed for verdict in verdicts)
     passed = len(verdicts) - failed
-    _line(console, f"{passed} passed, {failed} failed: {tests.policy_path}, version "
-                   f"{tests.policy.version}.")  # fmt: skip
-
-
-def _line(console: Console, text: str) -> None:
-    console.print(text, markup=False, soft_wrap=True)
+    say(f"{passed} passed, {failed} failed: {tests.policy_path}, version "
+                   f"{tests.policy.version}.", console)  # fmt: skip
 
 
 def _text(value: object) -> str:

@@ -12,7 +12,7 @@ from headroom.adapters.aurora import AuroraClusterStorage
 from headroom.adapters.cloudwatch import PERIOD_S, activity_of, queries, read, window
 from headroom.cli.replay.batch import Rules
 from headroom.cli.sources.account import Account
-from headroom.cli.terminal.output import money, table, utc
+from headroom.cli.terminal.output import money, say, table, utc
 from headroom.cli.views.bills import NAMES
 from headroom.domain.policy import Mode, limits_for
 from headroom.domain.resources import AuroraCluster, Kind, PriceUnknown, ResourceRef, Volume
@@ -113,7 +113,7 @@ def show(found: Sequence[Found], console: Console) -> None:
     for one in found:
         if isinstance(one, MissedCluster):
             line = f"Note: cluster:{one.name} was not replayed: {one.why}."
-            console.print(line, markup=False, soft_wrap=True)
+            say(line, console)
 
 
 def _row(one: ReplayedCluster) -> tuple[str, ...]:

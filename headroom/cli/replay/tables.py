@@ -12,7 +12,7 @@ from rich.console import Console
 from headroom.cli.replay import clusters as replay_clusters
 from headroom.cli.replay.batch import Missed, Rules
 from headroom.cli.terminal.names import short
-from headroom.cli.terminal.output import money, table, utc
+from headroom.cli.terminal.output import money, say, table, utc
 from headroom.domain.resources import Volume
 from headroom.proving.replay import PlaybackOutcome, Replayed, largest_configuration
 
@@ -112,7 +112,7 @@ def show(summary: ReplaySummary, console: Console) -> None:
         console.print(summary.total_in_words(), soft_wrap=True)
     replay_clusters.show(summary.clusters, console)
     for note in _remarks(summary):
-        console.print(f"Note: {note}", markup=False, soft_wrap=True)
+        say(f"Note: {note}", console)
 
 
 def _remarks(summary: ReplaySummary) -> Iterator[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from headroom.cli.terminal.output import emit, money, number, out, table, utc
+from headroom.cli.terminal.output import emit, money, number, out, say, table, utc
 from headroom.cli.views.bills import NAMES, rows
 from headroom.domain.catalog.aurora import Bill
 from headroom.proving.inputs import BadInput
@@ -36,13 +36,14 @@ def _print(result: AuroraResult, console: Console) -> None:
             "I/O-Optimized.", soft_wrap=True,
         )  # fmt: skip
     for change in result.changes:
-        console.print(
+        say(
             f"{utc(change.at)} {NAMES[change.origin]} -> {NAMES[change.target]} "
             f"({change.reason.replace('_', ' ')}), "
-            f"{money(change.price_change_usd, signed=True)} a month", markup=False, soft_wrap=True,
-        )  # fmt: skip
+            f"{money(change.price_change_usd, signed=True)} a month",
+            console,
+        )
     for decision in result.news:
-        console.print(f"{utc(decision.at)} {decision.summary}", markup=False, soft_wrap=True)
+        say(f"{utc(decision.at)} {decision.summary}", console)
     console.print(
         f"{scenario.days} days, controller {result.controller}: paid {money(result.paid_usd)}; "
         f"always Standard {money(result.paid_in_standard_usd)}, "

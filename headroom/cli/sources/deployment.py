@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from typing import TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from headroom.adapters.errors import code_of
 from headroom.adapters.ledger import DynamoLedger
 from headroom.cli.sources.account import Account, account
 from headroom.cli.sources.options import DeploymentOptions
 from headroom.cli.terminal.names import named
-from headroom.cli.terminal.output import out
 from headroom.cli.terminal.problems import BadRequest, Problem
 from headroom.domain.resources import ResourceRef
 from headroom.domain.state import StopState
 from headroom.ports import ReadFailed
 
-T = TypeVar("T")
 LONGEST_REASON = 500
+
+
+class NoSuchStack(Problem):
+    """CloudFormation knows no stack of that name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,24 +46,27 @@ class Deployment:
 
 def deployment(options: DeploymentOptions) -> Deployment:
     """The deployment that the options name; raises BadRequest, Problem."""
-    where, stack = account(**asdict(options.account), databases=True), options.stack
+    return deployment_in(account(**asdict(options.account), databases=True), options.stack)
+
+
+def deployment_in(where: Account, stack: str) -> Deployment:
+    """The deployment whose tables `stack` has there; raises NoSuchStack, Problem."""
     try:
-        stacks = where.client("cloudformation").describe_stacks(StackName=stack)["Stacks"]
+        found = where.client("cloudformation").describe_stacks(StackName=stack)["Stacks"]
     except (ClientError, BotoCoreError) as problem:
-        raise Problem(f"Headroom's tables cannot be found in {where.region}: {problem}") from None
-    tables = {o["OutputKey"]: o["OutputValue"] for o in stacks[0].get("Outputs", [])}
+        gone = isinstance(problem, ClientError) and code_of(problem) == "ValidationError"
+        kind = NoSuchStack if gone and "does not exist" in str(problem) else Problem
+        raise kind(f"Headroom's tables cannot be found in {where.region}: {problem}") from None
+    tables = {o["OutputKey"]: str(o["OutputValue"]) for o in found[0].get("Outputs", [])}
     if not {"RecordsTable", "StateTable"} <= tables.keys():
         raise Problem(
             f"Stack {stack} in {where.region} has no outputs that name Headroom's tables."
         )
-    return Deployment(
-        account=where,
-        ledger=DynamoLedger(
-            where.client("dynamodb"), records_table=tables["RecordsTable"],
-            state_table=tables["StateTable"], account_id=where.account_id, region=where.region,
-        ),
-        state_table=tables["StateTable"],
+    ledger = DynamoLedger(
+        where.client("dynamodb"), records_table=tables["RecordsTable"],
+        state_table=tables["StateTable"], account_id=where.account_id, region=where.region,
     )  # fmt: skip
+    return Deployment(account=where, ledger=ledger, state_table=tables["StateTable"])
 
 
 def normalized_reason(text: str) -> str:
@@ -71,19 +77,24 @@ def normalized_reason(text: str) -> str:
     return plain
 
 
-def written(write: Callable[[], T]) -> T:
+@contextmanager
+def reading(what: str) -> Iterator[None]:
+    """Raise Problem where `what` cannot be read."""
     try:
-        return write()
+        yield
+    except ReadFailed as problem:
+        raise Problem(f"{what} cannot be read: {problem}") from None
+
+
+@contextmanager
+def writing() -> Iterator[None]:
+    """Raise Problem where a write fails or its result is unknown."""
+    try:
+        yield
     except ReadFailed as problem:
         raise Problem(f"The write failed or its result is unknown: {problem}") from None
 
 
-def say(text: str) -> None:
-    out().print(text, markup=False, soft_wrap=True)
-
-
 def stops_of(here: Deployment) -> StopState:
-    try:
+    with reading("Pauses and breakers"):
         return here.ledger.stop_state()
-    except ReadFailed as problem:
-        raise Problem(f"Pauses and breakers cannot be read: {problem}") from None

@@ -29,8 +29,21 @@ def err() -> Console:
 
 
 def emit(value: object) -> None:
-    """Print one JSON value on stdout."""
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+    """Print one JSON value on stdout: money as a number, an instant as ISO 8601."""
+    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False, default=_plain) + "\n")
+
+
+def _plain(value: object) -> float | str:
+    if isinstance(value, Decimal):
+        return float(value)
+    if isinstance(value, datetime):
+        return value.isoformat()
+    raise TypeError(f"a {type(value).__name__} has no place in JSON")
+
+
+def say(text: str, console: Console | None = None, *, style: str | None = None) -> None:
+    """Print a line as it is, by default among the results; a terminal wraps it."""
+    (console or out()).print(text, markup=False, soft_wrap=True, style=style)
 
 
 def table(

@@ -28,8 +28,8 @@ def as_object(stop_state: StopState, now: datetime) -> dict[str, object]:
         "paused": None
         if paused is None
         else {
-            "until": None if paused.until >= INDEFINITE else paused.until.isoformat(),
-            "since": paused.since.isoformat(),
+            "until": None if paused.until >= INDEFINITE else paused.until,
+            "since": paused.since,
             "who": paused.who,
             "reason": paused.reason,
         },
@@ -39,7 +39,7 @@ def as_object(stop_state: StopState, now: datetime) -> dict[str, object]:
 
 
 def breaker_object(breaker: Breaker) -> dict[str, object]:
-    return {"resource": breaker.resource, "opened_at": breaker.opened_at.isoformat(),
+    return {"resource": breaker.resource, "opened_at": breaker.opened_at,
             "failures": breaker.failures, "why": breaker.why}  # fmt: skip
 
 

@@ -82,16 +82,14 @@ def as_object(side: ClusterDetail) -> dict[str, object]:
         "whole_days": len(side.demand.days),
         "storage_gib": side.demand.storage_gib,
         "bills": None if side.bills is None else _bills_object(side.bills),
-        "next_allowed_at": None
-        if side.cluster.next_allowed_at is None
-        else side.cluster.next_allowed_at.isoformat(),
+        "next_allowed_at": side.cluster.next_allowed_at,
         "check": None
         if side.check is None
         else {
             "decision_id": side.check.switch.decision_id,
             "days": side.check.days,
-            "actual_usd": float(side.check.actual_usd),
-            "forecast_usd": float(side.check.switch.forecast_usd),
+            "actual_usd": side.check.actual_usd,
+            "forecast_usd": side.check.switch.forecast_usd,
         },
     }
 
@@ -99,8 +97,8 @@ def as_object(side: ClusterDetail) -> dict[str, object]:
 def _bills_object(both: Bills) -> dict[str, object]:
     sides = {
         bill.mode.value: {
-            **{part: float(getattr(bill, f"{part}_usd")) for part in _PARTS},
-            "total": float(bill.total_usd),
+            **{part: getattr(bill, f"{part}_usd") for part in _PARTS},
+            "total": bill.total_usd,
         }
         for bill in (both.standard, both.io_optimized)
     }

@@ -77,32 +77,32 @@ def as_object(view: ConcurrencyView) -> dict[str, object]:
     return {
         "in_flight": [
             {"resource": c.resource, "decision_id": c.decision_id, "zone": c.zone,
-             "since": c.since.isoformat()}
+             "since": c.since}
             for c in under_way
         ],
         "max_in_flight": limits.max_in_flight,
         "max_in_flight_per_az": limits.max_in_flight_per_az,
         "begun_in_the_last_hour": len(concurrency.started_last_hour(now)),
         "max_changes_per_hour": limits.max_changes_per_hour,
-        "frozen_until": None if until is None else until.isoformat(),
+        "frozen_until": until,
         "calendars": [
             {"name": c.name, "open": c.open, "problem": c.problem,
-             "changes_at": None if c.changes_at is None else c.changes_at.isoformat()}
+             "changes_at": c.changes_at}
             for c in view.calendars
         ],
         "change_windows": [
             {"of": where, "windows": [str(w) for w in windows], "open": is_open(windows, now),
-             "opens_at": _text(next_opening(windows, now))}
+             "opens_at": next_opening(windows, now)}
             for where, windows in _windows(view.policy)
         ],
         "quotas_full": [
-            {"volume_type": q.volume_type.value, "until": q.until.isoformat()}
+            {"volume_type": q.volume_type.value, "until": q.until}
             for q in concurrency.quota_full if q.until > now
         ],
         "queue": [
             {"resource": one.ref.arn, "starved_minutes": one.waiting.starved_minutes,
-             "since": one.waiting.since.isoformat(), "zone": one.waiting.zone,
-             "not_before": _text(one.waiting.not_before)}
+             "since": one.waiting.since, "zone": one.waiting.zone,
+             "not_before": one.waiting.not_before}
             for one in view.queue
         ],
     }  # fmt: skip
@@ -139,7 +139,3 @@ def _next(queue: Sequence[QueuedResource]) -> str:
         f"{utc(one.waiting.since)})"
         for one in queue[:QUEUE_LISTED]
     )
-
-
-def _text(at: datetime | None) -> str | None:
-    return None if at is None else at.isoformat()

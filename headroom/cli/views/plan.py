@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from decimal import Decimal
 
 from rich.console import Console
 
 from headroom.cli.terminal.names import short
-from headroom.cli.terminal.output import money, number, table, utc
+from headroom.cli.terminal.output import money, number, say, table, utc
 from headroom.cli.views import bills as bills_view
 from headroom.cli.views import cluster as cluster_view
 from headroom.cli.views import decision as decision_view
@@ -38,30 +37,24 @@ def show(what: PlanView, console: Console) -> None:
     decision = what.decision
     observation = decision.observation
     name = short(observation.volume.ref.arn)
-    _say(
-        console,
-        f"{decision_view.kind(decision).upper()} (dry run) {name} at {utc(decision.at)}",
-    )
-    _say(console, decision.summary)
+    say(f"{decision_view.kind(decision).upper()} (dry run) {name} at {utc(decision.at)}", console)
+    say(decision.summary, console)
     for remark in what.remarks:
-        _say(console, f"Note: {remark}.")
+        say(f"Note: {remark}.", console)
     side = decision.cluster
     if side is None:
-        _say(console, volume_view.was(observation.volume))
+        say(volume_view.was(observation.volume), console)
     for line in volume_view.lines(observation) if side is None else cluster_view.lines(side):
-        _say(console, f"  {line}")
-    _say(console, f"Observed: {decision_view.observed(decision)}")
+        say(f"  {line}", console)
+    say(f"Observed: {decision_view.observed(decision)}", console)
     if decision.judgements:
         console.print(
             table("What could be done, best first", _COLUMNS, _plans(decision), lines=True)
         )
         for detail in _details(decision):
-            _say(console, f"  {detail}")
+            say(f"  {detail}", console)
     else:
-        _say(
-            console,
-            "There is no plan: no change is needed, or none would help.",
-        )
+        say("There is no plan: no change is needed, or none would help.", console)
     if decision.cluster is None:
         iops, mibps = what.need
         title = f"Every type at its cheapest for {number(iops)} IOPS and {number(mibps)} MiB/s"
@@ -71,14 +64,14 @@ def show(what: PlanView, console: Console) -> None:
         both = ("", *bills_view.NAMES.values())
         bills = bills_view.rows(decision.cluster.bills)
         console.print(table("USD a month in both modes", both, bills))
-    _say(console, str(sending(decision) or "Nothing would be sent."))
+    say(str(sending(decision) or "Nothing would be sent."), console)
     if isinstance(decision.answer, Escalate):
-        _say(console, f"What you can do: {decision.answer.remedy}.")
+        say(f"What you can do: {decision.answer.remedy}.", console)
     limits = decision.effective
-    _say(
-        console,
+    say(
         f"Under {what.policy}, version {decision.policy_version}, mode {limits.limits.mode.value} "
         f"(from {limits.mode_from}); prices from {decision.price_source}.",
+        console,
     )
 
 
@@ -90,14 +83,14 @@ def as_object(what: PlanView) -> dict[str, object]:
     plan = decision_view.chosen(decision)
     return {
         "resource": observation.volume.ref.arn,
-        "at": decision.at.isoformat(),
+        "at": decision.at,
         "answer": decision_view.kind(decision),
         "reason": decision.answer.reason.value,
         "summary": decision.summary,
         "configuration": str(observation.volume.configuration),
         "database": volume_view.as_object(observation),
         "cluster": None if decision.cluster is None else cluster_view.as_object(decision.cluster),
-        "usd_per_month": _usd(decision.current_usd),
+        "usd_per_month": decision.current_usd,
         "binding": decision.diagnosis.binding.value,
         "seen": decision_view.observed(decision),
         "chosen": None if plan is None else str(plan.target),
@@ -183,8 +176,8 @@ def _plan_object(judged: PlanJudgement) -> dict[str, object]:
     return {
         "target": str(plan.target),
         "type": plan.target.volume_type.value,
-        "usd_per_month": _usd(plan.monthly_usd),
-        "price_change_usd_per_month": _usd(plan.price_change_usd),
+        "usd_per_month": plan.monthly_usd,
+        "price_change_usd_per_month": plan.price_change_usd,
         "worth_usd_per_day": plan.value_usd_per_day,
         "meets_need": plan.meets_need,
         "reversible": plan.reversible,
@@ -192,7 +185,7 @@ def _plan_object(judged: PlanJudgement) -> dict[str, object]:
         "allowed": judged.allowed,
         "held_by": [
             {"guardrail": v.guardrail.value, "said": decision_view.verdict_line(v),
-             "clears_at": None if v.clears_at is None else v.clears_at.isoformat()}
+             "clears_at": v.clears_at}
             for v in judged.blocking
         ],
     }  # fmt: skip
@@ -205,16 +198,8 @@ def _offer_object(offer: Alternative) -> dict[str, object]:
         "target": None if offer.target is None else str(offer.target),
         "sustained_iops": None if can is None else can.sustained_iops,
         "sustained_mibps": None if can is None else can.sustained_mibps,
-        "usd_per_month": _usd(offer.monthly_usd),
-        "price_change_usd_per_month": _usd(offer.price_change_usd),
+        "usd_per_month": offer.monthly_usd,
+        "price_change_usd_per_month": offer.price_change_usd,
         "grows": offer.grows,
         "full_copy": offer.full_copy,
     }
-
-
-def _usd(amount: Decimal | None) -> float | None:
-    return None if amount is None else float(amount)
-
-
-def _say(console: Console, text: str) -> None:
-    console.print(text, markup=False, soft_wrap=True)

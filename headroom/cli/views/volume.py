@@ -127,7 +127,7 @@ def space_object(space: SpaceForecast | None) -> dict[str, object] | None:
         "reserve_gib": space.reserve_gib,
         "lowest_gib": space.lowest_gib,
         "fill_gib_per_day": space.fill_gib_per_day,
-        "full_at": None if space.full_at is None else space.full_at.isoformat(),
+        "full_at": space.full_at,
         "needed_gib": space.needed_gib,
         "basis": space.basis.value,
         "short": space.short,

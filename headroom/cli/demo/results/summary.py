@@ -13,7 +13,7 @@ from headroom.cli.demo.results.section import StoryResult
 from headroom.cli.demo.script.script import digest
 from headroom.cli.demo.stories.program import NUMBERS
 from headroom.cli.demo.stories.volumes import START
-from headroom.cli.terminal.output import money, table, utc
+from headroom.cli.terminal.output import money, say, table, utc
 from headroom.cli.views import brief
 from headroom.cli.views import decision as decision_view
 from headroom.cli.views.report import Report
@@ -65,7 +65,7 @@ def print_all(what: DemoResult, folder: Path, console: Console) -> None:
     for story in what.stories:
         sign = "[green]as expected[/]" if story.verdict.ok else "[red]NOT as expected[/]"
         console.print(f"{NUMBERS[story.key]}. {story.title} ({sign})", soft_wrap=True)
-        console.print(f"   {story.verdict.line}", markup=False, soft_wrap=True)
+        say(f"   {story.verdict.line}", console)
         for each in story.verdict.unmet:
             console.print(f"   Not met: {each}.", markup=False, style="red")
     console.print()

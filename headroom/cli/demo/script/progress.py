@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
 from headroom.cli.demo.stories.volumes import START
-from headroom.cli.terminal.output import utc
+from headroom.cli.terminal.output import say, utc
 
 PLAIN_EVERY = 240
 """Simulated minutes between two plain lines."""
@@ -60,8 +60,8 @@ class Display:
 
     def settled(self, number: int, title: str, line: str) -> None:
         """A story is settled; `line` is its result."""
-        self._console.print(f"{number}. {title}", markup=False, soft_wrap=True)
-        self._console.print(f"   {line}", markup=False, soft_wrap=True)
+        say(f"{number}. {title}", self._console)
+        say(f"   {line}", self._console)
 
     def _finish(self) -> None:
         if self._task is not None:
