@@ -62,7 +62,7 @@ def test_every_region_that_has_prices_is_named() -> None:
 
 
 def test_the_page_states_how_the_price_list_is_read() -> None:
-    prices = (ROOT / "headroom/adapters/prices/stored.py").read_text()
+    prices = (ROOT / "headroom/adapters/prices/table.py").read_text()
     pricing = (ROOT / "headroom/domain/catalog/pricing.py").read_text()
     where = (ROOT / "headroom/adapters/prices/price_list.py").read_text()
     assert f"serves for {re.findall(r'USABLE = timedelta.days=(.+).', prices)[0]} days" in TEXT
