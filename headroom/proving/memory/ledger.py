@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any
 
