@@ -11,6 +11,7 @@ import struct
 import zlib
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from headroom.domain.state import (
     IOPS_LEVELS,
@@ -61,8 +62,12 @@ def profile_to_bytes(profile: LoadProfile) -> bytes:
     return bytes([PROFILE_FORMAT]) + zlib.compress(body, 9)
 
 
+@lru_cache(maxsize=16)
 def profile_from_bytes(data: bytes) -> LoadProfile:
-    """The profile; raises UnreadableProfile, also for a format of a newer release."""
+    """The profile; raises UnreadableProfile, also for a format of a newer release.
+
+    The same bytes are unpacked once: several looks at a volume read the same profile.
+    """
     if data[:1] != bytes([PROFILE_FORMAT]):
         raise UnreadableProfile(f"format {data[:1].hex() or 'none'}, not {PROFILE_FORMAT}")
     try:
