@@ -30,7 +30,6 @@ def _more_for_no_more_money(case: Case) -> bool:
     spare = 1 + case.effective.limits.headroom_percent / 100
     return (
         case.diagnosis.binding is not Binding.NOTHING
-        and plan.origin.database is not None
         and plan.price_change_usd <= 0
         and then.sustained_iops > now.sustained_iops
         and then.burst_iops >= now.burst_iops

@@ -108,18 +108,17 @@ def one_way(case: Case) -> Verdict:
 def max_iops(case: Case) -> Verdict:
     """Block more IOPS, provisioned or derived, than the owner's ceiling.
 
-    What is above it today may stay or be lowered in part: the ceiling binds raises.
+    A plan that raises neither IOPS nor throughput always passes, also where it lowers only in part.
     """
     value = capability(case.plan.target).sustained_iops
-    before = capability(case.plan.origin).sustained_iops
-    return _ceiling(Guardrail.MAX_IOPS, value, before, case.effective.limits.max_iops, "IOPS")
+    return _ceiling(case, Guardrail.MAX_IOPS, value, case.effective.limits.max_iops, "IOPS")
 
 
-def _ceiling(guardrail: Guardrail, value: float, before: float, most: int, unit: str) -> Verdict:
-    """At most `most`, or what the volume has today where that is more already."""
-    if most < value <= before:
+def _ceiling(case: Case, guardrail: Guardrail, value: float, most: int, unit: str) -> Verdict:
+    """At most `most`, or what a plan leaves that raises nothing."""
+    if value > most and not case.plan.sustains_more:
         detail = f"no more than today; the ceiling is {most:,}"
-        return verdict_of(guardrail, Relation.AT_MOST, value, before, unit, detail)
+        return verdict_of(guardrail, Relation.AT_MOST, value, value, unit, detail)
     return verdict_of(guardrail, Relation.AT_MOST, value, most, unit)
 
 
@@ -127,7 +126,7 @@ def max_throughput(case: Case) -> Verdict:
     """Block more throughput than the owner's ceiling.
 
     Only provisioned throughput counts, because it is paid for. What io1 and io2 derive above the
-    ceiling is free. What is above it today may stay or be lowered in part.
+    ceiling is free. A plan that raises neither IOPS nor throughput always passes.
     """
     target = case.plan.target
     value = (
@@ -135,9 +134,8 @@ def max_throughput(case: Case) -> Verdict:
         if target.throughput_mibps is not None
         else min(case.plan.demand_mibps, capability(target).sustained_mibps)
     )
-    before, limits = capability(case.plan.origin).sustained_mibps, case.effective.limits
-    most = limits.max_throughput_mibps
-    return _ceiling(Guardrail.MAX_THROUGHPUT, value, before, most, "MiB/s")
+    most = case.effective.limits.max_throughput_mibps
+    return _ceiling(case, Guardrail.MAX_THROUGHPUT, value, most, "MiB/s")
 
 
 def max_size(case: Case) -> Verdict:

@@ -61,7 +61,7 @@ class LimitsReader:
         if not requires_named_kind(self.kind):
             self.limits = limits
             return
-        ceilings = dict(rds_ceilings) if self.kind is Kind.RDS else {}
+        ceilings = dict(rds_ceilings)
         self.limits = replace(self.limits, **ceilings)  # type: ignore[arg-type]
         said = {f.name: getattr(limits, f.name) for f in fields(Limits)}
         self._narrow(said | ceilings, "defaults")
