@@ -170,9 +170,14 @@ def _tested(
         m for m in minutes(observation.activity, old) if m.at < applied_at and m.pressed
     ]  # fmt: skip
     bars = [AT_LIMIT * old.sustained_iops, AT_LIMIT * old.sustained_mibps]
-    if before:
-        bars[0] = min(bars[0], ALIKE * mean(m.iops for m in before))
-        bars[1] = min(bars[1], max(1.0, ALIKE * mean(m.mibps for m in before)))
+    by_iops, by_mibps = (
+        [m.iops for m in before if m.iops_pressed],
+        [m.mibps for m in before if m.mibps_pressed],
+    )
+    if by_iops:
+        bars[0] = min(bars[0], ALIKE * mean(by_iops))
+    if by_mibps:
+        bars[1] = min(bars[1], max(1.0, ALIKE * mean(by_mibps)))
     return sum(m.iops >= bars[0] or m.mibps >= bars[1] for m in clear) >= TESTED_MINUTES
 
 

@@ -41,7 +41,7 @@ from headroom.domain.guardrails import (
     all_clear_at,
     distance,
 )
-from headroom.domain.planning import Plan, gives_up_only_unused
+from headroom.domain.planning import Plan, gives_up_only_unused, one_way
 from headroom.domain.policy import CodeOwned, EffectiveLimits, PolicyUnreadable
 from headroom.domain.resources import CodeOwner, code_owner, spoken
 from headroom.domain.workload import Binding, Demand, Diagnosis, LoadShape
@@ -158,7 +158,7 @@ def conclude_for_load(
         return _in_calm(decision_input, effective, judgements, best)
     if diagnosis.binding is Binding.LATENCY:
         if best is not None:
-            return act_or_hold(decision_input, effective, Reason.HIGH_LATENCY, best.plan)
+            return act_or_hold(decision_input, effective, _reason_when_slow(best.plan), best.plan)
         return escalate_once(
             decision_input, effective, Reason.HIGH_LATENCY, diagnosis.binding.value, SLOW_BELOW_LIMITS,
             None,
@@ -188,6 +188,8 @@ def conclude_for_load(
 
 def reason_of(analysis: Analysis, plan: Plan) -> Reason:
     """The reason for a plan of the analyzed volume."""
+    if analysis.diagnosis.binding is Binding.LATENCY:
+        return _reason_when_slow(plan)
     if analysis.diagnosis.binding is Binding.NOTHING:
         return _reason_in_calm(plan)
     return _why(analysis.demand, analysis.diagnosis, plan)
@@ -202,6 +204,10 @@ def _why(demand: Demand, diagnosis: Diagnosis, plan: Plan) -> Reason:
     if diagnosis.binding is Binding.BURST_CREDITS:
         return Reason.DEPLETION_FORESEEN
     return Reason.RECURRENCE_EXPECTED
+
+
+def _reason_when_slow(plan: Plan) -> Reason:
+    return Reason.HIGH_LATENCY if one_way(plan) else _reason_in_calm(plan)
 
 
 def _reason_in_calm(plan: Plan) -> Reason:
@@ -248,7 +254,7 @@ def _in_calm(
     return Hold(
         reason=Reason.BLOCKED_TEMPORARILY if for_now else Reason.NO_PRESSURE,
         until=all_clear_at(nearest.blocking) if for_now else None,
-        proposed_plan=nearest.plan if for_now else None,
+        proposed_plan=nearest.plan,
     )
 
 

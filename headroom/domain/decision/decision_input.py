@@ -41,6 +41,7 @@ from headroom.domain.state import (
     reduced_from,
 )
 from headroom.domain.workload import (
+    Binding,
     Demand,
     Diagnosis,
     KnownLoad,
@@ -164,7 +165,11 @@ def _situation(
         observation=decision_input.observation,
         past=_past(decision_input, effective.limits),
         demand=demand,
-        diagnosis=diagnosis,
+        # Slow below every limit is as calm as nothing: what the coming day needs goes on.
+        diagnosis=replace(diagnosis, binding=Binding.NOTHING)
+        if diagnosis.binding is Binding.LATENCY
+        else diagnosis,
+        slow=diagnosis.slower_than_objective,
         limits=effective.limits,
         prices=prices,
         baseline_usd=now_usd

@@ -50,6 +50,9 @@ def diagnose(
     if binding is Binding.NOTHING:
         binding, why = _slow(observation, seen, latency_objective_ms) or (binding, why)
     return Diagnosis(
+        slower_than_objective=binding is Binding.LATENCY
+        and latency_objective_ms is not None
+        and not _stalled(observation),
         binding=binding,
         volume_iops_limit=iops_limit,
         volume_mibps_limit=mibps_limit,
@@ -64,8 +67,7 @@ def _slow(
     observation: Observation, seen: tuple[Minute, ...], objective_ms: float | None
 ) -> tuple[Binding, str] | None:
     """Latency below every limit: a stalled volume, first reads from a snapshot, the type's own."""
-    stalled = observation.activity.stalled
-    if stalled is not None and _ones(stalled, observation) >= STALLED_MINUTES:
+    if _stalled(observation):
         return Binding.LATENCY, "the volume's stalled I/O check reads 1: it completes no I/O at all"
     slow = slow_below_limits(seen, observation.at, objective_ms=objective_ms)
     if slow is None:
@@ -75,6 +77,11 @@ def _slow(
         f"operations take {slow.latency_ms:.1f} ms ({than}: {slow.calm_ms:.1f}) at "
         f"{slow.share:.0%} of the limits"
     )
+
+
+def _stalled(observation: Observation) -> bool:
+    stalled = observation.activity.stalled
+    return stalled is not None and _ones(stalled, observation) >= STALLED_MINUTES
 
 
 def _instance_balance(

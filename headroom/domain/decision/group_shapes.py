@@ -25,6 +25,7 @@ MOST_SHAPES = 24
 RECENT_POINTS = 15
 NOT_VOLUME_BOUND = (
     Binding.NOTHING,
+    Binding.LATENCY,
     Binding.UNKNOWN,
     Binding.INSTANCE_IOPS,
     Binding.INSTANCE_THROUGHPUT,

@@ -8,12 +8,9 @@ from math import inf
 from headroom.domain.catalog.ebs import MAX_MODIFICATIONS, capability
 from headroom.domain.guardrails.case import Case, allowed, verdict_of
 from headroom.domain.guardrails.verdicts import Guardrail, Relation, Verdict
-from headroom.domain.planning import CALM_MINUTES, gives_up_only_unused, step_of
+from headroom.domain.planning import CALM_MINUTES, STEPS_BACK, gives_up_only_unused, step_of
 from headroom.domain.state import BY_HEADROOM, WINDOW
 from headroom.domain.workload import Binding
-
-STEPS_BACK = 2
-"""Changes that may be needed to be back where the volume was."""
 
 
 def _lowers(case: Case) -> bool:

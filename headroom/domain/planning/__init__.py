@@ -20,8 +20,8 @@ from headroom.domain.planning.groups import (
     why_not_alike,
     with_shape,
 )
-from headroom.domain.planning.plan import Plan
-from headroom.domain.planning.plans_from_history import TARGETS
+from headroom.domain.planning.plan import Plan, one_way
+from headroom.domain.planning.plans_from_history import STEPS_BACK, TARGETS
 from headroom.domain.planning.reverts import reverted
 from headroom.domain.planning.situation import CALM_MINUTES, Situation, step_of
 from headroom.domain.planning.space_plans import (

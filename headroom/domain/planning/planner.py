@@ -34,8 +34,8 @@ def candidates(situation: Situation) -> tuple[Plan, ...]:
     binding = situation.diagnosis.binding
     if binding in (Binding.UNKNOWN, *ON_INSTANCE):
         return ()
-    if binding is Binding.LATENCY:
-        return tuple(_faster_type(situation))
+    for plan in _faster_type(situation):
+        found.setdefault(plan.target, plan)
     if binding is not Binding.NOTHING:
         for volume_type in TARGETS:
             for plan in _of_type(situation, volume_type):
@@ -59,9 +59,7 @@ def candidates(situation: Situation) -> tuple[Plan, ...]:
 def _faster_type(situation: Situation) -> Iterator[Plan]:
     """io2 for all that the volume can do today, where the owner set a latency objective."""
     now = capability(situation.current)
-    if situation.limits.latency_objective_ms is None or (
-        situation.current.volume_type is VolumeType.IO2
-    ):
+    if not situation.slow or situation.current.volume_type is VolumeType.IO2:
         return
     target = cheapest(
         situation.current, VolumeType.IO2, iops=now.sustained_iops, mibps=now.sustained_mibps,

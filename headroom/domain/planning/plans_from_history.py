@@ -21,6 +21,8 @@ QUIET_HOURS = 7 * 24
 """Measured hours without load beyond an HDD type before a plan leads to it."""
 QUIET_TIMES = 2
 """The same in times of the longest pause between such load: what comes again each month has not ended."""
+STEPS_BACK = 2
+"""Changes that may be needed to be back where the volume was."""
 ALIKE = 0.97
 """A level this close below another is no candidate of its own."""
 
@@ -29,7 +31,7 @@ def plans_from_history(situation: Situation) -> Iterator[Plan]:
     """Plans for the demand of earlier days, and cheaper ones for today's capability."""
     yield from _to_hdd(situation)
     current, limits = situation.current, situation.limits
-    if current.volume_type not in TARGETS:
+    if current.volume_type not in (*TARGETS, *limits.types):
         return
     now = capability(current)
     spare = 1 + limits.headroom_percent / 100
@@ -48,8 +50,11 @@ def plans_from_history(situation: Situation) -> Iterator[Plan]:
         (max(base[0], load.iops * spare), max(base[1], load.mibps * spare))
         for load in situation.known_loads
     ]
-    least_iops = min(limits.min_iops, now.sustained_iops)
-    least_mibps = min(limits.min_throughput_mibps, now.sustained_mibps)
+    back = limits.largest_step**STEPS_BACK  # no lower than could be undone again
+    least_iops = max(min(limits.min_iops, now.sustained_iops), now.sustained_iops / back)
+    least_mibps = max(
+        min(limits.min_throughput_mibps, now.sustained_mibps), now.sustained_mibps / back
+    )
     levels = _thinned(
         [
             (
@@ -77,7 +82,7 @@ def plans_from_history(situation: Situation) -> Iterator[Plan]:
 def _to_hdd(situation: Situation) -> Iterator[Plan]:
     """Cheaper HDD types of the same size that the owner allows, in calm, for a load that has ended."""
     current = situation.current
-    if not situation.calm or current.database is not None:
+    if not situation.calm or current.database is not None or situation.known_loads:
         return
     for volume_type in HDD:
         if volume_type is current.volume_type or volume_type not in situation.limits.types:

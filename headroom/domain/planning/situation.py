@@ -38,6 +38,8 @@ class Situation:
     """A target that is always a candidate."""
     known_loads: tuple[KnownLoad, ...] = ()
     """Load of the coming day that the owner announced."""
+    slow: bool = False
+    """Whether operations are slower than the owner's objective below every limit."""
     chosen: Configuration | None = None
     """What the owner last chose; None if Headroom never changed it."""
 
@@ -86,9 +88,11 @@ def step_of(origin: Configuration, target: Configuration) -> float:
 def within_limits(situation: Situation, target: Configuration) -> bool:
     """Whether ceilings, step and prices permit `target`; the guardrails judge again."""
     limits, then = situation.limits, capability(target)
-    if then.sustained_iops > limits.max_iops:
+    now = capability(situation.current)
+    raises = then.sustained_iops > now.sustained_iops or then.sustained_mibps > now.sustained_mibps
+    if raises and then.sustained_iops > limits.max_iops:
         return False
-    if (target.throughput_mibps or 0) > limits.max_throughput_mibps:
+    if raises and (target.throughput_mibps or 0) > limits.max_throughput_mibps:
         return False
     if step_of(situation.current, target) > limits.largest_step:
         return False

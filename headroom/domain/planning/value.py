@@ -47,6 +47,7 @@ LEAD = timedelta(minutes=40)
 UNUSED_MIBPS = 0.3
 """Chance that new load is one of throughput, which a type may have only by the way."""
 MONTH_DAYS = 30
+LATELY_DAYS = 28
 FOR_GOOD_DAYS = 7
 """Least days over which the need for what can never be undone is averaged."""
 
@@ -68,7 +69,9 @@ def value_plans(situation: Situation) -> ValuedPlans:
     """Every candidate with its value per day; best first, then fewer changes, reversible, cheaper."""
     made = candidates(situation)
     if not made:
-        return replace(NO_VALUED_PLANS, known_days=situation.past.days)
+        return replace(
+            NO_VALUED_PLANS, known_days=situation.past.recent_days(situation.observation.at)
+        )
     valued, forecast, next_hour = _valued(situation, made)
     valued_plans = [
         _full_copy_valued(situation, p) if p.full_copy and p.growth is None else p for p in valued
@@ -78,7 +81,7 @@ def value_plans(situation: Situation) -> ValuedPlans:
     return ValuedPlans(
         plans=tuple(sorted((*kept, *_priced_beside(situation, valued_plans, kept)), key=_order)),
         next_change=None if next_hour is None else begins + next_hour * HOUR,
-        known_days=situation.past.days,
+        known_days=situation.past.recent_days(situation.observation.at),
     )
 
 
@@ -150,18 +153,24 @@ def _value_for_good(situation: Situation, plan: Plan) -> float:
     The present episode alone is no reason: it counts as the past does, over a week at least.
     """
     past, now, then = situation.past, capability(situation.current), plan.capability
-    if situation.diagnosis.binding is Binding.LATENCY:  # the owner's wish, for a person to grant
+    if situation.slow and plan.target.volume_type is VolumeType.IO2:  # the wish of the owner
         return 0.0
-    relieved = sum(
-        short_minutes(hour, now.sustained_iops, now.sustained_mibps)
+    relieved = {
+        place: short_minutes(hour, now.sustained_iops, now.sustained_mibps)
         - short_minutes(hour, then.sustained_iops, then.sustained_mibps)
-        for hour in past.busy.values()
-    )
+        for place, hour in past.busy.items()
+    }
     ongoing = situation.demand.pressed_minutes * situation.demand.expected_shortfall(
         iops=now.sustained_iops, mibps=now.sustained_mibps
     )
-    usd = situation.limits.relief_value_usd_per_minute * (relieved + ongoing)
-    return round(usd / max(past.days, FOR_GOOD_DAYS) - float(plan.price_change_usd) / MONTH_DAYS, 4)
+    since = len(past.profile.hours) - LATELY_DAYS * 24
+    a_day = max(  # a load that changed for good is not thinned out by the year before it
+        (sum(relieved.values()) + ongoing) / max(past.days, FOR_GOOD_DAYS),
+        (sum(short for place, short in relieved.items() if place >= since) + ongoing)
+        / max(min(past.days, LATELY_DAYS), FOR_GOOD_DAYS),
+    )
+    usd = situation.limits.relief_value_usd_per_minute * a_day
+    return round(usd - float(plan.price_change_usd) / MONTH_DAYS, 4)
 
 
 def _full_copy_valued(situation: Situation, plan: Plan) -> Plan:
@@ -204,7 +213,7 @@ def _sensible(situation: Situation, forecast: Forecast, plan: Plan, others: Sequ
         return plan.relieved_minutes_per_day > 0 and plan.value_usd_per_day > 0
     if plan.price_change_usd <= 0 or situation.demand.expected_starved_minutes > 0:
         return True
-    if situation.diagnosis.binding is Binding.LATENCY:
+    if situation.slow and one_way(plan):
         return True
     if forecast.seen_minutes[0] <= NEGLIGIBLE_MIN:
         return False

@@ -362,8 +362,8 @@ FRIENDLY: Mapping[str, Setting] = MappingProxyType(
             meaning="What a starved minute is worth, in USD; preset is another way to say it.",
         ),
         "discount_percent": Setting(
-            name="discount_percent", read=_real(0, 100, "a percentage, 0 to 100"),
-            schema={"type": "number", "minimum": 0, "maximum": 100},
+            name="discount_percent", read=_real(0, 75, "a percentage, 0 to 75"),
+            schema={"type": "number", "minimum": 0, "maximum": 75},
             meaning="Your discount on AWS's list prices, in percent: every price is after it.",
         ),
         "give_back": _boolean(

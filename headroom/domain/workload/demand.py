@@ -211,5 +211,7 @@ class Diagnosis:
     """Sustained IOPS the instance can still give this volume; None when unknown."""
     instance_mibps_left: float | None
     explanation: str
+    slower_than_objective: bool = False
+    """Whether operations are slower than the owner's objective although no limit was touched."""
     instance_balance: BalanceForecast | None = None
     """None if it does not fall, is not published, or was not read."""

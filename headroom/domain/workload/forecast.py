@@ -23,6 +23,7 @@ from headroom.domain.workload.short_minutes import (
 HOURS = 24
 HOLD_HOURS = 2.0
 """A raise cannot be given back sooner: the modification is still in flight."""
+RECENT_HOURS = 14 * 24
 ANY_TIME_HOURS = 28 * 24
 """Hours from which the rate of load at any time is taken."""
 QUIET_PRIOR = 12.0
@@ -109,6 +110,11 @@ class Past:
         """Days that were measured."""
         return self.known / 24
 
+    def recent_days(self, now: datetime) -> float:
+        """Days that were measured in the last two weeks: what is older proves nothing of today."""
+        since = max(0, (hour_of(now) - self.profile.start) // HOUR - RECENT_HOURS)
+        return sum(hour is not None for hour in self.profile.hours[since:]) / 24
+
 
 def past_of(profile: LoadProfile, *, least_iops: float, least_mibps: float) -> Past:
     """The past, in which hours below `least_iops` and `least_mibps` are not busy."""
@@ -149,8 +155,12 @@ def demand_forecast(
             late, early, usd = column.at(hour, like, doubt)
             here = present.minutes[hour] * present.shortfall_share[i]
             for load, minutes in foretold:
-                if load.iops > levels[i].iops or load.mibps > levels[i].mibps:
-                    late, early = max(late, minutes), max(early, min(minutes, REACTION_MIN))
+                served = min(
+                    levels[i].iops / load.iops if load.iops else 1.0,
+                    levels[i].mibps / load.mibps if load.mibps else 1.0, 1.0,
+                )  # fmt: skip
+                short = minutes * (1.0 - served)
+                late, early = max(late, short), max(early, min(short, REACTION_MIN))
             late, early = max(late, here), max(early, here)
             seen[i] += late
             row_locked.append(late + unseen[i] * LOCKED_TIMES)
@@ -237,7 +247,7 @@ class _Column(NamedTuple):
         since = max(0, now - ANY_TIME_HOURS)
         recent = [place for place in minutes if place >= since]
         onsets = sum(place - 1 not in minutes for place in recent)
-        window = min(past.known, ANY_TIME_HOURS)
+        window = sum(hour is not None for hour in past.profile.hours[since:now])
         quiet = max(0.0, window - len(recent)) + QUIET_PRIOR
         total = sum(minutes[place] for place in recent)
         top = max(one.usd_per_hour for one in levels)
@@ -279,7 +289,7 @@ def _belief(past: Past, level: Level) -> float:
             most = max(most, hour.limit_iops / level.iops, hour.limit_mibps / level.mibps)
     if newest < 0 or most >= 0.999:
         return 1.0
-    clear = (len(past.profile.hours) - 1 - newest) / 24
+    clear = sum(hour is not None for hour in past.profile.hours[newest + 1 :]) / 24
     seen_free = sum(
         not hour.touched_minutes
         and max(hour.peak_iops / level.iops, hour.peak_mibps / level.mibps) > most * 1.02
@@ -297,7 +307,7 @@ def _new_minutes(past: Past) -> float:
 def _unseen(past: Past, level: Level) -> float:
     """Probability that new load exceeds `level`."""
     most = max(past.most_iops / level.iops, past.most_mibps / level.mibps)
-    return float(min(1.0, most ** (NEW_TAIL + past.days / NEW_TAIL_DAYS)))
+    return 1.0 if most >= 1.0 else float(most ** (NEW_TAIL + past.days / NEW_TAIL_DAYS))
 
 
 def _foretold(known_loads: Sequence[KnownLoad], start: datetime) -> list[tuple[KnownLoad, float]]:

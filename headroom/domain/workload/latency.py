@@ -16,6 +16,10 @@ BUSY_IOPS = 10.0
 """With fewer operations a second one slow query makes the mean."""
 _MS_PER_S = 1_000
 LATELY = timedelta(minutes=30)
+FAR_BELOW = 0.25
+"""Share of the limits below which slow operations have another cause than the load."""
+LARGER_IO = 2.0
+"""Operations this many times as large take longer by themselves."""
 
 
 def slowest_ms(minutes: Iterable[tuple[float | None, float | None, float | None]]) -> float | None:
@@ -59,9 +63,14 @@ def slow_below_limits(
     slow = [m for m in lately if (m.latency_ms or 0.0) > slow_ms]
     if len(slow) < LEAST_CALM or 2 * len(slow) < len(lately):
         return None
+    share = max(max(m.iops / m.iops_limit, m.mibps / m.mibps_limit) for m in slow)
+    sizes = [m.mibps / m.ops for m in slow], [m.mibps / m.ops for m in busy if m.at < now - LATELY]
+    large = sizes[1] and median(sizes[0]) > LARGER_IO * median(sizes[1])
+    if objective_ms is None and (share >= FAR_BELOW or large):
+        return None  # a batch with large or many operations takes its time
     return SlowBelowLimits(
         minutes=len(slow),
         latency_ms=median(m.latency_ms or 0.0 for m in slow),
         calm_ms=calm_ms if objective_ms is None else objective_ms,
-        share=max(max(m.iops / m.iops_limit, m.mibps / m.mibps_limit) for m in slow),
+        share=share,
     )

@@ -25,6 +25,9 @@ WAITS_AT = 0.25
 """Share of a limit below which waiting is not blamed on it: bursts inside a minute use up more.
 Minutes below it are calm."""
 
+LARGE_IO_BYTES, LARGE_WAITS_AT = 128 * 1024, 0.6
+"""Large operations take long by themselves: only nearer to a limit do they wait for it."""
+
 UNBROKEN = timedelta(minutes=5)
 """A longer gap in the measurements ends a run."""
 
@@ -192,6 +195,7 @@ def _minute(
     driven = iops if hdd else taken.mibps
     checks = activity.iops_exceeded.values[i], activity.throughput_exceeded.values[i]
     waits = checks == (None, None) and _waits(activity, row, slow_ms)
+    waits_at = WAITS_AT if taken.io_bytes <= LARGE_IO_BYTES else LARGE_WAITS_AT
     by_iops = iops * row.low[1] >= driven * row.low[0]
     ssd = taken.ssd_least_ops if merged_io else taken.ssd_most_ops
     return Minute(
@@ -200,9 +204,19 @@ def _minute(
         mibps=taken.mibps,
         queue=activity.queue_length.values[i],
         latency_ms=activity.latency_ms.values[i],
-        iops_pressed=_pressed(checks[0], iops, row.low[0], row.high[0], waits=waits and by_iops),
+        iops_pressed=_pressed(
+            checks[0],
+            iops,
+            row.low[0],
+            row.high[0],
+            waits=waits and by_iops and iops >= waits_at * row.low[0],
+        ),
         mibps_pressed=_pressed(
-            checks[1], driven, row.low[1], row.high[1], waits=waits and not by_iops
+            checks[1],
+            driven,
+            row.low[1],
+            row.high[1],
+            waits=waits and not by_iops and driven >= waits_at * row.low[1],
         ),
         iops_limit=_limit_in_force(iops, row.low[0], row.high[0]),
         mibps_limit=_limit_in_force(driven, row.low[1], row.high[1]),
@@ -233,9 +247,7 @@ def _pressed(check: float | None, took: float, low: float, high: float, *, waits
     # The check looks inside the minute, an average does not: it wins wherever there is one.
     if check is not None:
         return check >= 1
-    if waits and took >= WAITS_AT * low:
-        return True
-    return took >= AT_LIMIT * high or AT_LIMIT * low <= took <= low / AT_LIMIT
+    return waits or took >= AT_LIMIT * high or AT_LIMIT * low <= took <= low / AT_LIMIT
 
 
 def clear_run(seen: tuple[Minute, ...]) -> int:
