@@ -258,7 +258,7 @@ def test_with_weeks_of_data_the_other_type_gets_no_more_than_is_needed(
     days: float, mibps: int, reason: Reason
 ) -> None:
     """What an owner bought is evidence of a load that uses it, until many days say otherwise."""
-    decision = decided(NOW, gp2(1_000), load=idle, days=days, relief_value_usd_per_minute=1.0)
+    decision = decided(NOW, gp2(1_000), load=idle, days=days, relief_value_usd_per_minute=0.5)
     assert isinstance(decision.answer, Act)
     assert decision.answer.reason is reason
     assert taken(decision).target == gp3(1_000, 3_000, mibps)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import pairwise
 
@@ -237,10 +238,10 @@ MONTH_END = KnownLoad(
 
 @pytest.mark.parametrize(
     ("iops", "expected"),
-    [(3_000.0, {6: 30.0, 7: 60.0, 8: 60.0}), (11_999.0, {6: 30.0, 7: 60.0, 8: 60.0}),
+    [(3_000.0, {6: 22.5, 7: 45.0, 8: 45.0}), (9_000.0, {6: 7.5, 7: 15.0, 8: 15.0}),
      (12_000.0, {})],
 )  # fmt: skip
-def test_a_known_load_falls_short_of_every_level_below_it_for_as_long_as_it_lasts(
+def test_a_known_load_falls_short_by_the_share_that_a_level_does_not_serve(
     iops: float, expected: dict[int, float]
 ) -> None:
     past = past_of(history(lambda _: 300.0, days=30))
@@ -251,9 +252,9 @@ def test_a_known_load_falls_short_of_every_level_below_it_for_as_long_as_it_last
 
 def test_a_known_load_is_one_of_throughput_too() -> None:
     past = past_of(history(lambda _: 300.0, days=30))
-    narrow = Level(iops=16_000, mibps=125, usd_per_hour=0.1)
+    narrow = Level(iops=16_000, mibps=125, usd_per_hour=0.1)  # of 200 MiB/s
     found = demand_forecast(past, [narrow], NOW, nothing_now(1), [MONTH_END])
-    assert found.seen_minutes[0] == pytest.approx(150)
+    assert found.seen_minutes[0] == pytest.approx(150 * (1 - 125 / 200))
 
 
 def test_known_loads_of_other_days_are_not_of_this_one() -> None:
@@ -355,3 +356,23 @@ def test_bursts_above_a_limit_are_believed_in_less_with_every_day_that_runs_clea
 def test_bursts_at_the_limit_they_touched_are_fact() -> None:
     seen = ahead(bursts(3.0), 2_999.0, 3_000.0)
     assert seen.seen_minutes[1] == pytest.approx(seen.seen_minutes[0], rel=0.01)
+
+
+def test_years_of_a_load_far_above_a_level_are_no_number_too_large() -> None:
+    """A volume of which its instance leaves hardly anything, known for more than a year."""
+    past = past_of(history(lambda _: 16_000.0, days=2))
+    old = replace(past, known=400 * 24)
+    tiny = Level(iops=1.0, mibps=0.1, usd_per_hour=0.1)
+    found = demand_forecast(old, [tiny], NOW, nothing_now(1))
+    assert found.seen_minutes[0] > 0
+
+
+def test_hours_that_were_not_measured_are_no_quiet_hours() -> None:
+    """Ten busy hours a day for two weeks, then ten days without a measurement."""
+    busy = lambda at: 9_000.0 if at.hour < 10 else 300.0  # noqa: E731
+    at_once = past_of(history(busy, days=14, end=NOW))
+    gap = past_of(history(lambda at: busy(at) if at < NOW - timedelta(days=10) else None, days=24))
+    less, more = (
+        sum(row[0] for row in ahead(one, 3_000.0).locked_minutes) for one in (gap, at_once)
+    )
+    assert less > 0.3 * more
