@@ -7,7 +7,7 @@ from typing import Any
 
 from headroom.application import sweep
 from headroom.domain.state import Step, broken_link
-from tests.application.harness import calm
+from tests.application.harness import running_free
 from tests.application.test_groups import REFUSED, SET, look, striped
 from tests.builders import ref
 
@@ -25,7 +25,7 @@ def test_a_set_is_raised_and_relieved_on_record(ledger: Any) -> None:
     decision = look(stage)
     assert ledger.decision(decision.decision_id).group == decision.group
     for name in SET:
-        stage.loads[name] = calm()
+        stage.loads[name] = running_free()
     for _ in range(5):
         stage.later(minutes=10)
         sweep(stage.ports, stage.now)

@@ -50,7 +50,7 @@ SETTINGS = st.fixed_dictionaries(
         "slots_reserve": st.integers(0, 4),
         "cooldown": st.integers(0, 10_080).map(lambda m: f"{m}m"),
         "headroom_percent": st.integers(0, 400),
-        "discount_percent": st.floats(0, 100),
+        "discount_percent": st.floats(0, 75),
         "relief_value_usd_per_minute": st.floats(0, 1_000),
         "give_back": st.booleans(),
         "give_back_after_days": st.floats(0, 14),

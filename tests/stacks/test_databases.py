@@ -37,9 +37,11 @@ def both(synth: Synth) -> Synthesised:
 
 
 def test_without_databases_nothing_of_rds_is_in_the_template(volumes_only: Synthesised) -> None:
-    assert "rds" not in json.dumps(volumes_only.loop).lower().replace("records", "").replace(
-        "words", ""
-    )
+    """But for the ceilings that a policy has for them; every deployment publishes the same policy."""
+    text = json.dumps(volumes_only.loop).lower()
+    for other in ("records", "words", r"\"rds\":64000", r"\"rds\":4000"):
+        text = text.replace(other, "")
+    assert "rds" not in text
 
 
 def test_databases_are_seen_everywhere_and_changed_in_this_account_and_region(

@@ -23,6 +23,7 @@ QUIET_TIMES = 2
 """The same in times of the longest pause between such load: what comes again each month has not ended."""
 STEPS_BACK = 2
 """Changes that may be needed to be back where the volume was."""
+MORE = 1.1
 ALIKE = 0.97
 """A level this close below another is no candidate of its own."""
 
@@ -73,8 +74,10 @@ def plans_from_history(situation: Situation) -> Iterator[Plan]:
                 current, volume_type, iops=iops, mibps=mibps, valid=situation.observation.valid
             )
             plan = None if target is None else plan_for(situation, target, 1.0, capped_from=None)
-            if plan is not None and (
-                situation.calm or situation.harmless(plan) or relieves(situation, plan)
+            if (
+                plan is not None
+                and not _hardly_more(situation, plan)
+                and (situation.calm or situation.harmless(plan) or relieves(situation, plan))
             ):
                 yield plan
 
@@ -141,3 +144,18 @@ def _thinned(
 def _unit_usd(iops: float, mibps: float, base: tuple[float, float]) -> float:
     """The relative price of a level in USD per month, by gp3's prices in most Regions."""
     return 0.005 * max(0.0, iops - base[0]) + 0.04 * max(0.0, mibps - base[1])
+
+
+def _hardly_more(situation: Situation, plan: Plan) -> bool:
+    """Whether a plan of the same type costs more for less than a tenth more, and nothing presses.
+
+    The spare above what is needed covers that; such steps would only use up slots.
+    """
+    now, then = capability(situation.current), plan.capability
+    return (
+        situation.demand.pressed_minutes == 0
+        and plan.price_change_usd > 0
+        and plan.target.volume_type is plan.origin.volume_type
+        and then.sustained_iops < now.sustained_iops * MORE
+        and then.sustained_mibps < now.sustained_mibps * MORE
+    )

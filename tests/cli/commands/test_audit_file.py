@@ -92,10 +92,10 @@ def test_explain_describes_the_decision_in_words(
     for part in (
         "ACT vol-1 at 2026-01-05 12:00Z, woken by an alarm",
         "Binding: the volume's IOPS",
-        "gp3 100 GiB 6601 IOPS 125 MiB/s: $26.00 a month (+$18.00), value +$",
-        "price_per_account: 18.00 is at most 2,000.00 USD/month",
+        "gp3 100 GiB 12000 IOPS 207 MiB/s: $56.28 a month (+$48.28), value +$",
+        "price_per_account: 48.28 is at most 2,000.00 USD/month",
         "2026-01-05 12:25Z relieved: No pressure for 10 minutes.",
-        "$8.00 -> $26.00 a month (+$18.00)",
+        "$8.00 -> $56.28 a month (+$48.28)",
         "4 links, and all hashes match",
     ):
         assert part in said

@@ -76,7 +76,7 @@ def test_people_get_a_table_and_the_change_in_a_line(capsys: pytest.CaptureFixtu
     assert run(["simulate", str(SCENARIOS / "nightly-batch-gp2.yaml")]) == 0
     said = capsys.readouterr().out
     assert "starved" in said
-    assert "gp2 400 GiB -> gp3 400 GiB 3000 IOPS 250 MiB/s (depletion_foreseen" in said
+    assert "gp2 400 GiB -> gp3 400 GiB 3000 IOPS 250 MiB/s (cheaper_equivalent" in said
 
 
 def test_the_report_is_written_beside_the_result(

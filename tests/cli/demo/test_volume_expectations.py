@@ -53,7 +53,7 @@ def test_a_raised_and_relieved_volume_ends_as_expected() -> None:
     end = verdict(played("iops", decision_story(acted()), starved=(10, 11, 12)))
     assert end.ok
     assert end.line == (
-        "Raised from 3,000 to 6,601 IOPS at 12:00Z for $18.00 a month more; 3 starved minutes "
+        "Raised from 3,000 to 12,000 IOPS at 12:00Z for $18.00 a month more; 3 starved minutes "
         "from 00:10Z, then none."
     )
 
@@ -72,7 +72,7 @@ def test_a_watched_volume_is_held_with_its_plan_and_without_a_message() -> None:
     end = verdict(played("watched", watched()))
     assert end.ok
     assert (
-        "it would have been changed to gp3 100 GiB 6601 IOPS 125 MiB/s (+$18.00 a month)"
+        "it would have been changed to gp3 100 GiB 12000 IOPS 207 MiB/s (+$48.28 a month)"
         in end.line
     )
     assert verdict(played("watched", watched(), messages=1)).unmet == ("nobody was notified",)

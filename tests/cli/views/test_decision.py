@@ -17,11 +17,11 @@ def test_a_row_says_what_was_seen_considered_and_done() -> None:
     assert row.observed.startswith("3,000 IOPS needed (served 3,000, held back by a limit)")
     assert "Binding: the volume's IOPS." in row.observed
     assert row.considered[0].startswith(
-        "gp3 100 GiB 6601 IOPS 125 MiB/s: $26.00 a month (+$18.00), value +$"
+        "gp3 100 GiB 12000 IOPS 207 MiB/s: $56.28 a month (+$48.28), value +$"
     )
     assert row.considered[0].endswith(" a day; allowed; chosen")
-    assert row.change == "gp3 100 GiB 3000 IOPS 125 MiB/s -> gp3 100 GiB 6601 IOPS 125 MiB/s"
-    assert row.price_change == "+$18.00"
+    assert row.change == "gp3 100 GiB 3000 IOPS 125 MiB/s -> gp3 100 GiB 12000 IOPS 207 MiB/s"
+    assert row.price_change == "+$48.28"
     assert row.result == "relieved 2026-01-05 12:25Z: No pressure for 10 minutes."
 
 
@@ -38,8 +38,8 @@ def test_every_guardrail_speaks_and_those_that_block_speak_first() -> None:
 
 def test_a_verdict_is_displayed_with_its_numbers() -> None:
     said = decision_view.guardrails(decision_view.decision_story(acted()).decision)
-    assert "max_iops: 6,601 is at most 16,000 IOPS" in said
-    assert "price_per_resource: 18.00 is at most 250.00 USD/month" in said
+    assert "max_iops: 12,000 is at most 16,000 IOPS" in said
+    assert "price_per_resource: 48.28 is at most 250.00 USD/month" in said
 
 
 def test_a_hold_says_what_it_would_have_taken_and_changes_nothing() -> None:
@@ -48,7 +48,7 @@ def test_a_hold_says_what_it_would_have_taken_and_changes_nothing() -> None:
     )
     row = section_view.row(decision_view.decision_story(chain(watched)))
     assert row.change.startswith("none (would be gp3 100 GiB 3000 IOPS 125 MiB/s -> ")
-    assert row.price_change == "(+$18.00)"
+    assert row.price_change == "(+$48.28)"
 
 
 def test_marks_are_the_decision_and_what_came_of_it() -> None:
