@@ -29,7 +29,9 @@ def _credits(run: StorageRun, change: Change) -> Checked:
     return line, {
         "Headroom acted before the first starved minute": not run.starved or at < run.starved[0],
         "no minute starved": not run.starved,
-        "burst credits were the limit": change.decision.diagnosis.binding is Binding.BURST_CREDITS,
+        "burst credits were the limit, or it costs less without any": (
+            change.decision.diagnosis.binding is Binding.BURST_CREDITS or run.price_change < 0
+        ),
         "it was changed once": len(run.applied) == 1,
         "the change was verified": relieved(run),
     }
