@@ -43,7 +43,7 @@ TEXTS = {
     "slots_reserve": st.integers(0, 4).map(str),
     "cooldown": st.integers(0, 10_080).map(lambda m: f"{m}m"),
     "headroom_percent": st.integers(0, 400).map(str),
-    "discount_percent": st.sampled_from(["0", "12.5", "100"]),
+    "discount_percent": st.sampled_from(["0", "12.5", "75"]),
     "relief_value_usd_per_minute": st.sampled_from(["0", "0.01", "0.5", "1000"]),
     "give_back": st.sampled_from(["true", "false"]),
     "give_back_after_days": st.sampled_from(["0", "1", "7", "14"]),
