@@ -26,6 +26,7 @@ from headroom.domain.workload import (
     LoadShape,
     Past,
     PresentLoad,
+    checked_days,
     demand_forecast,
     minutes,
     short_minutes,
@@ -69,9 +70,7 @@ def value_plans(situation: Situation) -> ValuedPlans:
     """Every candidate with its value per day; best first, then fewer changes, reversible, cheaper."""
     made = candidates(situation)
     if not made:
-        return replace(
-            NO_VALUED_PLANS, known_days=situation.past.recent_days(situation.observation.at)
-        )
+        return replace(NO_VALUED_PLANS, known_days=_known_days(situation))
     valued, forecast, next_hour = _valued(situation, made)
     valued_plans = [
         _full_copy_valued(situation, p) if p.full_copy and p.growth is None else p for p in valued
@@ -81,8 +80,16 @@ def value_plans(situation: Situation) -> ValuedPlans:
     return ValuedPlans(
         plans=tuple(sorted((*kept, *_priced_beside(situation, valued_plans, kept)), key=_order)),
         next_change=None if next_hour is None else begins + next_hour * HOUR,
-        known_days=situation.past.recent_days(situation.observation.at),
+        known_days=_known_days(situation),
     )
+
+
+def _known_days(situation: Situation) -> float:
+    """Days of the last two weeks that also show bursts: those with checks, where there are any."""
+    observation = situation.observation
+    known = situation.past.recent_days(observation.at)
+    checked = None if observation.history is None else checked_days(observation.history)
+    return known if checked is None else min(known, checked)
 
 
 def value_targets(

@@ -38,7 +38,7 @@ from headroom.domain.workload.forecast import (
     past_of,
 )
 from headroom.domain.workload.free_space import SpaceBasis, SpaceForecast, space_forecast
-from headroom.domain.workload.history import demand_levels
+from headroom.domain.workload.history import checked_days, demand_levels
 from headroom.domain.workload.instance_balance import forecast_balance, forecast_text, imminent
 from headroom.domain.workload.latency import slow_below_limits, slowest_ms
 from headroom.domain.workload.pressure import AT_LIMIT, EMPTY_PERCENT, Minute, clear_run, minutes

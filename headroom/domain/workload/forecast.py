@@ -162,6 +162,7 @@ def demand_forecast(
                 short = minutes * (1.0 - served)
                 late, early = max(late, short), max(early, min(short, REACTION_MIN))
             late, early = max(late, here), max(early, here)
+            early = min(early, late)  # a raise that costs more than waiting does not follow
             seen[i] += late
             row_locked.append(late + unseen[i] * LOCKED_TIMES)
             row_reacting.append(early + unseen[i])

@@ -24,6 +24,17 @@ def measured_periods(history: VolumeActivity) -> tuple[bool, ...]:
     )
 
 
+def checked_days(history: VolumeActivity) -> float | None:
+    """Days in which an Exceeded check was published; None where none ever was.
+
+    Checks are published under the pair of instance and volume: days on another instance do not show
+    bursts inside a minute.
+    """
+    checks = zip(history.iops_exceeded.values, history.throughput_exceeded.values, strict=True)
+    found = sum(iops is not None or mibps is not None for iops, mibps in checks)
+    return found * history.read_iops.period_s / 86_400 if found else None
+
+
 def load_rates(history: VolumeActivity) -> tuple[list[float], list[float]]:
     """Means of each period in SSD operations/s and MiB/s, 0 where nothing is known."""
     mibps = [

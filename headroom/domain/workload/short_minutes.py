@@ -51,16 +51,18 @@ def minutes_to_react(
 ) -> float:
     """Shortfall of an onset in `hour` at IOPS and MiB/s until a raise to `reach` has served it.
 
-    Until the raise takes effect all is late, then what waits is drained, and what is above even that
-    stays late.
+    Until the raise takes effect ever more is late, then what waits is drained, and what is above even
+    that stays late.
     """
     peak = max(hour.peak_iops / iops, hour.peak_mibps / mibps)
     mean = max(hour.mean_iops / iops, hour.mean_mibps / mibps)
     raised = min(reach[0] / iops, reach[1] / mibps)
     before = min(REACTION_MIN, max(LEAST_BUSY_MIN, hour.busy_minutes, hour.touched_minutes))
-    waiting = before * max(0.0, (1 + BUSY_SHARE) / 2 * peak - 1)
+    excess = max(0.0, (1 + BUSY_SHARE) / 2 * peak - 1)
+    waiting = before * excess
     drained = waiting / max(0.1, raised - min(mean, raised)) if waiting else 0.0
-    return before + min(MOST_DRAINED_MIN, drained) + short_minutes(hour, *reach)
+    late = _late(before, excess) if excess else 0.0
+    return late + min(MOST_DRAINED_MIN, drained) + short_minutes(hour, *reach)
 
 
 def _proven(limit: float, peak: float) -> float:

@@ -40,9 +40,17 @@ def change(
 
 def idle(
     configuration: Configuration = HIGH, *, known: tuple[KnownModification, ...] = (),
-    days: float = 10.0, hole: bool = False, **limits: object,
+    days: float = 10.0, checked_days: float | None = None, hole: bool = False, **limits: object,
 ) -> Decision:  # fmt: skip
     told = history(lambda _: 300.0, days=days)
+    if checked_days is not None:
+        keep = int(checked_days * 288)
+        cut = replace(
+            told.iops_exceeded,
+            values=(None,) * (len(told.iops_exceeded.values) - keep)
+            + told.iops_exceeded.values[len(told.iops_exceeded.values) - keep :],
+        )
+        told = replace(told, iops_exceeded=cut, throughput_exceeded=cut)
     minutes: list[float | None] = [300.0] * 180
     if hole:
         minutes = [300.0] * 34 + [None] * 140 + [300.0] * 6
@@ -69,6 +77,11 @@ def test_what_somebody_else_just_set_up_is_not_taken_from_them() -> None:
     assert verdict.value == pytest.approx(0.025, abs=0.001)
     assert lowers(idle(known=(replace(raised, started_at=NOW - timedelta(days=2)),)))
     assert lowers(idle())
+
+
+def test_days_under_another_instance_do_not_count_for_bursts_nobody_could_see() -> None:
+    assert not lowers(idle(checked_days=0.5))
+    assert lowers(idle(checked_days=1.5))
 
 
 def test_calm_of_hours_ago_is_no_calm() -> None:

@@ -114,6 +114,16 @@ def test_no_shortfall_is_negative_or_more_than_the_hour_and_the_unseen(
         assert all(price >= 0 for price in usd)
 
 
+@settings(max_examples=100, deadline=None)
+@given(past=pasts(), levels=LEVELS)
+def test_where_a_raise_can_follow_no_more_starves_than_where_none_can(
+    past: Past, levels: list[float]
+) -> None:
+    found = ahead(past, *levels, now=past.profile.end)
+    for locked, reacting in zip(found.locked_minutes, found.reacting_minutes, strict=True):
+        assert all(r <= k + 1e-9 for r, k in zip(reacting, locked, strict=True))
+
+
 # --- what was never seen
 
 
@@ -299,9 +309,10 @@ def test_a_burst_shorter_than_a_reaction_is_over_before_a_raise_could_help() -> 
     def load(at: datetime) -> float:
         return 9_000.0 if at.hour == 2 and at.minute < 10 else 300.0
 
-    seen = ahead(past_of(history(load, days=5)), SHORT, 12_000.0)
+    seen = ahead(past_of(history(load, days=5)), 7_000.0, 12_000.0)
     reacting = sum(row[0] for row in seen.reacting_minutes)
-    assert reacting >= 0.9 * sum(hours_of(seen))
+    assert sum(hours_of(seen)) > 2 * seen.seen_minutes[1]
+    assert reacting >= 0.9 * seen.seen_minutes[0] > 1
 
 
 def test_what_a_raise_within_reach_cannot_serve_stays_late() -> None:
