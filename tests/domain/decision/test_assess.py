@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 
+from headroom.domain.catalog.ebs import capability
 from headroom.domain.decision import (
     Act,
     Diverged,
@@ -167,3 +168,30 @@ def test_a_change_that_never_leaves_modifying_is_given_up_after_a_day() -> None:
     long_ago = NOW - timedelta(hours=31)
     stuck = modification(TARGET, state=ModificationState.MODIFYING, started_at=long_ago)
     assert isinstance(assess(seen(modification=stuck), plan(), long_ago), Ineffective)
+
+
+def test_only_the_side_that_pressed_is_what_proves_relief() -> None:
+    """Held back by 125 MiB/s at 500 IOPS before; 450 small operations a second since prove nothing."""
+    origin, target = gp3(400), gp3(400, 3_000, 250)
+    before = activity([500.0] * 60, io_kib=256, mibps_check=1, queue=50.0)
+    after = activity([450.0] * 120, io_kib=4)
+    joined = replace(
+        after,
+        **{
+            name: replace(
+                getattr(after, name),
+                start=getattr(after, name).start - timedelta(minutes=60),
+                values=getattr(before, name).values + getattr(after, name).values,
+            )
+            for name in (
+                "read_iops", "write_iops", "read_mibps", "write_mibps", "queue_length",
+                "latency_ms", "burst_balance_percent", "iops_exceeded", "throughput_exceeded",
+            )
+        },
+    )  # fmt: skip
+    done = modification(
+        target, origin=origin, state=ModificationState.COMPLETED, started_at=APPLIED
+    )
+    found = observation(joined, volume(target), modification=done)
+    made = replace(plan(), origin=origin, target=target, capability=capability(target))
+    assert isinstance(assess(found, made, APPLIED), Untested)

@@ -253,3 +253,13 @@ def test_the_instance_as_the_limit_blocks_every_plan() -> None:
     base = case()
     bound = replace(base, diagnosis=replace(base.diagnosis, binding=Binding.INSTANCE_IOPS))
     assert Guardrail.INSTANCE_LIMIT in {v.guardrail for v in judge(bound).blocking}
+
+
+@pytest.mark.parametrize(("step", "allows"), [(4.0, True), (2.0, False)])
+def test_what_two_steps_could_not_restore_is_not_lowered(step: float, allows: bool) -> None:
+    """Beside the planner, which does not propose it either: from 15,000 to 3,000 IOPS is five times."""
+    high, low = gp3(400, 15_000, 250), gp3(400)
+    plan = replace(case().plan, origin=high, target=low, capability=capability(low))
+    rules = policy(mode=Mode.AUTO, largest_step=step)
+    base = case(plan=plan, policy=rules, effective=limits_for(rules, volume(high)))
+    assert verdict(base, Guardrail.GIVE_BACK_REVERSIBLE).allows is allows

@@ -1,0 +1,134 @@
+"""Operations that are slow below every limit: named, the owner told, and nothing else stopped by it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from headroom.domain.decision import Act, Decision, Escalate, Hold, Reason, decide
+from headroom.domain.policy import KnownEvent, Mode, OneWay, parse_schedule
+from headroom.domain.resources import Configuration, Observation, VolumeType
+from headroom.domain.workload import Binding
+from tests.builders import (
+    NOW,
+    activity,
+    decision_input,
+    gp2,
+    gp3,
+    observation,
+    policy,
+    resource_state,
+    series,
+    volume,
+)
+from tests.domain.earlier import history
+
+CALM = [300.0] * 150
+SLOW_MS = [1.0] * 150 + [40.0] * 30
+
+
+def slow(
+    configuration: Configuration | None = None, *, iops: float = 300.0,
+    latency_ms: float | list[float] | None = None, stalled: bool = False, days: float = 10.0,
+) -> Observation:  # fmt: skip
+    """Hours at 1 ms, then half an hour of 40 ms, both at 300 IOPS."""
+    load = activity(
+        [*CALM, *[iops] * 30], queue=[0.3] * 150 + [12.0] * 30,
+        latency_ms=SLOW_MS if latency_ms is None else latency_ms,
+    )  # fmt: skip
+    if stalled:
+        load = replace(load, stalled=series([0.0] * 170 + [1.0] * 10, end=NOW, period_s=60))
+    return observation(
+        load, volume(configuration or gp3(400)), history=history(lambda _: 300.0, days=days)
+    )
+
+
+def month_end(at: str) -> KnownEvent:
+    return KnownEvent(
+        name="month end", schedule=parse_schedule(f"daily {at} UTC"), minutes=300, iops=12_000
+    )
+
+
+def decided(seen: Observation, **limits: Any) -> Decision:
+    return decide(decision_input(seen, rules=policy(mode=Mode.AUTO, **limits), trigger="sweep"))
+
+
+def test_the_owner_is_told_once_of_slow_operations_below_every_limit() -> None:
+    first = decided(slow())
+    assert first.diagnosis.binding is Binding.LATENCY
+    assert isinstance(first.answer, Escalate)
+    assert first.answer.reason is Reason.HIGH_LATENCY
+    told = resource_state(escalated_causes=(first.answer.cause,))
+    again = decide(decision_input(slow(), stand=told, rules=policy(mode=Mode.AUTO)))
+    assert isinstance(again.answer, Hold)
+
+
+@pytest.mark.parametrize(
+    ("what", "load"),
+    [
+        ("many operations", {"iops": 2_000.0}),
+        ("an even latency", {"latency_ms": 9.0}),
+        ("nothing measured", {"latency_ms": [1.0] * 150 + [None] * 30}),
+    ],
+)
+def test_what_a_load_explains_by_itself_is_no_diagnosis(what: str, load: dict[str, Any]) -> None:
+    assert decided(slow(**load)).diagnosis.binding is Binding.NOTHING, what
+
+
+def test_a_batch_of_large_operations_takes_its_time() -> None:
+    small, large = activity(CALM), activity([60.0] * 30, io_kib=512, latency_ms=40.0, queue=3.0)
+    joined = {
+        name: replace(
+            getattr(small, name), values=getattr(small, name).values + getattr(large, name).values
+        )
+        for name in (
+            "read_iops", "write_iops", "read_mibps", "write_mibps", "queue_length", "latency_ms",
+            "burst_balance_percent", "iops_exceeded", "throughput_exceeded",
+        )
+    }  # fmt: skip
+    begin = large.read_iops.end - 180 * (large.read_iops.end - large.read_iops.start) / 30
+    moved = {name: replace(one, start=begin) for name, one in joined.items()}
+    seen = observation(
+        replace(small, **moved), volume(gp3(400)), history=history(lambda _: 300.0, days=10)
+    )
+    assert decided(seen).diagnosis.binding is Binding.NOTHING
+
+
+def test_slow_operations_keep_no_saving_and_no_foreseen_load_from_being_seen_to() -> None:
+    cheaper = decided(slow(gp2(50)))
+    assert cheaper.diagnosis.binding is Binding.LATENCY
+    assert isinstance(cheaper.answer, Act)
+    assert cheaper.answer.reason is Reason.CHEAPER_EQUIVALENT
+    due, raised = (
+        decide(decision_input(slow(), rules=replace(policy(mode=Mode.AUTO), known_events=(event,))))
+        for event in (month_end("13:00"), month_end("12:30"))
+    )
+    assert due.next_change_at is not None
+    assert NOW < due.next_change_at <= NOW + timedelta(hours=1)
+    assert raised.diagnosis.binding is Binding.LATENCY
+    assert isinstance(raised.answer, Act)
+    assert raised.answer.plan.capability.sustained_iops >= 12_000
+
+
+def test_a_faster_type_is_proposed_only_for_the_owners_objective_and_by_a_person() -> None:
+    objective = {"latency_objective_ms": 5.0, "price_increase_usd": 1_000}
+    asked = decided(slow(), **objective)
+    assert isinstance(asked.answer, Act)
+    assert asked.answer.plan.target.volume_type is VolumeType.IO2
+    assert asked.answer.approval is not None
+    for limits in ({}, {**objective, "one_way": OneWay.NEVER}):
+        answer = decided(slow(), **limits).answer
+        assert not isinstance(answer, Act)
+    fast = decided(slow(), latency_objective_ms=50.0)
+    assert fast.diagnosis.binding is Binding.NOTHING
+
+
+def test_nothing_is_bought_for_a_volume_that_completes_no_io() -> None:
+    stalled = decided(slow(stalled=True), latency_objective_ms=5.0, one_way=OneWay.ALLOW)
+    assert stalled.diagnosis.binding is Binding.LATENCY
+    assert "stalled" in stalled.diagnosis.explanation
+    assert isinstance(stalled.answer, Escalate)
+    assert all(j.plan.target.volume_type is not VolumeType.IO2 for j in stalled.judgements)
