@@ -62,7 +62,9 @@ def main(argv: list[str] | None = None) -> None:
     gc.set_threshold(100_000, 20, 50)
     ready = options.state_dir / READY_FILE
     fresh = ready.with_suffix(".new")
-    fresh.write_text(json.dumps({"url": endpoint.url, "pid": os.getpid()}))
+    fresh.touch(mode=0o600)
+    content = {"url": endpoint.url, "pid": os.getpid(), "access_key": options.access_key}
+    fresh.write_text(json.dumps(content))
     os.replace(fresh, ready)
     if arguments.until_stdin_ends:
         threading.Thread(target=_await_end, args=(stop,), daemon=True).start()

@@ -29,17 +29,29 @@ class EndpointFailed(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a running endpoint answers, and its process."""
+    """Where a running endpoint answers, its process, and the access key that requests must carry."""
 
     url: str
     pid: int
+    access_key: str
+
+    @classmethod
+    def of_file(cls, state_dir: Path) -> Endpoint:
+        """What a ready endpoint wrote; raises OSError, ValueError or KeyError."""
+        ready = json.loads((state_dir / READY_FILE).read_text())
+        return cls(url=ready["url"], pid=int(ready["pid"]), access_key=ready["access_key"])
+
+    @property
+    def credentials(self) -> dict[str, str]:
+        """Keyword arguments of a boto3 client or session; the endpoint checks no signatures."""
+        return {"aws_access_key_id": self.access_key, "aws_secret_access_key": "local"}
 
     def environment(self, region: str = "us-east-1") -> dict[str, str]:
         """Environment variables that lead AWS's tools and SDKs to it."""
         return {
             "AWS_ENDPOINT_URL": self.url,
-            "AWS_ACCESS_KEY_ID": "test",
-            "AWS_SECRET_ACCESS_KEY": "test",
+            "AWS_ACCESS_KEY_ID": self.access_key,
+            "AWS_SECRET_ACCESS_KEY": "local",
             "AWS_REGION": region,
             "AWS_DEFAULT_REGION": region,
             "AWS_EC2_METADATA_DISABLED": "true",
@@ -50,7 +62,9 @@ class Endpoint:
     ) -> dict[str, Any]:
         """GET (without a body) or POST /_headroom/`name`; raises EndpointFailed."""
         data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(f"{self.url}/_headroom/{name}", data=data)
+        request = urllib.request.Request(
+            f"{self.url}/_headroom/{name}", data=data, headers={"X-Headroom-Key": self.access_key}
+        )
         try:
             with urllib.request.urlopen(request, timeout=timeout_s) as answer:
                 content: dict[str, Any] = json.load(answer)
@@ -95,8 +109,7 @@ def down(state_dir: Path) -> bool:
 def status(state_dir: Path) -> Endpoint | None:
     """The endpoint of a state directory, None unless it answers and says it is that one."""
     try:
-        ready = json.loads((state_dir / READY_FILE).read_text())
-        endpoint = Endpoint(url=ready["url"], pid=int(ready["pid"]))
+        endpoint = Endpoint.of_file(state_dir)
         state = endpoint.control("state", timeout_s=10)
     except (OSError, ValueError, KeyError, EndpointFailed):
         return None
@@ -125,7 +138,7 @@ class LocalAws:
         self._options = options
         self._child: subprocess.Popen[bytes] | None = None
         self.state_dir = Path()
-        self.endpoint = Endpoint("", 0)
+        self.endpoint = Endpoint("", 0, "")
 
     def __enter__(self) -> Self:
         self.state_dir = self._kept or Path(tempfile.mkdtemp(prefix="local-aws-"))
@@ -154,6 +167,11 @@ class LocalAws:
     def url(self) -> str:
         """Value of AWS_ENDPOINT_URL."""
         return self.endpoint.url
+
+    @property
+    def credentials(self) -> dict[str, str]:
+        """Keyword arguments of a boto3 client or session."""
+        return self.endpoint.credentials
 
     def environment(self, region: str = "us-east-1") -> dict[str, str]:
         """Environment variables that lead AWS's tools and SDKs to it."""
@@ -199,9 +217,9 @@ def _await_ready(child: subprocess.Popen[bytes], state_dir: Path) -> Endpoint:
                 f"The local AWS ended with code {child.returncode}: {_last_line(state_dir)}"
             )
         with contextlib.suppress(OSError, ValueError, KeyError):
-            ready = json.loads((state_dir / READY_FILE).read_text())
-            if int(ready["pid"]) == child.pid:
-                return Endpoint(url=ready["url"], pid=child.pid)
+            endpoint = Endpoint.of_file(state_dir)
+            if endpoint.pid == child.pid:
+                return endpoint
         time.sleep(0.02)
     child.kill()
     raise EndpointFailed(f"The local AWS did not start in {START_TIMEOUT_S:.0f} s.")

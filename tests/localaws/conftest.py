@@ -19,7 +19,7 @@ QUICK = Config(retries={"mode": "standard", "total_max_attempts": 1}, read_timeo
 
 
 class Program:
-    """A boto3 program that knows nothing of the endpoint but its URL."""
+    """A boto3 program that knows nothing of the endpoint but its URL and key."""
 
     def __init__(self, aws: LocalAws) -> None:
         self.aws = aws
@@ -29,7 +29,7 @@ class Program:
         if service not in self._clients:
             self._clients[service] = boto3.client(
                 service, endpoint_url=self.aws.url, region_name="us-east-1",
-                aws_access_key_id="test", aws_secret_access_key="test", config=QUICK,
+                config=QUICK, **self.aws.credentials,
             )  # fmt: skip
         return self._clients[service]
 

@@ -116,9 +116,6 @@ def opened(
         raise BadRequest(
             "--local selects an endpoint; do not combine it with --endpoint-url or --profile."
         )
-    url, now = running()
-    session = boto3.Session(
-        region_name=region or "us-east-1", aws_access_key_id="test",
-        aws_secret_access_key="test",  # noqa: S106 - the endpoint takes anything
-    )  # fmt: skip
-    return session, url, now
+    endpoint, now = running()
+    session = boto3.Session(region_name=region or "us-east-1", **endpoint.credentials)  # type: ignore[arg-type]
+    return session, endpoint.url, now

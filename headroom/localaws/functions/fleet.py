@@ -170,8 +170,8 @@ class FunctionFleet:
         return {
             "AWS_REGION": region,
             "AWS_DEFAULT_REGION": region,
-            "AWS_ACCESS_KEY_ID": "test",
-            "AWS_SECRET_ACCESS_KEY": "test",
+            "AWS_ACCESS_KEY_ID": self._cloud.options.access_key,
+            "AWS_SECRET_ACCESS_KEY": "local",
             "AWS_ENDPOINT_URL": self._cloud.url,
             "AWS_EC2_METADATA_DISABLED": "true",
         }

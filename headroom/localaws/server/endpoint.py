@@ -19,7 +19,8 @@ from headroom.localaws.control import PREFIX, Control, MinuteLoop
 from headroom.localaws.functions import fleet_of
 from headroom.localaws.loads import Loads
 from headroom.localaws.prices import PRICE_LIST_TARGET, answer_price_list
-from headroom.localaws.server.http_server import HttpServer
+from headroom.localaws.server.guard import refusal
+from headroom.localaws.server.http_server import Forbidden, HttpServer
 from headroom.localaws.state import Clock, ClockMode, Cloud, Identifiers, Options, install_cloud
 
 _DIRECT = frozenset({"cloudwatch", "dynamodb", "ec2", "events", "rds", "sns", "sqs", "ssm", "sts"})
@@ -133,6 +134,9 @@ class RunningEndpoint:
         self._server.stop()
 
     def _serve(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
+        refused = refusal(environ, access_key=self.cloud.options.access_key, port=self._server.port)
+        if refused is not None:
+            raise Forbidden(refused)
         if environ["PATH_INFO"].startswith(PREFIX):
             return self._control(environ, start)
         answer: Iterable[bytes] = self._moto(environ, start)

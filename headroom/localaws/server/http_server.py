@@ -18,6 +18,14 @@ _log = logging.getLogger(__name__)
 Application = Callable[[WSGIEnvironment, StartResponse], Iterable[bytes]]
 
 
+class Forbidden(Exception):
+    """The endpoint does not serve the request; the message is one sentence."""
+
+
+_STATUS = {NotImplementedError: "501 Not Implemented", Forbidden: "403 Forbidden"}
+_CODE = {NotImplementedError: "NotImplemented", Forbidden: "AccessDenied"}
+
+
 class _Handler(MotoRequestHandler):  # type: ignore[misc]
     """werkzeug closes the connection after each answer; with the body read first it need not."""
 
@@ -53,7 +61,7 @@ class _Handler(MotoRequestHandler):  # type: ignore[misc]
             if close is not None:
                 close()
         except Exception as error:  # a missing operation must not look like a broken connection
-            if not isinstance(error, NotImplementedError):
+            if type(error) not in _STATUS:
                 _log.exception("%s %s failed", self.command, self.path)
             status, headers, content = _failure(error, environ.get("CONTENT_TYPE", ""))
             answer[:] = [status, headers]
@@ -85,15 +93,14 @@ class _Handler(MotoRequestHandler):  # type: ignore[misc]
 
 def _failure(error: Exception, content_type: str) -> tuple[str, list[tuple[str, str]], bytes]:
     """An error in the client's protocol; a missing operation is a 501, which no SDK retries."""
-    missing = isinstance(error, NotImplementedError)
-    status = "501 Not Implemented" if missing else "500 Internal Server Error"
-    code = "NotImplemented" if missing else "InternalFailure"
+    status = _STATUS.get(type(error), "500 Internal Server Error")
+    code = _CODE.get(type(error), "InternalFailure")
     text = str(error) or type(error).__name__
     if content_type.startswith("application/x-www-form-urlencoded"):
         detail = f"<Error><Code>{code}</Code><Message>{escape(text)}</Message></Error>"
         xml = f"<ErrorResponse>{detail}<Errors>{detail}</Errors></ErrorResponse>"
         return status, [("Content-Type", "text/xml")], xml.encode()
-    body = json.dumps({"__type": code, "message": text}).encode()
+    body = json.dumps({"__type": code, "message": text, "error": text}).encode()
     return status, [("Content-Type", "application/json")], body
 
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 from headroom.localaws.metrics import MetricStore
 from headroom.localaws.state.clock import Clock
-from headroom.localaws.state.identifiers import Identifiers
+from headroom.localaws.state.identifiers import Identifiers, new_access_key
 from headroom.proving.awsrules import Delays
 
 DEFAULT_ACCOUNT = "123456789012"
@@ -49,6 +49,8 @@ class Options:
     cloudtrail: bool = True
     """Whether a trail delivers ModifyVolume calls to EventBridge."""
     seed: int | None = None
+    access_key: str = field(default_factory=new_access_key)
+    """Requests must carry it, or one that the endpoint's STS issued; new at each start."""
 
 
 class FunctionInvoker(Protocol):

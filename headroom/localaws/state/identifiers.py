@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import secrets
 import threading
 from uuid import UUID
 
@@ -35,3 +36,9 @@ class Identifiers:
             if stream is None:
                 stream = self._streams[kind] = random.Random(f"{self._seed}/{kind}")
             return stream.getrandbits(count)
+
+
+def new_access_key() -> str:
+    """A random access key id in the form of AWS's."""
+    alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+    return "AKIA" + "".join(secrets.choice(alphabet) for _ in range(16))

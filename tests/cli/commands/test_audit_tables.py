@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import boto3
@@ -108,7 +109,9 @@ def at_home(account: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     account.create_stack(StackName="HeadroomState", TemplateBody=json.dumps(STACK))
     for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY"):
         monkeypatch.delenv(f"AWS_{name}")
-    found = (None, NOW + timedelta(hours=1))  # None: whatever AWS is in this process
+    keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
+    here = SimpleNamespace(url=None, credentials=keys)  # None: whatever AWS is in this process
+    found = (here, NOW + timedelta(hours=1))
     monkeypatch.setattr("headroom.cli.sources.account.running", lambda: found)
 
 

@@ -21,7 +21,8 @@ def test_the_endpoint_starts_answers_any_client_and_stops(
         assert started["url"].startswith("http://127.0.0.1:")
         client = boto3.client(
             "sts", endpoint_url=started["url"], region_name="us-east-1",
-            aws_access_key_id="test", aws_secret_access_key="test",
+            aws_access_key_id=started["environment"]["AWS_ACCESS_KEY_ID"],
+            aws_secret_access_key="any",
         )  # fmt: skip
         assert client.get_caller_identity()["Account"] == "123456789012"
         assert run(["local", "status", *place]) == 0

@@ -19,7 +19,6 @@ from tests.builders import IMAGE
 
 START = "2026-01-05T00:00:00+00:00"
 MINUTES = 26 * 60
-KEYS = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
 
 
 @dataclass
@@ -36,7 +35,7 @@ class Fleet:
 
 
 def made(aws: LocalAws, *, attached: bool = True, **wanted: Any) -> str:
-    ec2 = boto3.client("ec2", endpoint_url=aws.url, region_name="us-east-1", **KEYS)
+    ec2 = boto3.client("ec2", endpoint_url=aws.url, region_name="us-east-1", **aws.credentials)
     tags = wanted.pop("tags", {})
     volume = str(
         ec2.create_volume(
@@ -98,7 +97,9 @@ def asked(*more: str) -> list[str]:
 def test_a_day_of_an_account_is_reported_per_volume_and_in_total_without_changes(
     account: Fleet, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ec2 = boto3.client("ec2", endpoint_url=account.aws.url, region_name="us-east-1", **KEYS)
+    ec2 = boto3.client(
+        "ec2", endpoint_url=account.aws.url, region_name="us-east-1", **account.aws.credentials
+    )
     before = ec2.describe_volumes()["Volumes"]
     assert run(asked("--tag", "team=data", "--json")) == 0
     assert ec2.describe_volumes()["Volumes"] == before

@@ -75,9 +75,8 @@ def place(long_program: Program) -> Iterator[Place]:
     was I/O-Optimized twelve days ago."""
     program = long_program
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in (("ACCESS_KEY_ID", "test"), ("SECRET_ACCESS_KEY", "test")):
-            patch.setenv(f"AWS_{name}", value)
-        patch.setenv("AWS_ENDPOINT_URL", program.aws.url)
+        for name, value in program.aws.environment().items():
+            patch.setenv(name, value)
         program.client("dynamodb").create_table(**create_table(RECORDS, "records"))
         program.client("dynamodb").create_table(**create_table(STATE, "state"))
         program.client("sns").create_topic(Name="headroom")

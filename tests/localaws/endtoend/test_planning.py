@@ -21,7 +21,7 @@ def local(program: Program, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What makes a command ask this endpoint by its clock."""
     monkeypatch.setattr(
         account, "running",
-        lambda: (program.aws.url, datetime.fromisoformat(program.aws.control("clock")["now"])),
+        lambda: (program.aws.endpoint, datetime.fromisoformat(program.aws.control("clock")["now"])),
     )  # fmt: skip
     return ["--local"]
 

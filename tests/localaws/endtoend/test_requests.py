@@ -58,9 +58,8 @@ class Account:
 
 @pytest.fixture
 def account(program: Program, monkeypatch: pytest.MonkeyPatch) -> Account:
-    for name, value in (("ACCESS_KEY_ID", "test"), ("SECRET_ACCESS_KEY", "test")):
-        monkeypatch.setenv(f"AWS_{name}", value)
-    monkeypatch.setenv("AWS_ENDPOINT_URL", program.aws.url)
+    for name, value in program.aws.environment().items():
+        monkeypatch.setenv(name, value)
     program.client("dynamodb").create_table(**create_table(RECORDS, "records"))
     program.client("dynamodb").create_table(**create_table(STATE, "state"))
     program.client("sns").create_topic(Name="headroom")

@@ -39,7 +39,7 @@ def test_an_endpoint_goes_up_once_and_down_with_everything_it_started(tmp_path: 
 
 
 def test_a_stale_ready_file_is_not_taken_for_an_endpoint(tmp_path: Path) -> None:
-    ready = {"url": "http://127.0.0.1:9", "pid": os.getpid()}
+    ready = {"url": "http://127.0.0.1:9", "pid": os.getpid(), "access_key": "AKIA"}
     (tmp_path / "endpoint.json").write_text(json.dumps(ready))
     assert status(tmp_path) is None
     assert down(tmp_path) is False
@@ -95,8 +95,7 @@ def test_a_long_poll_ends_by_real_time_while_simulated_time_stands_still() -> No
     with LocalAws(clock="lockstep") as aws:
         aws.control("clock", {"set": "2026-01-05T00:00:00Z"})
         sqs = boto3.client(
-            "sqs", endpoint_url=aws.url, region_name="us-east-1", aws_access_key_id="test",
-            aws_secret_access_key="test",
+            "sqs", endpoint_url=aws.url, region_name="us-east-1", **aws.credentials,
         )  # fmt: skip
         url = sqs.create_queue(QueueName="empty")["QueueUrl"]
         began = time.monotonic()

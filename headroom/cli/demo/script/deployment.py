@@ -46,8 +46,7 @@ class LocalAccount:
         if service not in self._clients:
             self._clients[service] = make(
                 service, endpoint_url=self.endpoint.url, region_name=REGION,
-                aws_access_key_id="test",
-                aws_secret_access_key="test",  # noqa: S106 - the endpoint takes anything
+                **self.endpoint.credentials,
             )  # fmt: skip
         return self._clients[service]
 
