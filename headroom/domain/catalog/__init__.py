@@ -5,7 +5,7 @@ The door offers `capability`, `cheapest`, `why_refused` for every kind of storag
 """
 
 from headroom.domain.catalog.ebs import GP3_INCLUDED_IOPS, GP3_INCLUDED_MIBPS
-from headroom.domain.catalog.operations import Direction, Served, merged, same_io_size, served
+from headroom.domain.catalog.operations import Served, merged, same_io_size, served
 from headroom.domain.catalog.pricing import (
     CATALOGUE_PRICES,
     SECONDS_PER_MONTH,

@@ -16,13 +16,6 @@ ALIKE = 1.25
 """I/O sizes within this ratio count as the same kind of I/O."""
 
 
-class Direction(NamedTuple):
-    """Operations/s and MiB/s of reads or of writes; None where nothing was published."""
-
-    ops: float | None
-    mibps: float | None
-
-
 class Served(NamedTuple):
     """Reads and writes together; unknown parts count as zero.
 
@@ -46,29 +39,44 @@ class Served(NamedTuple):
         return self.mibps * MIB / self.ops if self.ops else 0.0
 
 
-def served(reads: Direction, writes: Direction, io_bytes: int) -> Served | None:
-    """Both directions of one period together; None when neither has operations published.
+def served(
+    reads: float | None, read_mibps: float | None, writes: float | None, write_mibps: float | None,
+    io_bytes: int,
+) -> Served | None:  # fmt: skip
+    """Reads and writes of one period, in operations/s and MiB/s; None where neither was published.
 
     Each direction counts separately: a read of 1 MiB and a write of 4 KiB are 4 operations and 1.
     """
-    known = [d for d in (reads, writes) if d.ops is not None]
-    if not known:
+    if reads is None and writes is None:
         return None
-    mibps = sum(d.mibps or 0.0 for d in known)
+    whole = None not in (reads, read_mibps, writes, write_mibps)
+    reads, read_mibps, read_bytes = _known(reads, read_mibps)
+    writes, write_mibps, write_bytes = _known(writes, write_mibps)
+    mibps = read_mibps + write_mibps
+    least, most = _counted(reads, read_mibps, writes, write_mibps, io_bytes)
+    ssd = least, most
+    if io_bytes != SSD_IO_BYTES:
+        ssd = _counted(reads, read_mibps, writes, write_mibps, SSD_IO_BYTES)
     return Served(
-        ops=sum(d.ops or 0.0 for d in known),
-        mibps=mibps,
-        least_ops=mibps * MIB / io_bytes,
-        most_ops=sum(_split(d, io_bytes) for d in known),
-        ssd_least_ops=mibps * MIB / SSD_IO_BYTES,
-        ssd_most_ops=sum(_split(d, SSD_IO_BYTES) for d in known),
-        bytes_known=any(d.mibps is not None for d in known),
-        whole=len(known) == 2 and all(d.mibps is not None for d in known),
+        reads + writes, mibps, least, most, *ssd, bytes_known=read_bytes or write_bytes, whole=whole
     )
 
 
-def _split(direction: Direction, io_bytes: int) -> float:
-    return max(direction.ops or 0.0, (direction.mibps or 0.0) * MIB / io_bytes)
+def _known(ops: float | None, mibps: float | None) -> tuple[float, float, bool]:
+    """One direction with 0 for what was not published, and whether its bytes were."""
+    if ops is None:
+        return 0.0, 0.0, False
+    return ops, mibps or 0.0, mibps is not None
+
+
+def _counted(
+    reads: float, read_mibps: float, writes: float, write_mibps: float, io_bytes: int
+) -> tuple[float, float]:
+    """EBS operations/s if all were merged, and if none were."""
+    read_ios, write_ios = read_mibps * MIB / io_bytes, write_mibps * MIB / io_bytes
+    return (read_mibps + write_mibps) * MIB / io_bytes, (
+        (read_ios if read_ios > reads else reads) + (write_ios if write_ios > writes else writes)
+    )
 
 
 def merged(one: Served, iops_limit: float) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from headroom.domain.catalog import Direction, Served, merged, same_io_size, served
+from headroom.domain.catalog import Served, merged, same_io_size, served
 from headroom.domain.catalog.ebs import HDD_IO_BYTES, Capability, capability
 from headroom.domain.resources import Modification, VolumeActivity
 
@@ -91,32 +91,31 @@ def minutes(
     every = range(len(activity.read_iops.values)) if places is None else places
     rows = list(_rows(activity, can, change, every))
     sizes = [row.served for row in rows if row.merged]
-    slow_ms = max(LEAST_SLOW_MS, SLOW * calm_latency_ms(activity, rows, hdd=_hdd(can)))
+    hdd = can.io_bytes == HDD_IO_BYTES
+    slow_ms = max(LEAST_SLOW_MS, SLOW * calm_latency_ms(activity, rows, hdd=hdd))
     found = []
     for row in rows:
-        alike_merged = (
-            row.sure and not row.iops_check and any(same_io_size(row.served, s) for s in sizes)
-        )
-        found.append(_minute(activity, can, row, slow_ms, merged_io=row.merged or alike_merged))
+        merged_io = row.merged or (
+            bool(sizes) and row.sure and not row.iops_check
+            and any(same_io_size(row.served, s) for s in sizes)
+        )  # fmt: skip
+        found.append(_minute(activity, row, slow_ms, hdd=hdd, merged_io=merged_io))
     return tuple(found)
 
 
 def calm_latency_ms(activity: VolumeActivity, rows: Sequence[_Row], *, hdd: bool) -> float:
     """The resource's own latency in ms, from minutes far below every limit."""
+    latencies = activity.latency_ms.values
     calm = sorted(
         latency
-        for row in rows
-        if row.served.most_ops < WAITS_AT * row.low[0]
-        and row.served.mibps < WAITS_AT * row.low[1]
-        and (latency := activity.latency_ms.values[row.place]) is not None
+        for place, _, taken, low, *_ in rows
+        if taken.most_ops < WAITS_AT * low[0]
+        and taken.mibps < WAITS_AT * low[1]
+        and (latency := latencies[place]) is not None
     )
     if len(calm) < LEAST_CALM:
         return HDD_CALM_MS if hdd else SSD_CALM_MS
     return calm[len(calm) // 2]
-
-
-def _hdd(can: Capability) -> bool:
-    return can.io_bytes == HDD_IO_BYTES
 
 
 class _Row(NamedTuple):
@@ -134,30 +133,35 @@ class _Row(NamedTuple):
 def _rows(
     activity: VolumeActivity, can: Capability, change: Modification | None, places: Iterable[int]
 ) -> Iterator[_Row]:
-    grid = activity.read_iops
+    grid, step = activity.read_iops, timedelta(seconds=activity.read_iops.period_s)
     started, ended, before = _landing(can, change)
-    reads, writes = (activity.read_iops.values, activity.read_mibps.values), (
-        activity.write_iops.values, activity.write_mibps.values,
-    )  # fmt: skip
+    reads, read_mibps = activity.read_iops.values, activity.read_mibps.values
+    writes, write_mibps = activity.write_iops.values, activity.write_mibps.values
+    balances, checks = activity.burst_balance_percent.values, activity.iops_exceeded.values
+    # AWS forgets old changes: without one, only the last hours are known to be as now.
+    sure, since = grid.period_s <= RECENT_PERIOD_S, None if change is None else change.started_at
+    old = new = can
+    in_force: tuple[Capability, Capability, bool] | None = None
+    low = high = 0.0, 0.0
     for i in places:
-        taken = served(
-            Direction(reads[0][i], reads[1][i]), Direction(writes[0][i], writes[1][i]), can.io_bytes
-        )
+        taken = served(reads[i], read_mibps[i], writes[i], write_mibps[i], can.io_bytes)
         if taken is None:
             continue
-        at = grid.start + timedelta(seconds=i * grid.period_s)
-        balance = activity.burst_balance_percent.values[i]
-        old = can if started is None or (ended is not None and at >= ended) else before
-        new = before if started is not None and at < started else can
-        limits = [_limits(each, balance) for each in (old, new)]
-        high = (max(x[0] for x in limits), max(x[1] for x in limits))
-        # AWS forgets old changes: without one, only the last hours are known to be as now.
-        sure = grid.period_s <= RECENT_PERIOD_S if change is None else at >= change.started_at
-        check = (activity.iops_exceeded.values[i] or 0.0) >= 1
+        at = grid.start + i * step
+        if started is not None:
+            old = can if ended is not None and at >= ended else before
+            new = before if at < started else can
+        balance = balances[i]
+        empty = balance is not None and balance <= EMPTY_PERCENT
+        if (old, new, empty) != in_force:
+            in_force = old, new, empty
+            low, high = _range(_limits(old, empty=empty), _limits(new, empty=empty))
+        if since is not None:
+            sure = at >= since
+        check = (checks[i] or 0.0) >= 1
         yield _Row(
-            place=i, at=at, served=taken, high=high, sure=sure, iops_check=check,
-            low=(min(x[0] for x in limits), min(x[1] for x in limits)),
-            merged=sure and not check and merged(taken, max(old.burst_iops, new.burst_iops)),
+            i, at, taken, low, high, sure, check,
+            sure and not check and merged(taken, max(old.burst_iops, new.burst_iops)),
         )  # fmt: skip
 
 
@@ -176,63 +180,56 @@ def _landing(
     return change.started_at, None if change.in_flight else change.ended_at, before
 
 
-def _limits(can: Capability, balance_percent: float | None) -> tuple[float, float]:
-    bucket = can.iops_credits or can.mib_credits
-    empty = bool(bucket) and balance_percent is not None and balance_percent <= EMPTY_PERCENT
-    if empty:
+def _limits(can: Capability, *, empty: bool) -> tuple[float, float]:
+    """IOPS and MiB/s in force; sustained ones where there is a bucket and it is `empty`."""
+    if empty and (can.iops_credits or can.mib_credits):
         return can.sustained_iops, can.sustained_mibps
     return can.burst_iops, can.burst_mibps
 
 
+def _range(
+    one: tuple[float, float], other: tuple[float, float]
+) -> tuple[tuple[float, float], tuple[float, float]]:
+    """The lower and the higher of both limits, of IOPS and of MiB/s."""
+    return tuple(map(min, one, other)), tuple(map(max, one, other))  # type: ignore[return-value]
+
+
 def _minute(
-    activity: VolumeActivity, can: Capability, row: _Row, slow_ms: float, *, merged_io: bool
+    activity: VolumeActivity, row: _Row, slow_ms: float, *, hdd: bool, merged_io: bool
 ) -> Minute:
-    i, taken = row.place, row.served
+    i, taken, low, high = row.place, row.served, row.low, row.high
     iops = taken.least_ops if merged_io else taken.most_ops
     if row.iops_check and row.sure:  # it was the limit they reached: merged beyond it
-        iops = min(iops, max(taken.least_ops, row.high[0]))
-    hdd = _hdd(can)
+        iops = min(iops, max(taken.least_ops, high[0]))
     driven = iops if hdd else taken.mibps
-    checks = activity.iops_exceeded.values[i], activity.throughput_exceeded.values[i]
-    waits = checks == (None, None) and _waits(activity, row, slow_ms)
-    waits_at = WAITS_AT if taken.io_bytes <= LARGE_IO_BYTES else LARGE_WAITS_AT
-    by_iops = iops * row.low[1] >= driven * row.low[0]
     ssd = taken.ssd_least_ops if merged_io else taken.ssd_most_ops
+    by_iops, by_mibps = activity.iops_exceeded.values[i], activity.throughput_exceeded.values[i]
+    checked = by_iops is not None or by_mibps is not None
+    waits_for_iops = waits_for_mibps = False
+    if not checked and _waits(activity, row, slow_ms):
+        waits_at = WAITS_AT if taken.io_bytes <= LARGE_IO_BYTES else LARGE_WAITS_AT
+        by_operations = iops * low[1] >= driven * low[0]
+        waits_for_iops = by_operations and iops >= waits_at * low[0]
+        waits_for_mibps = not by_operations and driven >= waits_at * low[1]
     return Minute(
-        at=row.at,
-        iops=iops,
-        mibps=taken.mibps,
-        queue=activity.queue_length.values[i],
-        latency_ms=activity.latency_ms.values[i],
-        iops_pressed=_pressed(
-            checks[0],
-            iops,
-            row.low[0],
-            row.high[0],
-            waits=waits and by_iops and iops >= waits_at * row.low[0],
-        ),
-        mibps_pressed=_pressed(
-            checks[1],
-            driven,
-            row.low[1],
-            row.high[1],
-            waits=waits and not by_iops and driven >= waits_at * row.low[1],
-        ),
-        iops_limit=_limit_in_force(iops, row.low[0], row.high[0]),
-        mibps_limit=_limit_in_force(driven, row.low[1], row.high[1]),
-        checked=checks != (None, None),
+        row.at, iops, taken.mibps, activity.queue_length.values[i], activity.latency_ms.values[i],
+        iops_pressed=_pressed(by_iops, iops, low[0], high[0], waits=waits_for_iops),
+        mibps_pressed=_pressed(by_mibps, driven, low[1], high[1], waits=waits_for_mibps),
+        iops_limit=_limit_in_force(iops, low[0], high[0]),
+        mibps_limit=_limit_in_force(driven, low[1], high[1]),
+        checked=checked,
         ops=taken.ops,
         ssd_iops=ssd if hdd else iops,
-        iops_reached=(checks[0] or 0.0) >= 1,
-        mibps_reached=(checks[1] or 0.0) >= 1,
+        iops_reached=by_iops is not None and by_iops >= 1,
+        mibps_reached=by_mibps is not None and by_mibps >= 1,
         bytes_known=taken.bytes_known,
         whole=taken.whole,
-    )
+    )  # fmt: skip
 
 
 def _limit_in_force(took: float, low: float, high: float) -> float:
     """The limit in force while a change lands: at least what was served under it."""
-    return min(high, max(low, took))
+    return low if low == high else min(high, max(low, took))
 
 
 def _waits(activity: VolumeActivity, row: _Row, slow_ms: float) -> bool:
