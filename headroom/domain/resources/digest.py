@@ -6,11 +6,16 @@ import hashlib
 import struct
 from dataclasses import fields, is_dataclass
 from datetime import datetime
+from decimal import Decimal
 from enum import Enum
+from functools import cache
+from types import NoneType
 
 from headroom.domain.resources.observation import Series
 
 _NAN = float("nan")
+_PLAIN = frozenset({str, int, float, bool, NoneType, Decimal})
+"""The most frequent types, looked up first."""
 
 
 def digest(*values: object) -> str:
@@ -19,38 +24,54 @@ def digest(*values: object) -> str:
     A dataclass too large to read member by member has a `summary_for_digest` that stands for it.
     Raises TypeError for anything whose text could differ between two processes.
     """
-    state = hashlib.sha256()
+    parts: list[bytes] = []
     for value in values:
-        _feed(state, value)
-    return state.hexdigest()
+        _feed(parts, value)
+    return hashlib.sha256(b"".join(parts)).hexdigest()
 
 
-def _feed(state: hashlib._Hash, value: object) -> None:
-    if isinstance(value, Series):
-        state.update(f"series {value.start.isoformat()} {value.period_s};".encode())
-        numbers = [_NAN if v is None else v for v in value.values]
-        state.update(struct.pack(f">{len(numbers)}d", *numbers))
-    elif hasattr(value, "summary_for_digest"):
-        _feed(state, value.summary_for_digest)
-    elif is_dataclass(value) and not isinstance(value, type):
-        state.update(f"{type(value).__name__}(".encode())
-        for field in fields(value):
-            member = getattr(value, field.name)
-            if field.metadata.get("later"):
-                if member == field.default:
-                    continue
-                state.update(f"{field.name}=".encode())
-            _feed(state, member)
-        state.update(b")")
-    elif isinstance(value, tuple):
-        state.update(f"[{len(value)}:".encode())
-        for item in value:
-            _feed(state, item)
+def _feed(parts: list[bytes], value: object) -> None:
+    kind = type(value)
+    if kind in _PLAIN:
+        parts.append(f"{kind.__name__} {value!r};".encode())
+    elif isinstance(value, Series):
+        parts.append(f"series {value.start.isoformat()} {value.period_s};".encode())
+        parts.append(_packed(value.values))
     elif isinstance(value, Enum):
-        state.update(f"{type(value).__name__}.{value.name};".encode())
+        parts.append(f"{kind.__name__}.{value.name};".encode())
+    elif isinstance(value, tuple):
+        parts.append(f"[{len(value)}:".encode())
+        for item in value:
+            _feed(parts, item)
     elif isinstance(value, datetime):
-        state.update(f"{value.timestamp()!r};".encode())
-    elif value is None or isinstance(value, str | int | float | bool) or hasattr(value, "as_tuple"):
-        state.update(f"{type(value).__name__} {value!r};".encode())
+        parts.append(f"{value.timestamp()!r};".encode())
+    elif hasattr(value, "summary_for_digest"):
+        _feed(parts, value.summary_for_digest)
+    elif is_dataclass(value) and not isinstance(value, type):
+        parts.append(f"{kind.__name__}(".encode())
+        for name, later, default in _members(kind):
+            member = getattr(value, name)
+            if later:
+                if member == default:
+                    continue
+                parts.append(f"{name}=".encode())
+            _feed(parts, member)
+        parts.append(b")")
+    elif isinstance(value, str | int | float | Decimal):
+        parts.append(f"{kind.__name__} {value!r};".encode())
     else:
-        raise TypeError(f"a {type(value).__name__} has no stable digest")
+        raise TypeError(f"a {kind.__name__} has no stable digest")
+
+
+@cache
+def _members(kind: type) -> tuple[tuple[str, bool, object], ...]:
+    """Name and default of every field of a dataclass, and whether it was added later."""
+    return tuple((f.name, bool(f.metadata.get("later")), f.default) for f in fields(kind))
+
+
+def _packed(values: tuple[float | None, ...]) -> bytes:
+    layout = f">{len(values)}d"
+    try:
+        return struct.pack(layout, *values)
+    except struct.error:  # not every period was published
+        return struct.pack(layout, *[_NAN if v is None else v for v in values])
