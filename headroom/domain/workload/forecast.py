@@ -6,7 +6,7 @@ it; the present says how long the current load will stay; known events come from
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from math import inf
@@ -139,7 +139,9 @@ def demand_forecast(
     """The forecast of the next 24 hours for each level; the first hour is the one of `now`."""
     first = (hour_of(now) - past.profile.start) // HOUR
     believed, anyhow = _rhythms(past, first)
-    columns = [_Column.of(past, level, levels, first) for level in levels]
+    top = max(level.usd_per_hour for level in levels)
+    believe, recent = _beliefs(past), _recent(past, first)
+    columns = [_Column.of(past, level, believe(level), recent, top) for level in levels]
     coming = [_like(past, believed, anyhow, first + hour) for hour in range(HOURS)]
     new_per_hour, new_min = 1.0 / (past.days + 1) / HOURS, _new_minutes(past)
     unseen = [
@@ -214,6 +216,20 @@ def _like(
     return list(found.items()), doubt
 
 
+class _Recent(NamedTuple):
+    """The hours from which the rate of load at any time is taken."""
+
+    since: int
+    until: int
+    measured: int
+
+
+def _recent(past: Past, now: int) -> _Recent:
+    since = max(0, now - ANY_TIME_HOURS)
+    hours = past.profile.hours[since:now]
+    return _Recent(since, now, len(hours) - hours.count(None))
+
+
 class _Column(NamedTuple):
     """One level: the shortfall of each busy hour, and how often load comes at any time."""
 
@@ -227,36 +243,29 @@ class _Column(NamedTuple):
     raise_usd_per_hour: float
 
     @classmethod
-    def of(cls, past: Past, level: Level, levels: Sequence[Level], now: int) -> _Column:
-        belief = _belief(past, level)
+    def of(cls, past: Past, level: Level, belief: float, recent: _Recent, top: float) -> _Column:
+        iops, mibps, reach = level.iops, level.mibps, level.reach or (inf, inf)
         minutes = {
             place: short
             for place, hour in past.busy.items()
-            if (
-                hour.peak_iops > level.iops or hour.peak_mibps > level.mibps or hour.touched_minutes
-            )
-            and place < now
-            and (short := short_minutes(hour, level.iops, level.mibps, belief=belief)) > 0
+            if (hour.peak_iops > iops or hour.peak_mibps > mibps or hour.touched_minutes)
+            and place < recent.until
+            and (short := short_minutes(hour, iops, mibps, belief=belief)) > 0
         }
-        reach = level.reach or (inf, inf)
         first = {
             place: short_minutes(past.busy[place], *reach)
             if place - 1 in minutes
-            else minutes_to_react(past.busy[place], level.iops, level.mibps, reach)
+            else minutes_to_react(past.busy[place], iops, mibps, reach)
             for place in minutes
         }
-        since = max(0, now - ANY_TIME_HOURS)
-        recent = [place for place in minutes if place >= since]
-        onsets = sum(place - 1 not in minutes for place in recent)
-        window = sum(hour is not None for hour in past.profile.hours[since:now])
-        quiet = max(0.0, window - len(recent)) + QUIET_PRIOR
-        total = sum(minutes[place] for place in recent)
-        top = max(one.usd_per_hour for one in levels)
+        places = [place for place in minutes if place >= recent.since]
+        onsets = sum(place - 1 not in minutes for place in places)
+        quiet = max(0.0, recent.measured - len(places)) + QUIET_PRIOR
         return cls(
             minutes=minutes, first=first, onsets_per_hour=onsets / quiet,
-            episode_hours=len(recent) / max(1, onsets),
-            minutes_an_hour=total / max(1, len(recent)),
-            first_minutes=sum(first[place] for place in recent) / max(1, onsets),
+            episode_hours=len(places) / max(1, onsets),
+            minutes_an_hour=sum(minutes[place] for place in places) / max(1, len(places)),
+            first_minutes=sum(first[place] for place in places) / max(1, onsets),
             raise_usd_per_hour=max(0.0, top - level.usd_per_hour),
         )  # fmt: skip
 
@@ -281,22 +290,28 @@ class _Column(NamedTuple):
         return late, early, busy * self.raise_usd_per_hour
 
 
-def _belief(past: Past, level: Level) -> float:
-    """How far bursts above a limit that was touched are still believed in."""
-    newest, most = -1, 0.0
-    for place, hour in past.busy.items():
-        if hour.touched_minutes:
-            newest = max(newest, place)
-            most = max(most, hour.limit_iops / level.iops, hour.limit_mibps / level.mibps)
-    if newest < 0 or most >= 0.999:
-        return 1.0
-    clear = sum(hour is not None for hour in past.profile.hours[newest + 1 :]) / 24
-    seen_free = sum(
-        not hour.touched_minutes
-        and max(hour.peak_iops / level.iops, hour.peak_mibps / level.mibps) > most * 1.02
-        for hour in past.busy.values()
-    )
-    return 1.0 / (1.0 + CLEAR_DAYS * clear + seen_free)
+def _beliefs(past: Past) -> Callable[[Level], float]:
+    """How far bursts above a limit that was touched are still believed in, by level."""
+    touched = [(place, hour) for place, hour in past.busy.items() if hour.touched_minutes]
+    others = [hour for hour in past.busy.values() if not hour.touched_minutes]
+    newest = max((place for place, _ in touched), default=-1)
+    since = past.profile.hours[newest + 1 :]
+    clear = (len(since) - since.count(None)) / 24
+
+    def belief(level: Level) -> float:
+        iops, mibps = level.iops, level.mibps
+        most = max(
+            (max(hour.limit_iops / iops, hour.limit_mibps / mibps) for _, hour in touched),
+            default=inf,
+        )
+        if most >= 0.999:
+            return 1.0
+        seen_free = sum(
+            max(hour.peak_iops / iops, hour.peak_mibps / mibps) > most * 1.02 for hour in others
+        )
+        return 1.0 / (1.0 + CLEAR_DAYS * clear + seen_free)
+
+    return belief
 
 
 def _new_minutes(past: Past) -> float:
