@@ -144,36 +144,33 @@ def demand_forecast(
     columns = [_Column.of(past, level, believe(level), recent, top) for level in levels]
     coming = [_like(past, believed, anyhow, first + hour) for hour in range(HOURS)]
     new_per_hour, new_min = 1.0 / (past.days + 1) / HOURS, _new_minutes(past)
-    unseen = [
-        max(level.unproven * NEW_MIN, _unseen(past, level) * new_min) * new_per_hour
-        for level in levels
-    ]
-    locked, reacting, dollars = [], [], []
-    seen = [0.0] * len(levels)
-    for hour, (like, doubt) in enumerate(coming):
-        row_locked, row_reacting, row_usd = [], [], []
-        foretold = _foretold(known_loads, hour_of(now) + hour * HOUR)
-        for i, column in enumerate(columns):
-            late, early, usd = column.at(hour, like, doubt)
-            here = present.minutes[hour] * present.shortfall_share[i]
-            for load, minutes in foretold:
-                served = min(
-                    levels[i].iops / load.iops if load.iops else 1.0,
-                    levels[i].mibps / load.mibps if load.mibps else 1.0, 1.0,
-                )  # fmt: skip
-                short = minutes * (1.0 - served)
+    begin = hour_of(now)
+    foretold = [_foretold(known_loads, begin + hour * HOUR) for hour in range(HOURS)]
+    locked, reacting, dollars, seen = [], [], [], []
+    for level, column, share in zip(levels, columns, present.shortfall_share, strict=True):
+        new = max(level.unproven * NEW_MIN, _unseen(past, level) * new_min) * new_per_hour
+        waiting, raised, total = [], [], 0.0
+        rows = column.hours(coming)
+        for (late, early, _), loads, load_minutes in zip(
+            rows, foretold, present.minutes, strict=True
+        ):
+            for load, minutes in loads:
+                short = minutes * (1.0 - _served(load, level))
                 late, early = max(late, short), max(early, min(short, REACTION_MIN))
-            late, early = max(late, here), max(early, here)
-            early = min(early, late)  # a raise that costs more than waiting does not follow
-            seen[i] += late
-            row_locked.append(late + unseen[i] * LOCKED_TIMES)
-            row_reacting.append(early + unseen[i])
-            row_usd.append(usd)
-        locked.append(tuple(row_locked))
-        reacting.append(tuple(row_reacting))
-        dollars.append(tuple(row_usd))
+            here = load_minutes * share
+            late, early = late if late >= here else here, early if early >= here else here
+            total += late
+            waiting.append(late + new * LOCKED_TIMES)
+            # a raise that costs more than waiting does not follow
+            raised.append((early if early <= late else late) + new)
+        locked.append(waiting)
+        reacting.append(raised)
+        dollars.append([usd for _, _, usd in rows])
+        seen.append(total)
     return Forecast(
-        reacting_minutes=tuple(reacting), locked_minutes=tuple(locked), reaction_usd=tuple(dollars),
+        reacting_minutes=tuple(zip(*reacting, strict=True)),
+        locked_minutes=tuple(zip(*locked, strict=True)),
+        reaction_usd=tuple(zip(*dollars, strict=True)),
         seen_minutes=tuple(seen),
         basis=", ".join(
             rhythm.hypothesis.name for rhythm in sorted(believed, key=lambda r: -r.weight)
@@ -269,25 +266,36 @@ class _Column(NamedTuple):
             raise_usd_per_hour=max(0.0, top - level.usd_per_hour),
         )  # fmt: skip
 
-    def at(
-        self, hour: int, like: Sequence[tuple[int, float]], doubt: float
-    ) -> tuple[float, float, float]:
-        """Minutes with no raise, minutes before one takes effect, and USD of it."""
+    def hours(
+        self, coming: Sequence[tuple[Sequence[tuple[int, float]], float]]
+    ) -> list[tuple[float, float, float]]:
+        """Minutes with no raise, minutes before one takes effect, and USD of it, by hour."""
         if not self.minutes:
-            return 0.0, 0.0, 0.0
-        late = early = busy = 0.0
-        for place, weight in like:
-            short = self.minutes.get(place)
-            if short is not None:
-                late += weight * short
-                early += weight * self.first[place]
-                busy += weight
-        onset = min(1.0, self.onsets_per_hour)
-        under_way = min(1.0, onset * min(hour + 1.0, max(1.0, self.episode_hours)))
-        late += doubt * under_way * self.minutes_an_hour
-        early += doubt * onset * self.first_minutes
-        busy += doubt * (under_way + onset * HOLD_HOURS)
-        return late, early, busy * self.raise_usd_per_hour
+            return [(0.0, 0.0, 0.0)] * len(coming)
+        minutes, first = self.minutes, self.first
+        onset, episode = min(1.0, self.onsets_per_hour), max(1.0, self.episode_hours)
+        found = []
+        for hour, (like, doubt) in enumerate(coming, start=1):
+            late = early = busy = 0.0
+            for place, weight in like:
+                if place in minutes:
+                    late += weight * minutes[place]
+                    early += weight * first[place]
+                    busy += weight
+            under_way = min(1.0, onset * min(hour, episode))
+            late += doubt * under_way * self.minutes_an_hour
+            early += doubt * onset * self.first_minutes
+            busy += doubt * (under_way + onset * HOLD_HOURS)
+            found.append((late, early, busy * self.raise_usd_per_hour))
+        return found
+
+
+def _served(load: KnownLoad, level: Level) -> float:
+    """The share of a known load that a level serves."""
+    return min(
+        level.iops / load.iops if load.iops else 1.0,
+        level.mibps / load.mibps if load.mibps else 1.0, 1.0,
+    )  # fmt: skip
 
 
 def _beliefs(past: Past) -> Callable[[Level], float]:

@@ -17,7 +17,8 @@ from math import exp, log
 
 from headroom.domain.state import HOUR
 
-DAY, WEEK = 24, 168
+DAY, WEEK, SHORTEST_MONTH = 24, 168, 28 * 24
+"""In hours."""
 AT_ANY_TIME = "at any time"
 BACK = (1.0, 0.8, 0.65, 0.5, 0.4, 0.3)
 """Weights of the earlier hours that a hypothesis compares with, the latest first."""
@@ -172,6 +173,8 @@ def _months(start: datetime, *, from_end: bool) -> Callable[[int], Iterator[int]
     """The same hour of the same day of earlier months, counted from their begin or their end."""
 
     def like(hour: int) -> Iterator[int]:
+        if hour < SHORTEST_MONTH:
+            return
         at = start + hour * HOUR
         year, month = at.year, at.month
         to_end = monthrange(year, month)[1] - at.day
