@@ -16,18 +16,18 @@ from headroom.domain.decision.action import Act, Action, Escalate, Hold, Reason
 from headroom.domain.decision.cluster_detail import ClusterDetail
 from headroom.domain.decision.conclude import conclude, unmanaged
 from headroom.domain.decision.decision_input import (
+    DENY_ALL_POLICY,
     Analysis,
     DecisionInput,
     analyze,
     case_of,
     current_price,
-    policy_of,
 )
 from headroom.domain.decision.space import full_within_a_day
 from headroom.domain.decision.write_back import WriteBack, write_back
-from headroom.domain.guardrails import CONCURRENCY_GUARDRAILS, PlanJudgement, judge
+from headroom.domain.guardrails import CONCURRENCY_GUARDRAILS, PlanJudgement, judge_all
 from headroom.domain.planning import GroupConstraint, GroupDetail
-from headroom.domain.policy import EffectiveLimits
+from headroom.domain.policy import EffectiveLimits, PolicyUnreadable
 from headroom.domain.resources import LATER, CodeOwner, Observation, code_owner, digest
 from headroom.domain.state import ProfileSummary, ResourceState, Signature
 from headroom.domain.workload import Binding, Demand, Diagnosis, SpaceForecast
@@ -108,9 +108,11 @@ def decide(decision_input: DecisionInput, *, group: GroupConstraint | None = Non
     changed.
     """
     analysis = analyze(decision_input)
-    judgements = tuple(
-        judge(case_of(analysis, plan, decision_input.resource_state, group))
-        for plan in analysis.valued_plans.plans
+    judgements = judge_all(
+        [
+            case_of(analysis, plan, decision_input.resource_state, group)
+            for plan in analysis.valued_plans.plans
+        ]
     )
     about = None if group is None else GroupDetail(name=group.name)
     return build_decision(
@@ -153,9 +155,10 @@ def build_decision(
 
 def decision_id_of(decision_input: DecisionInput, token: str = "") -> str:
     """The id: a digest of the input and, in a set, of the other members' (`token`)."""
-    policy, _ = policy_of(decision_input)
+    policy = decision_input.policy
+    version = DENY_ALL_POLICY.version if isinstance(policy, PolicyUnreadable) else policy.version
     return digest(
-        decision_input.trigger, decision_input.observation, decision_input.resource_state, policy.version,
+        decision_input.trigger, decision_input.observation, decision_input.resource_state, version,
         _priced_by(decision_input, " ", ""), *((token,) if token else ()),
     )[:20]  # fmt: skip
 

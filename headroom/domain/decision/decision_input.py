@@ -105,7 +105,9 @@ def analyze(decision_input: DecisionInput) -> Analysis:
         effective.limits, observation.at,
     )  # fmt: skip
     if decision_input.prices is not None:
-        situation = _situation(decision_input, decision_input.prices, effective, demand, diagnosis)
+        situation = _situation(
+            decision_input, decision_input.prices, policy, effective, demand, diagnosis
+        )
         valued_plans = valued_plans if situation is None else value_plans(situation)
     if situation is not None and space is not None:
         valued_plans = replace(
@@ -152,14 +154,13 @@ def current_price(decision_input: DecisionInput) -> Decimal | None:
 
 
 def _situation(
-    decision_input: DecisionInput, prices: PriceTable, effective: EffectiveLimits, demand: Demand,
-    diagnosis: Diagnosis,
+    decision_input: DecisionInput, prices: PriceTable, policy: Policy, effective: EffectiveLimits,
+    demand: Demand, diagnosis: Diagnosis,
 ) -> Situation | None:  # fmt: skip
     resource_state, now_usd = decision_input.resource_state, current_price(decision_input)
     if now_usd is None:
         return None
     others = resource_state.account_increase_usd - resource_state.resource_increase_usd
-    policy, _ = policy_of(decision_input)
     at = decision_input.observation.at
     return Situation(
         observation=decision_input.observation,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from headroom.domain.guardrails import (
     approvals,
@@ -92,11 +92,38 @@ CLUSTER_GUARDRAILS: tuple[tuple[Guardrail, Callable[[Case], Verdict]], ...] = (
 )
 
 
+ABOUT_THE_RESOURCE = frozenset(
+    {
+        Guardrail.POLICY, Guardrail.PAUSE, Guardrail.BREAKER, Guardrail.MODE, Guardrail.CHANGE_WINDOW,
+        Guardrail.FREEZE, Guardrail.CALENDAR, Guardrail.MAX_IN_FLIGHT, Guardrail.MAX_IN_FLIGHT_PER_AZ,
+        Guardrail.MAX_CHANGES_PER_HOUR, Guardrail.MANAGED_ELSEWHERE, Guardrail.MULTI_ATTACH,
+        Guardrail.INFRASTRUCTURE_AS_CODE, Guardrail.DATABASE_STATE, Guardrail.PENDING_CHANGES,
+        Guardrail.GROUP, Guardrail.SLOTS, Guardrail.IN_FLIGHT, Guardrail.RETRY_BACKOFF,
+        Guardrail.ROLLED_BACK, Guardrail.FAILURES,
+    }
+)  # fmt: skip
+"""Guardrails that read nothing of the plan: they say the same about all plans of one decision."""
+
+
 def judge(case: Case) -> PlanJudgement:
     """What every guardrail says about one plan; a rule that raises blocks."""
-    rules = GUARDRAILS if case.cluster is None else CLUSTER_GUARDRAILS
-    return PlanJudgement(
-        plan=case.plan, verdicts=tuple(_ask(name, rule, case) for name, rule in rules)
+    return judge_all((case,))[0]
+
+
+def judge_all(cases: Sequence[Case]) -> tuple[PlanJudgement, ...]:
+    """What every guardrail says about each plan; the cases differ in their plans only."""
+    if not cases:
+        return ()
+    rules = GUARDRAILS if cases[0].cluster is None else CLUSTER_GUARDRAILS
+    shared = {
+        name: _ask(name, rule, cases[0]) for name, rule in rules if name in ABOUT_THE_RESOURCE
+    }
+    return tuple(
+        PlanJudgement(
+            plan=case.plan,
+            verdicts=tuple(shared.get(name) or _ask(name, rule, case) for name, rule in rules),
+        )
+        for case in cases
     )
 
 

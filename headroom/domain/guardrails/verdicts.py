@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from enum import StrEnum
+from functools import cached_property
 from typing import assert_never
 
 from headroom.domain.planning import Plan
@@ -118,12 +119,12 @@ class Verdict:
 def satisfies(value: Quantity, relation: Relation, limit: Quantity | tuple[str, ...]) -> bool:
     """Whether `value` stands to `limit` as it must. Raises TypeError where they do not compare."""
     match relation:
+        case Relation.IS:
+            return value == limit
         case Relation.AT_MOST:
             return _number(value) <= _number(limit)
         case Relation.AT_LEAST:
             return _number(value) >= _number(limit)
-        case Relation.IS:
-            return value == limit
         case Relation.ONE_OF:
             return isinstance(limit, tuple) and value in limit
         case Relation.FAILED:
@@ -133,21 +134,21 @@ def satisfies(value: Quantity, relation: Relation, limit: Quantity | tuple[str, 
 
 
 def _number(value: Quantity | tuple[str, ...]) -> Decimal | int:
-    if type(value) is int:
+    if type(value) is int or isinstance(value, Decimal):
         return value
-    if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
+    if isinstance(value, int | float) and not isinstance(value, bool):
         return Decimal(str(value))
     raise TypeError(f"{value!r} is not a number")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class PlanJudgement:
     """A plan and what every guardrail said about it."""
 
     plan: Plan
     verdicts: tuple[Verdict, ...]
 
-    @property
+    @cached_property
     def blocking(self) -> tuple[Verdict, ...]:
         """The verdicts that do not allow the plan."""
         return tuple(v for v in self.verdicts if not v.allows)

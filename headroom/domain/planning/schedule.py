@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import add
 
 from headroom.domain.workload import HOURS, Forecast, Level
 
@@ -69,14 +70,10 @@ def schedule_cost(
             rows = []
             for lock in range(LOCKED_HOURS + 1):
                 base = locked if lock or left <= 0 else reacting
-                rows.append(
-                    [a + b for a, b in zip(base, after[used][max(0, lock - 1)], strict=True)]
-                )
+                rows.append(list(map(add, base, after[used][max(0, lock - 1)])))
             if used < MOST_CHANGES and (left > 0 or hour == 0):
-                going = [
-                    a + b + CHANGE_USD
-                    for a, b in zip(locked, after[used + 1][LOCKED_HOURS - 1], strict=True)
-                ]
+                following = map(add, locked, after[used + 1][LOCKED_HOURS - 1])
+                going = [usd + CHANGE_USD for usd in following]
                 if hour == 0 and used == 0:
                     stay, change = rows[0][current], going
                 elif left > 0 and goals:

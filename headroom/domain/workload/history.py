@@ -31,7 +31,8 @@ def checked_days(history: VolumeActivity) -> float | None:
     bursts inside a minute.
     """
     checks = zip(history.iops_exceeded.values, history.throughput_exceeded.values, strict=True)
-    found = sum(iops is not None or mibps is not None for iops, mibps in checks)
+    unchecked = [mibps for iops, mibps in checks if iops is None].count(None)
+    found = len(history.iops_exceeded.values) - unchecked
     return found * history.read_iops.period_s / 86_400 if found else None
 
 

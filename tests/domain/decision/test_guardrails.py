@@ -102,6 +102,19 @@ def test_a_plan_within_every_limit_is_allowed() -> None:
     assert judge(case()).allowed
 
 
+def test_guardrails_about_the_resource_answer_without_any_plan() -> None:
+    rules = dict(GUARDRAILS)
+    no_plan = replace(case(), plan=None)  # type: ignore[arg-type]
+    for name in guardrails.ABOUT_THE_RESOURCE:
+        assert rules[name](no_plan) == rules[name](case())
+
+
+def test_plans_judged_together_are_judged_as_each_alone() -> None:
+    target = case().plan.target
+    cases = (case(), *(with_plan(target=replace(target, iops=n)) for n in (3_000, 90_000)))
+    assert guardrails.judge_all(cases) == tuple(map(judge, cases))
+
+
 def test_every_guardrail_there_is_answers_on_every_plan() -> None:
     assert [v.guardrail for v in judge(case()).verdicts] == [g for g, _ in GUARDRAILS]
     assert {g for g, _ in (*GUARDRAILS, *CLUSTER_GUARDRAILS)} == set(Guardrail)
