@@ -52,7 +52,7 @@ def _feed(parts: list[bytes], value: object) -> None:
         _feed(parts, value.summary_for_digest)
     elif is_dataclass(value) and not isinstance(value, type):
         parts.append(f"{kind.__name__}(".encode())
-        for name, later, default in _members(kind):
+        for name, later, default in _members(type(value)):
             member = getattr(value, name)
             if later:
                 if member == default:

@@ -305,14 +305,13 @@ def _beliefs(past: Past) -> Callable[[Level], float]:
     newest = max((place for place, _ in touched), default=-1)
     since = past.profile.hours[newest + 1 :]
     clear = (len(since) - since.count(None)) / 24
+    limit_iops = max((hour.limit_iops for _, hour in touched), default=0.0)
+    limit_mibps = max((hour.limit_mibps for _, hour in touched), default=0.0)
 
     def belief(level: Level) -> float:
         iops, mibps = level.iops, level.mibps
-        most = max(
-            (max(hour.limit_iops / iops, hour.limit_mibps / mibps) for _, hour in touched),
-            default=inf,
-        )
-        if most >= 0.999:
+        most = max(limit_iops / iops, limit_mibps / mibps)
+        if not touched or most >= 0.999:
             return 1.0
         seen_free = sum(
             max(hour.peak_iops / iops, hour.peak_mibps / mibps) > most * 1.02 for hour in others

@@ -28,21 +28,24 @@ def short_minutes(hour: ProfileHour, iops: float, mibps: float, *, belief: float
 
     `belief` is how far a limit that was touched still proves demand above it, 0 to 1.
     """
-    peak = max(hour.peak_iops / iops, hour.peak_mibps / mibps)
-    found = 0.0
+    peak_iops, peak_mibps, mean_iops, mean_mibps, busy, touched_min, limit_iops, limit_mibps, _ = (
+        hour
+    )
+    peak, found = max(peak_iops / iops, peak_mibps / mibps), 0.0
     if peak > 1.0:
-        mean = max(hour.mean_iops / iops, hour.mean_mibps / mibps)
-        found = _overloaded(peak, mean, max(LEAST_BUSY_MIN, hour.busy_minutes))
-    if hour.touched_minutes:
+        mean = max(mean_iops / iops, mean_mibps / mibps)
+        found = _overloaded(peak, mean, max(LEAST_BUSY_MIN, busy))
+    if touched_min:
+        # A limit proves nothing where the same hour shows the load above it, under another.
         touched = max(
-            _proven(hour.limit_iops, hour.peak_iops) / iops,
-            _proven(hour.limit_mibps, hour.peak_mibps) / mibps,
+            limit_iops / iops if peak_iops <= limit_iops * SEEN_ABOVE else 0.0,
+            limit_mibps / mibps if peak_mibps <= limit_mibps * SEEN_ABOVE else 0.0,
         )
         if touched > 0:
             above = 1.0 if touched >= 1 else belief * touched**TOUCHED_TAIL
             if peak < SATURATED * touched:
                 above *= INSIDE
-            found = max(found, hour.touched_minutes * above)
+            found = max(found, touched_min * above)
     return min(60.0, found)
 
 
@@ -63,11 +66,6 @@ def minutes_to_react(
     drained = waiting / max(0.1, raised - min(mean, raised)) if waiting else 0.0
     late = _late(before, excess) if excess else 0.0
     return late + min(MOST_DRAINED_MIN, drained) + short_minutes(hour, *reach)
-
-
-def _proven(limit: float, peak: float) -> float:
-    """The limit that was touched; 0 where the same hour shows the load above it, under another."""
-    return limit if peak <= limit * SEEN_ABOVE else 0.0
 
 
 def _overloaded(peak: float, mean: float, busy: float) -> float:
