@@ -17,6 +17,8 @@ POLICY_PARAMETER = "/headroom/policy"
 """Name of the SSM parameter that holds the published policy."""
 LOG_RETENTION_DAYS = (1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827)
 """Retentions CloudWatch Logs takes (its longer ones are left out)."""
+SHORTEST_RECORD_DAYS = 90
+"""Days that records are kept at least: a chain may be open for weeks, and be rolled back later."""
 
 _KINDS = (("ebs",), ("ebs", "rds"), ("ebs", "rds", "aurora"))
 """What may be enrolled together; Aurora's events come with those of RDS."""
@@ -81,6 +83,12 @@ def _retention(value: object, name: str) -> object:
     return days
 
 
+def _record_retention(value: object, name: str) -> object:
+    if value in (0, "0"):
+        return 0
+    return _whole(SHORTEST_RECORD_DAYS, 36_500)(value, f"{name}, unless 0 for ever,")
+
+
 _TAG = _text(
     r"[\w .:/=+\-@]{1,128}", "letters, digits, spaces or one of _.:/=+-@, at most 128 in all"
 )
@@ -134,6 +142,8 @@ class FunctionSettings(_Kinds):
     scan_every_minutes: int = _setting(_whole(1, 1_440), 15)
     kinds: str = _setting(_kinds, "ebs")
     """Enrolled kinds of storage: `ebs`, `ebs,rds` or `ebs,rds,aurora`."""
+    record_retention_days: int = _setting(_record_retention, 0)
+    """Days after which records are deleted; 0 keeps them for ever."""
     metrics_namespace: str = _setting(_NAME, "Headroom", variable="POWERTOOLS_METRICS_NAMESPACE")
     """Powertools reads this variable and the next one as well."""
     service: str = _setting(_NAME, "headroom", variable="POWERTOOLS_SERVICE_NAME")
@@ -181,6 +191,8 @@ class DeploymentConfig(_Kinds):
     queue_max_concurrency: int = _setting(_whole(2, 1_000), 4)
     """Functions that take from the queue at once (AWS accepts no less than 2); paces EC2's API."""
     log_retention_days: int = _setting(_retention, 90)
+    record_retention_days: int = _setting(_record_retention, 0)
+    """Days after which DynamoDB deletes the records of decisions; 0 keeps them for ever."""
     burst_balance_alarm_percent: int = _setting(_whole(1, 100), 70)
     """BurstBalance below which the alarm wakes the engine; it never decides."""
     alarm_datapoints: int = _setting(_whole(1, 60), 2)

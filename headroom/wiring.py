@@ -80,7 +80,7 @@ class Account:
         return DynamoLedger(
             self.reads("dynamodb"), records_table=self.settings.records_table,
             state_table=self.settings.state_table, account_id=self.account_id,
-            region=self.region,
+            region=self.region, keep_days=self.settings.record_retention_days,
         )  # fmt: skip
 
     @cached_property

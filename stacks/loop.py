@@ -60,6 +60,7 @@ class HeadroomLoop(Stack):
             policy_parameter=POLICY_PARAMETER,
             topic_arn=kept.topic.topic_arn,
             scan_every_minutes=config.scan_every_minutes,
+            record_retention_days=config.record_retention_days,
             kinds=config.kinds,
         )
         code = stage_function_code()

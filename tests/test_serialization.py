@@ -14,13 +14,15 @@ from hypothesis import strategies as st
 
 from headroom.domain.catalog import PriceTable, catalogue_prices
 from headroom.domain.decision import Act, Action, Decision, Hold, Verification, decide
-from headroom.domain.guardrails import PlanJudgement, Relation, Verdict
+from headroom.domain.guardrails import Guardrail, PlanJudgement, Relation, Verdict
 from headroom.domain.policy import Limits, Mode, Policy, Rule, Selector
 from headroom.domain.resources import Kind, Observation, Series, Signal, Volume, VolumeType
 from headroom.domain.state import (
     HOUR,
     AlreadyThere,
     Applied,
+    ConcurrencyState,
+    InFlight,
     LoadProfile,
     Outcome,
     ProfileHour,
@@ -32,14 +34,16 @@ from headroom.domain.state import (
     hour_of,
 )
 from headroom.serialization import (
+    LARGEST_BODY,
+    DecisionTooLarge,
     Unreadable,
+    body_to_json,
     decision_from_json,
     decision_to_json,
     from_json,
     stored,
     to_json,
 )
-from headroom.serialization.canonical import LARGEST_BODY
 from tests.builders import NOW, activity, decision_input, observation, resource_state
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
@@ -203,18 +207,86 @@ def fortnight() -> Decision:
     return decide(decision_input(observation(load, history=history)))
 
 
-def test_a_stored_decision_leaves_out_its_history_and_nothing_else() -> None:
+def same_json(one: object, other: object) -> bool:
+    """Whether they are one text: 1 and 1.0 are two."""
+    return to_json(one) == to_json(other)
+
+
+def test_what_is_stored_is_read_as_it_is_stored() -> None:
+    decision = fortnight()
+    text = decision_to_json(decision)
+    again = decision_from_json(text)
+    assert again == stored(decision) == stored(again)
+    assert same_json(again, stored(decision))
+    assert decision_to_json(again) == text
+
+
+def test_a_stored_decision_leaves_out_history_digits_and_verdicts_on_plans_that_did_not_matter() -> (
+    None
+):
     decision = fortnight()
     again = decision_from_json(decision_to_json(decision))
-    assert again == stored(decision)
     assert again.observation.history is None
-    seen = replace(again.observation, history=decision.observation.history)
-    assert replace(again, observation=seen) == decision
+    assert again.left_out == ()
+    assert again.signature == decision.signature
+    assert again.answer == decision.answer
+    assert sorted(map(repr, again.considered)) == sorted(map(repr, decision.considered))
+    assert {*again.judgements} < {*decision.judgements}
+    seen = decision.observation
+    measured = zip(seen.activity.read_iops.values, again.observation.activity.read_iops.values,
+                   strict=True)  # fmt: skip
+    assert all(b == pytest.approx(a, rel=0.005) for a, b in measured)
+    same = replace(
+        again, judgements=decision.judgements, other_plans=(),
+        observation=replace(
+            again.observation, history=seen.history, activity=seen.activity,
+            instance_activity=seen.instance_activity,
+        ),
+    )  # fmt: skip
+    assert same == decision
 
 
-def test_a_stored_decision_is_far_below_the_size_of_an_item() -> None:
+def test_the_chosen_the_next_best_the_cheapest_and_better_blocked_plans_keep_their_verdicts() -> (
+    None
+):
+    decision = fortnight()
+    plan = decision.plan
+    chosen = next(n for n, j in enumerate(decision.judgements) if j.plan == plan)
+    allowed = [j for j in decision.judgements if j.allowed and j.plan != plan]
+    better = [j for j in decision.judgements[:chosen] if j.blocking]
+    cheapest = min(decision.judgements, key=lambda j: j.plan.monthly_usd)
+    kept = decision_from_json(decision_to_json(decision)).judgements
+    assert {decision.judgements[chosen], cheapest, *allowed[:1], *better[:2]} == {*kept}
+
+
+def test_a_stored_decision_is_readable_without_us() -> None:
+    plain = json.loads(decision_to_json(fortnight()))
+    first, *others = plain["judgements"]
+    names = [verdict["guardrail"] for verdict in first["verdicts"]]
+    assert len(names) == len({*names}) > 40
+    assert others
+    assert all({d["guardrail"] for d in other["differs"]} < {*names} for other in others)
+    assert [j["plan"] for j in plain["judgements"]].count("answer") == 1
+    (grid,) = plain["observation"]["activity"]
+    assert {grid["count"]} == {len(v) for v in grid["values"].values() if isinstance(v, list)}
+    assert {"target", "monthly_usd", "blocked_by"} < plain["other_plans"][0].keys()
+
+
+def test_a_stored_decision_is_small() -> None:
     assert len(to_json(fortnight())) > 400_000  # what it would be with its history
-    assert len(decision_to_json(fortnight())) < 150_000
+    assert len(decision_to_json(fortnight())) < 24_000
+
+
+def test_a_value_that_is_not_the_same_number_stays_apart_from_its_limit() -> None:
+    decision = fortnight()
+    verdict = Verdict(
+        guardrail=Guardrail.VALID, relation=Relation.IS, value=1, limit=True, unit="", detail="",
+        clears_at=None, temporary=False,
+    )  # fmt: skip
+    for limit in (True, 1.0, 1, Decimal(1)):
+        judged = replace(decision.judgements[0], verdicts=(replace(verdict, limit=limit),))
+        kept = replace(decision, judgements=(judged,))
+        assert same_json(decision_from_json(decision_to_json(kept)), stored(kept))
 
 
 def test_a_record_keeps_the_summary_of_a_profile_and_not_its_hours() -> None:
@@ -242,10 +314,63 @@ def test_a_decision_with_endless_plans_still_fits_and_keeps_the_chosen_one() -> 
     )
     chosen = next(j for j in decision.judgements if j.plan == plan)
     others = tuple(j for j in decision.judgements if j.plan != plan)
-    crowded = replace(decision, judgements=(*(others * 30), chosen))
+    crowded = replace(decision, judgements=(*(others * 300), chosen))
     text = decision_to_json(crowded)
     assert len(text) <= LARGEST_BODY
     again = decision_from_json(text)
+    assert len(again.other_plans) == 20
+    assert any("plans beyond" in what for what in again.left_out)
     assert chosen in again.judgements
     assert again.decision_id == decision.decision_id
     assert again.signature == decision.signature
+
+
+def crowd(count: int) -> ConcurrencyState:
+    changes = (InFlight(resource=f"{n:090}", decision_id=f"d{n}", since=NOW, zone="") for n in range(count))
+    return ConcurrencyState(in_flight=tuple(changes))
+
+
+TAGS = tuple((f"{n:0128}", "\N{SNOWMAN}" * 256) for n in range(50))
+"""As many and as long as EC2 takes; in JSON each character of a value has six bytes."""
+
+
+@pytest.mark.parametrize(
+    ("tags", "others", "missing"),
+    [
+        ((), 0, ()),
+        ((), 500, ("before the last", "verdicts on all", "in flight")),
+        (TAGS, 0, ("before the last", "verdicts on all", "in flight", "tags")),
+        (TAGS, 3_000, ("before the last", "verdicts on all", "in flight", "tags")),
+    ],
+)
+def test_a_record_is_never_too_large_and_says_what_is_missing(
+    tags: tuple[tuple[str, str], ...], others: int, missing: tuple[str, ...]
+) -> None:
+    decision = fortnight()
+    seen, state = decision.observation, decision.resource_state
+    large = replace(
+        decision, observation=replace(seen, volume=replace(seen.volume, tags=tags)),
+        resource_state=replace(state, concurrency=crowd(others)),
+    )  # fmt: skip
+    text = decision_to_json(large)
+    again = decision_from_json(text)
+    assert len(text) <= LARGEST_BODY
+    said = [word for word in missing if any(word in what for what in again.left_out)]
+    assert said == [*missing]
+    assert bool(again.left_out) == bool(missing)
+    assert (again.decision_id, again.answer) == (decision.decision_id, decision.answer)
+    assert again.signature == decision.signature
+    assert any(j.plan == decision.plan for j in again.judgements)
+
+
+def test_what_cannot_be_recorded_is_refused() -> None:
+    endless = replace(fortnight(), summary="x" * (LARGEST_BODY + 1))
+    with pytest.raises(DecisionTooLarge, match="at most 64000"):
+        decision_to_json(endless)
+
+
+def test_long_texts_of_other_records_are_clipped_only_where_they_do_not_fit() -> None:
+    fits, endless = {"reason": "x" * 60_000}, {"a": [{"reason": "y" * 70_000, "who": "me"}]}
+    assert json.loads(body_to_json(fits)) == fits
+    (clipped,) = json.loads(body_to_json(endless))["a"]
+    assert (len(clipped["reason"]), clipped["who"]) == (2_003, "me")

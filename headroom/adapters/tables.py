@@ -1,6 +1,7 @@
 """The ledger's two tables as data: what the stack creates, the tests create and the adapter uses.
 
-Standard library only. `records` is append-only: no role may update or delete in it. `state` is the
+Standard library only. `records` is append-only: no role may update or delete in it. Only DynamoDB
+itself deletes there, where the deployment limits how long records are kept. `state` is the
 mutable side: per resource one item and one with the profile of its past, and per account one each for budget, pause, fleet scan,
 concurrency and prices, a few notes, and one per resource whose breaker ever opened.
 """
@@ -42,16 +43,20 @@ class Table:
     partition: Key
     sort: Key
     indexes: tuple[Index, ...]
+    expires: str | None = None
+    """The attribute with the second from which on DynamoDB deletes an item; None for never."""
 
     def index(self, name: str) -> Index:
         """The index of that name; raises KeyError."""
         return {index.name: index for index in self.indexes}[name]
 
 
-GLANCE = ("step", "resource", "at", "outcome", "summary")
+GLANCE = ("step", "resource", "at", "outcome", "summary", "reason", "price_change_usd")
 """What an index of records contains; bodies stay in the table only, because each index would
 store (and bill) every body again."""
 
+EXPIRES = "expires_at"
+"""In seconds since 1970; only where the deployment limits how long records are kept."""
 BY_RESOURCE = "by_resource"
 BY_DAY = "by_day"
 BY_OUTCOME = "by_outcome"
@@ -64,11 +69,12 @@ RECORDS = Table(
     sort=Key(name="sequence", kind="N"),
     indexes=(
         Index(name=BY_RESOURCE, partition=Key(name="resource"), sort=Key(name="moment"),
-              carries=("step", "at", "outcome", "summary")),
+              carries=tuple(name for name in GLANCE if name != "resource")),
         Index(name=BY_DAY, partition=Key(name="day"), sort=Key(name="moment"), carries=GLANCE),
         Index(name=BY_OUTCOME, partition=Key(name="outcome_day"), sort=Key(name="moment"),
               carries=GLANCE),
     ),
+    expires=EXPIRES,
 )  # fmt: skip
 """`moment` is the instant with microseconds, `#`, the sequence with four digits, `#`, the id;
 `day` is the UTC date; `outcome_day` is the outcome, `#`, the UTC date."""

@@ -12,7 +12,7 @@ import json
 import re
 from collections import abc
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+from dataclasses import fields
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from enum import StrEnum
@@ -46,7 +46,6 @@ from headroom.domain.planning import Plan
 from headroom.domain.policy import Limits, Policy, PolicyUnreadable, Rule, Selector
 from headroom.domain.resources import Configuration, Observation, Volume, VolumeActivity
 from headroom.domain.state import (
-    DECISION_FORMAT,
     AlreadyThere,
     Applied,
     Outcome,
@@ -55,8 +54,6 @@ from headroom.domain.state import (
     ResourceState,
     Stale,
     Unknown,
-    WrongFormat,
-    require_format,
 )
 
 T = TypeVar("T")
@@ -89,10 +86,6 @@ GROWN = frozenset(
 )
 """Classes with fields marked `later`, which are left out at their default."""
 
-LARGEST_BODY = 300_000
-"""Bytes a stored decision may have: an item takes 400 KB with its keys, its other attributes and
-their names (DynamoDB Developer Guide, "Service quotas", checked 2026-10)."""
-
 
 class Unreadable(ValueError):
     """The text is not JSON, or not JSON of the value that was asked for."""
@@ -113,11 +106,12 @@ def from_json(text: str, kind: type[T] | Any) -> T:
 
     Raises Unreadable.
     """
-    value: T = from_plain(_parsed(text), kind)
+    value: T = from_plain(parsed(text), kind)
     return value
 
 
-def _parsed(text: str) -> Any:
+def parsed(text: str) -> Any:
+    """JSON's own types of `text`; raises Unreadable."""
     try:
         return json.loads(text)
     except json.JSONDecodeError as problem:
@@ -139,57 +133,6 @@ def from_plain(plain: Any, kind: type[T] | Any) -> T:
         name = getattr(kind, "__name__", str(kind))
         raise Unreadable(f"not a {name}: {type(problem).__name__}: {problem}") from None
     return result
-
-
-def stored(decision: Decision) -> Decision:
-    """The decision as the ledger keeps it: without the 14 days of history, 30 to 150 KB of JSON.
-
-    Nine series of 4,032 five-minute values are about 400 KB by themselves; CloudWatch keeps them
-    for 63 days, and what was concluded from them is in the demand. Of the profile of the past, up to
-    9,600 hours, the summary stays. Should the rest still exceed LARGEST_BODY, the plans furthest
-    from being taken go first. The id is not touched by any of it.
-    """
-    return replace(
-        decision,
-        observation=replace(decision.observation, history=None),
-        resource_state=replace(decision.resource_state, profile=None),
-    )
-
-
-def decision_to_json(decision: Decision) -> str:
-    """Canonical JSON of `stored(decision)` with its format, at most LARGEST_BODY bytes of ASCII."""
-    kept = stored(decision)
-    text = to_json({"format": DECISION_FORMAT, **to_plain(kept)})
-    while len(text) > LARGEST_BODY and kept.judgements:
-        kept = _with_fewer_plans(kept)
-        text = to_json({"format": DECISION_FORMAT, **to_plain(kept)})
-    return text
-
-
-def _with_fewer_plans(decision: Decision) -> Decision:
-    answer = decision.answer
-    plan = answer.plan if isinstance(answer, Act) else answer.proposed_plan
-    half = len(decision.judgements) // 2
-    chosen = tuple(j for j in decision.judgements[half:] if j.plan == plan)
-    fewer = decision.judgements[:half] + chosen[:1]
-    return replace(decision, judgements=fewer if len(fewer) < len(decision.judgements) else ())
-
-
-def decision_from_json(text: str, *, for_display: bool = False) -> Decision:
-    """The decision as it was stored; raises Unreadable.
-
-    A chain may outlive the release that began it: a field added to anything in a decision needs a
-    default, and a field that was removed is ignored. A decision in a newer format is refused,
-    unless it is only displayed: then what this release knows of it is read.
-    """
-    plain = _parsed(text)
-    found = plain.get("format") if isinstance(plain, dict) else None
-    try:
-        require_format(found, DECISION_FORMAT, "the stored decision")
-    except WrongFormat as problem:
-        if not (for_display and isinstance(found, int)):
-            raise Unreadable(str(problem)) from None
-    return from_plain(plain, Decision)
 
 
 def instant_text(at: datetime) -> str:

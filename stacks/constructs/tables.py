@@ -38,6 +38,7 @@ class LedgerTable(Construct):
             deletion_protection=True,
             removal_policy=RemovalPolicy.RETAIN,
             resource_policy=_append_only() if append_only else None,
+            time_to_live_attribute=schema.expires,
         )
         for index in schema.indexes:
             self.table.add_global_secondary_index(

@@ -14,7 +14,7 @@ from headroom.adapters.ledger.tables import Tables
 from headroom.adapters.tables import BY_DAY, BY_OUTCOME, BY_RESOURCE, RECORDS
 from headroom.domain.ledger import rejection_record
 from headroom.domain.state import Record
-from headroom.serialization import to_json
+from headroom.serialization import body_to_json
 
 
 class Archive(Tables):
@@ -38,7 +38,7 @@ class Archive(Tables):
 
     def reject(self, event_id: str, *, reason: str, excerpt: str, at: datetime) -> None:
         """Record an event of unknown shape, once per event id."""
-        body = to_json({"event_id": event_id, "reason": reason, "excerpt": excerpt})
+        body = body_to_json({"event_id": event_id, "reason": reason, "excerpt": excerpt})
         record = rejection_record(event_id, reason=reason, excerpt=excerpt, at=at, body=body)
         with reading("PutItem"):
             try:

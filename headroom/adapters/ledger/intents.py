@@ -27,7 +27,7 @@ from headroom.domain.ledger import (
 )
 from headroom.domain.state import ConcurrencyState, Record, Step, StoredState, usd
 from headroom.ports import IllegalStep, Intent, NotIntended
-from headroom.serialization import to_json
+from headroom.serialization import body_to_json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +113,7 @@ class Intents(Tables):
             next_record(
                 m.last, Step.INTENDED, at=now,
                 summary=f"intended: {m.act.plan.origin} -> {m.act.plan.target}",
-                body=to_json(intended_body(m.decision, m.act.plan, m.fit, m.moved)),
+                body=body_to_json(intended_body(m.decision, m.act.plan, m.fit, m.moved)),
             )
             for m in members
         ]  # fmt: skip

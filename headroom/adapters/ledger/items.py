@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
-from headroom.adapters.tables import DUE_SHARD, STATE_ITEM, WAITING_SHARD
+from headroom.adapters.tables import DUE_SHARD, EXPIRES, STATE_ITEM, WAITING_SHARD
 from headroom.domain.resources import Kind, ResourceRef
 from headroom.domain.state import (
     STATE_FORMAT,
     Record,
     Step,
     StoredState,
+    plain_cents,
     require_format,
 )
 from headroom.serialization import from_plain, instant_text, to_plain
@@ -77,9 +79,12 @@ def unwire(attribute: Item) -> Any:
             return value
 
 
-def item_of(record: Record, written_by: str) -> Item:
-    """The item of a record; `written_by` tells a lost answer from a lost race."""
-    at = record.at
+def item_of(record: Record, written_by: str, expires: datetime | None = None) -> Item:
+    """The item of a record; `written_by` tells a lost answer from a lost race.
+
+    DynamoDB deletes it some time after `expires`, never without one.
+    """
+    at, price = record.at, record.price_change_usd
     attributes = {
         "format": record.format,
         "decision_id": record.decision_id,
@@ -97,7 +102,18 @@ def item_of(record: Record, written_by: str) -> Item:
         "outcome_day": f"{record.outcome}#{day(at)}",
         "written_by": written_by,
     }
-    return {name: wire(value) for name, value in attributes.items()}
+    if record.reason:
+        attributes["reason"] = record.reason
+    if expires is not None:
+        attributes[EXPIRES] = int(expires.timestamp())
+    item = {name: wire(value) for name, value in attributes.items()}
+    return item if price is None else item | {"price_change_usd": {"N": str(price)}}
+
+
+def price_change_of(item: Item) -> Decimal | None:
+    """The change of the monthly price of an item in `records`, exactly as it is stored."""
+    found = item.get("price_change_usd")
+    return None if found is None else plain_cents(Decimal(found["N"]))
 
 
 def record_of(item: Item) -> Record:
@@ -112,6 +128,7 @@ def record_of(item: Item) -> Record:
         resource=plain["resource"], at=datetime.fromisoformat(plain["at"]).astimezone(UTC),
         outcome=plain["outcome"], summary=plain["summary"], body=plain["body"],
         previous_hash=plain["previous_hash"], hash=plain["hash"],
+        reason=plain.get("reason", ""), price_change_usd=price_change_of(item),
     )  # fmt: skip
 
 

@@ -34,7 +34,7 @@ from headroom.domain.ledger import (
 from headroom.domain.resources import ResourceRef
 from headroom.domain.state import Breaker, Record, Step, account_state_after
 from headroom.ports import IllegalStep, LostLease
-from headroom.serialization import decision_to_json, to_json
+from headroom.serialization import body_to_json, decision_to_json
 
 
 class DynamoLedger(RequestLedger, Archive, StateStore, Intents, SwitchLedger, Notes, RecordIndex):
@@ -77,7 +77,7 @@ class DynamoLedger(RequestLedger, Archive, StateStore, Intents, SwitchLedger, No
         due_at: datetime | None,
     ) -> Record:
         """Add a record to a chain and move the resource's state with it in one transaction."""
-        text = to_json(body)
+        text = body_to_json(body)
         retries = self._transactions.retries(f"the state of {ref.arn}")
         while True:
             last = self._records.last(decision_id)
@@ -128,7 +128,7 @@ class DynamoLedger(RequestLedger, Archive, StateStore, Intents, SwitchLedger, No
         return self._decision(decision_id)
 
     def _opening(self, breaker: Breaker, decision_id: str, token: str) -> Item:
-        body = to_json({"decision_id": decision_id, "failures": breaker.failures})
+        body = body_to_json({"decision_id": decision_id, "failures": breaker.failures})
         return {
             "Put": self._put(
                 breaker_opened_record(breaker, decision_id=decision_id, body=body), token

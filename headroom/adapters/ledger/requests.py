@@ -11,7 +11,7 @@ from headroom.domain.decision import Act, Decision, InvalidAnswer, after_answer,
 from headroom.domain.ledger import answer_summary, next_record, rollback_request_record
 from headroom.domain.state import Record, Step
 from headroom.ports import AnswerRejected
-from headroom.serialization import to_json
+from headroom.serialization import body_to_json
 
 LONGEST_WAIT = timedelta(days=7)
 """No request waits longer: the policy accepts no more."""
@@ -25,7 +25,7 @@ class RequestLedger(Archive):
         self, decision_id: str, step: Step, *, at: datetime, who: str, reason: str = ""
     ) -> Record | AnswerRejected:
         """Record APPROVED or REJECTED for a request that waits, or say why not."""
-        body = to_json({"who": who, "reason": reason})
+        body = body_to_json({"who": who, "reason": reason})
         retries = self._transactions.retries(f"the state of {decision_id}")
         while True:
             last = self._records.last(decision_id)
@@ -58,7 +58,7 @@ class RequestLedger(Archive):
             moved = request_rollback(held.state, decision_id, steps, at=at, who=who, reason=reason)
             if isinstance(moved, InvalidAnswer):
                 return AnswerRejected(why=moved.why, detail=moved.detail)
-            record = rollback_request_record(ref.arn, moved.wish, body=to_json(moved.wish))
+            record = rollback_request_record(ref.arn, moved.wish, body=body_to_json(moved.wish))
             token = self._new_id()
             if self._write(record, token, [self._state.put(ref, held, moved.state, token)]) is None:
                 return record

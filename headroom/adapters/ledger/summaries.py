@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 from headroom.adapters.errors import reading
-from headroom.adapters.ledger.items import Item, record_of, unwire, wire
+from headroom.adapters.ledger.items import Item, price_change_of, record_of, unwire, wire
 from headroom.adapters.ledger.reads import BODIES_PER_BATCH, days
 from headroom.adapters.ledger.tables import Tables
 from headroom.adapters.tables import BY_DAY, BY_OUTCOME, RECORDS
@@ -55,4 +55,6 @@ def _summary(item: Item) -> RecordSummary:
         at=datetime.fromisoformat(unwire(item["at"])).astimezone(UTC),
         outcome=unwire(item["outcome"]),
         summary=unwire(item["summary"]),
+        reason=unwire(item["reason"]) if "reason" in item else "",
+        price_change_usd=price_change_of(item),
     )

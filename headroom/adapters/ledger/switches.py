@@ -9,7 +9,7 @@ from headroom.adapters.ledger.tables import RECORD, Tables
 from headroom.domain.ledger import after_closed, breaker_closed_record, pause_record
 from headroom.domain.resources import ResourceRef
 from headroom.domain.state import INDEFINITE, Pause, Record, StopState, account_after_breaker_closed
-from headroom.serialization import to_json
+from headroom.serialization import body_to_json
 
 
 class SwitchLedger(Tables):
@@ -32,7 +32,7 @@ class SwitchLedger(Tables):
     ) -> bool:
         """Close the breaker of a resource, or of the account (None); False if none was open."""
         resource = self._account if ref is None else ref.arn
-        body = to_json({"who": who, "reason": reason})
+        body = body_to_json({"who": who, "reason": reason})
         record = breaker_closed_record(resource, at=at, who=who, reason=reason, body=body)
         retries = self._transactions.retries(f"the breaker of {resource}")
         while True:
@@ -51,7 +51,7 @@ class SwitchLedger(Tables):
 
     def _switch(self, pause: Pause | None, at: datetime, who: str, reason: str) -> None:
         until = None if pause is None else pause.until
-        body = to_json({"until": until, "who": who, "reason": reason})
+        body = body_to_json({"until": until, "who": who, "reason": reason})
         record = pause_record(self._account, until, at=at, who=who, body=body, reason=reason)
         self._written(record, self._new_id(), [self._stops.switched_item(pause, at=at, who=who)])
 

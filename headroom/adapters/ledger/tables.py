@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -20,7 +20,7 @@ from headroom.domain.decision import Decision
 from headroom.domain.ledger import next_record, withdrawal_text
 from headroom.domain.resources import ResourceRef
 from headroom.domain.state import Record, Step, StoredState
-from headroom.serialization import decision_from_json, to_json
+from headroom.serialization import body_to_json, decision_from_json
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -42,7 +42,10 @@ class Tables:
         region: str,
         sleep: Callable[[float], None] = time.sleep,
         new_id: Callable[[], str] = lambda: uuid4().hex,
+        keep_days: int = 0,
     ) -> None:
+        """`keep_days` is how long the records written here are kept; 0 is for ever."""
+        self._keep = timedelta(days=keep_days) if keep_days else None
         self._client: Any = client
         self._table = records_table
         self._account = account_key(account_id, region)
@@ -66,9 +69,10 @@ class Tables:
 
     def _put(self, record: Record, written_by: str) -> Item:
         """A conditional put of a record: where none is, and nowhere else."""
+        expires = None if self._keep is None else record.at + self._keep
         return {
             "TableName": self._table,
-            "Item": item_of(record, written_by),
+            "Item": item_of(record, written_by, expires),
             "ConditionExpression": "attribute_not_exists(#id)",
             "ExpressionAttributeNames": {"#id": RECORDS.partition.name},
         }
@@ -98,7 +102,7 @@ class Tables:
         if last is None or last.step is not Step.DECIDED:
             return []
         summary, body = withdrawal_text(successor)
-        record = next_record(last, Step.WITHDRAWN, at=at, summary=summary, body=to_json(body))
+        record = next_record(last, Step.WITHDRAWN, at=at, summary=summary, body=body_to_json(body))
         return [{"Put": self._put(record, written_by)}]
 
     def _moves(

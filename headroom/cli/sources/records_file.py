@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
 
 from headroom.cli.terminal.problems import BadRequest
@@ -16,7 +17,9 @@ DEMO_RECORDS = Path("build/demo/records.jsonl")
 
 def line_of(record: Record) -> str:
     """A record as one line of JSON, byte for byte the same every time."""
+    price = record.price_change_usd
     fields = asdict(record) | {"at": record.at.isoformat(), "step": record.step.value}
+    fields["price_change_usd"] = None if price is None else str(price)
     return json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -26,7 +29,11 @@ def record_of(line: str) -> Record:
     at = datetime.fromisoformat(fields["at"])
     if at.tzinfo is None:
         raise ValueError("its instant has no time zone")
-    return Record(**fields | {"at": at, "step": Step(fields["step"])})
+    price = fields.get("price_change_usd")
+    parsed = {"at": at, "step": Step(fields["step"])}
+    if price is not None:
+        parsed["price_change_usd"] = Decimal(price)
+    return Record(**fields | parsed)
 
 
 class RecordsFile:

@@ -41,10 +41,11 @@ def _of_cluster(side: ClusterDetail) -> str:
 
 def considered(decision: Decision) -> str:
     """How many plans there were, and what the cheapest and dearest would cost a month."""
-    prices = [j.plan.monthly_usd for j in decision.judgements]
+    plans = decision.considered
+    prices = [plan.monthly_usd for plan in plans]
     if not prices:
         return "no plan"
-    allowed = sum(j.allowed for j in decision.judgements)
+    allowed = sum(not plan.blocked_by for plan in plans)
     span = f"{money(min(prices))} to {money(max(prices))}" if len(prices) > 1 else money(prices[0])
     return f"{len(prices)} plans, {allowed} allowed: {span}"
 

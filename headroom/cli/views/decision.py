@@ -10,7 +10,14 @@ from functools import lru_cache
 
 from headroom.cli.terminal.output import money, number, utc
 from headroom.domain.decision import Act, Decision, Escalate, Hold
-from headroom.domain.guardrails import PlanJudgement, Quantity, Relation, Verdict
+from headroom.domain.guardrails import (
+    Guardrail,
+    PlanJudgement,
+    PlanSummary,
+    Quantity,
+    Relation,
+    Verdict,
+)
 from headroom.domain.planning import Plan
 from headroom.domain.resources import spoken
 from headroom.domain.state import Record, Step
@@ -72,8 +79,7 @@ def kind(decision: Decision) -> str:
 
 def chosen(decision: Decision) -> Plan | None:
     """The plan that was chosen, or would be."""
-    answer = decision.answer
-    return answer.plan if isinstance(answer, Act) else answer.proposed_plan
+    return decision.plan
 
 
 def observed(decision: Decision) -> str:
@@ -99,33 +105,44 @@ def _need(estimate: Estimate, unit: str) -> str:
 
 
 def considered(decision: Decision) -> tuple[str, ...]:
-    """Every plan with its price, best first, and what blocks it."""
+    """Every plan with its price and what blocks it: those that mattered, then the others."""
     plan, act = chosen(decision), isinstance(decision.answer, Act)
     taken = "; chosen" if act else "; would be chosen"
-    return tuple(
-        _plan_line(judgement) + (taken if judgement.plan == plan else "")
-        for judgement in decision.judgements
+    return (
+        *(_plan_line(j) + (taken if j.plan == plan else "") for j in decision.judgements),
+        *map(_other_line, decision.other_plans),
+        *(f"not recorded, to keep the record small: {what}" for what in decision.left_out),
     )
 
 
 def _plan_line(judgement: PlanJudgement) -> str:
     plan = judgement.plan
-    value = money(plan.value_usd_per_day, signed=True)
-    line = f"{plan.target}: {money(plan.monthly_usd)} a month ({change_of_price(plan)})"
-    line += f", value {value} a day"
-    if not plan.meets_need:
-        line += ", does not meet the need"
+    line = _price_line(plan)
     if plan.capped_from is not None:
         line += f", capped from {plan.capped_from}"
     if plan.full_copy:
         line += ", full copy for hours, irreversible"
     elif not plan.reversible:
         line += ", cannot be undone"
-    blocking = ", ".join(v.guardrail.value for v in judgement.blocking)
-    return f"{line}; blocked by {blocking}" if blocking else f"{line}; allowed"
+    return line + _blocked_by([v.guardrail for v in judgement.blocking])
 
 
-def change_of_price(plan: Plan) -> str:
+def _other_line(plan: PlanSummary) -> str:
+    return _price_line(plan) + _blocked_by(plan.blocked_by)
+
+
+def _price_line(plan: Plan | PlanSummary) -> str:
+    value = money(plan.value_usd_per_day, signed=True)
+    line = f"{plan.target}: {money(plan.monthly_usd)} a month ({change_of_price(plan)})"
+    line += f", value {value} a day"
+    return line if plan.meets_need else f"{line}, does not meet the need"
+
+
+def _blocked_by(guardrails: Sequence[Guardrail]) -> str:
+    return f"; blocked by {', '.join(guardrails)}" if guardrails else "; allowed"
+
+
+def change_of_price(plan: Plan | PlanSummary) -> str:
     """The change of the monthly price, for example `+$14.00`."""
     return money(plan.price_change_usd, signed=True)
 

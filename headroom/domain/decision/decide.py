@@ -25,8 +25,13 @@ from headroom.domain.decision.decision_input import (
 )
 from headroom.domain.decision.space import full_within_a_day
 from headroom.domain.decision.write_back import WriteBack, write_back
-from headroom.domain.guardrails import CONCURRENCY_GUARDRAILS, PlanJudgement, judge_all
-from headroom.domain.planning import GroupConstraint, GroupDetail
+from headroom.domain.guardrails import (
+    CONCURRENCY_GUARDRAILS,
+    PlanJudgement,
+    PlanSummary,
+    judge_all,
+)
+from headroom.domain.planning import GroupConstraint, GroupDetail, Plan
 from headroom.domain.policy import EffectiveLimits, PolicyUnreadable
 from headroom.domain.resources import LATER, CodeOwner, Observation, code_owner, digest
 from headroom.domain.state import ProfileSummary, ResourceState, Signature
@@ -54,7 +59,7 @@ class Decision:
     demand: Demand
     diagnosis: Diagnosis
     judgements: tuple[PlanJudgement, ...]
-    """Every plan with the verdict of every guardrail, best plan first."""
+    """Plans with the verdict of every guardrail, best plan first. A record keeps those that mattered."""
     answer: Action
     summary: str
     """One sentence for people."""
@@ -74,12 +79,26 @@ class Decision:
     """For an Aurora cluster: its members, days and both bills; None for everything else."""
     profile: ProfileSummary | None = field(default=None, metadata=LATER)
     """Which profile of its past was used; the record does not hold the profile itself."""
+    other_plans: tuple[PlanSummary, ...] = field(default=(), metadata=LATER)
+    """In a record: the plans that are not among `judgements`, best first."""
+    left_out: tuple[str, ...] = field(default=(), metadata=LATER)
+    """In a record: what was dropped so that it is not too large, in words."""
+
+    @property
+    def plan(self) -> Plan | None:
+        """The plan that was chosen, or would be."""
+        answer = self.answer
+        return answer.plan if isinstance(answer, Act) else answer.proposed_plan
+
+    @property
+    def considered(self) -> tuple[PlanSummary, ...]:
+        """Every plan in one line: first those with verdicts, then the others."""
+        return (*(judgement.summary for judgement in self.judgements), *self.other_plans)
 
     @property
     def signature(self) -> Signature:
         """What a later decision is compared with, to record only news."""
-        answer = self.answer
-        plan = answer.plan if isinstance(answer, Act) else answer.proposed_plan
+        plan = self.plan
         chosen = next((j for j in self.judgements if j.plan == plan), None)
         guardrails = [v.guardrail for v in chosen.blocking] if chosen else []
         # Concurrency limits clear and block by the minute with other changes: which of them
@@ -88,7 +107,7 @@ class Decision:
             ("places",) if guardrails else ()
         )
         return Signature(
-            answer=type(answer).__name__.lower(),
+            answer=type(self.answer).__name__.lower(),
             binding=self.diagnosis.binding.value + self._space_suffix,
             plan="" if plan is None else str(plan.target),
             blocking=blocking,

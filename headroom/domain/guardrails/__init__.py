@@ -14,6 +14,7 @@ from headroom.domain.guardrails.verdicts import (
     QUEUEABLE_GUARDRAILS,
     Guardrail,
     PlanJudgement,
+    PlanSummary,
     Quantity,
     Relation,
     Verdict,

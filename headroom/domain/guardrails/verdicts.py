@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import assert_never
 
 from headroom.domain.planning import Plan
+from headroom.domain.resources import Configuration
 
 Quantity = int | float | Decimal | str | bool | None
 
@@ -157,6 +158,28 @@ class PlanJudgement:
     def allowed(self) -> bool:
         """Whether every guardrail allows the plan."""
         return not self.blocking
+
+    @property
+    def summary(self) -> PlanSummary:
+        """The plan in one line."""
+        plan = self.plan
+        return PlanSummary(
+            target=plan.target, monthly_usd=plan.monthly_usd,
+            price_change_usd=plan.price_change_usd, value_usd_per_day=plan.value_usd_per_day,
+            meets_need=plan.meets_need, blocked_by=tuple(v.guardrail for v in self.blocking),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanSummary:
+    """A plan in one line: what it is, its price and value, and which guardrails block it."""
+
+    target: Configuration
+    monthly_usd: Decimal
+    price_change_usd: Decimal
+    value_usd_per_day: float
+    meets_need: bool
+    blocked_by: tuple[Guardrail, ...]
 
 
 CONCURRENCY_GUARDRAILS = frozenset(

@@ -19,6 +19,8 @@ from headroom.domain.state import (
 
 LONGEST_NAME = 256
 """Characters of foreign text in a key: DynamoDB's sort keys end at 1,024 bytes."""
+LONGEST_TEXT = 2_000
+"""Characters of a summary: every index stores it again."""
 
 
 def outcome_of(decision: Decision) -> str:
@@ -33,20 +35,25 @@ def may_follow(last: Step | None, step: Step) -> bool:
 
 def first_record(decision: Decision, body: str) -> Record:
     """The first record of a decision's chain."""
+    plan = decision.plan
     return seal(
         decision_id=decision.decision_id, sequence=0, step=Step.DECIDED,
         resource=decision.observation.volume.ref.arn, at=decision.at.astimezone(UTC),
         outcome=outcome_of(decision), summary=_readable(decision.summary), body=body,
-        previous_hash=GENESIS,
+        previous_hash=GENESIS, reason=decision.answer.reason.value,
+        price_change_usd=None if plan is None else plan.price_change_usd,
     )  # fmt: skip
 
 
 def next_record(last: Record, step: Step, *, at: datetime, summary: str, body: str) -> Record:
-    """The record after `last`; whether it may follow is the caller's to check."""
+    """The record after `last`; whether it may follow is the caller's to check.
+
+    It keeps the reason and the change of price of the decision at the head of the chain.
+    """
     return seal(
         decision_id=last.decision_id, sequence=last.sequence + 1, step=step,
         resource=last.resource, at=at.astimezone(UTC), outcome=step.value, summary=_readable(summary), body=body,
-        previous_hash=last.hash,
+        previous_hash=last.hash, reason=last.reason, price_change_usd=last.price_change_usd,
     )  # fmt: skip
 
 
@@ -141,5 +148,6 @@ def _single(step: Step, resource: str, which: str, at: datetime, summary: str, b
 
 
 def _readable(text: str) -> str:
-    """Text that can be encoded as UTF-8: a lone surrogate becomes `?`."""
-    return text.encode("utf-8", "replace").decode("utf-8")
+    """At most LONGEST_TEXT characters that can be encoded as UTF-8: a lone surrogate becomes `?`."""
+    found = text.encode("utf-8", "replace").decode("utf-8")
+    return found if len(found) <= LONGEST_TEXT else f"{found[: LONGEST_TEXT - 3]}..."

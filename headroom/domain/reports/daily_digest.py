@@ -195,11 +195,11 @@ def blocked_savings(decisions: Iterable[Decision]) -> tuple[BlockedSaving, ...]:
     savings: dict[tuple[str, ...], Decimal] = defaultdict(Decimal)
     for decision in decisions:
         blocked = [
-            (j.plan.price_change_usd, tuple(v.guardrail.value for v in j.blocking))
-            for j in decision.judgements
-            if j.plan.price_change_usd < 0
-            and j.blocking
-            and all(v.guardrail in OWNERS_LIMITS for v in j.blocking)
+            (plan.price_change_usd, tuple(g.value for g in plan.blocked_by))
+            for plan in decision.considered
+            if plan.price_change_usd < 0
+            and plan.blocked_by
+            and all(guardrail in OWNERS_LIMITS for guardrail in plan.blocked_by)
         ]
         if isinstance(decision.answer, Hold) and blocked:
             usd, guardrails = min(blocked)

@@ -86,6 +86,7 @@ from headroom.domain.state.records import (
     Step,
     broken_link,
     link_problem,
+    plain_cents,
     seal,
 )
 from headroom.domain.state.requests import (

@@ -8,10 +8,11 @@ version, with its way to compute the hash, and adds a text in the old form to `t
 
 from __future__ import annotations
 
-RECORD_FORMAT = 1
-"""Of an item in `records` and of its body, except the body of `decided`."""
-DECISION_FORMAT = 1
-"""Of a stored decision: the body of `decided`."""
+RECORD_FORMAT = 2
+"""Of an item in `records` and of its body, except the body of `decided`. Since 2 it has a reason and a
+change of price, which the hash covers."""
+DECISION_FORMAT = 2
+"""Of a stored decision: the body of `decided`. Since 2 verdicts and series are written once."""
 STATE_FORMAT = 1
 """Of an item in `state`: resource states, notes, switches, budget, concurrency, scan, prices."""
 PROFILE_FORMAT = 1

@@ -5,12 +5,16 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from enum import StrEnum
 
 from headroom.domain.state.formats import RECORD_FORMAT
 
 GENESIS = "0" * 64
 """Hash that the first record of a chain names as the one before it."""
+
+LISTED_SINCE = 2
+"""The format from which on records have a reason and a change of price."""
 
 
 class Step(StrEnum):
@@ -93,6 +97,10 @@ class Record:
     body: str
     previous_hash: str
     hash: str
+    reason: str = ""
+    """The decision's reason, on every record of its chain; empty where there is no decision."""
+    price_change_usd: Decimal | None = None
+    """USD a month, to the cent: what the change of this chain costs, or would have cost."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +114,8 @@ class RecordSummary:
     at: datetime
     outcome: str
     summary: str
+    reason: str = ""
+    price_change_usd: Decimal | None = None
 
 
 def seal(
@@ -119,13 +129,16 @@ def seal(
     summary: str,
     body: str,
     previous_hash: str,
+    reason: str = "",
+    price_change_usd: Decimal | None = None,
     format: int = RECORD_FORMAT,
 ) -> Record:
     """A record whose hash covers everything in it and the record before it."""
+    price = None if price_change_usd is None else plain_cents(price_change_usd)
     digest = hashlib.sha256()
     for part in (
         str(format), decision_id, str(sequence), step.value, resource, at.isoformat(), outcome, summary, body,
-        previous_hash,
+        previous_hash, *((reason, "" if price is None else str(price)) if format >= LISTED_SINCE else ()),
     ):  # fmt: skip
         raw = part.encode()
         digest.update(len(raw).to_bytes(8, "big"))
@@ -133,8 +146,14 @@ def seal(
     return Record(
         format=format, decision_id=decision_id, sequence=sequence, step=step, resource=resource, at=at,
         outcome=outcome, summary=summary, body=body, previous_hash=previous_hash,
-        hash=digest.hexdigest(),
+        hash=digest.hexdigest(), reason=reason, price_change_usd=price,
     )  # fmt: skip
+
+
+def plain_cents(amount: Decimal) -> Decimal:
+    """The amount to the cent as a number has it that passed through DynamoDB: 12.5, not 12.50."""
+    cents = amount.quantize(Decimal("0.01")).normalize() + 0
+    return Decimal(f"{cents:f}")
 
 
 def link_problem(record: Record) -> str:
@@ -155,7 +174,7 @@ def broken_link(chain: tuple[Record, ...]) -> Record | None:
             decision_id=record.decision_id, sequence=record.sequence, step=record.step,
             resource=record.resource, at=record.at, outcome=record.outcome,
             summary=record.summary, body=record.body, previous_hash=record.previous_hash,
-            format=record.format,
+            reason=record.reason, price_change_usd=record.price_change_usd, format=record.format,
         )  # fmt: skip
         expected = GENESIS if previous is None else previous.hash
         number = 0 if previous is None else previous.sequence + 1

@@ -174,5 +174,5 @@ def _within_day(starts: np.ndarray, at: int) -> int:
 
 def _invalid(decisions: Sequence[Decision], changes: Sequence[TrialChange]) -> int:
     """Configurations, planned or made, that AWS would refuse, each counted once."""
-    planned = {j.plan.target for decision in decisions for j in decision.judgements}
+    planned = {plan.target for decision in decisions for plan in decision.considered}
     return sum(why_invalid(t) is not None for t in planned | {c.target for c in changes})

@@ -35,9 +35,10 @@ from tests.builders import NOW, ref
 STORED = ROOT / "tests" / "stored"
 
 
-@pytest.fixture(scope="module")
-def text() -> str:
-    return (STORED / "decision.json").read_text()
+@pytest.fixture(scope="module", params=["decision.json", "decision_2.json"])
+def text(request: pytest.FixtureRequest) -> str:
+    """One decision in each format so far."""
+    return (STORED / request.param).read_text()
 
 
 def test_a_stored_decision_still_tells_what_its_chain_needs(text: str) -> None:
@@ -100,13 +101,16 @@ def test_a_decision_in_no_known_format_is_refused(text: str, found: object) -> N
         decision_from_json(json.dumps(plain))
 
 
-def test_a_decision_in_a_newer_format_can_be_displayed(text: str) -> None:
+def test_a_decision_in_a_newer_format_can_be_displayed() -> None:
+    text = (STORED / "decision_2.json").read_text()
     newer = json.dumps(json.loads(text) | {"format": DECISION_FORMAT + 1})
     assert decision_from_json(newer, for_display=True) == decision_from_json(text)
 
 
 def test_a_decision_is_stored_with_its_format(text: str) -> None:
-    assert json.loads(decision_to_json(decision_from_json(text)))["format"] == DECISION_FORMAT
+    again = decision_to_json(decision_from_json(text))
+    assert json.loads(again)["format"] == DECISION_FORMAT
+    assert again == (STORED / f"decision_{DECISION_FORMAT}.json").read_text().strip()
 
 
 @pytest.mark.parametrize("found", [{}, {"format": {"N": str(STATE_FORMAT + 1)}}])

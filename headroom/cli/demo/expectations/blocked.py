@@ -68,7 +68,7 @@ def _chase(run: StorageRun) -> Checked:
     iops = [run.story.volume.iops or 0]
     iops += [plan.target.iops or 0 for t in run.applied if (plan := chosen(t.decision))]
     asked = escalated(run)
-    stopped = {v.guardrail for t in asked for j in t.decision.judgements for v in j.blocking}
+    stopped = {g for t in asked for plan in t.decision.considered for g in plan.blocked_by}
     by = [g.value for g in (Guardrail.MAX_IOPS, Guardrail.PRICE_PER_RESOURCE) if g in stopped]
     line = (
         f"Raised {' -> '.join(f'{n:,}' for n in iops)} IOPS {cost(run.price_change)}, still "

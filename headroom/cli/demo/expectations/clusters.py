@@ -111,7 +111,7 @@ def _held(run: ClusterRun) -> bool:
 
 
 def _blocking(decision: Decision) -> set[Guardrail]:
-    return {v.guardrail for judged in decision.judgements for v in judged.blocking}
+    return {guardrail for plan in decision.considered for guardrail in plan.blocked_by}
 
 
 def _change(act: DecisionStory) -> Decimal:

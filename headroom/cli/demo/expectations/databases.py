@@ -21,9 +21,9 @@ from headroom.cli.demo.expectations.changes import (
 )
 from headroom.cli.demo.script.outcome import Checked, StorageRun, clock, cost
 from headroom.cli.terminal.output import money
+from headroom.domain.catalog.rds import full_copy
 from headroom.domain.decision import Decision
-from headroom.domain.guardrails import Guardrail
-from headroom.domain.planning import Plan
+from headroom.domain.guardrails import Guardrail, PlanSummary
 from headroom.domain.resources import VolumeType
 from headroom.domain.workload import Binding
 
@@ -50,7 +50,8 @@ def _credits(run: StorageRun, change: Change) -> Checked:
         "it went to gp3 of the same size": (run.final.volume_type, run.final.size_gib)
         == (VolumeType.GP3, plan.origin.size_gib),
         "burst credits were the limit": change.decision.diagnosis.binding is Binding.BURST_CREDITS,
-        "the record prices growing gp2": grown is not None and not grown.reversible,
+        "the record prices growing gp2": grown is not None
+        and grown.target.size_gib > plan.origin.size_gib,
         "the record prices io1": io1 is not None,
         "it was the cheapest that meets the need": all(
             plan.monthly_usd <= rival.monthly_usd for rival in (grown, io1) if rival is not None
@@ -65,12 +66,12 @@ def _below(run: StorageRun) -> Checked:
     asked = escalated(run)
     if not asked:
         return unchanged(run, "the owner was notified")
-    judgements = asked[0].decision.judgements
-    copies = [j for j in judgements if j.plan.full_copy]
+    plans, today = asked[0].decision.considered, run.story.volume
+    copies = [plan for plan in plans if full_copy(today, plan.target)]
     io1 = _priced(asked[0].decision, VolumeType.IO1)
     if not copies or io1 is None:
         return unchanged(run, "the record prices both alternatives")
-    cheapest = min((j.plan for j in copies), key=lambda plan: plan.monthly_usd)
+    cheapest = min(copies, key=lambda plan: plan.monthly_usd)
     line = (
         f"Not changed: below {CROSSED} GiB gp3 has no settings, and {cheapest.target} "
         f"({money(cheapest.price_change_usd, signed=True)} a month) is a full copy, which only a "
@@ -80,14 +81,14 @@ def _below(run: StorageRun) -> Checked:
     return line, {
         "the storage was not changed": untouched(run),
         "no full copy may start automatically": all(
-            Guardrail.FULL_COPY in {v.guardrail for v in j.blocking} for j in copies
+            Guardrail.FULL_COPY in plan.blocked_by for plan in copies
         ),
         "no plan sets IOPS of gp3 below the threshold": all(
-            j.plan.target.iops is None
-            for j in judgements
-            if j.plan.target.volume_type is VolumeType.GP3 and j.plan.target.size_gib < CROSSED
+            plan.target.iops is None
+            for plan in plans
+            if plan.target.volume_type is VolumeType.GP3 and plan.target.size_gib < CROSSED
         ),
-        "io1 was too expensive": Guardrail.PRICE_PER_RESOURCE in _against(asked[0].decision, io1),
+        "io1 was too expensive": Guardrail.PRICE_PER_RESOURCE in io1.blocked_by,
         "the owner was notified once": len(asked) == 1,
     }
 
@@ -147,20 +148,16 @@ def _class(run: StorageRun) -> Checked:
     return line, {
         "the class was the limit": binding == {Binding.INSTANCE_IOPS},
         "the storage was not changed": untouched(run),
-        "no useless plan was made": not first.judgements,
+        "no useless plan was made": not first.considered,
         "the owner was notified once": len(asked) == 1,
-        "RDS was asked for nothing afterwards": not any(t.decision.judgements for t in held),
+        "RDS was asked for nothing afterwards": not any(t.decision.considered for t in held),
     }
 
 
-def _priced(decision: Decision, kind: VolumeType) -> Plan | None:
-    """The best plan of a type that the record has."""
-    plans = [j.plan for j in decision.judgements if j.plan.target.volume_type is kind]
+def _priced(decision: Decision, kind: VolumeType) -> PlanSummary | None:
+    """The cheapest plan of a type that the record has."""
+    plans = [plan for plan in decision.considered if plan.target.volume_type is kind]
     return min(plans, key=lambda plan: plan.monthly_usd, default=None)
-
-
-def _against(decision: Decision, plan: Plan) -> set[Guardrail]:
-    return {v.guardrail for j in decision.judgements if j.plan == plan for v in j.blocking}
 
 
 CHECKS: dict[str, Check] = {

@@ -74,11 +74,11 @@ def _throughput(run: StorageRun, change: Change) -> Checked:
 def _growth(run: StorageRun, change: Change) -> Checked:
     plan, at = change.plan, change.at
     rival = next(
-        (j for j in change.decision.judgements
-         if j.plan.target.volume_type is VolumeType.GP3
-         and Guardrail.TYPES in {v.guardrail for v in j.blocking}), None,
+        (other for other in change.decision.considered
+         if other.target.volume_type is VolumeType.GP3 and Guardrail.TYPES in other.blocked_by),
+        None,
     )  # fmt: skip
-    alternative = "" if rival is None else f" (gp3 for {money(rival.plan.monthly_usd)} was refused)"
+    alternative = "" if rival is None else f" (gp3 for {money(rival.monthly_usd)} was refused)"
     line = (
         f"Grown once at {clock(at)}, {plan.origin.size_gib} to {plan.target.size_gib} GiB for "
         f"{money(plan.monthly_usd)} a month{alternative}; this cannot be undone, and the file system is not touched."
