@@ -326,7 +326,9 @@ def test_a_decision_with_endless_plans_still_fits_and_keeps_the_chosen_one() -> 
 
 
 def crowd(count: int) -> ConcurrencyState:
-    changes = (InFlight(resource=f"{n:090}", decision_id=f"d{n}", since=NOW, zone="") for n in range(count))
+    changes = (
+        InFlight(resource=f"{n:090}", decision_id=f"d{n}", since=NOW, zone="") for n in range(count)
+    )
     return ConcurrencyState(in_flight=tuple(changes))
 
 

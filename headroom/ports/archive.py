@@ -30,11 +30,11 @@ class RecordIndex(Protocol):
 
     def record_summaries(
         self, *, since: datetime, until: datetime, outcome: str | None = None,
-        oldest_first: bool = False,
+        resource: str | None = None, oldest_first: bool = False, page: int | None = None,
     ) -> Iterable[RecordSummary]:  # fmt: skip
-        """Records in [since, until], of one outcome if it is given, newest first unless `oldest_first`.
+        """Records in [since, until], of one outcome or resource if given, newest first unless `oldest_first`.
 
-        Read from an eventually consistent index.
+        Read from an eventually consistent index, as many at once as fit, or `page`.
         """
 
     def records(self, keys: Sequence[tuple[str, int]]) -> tuple[Record, ...]:

@@ -110,7 +110,26 @@ def test_one_decision_is_told_oldest_first_with_its_verdicts(account: Account) -
         ["0", "decided"], ["1", "intended"], ["2", "applied"],
     ]  # fmt: skip
     verdicts = json.loads(asked(account, body))["judgements"][0]["verdicts"]
-    assert {"guardrail", "value", "relation", "limit", "unit"} <= set(verdicts[0])
+    assert all({"guardrail", "value"} <= set(verdict) for verdict in verdicts)
+
+
+def test_the_sql_of_the_page_reads_what_a_record_has(account: Account) -> None:
+    """Athena does not run here: its attributes and its paths into the body are checked."""
+    item = account.client.query(
+        TableName=account.tables["$RECORDS"], KeyConditionExpression="decision_id = :id",
+        ExpressionAttributeValues={":id": {"S": DECISION}},
+    )["Items"][0]  # fmt: skip
+    (table,) = re.findall(r"CREATE EXTERNAL TABLE .*?\nROW", TEXT, re.S)
+    columns = dict(re.findall(r"(\w+): struct<(\w): string>", table))
+    assert {name: kind for name, (kind, *_) in item.items() if name in columns} == {
+        name: kind.upper() for name, kind in columns.items()
+    }
+    assert {*re.findall(r"item\.(\w+)\.", TEXT)} <= {*columns}
+    body = json.loads(item["body"]["S"])
+    paths = re.findall(r"'\$\.([\w.\[\]]+)'", TEXT)
+    assert len(paths) == 4
+    for path in paths:
+        assert jmespath.search(path, body) is not None, path
 
 
 def test_the_state_is_told(account: Account) -> None:

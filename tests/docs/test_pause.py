@@ -73,7 +73,7 @@ def test_the_rights_of_the_page_are_what_the_commands_take(
     for words in (
         ["pause"], ["status"], ["breaker", "list"], ["breaker", "close", VOLUME],
         ["breaker", "close", "--account"], ["resume"], ["audit", "--outcome", "paused"],
-        ["audit", "--since", "1h"],
+        ["audit", "--since", "1h", "--json", "--bodies"],
     ):  # fmt: skip
         assert run([*words, *HERE]) in (0, 1), words
     rights = allowed()

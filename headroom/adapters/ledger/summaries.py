@@ -9,7 +9,7 @@ from headroom.adapters.errors import reading
 from headroom.adapters.ledger.items import Item, price_change_of, record_of, unwire, wire
 from headroom.adapters.ledger.reads import BODIES_PER_BATCH, days
 from headroom.adapters.ledger.tables import Tables
-from headroom.adapters.tables import BY_DAY, BY_OUTCOME, RECORDS
+from headroom.adapters.tables import BY_DAY, BY_OUTCOME, BY_RESOURCE, RECORDS
 from headroom.domain.state import Record, RecordSummary, Step
 
 
@@ -18,18 +18,25 @@ class RecordIndex(Tables):
 
     def record_summaries(
         self, *, since: datetime, until: datetime, outcome: str | None = None,
-        oldest_first: bool = False,
+        resource: str | None = None, oldest_first: bool = False, page: int | None = None,
     ) -> Iterator[RecordSummary]:  # fmt: skip
-        """Records in [since, until], of one outcome if it is given, newest first unless `oldest_first`."""
-        index = RECORDS.index(BY_DAY if outcome is None else BY_OUTCOME)
-        dates = list(days(since, until))
-        for day in reversed(dates) if oldest_first else dates:
-            partition = str(day) if outcome is None else f"{outcome}#{day}"
+        """Records in [since, until], of one outcome or resource if given, newest first unless `oldest_first`.
+
+        Read as many at once as fit in an answer of 1 MB, or `page`.
+        """
+        index, partitions = BY_RESOURCE, [resource or ""]
+        if resource is None:
+            index = BY_DAY if outcome is None else BY_OUTCOME
+            prefix = "" if outcome is None else f"{outcome}#"
+            partitions = [f"{prefix}{day}" for day in days(since, until)]
+        for partition in reversed(partitions) if oldest_first else partitions:
             for item in self._records.entries(
-                index, partition, since, until, newest_first=not oldest_first
-            ):
-                with reading("the summary of a record"):
-                    yield _summary(item)
+                RECORDS.index(index), partition, since, until, newest_first=not oldest_first,
+                page=page,
+            ):  # fmt: skip
+                if outcome is None or unwire(item["outcome"]) == outcome:
+                    with reading("the summary of a record"):
+                        yield _summary(item)
 
     def records(self, keys: Sequence[tuple[str, int]]) -> tuple[Record, ...]:
         """The whole records of these ids and sequences, in their order; missing ones are left out."""

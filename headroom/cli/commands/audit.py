@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-import json
+import os
 import re
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import islice
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, TextIO
 
 import typer
 
+from headroom.cli.sources.following import following
 from headroom.cli.sources.options import RecordsOptions
 from headroom.cli.sources.records import Source, source
-from headroom.cli.terminal.names import short
-from headroom.cli.terminal.output import emit, err, out, say, table, utc
-from headroom.cli.terminal.problems import FAILED, OK, BadRequest
+from headroom.cli.terminal.output import emit, err, out, say, utc
+from headroom.cli.terminal.problems import FAILED, OK, BadRequest, Problem
+from headroom.cli.views import record_list
 from headroom.cli.views.breakers import lines
-from headroom.domain.state import Record, Step, broken_link, link_problem
+from headroom.domain.state import RecordSummary, Step, broken_link, link_problem
 
 OUTCOMES = ("act", "hold", "escalate", *(s.value for s in Step if s is not Step.DECIDED))
 DEFAULT_SPAN = timedelta(days=30)
+DEFAULT_LIMIT = 100
 _BACK = {"m": "minutes", "h": "hours", "d": "days"}
 _EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
 
@@ -33,7 +38,8 @@ def audit(
         ),
     ] = None,
     since: Annotated[
-        str | None, typer.Option(help="Start: a time, or an age such as 24h or 7d. Default: 30d.")
+        str | None,
+        typer.Option(help="Start: a time, or an age such as 24h or 7d. Default: 30d; --follow: now."),
     ] = None,
     until: Annotated[str | None, typer.Option(help="End: a time. Default: now.")] = None,
     outcome: Annotated[
@@ -44,57 +50,134 @@ def audit(
         typer.Option("--decision", help="Only this decision: its whole chain, verified."),
     ] = None,
     limit: Annotated[
-        int, typer.Option(min=1, help="Maximum number of records, newest first.")
-    ] = 100,
+        int | None,
+        typer.Option(min=1, help="Maximum number of records. Default: 100; an export: all."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON array.")] = False,
+    bodies: Annotated[
+        bool, typer.Option("--bodies", help="With --json: also bodies and hashes.")
+    ] = False,
+    csv: Annotated[
+        str | None,
+        typer.Option("--csv", metavar="FILE", help="Write CSV, oldest first; - is stdout."),
+    ] = None,
+    jsonl: Annotated[
+        str | None,
+        typer.Option("--jsonl", metavar="FILE", help="Write JSON lines, oldest first; - is stdout."),
+    ] = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Print records as they are written, until Ctrl-C.")
+    ] = False,
     *,
     where: RecordsOptions,
-) -> int:
-    """List records: every decision and everything that followed from it."""
+) -> int:  # fmt: skip
+    """List records, newest first: every decision and everything that followed from it."""
     if outcome is not None and outcome not in OUTCOMES:
         raise BadRequest(f"There is no outcome {outcome!r}; there are {', '.join(OUTCOMES)}.")
-    if decision is not None and (resource or outcome or since or until):
-        raise BadRequest("--decision selects one chain and takes no other filter.")
+    export = csv is not None or jsonl is not None
+    _refuse_contradictions(
+        decision, since, until, filters=(resource, outcome, since, until),
+        ways=(as_json, csv, jsonl), follow=follow, bodies=bodies and not as_json,
+    )  # fmt: skip
     _span(since, until, datetime.now(UTC), whole=False)  # refuse bad input before reading anything
     opened = source(where)
     if decision is not None:
         return _chain(opened, decision, as_json)
+    arn = None if resource is None else opened.arn(resource)
+    if follow:
+        if opened.account_id is None:
+            raise BadRequest("--follow reads an account's tables; a file does not grow.")
+        first = opened.now if since is None else _instant("--since", since, opened.now)
+        coming = following(opened.records, first, now=opened.now, outcome=outcome, resource=arn)
+        return _write(islice(coming, limit), csv, jsonl, follow=True)
     first, last = _span(since, until, opened.now, whole=opened.account_id is None)
-    found = tuple(islice(_ask(opened, resource, outcome, first, last), limit))
-    if not as_json:
-        _tell_stops(opened)
-    if as_json:
-        emit([as_object(record) for record in found])
-    elif not found:
-        err().print(f"No record in {opened.name} matches.")
+    count = limit if export else limit or DEFAULT_LIMIT
+    found = islice(
+        opened.records.record_summaries(
+            since=first, until=last, outcome=outcome, resource=arn, oldest_first=export, page=count
+        ),
+        count,
+    )
+    if export:
+        return _write(found, csv, jsonl, follow=False)
+    return _list(opened, tuple(found), as_json=as_json, bodies=bodies, limit=count or 0)
+
+
+def _refuse_contradictions(
+    decision: str | None, since: str | None, until: str | None, *, filters: Iterable[str | None],
+    ways: Iterable[object], follow: bool, bodies: bool,
+) -> None:  # fmt: skip
+    if decision is not None and any(filters):
+        raise BadRequest("--decision selects one chain and takes no other filter.")
+    chosen = [way for way in ways if way]
+    if len(chosen) > 1:
+        raise BadRequest("Give one of --json, --csv and --jsonl.")
+    if decision is not None and (follow or (chosen and chosen[0] is not True)):
+        raise BadRequest("--decision prints one chain: it goes with --json, and nothing else.")
+    if follow and (until is not None or True in chosen):
+        raise BadRequest("--follow has no end: it goes with neither --until nor --json.")
+    if bodies:
+        raise BadRequest("--bodies goes with --json.")
+
+
+def _list(
+    opened: Source, found: tuple[RecordSummary, ...], *, as_json: bool, bodies: bool, limit: int
+) -> int:
+    if bodies:
+        whole = opened.records.records([(r.decision_id, r.sequence) for r in found])
+        emit([record_list.with_body(record) for record in whole])
+    elif as_json:
+        emit([record_list.as_row(record) for record in found])
     else:
-        out().print(_listing(f"Records in {opened.name}, newest first", found))
+        _print_stops(opened)
+        if not found:
+            err().print(f"No record in {opened.name} matches.")
+            return OK
+        out().print(record_list.listing(f"Records in {opened.name}, newest first", found))
         if len(found) == limit:
-            err().print(f"Only the newest {limit} are listed; --limit lists more.", style="dim")
+            older = found[-1].at.isoformat().replace("+00:00", "Z")
+            say(f"Only the newest {limit} are listed; --until {older} goes on from here.", err(),
+                style="dim")  # fmt: skip
     return OK
 
 
-def _tell_stops(opened: Source) -> None:
+def _write(
+    found: Iterable[RecordSummary], csv: str | None, jsonl: str | None, *, follow: bool
+) -> int:
+    """Write each record as soon as it is read; nothing is kept in memory."""
+    line: record_list.Formatter = record_list.text_line
+    if csv is not None or jsonl is not None:
+        line = record_list.json_line if csv is None else record_list.csv_line
+    with _opened(csv or jsonl or "-", whole=not follow) as file:
+        file.write("" if csv is None else record_list.csv_header())
+        for record in found:
+            file.write(line(record))
+            if follow:
+                file.flush()
+    return OK
+
+
+@contextmanager
+def _opened(name: str, *, whole: bool) -> Iterator[TextIO]:
+    """A file to write, or stdout for `-`; a `whole` one appears only once all is written."""
+    if name == "-":
+        yield sys.stdout
+        return
+    path = Path(f"{name}.part" if whole else name)
+    try:
+        with path.open("w", encoding="utf-8", newline="") as file:
+            yield file
+        if whole:
+            os.replace(path, name)
+    except OSError as problem:
+        raise Problem(f"{name} cannot be written: {problem.strerror}.") from None
+
+
+def _print_stops(opened: Source) -> None:
     """A remark on what is paused or broken now, where that can be known."""
     stop_state = opened.stop_state()
     for line in () if stop_state is None else lines(stop_state, opened.now):
         say(line, err(), style="bold")
-
-
-def _ask(
-    opened: Source, resource: str | None, outcome: str | None, since: datetime, until: datetime
-) -> Iterable[Record]:
-    if resource is not None:
-        arn = opened.arn(resource)
-        if arn.startswith("arn:"):
-            found = opened.records.by_resource(arn, since=since, until=until)
-        else:
-            every = opened.records.by_time(since=since, until=until)
-            found = (r for r in every if short(r.resource) == arn)
-        return (r for r in found if outcome in (None, r.outcome))
-    if outcome is not None:
-        return opened.records.by_outcome(outcome, since=since, until=until)
-    return opened.records.by_time(since=since, until=until)
 
 
 def _chain(opened: Source, decision_id: str, as_json: bool) -> int:
@@ -103,29 +186,18 @@ def _chain(opened: Source, decision_id: str, as_json: bool) -> int:
         raise BadRequest(f"There is no decision {decision_id} in {opened.name}.")
     broken = broken_link(chain)
     if as_json:
-        emit([as_object(record) for record in chain])
+        emit([record_list.with_body(record) for record in chain])
     else:
-        out().print(_listing(f"Chain of {decision_id}, oldest first", chain))
+        title = f"Chain of {decision_id}, oldest first"
+        out().print(record_list.listing(title, [record.listed for record in chain]))
+    if chain[0].sequence:
+        err().print(f"The first {chain[0].sequence} records are missing: expired or removed.")
+        return FAILED
     if broken is not None:
         err().print(f"The chain is broken at record {broken.sequence}: {link_problem(broken)}.")
         return FAILED
     err().print(f"The chain is complete: {len(chain)} records, and all hashes match.", style="dim")
     return OK
-
-
-def as_object(record: Record) -> dict[str, object]:
-    """A record for JSON output: its body opened up."""
-    return {
-        "decision_id": record.decision_id, "sequence": record.sequence, "step": record.step.value,
-        "resource": record.resource, "at": record.at, "outcome": record.outcome,
-        "summary": record.summary, "body": json.loads(record.body),
-        "previous_hash": record.previous_hash, "hash": record.hash,
-    }  # fmt: skip
-
-
-def _listing(title: str, found: Iterable[Record]) -> object:
-    rows = [(utc(r.at), short(r.resource)[:40], r.outcome, r.decision_id, r.summary) for r in found]
-    return table(title, ("When", "Resource", "Outcome", "Decision", "What"), rows)
 
 
 def _span(

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headroom.cli.commands.audit import as_object
 from headroom.cli.loading import imported
 from headroom.cli.sources.options import JsonOption, RecordsOptions
 from headroom.cli.sources.records import source
@@ -17,6 +16,7 @@ from headroom.cli.views import cluster as cluster_view
 from headroom.cli.views import decision as decision_view
 from headroom.cli.views import volume as volume_view
 from headroom.cli.views.decision import DecisionStory
+from headroom.cli.views.record_list import with_body
 from headroom.domain.decision import Act, Decision, Escalate
 from headroom.domain.policy import FRIENDLY, EffectiveLimits, plain_value
 from headroom.domain.state import Step, broken_link, link_problem
@@ -47,7 +47,7 @@ def explain(
         rejected = chain[0].step is Step.REJECTED_SIGNAL
         what = "An event that Headroom did not understand: " if rejected else ""
         if as_json:
-            emit({"decision_id": decision_id, "chain": [as_object(r) for r in chain]})
+            emit({"decision_id": decision_id, "chain": [with_body(r) for r in chain]})
         else:
             out().print(f"{utc(chain[0].at)} {what}{chain[0].summary}", markup=False)
         return OK if broken is None else FAILED
@@ -176,5 +176,5 @@ def _object(story: DecisionStory, *, whole: bool) -> dict[str, object]:
             for part in decision.write_back
         ],
         "chain_whole": whole,
-        "chain": [as_object(record) for record in story.chain],
+        "chain": [with_body(record) for record in story.chain],
     }

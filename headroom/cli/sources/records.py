@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol
@@ -13,20 +13,20 @@ from headroom.cli.sources.records_file import DEMO_RECORDS, RecordsFile
 from headroom.cli.terminal.names import named, short
 from headroom.cli.terminal.output import err
 from headroom.cli.terminal.problems import BadRequest
-from headroom.domain.state import Record, StopState
+from headroom.domain.state import Record, RecordSummary, StopState
 
 
 class Records(Protocol):
-    """What can be asked of records, wherever they are; all newest first but a chain."""
+    """What can be asked of records, wherever they are."""
 
-    def by_resource(self, arn: str, *, since: datetime, until: datetime) -> Iterable[Record]:
-        """Records of one resource."""
+    def record_summaries(
+        self, *, since: datetime, until: datetime, outcome: str | None = None,
+        resource: str | None = None, oldest_first: bool = False, page: int | None = None,
+    ) -> Iterable[RecordSummary]:  # fmt: skip
+        """Records in [since, until] without their bodies, of one outcome or resource if given."""
 
-    def by_time(self, *, since: datetime, until: datetime) -> Iterable[Record]:
-        """Records of all resources."""
-
-    def by_outcome(self, outcome: str, *, since: datetime, until: datetime) -> Iterable[Record]:
-        """Records whose outcome is this one."""
+    def records(self, keys: Sequence[tuple[str, int]]) -> tuple[Record, ...]:
+        """The whole records of these ids and sequences."""
 
     def chain(self, decision_id: str) -> tuple[Record, ...]:
         """All records of one decision, oldest first."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 
+from headroom.cli.terminal.names import short
 from headroom.cli.terminal.problems import BadRequest
-from headroom.domain.state import Record, Step
+from headroom.domain.state import Record, RecordSummary, Step
 
 DEMO_RECORDS = Path("build/demo/records.jsonl")
 
@@ -52,7 +53,7 @@ class RecordsFile:
     def _read(self, about: str = "") -> list[Record]:
         """The records whose lines contain `about`, newest first; raises BadRequest.
 
-        A decision's record is 100 KB, so lines about others are not parsed; one that was cut is.
+        A decision's record is 20 KB, so lines about others are not parsed; one that was cut is.
         """
         found: list[Record] = []
         for number, line in self._lines:
@@ -67,17 +68,24 @@ class RecordsFile:
                 ) from None
         return sorted(found, key=lambda r: (r.at, r.decision_id, r.sequence), reverse=True)
 
-    def by_resource(self, arn: str, *, since: datetime, until: datetime) -> Iterable[Record]:
-        """Records of one resource."""
-        return (r for r in self.by_time(since=since, until=until) if r.resource == arn)
+    def record_summaries(
+        self, *, since: datetime, until: datetime, outcome: str | None = None,
+        resource: str | None = None, oldest_first: bool = False, page: int | None = None,
+    ) -> Iterator[RecordSummary]:  # fmt: skip
+        """Records in [since, until]; `resource` is an ARN or what people call it."""
+        found = self._read()
+        for record in reversed(found) if oldest_first else found:
+            if (
+                since <= record.at <= until
+                and outcome in (None, record.outcome)
+                and resource in (None, record.resource, short(record.resource))
+            ):
+                yield record.listed
 
-    def by_time(self, *, since: datetime, until: datetime) -> Iterator[Record]:
-        """Records of all resources."""
-        return (r for r in self._read() if since <= r.at <= until)
-
-    def by_outcome(self, outcome: str, *, since: datetime, until: datetime) -> Iterable[Record]:
-        """Records whose outcome is this one."""
-        return (r for r in self.by_time(since=since, until=until) if r.outcome == outcome)
+    def records(self, keys: Sequence[tuple[str, int]]) -> tuple[Record, ...]:
+        """The whole records of these ids and sequences, in order; missing ones are left out."""
+        found = {(record.decision_id, record.sequence): record for record in self._read()}
+        return tuple(found[key] for key in keys if key in found)
 
     def chain(self, decision_id: str) -> tuple[Record, ...]:
         """All records of one decision, oldest first; the start of its id will do.

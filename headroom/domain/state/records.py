@@ -102,6 +102,15 @@ class Record:
     price_change_usd: Decimal | None = None
     """USD a month, to the cent: what the change of this chain costs, or would have cost."""
 
+    @property
+    def listed(self) -> RecordSummary:
+        """The record without its body and its hashes."""
+        return RecordSummary(
+            decision_id=self.decision_id, sequence=self.sequence, step=self.step,
+            resource=self.resource, at=self.at, outcome=self.outcome, summary=self.summary,
+            reason=self.reason, price_change_usd=self.price_change_usd,
+        )  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordSummary:

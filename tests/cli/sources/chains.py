@@ -8,7 +8,8 @@ from pathlib import Path
 
 from headroom.cli.sources.records_file import line_of
 from headroom.domain.decision import Decision, decide
-from headroom.domain.state import GENESIS, Record, Step, seal
+from headroom.domain.ledger import first_record, next_record
+from headroom.domain.state import Record, Step
 from headroom.serialization import decision_to_json
 from tests.builders import decision_input
 
@@ -29,24 +30,10 @@ def acted() -> Chain:
 
 def chain(decision: Decision, steps: Sequence[tuple[Step, str, int]] = ()) -> Chain:
     """The records of a decision and of `steps`: (step, summary, minutes after the decision)."""
-    body = decision_to_json(decision)
-    every = [(Step.DECIDED, decision.summary, 0, body), *((s, t, m, "{}") for s, t, m in steps)]
-    found: list[Record] = []
-    for sequence, (step, summary, minutes, text) in enumerate(every):
-        kind = type(decision.answer).__name__.lower()
-        found.append(
-            seal(
-                decision_id=decision.decision_id,
-                sequence=sequence,
-                step=step,
-                resource=decision.observation.volume.ref.arn,
-                at=decision.at + timedelta(minutes=minutes),
-                outcome=kind if step is Step.DECIDED else step.value,
-                summary=summary,
-                body=text,
-                previous_hash=found[-1].hash if found else GENESIS,
-            )
-        )
+    found = [first_record(decision, decision_to_json(decision))]
+    for step, summary, minutes in steps:
+        at = decision.at + timedelta(minutes=minutes)
+        found.append(next_record(found[-1], step, at=at, summary=summary, body="{}"))
     return tuple(found)
 
 

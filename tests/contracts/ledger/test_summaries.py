@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from headroom.domain.state import Step
-from tests.builders import NOW
+from headroom.domain.state import Step, broken_link
+from tests.builders import NOW, ref
 from tests.contracts.decisions import act, append, hold, intended
 
 DAY = timedelta(days=1)
@@ -56,9 +56,26 @@ def test_a_glimpse_shows_what_the_record_says(ledger: Any) -> None:
     filled(ledger)
     (seen,) = ledger.record_summaries(since=NOW, until=NOW)
     (record,) = ledger.records([("h1", 0)])
-    assert (seen.resource, seen.at, seen.outcome, seen.summary) == (
-        record.resource, record.at, record.outcome, record.summary,
-    )  # fmt: skip
+    assert seen == record.listed
+
+
+def test_all_records_of_a_chain_are_listed_with_the_decisions_reason_and_price(ledger: Any) -> None:
+    filled(ledger)
+    answer = act("d1").answer
+    found = [*ledger.record_summaries(since=NOW, until=NOW + DAY, resource=ref().arn)]
+    assert [g.decision_id for g in found] == ["d1"] * 4
+    assert {g.reason for g in found} == {answer.reason.value}
+    assert {g.price_change_usd for g in found} == {answer.plan.price_change_usd}
+    assert broken_link(ledger.chain("d1")) is None
+
+
+def test_records_of_one_resource_are_listed_also_by_outcome_and_by_page(ledger: Any) -> None:
+    filled(ledger)
+    mine = {"resource": ref().arn}
+    assert shown(ledger, **mine) == ALL[4:0:-1]
+    assert shown(ledger, **mine, oldest_first=True, page=1) == ALL[1:5]
+    assert shown(ledger, **mine, outcome="applied") == ["d1/2 applied"]
+    assert shown(ledger, page=2) == ALL[::-1]
 
 
 def test_whole_records_come_in_the_order_asked_for_and_what_is_none_is_left_out(
@@ -73,7 +90,7 @@ def test_whole_records_come_in_the_order_asked_for_and_what_is_none_is_left_out(
 
 
 def test_more_records_than_one_read_takes_are_all_found(ledger: Any) -> None:
-    for number in range(30):
+    for number in range(110):
         ledger.decided(hold(f"h{number}", f"vol-{number}", at=NOW), due_at=None)
-    keys = [(f"h{number}", 0) for number in range(30)]
+    keys = [(f"h{number}", 0) for number in range(110)]
     assert [record.decision_id for record in ledger.records(keys)] == [key[0] for key in keys]

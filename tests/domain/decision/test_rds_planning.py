@@ -26,7 +26,7 @@ from headroom.domain.resources import (
     VolumeType,
     digest,
 )
-from headroom.serialization import decision_from_json, decision_to_json, to_json
+from headroom.serialization import decision_from_json, decision_to_json, stored, to_json
 from tests.builders import (
     ACCOUNT,
     NOW,
@@ -196,7 +196,9 @@ def test_a_decision_about_a_database_is_the_same_there_and_back() -> None:
         valid=(ValidStorage(volume_type=GP3, iops=(Span(low=12_000, high=64_000),)),),
     )  # fmt: skip
     decision = decided(seen)
-    assert decision_from_json(decision_to_json(decision)) == decision
+    again = decision_from_json(decision_to_json(decision))
+    assert again == stored(decision)
+    assert (again.observation.valid, again.answer) == (seen.valid, decision.answer)
 
 
 def test_what_is_stored_and_digested_of_a_volume_knows_nothing_of_databases() -> None:
