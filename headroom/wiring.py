@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache, cached_property
+from threading import Lock
 from typing import Any
 
 import boto3
@@ -49,6 +51,24 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
+class LaterClient:
+    """A client that is made when it is first used: most invocations use half of them."""
+
+    _LOCK = Lock()
+    """Of all: a session makes clients from one thread at a time."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_made":
+            with self._LOCK:
+                if "_made" not in self.__dict__:
+                    self.__dict__["_made"] = self._make()
+            return self.__dict__["_made"]
+        return getattr(self._made, name)
+
+
 class Account:
     """One account and Region through one session; each client and adapter is made once, when needed."""
 
@@ -72,7 +92,9 @@ class Account:
     def _client(self, service: str, config: Config) -> Any:
         key = service, config is ONCE
         if key not in self._clients:
-            self._clients[key] = self._session.client(service, config=config)  # type: ignore[call-overload]
+            self._clients[key] = LaterClient(
+                lambda: self._session.client(service, config=config)  # type: ignore[call-overload]
+            )
         return self._clients[key]
 
     @cached_property

@@ -18,7 +18,7 @@ from headroom.policy import (
 )
 from headroom.settings import DeploymentConfig, FunctionSettings
 from stacks.constructs.alarms import DetectionAlarms, SelfAlarms
-from stacks.constructs.asset import ROOT, stage_function_code
+from stacks.constructs.asset import ROOT, runtime_python, stage_function_code
 from stacks.constructs.detection import price_note, short_price
 from stacks.constructs.functions import FunctionSpec, HeadroomFunction
 from stacks.constructs.names import POLICY_PARAMETER, PRICED_PARTITION, PRICED_REGIONS
@@ -63,7 +63,7 @@ class HeadroomLoop(Stack):
             record_retention_days=config.record_retention_days,
             kinds=config.kinds,
         )
-        code = stage_function_code()
+        code = stage_function_code(python=runtime_python())
         here = loop_statements(kept, databases=config.databases, clusters=config.clusters)
         signals_queue = SignalsQueue(self, "SignalsQueue", databases=config.databases)
         schedule = SweepSchedule(self, "SweepSchedule")

@@ -92,6 +92,26 @@ def test_two_invocations_share_their_clients_and_not_their_policy(
     assert (first.account_id, first.region) == (ACCOUNT, REGION)
 
 
+def test_a_client_is_made_when_it_is_first_used_and_once(session: boto3.Session) -> None:
+    made: list[str] = []
+    make = session.client
+
+    def client(service: str, **how: object) -> object:
+        made.append(service)
+        return make(service, **how)  # type: ignore[call-overload]
+
+    session.client = client  # type: ignore[method-assign,assignment]
+    account = wiring.Account(SETTINGS, region=REGION, account_id=ACCOUNT, session=session)
+    assert account.ports is not None
+    assert made == []
+    for _ in range(2):
+        assert account.reads("ec2").describe_volumes()["Volumes"] == []
+    assert made == ["ec2"]
+    assert account.reads("ec2") is account.reads("ec2")
+    with pytest.raises(AttributeError, match="describe_everything"):
+        account.reads("ec2").describe_everything()
+
+
 @pytest.mark.parametrize(("every", "looks_back"), [(15, 30), (60, 70)])
 def test_a_glance_covers_the_time_between_two_scans(
     session: boto3.Session, every: int, looks_back: int

@@ -78,9 +78,12 @@ def median_s(work: Callable[[], object], times: int) -> float:
 
 
 def imported(asset: Path, module: str) -> None:
-    """Import one handler in a new process, from the staged asset alone."""
+    """Import one handler in a new process, from the staged asset alone, which stays as it is.
+
+    Without its bytecode, a written `__pycache__` would change the asset, and be what is measured.
+    """
     script = f"import sys; sys.path.insert(0, {str(asset)!r}); import {module}"
-    subprocess.run([sys.executable, "-I", "-S", "-c", script], check=True)
+    subprocess.run([sys.executable, "-I", "-S", "-B", "-c", script], check=True)
 
 
 def synthesised() -> None:

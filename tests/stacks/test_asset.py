@@ -12,8 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from stacks.constructs.asset import KEPT, WheelsMissing, stage_function_code
+from stacks.constructs.asset import (
+    KEPT,
+    RUNTIME_PYTHON,
+    WheelsMissing,
+    runtime_python,
+    stage_function_code,
+)
 from tests.stacks.conftest import ROOT, Synth, Synthesised, properties
+from tools.bench import imported
 
 CLEAN = """
 import importlib, json, sys
@@ -72,8 +79,9 @@ def test_what_no_function_imports_stays_at_home(shipped: Synthesised, left_out: 
 
 def test_nothing_in_the_asset_is_compiled_for_another_platform(shipped: Synthesised) -> None:
     names = [path.name for path in shipped.asset().rglob("*")]
-    assert [n for n in names if n.endswith((".so", ".pyd", ".dylib", ".pyc"))] == []
-    assert "__pycache__" not in names
+    assert [n for n in names if n.endswith((".so", ".pyd", ".dylib"))] == []
+    compiled = {n.split(".")[1] for n in names if n.endswith(".pyc")}
+    assert compiled == ({"cpython-314"} if runtime_python() else set())
 
 
 def test_the_wheels_are_the_pinned_ones(shipped: Synthesised) -> None:
@@ -97,8 +105,9 @@ def test_only_the_services_that_are_called_are_packed(shipped: Synthesised) -> N
 
 
 def test_the_asset_stays_small(shipped: Synthesised) -> None:
-    size = sum(path.stat().st_size for path in shipped.asset().rglob("*") if path.is_file())
-    assert size < 14 * 2**20
+    files = [path for path in shipped.asset().rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in files if path.suffix != ".pyc") < 14 * 2**20
+    assert sum(path.stat().st_size for path in files) < 28 * 2**20
 
 
 def test_the_same_sources_give_the_same_asset(synth: Synth, shipped: Synthesised) -> None:
@@ -128,6 +137,58 @@ def test_staging_depends_on_content_and_not_on_dates(tmp_path: Path) -> None:
     assert stage_function_code(root) == first
     (root / "headroom/core.py").write_text("# changed\n")
     assert stage_function_code(root) != first
+
+
+def _compiled(root: Path) -> dict[str, bytes]:
+    staged = stage_function_code(root, python=sys.executable)
+    return {p.relative_to(staged).as_posix(): p.read_bytes() for p in staged.rglob("*.pyc")}
+
+
+def test_bytecode_is_the_same_every_time_and_needs_no_look_at_its_source(tmp_path: Path) -> None:
+    made = []
+    for name in ("one", "another"):
+        root = _tiny_root(tmp_path / name)
+        (root / "headroom/core.py").write_text("NAMES = frozenset({'a', 'b', 'c', 'd', 'e'})\n")
+        made.append(_compiled(root))
+    assert made[0] == made[1]
+    assert len(made[0]) == 2
+    for content in made[0].values():
+        assert content[4:8] == b"\1\0\0\0"  # by hash, unchecked: PEP 552
+        assert str(tmp_path).encode() not in content
+        assert b"/var/task/" in content
+
+
+def test_compiled_code_is_what_runs(tmp_path: Path) -> None:
+    root = _tiny_root(tmp_path)
+    (root / "headroom/core.py").write_text("print('compiled')\n")
+    staged = stage_function_code(root, python=sys.executable)
+    (staged / "headroom/core.py").write_text("print('source')\n")
+    command = [sys.executable, "-I", "-S", "-c",
+               f"import sys; sys.path.insert(0, {str(staged)!r}); import headroom.core"]  # fmt: skip
+    assert subprocess.run(command, capture_output=True, check=True).stdout == b"compiled\n"
+    assert stage_function_code(root) != staged
+
+
+def test_only_the_functions_own_python_makes_bytecode(
+    tmp_path: Path, shipped: Synthesised, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = "python{}.{}".format(*RUNTIME_PYTHON)
+    assert {f["Runtime"] for f in properties(shipped.loop, "AWS::Lambda::Function")} == {name}
+    monkeypatch.setattr(sys, "version_info", (3, 11, 0))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert runtime_python() is None
+    (tmp_path / name).write_text("#!/bin/sh\n")
+    (tmp_path / name).chmod(0o755)
+    assert runtime_python() == str(tmp_path / name)
+    monkeypatch.setattr(sys, "version_info", (*RUNTIME_PYTHON, 0))
+    assert runtime_python() == sys.executable
+
+
+def test_a_benchmark_leaves_the_asset_as_it_is(tmp_path: Path) -> None:
+    staged = stage_function_code(_tiny_root(tmp_path))
+    before = sorted(path.name for path in staged.rglob("*"))
+    imported(staged, "headroom.core")
+    assert sorted(path.name for path in staged.rglob("*")) == before
 
 
 def test_staged_folders_of_old_sources_are_forgotten(tmp_path: Path) -> None:
