@@ -11,6 +11,8 @@ from headroom.domain.workload import Binding
 MIN_KNOWN_MINUTES = 5
 """Measured minutes of the last 30 below which data is too thin to spend money on."""
 FRESH = timedelta(minutes=30)
+FORESEEN_USD = 0.05
+"""USD per day that a raise before its load must be worth at least."""
 
 
 def instance_limit(case: Case) -> Verdict:
@@ -57,8 +59,19 @@ def data(case: Case) -> Verdict:
 
 
 def cost_benefit(case: Case) -> Verdict:
-    """Block a change that costs more than the starvation it ends is worth."""
+    """Block a change that costs more than the starvation it ends is worth.
+
+    A raise for a load that is only foreseen must be worth more than the forecast's noise.
+    """
+    plan, demand = case.plan, case.demand
+    foreseen = (
+        plan.price_change_usd > 0
+        and plan.relieved_minutes_per_day > 0
+        and not (plan.only_for_space or plan.full_copy)
+        and not (demand.pressed_minutes or demand.expected_starved_minutes)
+    )
     return verdict_of(
-        Guardrail.COST_BENEFIT, Relation.AT_LEAST, round(case.plan.value_usd_per_day, 4), 0.0,
-        "USD/day", f"ends {case.plan.relieved_minutes_per_day:.0f} starved min/day", temporary=True,
+        Guardrail.COST_BENEFIT, Relation.AT_LEAST, round(plan.value_usd_per_day, 4),
+        FORESEEN_USD if foreseen else 0.0,
+        "USD/day", f"ends {plan.relieved_minutes_per_day:.0f} starved min/day", temporary=True,
     )  # fmt: skip

@@ -277,6 +277,7 @@ def _level(situation: Situation, configuration: Configuration) -> Level:
     usd = float(situation.prices.monthly(configuration)) / HOURS_PER_MONTH
     chosen, limits = capability(situation.owners_choice), situation.limits
     least_iops, least_mibps = _included_in_a_raise(situation, configuration)
+    step, most = limits.largest_step, (limits.max_iops, limits.max_throughput_mibps)
     return Level(
         iops=iops, mibps=mibps, usd_per_hour=usd,
         unproven=1.0
@@ -285,10 +286,12 @@ def _level(situation: Situation, configuration: Configuration) -> Level:
         if can.burst_mibps < chosen.sustained_mibps
         else 0.0,
         reach=(
-            max(iops, min(limits.max_iops, limits.largest_step * max(iops, least_iops))),
-            max(mibps, min(
-                limits.max_throughput_mibps, limits.largest_step * max(mibps, least_mibps)
-            )),
+            max(iops, min(most[0], step * max(iops, least_iops))),
+            max(mibps, min(most[1], step * max(mibps, least_mibps))),
+        ),
+        ceiling=(
+            max(iops, min(most[0], step * step * max(iops, least_iops))),
+            max(mibps, min(most[1], step * step * max(mibps, least_mibps))),
         ),
     )  # fmt: skip
 

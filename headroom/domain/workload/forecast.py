@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
+from itertools import pairwise
 from math import inf
 from typing import NamedTuple
 
 from headroom.domain.state import HOUR, LoadProfile, ProfileHour, hour_of
-from headroom.domain.workload.rhythm import BACK, DOUBT, Rhythm, rhythms
+from headroom.domain.workload.rhythm import BACK, DOUBT, SURE, Rhythm, rhythms
 from headroom.domain.workload.short_minutes import (
     REACTION_MIN,
     minutes_to_react,
@@ -39,6 +41,10 @@ NEW_SHARE = 0.6
 """Shortfall of such a minute: new load exceeds what was there by little more often than by much."""
 LOCKED_TIMES = 2.0
 """How many times as long it starves while a change in flight prevents a raise."""
+LATE_HOURS = 2
+"""How much later than usual load may begin."""
+NOT_BEGUN = 0.2
+"""Belief in the rest of an episode that has not begun by then."""
 SCALE_IOPS, SCALE_MIBPS = 3_000.0, 125.0
 
 
@@ -53,6 +59,8 @@ class Level(NamedTuple):
     bought is evidence of a load that uses it. 0 where it sustains no less."""
     reach: tuple[float, float] | None = None
     """IOPS and MiB/s that one change leads to from here; None for any."""
+    ceiling: tuple[float, float] | None = None
+    """What two changes lead to, the second once the first has completed; None for any."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +117,14 @@ class Past:
     def days(self) -> float:
         """Days that were measured."""
         return self.known / 24
+
+    @cached_property
+    def begins(self) -> dict[int, int]:
+        """For each busy hour the place where its episode began."""
+        found: dict[int, int] = {}
+        for place in self.busy:  # in order of time
+            found[place] = found.get(place - 1, place)
+        return found
 
     def recent_days(self, now: datetime) -> float:
         """Days that were measured in the last two weeks: what is older proves nothing of today."""
@@ -200,17 +216,29 @@ def _like(
     doubt = anyhow
     for rhythm in believed:
         likes = []
-        total = DOUBT
+        total = own_doubt = DOUBT * rhythm.failed
         past_likes = (like for like in rhythm.hypothesis.like(place) if like < len(hours))
         for weight, like in zip(BACK, past_likes, strict=False):
             if hours[like] is not None:
                 likes.append((like, weight))
                 total += weight
-        doubt += rhythm.weight * DOUBT / total
+        doubt += rhythm.weight * own_doubt / total
         for like, weight in likes:
             if like in past.busy:
-                found[like] = found.get(like, 0.0) + rhythm.weight * weight / total
+                if _did_not_begin(past, like, place - like):
+                    weight *= NOT_BEGUN
+                found[like] = found.get(like, 0.0) + SURE * rhythm.weight * weight / total
     return list(found.items()), doubt
+
+
+def _did_not_begin(past: Past, like: int, later: int) -> bool:
+    """Whether the episode around the busy hour `like` was due to begin again, `later` hours on, and did not."""
+    begins = past.begins[like] + later
+    due = range(begins - 1, begins + LATE_HOURS + 1)
+    hours = past.profile.hours
+    return due.stop <= len(hours) and not any(
+        hours[place] is None or place in past.busy for place in due
+    )
 
 
 class _Recent(NamedTuple):
@@ -241,7 +269,8 @@ class _Column(NamedTuple):
 
     @classmethod
     def of(cls, past: Past, level: Level, belief: float, recent: _Recent, top: float) -> _Column:
-        iops, mibps, reach = level.iops, level.mibps, level.reach or (inf, inf)
+        iops, mibps = level.iops, level.mibps
+        reach, ceiling = level.reach or (inf, inf), level.ceiling or (inf, inf)
         minutes = {
             place: short
             for place, hour in past.busy.items()
@@ -249,12 +278,16 @@ class _Column(NamedTuple):
             and place < recent.until
             and (short := short_minutes(hour, iops, mibps, belief=belief)) > 0
         }
-        first = {
-            place: short_minutes(past.busy[place], *reach)
-            if place - 1 in minutes
-            else minutes_to_react(past.busy[place], iops, mibps, reach)
-            for place in minutes
-        }
+        first: dict[int, float] = {}
+        since_onset = 0
+        for place in minutes:  # in order of time
+            hour = past.busy[place]
+            since_onset = since_onset + 1 if place - 1 in minutes else 0
+            first[place] = (
+                minutes_to_react(hour, iops, mibps, reach, belief=belief)
+                if not since_onset
+                else short_minutes(hour, *(reach if since_onset <= HOLD_HOURS else ceiling))
+            )
         places = [place for place in minutes if place >= recent.since]
         onsets = sum(place - 1 not in minutes for place in places)
         quiet = max(0.0, recent.measured - len(places)) + QUIET_PRIOR
@@ -299,12 +332,16 @@ def _served(load: KnownLoad, level: Level) -> float:
 
 
 def _beliefs(past: Past) -> Callable[[Level], float]:
-    """How far bursts above a limit that was touched are still believed in, by level."""
+    """How far bursts above a limit that was touched are still believed in, by level.
+
+    Less with every day that runs clear for longer than they ever stayed away before.
+    """
     touched = [(place, hour) for place, hour in past.busy.items() if hour.touched_minutes]
     others = [hour for hour in past.busy.values() if not hour.touched_minutes]
-    newest = max((place for place, _ in touched), default=-1)
-    since = past.profile.hours[newest + 1 :]
-    clear = (len(since) - since.count(None)) / 24
+    places = [place for place, _ in touched]  # in order of time
+    usual = max((after - before for before, after in pairwise(places)), default=0)
+    since = past.profile.hours[places[-1] + 1 :] if places else ()
+    clear = max(0, len(since) - since.count(None) - usual) / 24
     limit_iops = max((hour.limit_iops for _, hour in touched), default=0.0)
     limit_mibps = max((hour.limit_mibps for _, hour in touched), default=0.0)
 

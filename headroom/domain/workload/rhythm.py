@@ -25,7 +25,7 @@ BACK = (1.0, 0.8, 0.65, 0.5, 0.4, 0.3)
 DOUBT = 0.5
 """Weight of the rate at any time beside them."""
 PRIORS = {
-    AT_ANY_TIME: 1.0, "daily": 1.0, "on working days": 0.6, "weekly": 0.6,
+    AT_ANY_TIME: 1.0, "daily": 1.0, "on working days": 0.4, "weekly": 0.6,
     "on a day of the month": 0.3, "before the end of the month": 0.3, "every k hours": 0.3,
     "every k days": 0.3,
 }  # fmt: skip
@@ -53,6 +53,8 @@ class Rhythm:
 
     hypothesis: Hypothesis
     weight: float
+    failed: float
+    """Share of its expectations that failed, and of onsets that it did not expect; 1 while it has none."""
 
 
 def rhythms(
@@ -75,7 +77,7 @@ def rhythms(
     ]
     if not onsets:
         return (), 1.0
-    scores = _log_likelihoods(hypotheses, onsets, measured)
+    scores, failed = _log_likelihoods(hypotheses, onsets, measured)
     best = max(*scores, scores[0])
     odds = [
         PRIORS[AT_ANY_TIME if i == 0 else _family(hypotheses[i - 1].name)] * exp(score - best)
@@ -83,8 +85,8 @@ def rhythms(
     ]
     total = sum(odds)
     found = tuple(
-        Rhythm(hypothesis, odd / total)
-        for hypothesis, odd in zip(hypotheses, odds[1:], strict=True)
+        Rhythm(hypothesis, odd / total, share)
+        for hypothesis, odd, share in zip(hypotheses, odds[1:], failed, strict=True)
         if odd / total > 0.01
     )
     return found, 1.0 - sum(rhythm.weight for rhythm in found)
@@ -96,8 +98,8 @@ def _family(name: str) -> str:
 
 def _log_likelihoods(
     hypotheses: Sequence[Hypothesis], onsets: Sequence[int], measured: Sequence[bool]
-) -> list[float]:
-    """Of load at any time first, then of each hypothesis.
+) -> tuple[list[float], list[float]]:
+    """Of load at any time first, then of each hypothesis; and the share of each that failed.
 
     Compared over the hours that any of them singles out: the onsets, and the hours in which one
     expected an onset. In all others they say the same.
@@ -113,7 +115,12 @@ def _log_likelihoods(
             step = _forward(one, hour, count)
             if step is not None:
                 hours.add(step)
+        missed = latest[-1]  # and every time since then: a rhythm that ended is given up
+        while (step := _forward(one, missed, count)) is not None:
+            hours.add(step)
+            missed = step
     scores = [0.0] * (len(hypotheses) + 1)
+    tried, failed = [0] * len(hypotheses), [0] * len(hypotheses)
     known = 0
     passed = 0
     onset_places = sorted(begins)
@@ -135,7 +142,11 @@ def _log_likelihoods(
                     total += weight
             chance = min(SURE, max(1 - SURE, weighed / total)) if total > DOUBT else foretold
             scores[i] += log(chance if came else 1 - chance)
-    return scores
+            expected = 2 * (weighed - DOUBT * foretold) > total - DOUBT
+            if total > DOUBT and (expected or hour in begins):
+                tried[i - 1] += 1
+                failed[i - 1] += expected != came
+    return scores, [(f + 2) / (t + 2) for t, f in zip(tried, failed, strict=True)]
 
 
 def _forward(hypothesis: Hypothesis, hour: int, count: int) -> int | None:
@@ -152,7 +163,7 @@ def _forward(hypothesis: Hypothesis, hour: int, count: int) -> int | None:
 
 _MONTH = tuple(DAY * days for days in (28, 29, 30, 31))
 _STEPS = {
-    "daily": (DAY,), "on working days": (DAY, 3 * DAY), "weekly": (WEEK,),
+    "daily": (DAY,), "on working days": (DAY, 3 * DAY, 6 * DAY), "weekly": (WEEK,),
     "on a day of the month": _MONTH, "before the end of the month": _MONTH,
 }  # fmt: skip
 

@@ -28,29 +28,37 @@ def short_minutes(hour: ProfileHour, iops: float, mibps: float, *, belief: float
 
     `belief` is how far a limit that was touched still proves demand above it, 0 to 1.
     """
-    peak_iops, peak_mibps, mean_iops, mean_mibps, busy, touched_min, limit_iops, limit_mibps, _ = (
-        hour
-    )
-    peak, found = max(peak_iops / iops, peak_mibps / mibps), 0.0
+    peak, found = max(hour.peak_iops / iops, hour.peak_mibps / mibps), 0.0
     if peak > 1.0:
-        mean = max(mean_iops / iops, mean_mibps / mibps)
-        found = _overloaded(peak, mean, max(LEAST_BUSY_MIN, busy))
-    if touched_min:
-        # A limit proves nothing where the same hour shows the load above it, under another.
-        touched = max(
-            limit_iops / iops if peak_iops <= limit_iops * SEEN_ABOVE else 0.0,
-            limit_mibps / mibps if peak_mibps <= limit_mibps * SEEN_ABOVE else 0.0,
-        )
-        if touched > 0:
-            above = 1.0 if touched >= 1 else belief * touched**TOUCHED_TAIL
-            if peak < SATURATED * touched:
-                above *= INSIDE
-            found = max(found, touched_min * above)
+        mean = max(hour.mean_iops / iops, hour.mean_mibps / mibps)
+        found = _overloaded(peak, mean, max(LEAST_BUSY_MIN, hour.busy_minutes))
+    if hour.touched_minutes:
+        found = max(found, hour.touched_minutes * _above(hour, iops, mibps, belief))
     return min(60.0, found)
 
 
+def _above(hour: ProfileHour, iops: float, mibps: float, belief: float) -> float:
+    """The probability that demand which touched a limit exceeded IOPS and MiB/s too.
+
+    More of the same load has operations of the same size: the two limits serve one rate.
+    """
+    if hour.peak_iops and hour.peak_mibps:
+        per_mib = hour.peak_iops / hour.peak_mibps
+        iops, mibps = min(iops, mibps * per_mib), min(mibps, iops / per_mib)
+    # A limit proves nothing where the same hour shows the load above it, under another.
+    touched = max(
+        hour.limit_iops / iops if hour.peak_iops <= hour.limit_iops * SEEN_ABOVE else 0.0,
+        hour.limit_mibps / mibps if hour.peak_mibps <= hour.limit_mibps * SEEN_ABOVE else 0.0,
+    )
+    if touched <= 0:
+        return 0.0
+    above = 1.0 if touched >= 1 else belief * float(touched**TOUCHED_TAIL)
+    peak = max(hour.peak_iops / iops, hour.peak_mibps / mibps)
+    return above * INSIDE if peak < SATURATED * touched else above
+
+
 def minutes_to_react(
-    hour: ProfileHour, iops: float, mibps: float, reach: tuple[float, float]
+    hour: ProfileHour, iops: float, mibps: float, reach: tuple[float, float], *, belief: float = 1.0
 ) -> float:
     """Shortfall of an onset in `hour` at IOPS and MiB/s until a raise to `reach` has served it.
 
@@ -65,6 +73,8 @@ def minutes_to_react(
     waiting = before * excess
     drained = waiting / max(0.1, raised - min(mean, raised)) if waiting else 0.0
     late = _late(before, excess) if excess else 0.0
+    if hour.touched_minutes:  # how much more was due than the limit let through, nobody knows
+        late = max(late, min(before, hour.touched_minutes) * _above(hour, iops, mibps, belief))
     return late + min(MOST_DRAINED_MIN, drained) + short_minutes(hour, *reach)
 
 

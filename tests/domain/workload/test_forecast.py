@@ -320,14 +320,17 @@ def test_what_a_raise_within_reach_cannot_serve_stays_late() -> None:
     past = by_hour(
         [hour_at(24_000) if 2 <= place % 24 < 8 else CALM_HOUR for place in range(10 * 24)]
     )
-    near, far = (
+    one, two = (12_000.0, 1e6), (48_000.0, 1e6)
+    found = (
         demand_forecast(
-            past, [level(3_000.0, reach=reach)], past.profile.end, nothing_now(1)
+            past, [level(3_000.0, reach=reach, ceiling=ceiling)], past.profile.end, nothing_now(1)
         ).reacting_minutes
-        for reach in ((12_000.0, 1e6), (48_000.0, 1e6))
+        for reach, ceiling in ((one, one), (one, two), (two, two))
     )
-    assert sum(row[0] for row in near[:8]) > 200
-    assert sum(row[0] for row in far[:8]) < 150
+    once, twice, far = (sum(row[0] for row in hours[:8]) for hours in found)
+    assert once > 200
+    assert far < 150
+    assert far + 60 < twice < once - 60, "a second raise serves the rest once the first has landed"
 
 
 # --- bursts that a check told of
@@ -358,7 +361,7 @@ def test_bursts_above_a_limit_are_believed_in_less_with_every_day_that_runs_clea
     None
 ):
     shares = []
-    for days in (0.5, 1.0, 3.0):
+    for days in (0.5, 1.5, 3.0):  # half a day and a whole one end after the same burst
         low, high = ahead(bursts(days), 2_999.0, 5_500.0).seen_minutes
         shares.append(high / low)
     assert 1 > shares[0] > shares[1] > shares[2] > 0

@@ -116,6 +116,14 @@ def test_a_limit_that_the_same_hour_was_served_above_proves_nothing_of_it() -> N
 
 
 def test_throughput_that_was_touched_says_nothing_of_iops() -> None:
-    hour = TOUCHED._replace(peak_mibps=125.0, limit_iops=0.0, limit_mibps=125.0)
+    hour = TOUCHED._replace(peak_iops=1_000.0, peak_mibps=125.0, limit_iops=0.0, limit_mibps=125.0)
     assert short_minutes(hour, 3_000, 1_000, belief=0.0) == 0.0
     assert short_minutes(hour, PLENTY, 125, belief=0.0) == 12
+
+
+def test_more_of_a_load_needs_iops_and_throughput_in_the_same_proportion() -> None:
+    """24 operations a MiB: 12,000 IOPS with 125 MiB/s serve no more than 3,000 do."""
+    hour = TOUCHED._replace(peak_iops=3_000.0, peak_mibps=125.0, limit_iops=3_000.0)
+    assert short_minutes(hour, 12_000, 125) == short_minutes(hour, 3_000, 125) == 12
+    assert short_minutes(hour, 12_000, 250) == short_minutes(hour, 6_000, 1_000) < 12
+    assert short_minutes(hour, 12_000, 500) < short_minutes(hour, 12_000, 250)
