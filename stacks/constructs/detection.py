@@ -1,9 +1,4 @@
-"""What each choice of detection asks CloudWatch, and what it costs.
-
-Prices: CloudWatch price list, us-east-1 and ap-northeast-1 (2026-07): $0.10 per metric analysed
-by a Metrics Insights alarm and month, $0.01 per 1,000 metrics that GetMetricData reads, neither
-with a free tier.
-"""
+"""What each choice of detection asks CloudWatch, and what it costs (headroom/running_cost.py)."""
 
 from __future__ import annotations
 
@@ -11,26 +6,16 @@ import re
 from dataclasses import dataclass
 from decimal import Decimal
 
+from headroom import running_cost
+from headroom.running_cost import MINUTES_PER_MONTH, Fleet, Rates, rates_of
 from headroom.settings import DeploymentConfig, Detection
 
-USD_PER_METRIC_ANALYSED = Decimal("0.10")
-USD_PER_METRIC_READ = Decimal("0.01") / 1_000
-MINUTES_PER_MONTH = 730 * 60
-METRICS_PER_GLANCE = 4
-"""Metrics the sweep's fleet scan reads per volume: both checks, credits, queue."""
-METRICS_PER_CLUSTER = 8
-"""Billed reads and writes, by five minutes and by the hour, size, commits, and capacity of two
-serverless members."""
-METRICS_PER_DATABASE = 7
-"""Metrics the scan reads per DB instance: reads and writes in operations and bytes, queue, free space,
-and the credits of gp2."""
-METRICS_PER_RECONCILE = (23, 31)
-"""Metrics one full look reads: of a gp3 volume alone on an instance that does not burst; of a gp2
-volume beside a root volume on one that does. Each further volume of the instance adds 4."""
-RECONCILE_EVERY_MINUTES = (15, 5)
-"""How often a volume under pressure is looked at: by the scan alone, or near a limit."""
-DAYS_PER_MONTH = Decimal(730) / 24
-"""Every volume that is not switched off is looked at once a day, whatever it does."""
+_RATES = Rates()
+METRICS_PER_GLANCE = _RATES.metrics_per_glance + _RATES.credit_metrics
+METRICS_PER_DATABASE = _RATES.metrics_per_database
+METRICS_PER_CLUSTER = _RATES.metrics_per_cluster
+METRICS_PER_RECONCILE = _RATES.metrics_per_reconcile
+RECONCILE_EVERY_MINUTES = _RATES.pressed_every_minutes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,11 +118,8 @@ def database_queries(config: DeploymentConfig) -> tuple[FleetQuery, ...]:
 
 def databases_usd(config: DeploymentConfig, databases: int) -> Decimal:
     """Dollars per month at most for alarms and scans over `databases` instances; 0 without them."""
-    if not config.databases:
-        return Decimal(0)
-    alarms = len(database_queries(config)) * databases * USD_PER_METRIC_ANALYSED
-    scans = Decimal(MINUTES_PER_MONTH) / config.scan_every_minutes
-    return alarms + scans * METRICS_PER_DATABASE * databases * USD_PER_METRIC_READ
+    fleet = Fleet(volumes=0, with_credits=0, databases=databases if config.databases else 0)
+    return running_cost.database_reads(fleet, rates_of(config)).usd[1]
 
 
 def _databases_note(config: DeploymentConfig) -> str:
@@ -152,7 +134,7 @@ def _databases_note(config: DeploymentConfig) -> str:
 
 def cluster_usd() -> Decimal:
     """Dollars per month for a look a day at one Aurora cluster with a few serverless members."""
-    return DAYS_PER_MONTH * METRICS_PER_CLUSTER * USD_PER_METRIC_READ
+    return running_cost.cluster_reads(Fleet(volumes=0, with_credits=0, clusters=1), _RATES).usd[1]
 
 
 def _clusters_note(config: DeploymentConfig) -> str:
@@ -172,31 +154,28 @@ def where_tagged(config: DeploymentConfig) -> str | None:
 
 def alarms_usd(config: DeploymentConfig, volumes: int) -> Decimal:
     """Dollars per month for the alarms over `volumes` volumes that publish every metric."""
-    return len(fleet_queries(config)) * volumes * USD_PER_METRIC_ANALYSED
+    return running_cost.alarms(_with_credits(volumes), rates_of(config)).usd[1]
 
 
 def scan_usd(config: DeploymentConfig, volumes: int) -> Decimal:
     """Dollars per month for the sweep's fleet scans over `volumes` volumes."""
-    scans = Decimal(MINUTES_PER_MONTH) / config.scan_every_minutes
-    return scans * METRICS_PER_GLANCE * volumes * USD_PER_METRIC_READ
+    return running_cost.scans(_with_credits(volumes), rates_of(config)).usd[1]
 
 
 def reconcile_usd() -> tuple[Decimal, Decimal]:
     """Dollars per month for the full looks at one volume that stays under pressure, from and to."""
-    low, high = (
-        Decimal(MINUTES_PER_MONTH) / every * metrics * USD_PER_METRIC_READ
-        for metrics, every in zip(METRICS_PER_RECONCILE, RECONCILE_EVERY_MINUTES, strict=True)
-    )
-    return low, high
+    one = Fleet(volumes=1, with_credits=1, at_risk_percent=100)
+    return running_cost.pressure(one, _RATES).usd
 
 
 def daily_usd(volumes: int) -> tuple[Decimal, Decimal]:
     """Dollars per month for one full look a day at each of `volumes` volumes, from and to."""
-    low, high = (
-        DAYS_PER_MONTH * metrics * volumes * USD_PER_METRIC_READ
-        for metrics in METRICS_PER_RECONCILE
-    )
-    return low, high
+    return running_cost.daily(_with_credits(volumes), _RATES).usd
+
+
+def _with_credits(volumes: int) -> Fleet:
+    """Volumes that publish every metric: the most that so many can cost."""
+    return Fleet(volumes=volumes, with_credits=volumes)
 
 
 def price_note(config: DeploymentConfig) -> str:

@@ -1,0 +1,104 @@
+"""`headroom cost`: the month of running Headroom, item by item."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from headroom.cli.sources.options import AccountOptions, JsonOption
+from headroom.cli.terminal.output import emit, err, out, say
+from headroom.cli.terminal.problems import OK, Problem
+from headroom.cli.views import cost as cost_view
+from headroom.cli.views.cost import CostView
+from headroom.domain.resources import VolumeType
+from headroom.ports import ReadFailed, StorageView
+from headroom.running_cost import Fleet, rates_of, running_cost, suggestion
+from headroom.settings import DeploymentConfig, Detection
+
+AT_RISK_PERCENT = 5.0
+WITH_CREDITS = (VolumeType.GP2, VolumeType.ST1, VolumeType.SC1)
+
+
+def cost(
+    volumes: Annotated[
+        int | None,
+        typer.Option(min=0, help="Number of volumes. Default: the volumes of the account."),
+    ] = None,
+    databases: Annotated[
+        int | None, typer.Option(min=0, help="Number of databases, with --volumes.")
+    ] = None,
+    at_risk: Annotated[
+        float, typer.Option(min=0, max=100, help="Percent of the volumes under pressure all month.")
+    ] = AT_RISK_PERCENT,
+    detection: Annotated[
+        Detection, typer.Option(help="The deployment's setting `detection`.")
+    ] = Detection.FLEET,
+    scan_every: Annotated[
+        int, typer.Option(min=1, max=60, help="The deployment's setting `scan_every_minutes`.")
+    ] = 15,
+    as_json: JsonOption = False,
+    *,
+    options: AccountOptions,
+) -> int:
+    """Print what a month of running Headroom costs, item by item.
+
+    Counts the account's volumes, databases and clusters, or prices --volumes of them without an
+    account. Prices are those of us-east-1, without free tiers. Changes nothing.
+    """
+    if volumes is None:
+        fleet, place = _counted(options, at_risk)
+    else:  # all with burst credits: the most that so many can cost
+        fleet = Fleet(
+            volumes=volumes, with_credits=volumes, databases=databases or 0,
+            at_risk_percent=at_risk,
+        )  # fmt: skip
+        place = f"{volumes:,} volumes, all with burst credits"
+    rates = rates_of(DeploymentConfig(detection=detection, scan_every_minutes=scan_every))
+    view = CostView(
+        place=place, detection=detection.value, fleet=fleet, cost=running_cost(fleet, rates),
+        saving=suggestion(fleet, rates),
+    )  # fmt: skip
+    if as_json:
+        emit(cost_view.as_object(view))
+    else:
+        cost_view.show(view, out())
+    return OK
+
+
+def fleet_of(views: Iterable[StorageView], *, at_risk_percent: float, databases: int = 0,
+             clusters: int = 0) -> Fleet:  # fmt: skip
+    """The counts of attached volumes, and of these with burst credits."""
+    attached = [view.volume for view in views if view.volume.instance_ids]
+    return Fleet(
+        volumes=len(attached),
+        with_credits=sum(one.configuration.volume_type in WITH_CREDITS for one in attached),
+        databases=databases,
+        clusters=clusters,
+        at_risk_percent=at_risk_percent,
+    )
+
+
+def _counted(options: AccountOptions, at_risk: float) -> tuple[Fleet, str]:
+    # boto3 is slow to import, and --volumes does without
+    from headroom.adapters.ebs import EbsStorage
+    from headroom.cli.sources.account import account
+    from headroom.cli.sources.storage import clusters_of, databases_of
+
+    where = account(**asdict(options))
+    volumes = EbsStorage(where.ec2, account_id=where.account_id, region=where.region)
+    counts = [0, 0]
+    for number, read in enumerate((databases_of, clusters_of)):
+        try:
+            counts[number] = sum(1 for _ in read(where).fleet())
+        except ReadFailed as failed:
+            say(f"Databases or clusters are not counted: {failed}.", err(), style="dim")
+    try:
+        fleet = fleet_of(
+            volumes.fleet(), at_risk_percent=at_risk, databases=counts[0], clusters=counts[1]
+        )
+    except ReadFailed as failed:
+        raise Problem(f"The volumes cannot be read: {failed}.") from None
+    return fleet, f"{where.region} of {where.account_id}"
