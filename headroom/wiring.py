@@ -210,11 +210,14 @@ def _clock() -> datetime:
     return utc_now()
 
 
-def session_in(region: str) -> boto3.Session:
-    """A session that parses timestamps fast: one reconciliation of a volume reads thousands."""
+def session_in(region: str | None, **named: str | None) -> boto3.Session:
+    """A session that parses timestamps fast: one reconciliation of a volume reads thousands.
+
+    `named` is what boto3.Session takes besides: a profile, or keys.
+    """
     core = get_session()
     core.get_component("response_parser_factory").set_parser_defaults(timestamp_parser=timestamp)
-    return boto3.Session(botocore_session=core, region_name=region)
+    return boto3.Session(botocore_session=core, region_name=region, **named)
 
 
 def timestamp(value: str | float) -> datetime:

@@ -14,3 +14,5 @@ from headroom.adapters.cloudwatch.databases import CloudWatchRdsMetrics
 from headroom.adapters.cloudwatch.history import LONGEST_DAYS, CloudWatchHistory, Past, batches
 from headroom.adapters.cloudwatch.metric_data import read, window
 from headroom.adapters.cloudwatch.metrics import CloudWatchMetrics, glance_window
+from headroom.adapters.cloudwatch.prefetched import PrefetchedMetrics
+from headroom.adapters.cloudwatch.summary import LoadSummary, summaries

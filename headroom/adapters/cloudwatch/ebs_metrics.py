@@ -107,6 +107,19 @@ def glance_queries(volume: Volume) -> tuple[Query, ...]:
     return _some(*_checks(volume), _burst_balance(volume), _queue(volume))
 
 
+def summary_queries(volume: Volume) -> dict[str, Query]:
+    """What the summary of whole days needs: 4 or 5 metrics of an attached volume, by their part in it."""
+    if not volume.instance_ids:
+        return {}
+    iops, throughput = _checks(volume, 86_400)
+    busiest_iops, busiest_kib = _busiest_minutes(volume)
+    asked = {
+        "iops_exceeded": iops, "throughput_exceeded": throughput, "busiest_iops": busiest_iops,
+        "busiest_kib": busiest_kib, "burst_balance": _burst_balance(volume),
+    }  # fmt: skip
+    return {name: query for name, query in asked.items() if query is not None}
+
+
 def served_queries(volume: Volume, glance: Glance) -> tuple[Query, ...]:
     """What a Glance needs besides where no Exceeded check was found: 4 metrics, else none.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -21,10 +21,10 @@ from headroom.adapters.cloudwatch.ebs_metrics import (
     with_served,
 )
 from headroom.adapters.cloudwatch.history import older_windows
-from headroom.adapters.cloudwatch.metric_data import read, window
+from headroom.adapters.cloudwatch.metric_data import Query, Window, read, window
 from headroom.adapters.errors import code_of, reading
 from headroom.adapters.events import rds as events_rds
-from headroom.domain.resources import InstanceActivity, Kind, ResourceRef, VolumeActivity
+from headroom.domain.resources import InstanceActivity, Kind, ResourceRef, Series, VolumeActivity
 from headroom.ports import Glance, StorageView
 
 if TYPE_CHECKING:
@@ -71,10 +71,10 @@ class CloudWatchMetrics:
         """
         span = window(now, length=self._glance, period_s=60)
         volumes = [view.volume for view in views]
-        first = read(self._client, (q for one in volumes for q in glance_queries(one)), span)
+        first = self._read((q for one in volumes for q in glance_queries(one)), span)
         seen = {one: glance_of(one, first, span) for one in volumes}
         without = {one: served_queries(one, glance) for one, glance in seen.items()}
-        served = read(self._client, (q for queries in without.values() for q in queries), span)
+        served = self._read((q for queries in without.values() for q in queries), span)
         for one, queries in without.items():
             if queries:
                 seen[one] = with_served(one, seen[one], served, span)
@@ -92,10 +92,10 @@ class CloudWatchMetrics:
         volume, instance = view.volume, view.instance
         queries = volume_queries(volume, instance=instance)
         if instance is None:
-            return volume_activity(volume, read(self._client, queries, span), span), None
-        found = read(self._client, [*queries, *instance_queries(instance)], span)
+            return volume_activity(volume, self._read(queries, span), span), None
+        found = self._read([*queries, *instance_queries(instance)], span)
         slow_span = window(now, length=ACTIVITY, period_s=300)
-        slow = read(self._client, balance_queries(instance), slow_span)
+        slow = self._read(balance_queries(instance), slow_span)
         return (
             volume_activity(volume, found, span, instance),
             instance_activity(instance, found, span, slow, slow_span),
@@ -107,7 +107,7 @@ class CloudWatchMetrics:
         Raises ReadFailed.
         """
         span = window(now, length=HISTORY, period_s=300)
-        found = read(self._client, volume_queries(view.volume, span.period_s), span)
+        found = self._read(volume_queries(view.volume, span.period_s), span)
         if not any(series.known() for series in found.values()):
             return None
         return volume_activity(view.volume, found, span)
@@ -122,11 +122,14 @@ class CloudWatchMetrics:
         return tuple(
             volume_activity(
                 view.volume,
-                read(self._client, profile_queries(view.volume, span.period_s), span),
+                self._read(profile_queries(view.volume, span.period_s), span),
                 span,
             )
             for span in older_windows(now, since, until)
         )
+
+    def _read(self, queries: Iterable[Query], span: Window) -> Mapping[Query, Series]:
+        return read(self._client, queries, span)
 
     def contributors(self, alarm_name: str) -> tuple[ResourceRef, ...]:
         """Storage that contributes to this alarm's ALARM state now; none for an alarm that is gone.

@@ -9,15 +9,14 @@ from typing import Annotated
 
 import typer
 
-from headroom.adapters.ledger import DynamoLedger
-from headroom.adapters.parameters import ManagerCalendars
-from headroom.adapters.prices import PriceStore, StoredPriceTable
 from headroom.application import DryRunResult, decide_dry_run
+from headroom.cli.fleet.options import FleetOptions
+from headroom.cli.loading import imported
 from headroom.cli.policy.show import in_force
-from headroom.cli.sources.account import Account, account
-from headroom.cli.sources.deployment import Deployment, NoSuchStack, deployment_in, reading
-from headroom.cli.sources.options import DEFAULT_STACK, DeploymentOptions, JsonOption
-from headroom.cli.sources.storage import clusters_of, metrics_of, storage_of
+from headroom.cli.sources.account import account
+from headroom.cli.sources.deployment import reading
+from headroom.cli.sources.dry_run import deployment_or_none, dry_run_ports
+from headroom.cli.sources.options import DeploymentOptions, JsonOption
 from headroom.cli.terminal.names import named, short
 from headroom.cli.terminal.output import emit, out
 from headroom.cli.terminal.problems import OK, BadRequest, Problem
@@ -26,18 +25,17 @@ from headroom.domain.catalog import PriceTable
 from headroom.domain.catalog.ebs import capability
 from headroom.domain.decision import Decision
 from headroom.domain.planning import alternatives
-from headroom.domain.policy import Policy
 from headroom.domain.resources import PriceUnknown, ResourceRef
-from headroom.domain.state import Step
 from headroom.ports import Ports, ResourceGone
-from headroom.proving.memory import InMemoryLedger
 
 MOST = 1_000_000
 NOT_DEPLOYED = "Headroom is not deployed here: earlier changes, budgets and requests are unknown"
 
 
 def plan(
-    resource: Annotated[str, typer.Argument(help="vol-ID, db:NAME, cluster:NAME, or its ARN.")],
+    resource: Annotated[
+        str | None, typer.Argument(help="vol-ID, db:NAME, cluster:NAME, or its ARN.")
+    ] = None,
     policy: Annotated[
         Path | None, typer.Option(help="Policy file. Default: the published policy.")
     ] = None,
@@ -52,17 +50,33 @@ def plan(
     as_json: JsonOption = False,
     *,
     options: DeploymentOptions,
+    fleet: FleetOptions,
 ) -> int:
-    """Show what Headroom would do about one volume or database now, and why. Changes nothing.
+    """Show what Headroom would do about one volume or database, or about all, and why. Changes nothing.
 
     Reads the same data as the deployed functions, and decides as they do. Without a deployment it
     needs --policy, and treats what only the tables record as unknown.
+
+    With --all it plans for the whole fleet, biggest change first. --region and --profile may then
+    name several, with commas. Exit code 2 when changes are due, 0 when not, 1 after an error.
     """
+    if fleet.all:
+        if resource is not None or iops is not None or mibps is not None:
+            raise BadRequest(
+                "--all plans for every resource: leave the name, --iops and --mibps out."
+            )
+        return int(
+            imported("headroom.cli.fleet.command:plan_all")(options, fleet, policy, as_json=as_json)
+        )
+    if resource is None:
+        raise BadRequest("Name a resource, such as vol-0123456789abcdef0, or give --all.")
+    if fleet != FleetOptions():
+        raise BadRequest("--tag, --kind, --as-if, --deep, --csv, --html and --resume need --all.")
     where = account(**asdict(options.account), databases=True)
     ref = named(resource, account_id=where.account_id, region=where.region)
     rules, name = in_force(where, policy)
-    here = _deployment(where, options.stack)
-    ports = _ports(where, rules, here, cluster=ref.resource_id.startswith("cluster:"))
+    here = deployment_or_none(where, options.stack)
+    ports = dry_run_ports(where, rules, here, cluster=ref.resource_id.startswith("cluster:"))
     found = _foreseen(ports, ref, where.now)
     decision = found.decision
     remarks = found.remarks if here is not None else (NOT_DEPLOYED, *found.remarks)
@@ -81,56 +95,6 @@ def plan(
     else:
         planned.show(view, out())
     return OK
-
-
-def _deployment(where: Account, stack: str) -> Deployment | None:
-    """The deployment there; None where there is no such stack. Raises BadRequest, Problem."""
-    try:
-        return deployment_in(where, stack)
-    except NoSuchStack:
-        if stack != DEFAULT_STACK:  # somebody named it: that it is not there is no answer
-            raise BadRequest(f"There is no stack {stack} in {where.region}.") from None
-        return None
-
-
-def _ports(where: Account, rules: Policy, here: Deployment | None, *, cluster: bool) -> Ports:
-    ledger: DynamoLedger
-    if here is None:
-        ledger, prices = InMemoryLedger(where.account_id, where.region), where.prices
-    else:
-        ledger = here.ledger
-        client = where.client("dynamodb")
-        kept = PriceStore(client, table=here.state_table, account_id=where.account_id)
-        prices = StoredPriceTable(kept, None, clock=lambda: where.now)
-    noted = None if here is None else ledger
-    listed = None if noted is not None or not cluster else where.price_list
-    clusters = clusters_of(where, noted=noted, price_list=listed)
-    return Ports(
-        storage=storage_of(where, noted=noted, clusters=clusters),
-        clusters=clusters,
-        metrics=metrics_of(where),
-        ledger=ledger,
-        state_store=ledger,
-        scan=ledger,
-        archive=ledger,
-        policies=_Policy(rules),
-        prices=prices,
-        notifier=_Nobody(),
-        calendars=ManagerCalendars(where.client("ssm")),
-    )
-
-
-class _Policy:
-    def __init__(self, policy: Policy) -> None:
-        self._policy = policy
-
-    def current(self) -> Policy:
-        return self._policy
-
-
-class _Nobody:
-    def tell(self, decision: Decision, step: Step, summary: str) -> None:
-        """A dry run notifies nobody."""
 
 
 def _foreseen(ports: Ports, ref: ResourceRef, now: datetime) -> DryRunResult:

@@ -8,7 +8,6 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import boto3
 from botocore.config import Config
 from botocore.exceptions import (
     BotoCoreError,
@@ -22,9 +21,10 @@ from headroom.adapters.prices import CataloguePrices, ListedPrices, PriceList
 from headroom.cli.sources.local_endpoint import running
 from headroom.cli.terminal.problems import BadRequest, Problem
 from headroom.ports import Prices
-from headroom.wiring import READS, price_list_from, utc_now
+from headroom.wiring import READS, price_list_from, session_in, utc_now
 
 if TYPE_CHECKING:
+    import boto3
     from mypy_boto3_cloudwatch import CloudWatchClient
     from mypy_boto3_ec2 import EC2Client
 
@@ -111,11 +111,10 @@ def opened(
     Raises BadRequest if --local is combined with another place, or no local endpoint is running.
     """
     if not local:
-        return boto3.Session(profile_name=profile, region_name=region), endpoint_url, utc_now()
+        return session_in(region, profile_name=profile), endpoint_url, utc_now()
     if endpoint_url or profile:
         raise BadRequest(
             "--local selects an endpoint; do not combine it with --endpoint-url or --profile."
         )
     endpoint, now = running()
-    session = boto3.Session(region_name=region or "us-east-1", **endpoint.credentials)  # type: ignore[arg-type]
-    return session, endpoint.url, now
+    return session_in(region or "us-east-1", **endpoint.credentials), endpoint.url, now

@@ -11,7 +11,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from headroom.adapters.errors import code_of
 from headroom.adapters.ledger import DynamoLedger
 from headroom.cli.sources.account import Account, account
-from headroom.cli.sources.options import DeploymentOptions
+from headroom.cli.sources.options import DEFAULT_STACK, DeploymentOptions
 from headroom.cli.terminal.names import named
 from headroom.cli.terminal.problems import BadRequest, Problem
 from headroom.domain.resources import ResourceRef
@@ -32,6 +32,7 @@ class Deployment:
     account: Account
     ledger: DynamoLedger
     state_table: str
+    stack: str = DEFAULT_STACK
 
     @property
     def place(self) -> str:
@@ -66,7 +67,7 @@ def deployment_in(where: Account, stack: str) -> Deployment:
         where.client("dynamodb"), records_table=tables["RecordsTable"],
         state_table=tables["StateTable"], account_id=where.account_id, region=where.region,
     )  # fmt: skip
-    return Deployment(account=where, ledger=ledger, state_table=tables["StateTable"])
+    return Deployment(account=where, ledger=ledger, state_table=tables["StateTable"], stack=stack)
 
 
 def normalized_reason(text: str) -> str:

@@ -1,0 +1,298 @@
+"""What the deployed engine would decide about many resources: the one-resource dry run, read in batches."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import asdict, dataclass, fields, replace
+from datetime import datetime
+from functools import cached_property, partial
+from multiprocessing import get_context
+from signal import SIG_IGN, SIGINT, signal
+
+from headroom.adapters.cloudwatch import PrefetchedMetrics
+from headroom.adapters.ebs import EbsStorage
+from headroom.application import DryRunResult, decide_dry_run
+from headroom.cli.fleet.rows import Change, Depth, PlanRow
+from headroom.cli.fleet.screen import plain_row
+from headroom.cli.sources.account import Account, account
+from headroom.cli.sources.deployment import Deployment, deployment_in
+from headroom.cli.sources.dry_run import FixedPolicy, dry_run_ports
+from headroom.cli.sources.options import AccountOptions
+from headroom.cli.terminal.problems import Problem
+from headroom.cli.views import decision as decision_view
+from headroom.domain.catalog import PriceTable
+from headroom.domain.decision import Act, Decision, Escalate
+from headroom.domain.planning import Plan
+from headroom.domain.policy import (
+    MODE_TAG,
+    PREFIX,
+    Mode,
+    Policy,
+    Rule,
+    Selector,
+    limits_for,
+    owner_prices,
+)
+from headroom.domain.resources import Kind, PriceUnknown, ResourceRef, Volume
+from headroom.ports import Ports, ReadFailed, Storage, StorageView
+
+CHUNK = 8
+"""Volumes whose metrics are read together: 14 days of them fill a dozen pages."""
+AHEAD = 2
+"""Chunks given to each process before its first is done."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What every resource of one account and Region is decided under."""
+
+    options: AccountOptions
+    policy: Policy
+    prices: PriceTable | None
+    as_if_auto: bool
+    """Whether every resource counts as enrolled (mode auto), unless it is off."""
+    now: datetime
+    stack: str | None
+    """The stack of the deployment whose tables are read; None for none."""
+
+
+def decided(
+    views: Sequence[StorageView], rules: Rules, where: Account, *, processes: int
+) -> Iterator[list[PlanRow]]:
+    """The rows of `views`, a chunk at a time, in order; memory holds a few chunks."""
+    chunks = [views[i : i + CHUNK] for i in range(0, len(views), CHUNK)]
+    if processes <= 1 or len(chunks) < 2:
+        engine = Engine(rules, where)
+        yield from map(engine.rows, chunks)
+        return
+    rules = replace(rules, prices=None if rules.prices is None else portable(rules.prices))
+    running: deque[Future[list[PlanRow]]] = deque()
+    # Started afresh, not forked: clients hold threads and locks that do not survive a fork.
+    with ProcessPoolExecutor(
+        processes, mp_context=get_context("spawn"), initializer=_start, initargs=(rules,)
+    ) as pool:
+        try:
+            for chunk in chunks:
+                running.append(pool.submit(_rows, chunk))
+                while len(running) > processes * (1 + AHEAD):
+                    yield running.popleft().result()
+            while running:
+                yield running.popleft().result()
+        except BrokenProcessPool:
+            raise Problem(
+                "A process that decided was ended by the system, most likely for want of memory, or "
+                "could not read the account; `--processes 1` needs least and says why."
+            ) from None
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def portable(prices: PriceTable) -> PriceTable:
+    """The same table with plain mappings: read-only views do not travel between processes."""
+    databases = tuple(
+        replace(one, gib=dict(one.gib), iops=dict(one.iops)) for one in prices.databases
+    )
+    return replace(prices, gib=dict(prices.gib), iops=dict(prices.iops), databases=databases)
+
+
+_engine: Engine
+
+
+def _start(rules: Rules) -> None:
+    global _engine
+    signal(SIGINT, SIG_IGN)  # Ctrl-C is the first process's to answer
+    where = replace(account(**asdict(rules.options), databases=False), now=rules.now)
+    _engine = Engine(rules, where)
+
+
+def _rows(views: Sequence[StorageView]) -> list[PlanRow]:
+    return _engine.rows(views)
+
+
+class Engine:
+    """Decides about resources of one account and Region, a chunk at a time."""
+
+    def __init__(self, rules: Rules, where: Account) -> None:
+        self._rules = rules
+        self._where = where
+
+    @cached_property
+    def _ports(self) -> Ports:
+        ports = dry_run_ports(self._where, self._rules.policy, self._deployment, cluster=True)
+        return replace(ports, prices=_FixedPrices(self._rules.prices))
+
+    @cached_property
+    def _deployment(self) -> Deployment | None:
+        stack = self._rules.stack
+        return None if stack is None else deployment_in(self._where, stack)
+
+    @cached_property
+    def _volumes(self) -> EbsStorage:
+        where = self._where
+        return EbsStorage(where.ec2, account_id=where.account_id, region=where.region)
+
+    @cached_property
+    def _metrics(self) -> PrefetchedMetrics:
+        where = self._where
+        return PrefetchedMetrics(
+            where.cloudwatch, account_id=where.account_id, region=where.region
+        )  # fmt: skip
+
+    def rows(self, views: Sequence[StorageView]) -> list[PlanRow]:
+        """A row of each; what cannot be read or decided about says why."""
+        volumes = [view for view in views if view.volume.ref.kind is Kind.EBS]
+        try:
+            whole = {view.volume.ref: view for view in self._with_instances(volumes)}
+            self._metrics.prefetch(tuple(whole.values()), self._rules.now)
+        except ReadFailed as failed:
+            whole = {}
+            return [
+                self._failed(view, failed) if view in volumes else self._row(view, whole)
+                for view in views
+            ]
+        return [self._row(view, whole) for view in views]
+
+    def _with_instances(self, views: Sequence[StorageView]) -> Iterator[StorageView]:
+        """The same with the instance of each that is attached to exactly one."""
+        alone = {
+            view.volume.ref: view.volume.instance_ids[0] for view in views
+            if len(view.volume.instance_ids) == 1 and not view.volume.multi_attach
+        }  # fmt: skip
+        found = self._volumes.instances(alone.values()) if alone else {}
+        for view in views:
+            yield replace(view, instance=found.get(alone.get(view.volume.ref, "")))
+
+    def _row(self, view: StorageView, whole: dict[ResourceRef, StorageView]) -> PlanRow:
+        ref = view.volume.ref
+        try:
+            known = whole.get(ref)
+            policy, ports, clean = self._rules.policy, self._ports, _as_it_is
+            if self._rules.as_if_auto:
+                policy, clean = as_if_auto(policy, view.volume), partial(untagged, policy=policy)
+            if known is not None:
+                ports = replace(ports, metrics=self._metrics)
+            storage = _DryStorage(ports.storage if known is None else self._volumes, known, clean)
+            ports = replace(ports, storage=storage, policies=FixedPolicy(policy))  # type: ignore[arg-type]
+            found = decide_dry_run(ports, ref, self._rules.now)
+        except Exception as error:  # one resource's trouble must not hide the others
+            return self._failed(view, error)
+        return row_of(found, view.volume, self._rules)
+
+    def _failed(self, view: StorageView, error: Exception) -> PlanRow:
+        why = str(error) if isinstance(error, ReadFailed) else f"{type(error).__name__}: {error}"
+        prices = owner_prices(self._rules.policy, view.volume, self._rules.prices)
+        return plain_row(
+            view.volume, self._rules.policy, prices, change=Change.FAILED, why=why,
+            depth=Depth.ENGINE,
+        )  # fmt: skip
+
+
+def row_of(found: DryRunResult, volume: Volume, rules: Rules) -> PlanRow:
+    """The line of a decision; `volume` is as it is really tagged."""
+    decision = found.decision
+    plan, change = decision_view.chosen(decision), _change(decision)
+    why = "; ".join((decision.summary, *found.remarks))
+    prices = owner_prices(rules.policy, volume, rules.prices)
+    if plan is None:
+        return plain_row(
+            volume, rules.policy, prices, change=change, why=why, depth=Depth.ENGINE,
+            blocked_by=_blocked_by(decision, plan),
+        )  # fmt: skip
+    return plain_row(
+        volume, rules.policy, prices, change=change, why=why, depth=Depth.ENGINE,
+        target=str(plan.target), usd_change=float(plan.price_change_usd),
+        starved_minutes_per_day=plan.relieved_minutes_per_day,
+        exceeded_minutes=decision.demand.pressed_minutes, blocked_by=_blocked_by(decision, plan),
+    )  # fmt: skip
+
+
+def _change(decision: Decision) -> Change:
+    plan = decision_view.chosen(decision)
+    if plan is None:
+        return Change.HOLD if isinstance(decision.answer, Escalate) else Change.NONE
+    if not isinstance(decision.answer, Act):
+        return Change.HOLD
+    if plan.target.volume_type is not plan.origin.volume_type:
+        return Change.MOVE
+    raises = plan.sustains_more or plan.grows or plan.price_change_usd > 0
+    return Change.RAISE if raises else Change.LOWER
+
+
+def _blocked_by(decision: Decision, plan: Plan | None) -> tuple[str, ...]:
+    answer = decision.answer
+    if isinstance(answer, Act):
+        return () if answer.approval is None else ("approval",)
+    if plan is None:
+        return (answer.reason.value,) if isinstance(answer, Escalate) else ()
+    blocking = (
+        verdict.guardrail.value for judged in decision.judgements if judged.plan == plan
+        for verdict in judged.blocking
+    )  # fmt: skip
+    return tuple(dict.fromkeys(blocking)) or (answer.reason.value,)
+
+
+def as_if_auto(policy: Policy, volume: Volume) -> Policy:
+    """The policy as if the mode of `volume` were auto, with all its other limits.
+
+    One that is off, or whose tags are not understood, stays as it is.
+    """
+    effective = limits_for(policy, volume)
+    mode = Mode.OFF if effective.limits.mode is Mode.OFF else Mode.AUTO
+    if effective.problem is not None:
+        mode = effective.limits.mode
+    settings = {
+        each.name: getattr(effective.limits, each.name) for each in fields(effective.limits)
+    }
+    rule = Rule(
+        selector=Selector(kind=volume.ref.kind),
+        settings=tuple(sorted((settings | {"mode": mode}).items())),
+    )
+    return replace(policy, rules=(rule,))
+
+
+def untagged(view: StorageView, *, policy: Policy) -> StorageView:
+    """Without the tags that set limits; what they say is in the policy of `as_if_auto`."""
+    group = policy.group_tag.strip().lower()
+
+    def sets(key: str) -> bool:
+        plain = key.strip().lower()
+        return plain == MODE_TAG or (plain.startswith(PREFIX) and plain != group)
+
+    tags = tuple((key, value) for key, value in view.volume.tags if not sets(key))
+    return replace(view, volume=replace(view.volume, tags=tags))
+
+
+def _as_it_is(view: StorageView) -> StorageView:
+    return view
+
+
+class _DryStorage:
+    """Storage of which one view may be known already; `clean` is applied to every view."""
+
+    def __init__(
+        self, base: Storage, known: StorageView | None, clean: Callable[[StorageView], StorageView]
+    ) -> None:
+        self._base, self._known, self._clean = base, known, clean
+
+    def fleet(self) -> Iterator[StorageView]:
+        return map(self._clean, self._base.fleet())
+
+    def view(self, ref: ResourceRef) -> StorageView:
+        return self._clean(self._known or self._base.view(ref))
+
+    def attached(self, instance_id: str) -> tuple[StorageView, ...]:
+        return tuple(map(self._clean, self._base.attached(instance_id)))
+
+
+class _FixedPrices:
+    def __init__(self, table: PriceTable | None) -> None:
+        self._table = table
+
+    def table(self, region: str) -> PriceTable:
+        if self._table is None:
+            raise PriceUnknown(f"no prices are known in {region}")
+        return self._table
