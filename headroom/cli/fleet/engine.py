@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime
 from functools import cached_property, partial
@@ -21,6 +22,7 @@ from headroom.cli.sources.account import Account, account
 from headroom.cli.sources.deployment import Deployment, deployment_in
 from headroom.cli.sources.dry_run import FixedPolicy, dry_run_ports
 from headroom.cli.sources.options import AccountOptions
+from headroom.cli.terminal.names import short
 from headroom.cli.terminal.problems import Problem
 from headroom.cli.views import decision as decision_view
 from headroom.domain.catalog import PriceTable
@@ -147,13 +149,13 @@ class Engine:
         volumes = [view for view in views if view.volume.ref.kind is Kind.EBS]
         try:
             whole = {view.volume.ref: view for view in self._with_instances(volumes)}
-            self._metrics.prefetch(tuple(whole.values()), self._rules.now)
         except ReadFailed as failed:
-            whole = {}
             return [
-                self._failed(view, failed) if view in volumes else self._row(view, whole)
+                self._failed(view, failed) if view in volumes else self._row(view, {})
                 for view in views
             ]
+        with suppress(ReadFailed):  # then each reads its own, and only those that cannot fail
+            self._metrics.prefetch(tuple(whole.values()), self._rules.now)
         return [self._row(view, whole) for view in views]
 
     def _with_instances(self, views: Sequence[StorageView]) -> Iterator[StorageView]:
@@ -195,7 +197,7 @@ def row_of(found: DryRunResult, volume: Volume, rules: Rules) -> PlanRow:
     """The line of a decision; `volume` is as it is really tagged."""
     decision = found.decision
     plan, change = decision_view.chosen(decision), _change(decision)
-    why = "; ".join((decision.summary, *found.remarks))
+    why = "; ".join((_reason(decision, volume), *found.remarks))
     prices = owner_prices(rules.policy, volume, rules.prices)
     if plan is None:
         return plain_row(
@@ -208,6 +210,12 @@ def row_of(found: DryRunResult, volume: Volume, rules: Rules) -> PlanRow:
         starved_minutes_per_day=plan.relieved_minutes_per_day,
         exceeded_minutes=decision.demand.pressed_minutes, blocked_by=_blocked_by(decision, plan),
     )  # fmt: skip
+
+
+def _reason(decision: Decision, volume: Volume) -> str:
+    """The summary without the names and the change, which have columns of their own."""
+    text = decision.summary.removeprefix(f"{short(volume.ref.arn)}: ")
+    return text.partition(f"; {volume.configuration} -> ")[0]
 
 
 def _change(decision: Decision) -> Change:

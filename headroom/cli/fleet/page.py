@@ -13,6 +13,7 @@ from headroom.cli.views.report import rendered
 
 MOST_ROWS = 2_000
 """More would make a page that no browser opens quickly."""
+COLUMNS = (*tables.COLUMNS[:-1], "Mode", tables.COLUMNS[-1])
 NO_PLOTS = ("", "")
 
 
@@ -42,7 +43,7 @@ def render_plan(plan: FleetPlan) -> str:
         "fleet", NO_PLOTS, None, styles=("fleet.css",),
         title=f"Plan for {', '.join(plan.places)}, {utc(plan.at)}",
         lead=tables.summary(plan)[1], facts=facts,
-        sections=[{"title": "What would change, and what is held", "columns": tables.COLUMNS,
+        sections=[{"title": "What would change, and what is held", "columns": COLUMNS,
                    "rows": [_row(row) for row in told[:MOST_ROWS]]}],
         notes=notes,
     )  # fmt: skip

@@ -13,7 +13,7 @@ from headroom.cli.fleet.rows import CHANGES, Change, Depth, PlanRow
 from headroom.cli.terminal.output import money, number, say, table, utc
 
 MOST_ROWS = 40
-COLUMNS = ("Resource", "It is", "Would become", "A month", "Starved a day", "Mode", "Why")
+COLUMNS = ("Resource", "It is", "Would become", "A month", "Starved a day", "Why")
 CSV_COLUMNS = (
     "resource", "arn", "kind", "name", "account_id", "region", "configuration", "usd_per_month",
     "mode", "enrolled", "depth", "change", "due", "target", "usd_change", "starved_minutes_per_day",
@@ -105,6 +105,5 @@ def _cells(row: PlanRow) -> tuple[str, ...]:
         change_in_words(row) + (f"\n{row.target}" if row.target else ""),
         money(row.usd_change, signed=True) if row.target else "-",
         number(row.starved_minutes_per_day) if row.starved_minutes_per_day else "-",
-        row.mode,
         row.why if row.depth is Depth.ENGINE else f"{row.why} ({row.depth.value} read)",
     )

@@ -17,6 +17,7 @@ from headroom.adapters.ledger import DynamoLedger
 from headroom.adapters.prices import CataloguePrices
 from headroom.cli.commands import plan as module
 from headroom.cli.main import run
+from headroom.cli.sources import dry_run
 from headroom.cli.sources.account import Account
 from headroom.cli.sources.storage import WithoutBookmarks
 from headroom.domain.resources import VolumeActivity
@@ -67,7 +68,7 @@ def databases(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
                 prices=CataloguePrices(), client=client,
             )  # fmt: skip
             monkeypatch.setattr(module, "account", lambda **_: here)
-            monkeypatch.setattr(module, "metrics_of", lambda _: Metrics(load))
+            monkeypatch.setattr(dry_run, "metrics_of", lambda _: Metrics(load))
             return service
 
         yield made
