@@ -220,7 +220,7 @@ def test_an_aurora_cluster_is_planned_for_by_both_bills(
         service, metrics=days, prices=days, notes=WithoutBookmarks(), clock=lambda: NOW,
         account_id=ACCOUNT, region=REGION,
     )  # fmt: skip
-    monkeypatch.setattr(module, "clusters_of", lambda *_, **__: aurora)
+    monkeypatch.setattr(dry_run, "clusters_of", lambda *_, **__: aurora)
     assert run(["plan", "cluster:orders", "--policy", str(path), "--json"]) == 0
     found = said(capsys)
     assert (found["answer"], found["reason"], found["types"]) == ("act", "cheaper", [])
