@@ -39,7 +39,9 @@ def _plan_all(
         as_if_auto=fleet.as_if is not None, deep=fleet.deep,
         processes=fleet.processes or os.cpu_count() or 1,
     )  # fmt: skip
-    everywhere = tuple(places(options, policy, kinds=set(request.kinds)))
+    everywhere = tuple(
+        places(options.account, policy, kinds=set(request.kinds), stack=options.stack)
+    )
     try:
         with Finished(fleet.resume, request.work(everywhere)) as finished:
             found = planned(everywhere, request, finished)

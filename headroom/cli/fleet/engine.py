@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from functools import cached_property, partial
-from multiprocessing import get_context
-from signal import SIG_IGN, SIGINT, signal
 
 from headroom.adapters.cloudwatch import PrefetchedMetrics
 from headroom.adapters.ebs import EbsStorage
 from headroom.application import DryRunResult, decide_dry_run
+from headroom.cli.fleet.pool import portable, worked
 from headroom.cli.fleet.rows import Change, Depth, PlanRow
-from headroom.cli.fleet.screen import plain_row
-from headroom.cli.sources.account import Account, account
+from headroom.cli.fleet.screen import plain_row, with_instances
+from headroom.cli.sources.account import Account
 from headroom.cli.sources.deployment import Deployment, deployment_in
 from headroom.cli.sources.dry_run import FixedPolicy, dry_run_ports
 from headroom.cli.sources.options import AccountOptions
 from headroom.cli.terminal.names import short
-from headroom.cli.terminal.problems import Problem
 from headroom.cli.views import decision as decision_view
 from headroom.domain.catalog import PriceTable
 from headroom.domain.decision import Act, Decision, Escalate
@@ -43,8 +38,6 @@ from headroom.ports import Ports, ReadFailed, Storage, StorageView
 
 CHUNK = 8
 """Volumes whose metrics are read together: 14 days of them fill a dozen pages."""
-AHEAD = 2
-"""Chunks given to each process before its first is done."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,55 +57,10 @@ class Rules:
 def decided(
     views: Sequence[StorageView], rules: Rules, where: Account, *, processes: int
 ) -> Iterator[list[PlanRow]]:
-    """The rows of `views`, a chunk at a time, in order; memory holds a few chunks."""
-    chunks = [views[i : i + CHUNK] for i in range(0, len(views), CHUNK)]
-    if processes <= 1 or len(chunks) < 2:
-        engine = Engine(rules, where)
-        yield from map(engine.rows, chunks)
-        return
-    rules = replace(rules, prices=None if rules.prices is None else portable(rules.prices))
-    running: deque[Future[list[PlanRow]]] = deque()
-    # Started afresh, not forked: clients hold threads and locks that do not survive a fork.
-    with ProcessPoolExecutor(
-        processes, mp_context=get_context("spawn"), initializer=_start, initargs=(rules,)
-    ) as pool:
-        try:
-            for chunk in chunks:
-                running.append(pool.submit(_rows, chunk))
-                while len(running) > processes * (1 + AHEAD):
-                    yield running.popleft().result()
-            while running:
-                yield running.popleft().result()
-        except BrokenProcessPool:
-            raise Problem(
-                "A process that decided was ended by the system, most likely for want of memory, or "
-                "could not read the account; `--processes 1` needs least and says why."
-            ) from None
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-
-
-def portable(prices: PriceTable) -> PriceTable:
-    """The same table with plain mappings: read-only views do not travel between processes."""
-    databases = tuple(
-        replace(one, gib=dict(one.gib), iops=dict(one.iops)) for one in prices.databases
-    )
-    return replace(prices, gib=dict(prices.gib), iops=dict(prices.iops), databases=databases)
-
-
-_engine: Engine
-
-
-def _start(rules: Rules) -> None:
-    global _engine
-    signal(SIGINT, SIG_IGN)  # Ctrl-C is the first process's to answer
-    where = replace(account(**asdict(rules.options), databases=False), now=rules.now)
-    _engine = Engine(rules, where)
-
-
-def _rows(views: Sequence[StorageView]) -> list[PlanRow]:
-    return _engine.rows(views)
+    """The rows of `views`, a chunk at a time, in order."""
+    prices = None if rules.prices is None else portable(rules.prices)
+    make = partial(Engine, replace(rules, prices=prices))
+    yield from worked(views, make, where, rules.options, chunk=CHUNK, processes=processes)
 
 
 class Engine:
@@ -144,11 +92,11 @@ class Engine:
             where.cloudwatch, account_id=where.account_id, region=where.region
         )  # fmt: skip
 
-    def rows(self, views: Sequence[StorageView]) -> list[PlanRow]:
+    def __call__(self, views: Sequence[StorageView]) -> list[PlanRow]:
         """A row of each; what cannot be read or decided about says why."""
         volumes = [view for view in views if view.volume.ref.kind is Kind.EBS]
         try:
-            whole = {view.volume.ref: view for view in self._with_instances(volumes)}
+            whole = {view.volume.ref: view for view in with_instances(self._volumes, volumes)}
         except ReadFailed as failed:
             return [
                 self._failed(view, failed) if view in volumes else self._row(view, {})
@@ -157,16 +105,6 @@ class Engine:
         with suppress(ReadFailed):  # then each reads its own, and only those that cannot fail
             self._metrics.prefetch(tuple(whole.values()), self._rules.now)
         return [self._row(view, whole) for view in views]
-
-    def _with_instances(self, views: Sequence[StorageView]) -> Iterator[StorageView]:
-        """The same with the instance of each that is attached to exactly one."""
-        alone = {
-            view.volume.ref: view.volume.instance_ids[0] for view in views
-            if len(view.volume.instance_ids) == 1 and not view.volume.multi_attach
-        }  # fmt: skip
-        found = self._volumes.instances(alone.values()) if alone else {}
-        for view in views:
-            yield replace(view, instance=found.get(alone.get(view.volume.ref, "")))
 
     def _row(self, view: StorageView, whole: dict[ResourceRef, StorageView]) -> PlanRow:
         ref = view.volume.ref

@@ -10,7 +10,7 @@ from headroom.cli.policy.show import in_force
 from headroom.cli.sources.account import Account, account
 from headroom.cli.sources.deployment import Deployment
 from headroom.cli.sources.dry_run import deployment_or_none
-from headroom.cli.sources.options import AccountOptions, DeploymentOptions
+from headroom.cli.sources.options import AccountOptions
 from headroom.cli.sources.storage import clusters_of, databases_of
 from headroom.cli.terminal.output import err, say
 from headroom.cli.terminal.problems import BadRequest, Problem
@@ -53,18 +53,19 @@ def tags_of(texts: list[str] | None) -> Tags:
     return tuple(found)
 
 
-def places(options: DeploymentOptions, policy: Path | None, *, kinds: set[Kind]) -> Iterator[Place]:
+def places(
+    options: AccountOptions, policy: Path | None, *, kinds: set[Kind], stack: str | None
+) -> Iterator[Place]:
     """Every combination of the Regions and profiles that the options name, with commas between them.
 
-    Where nothing is deployed and no policy is given, the default policy counts.
+    Where nothing is deployed and no policy is given, the default policy counts. `stack` is that of
+    the deployment; with None nothing counts as deployed.
     """
     for profile in (options.profile or "").split(","):
         for region in (options.region or "").split(","):
-            one = replace(
-                options.account, region=region.strip() or None, profile=profile.strip() or None
-            )
+            one = replace(options, region=region.strip() or None, profile=profile.strip() or None)
             where = account(**asdict(one), databases=bool(kinds - {Kind.EBS}))
-            deployment = _deployment(where, options.stack)
+            deployment = None if stack is None else _deployment(where, stack)
             rules, name = _policy(where, policy)
             yield Place(
                 options=replace(one, region=where.region), where=where, policy=rules,

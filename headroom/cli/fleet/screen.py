@@ -7,7 +7,7 @@ the engine: what is unknown counts as a possible change.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from headroom.adapters.cloudwatch import LoadSummary, summaries
@@ -41,7 +41,12 @@ class Screened:
 
 
 def screened(
-    where: Account, policy: Policy, prices: PriceTable | None, tags: Sequence[tuple[str, str]] = ()
+    where: Account,
+    policy: Policy,
+    prices: PriceTable | None,
+    tags: Sequence[tuple[str, str]] = (),
+    *,
+    days: int = SUMMARY_DAYS,
 ) -> Iterator[Screened]:
     """Every volume that carries all of `tags`, page by page; raises ReadFailed.
 
@@ -52,11 +57,23 @@ def screened(
     while batch := list(islice(views, BATCH)):
         watched = [view for view in batch if why_not_replayable(view, policy) is None]
         try:
-            found = summaries(where.cloudwatch, watched, where.now, days=SUMMARY_DAYS)
+            found = summaries(where.cloudwatch, watched, where.now, days=days)
         except ReadFailed:
             found = {}
         for view in batch:
             yield screen(view, found.get(view.volume.ref.resource_id), policy, prices)
+
+
+def with_instances(storage: EbsStorage, views: Sequence[StorageView]) -> Iterator[StorageView]:
+    """The same with the instance of each that is attached to exactly one; raises ReadFailed."""
+    alone = {
+        view.volume.ref: view.volume.instance_ids[0]
+        for view in views
+        if len(view.volume.instance_ids) == 1 and not view.volume.multi_attach
+    }
+    found = storage.instances(alone.values()) if alone else {}
+    for view in views:
+        yield replace(view, instance=found.get(alone.get(view.volume.ref, "")))
 
 
 def screen(
@@ -79,10 +96,10 @@ def screen(
     minutes = summary.exceeded_minutes or 0
     balance = summary.lowest_burst_balance_percent
     if minutes:
-        why = f"it touched a limit in {minutes:,} minutes of {SUMMARY_DAYS} days"
+        why = f"it touched a limit in {minutes:,} minutes of the days read"
         return _row(view, policy, price, change=Change.RAISE, why=why, minutes=minutes)
     if balance is not None and balance < LOW_BALANCE_PERCENT:
-        why = f"its burst credits fell to {balance:.0f} % within {SUMMARY_DAYS} days"
+        why = f"its burst credits fell to {balance:.0f} % in the days read"
         return _row(view, policy, price, change=Change.RAISE, why=why)
     if summary.busiest_iops is None or summary.busiest_mibps is None:
         why = "its busiest minutes are not published, only the engine can tell"

@@ -6,7 +6,7 @@ SSD volumes use the vectorized physics; HDD volumes and databases the exact one,
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -59,6 +59,8 @@ class PlaybackOutcome:
     escalations: int = 0
     aws_refusals: int = 0
     guardrail_violations: int = 0
+    blocked_by: tuple[tuple[str, int], ...] = ()
+    """Guardrails that blocked the change that would have been made, and in how many decisions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,6 +165,7 @@ class _Bill(NamedTuple):
             escalations=answers[Escalate],
             aws_refusals=aws_refusals,
             guardrail_violations=guardrail_violations,
+            blocked_by=tuple(Counter(_blocking(decisions)).most_common()),
         )
 
     def _paid(self, changes: Sequence[ReplayedChange]) -> Decimal:
@@ -173,6 +176,17 @@ class _Bill(NamedTuple):
             seconds = Decimal(str((end - begin).total_seconds()))
             total += self.prices.monthly(paid) * seconds / SECONDS_PER_MONTH
         return total
+
+
+def _blocking(decisions: Sequence[Decision]) -> Iterator[str]:
+    """The guardrails that blocked the proposed plan of each decision that did not act."""
+    for decision in decisions:
+        answer = decision.answer
+        if isinstance(answer, Act) or answer.proposed_plan is None:
+            continue
+        for judged in decision.judgements:
+            if judged.plan == answer.proposed_plan:
+                yield from {verdict.guardrail.value for verdict in judged.blocking}
 
 
 def _priced_changes(

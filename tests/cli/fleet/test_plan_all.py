@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from headroom.cli.commands import plan as one_resource
-from headroom.cli.fleet import engine, places
+from headroom.cli.fleet import engine, places, pool
 from headroom.cli.fleet.rows import Change, Depth, PlanRow, biggest_first, row_from_json, totals
 from headroom.cli.main import run
 from tests.builders import NOW
@@ -29,7 +29,7 @@ def pressed(at: datetime) -> float:
 @pytest.fixture
 def aws(monkeypatch: pytest.MonkeyPatch) -> FakeAws:
     fake = FakeAws()
-    for module in (places, one_resource, engine):
+    for module in (places, one_resource, pool):
         monkeypatch.setattr(module, "account", lambda **_: fake.account())
     return fake
 
@@ -155,7 +155,7 @@ def test_an_interrupted_plan_goes_on_where_it_stopped(
     whole = said(capsys)
     kept = tmp_path / "plan.jsonl"
     monkeypatch.setattr(engine, "CHUNK", 1)
-    decided_before = engine.Engine.rows
+    decided_before = engine.Engine.__call__
     seen: list[int] = []
 
     def interrupted(self: engine.Engine, views: Any) -> list[PlanRow]:
@@ -164,12 +164,12 @@ def test_an_interrupted_plan_goes_on_where_it_stopped(
         seen.append(1)
         return decided_before(self, views)
 
-    monkeypatch.setattr(engine.Engine, "rows", interrupted)
+    monkeypatch.setattr(engine.Engine, "__call__", interrupted)
     assert run([*asked, "--resume", str(kept)]) == 130
     assert "--resume" in capsys.readouterr().err
     with kept.open("a") as cut:
         cut.write('{"arn": "arn:aws:ec')  # as a killed process leaves it
-    monkeypatch.setattr(engine.Engine, "rows", decided_before)
+    monkeypatch.setattr(engine.Engine, "__call__", decided_before)
     before = aws.calls["describe_instances"]
     assert run([*asked, "--resume", str(kept)]) == 2
     assert said(capsys) == whole
