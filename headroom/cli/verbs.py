@@ -49,6 +49,7 @@ COMMANDS: tuple[Verb | Group, ...] = (
     Verb("cases", "headroom.cli.commands.cases:cases"),
     Verb("plan", "headroom.cli.commands.plan:plan"),
     Verb("replay", "headroom.cli.commands.replay:replay"),
+    Verb("assess", "headroom.cli.commands.assess:assess"),
     Verb("cost", "headroom.cli.commands.cost:cost"),
     Verb("pause", "headroom.cli.commands.pause:pause"),
     Verb("resume", "headroom.cli.commands.pause:resume"),
