@@ -1,4 +1,4 @@
-"""What each choice of detection asks CloudWatch, and what it costs (headroom/running_cost.py)."""
+"""What each choice of detection asks CloudWatch, and what it costs (headroom/running_cost)."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from headroom.cli.sources.account import Account
 from headroom.cli.terminal.names import short
 from headroom.domain.catalog import PriceTable
 from headroom.domain.planning import alternatives
-from headroom.domain.policy import Mode, Policy, discount_of, limits_for
+from headroom.domain.policy import Mode, Policy, discount_of, events_of, limits_for
 from headroom.domain.resources import PriceUnknown, Volume
 from headroom.ports import ReadFailed, StorageView
 from headroom.proving.replay import why_not_replayable
@@ -93,6 +93,13 @@ def screen(
     if summary is None:
         why = "its metrics could not be read in a batch"
         return _row(view, policy, price, change=Change.RAISE, why=why, depth=Depth.CONFIGURATION)
+    change = view.modification
+    if change is not None and change.in_flight:
+        why = "a change is under way"
+        return _row(view, policy, price, change=Change.RAISE, why=why)
+    if events_of(policy, volume):
+        why = "the policy announces load for it"
+        return _row(view, policy, price, change=Change.RAISE, why=why)
     minutes = summary.exceeded_minutes or 0
     balance = summary.lowest_burst_balance_percent
     if minutes:

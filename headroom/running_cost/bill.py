@@ -1,8 +1,4 @@
-"""What a month of running Headroom costs, item by item, from how often it reads what.
-
-One arithmetic for synth, `headroom cost` and docs/operate/deployment.md.
-How often something is read is in `Rates`, what AWS charges in `PRICES`: change them there.
-"""
+"""The bill of a month, item by item, from rates and prices; and the setting that lowers it."""
 
 from __future__ import annotations
 
@@ -10,137 +6,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from headroom.settings import DeploymentConfig, Detection
-
-HOURS_PER_MONTH = 730
-MINUTES_PER_MONTH = HOURS_PER_MONTH * 60
-DAYS_PER_MONTH = Decimal(HOURS_PER_MONTH) / 24
-MILLION = 1_000_000
+from headroom.running_cost.rates import (
+    DAYS_PER_MONTH,
+    MILLION,
+    MINUTES_PER_MONTH,
+    PRICES,
+    Fleet,
+    Rates,
+    UnitPrice,
+)
 
 Range = tuple[Decimal, Decimal]
 """From and to; both the same where nothing is uncertain."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnitPrice:
-    """USD for one `unit`, and where and of when the price is."""
-
-    usd: Decimal
-    unit: str
-    source: str
-
-
-_CLOUDWATCH = "CloudWatch price list, us-east-1, 2026-07"
-_DYNAMODB = "DynamoDB on-demand price, us-east-1, since 2024-11; not compared with a price list"
-_LAMBDA = "Lambda price list, us-east-1, arm64, 2026-09"
-_PLATFORM = "AWS price page, us-east-1, 2026-09"
-
-PRICES: dict[str, UnitPrice] = {
-    name: UnitPrice(usd=Decimal(usd) / per, unit=unit, source=source)
-    for name, usd, per, unit, source in (
-        ("metric_analysed", "0.10", 1, "metric analysed by a query alarm", _CLOUDWATCH),
-        ("metric_read", "0.01", 1_000, "metric read by GetMetricData", _CLOUDWATCH),
-        ("alarm", "0.10", 1, "alarm on one metric", _CLOUDWATCH),
-        ("custom_metric", "0.30", 1, "custom metric", _CLOUDWATCH),
-        ("log_gb", "0.50", 1, "GB of logs ingested", _CLOUDWATCH),
-        ("log_gb_kept", "0.03", 1, "GB of logs kept", _CLOUDWATCH),
-        ("invocation", "0.20", MILLION, "invocation", _LAMBDA),
-        ("gb_second", "0.0000133334", 1, "GB-second", _LAMBDA),
-        ("write_unit", "0.625", MILLION, "write request unit", _DYNAMODB),
-        ("read_unit", "0.125", MILLION, "read request unit", _DYNAMODB),
-        ("table_gb", "0.25", 1, "GB stored", _DYNAMODB),
-        ("queue_request", "0.40", MILLION, "request", _PLATFORM),
-        ("event", "1.00", MILLION, "event of our own", _PLATFORM),
-        ("key", "1.00", 1, "KMS key", _PLATFORM),
-    )
-}
-"""AWS's prices without free tiers."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rates:
-    """How often Headroom reads what. The default is a deployment with default settings.
-
-    The first block are facts of the code, held by tests; the last one are estimates.
-    """
-
-    fleet_alarms: bool = True
-    """Whether query alarms watch the fleet: three queries of volumes, three of databases."""
-    scan_every_minutes: int = 15
-    metrics_per_glance: int = 3
-    """Metrics that a scan reads of a volume: both checks and the queue."""
-    credit_metrics: int = 1
-    """The same, besides, where the type has burst credits."""
-    check_queries: int = 2
-    """Query alarms that analyse every attached volume."""
-    credit_queries: int = 1
-    """Query alarms that analyse volumes with burst credits."""
-    metrics_per_database: int = 7
-    """Metrics that a scan reads of a DB instance: reads and writes in operations and bytes, queue,
-    free space, and the credits of gp2."""
-    database_queries: int = 3
-    metrics_per_cluster: int = 8
-    """Metrics of one reconciliation of an Aurora cluster: billed reads and writes, by five minutes and by
-    the hour, size, commits, and capacity of two serverless members."""
-    metrics_per_reconcile: tuple[int, int] = (23, 31)
-    """Metrics of one reconciliation: of a gp3 volume alone on an instance that does not burst; of a gp2 volume
-    beside a root volume on one that does. Each further volume of the instance adds 4."""
-    pressed_every_minutes: tuple[int, int] = (15, 5)
-    """How often a volume under pressure is reconciled: by the scan alone, or near a limit."""
-    reconciles_per_day: int = 1
-    """Of every volume and cluster that is not switched off, whatever it does."""
-    own_alarms: int = 17
-    own_metrics: tuple[int, int] = (12, 16)
-    """Custom metrics of the sweep; four more once events arrive."""
-    keys: int = 1
-    memory_gb: int = 1
-
-    sweep_s: tuple[Decimal, Decimal] = (Decimal(1), Decimal(1))
-    """A run of the sweep with nothing to do."""
-    glance_s: Decimal = Decimal("0.006")
-    """A glance at one volume, within a scan of many."""
-    reconcile_s: tuple[Decimal, Decimal] = (Decimal(1), Decimal(2))
-    read_units_per_reconcile: int = 20
-    """The resource's state, the account's limits and a profile of at most 50 KB."""
-    write_units_per_reconcile: int = 2
-    profile_write_units: int = 50
-    """A profile of at most 50 KB, stored once a day."""
-    changes_per_pressed_volume: int = 8
-    """Changes a month of a volume that is always under pressure."""
-    record_kb: tuple[int, int] = (118, 157)
-    """The record of a change."""
-    events_per_change: int = 5
-    queue_requests_per_minute: int = 15
-    """Five pollers of Lambda, each every 20 seconds."""
-    log_kb_per_run: int = 2
-    log_months_kept: int = 3
-
-
-def rates_of(config: DeploymentConfig) -> Rates:
-    """The rates of a deployment with these settings."""
-    return Rates(
-        fleet_alarms=config.detection is not Detection.SWEEP,
-        scan_every_minutes=config.scan_every_minutes,
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fleet:
-    """How many resources Headroom watches in one account and Region."""
-
-    volumes: int
-    """Attached volumes; others publish nothing and are not read."""
-    with_credits: int
-    """Of these, gp2, st1 and sc1."""
-    databases: int = 0
-    clusters: int = 0
-    at_risk_percent: float = 0.0
-    """Share of the volumes that are under pressure all month."""
-
-    @property
-    def pressed(self) -> Decimal:
-        """Volumes under pressure."""
-        return self.volumes * Decimal(str(self.at_risk_percent)) / 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
