@@ -12,8 +12,6 @@ from typing import Any
 
 import boto3
 from botocore.config import Config
-from botocore.session import get_session
-from botocore.utils import parse_timestamp
 
 from headroom.adapters.cloudwatch import glance_window
 from headroom.adapters.events import EventBus
@@ -28,6 +26,7 @@ from headroom.adapters.prices import (
     StoredPriceTable,
     endpoint_region,
 )
+from headroom.adapters.responses import fast_session
 from headroom.domain.resources import Kind
 from headroom.ports import Ports, Reporting
 from headroom.settings import FunctionSettings, SettingsError
@@ -211,24 +210,11 @@ def _clock() -> datetime:
 
 
 def session_in(region: str | None, **named: str | None) -> boto3.Session:
-    """A session that parses timestamps fast: one reconciliation of a volume reads thousands.
+    """A session that parses answers fast: one reconciliation of a volume reads thousands of datapoints.
 
     `named` is what boto3.Session takes besides: a profile, or keys.
     """
-    core = get_session()
-    core.get_component("response_parser_factory").set_parser_defaults(timestamp_parser=timestamp)
-    return boto3.Session(botocore_session=core, region_name=region, **named)
-
-
-def timestamp(value: str | float) -> datetime:
-    """An instant in an answer of AWS, in UTC: seconds since 1970 or ISO 8601, else botocore's parser."""
-    try:
-        if isinstance(value, str) and "T" in value:
-            found = datetime.fromisoformat(value)
-            return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
-        return datetime.fromtimestamp(float(value), UTC)
-    except (ValueError, OverflowError, OSError):
-        return parse_timestamp(str(value)).astimezone(UTC)
+    return boto3.Session(botocore_session=fast_session(), region_name=region, **named)
 
 
 def place_of(arn: str) -> tuple[str, str]:

@@ -17,6 +17,7 @@ from headroom import wiring
 from headroom.adapters.dispatch import MetricsByKind, StorageByKind
 from headroom.adapters.ebs import EbsStorage
 from headroom.adapters.rds import RdsStorage
+from headroom.adapters.responses import timestamp
 from headroom.domain.resources import Kind, ResourceRef
 from headroom.domain.state import Unknown
 from headroom.ports import Ports, ReadFailed, ResourceGone, StorageView
@@ -203,6 +204,6 @@ def test_a_change_of_a_database_is_never_repeated_by_the_client(session: boto3.S
     ],
 )  # fmt: skip
 def test_timestamps_are_read_as_botocore_reads_them(told: str | float) -> None:
-    read = wiring.timestamp(told)
+    read = timestamp(told)
     assert read == parse_timestamp(told)  # type: ignore[arg-type]
     assert read.tzinfo is UTC

@@ -71,7 +71,8 @@ def read(client: CloudWatchClient, queries: Iterable[Query], span: Window) -> di
     calls = [wanted[i : i + QUERIES_PER_CALL] for i in range(0, len(wanted), QUERIES_PER_CALL)]
 
     def answer(call: Sequence[Query]) -> list[Series]:
-        return [_on_grid(points, span) for points in _points(client, call, span)]
+        places: dict[datetime, int] = {}
+        return [_on_grid(points, span, places) for points in _points(client, call, span)]
 
     if len(calls) <= 1:
         answers = [answer(call) for call in calls]
@@ -127,10 +128,15 @@ def _asked(query_id: str, query: Query, period_s: int) -> dict[str, object]:
     }
 
 
-def _on_grid(points: Iterable[tuple[datetime, float]], span: Window) -> Series:
+def _on_grid(
+    points: Iterable[tuple[datetime, float]], span: Window, places: dict[datetime, int]
+) -> Series:
+    """The points as a series; `places` remembers where instants are: a call's series share theirs."""
     values: list[float | None] = [None] * span.periods
     for at, value in points:
-        place = int((at - span.start).total_seconds() // span.period_s)
+        place = places.get(at)
+        if place is None:
+            place = places[at] = int((at - span.start).total_seconds() // span.period_s)
         if 0 <= place < span.periods and isfinite(value):
             values[place] = float(value)
     return Series(start=span.start, period_s=span.period_s, values=tuple(values))

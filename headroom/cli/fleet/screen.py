@@ -93,8 +93,7 @@ def screen(
     if summary is None:
         why = "its metrics could not be read in a batch"
         return _row(view, policy, price, change=Change.RAISE, why=why, depth=Depth.CONFIGURATION)
-    change = view.modification
-    if change is not None and change.in_flight:
+    if view.modification is not None and view.modification.in_flight:
         why = "a change is under way"
         return _row(view, policy, price, change=Change.RAISE, why=why)
     if events_of(policy, volume):
