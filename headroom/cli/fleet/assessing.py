@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property, partial
 
 from rich.progress import Progress
 
-from headroom.adapters.cloudwatch import LONGEST_DAYS, CloudWatchHistory
+from headroom.adapters.cloudwatch import LONGEST_DAYS, CloudWatchHistory, Past
 from headroom.adapters.ebs import EbsStorage
 from headroom.cli.fleet.assessed import (
     DAYS_PER_MONTH,
@@ -86,8 +87,15 @@ class Replayer:
         return EbsStorage(where.ec2, account_id=where.account_id, region=where.region)
 
     def __call__(self, views: Sequence[StorageView]) -> list[AssessedRow]:
-        """A row of each; what cannot be read or replayed says why."""
-        return [self._row(view) for view in self._whole(views)]
+        """A row of each; what cannot be read or replayed says why. Reads the next while one is played."""
+        whole = tuple(self._whole(views))
+        with ThreadPoolExecutor(max_workers=1) as reader:
+            pasts = [reader.submit(self._past, view) for view in whole]
+            return [self._row(view, past) for view, past in zip(whole, pasts, strict=True)]
+
+    def _past(self, view: StorageView) -> Past:
+        days = min(LONGEST_DAYS, self._rules.days + TRAINING_DAYS)
+        return self._history.read([view], self._rules.until, days)[view.volume.ref.resource_id]
 
     def _whole(self, views: Sequence[StorageView]) -> Iterator[StorageView]:
         """The same with instances; those that cannot be read are left as they are."""
@@ -104,13 +112,11 @@ class Replayer:
                 except (ReadFailed, ResourceGone):
                     yield view
 
-    def _row(self, view: StorageView) -> AssessedRow:
+    def _row(self, view: StorageView, past: Future[Past]) -> AssessedRow:
         rules = self._rules
-        days = min(LONGEST_DAYS, rules.days + TRAINING_DAYS)
         since = rules.until.replace(second=0, microsecond=0) - timedelta(days=rules.days)
         try:
-            past = self._history.read([view], rules.until, days)[view.volume.ref.resource_id]
-            found = replay_volume(view, past, rules.policy, rules.prices, since=since)
+            found = replay_volume(view, past.result(), rules.policy, rules.prices, since=since)
         except NotReplayed as why:
             return self._missed(view, str(why), failed=False)
         except ReadFailed as failed:

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import csv
 import json
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import boto3
 import pytest
 
+from headroom.adapters.ledger import DynamoLedger
 from headroom.cli.commands import plan as one_resource
 from headroom.cli.fleet import engine, places, pool
 from headroom.cli.fleet.rows import Change, Depth, PlanRow, biggest_first, row_from_json, totals
 from headroom.cli.main import run
-from tests.builders import NOW
+from tests.builders import IMAGE, NOW, REGION
 from tests.cli.commands.browser import chromium
+from tests.cli.commands.test_pause import HERE, ledger
 from tests.cli.fleet.account import FakeAws
 
+__all__ = ["ledger"]
 ALL = ["plan", "--all", "--kind", "ebs", "--processes", "1"]
 
 
@@ -272,3 +276,21 @@ def test_rows_survive_json_and_come_biggest_first() -> None:
     assert (total["due"], total["held"], total["possible"]) == (3, 1, 1)
     assert (total["usd_up"], total["usd_down"]) == (1.0, -200.0)
     assert total["held_by"] == {"mode": 1, "budget": 1}
+
+
+def test_a_deployment_is_read_and_nothing_of_it_written(
+    ledger: DynamoLedger, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ec2: Any = boto3.client("ec2", region_name=REGION)
+    ec2.run_instances(ImageId=IMAGE, MinCount=1, MaxCount=1)
+    (root,) = ec2.describe_volumes()["Volumes"]
+    ledger.pause(None, at=datetime.now(UTC), who="me", reason="")
+    tables = boto3.client("dynamodb", region_name=REGION)
+    before = [tables.scan(TableName=name)["Items"] for name in ("records", "state")]
+    assert run([*ALL, "--as-if", "auto", "--json", *HERE]) in (0, 2)
+    found = said(capsys)
+    assert found["deployed"]
+    (one,) = found["resources"]
+    assert (one["resource"], one["depth"]) == (root["VolumeId"], "engine")
+    assert one["change"] in ("none", "hold"), "a pause stops every change"
+    assert [tables.scan(TableName=name)["Items"] for name in ("records", "state")] == before
