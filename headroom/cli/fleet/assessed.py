@@ -151,12 +151,12 @@ class Assessment:
     def notes(self) -> list[str]:
         """What people must know to read it."""
         total = self.totals
-        quiet = total["resources"] - total["replayed"] - total["failed"]
+        reasons = Counter(row.why for row in self.rows if not (row.replayed or row.failed))
+        others = "; ".join(f"{why} ({count:,})" for why, count in reasons.most_common())
         return [
             f"{total['replayed']:,} of {total['resources']:,} resources were replayed minute by minute with "
-            f"the deployed engine, as if all were enrolled (mode auto); {total['enrolled']:,} really are. "
-            f"{quiet:,} were not: they touched no limit in {self.days} days and nothing cheaper would have "
-            "served them, or they are excluded (the list says why).",
+            f"the deployed engine, as if all were enrolled (mode auto); {total['enrolled']:,} really are."
+            + (f" The others were not: {others}." if others else ""),
             "Starved minutes are at least so many: load that a limit held back is rebuilt from what was "
             "served. Each resource is played by itself; limits of the account (budget, changes at once) "
             "are not played, and approvals count as given.",
