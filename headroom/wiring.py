@@ -150,7 +150,7 @@ class Account:
             storage=storage, metrics=metrics, ledger=ledger, state_store=ledger, scan=ledger,
             archive=ledger, policies=policies, prices=self.prices,
             notifier=self.notifier(policies), calendars=ManagerCalendars(self.reads("ssm")),
-            clusters=clusters,
+            clusters=clusters, clock=_clock,
         )  # fmt: skip
 
 

@@ -37,6 +37,9 @@ from headroom.ports import Ports
 Check = Callable[[Decision, Plan, datetime], Verification]
 """What became of a decision's plan, applied at an instant."""
 CLOCK_SKEW = timedelta(minutes=1)
+SETTLING = timedelta(minutes=2)
+"""AWS's reads are eventually consistent: a change is judged only by reads begun this long after its last
+record. Longer than FRESH, so no read that began before the call is ever taken for one after it."""
 GIVE_AWS = timedelta(minutes=5)
 """How long after a call without an answer AWS may still show its effect."""
 GIVE_RDS = SETTLES + timedelta(minutes=5)
@@ -74,6 +77,9 @@ def advance(
         return _resolve(ports, decision, answer, observation, chain, now)
     if chain.phase == "unknown":
         return _resolve(ports, decision, answer, observation, chain, now)
+    if now < chain.since + SETTLING:  # EC2 and RDS may still show what was before
+        _wait(ports, observation, chain, now, until=chain.since + SETTLING)
+        return False
     return _verify(ports, decision, answer, observation, chain, now, check)
 
 

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from headroom.application.breakers import notify_if_opened
 from headroom.domain.decision import Act, Decision
 from headroom.domain.ledger import WHY
+from headroom.domain.policy import PolicyUnreadable
 from headroom.domain.resources import ResourceRef
 from headroom.domain.state import (
     BY_HEADROOM,
@@ -28,6 +29,8 @@ from headroom.ports import IllegalStep, Intent, NotIntended, Ports
 
 LEASE = timedelta(minutes=20)
 """Longer than any function may run: after it, whoever held the lease is gone."""
+FRESH = timedelta(minutes=1)
+"""The longest time from the look at a resource to the change of it."""
 VERIFY_AFTER = timedelta(minutes=10)
 RESOLVE_AFTER = timedelta(minutes=2)
 WITHDRAWN_DUE = timedelta(minutes=5)
@@ -57,19 +60,44 @@ TOLD = frozenset(
 
 def execute(ports: Ports, decision: Decision, act: Act, now: datetime) -> None:
     """Make the intent durable, change the volume, record the outcome."""
-    ref = decision.observation.volume.ref
     intent = ports.ledger.intend(decision, lease_until=now + LEASE, now=now)
     if isinstance(intent, NotIntended):
         _withdraw(ports, decision, intent, now)
         return
-    change = decision.observation.modification
-    outcome = ports.storage.apply(
-        ref,
-        expected=act.plan.origin,
+    save_outcome(ports, decision, change_storage(ports, decision, act, now), intent, now)
+
+
+def change_storage(ports: Ports, decision: Decision, act: Act, now: datetime) -> Outcome:
+    """The one call that changes storage, unless what the decision rests on changed since `now`."""
+    observation = decision.observation
+    why = _outdated(ports, decision, now)
+    if why is not None:
+        found = observation.volume.configuration
+        return Stale(expected=act.plan.origin, found=found, detail=why)
+    change = observation.modification
+    return ports.storage.apply(
+        observation.volume.ref, expected=act.plan.origin, target=act.plan.target,
         seen=None if change is None else change.started_at,
-        target=act.plan.target,
-    )
-    save_outcome(ports, decision, outcome, intent, now)
+    )  # fmt: skip
+
+
+def _outdated(ports: Ports, decision: Decision, now: datetime) -> str | None:
+    """Why an intended change is not sent: another policy, a pause, or too much time since it was decided.
+
+    The intent is durable by now, and whoever paused or changed the policy before this look is heard.
+    """
+    policy = ports.policies.fresh()
+    if isinstance(policy, PolicyUnreadable):
+        return f"the policy cannot be read any more: {policy.reason}"
+    if policy.version != decision.policy_version:
+        return "the policy was changed meanwhile"
+    at = now if ports.clock is None else ports.clock()
+    if at - now > FRESH:
+        return f"it was decided {(at - now).total_seconds():.0f} s ago"
+    paused = ports.state_store.resource_state(decision.observation.volume.ref, now).paused_until
+    if paused is not None and paused > now:
+        return "all changes were paused meanwhile"
+    return None
 
 
 def _withdraw(ports: Ports, decision: Decision, refusal: NotIntended, now: datetime) -> None:

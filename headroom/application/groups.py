@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from headroom.application.execute import LEASE, is_notified, save_outcome
+from headroom.application.execute import LEASE, change_storage, is_notified, save_outcome
 from headroom.domain.decision import (
     NEEDS_APPROVAL,
     Act,
@@ -196,7 +196,7 @@ def _apply_in_turn(
     outcomes: list[Outcome] = []
     stopped_by = ""
     for decision, intent in zip(decisions, intents, strict=True):
-        outcome = _apply(ports, decision, stopped_by)
+        outcome = _apply(ports, decision, stopped_by, now)
         save_outcome(ports, decision, outcome, intent, now, quietly=True)
         outcomes.append(outcome)
         if not stopped_by and not isinstance(outcome, Applied | AlreadyThere):
@@ -204,18 +204,15 @@ def _apply_in_turn(
     return tuple(outcomes)
 
 
-def _apply(ports: Ports, decision: Decision, stopped_by: str) -> Outcome:
+def _apply(ports: Ports, decision: Decision, stopped_by: str, now: datetime) -> Outcome:
     answer, seen = decision.answer, decision.observation
     if not isinstance(answer, Act):
         raise TypeError(f"{decision.decision_id} is not to act")
-    plan, change = answer.plan, seen.modification
     if stopped_by:
         detail = f"of the same set, {stopped_by} was not changed"
-        return Stale(expected=plan.origin, found=seen.volume.configuration, detail=detail)
-    return ports.storage.apply(
-        seen.volume.ref, expected=plan.origin, target=plan.target,
-        seen=None if change is None else change.started_at,
-    )  # fmt: skip
+        found = seen.volume.configuration
+        return Stale(expected=answer.plan.origin, found=found, detail=detail)
+    return change_storage(ports, decision, answer, now)
 
 
 def _tell(ports: Ports, decisions: Sequence[Decision], outcomes: Sequence[Outcome]) -> None:

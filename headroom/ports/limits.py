@@ -17,6 +17,9 @@ class Policies(Protocol):
     def current(self) -> Policy | PolicyUnreadable:
         """The policy in force, or why it cannot be used."""
 
+    def fresh(self) -> Policy | PolicyUnreadable:
+        """The same, read anew: a policy may change while a function runs."""
+
 
 class Calendars(Protocol):
     """Where the Change Calendars are that a policy names."""

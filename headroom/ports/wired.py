@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 
 from headroom.ports.archive import Archive
 from headroom.ports.clusters import Clusters
@@ -30,3 +32,5 @@ class Ports:
     calendars: Calendars = NoCalendars()  # noqa: RUF009 - without state
     clusters: Clusters | None = None
     """None where Aurora clusters are not enrolled."""
+    clock: Callable[[], datetime] | None = None
+    """The instant now, where time passes while a resource is reconciled; None where it stands still."""

@@ -189,6 +189,9 @@ class Stage:
     def current(self) -> Policy | PolicyUnreadable:
         return self.rules
 
+    def fresh(self) -> Policy | PolicyUnreadable:
+        return self.rules
+
     def table(self, region: str) -> PriceTable:
         return catalogue_prices(region)
 

@@ -69,6 +69,8 @@ class Rules:
     def current(self) -> Policy | PolicyUnreadable:
         return self.policy
 
+    fresh = current
+
 
 class Scene:
     def __init__(self, ledger: Any = None, at: str | None = "07:00") -> None:

@@ -53,6 +53,8 @@ class Rules:
     def current(self) -> Policy:
         return policy()
 
+    fresh = current
+
 
 @dataclass
 class Announcer:

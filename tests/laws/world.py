@@ -187,6 +187,9 @@ class World:
     def current(self) -> Policy | PolicyUnreadable:
         return self.policy
 
+    def fresh(self) -> Policy | PolicyUnreadable:
+        return self.policy
+
     def table(self, region: str) -> PriceTable:
         if self._fails("prices"):
             raise PriceUnknown("the price list did not answer")

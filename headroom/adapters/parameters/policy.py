@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class ParameterPolicies:
-    """The policy in an SSM parameter, read once in the life of the object: one invocation."""
+    """The policy in an SSM parameter, read once an invocation, and anew before each change."""
 
     def __init__(self, client: SSMClient, *, parameter: str) -> None:
         self._client = client
@@ -25,6 +25,11 @@ class ParameterPolicies:
         """The policy, or why nothing may be done: it is missing, denied, or not understood."""
         if self._answer is None:
             self._answer = self._read()
+        return self._answer
+
+    def fresh(self) -> Policy | PolicyUnreadable:
+        """The policy as it is now; `current` says the same from here on."""
+        self._answer = self._read()
         return self._answer
 
     def _read(self) -> Policy | PolicyUnreadable:

@@ -67,6 +67,8 @@ class FixedPolicy:
         """The policy."""
         return self._policy
 
+    fresh = current
+
 
 class _Nobody:
     def tell(self, decision: Decision, step: Step, summary: str) -> None:

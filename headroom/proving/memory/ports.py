@@ -29,6 +29,10 @@ class FixedPolicy:
         """The policy in force."""
         return self.policy
 
+    def fresh(self) -> Policy:
+        """The same."""
+        return self.policy
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FixedPrices:
