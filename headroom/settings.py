@@ -139,6 +139,10 @@ class FunctionSettings(_Kinds):
     policy_parameter: str = _setting(_NAME)
     """Name of the SSM parameter that holds the policy as canonical JSON."""
     topic_arn: str = _setting(_NAME)
+    queue_url: str = _setting(_NAME)
+    """The work queue, which events reach as well."""
+    workers: int = _setting(_whole(2, 1_000), 8)
+    """Functions that take from the queue at once."""
     scan_every_minutes: int = _setting(_whole(1, 1_440), 15)
     kinds: str = _setting(_kinds, "ebs")
     """Enrolled kinds of storage: `ebs`, `ebs,rds` or `ebs,rds,aurora`."""
@@ -188,7 +192,7 @@ class DeploymentConfig(_Kinds):
     """Number of databases in the printed price of detection, where databases are enrolled."""
     expected_volumes: int = _setting(_whole(1, 1_000_000), 1_000)
     """Number of volumes in the printed price of detection."""
-    queue_max_concurrency: int = _setting(_whole(2, 1_000), 4)
+    queue_max_concurrency: int = _setting(_whole(2, 1_000), 8)
     """Functions that take from the queue at once (AWS accepts no less than 2); paces EC2's API."""
     log_retention_days: int = _setting(_retention, 90)
     record_retention_days: int = _setting(_record_retention, 0)

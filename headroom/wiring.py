@@ -27,14 +27,21 @@ from headroom.adapters.prices import (
     endpoint_region,
 )
 from headroom.adapters.responses import fast_session
+from headroom.adapters.work import SqsWorkQueue
 from headroom.domain.resources import Kind
 from headroom.ports import Ports, Reporting
 from headroom.settings import FunctionSettings, SettingsError
 
+CONNECTIONS = 32
+"""Of one client: more than threads that use it at once."""
 READS = Config(
-    connect_timeout=3, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 4}
-)
+    connect_timeout=3, read_timeout=10, retries={"mode": "standard", "total_max_attempts": 4},
+    max_pool_connections=CONNECTIONS,
+)  # fmt: skip
 """For calls that may be repeated: all reads, and writes with a condition of their own."""
+PACED = READS.merge(Config(retries={"mode": "adaptive", "total_max_attempts": 4}))
+"""The same of services whose quotas a fleet can use up: a client that is throttled slows down."""
+PACED_SERVICES = ("ec2", "cloudwatch", "rds")
 ONCE = Config(
     connect_timeout=3, read_timeout=20, retries={"mode": "standard", "total_max_attempts": 1}
 )
@@ -82,7 +89,7 @@ class Account:
 
     def reads(self, service: str) -> Any:
         """A client for calls that may be repeated."""
-        return self._client(service, READS)
+        return self._client(service, PACED if service in PACED_SERVICES else READS)
 
     def once(self, service: str) -> Any:
         """A client for a change of storage, which is never repeated."""
@@ -137,7 +144,7 @@ class Account:
 
     @cached_property
     def ports(self) -> Ports:
-        storage, metrics, clusters = adapters_of(
+        made = adapters_of(
             [Kind(name) for name in self.settings.kinds.split(",")],
             Environment(
                 clients=self, account_id=self.account_id, region=self.region, notes=self.ledger,
@@ -147,10 +154,10 @@ class Account:
         )  # fmt: skip
         policies, ledger = self.policies(), self.ledger
         return Ports(
-            storage=storage, metrics=metrics, ledger=ledger, state_store=ledger, scan=ledger,
+            storage=made.storage, metrics=made.metrics, fleet=made.fleet, ledger=ledger, state_store=ledger, scan=ledger, work=ledger,
             archive=ledger, policies=policies, prices=self.prices,
             notifier=self.notifier(policies), calendars=ManagerCalendars(self.reads("ssm")),
-            clusters=clusters, clock=_clock,
+            clusters=made.clusters, clock=_clock,
         )  # fmt: skip
 
 
@@ -162,6 +169,7 @@ class Wired:
     ports: Ports
     notifier: SnsNotifier
     """Counts the messages that it could not send."""
+    queue: SqsWorkQueue
     reporting: Reporting
 
     @property
@@ -189,6 +197,9 @@ def begin(function_arn: str) -> Wired:
         account=account,
         ports=replace(account.ports, policies=policies, notifier=notifier),
         notifier=notifier,
+        queue=SqsWorkQueue(
+            lambda: account.reads("sqs"), url=account.settings.queue_url, workers=account.settings.workers
+        ),
         reporting=Reporting(
             notes=ledger, record_summaries=ledger, ledger=ledger, state_store=ledger,
             switches=ledger, policies=policies, events=EventBus(lambda: account.reads("events")),

@@ -1,9 +1,11 @@
-"""Takes events from the queue: each is handled, or rejected with a record."""
+"""A worker: takes events, resources and pages of the fleet from the queue and reconciles together."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 from aws_lambda_powertools import Logger, Metrics
@@ -12,76 +14,95 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from headroom import wiring
 from headroom.adapters.events import signals as events
-from headroom.application import remediate
+from headroom.adapters.work import read_message
+from headroom.application import APART, WorkReport, items_of, read_page, work
 from headroom.domain.decision import Decision
 from headroom.domain.resources import RejectedSignal
+from headroom.ports import ScanPage, WorkItem
 
 logger = Logger()
 metrics = Metrics()
-RESERVE_S = 30.0
-"""Below this time left, no further event is begun: a reconciliation with a change takes a few seconds,
-and a function stopped during a change leaves its outcome unknown."""
+THREADS = 16
+"""Resources read and decided at once: nearly all of the time is waiting for AWS."""
+PAGE_S = 60.0
+"""Seconds that must be left to read a page of the fleet."""
+MANY = 20
+"""An alarm with more contributors than this is spread over other workers."""
 COUNTED = {"Act": "Acts", "Hold": "Holds", "Escalate": "Escalations"}
+
+
+@dataclass(slots=True)
+class Batch:
+    """What the messages of one invocation ask for, and which of them are to be delivered again."""
+
+    items: dict[str, list[WorkItem]] = field(default_factory=dict)
+    """Items by the id of their message."""
+    pages: list[ScanPage] = field(default_factory=list)
+    failed: set[str] = field(default_factory=set)
 
 
 @logger.inject_lambda_context
 @metrics.log_metrics
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """Handle a batch from the queue; failed items are reported, so only they are delivered again.
-
-    Source: Lambda Developer Guide, "Handling errors for an SQS event source" (checked 2026-11).
-    """
+    """Handle a batch from the queue; failed messages are reported, so only they are delivered again."""
     wired = wiring.begin(context.invoked_function_arn)
 
     def time_left() -> float:
         return context.get_remaining_time_in_millis() / 1_000
 
-    again = [
-        {"itemIdentifier": message["messageId"]}
-        for message in event["Records"]
-        if not _handled(wired, message["body"], time_left)
-    ]
-    if wired.notifier.unsent:
-        metrics.add_metric("FailedNotifications", MetricUnit.Count, wired.notifier.unsent)
-    return {"batchItemFailures": again}
+    batch = Batch()
+    for record in event["Records"]:
+        try:
+            _read(wired, batch, record)
+        except Exception:
+            batch.failed.add(record["messageId"])
+            logger.exception("a message could not be read; the queue delivers it again")
+    report = WorkReport()
+    for page in batch.pages:  # first: each puts the page after it on the queue for another worker
+        _page(wired, page, report, time_left)
+    work(
+        wired.ports, [item for items in batch.items.values() for item in items], wiring.utc_now,
+        time_left=time_left, threads=THREADS, report=report,
+    )  # fmt: skip
+    _hand_back(wired, batch, report)
+    _emit(wired, report, len(batch.failed))
+    return {"batchItemFailures": [{"itemIdentifier": one} for one in sorted(batch.failed)]}
 
 
-def _handled(wired: wiring.Wired, body: str, time_left: Callable[[], float]) -> bool:
-    """Whether the event was handled; if not, the queue delivers it again."""
-    if time_left() < RESERVE_S:
-        metrics.add_metric("PostponedSignals", MetricUnit.Count, 1)
-        return False
-    try:
-        _follow(wired, body, time_left)
-    except Exception:
-        metrics.add_metric("FailedSignals", MetricUnit.Count, 1)
-        logger.exception("an event could not be handled; the queue delivers it again")
-        return False
-    return True
-
-
-def _follow(wired: wiring.Wired, body: str, time_left: Callable[[], float]) -> None:
-    now = wiring.utc_now()
+def _read(wired: wiring.Wired, batch: Batch, record: Mapping[str, Any]) -> None:
+    """Add what a message asks for; an alarm with many contributors becomes work for others."""
+    body = _parsed(record["body"])
+    asked = read_message(body)
+    if asked is not None:
+        batch.items[record["messageId"]] = list(asked.items)
+        batch.pages += [] if asked.page is None else [asked.page]
+        return
+    metrics.add_metric("Signals", MetricUnit.Count, 1)
     parsed = events.parse(
-        _event(body),
+        body,
         account_id=wired.account_id,
         region=wired.region,
         kinds=wiring.kinds_of(wired.settings),
     )
-    metrics.add_metric("Signals", MetricUnit.Count, 1)
     if isinstance(parsed, RejectedSignal):
-        metrics.add_metric("RejectedSignals", MetricUnit.Count, 1)
-        logger.warning("signal rejected", event_id=parsed.event_id, reason=parsed.reason)
-        wired.ports.archive.reject(
-            parsed.event_id, reason=parsed.reason, excerpt=parsed.excerpt, at=now
-        )
+        _reject(wired, parsed)
         return
-    for signal in parsed:
-        for decision in remediate(wired.ports, signal, now, time_left=time_left):
-            _emit(decision)
+    items = [item for signal in parsed for item in items_of(wired.ports, signal)]
+    if len(items) > MANY:
+        wired.queue.put(items)
+    else:
+        batch.items[record["messageId"]] = items
 
 
-def _event(body: str) -> object:
+def _reject(wired: wiring.Wired, parsed: RejectedSignal) -> None:
+    metrics.add_metric("RejectedSignals", MetricUnit.Count, 1)
+    logger.warning("signal rejected", event_id=parsed.event_id, reason=parsed.reason)
+    wired.ports.archive.reject(
+        parsed.event_id, reason=parsed.reason, excerpt=parsed.excerpt, at=wiring.utc_now()
+    )
+
+
+def _parsed(body: str) -> object:
     """The event in a message; a body that is not JSON stays text."""
     try:
         return json.loads(body)
@@ -89,7 +110,79 @@ def _event(body: str) -> object:
         return body
 
 
-def _emit(decision: Decision) -> None:
+def _hand_back(wired: wiring.Wired, batch: Batch, report: WorkReport) -> None:
+    """What is not done: later, at once, or by delivering its message again.
+
+    A failed item of a message with several goes back alone, so that it does not repeat the others.
+    """
+    others = []
+    for item in report.unanswered:
+        mine = [m for m, items in batch.items.items() if _asks_for(items, item)]
+        single = [m for m in mine if len(batch.items[m]) == 1]
+        batch.failed |= set(single)
+        others += [] if single else [item]
+    apart_s = int(APART.total_seconds())
+    for items, delay_s in (
+        (report.busy, apart_s), (report.postponed, 0), *(([item], 0) for item in others),
+    ):  # fmt: skip
+        try:
+            wired.queue.put(items, delay_s=delay_s)
+        except Exception:
+            logger.exception("work could not be put back; the queue delivers its messages again")
+            batch.failed |= {
+                m for m, mine in batch.items.items() if any(_asks_for(mine, i) for i in items)
+            }
+
+
+def _asks_for(items: Sequence[WorkItem], item: WorkItem) -> bool:
+    return any(each.ref == item.ref for each in items)
+
+
+def _page(
+    wired: wiring.Wired, page: ScanPage, report: WorkReport, time_left: Callable[[], float]
+) -> None:
+    """Read a page of the fleet; one that fails is put on the queue again when its claim expires."""
+    try:
+        if time_left() < PAGE_S:
+            wired.queue.put_pages([page])
+            return
+        every = timedelta(minutes=wired.settings.scan_every_minutes)
+        found = read_page(
+            wired.ports, wired.queue, page, wiring.utc_now, every_s=int(every.total_seconds()),
+            threads=THREADS,
+        )  # fmt: skip
+        logger.info(
+            "read a page of the fleet", kind=page.kind, number=page.number, scanned=found.scanned,
+            suspects=len(found.put), left=found.left,
+        )  # fmt: skip
+    except Exception as error:
+        report.fail(f"page {page.number} of the fleet ({page.kind})", error)
+
+
+def _emit(wired: wiring.Wired, report: WorkReport, messages_failed: int) -> None:
+    for decision in report.decisions:
+        _tell(decision)
+    for error in report.errors:
+        logger.error("a resource could not be reconciled", error=error)
+    counted = {
+        "FailedReconciliations": report.failed,
+        "FailedSignals": messages_failed,
+        "PostponedSignals": len(report.postponed),
+        "FailedNotifications": wired.notifier.unsent,
+    }
+    for (
+        name,
+        value,
+    ) in counted.items():  # a custom metric costs money: published where it says something
+        if value:
+            metrics.add_metric(name, MetricUnit.Count, value)
+    logger.info(
+        "worked", reconciled=report.reconciled, coalesced=report.coalesced, busy=len(report.busy),
+        postponed=len(report.postponed), failed=report.failed,
+    )  # fmt: skip
+
+
+def _tell(decision: Decision) -> None:
     answer = type(decision.answer).__name__
     metrics.add_metric(COUNTED[answer], MetricUnit.Count, 1)
     logger.info(

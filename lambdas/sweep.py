@@ -1,4 +1,4 @@
-"""Runs every minute: reconciles what is due, and scans the whole fleet every scan period."""
+"""Runs every minute: puts what is due and pages of the fleet on the work queue; publishes records."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from aws_lambda_powertools.metrics import MetricUnit
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from headroom import wiring
-from headroom.application import PublishedRecords, publish_records, send_digest, sweep
+from headroom.application import PublishedRecords, dispatch, publish_records, send_digest
 
 logger = Logger()
 metrics = Metrics()
+THREADS = 16
+"""Claims written at once."""
 FOR_PUBLISHING_S = 30.0
 """Seconds that must be left after a sweep to publish records."""
 FOR_DIGEST_S = 120.0
@@ -25,7 +27,7 @@ FOR_PRICES_S = 90.0
 @logger.inject_lambda_context
 @metrics.log_metrics
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """One sweep; alarms watch that SweepCompleted and ScanCompleted keep coming."""
+    """One run; alarms watch SweepCompleted, the age of the last scan and of what is due."""
     wired = wiring.begin(context.invoked_function_arn)
 
     def time_left() -> float:
@@ -34,23 +36,17 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     prices, clusters = wired.account.prices, wired.account.aurora_prices
     if not prices.knows(wired.region) or (clusters is not None and not clusters.listed()):
         _refresh_prices(wired)  # a new deployment: rather start a moment later than without prices
-    report = sweep(
+    report = dispatch(
         wired.ports,
+        wired.queue,
         wiring.utc_now(),
         scan_every_s=wired.settings.scan_every_minutes * 60,
-        time_left=time_left,
-        clock=wiring.utc_now,
+        threads=THREADS,
     )
     published = _publish(wired, time_left)
     counted = {
         "SweepCompleted": int(report.complete),
-        "ScanCompleted": int(report.scan_ran and report.scan_complete),
         "PolicyUnreadable": int(report.policy_unreadable is not None),
-        "Acts": report.acted,
-        "Holds": report.held,
-        "Escalations": report.escalated,
-        "FailedReconciliations": report.failed,
-        "Scanned": report.scanned,
         "FailedNotifications": wired.notifier.unsent,
         "NotPublished": published.refused + published.abandoned,
     }
@@ -64,19 +60,22 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     for name, value in counted.items():
         metrics.add_metric(name, MetricUnit.Count, value)
     metrics.add_metric("OldestDueSeconds", MetricUnit.Seconds, report.oldest_due_s)
+    if report.scan_age_s is not None:
+        metrics.add_metric("ScanAgeSeconds", MetricUnit.Seconds, report.scan_age_s)
     if report.policy_unreadable is not None:
         logger.error("nothing is changed: %s", report.policy_unreadable)
     for problem in report.calendars_unread:
         logger.error("nothing is changed: %s", problem)
     for error in report.errors:
-        logger.error("a resource could not be reconciled", error=error)
+        logger.error("work could not be dispatched", error=error)
     swept = {
         "due": report.due,
-        "reconciled": report.reconciled,
-        "scan_ran": report.scan_ran,
+        "dispatched": report.dispatched,
+        "pages": report.pages,
+        "scan_began": report.scan_began,
         **counted,
     }
-    logger.info("swept", extra=swept)
+    logger.info("dispatched", extra=swept)
     if time_left() >= FOR_PRICES_S:
         _refresh_prices(wired)
     return swept

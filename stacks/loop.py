@@ -7,6 +7,7 @@ from aws_cdk import aws_ssm as ssm
 from aws_cdk.region_info import RegionInfo
 from constructs import Construct
 
+from headroom.adapters import actions
 from headroom.domain.policy import Policy
 from headroom.policy import (
     canonical_json,
@@ -54,30 +55,34 @@ class HeadroomLoop(Stack):
         kept = state.kept
         policy = self._publish_policy(config)
         asked = calendar_statements(policy.calendars)
+        signals_queue = SignalsQueue(self, "SignalsQueue", databases=config.databases)
         settings = FunctionSettings(
             records_table=kept.records.table_name,
             state_table=kept.state.table_name,
             policy_parameter=POLICY_PARAMETER,
             topic_arn=kept.topic.topic_arn,
+            queue_url=signals_queue.queue.queue_url,
+            workers=config.queue_max_concurrency,
             scan_every_minutes=config.scan_every_minutes,
             record_retention_days=config.record_retention_days,
             kinds=config.kinds,
         )
         code = stage_function_code(python=runtime_python())
         here = loop_statements(kept, databases=config.databases, clusters=config.clusters)
-        signals_queue = SignalsQueue(self, "SignalsQueue", databases=config.databases)
         schedule = SweepSchedule(self, "SweepSchedule")
-        take = allow(QUEUE_ACTIONS, signals_queue.queue.queue_arn, sid="TakeSignals")
+        queue_arn = signals_queue.queue.queue_arn
+        take = allow(QUEUE_ACTIONS, queue_arn, sid="TakeWork")
+        put = allow(actions.WORK_ACTIONS, queue_arn, sid="PutWork")
         park = allow(DEAD_LETTER_ACTIONS, schedule.dead_letters.queue_arn, sid="ParkFailures")
         signals = HeadroomFunction(
             self,
             "Signals",
             FunctionSpec(
                 handler="lambdas.signals.handler",
-                description="Headroom: judges a volume when an event asks for it",
+                description="Headroom: a worker; reconciles what the queue holds",
                 timeout=SIGNALS_TIMEOUT,
-                memory_mib=512,
-                statements=[*here, *asked, contributor_statement(), take],
+                memory_mib=1_769,  # a whole processor: twenty resources are read together
+                statements=[*here, *asked, contributor_statement(), take, put],
             ),
             code=code,
             settings=settings,
@@ -88,15 +93,16 @@ class HeadroomLoop(Stack):
             "Sweep",
             FunctionSpec(
                 handler="lambdas.sweep.handler",
-                description="Headroom: takes what is due and scans the fleet",
+                description="Headroom: the dispatcher; puts what is due on the queue",
                 timeout=SWEEP_TIMEOUT,
-                memory_mib=1_024,  # reading a fleet's metrics is work for the processor
+                memory_mib=512,
                 statements=[
                     *here,
                     *asked,
                     prices_statement(),
                     events_statement(),
                     park,
+                    put,
                 ],
             ),
             code=code,

@@ -15,6 +15,7 @@ SETTINGS = FunctionSettings(
     state_table="state",
     policy_parameter="/headroom/policy",
     topic_arn="arn:aws:sns:us-east-1:123456789012:headroom",
+    queue_url="https://sqs.us-east-1.amazonaws.com/123456789012/work",
     scan_every_minutes=5,
 )
 NAMES = st.text("abcdefghijklmnopqrstuvwxyz-_/:.0123456789", min_size=1, max_size=40)
@@ -29,6 +30,7 @@ def test_the_environment_of_a_function_reads_back_to_the_same_settings(
         state_table=tables[1],
         policy_parameter=parameter,
         topic_arn=topic,
+        queue_url="https://sqs.us-east-1.amazonaws.com/123456789012/work",
         scan_every_minutes=minutes,
     )
     assert FunctionSettings.from_environment(settings.to_environment()) == settings

@@ -30,6 +30,7 @@ SETTINGS = FunctionSettings(
     state_table="state",
     policy_parameter="/headroom/policy",
     topic_arn=f"arn:aws:sns:{REGION}:{ACCOUNT}:headroom",
+    queue_url="https://sqs.us-east-1.amazonaws.com/123456789012/work",
 )
 
 

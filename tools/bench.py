@@ -1,6 +1,6 @@
 """Time what people wait for, print it and keep it in docs/benchmarks.md.
 
-Deciding, simulating, one full comparison, synth, a function's cold import and a command's start.
+Deciding, simulating, one full comparison, synth, a function's cold import, a command's start and a fleet.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ from headroom.proving.vectorized import VectorizedVolume, VectorizedWorld
 from headroom.proving.workloads import SAMPLES, read_trace, sample_load_series
 from headroom.serialization import decision_to_json
 from stacks.constructs.asset import stage_function_code
+from tools.fleet_bench import run
 
 ROOT = Path(__file__).resolve().parents[1]
 SCENARIO = ROOT / "docs" / "scenarios" / "nightly-batch-gp2.yaml"
@@ -206,6 +207,30 @@ def deploying() -> Iterator[Figure]:
     yield Figure(name="synth", value=median_s(synthesised, 3), unit="s")
 
 
+FLEETS = ((1_000, 0.0), (1_000, 0.02), (10_000, 0.0), (10_000, 0.02), (200, 1.0))
+"""Volumes, and which share of them is under pressure."""
+
+
+def fleets() -> Iterator[Figure]:
+    """Dispatcher and 8 workers over a stub of AWS that takes 50 ms a call, quotas on."""
+    for volumes, pressed in FLEETS:
+        said = f"{volumes:,} volumes, {'quiet' if not pressed else f'{pressed:.0%} pressed'}"
+        took = run(volumes, pressed, quotas=True)
+        for what, value, unit in (
+            ("scan", took.scan_s, "s"),
+            ("EC2 calls", took.ec2_calls, "calls"),
+            ("GetMetricData", took.calls.get("GetMetricData", 0), "calls"),
+            ("metrics read", took.metrics_read, "metrics"),
+            ("read units", took.read_units, "RCU"),
+            ("write units", took.write_units, "WCU"),
+            ("until all are reconciled", took.wall_s, "s"),
+            ("reconciled", took.reconciled, "resources"),
+            ("twice within a minute", took.twice, "resources"),
+            ("processor", took.cpu_s, "CPU s"),
+        ):
+            yield Figure(name=f"{said}: {what}", value=value, unit=unit)
+
+
 def decision_kept(path: Path) -> str:
     """Write one decision to `path`, as the demo keeps its records; returns its id."""
     decision = run_engine(sample_load_series(SAMPLE), STARTS["gp3"], Conditions()).decisions[0]
@@ -281,7 +306,7 @@ def main() -> None:
     arguments.add_argument("--traces", type=Path, help="directory of traces to compare on")
     traces: Path | None = arguments.parse_args().traces
     figures = []
-    for measuring in (starting(), physics(), deciding(), comparing(traces), deploying()):
+    for measuring in (starting(), physics(), deciding(), comparing(traces), deploying(), fleets()):
         for figure in measuring:
             print(figure, flush=True)
             figures.append(figure)

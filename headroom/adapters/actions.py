@@ -60,5 +60,8 @@ condition key `events:source` holds it to Headroom's own source. Source: EventBr
 EVENT_SOURCE = "headroom"
 """The source of every event Headroom publishes."""
 
+WORK_ACTIONS = ("sqs:GetQueueAttributes", "sqs:SendMessage")
+"""Adapter work, which puts items on the queue. Takes the one queue's ARN."""
+
 PRICES_ACTIONS = ("pricing:GetProducts",)
 """Adapter price_list. Knows no resource: takes `*` only; in one of its three Regions."""

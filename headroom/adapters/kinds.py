@@ -14,11 +14,12 @@ from headroom.adapters.cloudwatch import (
     CloudWatchRdsMetrics,
 )
 from headroom.adapters.dispatch import KindMetrics, MetricsByKind, StorageByKind
-from headroom.adapters.ebs import EbsStorage
+from headroom.adapters.ebs import EbsFleet
+from headroom.adapters.fleet import AwsFleet
 from headroom.adapters.prices import AuroraPriceBook
 from headroom.adapters.rds import RdsStorage
 from headroom.domain.resources import Kind
-from headroom.ports import Clusters, Metrics, Notes, Storage
+from headroom.ports import Clusters, FleetReads, Metrics, Notes, Storage
 
 
 class Clients(Protocol):
@@ -54,13 +55,10 @@ class KindAdapters:
     clusters: Clusters | None = None
 
 
-def _ebs(env: Environment) -> KindAdapters:
-    return KindAdapters(
-        storage=EbsStorage(
-            env.clients.reads("ec2"), modify_client=env.clients.once("ec2"),
-            account_id=env.account_id, region=env.region,
-        ),
-        metrics=_volume_metrics(env),
+def _volumes(env: Environment) -> EbsFleet:
+    return EbsFleet(
+        env.clients.reads("ec2"), modify_client=env.clients.once("ec2"),
+        account_id=env.account_id, region=env.region,
     )  # fmt: skip
 
 
@@ -95,25 +93,32 @@ def _aurora(env: Environment) -> KindAdapters:
 
 
 KINDS: Mapping[Kind, Callable[[Environment], KindAdapters]] = {
-    Kind.EBS: _ebs,
     Kind.RDS: _rds,
     Kind.AURORA: _aurora,
 }
 
 
-def adapters_of(
-    kinds: Collection[Kind], env: Environment
-) -> tuple[Storage, Metrics, Clusters | None]:
-    """One storage, one metrics adapter and the clusters of all `kinds`, which include EBS."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adapters:
+    """The adapters of all kinds of storage together."""
+
+    storage: Storage
+    metrics: Metrics
+    clusters: Clusters | None
+    fleet: FleetReads
+
+
+def adapters_of(kinds: Collection[Kind], env: Environment) -> Adapters:
+    """The adapters of all `kinds`, which include EBS."""
+    volumes, volume_metrics = _volumes(env), _volume_metrics(env)
     made = {kind: make(env) for kind, make in KINDS.items() if kind in kinds}
-    volume_metrics = _volume_metrics(env)
-    if set(made) == {Kind.EBS}:
-        return made[Kind.EBS].storage, volume_metrics, None
-    others: dict[Kind, KindMetrics] = {
-        kind: one.metrics for kind, one in made.items() if kind is not Kind.EBS
-    }
-    return (
-        StorageByKind({kind: one.storage for kind, one in made.items()}),
-        MetricsByKind(volume_metrics, others),
-        next((one.clusters for one in made.values() if one.clusters is not None), None),
+    others = {kind: one.storage for kind, one in made.items()}
+    fleet = AwsFleet(volumes, volume_metrics, others)
+    if not made:
+        return Adapters(storage=volumes, metrics=volume_metrics, clusters=None, fleet=fleet)
+    return Adapters(
+        storage=StorageByKind({Kind.EBS: volumes, **others}),
+        metrics=MetricsByKind(volume_metrics, {kind: one.metrics for kind, one in made.items()}),
+        clusters=next((one.clusters for one in made.values() if one.clusters is not None), None),
+        fleet=fleet,
     )

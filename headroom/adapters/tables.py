@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from types import MappingProxyType
 from typing import Any
 
@@ -84,13 +85,15 @@ STATE = Table(
     partition=Key(name="owner"),
     sort=Key(name="item"),
     indexes=(
-        Index(name=DUE, partition=Key(name="due_shard"), sort=Key(name="due_at")),
+        Index(name=DUE, partition=Key(name="due_shard"), sort=Key(name="wake_at"),
+              carries=("due_at", "urgency", "due_why")),
         Index(name=WAITING, partition=Key(name="waiting_shard"), sort=Key(name="waiting_rank"),
               carries=("waiting",)),
     ),
 )  # fmt: skip
-"""`owner` is a resource's ARN or `account#ACCOUNT#REGION`; `due_shard` and `due_at` are there only
-while a resource is due at some instant, so the index is sparse and an empty query costs little;
+"""`owner` is a resource's ARN or `account#ACCOUNT#REGION`; `due_shard` and `wake_at` are there only
+while a resource is due at some instant, so the index is sparse and an empty query costs little.
+`wake_at` is the due time or, once a dispatcher has claimed the resource, when that claim expires;
 `waiting_shard` and `waiting_rank` likewise while it waits in the queue."""
 
 STATE_ITEM = "resource_state"
@@ -102,14 +105,17 @@ BREAKER = "breaker"
 """Followed by `#` and an ARN: a resource whose breaker is open, or once was."""
 PROFILE = "profile"
 """An hourly digest of a resource's past, in bytes; only its own worker reads and writes it."""
+WORK = "work"
+"""Who reconciles a resource now, until when, and when the last reconciliation began."""
 SCAN = "scan"
 NOTE = "note"
 """Followed by `#` and a name: notes of notifications, publishing and clusters."""
 CONCURRENCY_ITEM = "concurrency"
 """The changes under way in the account and Region."""
 PRICES = "prices"
-DUE_SHARD = "due"
-"""One partition: it takes 1,000 changes of a due time per second, far above any fleet's."""
+DUE_SHARDS = tuple(f"due#{number}" for number in range(8))
+"""Partitions of the index of what is due: each takes 1,000 writes a second, also when a whole
+Availability Zone becomes due in one minute."""
 WAITING_SHARD = "waiting"
 
 LEDGER_ACTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -131,6 +137,11 @@ LEDGER_ACTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 """What the adapter ledger does to each table; its indexes are only ever queried. A transaction is
 allowed by the actions of its parts. Source: DynamoDB Developer Guide, "Using IAM with DynamoDB
 transactions" (checked 2026-10)."""
+
+
+def due_shard(arn: str) -> str:
+    """The partition of the index of what is due in which a resource always is."""
+    return DUE_SHARDS[sha256(arn.encode()).digest()[0] % len(DUE_SHARDS)]
 
 
 def account_key(account_id: str, region: str) -> str:

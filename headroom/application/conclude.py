@@ -6,7 +6,15 @@ from datetime import datetime
 
 from headroom.application import approvals
 from headroom.application.execute import execute
-from headroom.domain.decision import Act, Decision, Escalate, Hold, Reason, queue_entry_of
+from headroom.domain.decision import (
+    Act,
+    Decision,
+    Escalate,
+    Hold,
+    Reason,
+    queue_entry_of,
+    urgency_of,
+)
 from headroom.domain.state import ResourceState, Step
 from headroom.ports import Ports
 
@@ -31,7 +39,10 @@ def conclude(
     quiet = resource_state.last_signature is None and _uneventful(decision)
     asked_for = must_record or resource_state.last_request_at is not None
     if not asked_for and (not news or quiet) and not isinstance(decision.answer, Act):
-        ports.state_store.reconciled(ref, at=now, due_at=due_at, waiting=queue_entry_of(decision))
+        ports.state_store.reconciled(
+            ref, at=now, due_at=due_at, waiting=queue_entry_of(decision),
+            urgency=urgency_of(decision),
+        )  # fmt: skip
         return False
     if not ports.ledger.decided(decision, due_at=due_at):
         return False

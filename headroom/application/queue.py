@@ -2,51 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import datetime
 
 from headroom.domain.catalog import QUOTAS, quota_limit
 from headroom.domain.policy import Policy, PolicyUnreadable, frozen_until
 from headroom.domain.resources import ResourceRef
-from headroom.domain.state import AvailableConcurrency, ConcurrencyState, available_concurrency
+from headroom.domain.state import (
+    AvailableConcurrency,
+    ConcurrencyState,
+    InFlight,
+    available_concurrency,
+)
 from headroom.ports import Ports, QueuedResource
 
 READ = 5_000
-"""Entries of the queue that one run reads, 250 bytes each; whoever is further behind is looked at
+"""Entries of the queue that one run reads, 250 bytes each; whoever is further behind is reconciled
 when its own hour comes."""
-LOOKS = 40
-"""Looks that one run spends on the queue: so many places at most, or so many that do not want
-theirs any more."""
+MOST_AT_ONCE = 40
+"""Reconciliations that one run spends on the queue."""
 
 
-def turns(
-    ports: Ports,
-    policy: Policy | PolicyUnreadable,
-    clock: Callable[[], datetime],
-    seen: set[str],
-) -> Iterator[ResourceRef]:
-    """Whose turn it is, one after the other, while there are places.
+def next_in_queue(
+    ports: Ports, policy: Policy | PolicyUnreadable, now: datetime, seen: set[str],
+    *, most: int = MOST_AT_ONCE,
+) -> tuple[ResourceRef, ...]:  # fmt: skip
+    """Who may have the free places, the most starved first; who is chosen is added to `seen`.
 
-    `seen` are passed over, and whoever had its turn is added to them.
-
-    The places are counted anew after every look that the caller makes. Without a free place, in a
-    freeze or while a calendar is closed the queue is not even read. A zone or a quota that is full,
-    or an hour that has not come, holds up nobody else. Raises ReadFailed.
+    `seen` are passed over. Without a free place, in a freeze or while a calendar is closed the queue
+    is not even read. A zone or a quota that is full, or an hour that has not come, holds up nobody
+    else. Raises ReadFailed.
     """
-    if isinstance(policy, PolicyUnreadable) or _closed(ports, policy, clock()):
-        return
-    concurrency, left = ports.state_store.concurrency(), LOOKS
-    places = available_concurrency(concurrency, policy.blast_radius, clock())
-    for one in ports.state_store.queue(READ) if places.free else ():
-        if one.ref.arn in seen or not _may(one, policy, concurrency, places, clock()):
+    if isinstance(policy, PolicyUnreadable) or _closed(ports, policy, now):
+        return ()
+    concurrency = ports.state_store.concurrency()
+    chosen: list[ResourceRef] = []
+    queue = ports.state_store.queue(READ) if _free(concurrency, policy, now).free else ()
+    for one in queue:
+        places = _free(concurrency, policy, now)
+        if len(chosen) == most or not places.free:
+            break
+        if one.ref.arn in seen or not _may(one, policy, concurrency, places, now):
             continue
-        left -= 1
         seen.add(one.ref.arn)
-        yield one.ref
-        concurrency = ports.state_store.concurrency()
-        places = available_concurrency(concurrency, policy.blast_radius, clock())
-        if not places.free or not left:
-            return
+        chosen.append(one.ref)
+        concurrency = _with(concurrency, one, now)
+    return tuple(chosen)
+
+
+def _free(concurrency: ConcurrencyState, policy: Policy, now: datetime) -> AvailableConcurrency:
+    return available_concurrency(concurrency, policy.blast_radius, now)
+
+
+def _with(concurrency: ConcurrencyState, one: QueuedResource, now: datetime) -> ConcurrencyState:
+    """The changes under way as they would be with its own, or those of its whole set."""
+    arns = [f"{one.ref.arn}#{n}" if n else one.ref.arn for n in range(one.waiting.slots_needed)]
+    more = tuple(
+        InFlight(
+            resource=arn, decision_id="", since=now, zone=one.waiting.zone,
+            counts=one.waiting.counts,
+        )
+        for arn in arns
+    )  # fmt: skip
+    return replace(
+        concurrency, in_flight=concurrency.in_flight + more,
+        starts=concurrency.starts + (now,) * len(arns),
+    )  # fmt: skip
 
 
 def _closed(ports: Ports, policy: Policy, now: datetime) -> bool:

@@ -13,3 +13,13 @@ from headroom.ports.requests import AnswerRejected
 from headroom.ports.resource_states import Due, QueuedResource, Scan, StateStore
 from headroom.ports.storage import ReadFailed, ResourceGone, Storage, StorageView
 from headroom.ports.wired import Ports
+from headroom.ports.work import (
+    Claim,
+    CursorRejected,
+    FleetPage,
+    FleetReads,
+    ScanPage,
+    WorkClaims,
+    WorkItem,
+    WorkQueue,
+)

@@ -21,10 +21,15 @@ from headroom.domain.state import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Due:
-    """A resource that is due, and since when."""
+    """A resource that is due, since when, and how starved it was when last seen."""
 
     ref: ResourceRef
     due_at: datetime
+    wake_at: datetime
+    """The due time, or when the claim of a dispatcher expired."""
+    urgency: int = 0
+    why: str = "due"
+    """The trigger of its reconciliation: `due`, or `sweep` after a scan."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +57,22 @@ class StateStore(Queue, Protocol):
         """What is known about a resource; a new state when it was never observed."""
 
     def due(self, now: datetime, limit: int) -> tuple[Due, ...]:
-        """Resources due at or before `now`, longest overdue first (a sparse index)."""
+        """Resources due at or before `now` and claimed by nobody, longest overdue first (a sparse
+        index)."""
+
+    def mark_due(
+        self, ref: ResourceRef, *, at: datetime, wake_at: datetime, urgency: int, why: str
+    ) -> bool:
+        """Make a resource due at `at` unless it is due by then; whether it was not.
+
+        Until `wake_at` no dispatcher takes it: who marks it may have put it on the work queue.
+        """
+
+    def claim_due(self, due: Due, until: datetime) -> bool:
+        """Claim what is due for one dispatcher; False if somebody else did, or it moved.
+
+        Unless it is reconciled before, it is due again at `until`.
+        """
 
     def reconciled(
         self,
@@ -61,10 +81,11 @@ class StateStore(Queue, Protocol):
         at: datetime,
         due_at: datetime | None,
         waiting: QueueEntry | None = None,
+        urgency: int | None = None,
     ) -> None:
         """Record a reconciliation without news, and when the next one is due (None: never).
 
-        The resource leaves the queue unless it is `waiting`.
+        The resource leaves the queue unless it is `waiting`. Without an `urgency` it keeps its own.
 
         A resource with an open chain stays due: None leaves its due time alone, an earlier time
         is used, a later one only when the chain was due by `at`. So a reconciliation for another
@@ -107,7 +128,7 @@ class Scan(IntEnum):
     NOT_OURS = 0
     AGAIN = 1
     FIRST = 2
-    """The first scan of this account and Region: every volume is reconciled once."""
+    """The first scan of this account and Region."""
 
 
 class FleetScan(Protocol):

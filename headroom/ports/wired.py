@@ -14,6 +14,7 @@ from headroom.ports.metrics import Metrics
 from headroom.ports.reporting import Notifier
 from headroom.ports.resource_states import FleetScan, StateStore
 from headroom.ports.storage import Storage
+from headroom.ports.work import FleetReads, WorkClaims
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +26,7 @@ class Ports:
     ledger: Ledger
     state_store: StateStore
     scan: FleetScan
+    work: WorkClaims
     archive: Archive
     policies: Policies
     prices: Prices
@@ -34,3 +36,5 @@ class Ports:
     """None where Aurora clusters are not enrolled."""
     clock: Callable[[], datetime] | None = None
     """The instant now, where time passes while a resource is reconciled; None where it stands still."""
+    fleet: FleetReads | None = None
+    """None where only single reads are known: of a simulated account."""

@@ -115,7 +115,7 @@ class SelfAlarms(Construct):
 
         self._alarm(
             "sweep-not-running",
-            "no sweep has completed for 10 minutes: nothing is reconciled",
+            "the dispatcher has not completed for 10 minutes: nothing that is due is reconciled",
             said("SweepCompleted"),
             operator=Operator.LESS_THAN_THRESHOLD,
             periods=2,
@@ -123,15 +123,17 @@ class SelfAlarms(Construct):
         )
         self._alarm(
             "scan-not-completing",
-            f"no scan of the whole fleet has completed for {2 * scan_period} minutes; the sweep's log names "
-            "what could not be read: only alarms find pressure there (kinds=ebs excludes databases)",
-            said("ScanCompleted", minutes=2 * scan_period),
-            operator=Operator.LESS_THAN_THRESHOLD,
-            missing=Missing.BREACHING,
+            f"the last complete scan of the fleet began more than {3 * scan_period} minutes ago; the "
+            "workers' log names what could not be read: only alarms find pressure there "
+            "(kinds=ebs excludes databases)",
+            said("ScanAgeSeconds", statistic="Minimum"),
+            threshold=3 * scan_period * 60,
+            operator=Operator.GREATER_THAN_THRESHOLD,
+            periods=2,
         )
         self._alarm(
             "due-overdue",
-            "a reconciliation is due for more than half an hour: the sweep does not keep up",
+            "a reconciliation is due for more than half an hour: the workers do not keep up",
             said("OldestDueSeconds", statistic="Maximum"),
             threshold=OVERDUE_S,
             operator=Operator.GREATER_THAN_THRESHOLD,
@@ -150,8 +152,8 @@ class SelfAlarms(Construct):
         )
         self._alarm(
             "reconciliations-failing",
-            "resources could not be reconciled in two of the last three scans; the sweep's log "
-            "says why",
+            "resources could not be reconciled in two of the last three scan periods; the workers' "
+            "log says why",
             # A scan fails once per scan: the alarm uses its period, and one of three may shift.
             said("FailedReconciliations", minutes=scan_period),
             periods=3,

@@ -17,11 +17,11 @@ from stacks.constructs.names import DETECTION_ALARM_PREFIX
 from stacks.constructs.permissions import DEAD_LETTER_ACTIONS, SCHEDULE_ACTIONS, allow, role_for
 
 SIGNALS_TIMEOUT = Duration.minutes(3)
-"""Long enough for an alarm that names its 100 contributors at once."""
-SWEEP_TIMEOUT = Duration.minutes(15)
-"""Lambda's longest, for the scan of a large fleet; shorter than a lease of the ledger."""
-BATCH_SIZE = 5
-"""Records one invocation takes: few, because each may look at a volume and change it."""
+"""Shorter than a worker's claim of a resource, so that only a dead worker's claim expires."""
+SWEEP_TIMEOUT = Duration.minutes(5)
+"""Long enough to publish records and send the digest; dispatching takes seconds."""
+BATCH_SIZE = 10
+"""Messages one invocation takes, of at most ten resources each: about a minute of work."""
 TRIES = 5
 
 PATTERNS: Mapping[str, events.EventPattern] = {
@@ -170,7 +170,7 @@ class SweepSchedule(Construct):
         scheduler.CfnSchedule(
             self,
             "EveryMinute",
-            description="Headroom's sweep: takes what is due and scans the fleet",
+            description="Headroom's dispatcher: puts what is due on the work queue",
             schedule_expression="rate(1 minute)",
             flexible_time_window={"mode": "OFF"},
             target={

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -142,27 +142,3 @@ def test_what_was_read_before_the_last_kind_failed_is_glanced_at() -> None:
     )
     assert not sweep(ports, NOW).scan_complete
     assert (ebs.glanced, rds.glanced) == (["vol-1"], ["orders"])
-
-
-def test_databases_that_fail_slowly_do_not_take_the_time_that_volumes_want() -> None:
-    left, asked = [200.0], []
-
-    class Hanging(One):
-        def view(self, ref: ResourceRef) -> StorageView:
-            asked.append(ref.resource_id)
-            left[0] -= 40.0
-            raise ReadFailed("RDS does not answer")
-
-    stage = Stage()
-    starved = stage.add(volume())
-    names = [f"orders-{number}" for number in range(8)]
-    for minute, one in enumerate([*(ref(Kind.RDS, name) for name in names), starved]):
-        due = NOW - timedelta(minutes=30 - minute)
-        stage.ledger.reconciled(one, at=due, due_at=due)
-    storage = StorageByKind({Kind.EBS: stage, Kind.RDS: Hanging(Kind.RDS)})
-    report = sweep(replace(stage.ports, storage=storage), NOW, time_left=lambda: left[0])
-    assert asked == names[:2]
-    assert (report.reconciled, report.failed) == (1, 8)
-    assert report.scan_complete
-    soon = stage.ledger.due(NOW + timedelta(minutes=6), 20)
-    assert {one.ref.resource_id for one in soon} >= set(names)  # none is forgotten

@@ -34,10 +34,13 @@ def test_no_index_carries_bodies() -> None:
         assert "body" not in index.carries
 
 
-def test_the_index_of_what_is_due_carries_keys_only() -> None:
+def test_the_index_of_what_is_due_carries_what_orders_it() -> None:
     index, _ = create_table(STATE, "s")["GlobalSecondaryIndexes"]
     assert index["IndexName"] == DUE
-    assert index["Projection"] == {"ProjectionType": "KEYS_ONLY"}
+    assert index["Projection"] == {
+        "ProjectionType": "INCLUDE",
+        "NonKeyAttributes": ["due_at", "urgency", "due_why"],
+    }
 
 
 def test_nothing_in_records_can_be_changed_or_removed() -> None:

@@ -68,7 +68,7 @@ class Stage:
     def ports(self) -> Ports:
         ledger = self.ledger
         return Ports(
-            storage=self, metrics=self, ledger=ledger, state_store=ledger, scan=ledger,
+            storage=self, metrics=self, ledger=ledger, state_store=ledger, scan=ledger, work=ledger,
             archive=ledger, policies=self, prices=self, notifier=self, calendars=self,
         )  # fmt: skip
 

@@ -19,7 +19,7 @@ class Crash(BaseException):
     """The process is gone."""
 
 
-def test_a_rollback_asked_for_meanwhile_is_taken_up_a_minute_after_a_crash(
+def test_a_rollback_asked_for_meanwhile_is_taken_up_minutes_after_a_crash(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     stage = Stage()
@@ -40,7 +40,8 @@ def test_a_rollback_asked_for_meanwhile_is_taken_up_a_minute_after_a_crash(
         sweep(stage.ports, stage.now)
     monkeypatch.undo()
     assert stage.ledger.resource_state(vol, stage.now).open_chain is None
-    sweep(stage.ports, stage.later(minutes=1))
+    for _ in range(7):  # the claim of the worker that died expires first
+        sweep(stage.ports, stage.later(minutes=1))
     assert "rolled" in stage.told[-1][2] or stage.steps(vol)[-1] == "applied"
     assert stage.ledger.resource_state(vol, stage.now + timedelta(minutes=1)).rollback is None
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from headroom.application import sweep
-from headroom.application.queue import LOOKS
+from headroom.application.queue import MOST_AT_ONCE as LOOKS
 from headroom.application.reconcile import look
 from headroom.domain.decision import Act, Decision, Hold, Reason
 from headroom.domain.policy import Freeze, Mode, Policy, parse_window

@@ -121,7 +121,7 @@ def test_enrolled_suspects_come_before_those_that_are_only_watched(stage: Stage)
     watched = stage.add(volume(ref=ref("vol-a"), tags=()))
     enrolled = stage.add(volume(ref=ref("vol-b")))
     stage.pressed = {"vol-a", "vol-b"}
-    budget = iter([100.0] * 3 + [2.0] * 100)
+    budget = iter([100.0] * 2 + [2.0] * 100)
     sweep(stage.ports, stage.now, time_left=lambda: next(budget))
     assert stage.steps(enrolled) == ["act", "intended", "applied"]
     assert stage.steps(watched) == []

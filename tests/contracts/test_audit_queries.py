@@ -13,6 +13,7 @@ from typing import Any
 import jmespath
 import pytest
 
+from headroom.adapters.tables import due_shard
 from headroom.domain.state import Step
 from tests.builders import NOW, ref
 from tests.contracts.decisions import act, append, escalate, hold, intended
@@ -140,6 +141,7 @@ def test_the_state_is_told(account: Account) -> None:
         ["concurrency", None, None],
         ["pause", None, None],
     ]
+    due = due.replace("due#0", due_shard(ref(VOLUME).arn))
     assert asked(account, due) == [["2026-01-05T13:00:00.000000Z", ref(VOLUME).arn]]
 
 

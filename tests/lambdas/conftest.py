@@ -29,6 +29,7 @@ ARN = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:headroom"
 LISTED = RecordedPriceList()
 """One for all tests, because functions of one name share their clients."""
 HOUR = timedelta(hours=1)
+QUEUE_URL = f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/work"
 
 
 @dataclass
@@ -112,6 +113,15 @@ class Deployment:
             ]
         self.client("cloudwatch").put_metric_data(Namespace="AWS/EBS", MetricData=data)
 
+    def received(self) -> list[dict[str, Any]]:
+        """Up to ten messages of the work queue, as a worker gets them; taken off the queue."""
+        sqs = self.client("sqs")
+        answer = sqs.receive_message(QueueUrl=QUEUE_URL, MaxNumberOfMessages=10)
+        found = answer.get("Messages", [])
+        for one in found:
+            sqs.delete_message(QueueUrl=QUEUE_URL, ReceiptHandle=one["ReceiptHandle"])
+        return [{"messageId": one["MessageId"], "body": one["Body"]} for one in found]
+
     def iops_of(self, volume_id: str) -> int:
         found = self.client("ec2").describe_volumes(VolumeIds=[volume_id])["Volumes"]
         return int(found[0]["Iops"])
@@ -149,6 +159,7 @@ def deployment(session: boto3.Session, monkeypatch: pytest.MonkeyPatch) -> Itera
         state_table="state",
         policy_parameter="/headroom/policy",
         topic_arn=f"arn:aws:sns:{REGION}:{ACCOUNT}:headroom",
+        queue_url=QUEUE_URL,
     )
     environment = settings.to_environment() | {
         "AWS_ACCESS_KEY_ID": "testing",
@@ -164,6 +175,7 @@ def deployment(session: boto3.Session, monkeypatch: pytest.MonkeyPatch) -> Itera
         dynamodb.create_table(**create_table(RECORDS, settings.records_table))
         dynamodb.create_table(**create_table(STATE, settings.state_table))
         session.client("sns").create_topic(Name="headroom")
+        session.client("sqs").create_queue(QueueName="work")
         deployed = Deployment(
             session,
             settings,
@@ -178,6 +190,24 @@ def deployment(session: boto3.Session, monkeypatch: pytest.MonkeyPatch) -> Itera
 def function(deployment: Deployment) -> Callable[[str], ModuleType]:
     """A module of `lambdas`, loaded as a cold start loads it: after its environment is there."""
     return lambda name: importlib.reload(importlib.import_module(f"lambdas.{name}"))
+
+
+@pytest.fixture
+def sweep(
+    deployment: Deployment, function: Callable[[str], ModuleType]
+) -> Callable[..., dict[str, Any]]:
+    """Runs the dispatcher, then workers until the queue is empty; what the dispatcher returned."""
+    dispatcher, worker = function("sweep"), function("signals")
+
+    def run(context: Context | None = None) -> dict[str, Any]:
+        result: dict[str, Any] = dispatcher.handler({}, context or Context())
+        for _ in range(20):
+            if not (records := deployment.received()):
+                break
+            worker.handler({"Records": records}, context or Context())
+        return result
+
+    return run
 
 
 def emitted(out: str) -> dict[str, float]:

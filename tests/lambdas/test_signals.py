@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import timedelta
 from types import ModuleType
 from typing import Any
 
 import pytest
 
+from headroom.adapters.cloudwatch import CloudWatchMetrics
+from headroom.adapters.ebs import EbsFleet
+from headroom.adapters.work.messages import items_message
+from headroom.domain.resources import ResourceRef
+from headroom.ports import ReadFailed, StorageView, WorkItem
 from tests.adapters.events import deliveries as d
+from tests.builders import NOW, ref
 from tests.lambdas.conftest import Context, Deployment, emitted
 
 Function = Callable[[str], ModuleType]
@@ -112,55 +119,101 @@ def test_a_batch_of_which_all_failed_comes_again_without_failing_the_function(
     assert answer == {"batchItemFailures": [{"itemIdentifier": "m0"}]}
 
 
-def test_a_record_that_there_is_no_time_for_is_not_begun_and_comes_again(
+def test_what_there_is_no_time_for_is_not_begun_and_goes_back_to_the_queue(
     deployment: Deployment,
     function: Function,
     capsys: Capture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    first, second = deployment.volume(), deployment.volume()
-    deployment.starve(first)
-    deployment.starve(second)
-    left = iter([31_000, 29_000])  # asked at the start of each record; ample within
-    seconds = [100_000]
-
-    def remaining(_: object) -> int:
-        return seconds[0]
-
-    signals = function("signals")
-    monkeypatch.setattr(Context, "get_remaining_time_in_millis", remaining)
-    follow = signals._follow
-
-    def slow(*args: object) -> None:
-        follow(*args)
-        seconds[0] = next(left)
-
-    monkeypatch.setattr(signals, "_follow", slow)
-    bodies = batch(alarm_for(first), {"source": "aws.health"}, alarm_for(second))
-    answer = signals.handler(bodies, Context())
-    assert answer == {"batchItemFailures": [{"itemIdentifier": "m2"}]}
-    assert deployment.iops_of(first) > 3000
-    assert deployment.iops_of(second) == 3000
+    volume = deployment.volume()
+    deployment.starve(volume)
+    with monkeypatch.context() as short:
+        short.setattr(Context, "get_remaining_time_in_millis", lambda _: 19_000)
+        answer = function("signals").handler(batch(alarm_for(volume)), Context())
+    assert answer == {"batchItemFailures": []}
+    assert deployment.iops_of(volume) == 3000
     told = emitted(capsys.readouterr().out)
     assert told["PostponedSignals"] == 1
     assert "FailedSignals" not in told
+    function("signals").handler({"Records": deployment.received()}, Context())
+    assert deployment.iops_of(volume) > 3000
 
 
-def test_the_time_that_is_left_goes_down_to_every_look(
+def test_what_cannot_be_put_back_is_delivered_again(
     deployment: Deployment, function: Function, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     volume = deployment.volume()
     deployment.starve(volume)
-    asked = []
-
-    def remaining(_: object) -> int:
-        asked.append(1)
-        return 31_000 if len(asked) == 1 else 5_000
-
-    monkeypatch.setattr(Context, "get_remaining_time_in_millis", remaining)
+    monkeypatch.setattr(Context, "get_remaining_time_in_millis", lambda _: 19_000)
+    sqs = deployment.client("sqs")
+    sqs.delete_queue(QueueUrl=deployment.settings.queue_url)
     answer = function("signals").handler(batch(alarm_for(volume)), Context())
     assert answer == {"batchItemFailures": [{"itemIdentifier": "m0"}]}
-    assert deployment.iops_of(volume) == 3000
+
+
+def test_an_event_within_a_minute_of_a_reconciliation_waits_and_an_older_one_is_answered(
+    deployment: Deployment, function: Function
+) -> None:
+    volume = deployment.volume(mode=None)
+    deployment.starve(volume)
+    handler = function("signals").handler
+    handler(batch(alarm_for(volume)), Context())
+    assert deployment.steps() == ["decided"]
+    deployment.set_clock(NOW + timedelta(seconds=30))
+    handler(batch(alarm_for(volume) | {"time": "2026-01-05T12:00:20Z"}), Context())
+    assert deployment.steps() == ["decided"]
+    assert waiting(deployment) == 1, "it is put back for a minute"
+    handler(batch(alarm_for(volume) | {"time": "2026-01-05T11:59:20Z"}), Context())
+    assert waiting(deployment) == 1
+
+
+def test_an_alarm_with_many_contributors_is_spread_over_other_workers(
+    deployment: Deployment, function: Function, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refs = tuple(ref(f"vol-{number}") for number in range(100))
+    monkeypatch.setattr(CloudWatchMetrics, "contributors", lambda *_: refs)
+    answer = function("signals").handler(batch(d.query_alarm()), Context())
+    assert answer == {"batchItemFailures": []}
+    messages = [deployment.received(), deployment.received()]
+    every = [
+        json.loads(one["body"])["headroom_work"]["items"] for batch in messages for one in batch
+    ]
+    assert [len(items) for items in every] == [10] * 10
+    assert {item["arn"] for items in every for item in items} == {one.arn for one in refs}
+
+
+def test_of_a_message_with_several_only_what_failed_goes_back_alone(
+    deployment: Deployment, function: Function, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    volume = deployment.volume(mode=None)
+    deployment.starve(volume)
+    broken, whole = ref("vol-broken"), ref(volume)
+    items = [
+        WorkItem(ref=one, trigger="alarm", since=NOW, must_record=True) for one in (broken, whole)
+    ]
+    view = EbsFleet.view
+
+    def fail(self: EbsFleet, of: ResourceRef) -> StorageView:
+        if of == broken:
+            raise ReadFailed("DescribeVolumes: RequestLimitExceeded")
+        return view(self, of)
+
+    monkeypatch.setattr(EbsFleet, "view", fail)
+    handler = function("signals").handler
+    assert handler(batch(items_message(items)), Context()) == {"batchItemFailures": []}
+    assert deployment.steps() == ["decided"]
+    (alone,) = deployment.received()
+    answer = handler({"Records": [alone]}, Context())
+    assert answer == {"batchItemFailures": [{"itemIdentifier": alone["messageId"]}]}
+
+
+def waiting(deployment: Deployment) -> int:
+    """Messages that come later."""
+    found = deployment.client("sqs").get_queue_attributes(
+        QueueUrl=deployment.settings.queue_url,
+        AttributeNames=["ApproximateNumberOfMessagesDelayed"],
+    )
+    return int(found["Attributes"]["ApproximateNumberOfMessagesDelayed"])
 
 
 def test_what_nobody_could_be_told_is_counted(
@@ -205,7 +258,8 @@ def test_a_policy_published_between_two_invocations_is_in_force_at_the_second(
     handler(batch(alarm_for(volume)), Context())
     assert deployment.iops_of(volume) == 3000
     deployment.publish_policy('{"defaults": {}}')
-    handler(batch(alarm_for(volume)), Context())
+    deployment.set_clock(NOW + timedelta(minutes=1))
+    handler(batch(alarm_for(volume) | {"time": "2026-01-05T12:01:00Z"}), Context())
     assert deployment.iops_of(volume) > 3000
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from datetime import timedelta
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -15,7 +14,7 @@ from tests.builders import ACCOUNT, NOW, REGION
 from tests.contracts.decisions import broken
 from tests.lambdas.conftest import ARN, Context, Deployment, emitted
 
-Function = Callable[[str], ModuleType]
+Sweep = Callable[..., dict[str, Any]]
 Capture = pytest.CaptureFixture[str]
 
 
@@ -47,32 +46,33 @@ class Heard:
 
 
 def test_what_the_sweep_did_is_on_the_bus_and_told_to_machines_in_blocks(
-    deployment: Deployment, function: Function
+    deployment: Deployment, sweep: Sweep
 ) -> None:
     heard = Heard(deployment)
     volume = deployment.volume()
     deployment.starve(volume)
-    handler = function("sweep").handler
-    handler({}, Context())
+    sweep()
+    assert heard.of("bus") == [], "the next run of the dispatcher publishes"
+    deployment.set_clock(NOW + timedelta(minutes=1))
+    sweep()
     events = heard.of("bus")
     assert [e["detail"]["step"] for e in events] == ["decided", "intended", "applied"]
     assert {e["detail-type"] for e in events} == {"Headroom Decision", "Headroom Change"}
     (message,) = heard.of("topic")
     assert message["headroom"]["decision_id"] == events[0]["detail"]["decision_id"]
     assert message["blocks"][0]["type"] == "header"
-    deployment.set_clock(NOW + timedelta(minutes=1))
-    handler({}, Context())
+    deployment.set_clock(NOW + timedelta(minutes=2))
+    sweep()
     assert heard.of("bus") == []
 
 
-def test_a_pause_is_told_by_the_next_sweep_once(deployment: Deployment, function: Function) -> None:
+def test_a_pause_is_told_by_the_next_sweep_once(deployment: Deployment, sweep: Sweep) -> None:
     heard = Heard(deployment)
     ledger: Any = wiring.begin(ARN).ports.ledger
     ledger.pause(None, at=NOW, who="ann", reason="migration")
-    handler = function("sweep").handler
     for minute in range(3):
         deployment.set_clock(NOW + timedelta(minutes=minute))
-        handler({}, Context())
+        sweep()
     (message,) = heard.of("topic")
     assert (message["kind"], message["headroom"]["region"]) == ("paused", REGION)
     assert "migration" in message["plain_text"]
@@ -80,18 +80,17 @@ def test_a_pause_is_told_by_the_next_sweep_once(deployment: Deployment, function
 
 
 def test_open_breakers_are_counted_for_their_alarm(
-    deployment: Deployment, function: Function, capsys: Capture
+    deployment: Deployment, sweep: Sweep, capsys: Capture
 ) -> None:
-    handler = function("sweep").handler
-    handler({}, Context())
+    sweep()
     assert emitted(capsys.readouterr().out)["OpenBreakers"] == 0
     broken(wiring.begin(ARN).ports.ledger, "vol-1", at=NOW)
-    handler({}, Context())
+    sweep()
     assert emitted(capsys.readouterr().out)["OpenBreakers"] == 1
 
 
 def test_a_bus_that_fails_is_counted_and_undoes_nothing(
-    deployment: Deployment, function: Function, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    deployment: Deployment, sweep: Sweep, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     volume = deployment.volume()
     deployment.starve(volume)
@@ -100,14 +99,17 @@ def test_a_bus_that_fails_is_counted_and_undoes_nothing(
         raise RuntimeError("down")
 
     monkeypatch.setattr("headroom.adapters.events.bus.EventBus._put", fail)
-    function("sweep").handler({}, Context())
+    sweep()
     assert deployment.iops_of(volume) > 3000
+    capsys.readouterr()
+    deployment.set_clock(NOW + timedelta(minutes=1))
+    sweep()
     told = emitted(capsys.readouterr().out)
     assert (told["SweepCompleted"], told["NotPublished"]) == (1, 3)
 
 
 def test_a_ledger_that_fails_while_telling_undoes_nothing(
-    deployment: Deployment, function: Function, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    deployment: Deployment, sweep: Sweep, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     volume = deployment.volume()
     deployment.starve(volume)
@@ -116,38 +118,37 @@ def test_a_ledger_that_fails_while_telling_undoes_nothing(
         raise RuntimeError("down")
 
     monkeypatch.setattr("headroom.adapters.ledger.summaries.RecordIndex.record_summaries", fail)
-    function("sweep").handler({}, Context())
+    sweep()
     assert deployment.iops_of(volume) > 3000
     told = emitted(capsys.readouterr().out)
     assert (told["SweepCompleted"], told["NotPublished"]) == (1, 1)
 
 
 def test_without_time_left_the_next_sweep_tells(
-    deployment: Deployment, function: Function, monkeypatch: pytest.MonkeyPatch
+    deployment: Deployment, sweep: Sweep, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     heard = Heard(deployment)
     wiring.begin(ARN).ports.ledger.pause(None, at=NOW, who="ann")  # type: ignore[attr-defined]
     with monkeypatch.context() as short:
         short.setattr(Context, "get_remaining_time_in_millis", lambda _: 25_000)
-        function("sweep").handler({}, Context())
+        sweep()
     assert heard.of("topic") == []
-    function("sweep").handler({}, Context())
+    sweep()
     assert len(heard.of("topic")) == 1
 
 
 def test_the_day_is_told_once_by_the_sweeps_after_its_time(
-    deployment: Deployment, function: Function, capsys: Capture
+    deployment: Deployment, sweep: Sweep, capsys: Capture
 ) -> None:
     heard = Heard(deployment)
-    handler = function("sweep").handler
     deployment.starve(deployment.volume())
-    handler({}, Context())
+    sweep()
     heard.of("topic")
     seven = (NOW + timedelta(days=1)).replace(hour=7, minute=0)
     capsys.readouterr()
     for minute in range(6):
         deployment.set_clock(seven + timedelta(minutes=minute))
-        handler({}, Context())
+        sweep()
     (day,) = [m for m in heard.of("topic") if m["kind"] == "digest"]
     assert day["headroom"]["changes"] == 1
     assert "1 change" in day["subject"]
@@ -155,14 +156,13 @@ def test_the_day_is_told_once_by_the_sweeps_after_its_time(
 
 
 def test_a_day_that_cannot_be_told_is_counted_and_tried_again(
-    deployment: Deployment, function: Function, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    deployment: Deployment, sweep: Sweep, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     heard = Heard(deployment)
-    handler = function("sweep").handler
-    handler({}, Context())
+    sweep()
     wiring.begin(ARN).ports.ledger.pause(None, at=NOW, who="ann")  # type: ignore[attr-defined]
     deployment.set_clock(NOW + timedelta(minutes=1))
-    handler({}, Context())
+    sweep()
     heard.of("topic")
     seven = (NOW + timedelta(days=1)).replace(hour=7, minute=2)
     deployment.set_clock(seven)
@@ -173,21 +173,21 @@ def test_a_day_that_cannot_be_told_is_counted_and_tried_again(
     capsys.readouterr()
     with monkeypatch.context() as broken_topic:
         broken_topic.setattr("headroom.adapters.notifications.topic.SnsNotifier.send", fail)
-        handler({}, Context())
+        sweep()
     assert emitted(capsys.readouterr().out)["FailedNotifications"] == 1
     deployment.set_clock(seven + timedelta(minutes=1))
-    handler({}, Context())
+    sweep()
     assert [m["kind"] for m in heard.of("topic")] == ["digest"]
 
 
 def test_breakers_that_cannot_be_read_do_not_end_their_alarm(
-    deployment: Deployment, function: Function, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    deployment: Deployment, sweep: Sweep, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
         raise RuntimeError("down")
 
     monkeypatch.setattr("headroom.adapters.ledger.ledger.DynamoLedger.stop_state", fail)
-    function("sweep").handler({}, Context())
+    sweep()
     told = emitted(capsys.readouterr().out)
     assert "OpenBreakers" not in told
     assert told["SweepCompleted"] == 1

@@ -49,8 +49,11 @@ GIVE_UP = timedelta(hours=31)
 CENT = Decimal("0.000001")
 
 
-class Broken(AssertionError):
-    """The law was broken; the message says which limit, by how much."""
+class Broken(BaseException):
+    """The law was broken; the message says which limit, by how much.
+
+    No worker catches it: one resource that fails must not hide it.
+    """
 
 
 @dataclass(slots=True, kw_only=True)
@@ -380,7 +383,7 @@ class Law:
         if seen < least - 0.01:
             found.append(f"give_back_data: {seen} days seen, {least} asked for")
         clear = _clear_minutes(activity)
-        if clear < CALM_MINUTES:
+        if clear < CALM_MINUTES and not _only_unused_throughput(activity, origin, target):
             found.append(f"give_back_stabilization: {clear} clear minutes")
         return found
 
@@ -584,6 +587,17 @@ def _sustained(configuration: Configuration) -> tuple[float, float]:
 def _lowers(origin: Configuration, target: Configuration) -> bool:
     now, then = capability(origin), capability(target)
     return then.sustained_iops < now.sustained_iops or then.sustained_mibps < now.sustained_mibps
+
+
+def _only_unused_throughput(
+    activity: VolumeActivity, origin: Configuration, target: Configuration
+) -> bool:
+    """Whether nothing is lowered but throughput that no minute came near."""
+    now, then = capability(origin), capability(target)
+    fewer = then.sustained_iops < now.sustained_iops or then.burst_iops < now.burst_iops
+    pairs = zip(activity.read_mibps.values, activity.write_mibps.values, strict=True)
+    most = max(((read or 0.0) + (write or 0.0) for read, write in pairs), default=0.0)
+    return not fewer and most <= then.sustained_mibps
 
 
 def _pressed(activity: VolumeActivity | None) -> bool:

@@ -11,7 +11,17 @@ from headroom.ports import Ports, ReadFailed
 from tests.laws.law import Law, Served
 from tests.laws.world import World
 
-PORTS = ("storage", "metrics", "ledger", "state_store", "scan", "archive", "policies", "prices")
+PORTS = (
+    "storage",
+    "metrics",
+    "ledger",
+    "state_store",
+    "scan",
+    "work",
+    "archive",
+    "policies",
+    "prices",
+)
 WRITES = frozenset(
     {"decided", "intend", "intend_together", "append", "reconciled", "forget", "save_modifications"}
 )
@@ -52,7 +62,13 @@ class Process:
     @property
     def ports(self) -> Ports:
         world, ledger = self.world, self.world.ledger
-        behind = {"ledger": ledger, "state_store": ledger, "scan": ledger, "archive": ledger}
+        behind = {
+            "ledger": ledger,
+            "state_store": ledger,
+            "scan": ledger,
+            "work": ledger,
+            "archive": ledger,
+        }
         watched = {name: _Port(self, name, behind.get(name, world)) for name in PORTS}
         return Ports(**watched, notifier=world)  # type: ignore[arg-type]
 

@@ -9,6 +9,8 @@ import pytest
 
 from headroom.adapters.tables import RECORDS, STATE, Table, create_table
 from headroom.application.execute import LEASE
+from headroom.application.scan import PAGE_CLAIM, TAKEN
+from headroom.application.work import CLAIM
 from headroom.domain.catalog import CATALOGUE_PRICES
 from headroom.settings import DeploymentConfig, Detection
 from stacks.constructs.names import DETECTION_ALARM_PREFIX, OWN_ALARM_PREFIX, PRICED_REGIONS
@@ -95,7 +97,7 @@ def test_a_failed_record_goes_back_alone_and_concurrency_is_bounded(
 ) -> None:
     (mapping,) = properties(shipped.loop, "AWS::Lambda::EventSourceMapping")
     assert mapping["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
-    assert mapping["ScalingConfig"] == {"MaximumConcurrency": 4}
+    assert mapping["ScalingConfig"] == {"MaximumConcurrency": 8}
     made = synth(queue_max_concurrency="2", detection="sweep")
     (slower,) = properties(made.loop, "AWS::Lambda::EventSourceMapping")
     assert slower["ScalingConfig"] == {"MaximumConcurrency": 2}
@@ -181,17 +183,16 @@ def test_a_sweep_that_says_nothing_is_a_sweep_that_does_not_run(shipped: Synthes
 
 
 @pytest.mark.parametrize(
-    ("every", "scan_s", "looks_s"), [("15", 1_800, 900), ("60", 7_200, 3_600), ("1", 1_800, 900)]
+    ("every", "scan_s", "looks_s"), [("15", 2_700, 900), ("60", 10_800, 3_600), ("1", 2_700, 900)]
 )
 def test_a_scan_that_does_not_complete_and_looks_that_fail_once_a_scan_are_seen(
     synth: Synth, every: str, scan_s: int, looks_s: int
 ) -> None:
     alarms = _own_alarms(synth(scan_every_minutes=every, detection="sweep"))
     scan, looks = alarms["scan-not-completing"], alarms["reconciliations-failing"]
-    assert (scan["MetricName"], scan["Statistic"]) == ("ScanCompleted", "Sum")
-    assert (scan["Period"], scan["EvaluationPeriods"]) == (scan_s, 1)
-    assert (scan["ComparisonOperator"], scan["Threshold"]) == ("LessThanThreshold", 1)
-    assert scan["TreatMissingData"] == "breaching"
+    assert (scan["MetricName"], scan["Statistic"]) == ("ScanAgeSeconds", "Minimum")
+    assert (scan["Period"], scan["EvaluationPeriods"]) == (300, 2)
+    assert (scan["ComparisonOperator"], scan["Threshold"]) == ("GreaterThanThreshold", scan_s)
     assert looks["Period"] == looks_s, "a failure once per scan is one in every period"
     assert (looks["DatapointsToAlarm"], looks["EvaluationPeriods"]) == (2, 3)
 
@@ -206,12 +207,13 @@ def test_work_that_is_overdue_and_words_that_were_not_sent_are_seen(shipped: Syn
     assert (untold["MetricName"], untold["Threshold"]) == ("FailedNotifications", 1)
 
 
-def test_a_sweep_may_run_as_long_as_lambda_allows_and_shorter_than_a_lease(
-    shipped: Synthesised,
-) -> None:
-    sweep = _one(resources(shipped.loop, "AWS::Lambda::Function"), "Sweep")["Properties"]
-    assert (sweep["Timeout"], sweep["MemorySize"]) == (900, 1_024)
-    assert sweep["Timeout"] < LEASE.total_seconds()
+def test_a_worker_lives_shorter_than_its_claims_and_a_lease(shipped: Synthesised) -> None:
+    functions = resources(shipped.loop, "AWS::Lambda::Function")
+    worker = _one(functions, "Signals")["Properties"]
+    assert (worker["Timeout"], worker["MemorySize"]) == (180, 1_769)
+    assert worker["Timeout"] < CLAIM.total_seconds() < LEASE.total_seconds()
+    assert worker["Timeout"] < min(TAKEN, PAGE_CLAIM).total_seconds()
+    assert _one(functions, "Sweep")["Properties"]["Timeout"] == 300
 
 
 def _said_of_prices(tmp_path: Path, region: str | None, kind: str = "warning") -> list[str]:

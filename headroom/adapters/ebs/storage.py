@@ -82,7 +82,7 @@ class EbsStorage:
             if page is None:
                 return
             for volume in found:
-                if volume is not None and volume.state not in _LEAVING:
+                if volume is not None and in_use(volume):
                     name = volume.ref.resource_id
                     latest = modifications.get(name)
                     if name in unclear:
@@ -111,8 +111,8 @@ class EbsStorage:
                 volume = self._known(shape)
                 if volume is None:
                     raise ReadFailed(f"{shape.get('VolumeId')} of {instance_id} is not understood")
-                if volume.state not in _LEAVING and instance_id in volume.instance_ids:
-                    volumes.append(_with_iops(volume))
+                if in_use(volume) and instance_id in volume.instance_ids:
+                    volumes.append(with_iops(volume))
         latest, unclear = self._all_modifications([v.ref.resource_id for v in volumes])
         instance = self._instance(instance_id) if volumes else None
         views = []
@@ -194,7 +194,7 @@ class EbsStorage:
             if not found or found[0]["State"] in _LEAVING:
                 raise ResourceGone(f"{volume_id} does not exist")
             volume = shapes.volume(found[0], account_id=self._account_id, region=self._region)
-            _with_iops(volume)
+            with_iops(volume)
         with reading(f"DescribeVolumesModifications {volume_id}"):
             return volume, self._modification(volume)
 
@@ -300,7 +300,12 @@ class EbsStorage:
         return shapes.instance_limits(told)
 
 
-def _with_iops(volume: Volume) -> Volume:
+def in_use(volume: Volume) -> bool:
+    """Whether it is not being deleted."""
+    return volume.state not in _LEAVING
+
+
+def with_iops(volume: Volume) -> Volume:
     """The volume itself; raises ReadFailed where its type has IOPS and it reports none."""
     settings = volume.configuration
     if settings.volume_type in (VolumeType.IO1, VolumeType.IO2) and not settings.iops:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-from headroom.adapters.tables import DUE_SHARD, EXPIRES, STATE_ITEM, WAITING_SHARD
+from headroom.adapters.tables import EXPIRES, STATE_ITEM, WAITING_SHARD, due_shard
 from headroom.domain.resources import Kind, ResourceRef
 from headroom.domain.state import (
     STATE_FORMAT,
@@ -22,8 +22,8 @@ Item = dict[str, Any]
 """An item in DynamoDB's own notation: `{"step": {"S": "decided"}}`."""
 
 BESIDE = (
-    "owner", "item", "format", "version", "written_by", "due_shard", "waiting_shard",
-    "waiting_rank",
+    "owner", "item", "format", "version", "written_by", "due_shard", "wake_at", "due_why",
+    "waiting_shard", "waiting_rank",
 )  # fmt: skip
 """Attributes of an item in `state` that are not its content."""
 USABLE = "(attribute_not_exists(#item) OR #format <= :format)"
@@ -183,7 +183,8 @@ def state_item(ref: ResourceRef, state: StoredState, *, version: int, written_by
         "written_by": written_by,
     }  # fmt: skip
     if state.due_at is not None:
-        plain |= {"due_at": moment(state.due_at), "due_shard": DUE_SHARD}
+        due_at = moment(state.due_at)
+        plain |= {"due_at": due_at, "wake_at": due_at, "due_shard": due_shard(ref.arn)}
     if state.waiting is not None:
         plain |= {"waiting_rank": state.waiting.rank, "waiting_shard": WAITING_SHARD}
     return {name: wire(value) for name, value in plain.items() if value is not None}

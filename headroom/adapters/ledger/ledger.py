@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from headroom.adapters.ledger.archive import Archive
-from headroom.adapters.ledger.bookmarks import Notes
 from headroom.adapters.ledger.intents import Intents
 from headroom.adapters.ledger.items import Item
 from headroom.adapters.ledger.requests import RequestLedger
@@ -19,6 +18,7 @@ from headroom.adapters.ledger.resource_states import StateStore
 from headroom.adapters.ledger.summaries import RecordIndex
 from headroom.adapters.ledger.switches import SwitchLedger
 from headroom.adapters.ledger.tables import RECORD
+from headroom.adapters.ledger.work import WorkLedger
 from headroom.domain.decision import Decision
 from headroom.domain.ledger import (
     admission,
@@ -37,7 +37,9 @@ from headroom.ports import IllegalStep, LostLease
 from headroom.serialization import body_to_json, decision_to_json
 
 
-class DynamoLedger(RequestLedger, Archive, StateStore, Intents, SwitchLedger, Notes, RecordIndex):
+class DynamoLedger(
+    RequestLedger, Archive, StateStore, Intents, SwitchLedger, WorkLedger, RecordIndex
+):
     """The ledger of one account and Region: Ledger, Requests, Archive, Switches and more.
 
     Raises LedgerOutcomeUnknown, a ReadFailed, when DynamoDB failed or did not answer.

@@ -33,7 +33,7 @@ class StateStore(Tables):
         )  # fmt: skip
 
     def due(self, now: datetime, limit: int) -> tuple[Due, ...]:
-        """Resources due at or before `now`, longest overdue first.
+        """Resources due at or before `now` and claimed by nobody, longest overdue first.
 
         Read from an eventually consistent index; a reconciliation reads the state again.
         """
@@ -41,10 +41,20 @@ class StateStore(Tables):
 
     def reconciled(
         self, ref: ResourceRef, *, at: datetime, due_at: datetime | None,
-        waiting: QueueEntry | None = None,
+        waiting: QueueEntry | None = None, urgency: int | None = None,
     ) -> None:  # fmt: skip
         """Record a reconciliation without news; it postpones an open chain only if that was due."""
-        self._state.reconciled(ref, at=at, due_at=due_at, waiting=waiting)
+        self._state.reconciled(ref, at=at, due_at=due_at, waiting=waiting, urgency=urgency)
+
+    def mark_due(
+        self, ref: ResourceRef, *, at: datetime, wake_at: datetime, urgency: int, why: str
+    ) -> bool:
+        """Make a resource due at `at` unless it is due by then; whether it was not."""
+        return self._state.mark_due(ref, at=at, wake_at=wake_at, urgency=urgency, why=why)
+
+    def claim_due(self, due: Due, until: datetime) -> bool:
+        """Claim what is due for one dispatcher until then; False if somebody else did."""
+        return self._state.claim_due(due, until)
 
     def concurrency(self) -> ConcurrencyState:
         """The changes under way, read consistently."""

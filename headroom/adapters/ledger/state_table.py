@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -30,12 +31,13 @@ from headroom.adapters.tables import (
     BUDGET,
     CONCURRENCY_ITEM,
     DUE,
-    DUE_SHARD,
+    DUE_SHARDS,
     PAUSE,
     PROFILE,
     SCAN,
     STATE_ITEM,
     WAITING_SHARD,
+    due_shard,
 )
 from headroom.domain.resources import ResourceRef
 from headroom.domain.state import (
@@ -58,6 +60,8 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 SUM = "account_increase_micro_usd"
+DUE_NAMES = {"#due": "due_at", "#wake": "wake_at", "#shard": "due_shard", "#why": "due_why"}
+DUE_SETS = "#due = :due, #wake = :wake, #shard = :shard"
 CONDITION_FAILED = "ConditionalCheckFailedException"
 
 
@@ -142,8 +146,9 @@ class StateTable:
         }
 
     def reconciled(
-        self, ref: ResourceRef, *, at: datetime, due_at: datetime | None, waiting: QueueEntry | None
-    ) -> None:
+        self, ref: ResourceRef, *, at: datetime, due_at: datetime | None,
+        waiting: QueueEntry | None, urgency: int | None,
+    ) -> None:  # fmt: skip
         """Record a reconciliation and when the next is due; it postpones an open chain only if due.
 
         It leaves the queue unless it is `waiting`.
@@ -153,10 +158,13 @@ class StateTable:
             "#rank": "waiting_rank", "#queue": "waiting_shard",
         }  # fmt: skip
         values = {":at": wire(moment(at)), ":one": wire(1), ":zero": wire(0)}
-        sets, removes = "SET #looked = :at, #version = if_not_exists(#version, :zero) + :one", ""
-        if waiting is None:
-            removes = "#waiting, #rank, #queue"
-        else:
+        sets = "SET #looked = :at, #version = if_not_exists(#version, :zero) + :one"
+        removes = ["#waiting", "#rank", "#queue"]
+        if urgency is not None:
+            names["#urgency"], values[":urgency"] = "urgency", wire(urgency)
+            sets += ", #urgency = :urgency"
+        if waiting is not None:
+            removes = []
             sets += ", #waiting = :waiting, #rank = :rank, #queue = :queue"
             values |= {
                 ":waiting": wire(to_plain(waiting)), ":rank": wire(waiting.rank),
@@ -165,7 +173,7 @@ class StateTable:
         update = {
             "TableName": self._table,
             "Key": _key(ref.arn, STATE_ITEM),
-            "UpdateExpression": f"{sets} REMOVE {removes}" if removes else sets,
+            "UpdateExpression": _expression(sets, removes),
             "ExpressionAttributeNames": names,
             "ExpressionAttributeValues": values,
         }
@@ -173,39 +181,70 @@ class StateTable:
             "(attribute_not_exists(#chain) AND attribute_not_exists(#asking)) "
             "OR attribute_not_exists(#due)"
         )
-        due = {
-            "#due": "due_at", "#shard": "due_shard", "#chain": "chain", "#asking": "approval_request",
-            "#called": "last_request_at",
+        due = DUE_NAMES | {
+            "#chain": "chain", "#asking": "approval_request", "#called": "last_request_at",
         }  # fmt: skip
         uncalled = "attribute_not_exists(#called)"
         moved = update | {"ExpressionAttributeNames": names | due}
         if due_at is not None:
-            sets += ", #due = :due, #shard = :shard"
-            moved["UpdateExpression"] = f"{sets} REMOVE {removes}" if removes else sets
+            moved["UpdateExpression"] = _expression(f"{sets}, {DUE_SETS}", [*removes, "#why"])
             moved["ConditionExpression"] = f"({free} OR #due <= :at OR #due > :due) AND {uncalled}"
-            moved["ExpressionAttributeValues"] = values | {
-                ":due": wire(moment(due_at)), ":shard": wire(DUE_SHARD),
-            }  # fmt: skip
+            moved["ExpressionAttributeValues"] = values | _due_values(ref, due_at)
         else:
-            gone = ", ".join(filter(None, [removes, "#due, #shard"]))
-            moved["UpdateExpression"] = f"{sets} REMOVE {gone}"
+            moved["UpdateExpression"] = _expression(sets, [*removes, *DUE_NAMES])
             moved["ConditionExpression"] = f"({free}) AND {uncalled}"
         if not self._updated(moved) and not self._updated(update) and due_at is not None:
             self._postpone(ref, due_at)
 
     def _postpone(self, ref: ResourceRef, due_at: datetime) -> None:
         """When an item that this release cannot read is due again; nothing else of it changes."""
+        names = {name: each for name, each in DUE_NAMES.items() if name != "#why"}
         with reading("UpdateItem"):
             self._client.update_item(
                 TableName=self._table,
                 Key=_key(ref.arn, STATE_ITEM),
-                UpdateExpression="SET #due = :due, #shard = :shard",
-                ExpressionAttributeNames={"#due": "due_at", "#shard": "due_shard"},
-                ExpressionAttributeValues={
-                    ":due": wire(moment(due_at)),
-                    ":shard": wire(DUE_SHARD),
-                },
+                UpdateExpression=f"SET {DUE_SETS}",
+                ExpressionAttributeNames=names,
+                ExpressionAttributeValues=_due_values(ref, due_at),
             )
+
+    def mark_due(
+        self, ref: ResourceRef, *, at: datetime, wake_at: datetime, urgency: int, why: str
+    ) -> bool:
+        """Make a resource due at `at` unless it is due by then; whether it was not."""
+        names = DUE_NAMES | {"#urgency": "urgency", "#version": "version"}
+        values = {
+            ":wake": wire(moment(wake_at)), ":urgency": wire(urgency), ":why": wire(why),
+            ":one": wire(1),
+        }  # fmt: skip
+        return self._updated(
+            {
+                "TableName": self._table,
+                "Key": _key(ref.arn, STATE_ITEM),
+                "UpdateExpression": f"SET {DUE_SETS}, #why = :why, #urgency = :urgency, "
+                "#version = if_not_exists(#version, :one)",
+                "ConditionExpression": "attribute_not_exists(#due) OR #due > :due",
+                "ExpressionAttributeNames": names,
+                "ExpressionAttributeValues": _due_values(ref, at) | values,
+            }
+        )
+
+    def claim_due(self, due: Due, until: datetime) -> bool:
+        """Whether nobody else claimed what is due meanwhile; it wakes again at `until`.
+
+        Also an item that this release cannot read: its reconciliation then fails on record.
+        """
+        update = {
+            "TableName": self._table,
+            "Key": _key(due.ref.arn, STATE_ITEM),
+            "UpdateExpression": "SET #wake = :until",
+            "ConditionExpression": "#wake = :seen",
+            "ExpressionAttributeNames": {"#wake": "wake_at"},
+            "ExpressionAttributeValues": {
+                ":until": wire(moment(until)), ":seen": wire(moment(due.wake_at)),
+            },
+        }  # fmt: skip
+        return self._sent(update) is not None
 
     def profile(self, ref: ResourceRef) -> LoadProfile | None:
         """The stored profile; None where there is none, or none that this release can read."""
@@ -222,20 +261,31 @@ class StateTable:
             self._client.put_item(TableName=self._table, Item=item)
 
     def due(self, now: datetime, limit: int) -> tuple[Due, ...]:
-        """Resources due at or before `now`, longest overdue first."""
+        """Resources due at or before `now` and claimed by nobody, longest overdue first."""
+        found = [item for shard in DUE_SHARDS for item in self._due_in(shard, now, limit)]
+        with reading("what is due"):
+            every = (
+                Due(
+                    ref=ref_of(unwire(item["owner"])),
+                    due_at=instant(unwire(item["due_at"])),
+                    wake_at=instant(unwire(item["wake_at"])),
+                    urgency=unwire(item["urgency"]) if "urgency" in item else 0,
+                    why=unwire(item["due_why"]) if "due_why" in item else "due",
+                )
+                for item in found
+            )
+            return tuple(sorted(every, key=lambda each: (each.wake_at, each.ref.arn))[:limit])
+
+    def _due_in(self, shard: str, now: datetime, limit: int) -> Iterator[Item]:
         found = self._reads.query(
             self._table,
-            condition="#shard = :shard AND #due <= :now",
-            names={"#shard": "due_shard", "#due": "due_at"},
-            values={":shard": wire(DUE_SHARD), ":now": wire(moment(now))},
+            condition="#shard = :shard AND #wake <= :now",
+            names={"#shard": "due_shard", "#wake": "wake_at"},
+            values={":shard": wire(shard), ":now": wire(moment(now))},
             index=DUE,
             page=limit,
         )
-        with reading("what is due"):
-            return tuple(
-                Due(ref=ref_of(unwire(item["owner"])), due_at=instant(unwire(item["due_at"])))
-                for item in islice(found, limit)
-            )
+        return islice(found, limit)
 
     def claim(self, period: datetime, claimant: str) -> Scan:
         """Whether `claimant` is the one that claims the scan of this period, and the first ever."""
@@ -279,15 +329,27 @@ class StateTable:
 
     def _update(self, update: Item) -> Item | None:
         """What the item was before, empty unless asked for; None if the condition did not hold."""
+        return self._sent(stamped(update))
+
+    def _sent(self, update: Item) -> Item | None:
         with reading("UpdateItem"):
             try:
-                answer: Item = self._client.update_item(**stamped(update))
+                answer: Item = self._client.update_item(**update)
             except ClientError as error:
                 if code_of(error) != CONDITION_FAILED:
                     raise
                 return None
         before: Item = answer.get("Attributes", {})
         return before
+
+
+def _expression(sets: str, removes: Sequence[str]) -> str:
+    return f"{sets} REMOVE {', '.join(removes)}" if removes else sets
+
+
+def _due_values(ref: ResourceRef, due_at: datetime) -> Item:
+    at = wire(moment(due_at))
+    return {":due": at, ":wake": at, ":shard": wire(due_shard(ref.arn))}
 
 
 def _key(owner: str, item: str) -> Item:

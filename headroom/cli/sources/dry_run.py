@@ -49,6 +49,7 @@ def dry_run_ports(
         ledger=ledger,
         state_store=ledger,
         scan=ledger,
+        work=ledger,
         archive=ledger,
         policies=FixedPolicy(rules),
         prices=prices,

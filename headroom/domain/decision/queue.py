@@ -19,6 +19,7 @@ from headroom.domain.state import QueueEntry, quota_usage
 
 HANDLED_BY_QUEUE = CONCURRENCY_GUARDRAILS | {Guardrail.FREEZE, Guardrail.CALENDAR}
 """Guardrails that the sweep checks itself before it dequeues anything."""
+MOST_PRESSED = 9_999
 NEARLY_FULL = timedelta(hours=24)
 
 
@@ -42,6 +43,19 @@ def queue_entry_of(decision: Decision) -> QueueEntry | None:
         counts=quota_usage(plan.origin, plan.target),
         slots_needed=1 if decision.group is None else max(1, len(decision.group.members)),
     )
+
+
+def urgency(*, enrolled: bool, pressed_minutes: int, empty_percent: float = 0.0) -> int:
+    """Orders what is due: what may be changed before what may not, then by starved minutes, then by
+    how empty its bucket of credits is."""
+    most = min(max(pressed_minutes, 0), MOST_PRESSED)
+    return (enrolled * (MOST_PRESSED + 1) + most) * 101 + int(min(max(empty_percent, 0), 100))
+
+
+def urgency_of(decision: Decision) -> int:
+    """The urgency of the next reconciliation after this one."""
+    pressed = max(decision.demand.pressed_minutes, _short_of_space(decision))
+    return urgency(enrolled=decision.effective.enrolled, pressed_minutes=pressed)
 
 
 def _short_of_space(decision: Decision) -> int:

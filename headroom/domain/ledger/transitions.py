@@ -14,6 +14,7 @@ from headroom.domain.decision import (
     after_rejection,
     queue_entry_of,
     still_short,
+    urgency_of,
 )
 from headroom.domain.guardrails import Guardrail
 from headroom.domain.resources import ModificationState
@@ -85,7 +86,7 @@ def after_decided(state: StoredState, decision: Decision, due_at: datetime | Non
         due_at=due_at if _may_wait(state, decision) else earliest_instant(state.due_at, due_at),
         rollback=_rollback_after(state, decision),
         last_request_at=None if _took_in(state, decision) else state.last_request_at,
-        waiting=queue_entry_of(decision),
+        waiting=queue_entry_of(decision), urgency=urgency_of(decision),
     )  # fmt: skip
 
 

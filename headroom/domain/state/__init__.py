@@ -31,6 +31,14 @@ from headroom.domain.state.concurrency import (
     hourly_limit_clears_at,
     quota_usage,
 )
+from headroom.domain.state.fleet_scan import (
+    OpenPage,
+    ScanProgress,
+    page_listed,
+    page_read,
+    pages_claimed,
+    scan_begun,
+)
 from headroom.domain.state.formats import (
     DECISION_FORMAT,
     PROFILE_FORMAT,

@@ -58,6 +58,8 @@ class StoredState:
     breaker_opened_at: datetime | None = None
     """Since when the breaker is open after repeated failures; only a person closes it."""
     due_at: datetime | None = None
+    urgency: int = 0
+    """Orders what is due: the more starved, the higher; see `urgency` of the domain's `decision`."""
     approval_request: ApprovalRequest | None = None
     declined: tuple[Declined, ...] = ()
     rollback: RollbackRequest | None = None

@@ -36,5 +36,5 @@ class InMemoryLedger(DynamoLedger):
         return self._kept.get(decision_id) or super()._decision(decision_id)
 
     def next_due(self) -> datetime | None:
-        """The earliest instant at which anything is due; None when nothing is."""
-        return next((due.due_at for due in self.due(LAST, 1)), None)
+        """The earliest instant at which a dispatcher takes anything; None when nothing is due."""
+        return next((due.wake_at for due in self.due(LAST, 1)), None)

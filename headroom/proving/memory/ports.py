@@ -74,6 +74,7 @@ def ports_in_memory(
         ledger=ledger,
         state_store=ledger,
         scan=ledger,
+        work=ledger,
         archive=ledger,
         policies=FixedPolicy(policy=policy),
         prices=FixedPrices(prices=prices),

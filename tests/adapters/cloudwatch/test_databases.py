@@ -11,7 +11,7 @@ import pytest
 
 from headroom.adapters.cloudwatch import CloudWatchRdsMetrics
 from headroom.adapters.cloudwatch.rds_metrics import glance_queries, storage_queries
-from headroom.application.sweep import needs_attention
+from headroom.application.scan import needs_attention
 from headroom.domain.resources import Configuration, DatabaseFacts, Kind, ResourceRef, VolumeType
 from headroom.ports import ReadFailed, StorageView
 from tests.builders import ACCOUNT, NOW, REGION, instance, volume

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from headroom.adapters.cloudwatch import CloudWatchRdsMetrics
 from headroom.adapters.rds import RdsStorage
 from headroom.application.reconcile import look
-from headroom.application.sweep import needs_attention
+from headroom.application.scan import needs_attention
 from headroom.domain.catalog import catalogue_prices
 from headroom.domain.decision import Act, Decision, Escalate, Reason
 from headroom.domain.policy import Mode
@@ -39,7 +39,8 @@ class Deployed:
         self.response = RecordedMessages()
         self.ports = Ports(
             storage=storage, metrics=CloudWatchRdsMetrics(client("cloudwatch")),
-            ledger=self.ledger, state_store=self.ledger, scan=self.ledger, archive=self.ledger,
+            ledger=self.ledger, state_store=self.ledger, scan=self.ledger, work=self.ledger,
+            archive=self.ledger,
             policies=FixedPolicy(policy=database_policy(mode=Mode.AUTO, grow_space=True)),
             prices=FixedPrices(prices=catalogue_prices(REGION)), notifier=self.response,
             calendars=OpenCalendars(),

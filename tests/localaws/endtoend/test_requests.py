@@ -26,6 +26,7 @@ LOAD = {
 SETTINGS = FunctionSettings(
     records_table="records", state_table="state", policy_parameter="/headroom/policy",
     topic_arn="arn:aws:sns:us-east-1:123456789012:headroom",
+    queue_url="https://sqs.us-east-1.amazonaws.com/123456789012/work",
 )  # fmt: skip
 WHO = "arn:aws:iam::123456789012:user/alice"
 

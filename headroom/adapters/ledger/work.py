@@ -1,0 +1,121 @@
+"""Claims of resources by workers, and the progress of the fleet scan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from botocore.exceptions import ClientError
+
+from headroom.adapters.errors import code_of, reading
+from headroom.adapters.ledger.bookmarks import Notes
+from headroom.adapters.ledger.breakers import instant
+from headroom.adapters.ledger.items import Item, moment, readable, stamped, unwire, wire
+from headroom.adapters.ledger.state_table import CONDITION_FAILED
+from headroom.adapters.tables import WORK
+from headroom.domain.resources import ResourceRef
+from headroom.domain.state import ScanProgress
+from headroom.ports import Claim, WorkItem
+from headroom.serialization import from_json, to_json
+
+KEYS_AT_ONCE = 100
+"""Source: DynamoDB API reference, BatchGetItem (2026-11)."""
+SCAN_NOTE = "fleet scan"
+
+
+class WorkLedger(Notes):
+    """One item per resource says who reconciles it; one note how far the scan of the fleet is."""
+
+    def claim_work(
+        self, item: WorkItem, *, holder: str, now: datetime, until: datetime, not_after: datetime
+    ) -> Claim:
+        """Claim a resource for `holder`; a repeated call after a lost answer finds its own claim."""
+        update = {
+            "TableName": self._state_name,
+            "Key": self._work_key(item.ref),
+            "UpdateExpression": "SET #by = :by, #until = :until, #began = :now",
+            "ConditionExpression": "#by = :by OR ("
+            "(attribute_not_exists(#until) OR #until <= :now) AND "
+            "(attribute_not_exists(#done) OR (#done <= :since AND #done <= :latest)))",
+            "ExpressionAttributeNames": {
+                "#by": "by", "#until": "until", "#began": "began", "#done": "done",
+            },
+            "ExpressionAttributeValues": {
+                ":by": wire(holder), ":until": wire(moment(until)), ":now": wire(moment(now)),
+                ":since": wire(moment(item.since)), ":latest": wire(moment(not_after)),
+            },
+        }  # fmt: skip
+        if self._written_if(update):
+            return Claim.TAKEN
+        found = self._reads.items(self._state_name, [self._work_key(item.ref)])
+        with reading(f"who works on {item.ref.arn}"):
+            held = readable(found[0]) if found else {}
+            done = instant(unwire(held["done"])) if "done" in held else None
+        return Claim.ANSWERED if done is not None and done > item.since else Claim.BUSY
+
+    def finish_work(self, ref: ResourceRef, *, holder: str, began: datetime | None) -> None:
+        """End the claim, if it is still `holder`'s; `began` is None where nothing was finished."""
+        values = {":by": wire(holder)}
+        names = {"#by": "by", "#until": "until", "#began": "began"}
+        sets = ""
+        if began is not None:
+            names["#done"], values[":began"], sets = (
+                "done", wire(moment(began)), "SET #done = :began ",
+            )  # fmt: skip
+        update = {
+            "TableName": self._state_name,
+            "Key": self._work_key(ref),
+            "UpdateExpression": f"{sets}REMOVE #by, #until, #began",
+            "ConditionExpression": "#by = :by",
+            "ExpressionAttributeNames": names,
+            "ExpressionAttributeValues": values,
+        }
+        self._written_if(update)
+
+    def reconciled_after(self, refs: Sequence[ResourceRef], since: datetime) -> frozenset[str]:
+        """ARNs of those whose last finished reconciliation began after `since`."""
+        found: list[Item] = []
+        for first in range(0, len(refs), KEYS_AT_ONCE):
+            keys = [self._work_key(ref) for ref in refs[first : first + KEYS_AT_ONCE]]
+            found += self._reads.items(self._state_name, keys)
+        with reading("who was reconciled"):
+            return frozenset(
+                str(unwire(item["owner"]))
+                for item in found
+                if "done" in item and instant(unwire(item["done"])) > since
+            )
+
+    def scan_progress(self) -> ScanProgress:
+        """How far the scan of the fleet is, read consistently."""
+        return _progress(self.note(SCAN_NOTE))
+
+    def amend_scan(self, change: Callable[[ScanProgress], ScanProgress]) -> ScanProgress:
+        """Replace the progress by the result of `change`, atomically."""
+
+        def changed(text: str) -> tuple[str, ScanProgress]:
+            before = _progress(text)
+            after = change(before)
+            return (text if after is before else to_json(after)), after
+
+        return self.amend(SCAN_NOTE, changed)
+
+    def _written_if(self, update: Item) -> bool:
+        """Whether the condition held."""
+        with reading("UpdateItem"):
+            try:
+                self._client.update_item(**stamped(update))
+            except ClientError as error:
+                if code_of(error) != CONDITION_FAILED:
+                    raise
+                return False
+        return True
+
+    def _work_key(self, ref: ResourceRef) -> Item:
+        return {"owner": wire(ref.arn), "item": wire(WORK)}
+
+
+def _progress(text: str) -> ScanProgress:
+    if not text:
+        return ScanProgress()
+    with reading("the progress of the fleet scan"):
+        return from_json(text, ScanProgress)

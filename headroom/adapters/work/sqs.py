@@ -1,0 +1,60 @@
+"""The work queue on SQS: items in few messages, sent ten messages a call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from headroom.adapters.errors import reading
+from headroom.adapters.work.messages import items_message, page_message
+from headroom.ports import ReadFailed, ScanPage, WorkItem
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+
+ITEMS_A_MESSAGE = 10
+MESSAGES_A_CALL = 10
+"""Source: SQS API reference, SendMessageBatch (2026-11)."""
+SOON = 240
+"""Items that one worker takes in the two minutes that work may wait on the queue: what is more
+starved by then goes first only as long as it is not on the queue."""
+
+
+class SqsWorkQueue:
+    """The one queue of the workers, which events reach as well; `workers` take from it at once."""
+
+    def __init__(self, client: Callable[[], SQSClient], *, url: str, workers: int) -> None:
+        self._client: Callable[[], Any] = client
+        self._url = url
+        self._workers = workers
+
+    def put(self, items: Sequence[WorkItem], *, delay_s: int = 0) -> None:
+        """Put items on the queue, ten to a message; raises ReadFailed if one could not be."""
+        groups = (items[i : i + ITEMS_A_MESSAGE] for i in range(0, len(items), ITEMS_A_MESSAGE))
+        self._send([items_message(group) for group in groups], delay_s)
+
+    def put_pages(self, pages: Sequence[ScanPage]) -> None:
+        """Put pages on the queue, one to a message; raises ReadFailed if one could not be."""
+        self._send([page_message(page) for page in pages], 0)
+
+    def room(self) -> int:
+        """How many more items the workers can take soon; raises ReadFailed."""
+        with reading("GetQueueAttributes"):
+            answer = self._client().get_queue_attributes(
+                QueueUrl=self._url, AttributeNames=["ApproximateNumberOfMessages"]
+            )
+            waiting = int(answer["Attributes"]["ApproximateNumberOfMessages"])
+        return max(0, self._workers * SOON - waiting * ITEMS_A_MESSAGE)
+
+    def _send(self, bodies: Sequence[str], delay_s: int) -> None:
+        lost = 0
+        for first in range(0, len(bodies), MESSAGES_A_CALL):
+            entries = [
+                {"Id": str(number), "MessageBody": body, "DelaySeconds": delay_s}
+                for number, body in enumerate(bodies[first : first + MESSAGES_A_CALL])
+            ]
+            with reading("SendMessageBatch"):
+                answer = self._client().send_message_batch(QueueUrl=self._url, Entries=entries)
+            lost += len(answer.get("Failed", ()))
+        if lost:
+            raise ReadFailed(f"SendMessageBatch: {lost} of {len(bodies)} messages were refused")

@@ -1,0 +1,272 @@
+"""The scan of the fleet: a page at a time, a few metrics each; suspects become due, most starved first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import partial
+from hashlib import sha256
+
+from headroom.application.space import may_run_out_of_space
+from headroom.application.work import on_threads
+from headroom.domain.catalog.ebs import capability
+from headroom.domain.decision import urgency
+from headroom.domain.policy import Mode, Policy, PolicyUnreadable, limits_for
+from headroom.domain.resources import ResourceRef
+from headroom.domain.state import OpenPage, ScanProgress, page_listed, page_read
+from headroom.domain.workload import AT_LIMIT
+from headroom.ports import (
+    CursorRejected,
+    FleetPage,
+    Glance,
+    Ports,
+    ScanPage,
+    StorageView,
+    WorkItem,
+    WorkQueue,
+)
+
+BATCH = 500
+WHOLE = "fleet"
+"""The one page of a fleet that can only be read as a whole."""
+PAGE_CLAIM = timedelta(minutes=5)
+"""How long a page is somebody's to read: longer than a function lives."""
+TAKEN = timedelta(minutes=5)
+"""How long what was put on the work queue is not taken again by a dispatcher."""
+FRESH = timedelta(minutes=1)
+"""A reconciliation so recent has seen what a scan sees now."""
+FIRST_DAY = timedelta(hours=24)
+FIRST_A_MINUTE = 100
+"""Resources of a small fleet that are looked at in each of the first minutes."""
+SUSPECT_BALANCE_PERCENT = 90.0
+SUSPECT_QUEUE = 32.0
+SUSPECT_LATENCY_MS = 50.0
+"""SSD storage answers within milliseconds; far above that, operations wait for something."""
+DAY_S = 86_400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suspect:
+    """A resource to be reconciled from `at` on."""
+
+    ref: ResourceRef
+    urgency: int
+    at: datetime
+
+
+@dataclass(slots=True, kw_only=True)
+class PageReport:
+    """What reading a page of the fleet found."""
+
+    scanned: int = 0
+    put: list[WorkItem] = field(default_factory=list)
+    """Suspects put on the work queue, the most starved first."""
+    left: int = 0
+    """Suspects left for the dispatcher, as the queue has no room."""
+
+
+def fleet_kinds(ports: Ports) -> tuple[str, ...]:
+    """The listings that make up the fleet."""
+    return (WHOLE,) if ports.fleet is None else ports.fleet.kinds()
+
+
+def read_page(
+    ports: Ports, queue: WorkQueue, asked: ScanPage, clock: Callable[[], datetime], *,
+    every_s: int, threads: int = 1,
+) -> PageReport:  # fmt: skip
+    """Read one page and put the page after it on the queue first; nothing where it is read already.
+
+    A page whose reader dies is read by another once its claim expires. Raises ReadFailed.
+    """
+    now, report = clock(), PageReport()
+    progress = ports.work.scan_progress()
+    page = progress.page(asked.scan, asked.kind, asked.number)
+    if page is None:
+        return report
+    try:
+        found = _listed(ports, page)
+    except CursorRejected:
+        ports.work.amend_scan(lambda before: _given_up(before, asked.scan))
+        return report
+    if found.following is not None:
+        _put_next(ports, queue, asked, page, found.following, now)
+    turn = partial(_turn, now=now, every_s=every_s)
+    small = page.number == 0 and found.following is None
+    failed: Exception | None = None
+    batches = _batches(found.views)
+    while True:
+        try:
+            batch = next(batches, None)
+            if batch is None:
+                break
+            suspects = _suspects(ports, batch, now, turn, first=progress.first, small=small)
+            _hand_on(ports, queue, suspects, now, report, threads)
+            report.scanned += len(batch)
+        except Exception as error:  # suspects of other batches are handed on all the same
+            failed = failed or error
+    if failed is not None:
+        raise failed
+    ports.work.amend_scan(lambda before: page_read(before, asked.scan, page))
+    return report
+
+
+def _listed(ports: Ports, page: OpenPage) -> FleetPage:
+    if ports.fleet is None:
+        return FleetPage(views=ports.storage.fleet(), following=None)
+    return ports.fleet.page(page.kind, page.cursor)
+
+
+def _given_up(before: ScanProgress, scan: datetime) -> ScanProgress:
+    """Without open pages the next period begins anew."""
+    return ScanProgress(completed=before.completed) if before.started_at == scan else before
+
+
+def _put_next(
+    ports: Ports, queue: WorkQueue, asked: ScanPage, page: OpenPage, cursor: str, now: datetime
+) -> None:
+    until = now + PAGE_CLAIM
+    ports.work.amend_scan(lambda before: page_listed(before, asked.scan, page, cursor, until))
+    queue.put_pages([ScanPage(scan=asked.scan, kind=page.kind, number=page.number + 1)])
+
+
+def _hand_on(
+    ports: Ports, queue: WorkQueue, suspects: Sequence[Suspect], now: datetime, report: PageReport,
+    threads: int,
+) -> None:  # fmt: skip
+    """Make suspects due, and put as many on the queue as it has room for, most starved first."""
+    fresh = ports.work.reconciled_after([s.ref for s in suspects], now - FRESH)
+    suspects = [s for s in suspects if s.ref.arn not in fresh]
+    at_once = sorted((s for s in suspects if s.at <= now), key=lambda s: -s.urgency)
+    room = queue.room() if at_once else 0
+
+    def mark(numbered: tuple[int, Suspect]) -> bool:
+        number, one = numbered
+        wake_at = now + TAKEN if number < room and one.at <= now else one.at
+        return ports.state_store.mark_due(
+            one.ref, at=one.at, wake_at=wake_at, urgency=one.urgency, why="sweep"
+        )
+
+    later = [s for s in suspects if s.at > now]
+    marked = on_threads(mark, list(enumerate([*at_once, *later])), threads)
+    put = [
+        WorkItem(ref=one.ref, trigger="sweep", since=one.at)
+        for (number, one), done in marked
+        if done and number < room and one.at <= now
+    ]
+    report.left += max(0, len(at_once) - room)
+    queue.put(put)
+    report.put += put
+
+
+def _suspects(
+    ports: Ports, batch: Sequence[StorageView], now: datetime, turn: Callable[[ResourceRef], bool],
+    *, first: bool, small: bool,
+) -> list[Suspect]:  # fmt: skip
+    """Who is to be looked at, and from when on; in a first scan everybody, most at risk first."""
+    policy = ports.policies.current()
+    watched = [view for view in batch if _watched(policy, view)]
+    glances = ports.metrics.glance(watched, now)
+    found: list[Suspect] = []
+    quiet: list[Suspect] = []
+    for view in watched:
+        ref = view.volume.ref
+        glance = glances.get(ref.resource_id)
+        one = Suspect(ref=ref, urgency=_urgency(policy, view, glance), at=now)
+        if turn(ref) or needs_attention(view, glance, now, timedelta(hours=1)):
+            found.append(one)
+        elif first:
+            quiet.append(one)
+    quiet.sort(key=lambda s: -s.urgency)
+    return found + [
+        Suspect(ref=one.ref, urgency=0, at=now + _first_look_after(number, len(quiet), small=small))
+        for number, one in enumerate(quiet)
+    ]
+
+
+def _first_look_after(number: int, of: int, *, small: bool) -> timedelta:
+    """When a quiet resource is looked at first: within minutes, in a large fleet over a day."""
+    if small:
+        return timedelta(minutes=number // FIRST_A_MINUTE)
+    return FIRST_DAY * number / of
+
+
+def _turn(ref: ResourceRef, *, now: datetime, every_s: int) -> bool:
+    """Whether a volume is looked at in this scan whatever it does: once a day.
+
+    Its hour of the day follows from its name, so that a fleet's looks are spread over the day.
+    """
+    per_day = max(1, DAY_S // every_s)
+    mine = int.from_bytes(sha256(ref.arn.encode()).digest()[:4]) % per_day
+    return int(now.timestamp() // every_s) % per_day == mine
+
+
+def _urgency(policy: Policy | PolicyUnreadable, view: StorageView, glance: Glance | None) -> int:
+    """What may be acted on first, then the longest pressed, then the emptiest bucket."""
+    enrolled = isinstance(policy, Policy) and limits_for(policy, view.volume).enrolled
+    if glance is None:
+        return urgency(enrolled=enrolled, pressed_minutes=0)
+    pressed = (glance.iops_exceeded_minutes or 0) + (glance.throughput_exceeded_minutes or 0)
+    balance = glance.lowest_burst_balance_percent
+    return urgency(
+        enrolled=enrolled, pressed_minutes=pressed,
+        empty_percent=0.0 if balance is None else 100.0 - balance,
+    )  # fmt: skip
+
+
+def _batches(views: Iterable[StorageView]) -> Iterator[list[StorageView]]:
+    """Batches of one kind of storage each; what was read before a read failed comes first."""
+    batch: list[StorageView] = []
+    try:
+        for view in views:
+            other = bool(batch) and batch[0].volume.ref.kind is not view.volume.ref.kind
+            if len(batch) == BATCH or other:
+                yield batch
+                batch = []
+            batch.append(view)
+    except Exception as error:
+        failure: Exception | None = error
+    else:
+        failure = None
+    if batch:
+        yield batch
+    if failure is not None:
+        raise failure
+
+
+def _watched(policy: Policy | PolicyUnreadable, view: StorageView) -> bool:
+    if isinstance(policy, PolicyUnreadable):
+        return True
+    return limits_for(policy, view.volume).limits.mode is not Mode.OFF
+
+
+def needs_attention(
+    view: StorageView, glance: Glance | None, now: datetime, fresh: timedelta
+) -> bool:
+    """Whether a volume deserves a full look: thresholds wake the engine, they never decide.
+
+    A modification that started within `fresh` is reason enough: the ledger must hear of it.
+    """
+    change = view.modification
+    if change is not None and change.started_at > now - fresh:
+        return True
+    if may_run_out_of_space(view, glance):
+        return True
+    if glance is None:
+        return False
+    if (glance.iops_exceeded_minutes or 0) + (glance.throughput_exceeded_minutes or 0) >= 1:
+        return True
+    balance = glance.lowest_burst_balance_percent
+    if balance is not None and balance < SUSPECT_BALANCE_PERCENT:
+        return True
+    can = capability(view.volume.configuration)
+    if (glance.peak_iops or 0.0) >= AT_LIMIT * can.burst_iops:
+        return True
+    if (glance.peak_mibps or 0.0) >= AT_LIMIT * can.burst_mibps:
+        return True
+    if (glance.slowest_ms or 0.0) >= SUSPECT_LATENCY_MS:
+        return True
+    queue = glance.longest_queue
+    # One outstanding operation per 1,000 IOPS is AWS's own advice; far above it, somebody waits.
+    expected = max(1.0, can.sustained_iops / 1000)
+    return queue is not None and queue >= max(SUSPECT_QUEUE, 4 * expected)

@@ -1,0 +1,87 @@
+"""The work queue on SQS: what is put on it is read back, in few messages and calls."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import boto3
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from moto import mock_aws
+
+from headroom.adapters.work import SqsWorkQueue, Work, read_message
+from headroom.adapters.work.messages import items_message, page_message
+from headroom.domain.resources import Kind, ResourceRef
+from headroom.ports import ReadFailed, ScanPage, WorkItem
+from tests.builders import ACCOUNT, NOW, REGION, ref
+
+REFS = st.one_of(
+    st.integers(0, 10**6).map(lambda n: ref(f"vol-{n:x}")),
+    st.sampled_from(["orders", "cluster:orders"]).map(
+        lambda name: ResourceRef(kind=Kind.RDS, account_id=ACCOUNT, region=REGION, resource_id=name)
+    ),
+)
+ITEMS = st.builds(
+    WorkItem, ref=REFS, trigger=st.sampled_from(["alarm", "event", "sweep", "due"]),
+    since=st.datetimes().map(lambda at: at.replace(tzinfo=NOW.tzinfo)), must_record=st.booleans(),
+)  # fmt: skip
+
+
+@given(items=st.lists(ITEMS, max_size=10).map(tuple))
+def test_items_read_back_as_they_were_put(items: tuple[WorkItem, ...]) -> None:
+    assert read_message(json.loads(items_message(items))) == Work(items=items)
+
+
+def test_a_page_reads_back_as_it_was_put() -> None:
+    page = ScanPage(scan=NOW, kind="ebs", number=7)
+    assert read_message(json.loads(page_message(page))) == Work(page=page)
+
+
+@pytest.mark.parametrize("body", [7, "text", None, [], {}, {"source": "aws.ec2"}])
+def test_what_has_not_our_mark_is_an_event(body: object) -> None:
+    assert read_message(body) is None
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        7, None, {}, {"items": 7}, {"items": [7]}, {"items": [{"arn": "arn:x"}]},
+        {"page": {"scan": "yesterday", "kind": "ebs", "number": 0}},
+        {"items": [{"arn": ref().arn, "trigger": "whim", "since": "2026-01-05", "must_record": 0}]},
+    ],
+)  # fmt: skip
+def test_work_that_is_not_understood_is_refused(asked: object) -> None:
+    with pytest.raises(ValueError, match=r".+"):
+        read_message({"headroom_work": asked})
+
+
+@pytest.fixture
+def sqs() -> Iterator[Any]:
+    with mock_aws():
+        yield boto3.client(
+            "sqs", region_name=REGION, aws_access_key_id="test", aws_secret_access_key="test"
+        )
+
+
+def test_many_items_take_few_messages_and_use_up_the_room(sqs: Any) -> None:
+    url = sqs.create_queue(QueueName="work")["QueueUrl"]
+    calls: list[str] = []
+    sqs.meta.events.register("before-call.sqs.*", lambda model, **_: calls.append(model.name))
+    queue = SqsWorkQueue(lambda: sqs, url=url, workers=8)
+    assert queue.room() == 8 * 240
+    queue.put([WorkItem(ref=ref(f"vol-{n}"), trigger="due", since=NOW) for n in range(205)])
+    assert calls.count("SendMessageBatch") == 3
+    assert queue.room() == 8 * 240 - 21 * 10
+    queue.put([])
+    assert calls.count("SendMessageBatch") == 3
+
+
+def test_a_queue_that_does_not_answer_is_said(sqs: Any) -> None:
+    queue = SqsWorkQueue(lambda: sqs, url=f"https://sqs.{REGION}.amazonaws.com/1/gone", workers=8)
+    with pytest.raises(ReadFailed):
+        queue.put([WorkItem(ref=ref(), trigger="due", since=NOW)])
+    with pytest.raises(ReadFailed):
+        queue.room()

@@ -1,0 +1,590 @@
+"""Dispatchers and workers: claimed, coalesced, resumed, most starved first, each page once."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from headroom.application import dispatch, items_of, read_page, sweep, work
+from headroom.application.prefetch import with_batch_reads
+from headroom.application.reconcile import observe
+from headroom.application.work import TOGETHER, coalesced
+from headroom.domain.resources import (
+    Claim,
+    InstanceActivity,
+    ResourceRef,
+    Signal,
+    VolumeActivity,
+)
+from headroom.ports import (
+    CursorRejected,
+    FleetPage,
+    Glance,
+    Ports,
+    ReadFailed,
+    ScanPage,
+    StorageView,
+    WorkItem,
+)
+from tests.application.harness import Stage, calm
+from tests.builders import NOW, policy, ref, volume
+
+MINUTE = timedelta(minutes=1)
+NEVER = 10**9
+
+
+class Crash(BaseException):
+    """The process is gone: nobody catches it."""
+
+
+@dataclass
+class Queue:
+    """A work queue that keeps what was put on it."""
+
+    space: int = 1_000
+    items: list[WorkItem] = field(default_factory=list)
+    later: list[WorkItem] = field(default_factory=list)
+    pages: list[ScanPage] = field(default_factory=list)
+
+    def put(self, items: Sequence[WorkItem], *, delay_s: int = 0) -> None:
+        (self.later if delay_s else self.items).extend(items)
+
+    def put_pages(self, pages: Sequence[ScanPage]) -> None:
+        self.pages += pages
+
+    def room(self) -> int:
+        return self.space
+
+    def taken(self) -> list[WorkItem]:
+        found, self.items = self.items, []
+        return found
+
+
+def item(name: str = "vol-1", since: datetime = NOW, trigger: str = "due") -> WorkItem:
+    return WorkItem(ref=ref(name), trigger=trigger, since=since)
+
+
+def fleet_of(stage: Stage, count: int, **changes: object) -> list[ResourceRef]:
+    return [stage.add(volume(ref=ref(f"vol-{number:04}"), **changes)) for number in range(count)]
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return Stage()
+
+
+class Watched:
+    """Counts the reconciliations that begin, by resource."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.began: Counter[str] = Counter()
+        view = stage.view
+
+        def counted(of: ResourceRef) -> StorageView:
+            self.began[of.resource_id] += 1
+            return view(of)
+
+        stage.view = counted  # type: ignore[method-assign]
+
+
+# --- workers
+
+
+def test_items_of_one_resource_are_one_and_keep_what_the_most_urgent_asks() -> None:
+    asked = replace(item(trigger="alarm"), must_record=True)
+    found = coalesced([item(), asked, item(since=NOW + MINUTE, trigger="sweep"), item("vol-2")])
+    assert found == [replace(asked, since=NOW + MINUTE), item("vol-2")]
+
+
+def test_a_message_delivered_twice_late_and_out_of_order_is_one_reconciliation(
+    stage: Stage,
+) -> None:
+    stage.add(volume())
+    watched = Watched(stage)
+    first = work(stage.ports, [item()], lambda: stage.now)
+    assert first.reconciled == 1
+    for delay in (timedelta(seconds=1), MINUTE, timedelta(hours=2)):
+        again = work(stage.ports, [item(), item(since=NOW - MINUTE)], lambda: NOW + delay)  # noqa: B023
+        late = work(stage.ports, [item(since=NOW - MINUTE)], lambda: NOW + delay)  # noqa: B023
+        assert (late.reconciled, late.coalesced) == (0, 1)
+        assert again.reconciled in (0, 1)
+    assert watched.began["vol-1"] <= 3
+
+
+def test_what_is_claimed_anew_within_a_minute_waits_for_its_end(stage: Stage) -> None:
+    stage.add(volume())
+    work(stage.ports, [item()], lambda: NOW)
+    newer = item(since=NOW + timedelta(seconds=20), trigger="event")
+    soon = work(stage.ports, [newer], lambda: NOW + timedelta(seconds=30))
+    assert (soon.reconciled, soon.busy) == (0, [newer])
+    assert work(stage.ports, soon.busy, lambda: NOW + MINUTE).reconciled == 1
+
+
+def test_a_resource_is_worked_on_by_one_worker_at_a_time(stage: Stage) -> None:
+    """The second worker comes in the middle of the first one's reconciliation."""
+    stage.add(volume())
+    activity, second = stage.activity, []
+
+    def meanwhile(
+        view: StorageView, now: datetime
+    ) -> tuple[VolumeActivity, InstanceActivity | None]:
+        if not second:
+            second.append(None)
+            second[0] = work(stage.ports, [item(since=NOW)], lambda: NOW + MINUTE)  # type: ignore[call-overload]
+        return activity(view, now)
+
+    stage.activity = meanwhile  # type: ignore[method-assign]
+    first = work(stage.ports, [item()], lambda: NOW)
+    assert (first.reconciled, first.acted) == (1, 1)
+    (other,) = second
+    assert other is not None
+    assert (other.reconciled, len(other.busy)) == (0, 1)
+    assert len(stage.lifecycles["vol-1"].starts) == 1
+
+
+def test_one_that_fails_holds_up_no_other_and_is_due_in_minutes(stage: Stage) -> None:
+    bad, *good = fleet_of(stage, 5)
+    stage.unreadable.add(bad.resource_id)
+    items = [item(one.resource_id) for one in (bad, *good)]
+    report = work(stage.ports, items, lambda: NOW, threads=4)
+    assert (report.reconciled, report.acted, report.failed) == (4, 4, 1)
+    assert bad.resource_id in report.errors[0]
+    assert next(iter(stage.ledger.due(NOW + 5 * MINUTE, 10))).ref == bad
+    stage.unreadable.clear()
+    later = NOW + 5 * MINUTE
+    assert work(stage.ports, [item(bad.resource_id, later)], lambda: later).acted == 1
+
+
+def test_what_an_event_asked_for_and_failed_is_to_be_delivered_again(stage: Stage) -> None:
+    stage.add(volume())
+    stage.unreadable.add("vol-1")
+    asked = item(trigger="alarm")
+    report = work(stage.ports, [asked], lambda: NOW)
+    assert report.unanswered == [asked]
+    stage.unreadable.clear()
+    assert work(stage.ports, report.unanswered, lambda: NOW + MINUTE).acted == 1
+
+
+def test_a_resource_that_hangs_holds_up_no_other_of_its_batch(stage: Stage) -> None:
+    hangs, *others = fleet_of(stage, 4)
+    done, view = threading.Event(), stage.view
+    finished: list[str] = []
+
+    def slow(of: ResourceRef) -> StorageView:
+        if of == hangs:
+            assert done.wait(30)
+        finished.append(of.resource_id)
+        if set(finished) >= {one.resource_id for one in others}:
+            done.set()
+        return view(of)
+
+    stage.view = slow  # type: ignore[method-assign]
+    items = [item(one.resource_id) for one in (hangs, *others)]
+    assert work(stage.ports, items, lambda: NOW, threads=4).reconciled == 4
+    assert done.is_set()
+
+
+def test_what_there_is_no_time_for_is_not_begun(stage: Stage) -> None:
+    fleet_of(stage, 2 * TOGETHER)
+    watched, left = Watched(stage), iter([60.0, 19.0])
+    items = [item(f"vol-{number:04}") for number in range(2 * TOGETHER)]
+    report = work(stage.ports, items, lambda: NOW, time_left=lambda: next(left))
+    assert report.reconciled == TOGETHER
+    assert report.postponed == items[TOGETHER:]
+    assert len(watched.began) == TOGETHER
+
+
+def test_an_alarm_with_a_hundred_contributors_is_a_hundred_items(stage: Stage) -> None:
+    refs = fleet_of(stage, 100)
+    stage.pressed = {one.resource_id for one in refs}
+    signal = Signal(
+        event_id="e", claim=Claim.CHECK_CONTRIBUTORS, ref=None, alarm_name="all", muted=False,
+        claimed_at=NOW, detail="",
+    )  # fmt: skip
+    found = items_of(stage.ports, signal)
+    assert [one.ref for one in found] == refs
+    assert items_of(stage.ports, replace(signal, muted=True)) == ()
+
+
+def calls_of(stage: Stage) -> int:
+    crashing = Crashing(stage, None)
+    sweep(crashing.ports, NOW, scan_every_s=NEVER)
+    return crashing.calls
+
+
+class Crashing:
+    """Ports of a process that dies at one of its calls, before or after it took effect."""
+
+    def __init__(self, stage: Stage, at: int | None, *, after: bool = False) -> None:
+        self.calls, self._at, self._after = 0, at, after
+        ports = stage.ports
+        names = ("storage", "metrics", "ledger", "state_store", "scan", "work", "archive")
+        self.ports = replace(ports, **{name: self._port(getattr(ports, name)) for name in names})
+
+    def _port(self, real: Any) -> Any:
+        crashing = self
+
+        class Port:
+            def __getattr__(self, name: str) -> Any:
+                return crashing._call(getattr(real, name))
+
+        return Port()
+
+    def _call(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        def called(*args: Any, **named: Any) -> Any:
+            self.calls += 1
+            if self.calls == self._at and not self._after:
+                raise Crash
+            answer = real(*args, **named)
+            if self.calls == self._at:
+                raise Crash
+            return answer
+
+        return called
+
+
+def starved() -> Stage:
+    stage = Stage()
+    stage.add(volume())
+    stage.ledger.reconciled(ref("vol-1"), at=NOW - MINUTE, due_at=NOW)
+    return stage
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_a_worker_that_dies_at_any_call_is_resumed_and_changes_the_volume_once(
+    after: bool,
+) -> None:
+    count = calls_of(starved())
+    assert count > 15
+    for at in range(1, count + 1):
+        stage = starved()
+        with pytest.raises(Crash):
+            sweep(Crashing(stage, at, after=after).ports, stage.now, scan_every_s=NEVER)
+        for _ in range(45):
+            stage.later(minutes=1)
+            sweep(stage.ports, stage.now, scan_every_s=NEVER)
+            if stage.lifecycles["vol-1"].starts:
+                stage.loads["vol-1"] = calm()
+        assert len(stage.lifecycles["vol-1"].starts) == 1, f"call {at}"
+
+
+# --- dispatchers
+
+
+def test_two_dispatchers_that_read_the_same_put_each_item_once(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for one in fleet_of(stage, 30):
+        stage.ledger.reconciled(one, at=NOW, due_at=NOW)
+    same = stage.ledger.due(NOW, 100)
+    monkeypatch.setattr(stage.ledger, "due", lambda *_: same)
+    one, other = Queue(), Queue()
+    first = dispatch(stage.ports, one, NOW, scan_every_s=NEVER)
+    second = dispatch(stage.ports, other, NOW, scan_every_s=NEVER, threads=4)
+    assert (first.dispatched, second.dispatched) == (30, 0)
+    assert {i.ref for i in one.items} == {d.ref for d in same}
+
+
+def test_dispatchers_each_minute_over_slow_workers_begin_each_reconciliation_once(
+    stage: Stage,
+) -> None:
+    for one in fleet_of(stage, 30):
+        stage.ledger.reconciled(one, at=NOW, due_at=NOW)
+    stage.loads = {name: calm() for name in stage.loads}
+    watched, queue = Watched(stage), Queue()
+    stage.fleet = lambda: iter(())  # type: ignore[method-assign]
+    for second in range(0, 180, 10):
+        now = NOW + timedelta(seconds=second)
+        dispatch(stage.ports, queue, now, scan_every_s=NEVER)
+        if second >= 120:
+            work(stage.ports, queue.taken(), lambda now=now: now)
+    assert set(watched.began.values()) == {1}
+    assert len(watched.began) == 30
+
+
+def test_more_than_there_is_room_for_goes_most_starved_first_and_the_rest_later(
+    stage: Stage,
+) -> None:
+    for number, one in enumerate(fleet_of(stage, 150)):
+        stage.ledger.reconciled(one, at=NOW, due_at=NOW, urgency=number)
+    queue = Queue(space=120)
+    report = dispatch(stage.ports, queue, NOW, scan_every_s=NEVER)
+    assert (report.due, report.dispatched) == (150, 120)
+    assert [i.ref.resource_id for i in queue.items[:2]] == ["vol-0149", "vol-0148"]
+    queue.taken()
+    dispatch(stage.ports, queue, NOW + MINUTE, scan_every_s=NEVER)
+    assert {i.ref.resource_id for i in queue.items} == {f"vol-{n:04}" for n in range(30)}
+
+
+def test_a_queue_full_of_events_does_not_stop_what_is_due(stage: Stage) -> None:
+    for one in fleet_of(stage, 150):
+        stage.ledger.reconciled(one, at=NOW, due_at=NOW)
+    assert dispatch(stage.ports, Queue(space=0), NOW, scan_every_s=NEVER).dispatched == 100
+
+
+def test_what_could_not_be_put_on_the_queue_is_due_again(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.add(volume())
+    stage.ledger.reconciled(ref(), at=NOW, due_at=NOW)
+    queue = Queue()
+
+    def fail(*_: object, **__: object) -> None:
+        raise ReadFailed("SendMessageBatch: ServiceUnavailable")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Queue, "put", fail)
+        assert not dispatch(stage.ports, queue, NOW, scan_every_s=NEVER).complete
+    report = dispatch(stage.ports, queue, NOW + 5 * MINUTE, scan_every_s=NEVER)
+    assert (report.complete, report.dispatched) == (True, 1)
+
+
+# --- scans
+
+
+@dataclass
+class Pages:
+    """A fleet in pages of two, read from a stage."""
+
+    stage: Stage
+    size: int = 2
+    rejects: bool = False
+    read: list[str] = field(default_factory=list)
+
+    def kinds(self) -> tuple[str, ...]:
+        return ("ebs",)
+
+    def page(self, kind: str, cursor: str) -> FleetPage:
+        if cursor and self.rejects:
+            raise CursorRejected(cursor)
+        self.read.append(cursor)
+        first, every = int(cursor or 0), list(self.stage.fleet())
+        more = first + self.size < len(every)
+        return FleetPage(
+            views=every[first : first + self.size],
+            following=str(first + self.size) if more else None,
+        )
+
+    def views(self, refs: Sequence[ResourceRef]) -> Mapping[str, StorageView]:
+        return {one.arn: self.stage.view(one) for one in refs}
+
+    def activities(
+        self, views: Sequence[StorageView], now: datetime
+    ) -> Mapping[str, tuple[VolumeActivity, InstanceActivity | None]]:
+        return {v.volume.ref.arn: self.stage.activity(v, now) for v in views}
+
+
+def paged(stage: Stage, size: int = 2) -> tuple[Ports, Pages]:
+    pages = Pages(stage, size)
+    return replace(stage.ports, fleet=pages), pages
+
+
+def scanned(ports: Ports, queue: Queue, now: datetime, **how: Any) -> None:
+    while queue.pages:
+        read_page(ports, queue, queue.pages.pop(0), lambda: now, every_s=900, **how)
+
+
+def test_a_scan_reads_each_page_once_and_names_the_suspects(stage: Stage) -> None:
+    refs = fleet_of(stage, 7)
+    stage.pressed = {"vol-0001", "vol-0006"}
+    ports, pages = paged(stage)
+    queue = Queue()
+    assert dispatch(ports, queue, NOW).scan_began
+    scanned(ports, queue, NOW)
+    assert pages.read == ["", "2", "4", "6"]
+    assert {i.ref.resource_id for i in queue.items} >= stage.pressed
+    assert stage.ledger.scan_progress().completed == NOW
+    assert stage.ledger.scan_progress().open == ()
+    assert len(refs) == 7
+
+
+@pytest.mark.parametrize("page", range(4))
+def test_a_scan_whose_reader_died_goes_on_at_its_page(stage: Stage, page: int) -> None:
+    fleet_of(stage, 8)
+    ports, pages = paged(stage)
+    queue = Queue()
+    dispatch(ports, queue, NOW)
+    for _ in range(page):
+        read_page(ports, queue, queue.pages.pop(0), lambda: NOW, every_s=900)
+    queue.pages.clear()  # taken by a worker that died
+    assert dispatch(ports, queue, NOW + 4 * MINUTE).pages == 0, "somebody may be reading it"
+    report = dispatch(ports, queue, NOW + 5 * MINUTE)
+    assert (report.pages, report.scan_began) == (1, False)
+    scanned(ports, queue, NOW + 5 * MINUTE)
+    assert pages.read == ["", "2", "4", "6"]
+    assert stage.ledger.scan_progress().completed == NOW
+
+
+def test_a_scan_that_dies_at_any_call_misses_nobody() -> None:
+    def begun() -> tuple[Stage, Queue]:
+        stage = Stage()
+        fleet_of(stage, 3)
+        stage.loads = {name: calm() for name in stage.loads}
+        stage.pressed = set(stage.volumes)
+        queue = Queue()
+        dispatch(paged(stage)[0], queue, NOW)
+        return stage, queue
+
+    stage, queue = begun()
+    whole = Crashing(stage, None)
+    pages = Pages(stage)
+    scanned(replace(whole.ports, fleet=pages), queue, NOW)
+    for at in range(1, whole.calls + 1):
+        stage, queue = begun()
+        ports = replace(Crashing(stage, at, after=at % 2 == 0).ports, fleet=Pages(stage))
+        with pytest.raises(Crash):
+            scanned(ports, queue, NOW)
+        queue.pages.clear()
+        found = {i.ref for i in queue.taken()}
+        for minute in range(5, 16, 5):
+            now = NOW + minute * MINUTE
+            dispatch(paged(stage)[0], queue, now, scan_every_s=3_600)
+            scanned(paged(stage)[0], queue, now)
+            found |= {i.ref for i in queue.taken()}
+        assert {one.resource_id for one in found} == set(stage.volumes), f"call {at}"
+
+
+def test_a_slow_scan_is_not_begun_again_and_its_age_grows(stage: Stage) -> None:
+    fleet_of(stage, 4)
+    ports, _ = paged(stage)
+    queue = Queue()
+    dispatch(ports, queue, NOW)
+    read_page(ports, queue, queue.pages.pop(0), lambda: NOW, every_s=900)
+    report = dispatch(ports, queue, NOW + timedelta(hours=1))
+    assert (report.scan_began, report.scan_age_s) == (False, 3_600)
+    scanned(ports, queue, NOW + timedelta(hours=1))
+    assert dispatch(ports, queue, NOW + timedelta(hours=1, minutes=1)).scan_began
+
+
+def test_a_place_in_the_listing_that_aws_forgot_begins_the_scan_anew(stage: Stage) -> None:
+    fleet_of(stage, 6)
+    ports, pages = paged(stage)
+    queue = Queue()
+    dispatch(ports, queue, NOW)
+    read_page(ports, queue, queue.pages.pop(0), lambda: NOW, every_s=900)
+    pages.rejects = True
+    scanned(ports, queue, NOW + MINUTE)
+    pages.rejects = False
+    assert dispatch(ports, queue, NOW + timedelta(minutes=15)).scan_began
+    scanned(ports, queue, NOW + timedelta(minutes=15))
+    assert stage.ledger.scan_progress().completed == NOW + timedelta(minutes=15)
+
+
+def test_the_same_page_read_twice_puts_its_suspects_once(stage: Stage) -> None:
+    fleet_of(stage, 2)
+    stage.pressed = set(stage.volumes)
+    ports, _ = paged(stage)
+    queue = Queue()
+    dispatch(ports, queue, NOW)
+    (page,) = queue.pages
+    for _ in range(2):
+        read_page(ports, queue, page, lambda: NOW, every_s=900)
+    assert Counter(i.ref.resource_id for i in queue.items) == Counter([*stage.volumes])
+
+
+def test_suspects_beyond_the_room_wait_for_the_dispatcher_the_less_starved_ones(
+    stage: Stage,
+) -> None:
+    fleet_of(stage, 6)
+    stage.pressed = set(stage.volumes)
+
+    def glance(views: Sequence[StorageView], now: datetime) -> Mapping[str, Glance]:
+        return {
+            v.volume.ref.resource_id: Glance(
+                iops_exceeded_minutes=int(v.volume.ref.resource_id[-1]) + 1,
+                throughput_exceeded_minutes=0, lowest_burst_balance_percent=None,
+                longest_queue=None,
+            )
+            for v in views
+        }  # fmt: skip
+
+    stage.glance = glance  # type: ignore[method-assign]
+    ports, _ = paged(stage, size=10)
+    queue = Queue(space=2)
+    dispatch(ports, queue, NOW)
+    scanned(ports, queue, NOW)
+    assert [i.ref.resource_id for i in queue.taken()] == ["vol-0005", "vol-0004"]
+    queue.space = 100
+    dispatch(ports, queue, NOW + MINUTE, scan_every_s=3_600)
+    left = [i.ref.resource_id for i in queue.items]
+    assert left == ["vol-0003", "vol-0002", "vol-0001", "vol-0000"]
+
+
+def test_the_first_scan_of_a_large_fleet_spreads_its_looks_over_a_day(stage: Stage) -> None:
+    fleet_of(stage, 40)
+    ports, _ = paged(stage, size=20)
+    queue = Queue()
+    dispatch(ports, queue, NOW)
+    scanned(ports, queue, NOW)
+    at_once = len(queue.items)
+    due = stage.ledger.due(NOW + timedelta(days=1), 100)
+    assert at_once + len({d.ref for d in due if d.due_at > NOW}) == 40
+    hours = [(d.due_at - NOW) / timedelta(hours=1) for d in due if d.due_at > NOW]
+    assert max(hours) > 20
+    assert sum(hour < 12 for hour in hours) in range(15, 25)
+
+
+def test_the_first_scan_of_a_small_fleet_looks_at_everybody_within_minutes(stage: Stage) -> None:
+    fleet_of(stage, 150)
+    ports, _ = paged(stage, size=500)
+    queue = Queue()
+    dispatch(ports, queue, NOW)
+    scanned(ports, queue, NOW)
+    assert len(queue.items) >= 100
+    assert len(stage.ledger.due(NOW + MINUTE, 500)) == 150 - len(queue.items)
+
+
+def test_a_second_scan_looks_only_at_suspects(stage: Stage) -> None:
+    fleet_of(stage, 30)
+    ports, _ = paged(stage, size=500)
+    queue = Queue()
+    for scan in range(2):
+        now = NOW + scan * timedelta(minutes=15)
+        dispatch(ports, queue, now)
+        scanned(ports, queue, now)
+        work(ports, queue.taken(), lambda now=now: now)
+    assert len(queue.taken()) == 0
+
+
+# --- batches
+
+
+def test_a_batch_read_together_makes_the_same_observations(stage: Stage) -> None:
+    refs = fleet_of(stage, 3)
+    ports, _ = paged(stage)
+    together, views = with_batch_reads(ports, refs, NOW)
+    assert set(views) == {one.arn for one in refs}
+    for one in refs:
+        alone = observe(stage.ports, stage.view(one), NOW, earlier_days=True)
+        assert observe(together, together.storage.view(one), NOW, earlier_days=True) == alone
+
+
+def test_a_view_read_together_is_used_once_and_not_after_its_set_was_read(stage: Stage) -> None:
+    one, two, apart = fleet_of(stage, 3)
+    stage.volumes["vol-0002"] = replace(stage.volumes["vol-0002"], instance_ids=("i-other",))
+    ports, _ = paged(stage)
+    together, views = with_batch_reads(ports, [one, two, apart], NOW)
+    assert together.storage.view(one) is views[one.arn]
+    assert together.storage.view(one) is not views[one.arn]
+    together.storage.attached(stage.volumes["vol-0001"].instance_ids[0])
+    assert together.storage.view(two) is not views[two.arn]
+    assert together.storage.view(apart) is views[apart.arn]
+
+
+def test_where_a_batch_cannot_be_read_each_is_read_alone(stage: Stage) -> None:
+    refs = fleet_of(stage, 3)
+    ports, pages = paged(stage)
+
+    def fail(_: object) -> Mapping[str, StorageView]:
+        raise ReadFailed("DescribeVolumes: RequestLimitExceeded")
+
+    pages.views = fail  # type: ignore[method-assign,assignment]
+    stage.rules = policy()
+    items = [item(one.resource_id) for one in refs]
+    assert work(ports, items, lambda: NOW).reconciled == 3
