@@ -12,6 +12,7 @@ import aws_cdk as cdk
 from headroom.domain.policy import PolicyError
 from headroom.settings import DeploymentConfig, SettingsError
 from stacks.constructs.asset import WheelsMissing
+from stacks.constructs.names import LOOP_STACK, STATE_STACK
 from stacks.loop import HeadroomLoop
 from stacks.state import HeadroomState
 
@@ -20,8 +21,8 @@ def build(app: cdk.App) -> tuple[HeadroomState, HeadroomLoop]:
     """Both stacks of `app`; raises SettingsError, PolicyError or WheelsMissing."""
     config = DeploymentConfig.from_context(app.node.get_all_context())
     place = cdk.Environment(account=config.account, region=config.region)
-    state = HeadroomState(app, "HeadroomState", config=config, env=place)
-    return state, HeadroomLoop(app, "HeadroomLoop", config=config, state=state, env=place)
+    state = HeadroomState(app, STATE_STACK, config=config, env=place)
+    return state, HeadroomLoop(app, LOOP_STACK, config=config, state=state, env=place)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,8 @@ from typing import Any
 
 POLICY_PARAMETER = "/headroom/policy"
 """Name of the SSM parameter that holds the published policy."""
+REQUESTS_FUNCTION = "headroom-requests"
+"""Name of the function that takes people's requests."""
 LOG_RETENTION_DAYS = (1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827)
 """Retentions CloudWatch Logs takes (its longer ones are left out)."""
 SHORTEST_RECORD_DAYS = 90

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache, cached_property
@@ -11,8 +11,12 @@ from threading import Lock
 from typing import Any
 
 import boto3
+from botocore.awsrequest import AWSRequest
 from botocore.config import Config
+from botocore.exceptions import BotoCoreError
+from botocore.httpsession import URLLib3Session
 
+from headroom.adapters.callers import NotProven, caller_of, sts_url
 from headroom.adapters.cloudwatch import glance_window
 from headroom.adapters.events import EventBus
 from headroom.adapters.kinds import Environment, adapters_of
@@ -131,6 +135,14 @@ class Account:
             self.ledger, price_list_from(self._session, region=self.region), clock=_clock
         )
 
+    def caller_of(self, request: str, proof: object) -> str:
+        """ARN of who signed the request, as this Region's STS says; raises NotProven."""
+        partition = self._session.get_partition_for_region(self.region)
+        url = os.environ.get("AWS_ENDPOINT_URL") or sts_url(partition, self.region)
+        return caller_of(
+            request, proof, account_id=self.account_id, region=self.region, url=url, send=_post
+        )
+
     def policies(self) -> ParameterPolicies:
         """The published policy, read anew by every invocation."""
         return ParameterPolicies(self.reads("ssm"), parameter=self.settings.policy_parameter)
@@ -208,11 +220,26 @@ def begin(function_arn: str) -> Wired:
     )  # fmt: skip
 
 
+def account_of(function_arn: str) -> Account:
+    """The account of a function, made once per process; raises SettingsError."""
+    return _account(function_arn)
+
+
 @cache
 def _account(function_arn: str) -> Account:
     settings = FunctionSettings.from_environment(os.environ)
     region, account_id = place_of(function_arn)
     return Account(settings, region=region, account_id=account_id, session=session_in(region))
+
+
+def _post(url: str, headers: Mapping[str, str], body: str) -> tuple[int, str]:
+    """The status and text of an answer; raises NotProven where there is none."""
+    request = AWSRequest("POST", url, headers=dict(headers), data=body).prepare()
+    try:
+        answer = URLLib3Session(timeout=5).send(request)
+    except BotoCoreError as problem:
+        raise NotProven(f"STS does not answer: {type(problem).__name__}.") from None
+    return answer.status_code, answer.text
 
 
 def _clock() -> datetime:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aws_cdk import Annotations, CfnOutput, Environment, Stack, Token
+from aws_cdk import Annotations, CfnOutput, Duration, Environment, Stack, Token
 from aws_cdk import aws_ssm as ssm
 from aws_cdk.region_info import RegionInfo
 from constructs import Construct
@@ -22,7 +22,12 @@ from stacks.constructs.alarms import DetectionAlarms, SelfAlarms
 from stacks.constructs.asset import ROOT, runtime_python, stage_function_code
 from stacks.constructs.detection import price_note, short_price
 from stacks.constructs.functions import FunctionSpec, HeadroomFunction
-from stacks.constructs.names import POLICY_PARAMETER, PRICED_PARTITION, PRICED_REGIONS
+from stacks.constructs.names import (
+    POLICY_PARAMETER,
+    PRICED_PARTITION,
+    PRICED_REGIONS,
+    REQUESTS_FUNCTION,
+)
 from stacks.constructs.permissions import (
     DEAD_LETTER_ACTIONS,
     QUEUE_ACTIONS,
@@ -30,11 +35,15 @@ from stacks.constructs.permissions import (
     calendar_statements,
     contributor_statement,
     events_statement,
+    ledger_statements,
     loop_statements,
     prices_statement,
 )
 from stacks.constructs.triggers import SIGNALS_TIMEOUT, SWEEP_TIMEOUT, SignalsQueue, SweepSchedule
 from stacks.state import HeadroomState
+
+REQUESTS_TIMEOUT = Duration.seconds(20)
+"""A cold start, one call of STS and a few transactions take about two seconds."""
 
 
 class HeadroomLoop(Stack):
@@ -109,6 +118,21 @@ class HeadroomLoop(Stack):
             settings=settings,
             config=config,
         ).function
+        HeadroomFunction(
+            self,
+            "Requests",
+            FunctionSpec(
+                handler="lambdas.requests.handler",
+                description="Headroom: records what people ask for, with who asked",
+                timeout=REQUESTS_TIMEOUT,
+                memory_mib=512,
+                statements=ledger_statements(kept),
+                name=REQUESTS_FUNCTION,
+            ),
+            code=code,
+            settings=settings,
+            config=config,
+        )
         signals_queue.feed(signals, max_concurrency=config.queue_max_concurrency)
         schedule.start(sweep)
         DetectionAlarms(self, "Detection", config)

@@ -1,12 +1,23 @@
 """The order of things: reconcile one resource, execute, verify, handle requests, dispatch and do work, report.
 
 May import the domain and `ports`; no AWS, no clock.
-The door offers the dispatcher, the worker, `sweep` (both in one process), signals, digest and publishing."""
+The door offers the dispatcher, the worker, `sweep` (both in one process), signals, digest, publishing and requests."""
 
 from headroom.application.digest import send_digest
 from headroom.application.dispatch import DispatchReport, dispatch
 from headroom.application.dry_run import DryRunResult, decide_dry_run
 from headroom.application.publishing import PublishedRecords, publish_records
+from headroom.application.requests import (
+    LONGEST_PAUSE,
+    LONGEST_REASON,
+    Answer,
+    InvalidRequest,
+    Request,
+    Status,
+    Verb,
+    carry_out,
+    parse_request,
+)
 from headroom.application.scan import PageReport, read_page
 from headroom.application.sweep import remediate, sweep
 from headroom.application.work import APART, WorkReport, items_of, on_threads, work

@@ -43,7 +43,7 @@ class Endpoint:
 
     @property
     def credentials(self) -> dict[str, str]:
-        """Keyword arguments of a boto3 client or session; the endpoint checks no signatures."""
+        """Keyword arguments of a boto3 client or session; the key is what counts."""
         return {"aws_access_key_id": self.access_key, "aws_secret_access_key": "local"}
 
     def environment(self, region: str = "us-east-1") -> dict[str, str]:

@@ -9,7 +9,7 @@ from headroom.ports.ledger import IllegalStep, Intent, Ledger, LostLease, NotInt
 from headroom.ports.limits import Policies, Prices
 from headroom.ports.metrics import Glance, Metrics
 from headroom.ports.reporting import Delivery, Notes, Recorded, Reporting
-from headroom.ports.requests import AnswerRejected
+from headroom.ports.requests import AnswerRejected, Requests, Switches
 from headroom.ports.resource_states import Due, QueuedResource, Scan, StateStore
 from headroom.ports.storage import ReadFailed, ResourceGone, Storage, StorageView
 from headroom.ports.wired import Ports

@@ -36,6 +36,8 @@ class FunctionSpec:
     timeout: Duration
     memory_mib: int
     statements: Sequence[iam.PolicyStatement]
+    name: str | None = None
+    """Only where somebody calls it by name."""
 
 
 class HeadroomFunction(Construct):
@@ -73,6 +75,7 @@ class HeadroomFunction(Construct):
         self.function = lambda_.Function(
             self,
             "Function",
+            function_name=spec.name,
             description=spec.description,
             code=lambda_.Code.from_asset(str(code)),
             handler=spec.handler,

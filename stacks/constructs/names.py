@@ -18,3 +18,12 @@ changed."""
 
 POLICY_PARAMETER = settings.POLICY_PARAMETER
 """Where the functions read the policy."""
+
+REQUESTS_FUNCTION = settings.REQUESTS_FUNCTION
+"""The function that people's requests go to."""
+
+LOOP_STACK = "HeadroomLoop"
+STATE_STACK = "HeadroomState"
+
+WRITING_ROLES = f"role/{LOOP_STACK}-*"
+"""Roles that may write to the tables: CloudFormation names a stack's roles after the stack."""

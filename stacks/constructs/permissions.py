@@ -78,6 +78,13 @@ def loop_statements(
         allow(actions.POLICY_READ_ACTIONS, parameter, sid="ReadPolicy"),
         allow(actions.NOTIFIER_ACTIONS, kept.topic.topic_arn, sid="TellPeople"),
         _through_sns(kept.topic_key),
+        *ledger_statements(kept),
+    ]
+
+
+def ledger_statements(kept: Kept) -> list[iam.PolicyStatement]:
+    """Reading and writing the two tables: all that taking people's requests takes."""
+    return [
         *_table("Records", LEDGER_ACTIONS["records"], kept.records, kept.records_indexes),
         *_table("State", LEDGER_ACTIONS["state"], kept.state, kept.state_indexes),
     ]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from aws_cdk import RemovalPolicy
+from collections.abc import Mapping, Sequence
+
+from aws_cdk import Aws, RemovalPolicy
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from headroom.adapters.tables import Key, Table
+from stacks.constructs.names import WRITING_ROLES
 
 REWRITING_ACTIONS = (
     "dynamodb:BatchWriteItem",
@@ -17,6 +20,8 @@ REWRITING_ACTIONS = (
     "dynamodb:UpdateItem",
 )
 """What would change or remove a record; what is left writes by conditional put alone."""
+WRITING_ACTIONS = (*REWRITING_ACTIONS, "dynamodb:PartiQLInsert", "dynamodb:PutItem")
+"""Everything that writes an item. Source: Service Authorization Reference for DynamoDB (2026-11)."""
 
 
 class LedgerTable(Construct):
@@ -37,7 +42,7 @@ class LedgerTable(Construct):
             ),
             deletion_protection=True,
             removal_policy=RemovalPolicy.RETAIN,
-            resource_policy=_append_only() if append_only else None,
+            resource_policy=_policy(append_only=append_only),
             time_to_live_attribute=schema.expires,
         )
         for index in schema.indexes:
@@ -60,19 +65,29 @@ def _attribute(key: Key) -> dynamodb.Attribute:
     return dynamodb.Attribute(name=key.name, type=kinds[key.kind])
 
 
-def _append_only() -> iam.PolicyDocument:
-    """Refuses every principal, administrators included, whatever would rewrite a record.
+def _policy(*, append_only: bool) -> iam.PolicyDocument:
+    """Refuses items from everyone but the deployed roles, and rewriting from everyone.
 
-    The table's own ARN cannot stand in its own policy, so the resource is the table it hangs on.
+    Only writing of items is refused: whoever may administer the table may still delete or restore it,
+    or replace this policy. Its own ARN cannot stand in its own policy, so the resource is the table it
+    hangs on.
     """
-    return iam.PolicyDocument(
-        statements=[
-            iam.PolicyStatement(
-                sid="AppendOnly",
-                effect=iam.Effect.DENY,
-                principals=[iam.AnyPrincipal()],
-                actions=list(REWRITING_ACTIONS),
-                resources=["*"],
-            )
-        ]
+    writers = f"arn:{Aws.PARTITION}:iam::{Aws.ACCOUNT_ID}:{WRITING_ROLES}"
+    others = {"ArnNotLike": {"aws:PrincipalArn": writers}}
+    statements = [_deny("DeployedRolesWrite", WRITING_ACTIONS, others)]
+    if append_only:
+        statements.append(_deny("AppendOnly", REWRITING_ACTIONS))
+    return iam.PolicyDocument(statements=statements)
+
+
+def _deny(
+    sid: str, actions: Sequence[str], conditions: Mapping[str, object] | None = None
+) -> iam.PolicyStatement:
+    return iam.PolicyStatement(
+        sid=sid,
+        effect=iam.Effect.DENY,
+        principals=[iam.AnyPrincipal()],
+        actions=sorted(actions),
+        resources=["*"],
+        conditions=conditions,
     )

@@ -1,6 +1,6 @@
 """`headroom pause`, `resume` and `breaker`: stop all changes, and allow them again.
 
-They write to the deployment's tables with the caller's rights, and never touch storage.
+The deployed function records them, with who asked; nothing here writes.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from typing import Annotated
 
 import typer
 
-from headroom.cli.sources.deployment import deployment, normalized_reason, stops_of, writing
+from headroom.application import LONGEST_PAUSE, Answer, Status, Verb
+from headroom.cli.sources.deployment import deployment, normalized_reason, stops_of
 from headroom.cli.sources.options import DeploymentOptions, JsonOption, ReasonOption
 from headroom.cli.terminal.names import short
 from headroom.cli.terminal.output import emit, say
 from headroom.cli.terminal.problems import FAILED, OK, BadRequest
 from headroom.cli.views.breakers import as_object, breaker_object, broken, until_of
-from headroom.domain.state import INDEFINITE, active_pause
+from headroom.domain.state import INDEFINITE
 
-LONGEST = timedelta(days=90)
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 
 
@@ -40,15 +40,14 @@ def pause(
     """
     span, reason = None if duration is None else _span(duration), normalized_reason(reason)
     here = deployment(where)
-    now = here.account.now
-    until = None if span is None else now + span
-    with writing():
-        here.ledger.pause(until, at=now, who=here.account.caller, reason=reason)
+    seconds = None if span is None else int(span.total_seconds())
+    refuse(here.ask(Verb.PAUSE, reason, seconds=seconds))
     stop_state = stops_of(here)
     if as_json:
-        emit(as_object(stop_state, now))
+        emit(as_object(stop_state, here.account.now))
     else:
-        say(f"Paused: no changes in {here.place} {until_of(until or INDEFINITE)}.")
+        held = stop_state.account.pause
+        say(f"Paused: no changes in {here.place} {until_of(held.until if held else INDEFINITE)}.")
     return OK
 
 
@@ -64,20 +63,12 @@ def resume(
     """
     reason = normalized_reason(reason)
     here = deployment(where)
-    now, who = here.account.now, here.account.caller
-    before = stops_of(here)
-    was_paused = active_pause(before.account.pause, now) is not None
-    with writing():
-        if before.account.pause is not None:
-            here.ledger.resume(at=now, who=who, reason=reason)
-        if before.account.breaker is not None:
-            here.ledger.close_breaker(None, at=now, who=who, reason=reason)
+    answer = refuse(here.ask(Verb.RESUME, reason))
     stop_state = stops_of(here)
     if as_json:
-        emit(as_object(stop_state, now))
+        emit(as_object(stop_state, here.account.now))
         return OK
-    stopped = was_paused or before.account.breaker is not None
-    result = "Resumed" if stopped else "Nothing was paused"
+    result = "Resumed" if answer.status is Status.DONE else "Nothing was paused"
     say(f"{result}: Headroom makes changes in {here.place}.")
     for breaker in stop_state.breakers:
         say(f"Still stopped: {broken(breaker)}")
@@ -126,9 +117,8 @@ def close(
     reason = normalized_reason(reason)
     here = deployment(where)
     ref = None if volume is None else here.ref(volume)
-    now, who = here.account.now, here.account.caller
-    with writing():
-        closed = here.ledger.close_breaker(ref, at=now, who=who, reason=reason)
+    about = None if ref is None else {"kind": ref.kind, "resource_id": ref.resource_id}
+    closed = refuse(here.ask(Verb.CLOSE_BREAKER, reason, resource=about)).status is Status.DONE
     name = here.place if ref is None else short(ref.arn)
     if as_json:
         emit({"closed": closed, "resource": name})
@@ -139,9 +129,16 @@ def close(
     return OK
 
 
+def refuse(answer: Answer) -> Answer:
+    """The answer, unless the deployment refused; raises BadRequest."""
+    if answer.status is Status.REFUSED:
+        raise BadRequest(f"The deployment refused: {answer.detail}")
+    return answer
+
+
 def _span(text: str) -> timedelta:
     found = re.fullmatch(r"(\d{1,6})([mhd])", text)
     span = timedelta(**{_UNITS[found[2]]: int(found[1])}) if found else timedelta(0)
-    if not timedelta(0) < span <= LONGEST:
+    if not timedelta(0) < span <= LONGEST_PAUSE:
         raise BadRequest(f"--for {text!r} is not a duration; write 30m, 2h or 7d, at most 90d.")
     return span

@@ -1,7 +1,7 @@
 """`headroom approvals`, `approve`, `reject` and `rollback`: requests to people, and by people.
 
-They write a record and a due time with the caller's rights. The deployed function reads it within a
-minute and checks the guardrails; only that function changes storage.
+A deployed function records them with who asked and a due time. Within a minute another one checks the
+guardrails; only that one changes storage.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from typing import Annotated
 
 import typer
 
+from headroom.application import Status, Verb
 from headroom.cli.sources.deployment import (
     Deployment,
     deployment,
     normalized_reason,
     reading,
-    writing,
 )
 from headroom.cli.sources.options import DeploymentOptions, JsonOption, ReasonOption
 from headroom.cli.sources.storage import read_storage
@@ -26,8 +26,8 @@ from headroom.domain.catalog.ebs import MAX_MODIFICATIONS
 from headroom.domain.decision import Act, Decision, reversal
 from headroom.domain.planning import Plan
 from headroom.domain.resources import Configuration, PriceUnknown
-from headroom.domain.state import ROLLBACK_TTL, WINDOW, Step
-from headroom.ports import AnswerRejected, ReadFailed, ResourceGone
+from headroom.domain.state import ROLLBACK_TTL, WINDOW
+from headroom.ports import ReadFailed, ResourceGone
 
 DecisionArgument = Annotated[
     str, typer.Argument(metavar="DECISION", help="The decision's id, from the message.")
@@ -46,7 +46,7 @@ def approve(
     The approval covers exactly this change at no higher price, and only until the request expires.
     """
     here = deployment(where)
-    return _answer(here, decision, Step.APPROVED, reason, as_json)
+    return _answer(here, decision, Verb.APPROVE, reason, as_json)
 
 
 def reject(
@@ -58,7 +58,7 @@ def reject(
 ) -> int:
     """Reject a change; Headroom does not request a similar one for 24 hours."""
     here = deployment(where)
-    return _answer(here, decision, Step.REJECTED, reason, as_json)
+    return _answer(here, decision, Verb.REJECT, reason, as_json)
 
 
 def approvals(
@@ -104,12 +104,9 @@ def rollback(
     if not as_json:
         say(preview.sentence)
     if not dry_run:
-        with writing():
-            asked = here.ledger.request_rollback(
-                decision, at=here.account.now, who=here.account.caller, reason=text
-            )
-        if isinstance(asked, AnswerRejected):
-            raise BadRequest(f"{decision} cannot be rolled back: {asked.detail}.")
+        asked = here.ask(Verb.ROLLBACK, text, decision_id=decision)
+        if asked.status is Status.REFUSED:
+            raise BadRequest(f"{decision} cannot be rolled back: {asked.detail.rstrip('.')}.")
     if as_json:
         emit({"decision_id": decision, "asked": not dry_run, **preview.as_object})
     elif not dry_run:
@@ -120,18 +117,19 @@ def rollback(
     return OK
 
 
-def _answer(here: Deployment, decision_id: str, step: Step, reason: str, as_json: bool) -> int:
-    text, who = normalized_reason(reason), here.account.caller
-    with writing():
-        got = here.ledger.answer(decision_id, step, at=here.account.now, who=who, reason=text)
-    if isinstance(got, AnswerRejected) and got.why != step.value:
-        raise BadRequest(f"{decision_id} cannot be {step.value}: {got.detail}.")
-    news = not isinstance(got, AnswerRejected)
+ANSWERS = {Verb.APPROVE: "approved", Verb.REJECT: "rejected"}
+
+
+def _answer(here: Deployment, decision_id: str, verb: Verb, reason: str, as_json: bool) -> int:
+    got = here.ask(verb, normalized_reason(reason), decision_id=decision_id)
+    if got.status is Status.REFUSED:
+        raise BadRequest(f"{decision_id} cannot be {ANSWERS[verb]}: {got.detail.rstrip('.')}.")
+    news = got.status is Status.DONE
     if as_json:
-        emit({"decision_id": decision_id, "answer": step.value, "news": news})
-    elif isinstance(got, AnswerRejected):
+        emit({"decision_id": decision_id, "answer": ANSWERS[verb], "news": news})
+    elif not news:
         say(f"Nothing to do: {got.detail}.")
-    elif step is Step.APPROVED:
+    elif verb is Verb.APPROVE:
         say(
             f"Approved: {decision_id} is checked again within a minute, and made if it still passes."
         )

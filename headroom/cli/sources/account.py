@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from botocore.config import Config
 from botocore.exceptions import (
@@ -17,6 +18,7 @@ from botocore.exceptions import (
     UnknownRegionError,
 )
 
+from headroom.adapters.callers import prove, sts_url
 from headroom.adapters.prices import CataloguePrices, ListedPrices, PriceList
 from headroom.cli.sources.local_endpoint import running
 from headroom.cli.terminal.problems import BadRequest, Problem
@@ -32,6 +34,7 @@ PATIENT = Config(
     connect_timeout=5, read_timeout=60, retries={"mode": "adaptive", "total_max_attempts": 10}
 )
 """For long reads, which AWS throttles: adaptive retries slow down."""
+LOCAL = ("127.0.0.1", "localhost")
 NO_CREDENTIALS = (
     "No AWS credentials found: sign in (`aws sso login`, `aws configure`), or choose a profile "
     "with --profile."
@@ -50,10 +53,12 @@ class Account:
     ec2: EC2Client
     cloudwatch: CloudWatchClient
     prices: Prices
-    client: Callable[[str], Any]
-    """Any other client there, by the name of its service."""
+    client: Callable[..., Any]
+    """Any other client there, by the name of its service; a second argument is its configuration."""
     price_list: PriceList | None = None
     """AWS's Price List API; None where there is none in USD."""
+    proof: Callable[[str], dict[str, str]] | None = None
+    """Makes the caller's proof over a request; None where nobody can ask for anything."""
 
 
 def account(
@@ -87,6 +92,7 @@ def account(
             prices=CataloguePrices() if listed is None else ListedPrices(listed, clock=utc_now),
             client=partial(_client, session, endpoint_url),
             price_list=listed,
+            proof=partial(_proof, session, identity["Account"], str(sts.meta.endpoint_url)),
         )
     except NoCredentialsError:
         raise Problem(NO_CREDENTIALS) from None
@@ -99,8 +105,19 @@ def account(
         raise Problem(f"The AWS account{where} cannot be read: {problem}") from None
 
 
-def _client(session: Any, endpoint_url: str | None, service: str) -> Any:
-    return session.client(service, endpoint_url=endpoint_url, config=READS)
+def _client(session: Any, endpoint_url: str | None, service: str, config: Config = READS) -> Any:
+    return session.client(service, endpoint_url=endpoint_url, config=config)
+
+
+def _proof(session: boto3.Session, account_id: str, sts: str, request: str) -> dict[str, str]:
+    """Signed for the Region's own STS, or for the local endpoint; nothing is sent."""
+    credentials, region = session.get_credentials(), str(session.region_name)
+    if credentials is None:
+        raise Problem(NO_CREDENTIALS)
+    if urlsplit(sts).hostname not in LOCAL:
+        sts = sts_url(session.get_partition_for_region(region), region)
+    frozen = credentials.get_frozen_credentials()
+    return prove(request, frozen, account_id=account_id, region=region, url=sts).as_object()
 
 
 def opened(

@@ -1,7 +1,8 @@
-"""The deployment that a command is about: its account and its ledger."""
+"""The deployment that a command is about: its account, its ledger, and asking it for something."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -10,6 +11,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from headroom.adapters.errors import code_of
 from headroom.adapters.ledger import DynamoLedger
+from headroom.application import LONGEST_REASON, Answer, Status, Verb
 from headroom.cli.sources.account import Account, account
 from headroom.cli.sources.options import DEFAULT_STACK, DeploymentOptions
 from headroom.cli.terminal.names import named
@@ -17,8 +19,8 @@ from headroom.cli.terminal.problems import BadRequest, Problem
 from headroom.domain.resources import ResourceRef
 from headroom.domain.state import StopState
 from headroom.ports import ReadFailed
-
-LONGEST_REASON = 500
+from headroom.settings import REQUESTS_FUNCTION
+from headroom.wiring import ONCE
 
 
 class NoSuchStack(Problem):
@@ -43,6 +45,30 @@ class Deployment:
         """The storage of that name here; raises BadRequest for anything else."""
         here = self.account
         return named(resource, account_id=here.account_id, region=here.region)
+
+    def ask(self, verb: Verb, reason: str, **fields: object) -> Answer:
+        """Have the deployment record a request of this caller; raises Problem.
+
+        The deployed function writes, with the caller that STS names: nothing here says who asks.
+        """
+        content = {"verb": verb, "state_table": self.state_table, "reason": reason, **fields}
+        request = json.dumps(content, sort_keys=True)
+        if self.account.proof is None:
+            raise Problem(f"Nobody can be asked in {self.place}.")
+        payload = {"request": request, "proof": self.account.proof(request)}
+        try:
+            sent = self.account.client("lambda", ONCE).invoke(
+                FunctionName=REQUESTS_FUNCTION, Payload=json.dumps(payload).encode()
+            )
+            answer = json.loads(sent["Payload"].read())
+        except (ClientError, BotoCoreError, ValueError) as problem:
+            raise Problem(f"The request failed or its result is unknown: {problem}") from None
+        status = answer.get("status") if isinstance(answer, dict) else None
+        if status not in set(Status):
+            raise Problem(
+                f"The request failed or its result is unknown: {REQUESTS_FUNCTION} says {answer}"
+            )
+        return Answer(status=Status(status), detail=str(answer["detail"]))
 
 
 def deployment(options: DeploymentOptions) -> Deployment:
@@ -85,15 +111,6 @@ def reading(what: str) -> Iterator[None]:
         yield
     except ReadFailed as problem:
         raise Problem(f"{what} cannot be read: {problem}") from None
-
-
-@contextmanager
-def writing() -> Iterator[None]:
-    """Raise Problem where a write fails or its result is unknown."""
-    try:
-        yield
-    except ReadFailed as problem:
-        raise Problem(f"The write failed or its result is unknown: {problem}") from None
 
 
 def stops_of(here: Deployment) -> StopState:

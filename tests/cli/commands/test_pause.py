@@ -18,6 +18,7 @@ from headroom.domain.state import INDEFINITE
 from headroom.domain.state.breakers import MAX_ACCOUNT_FAILURES
 from headroom.policy import canonical_json, default_policy
 from tests.builders import ACCOUNT, NOW, REGION, ref
+from tests.cli.deployed import deploy
 from tests.contracts.decisions import broken, failed
 
 STACK = {
@@ -36,6 +37,7 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Iterator[DynamoLedger]:
         monkeypatch.setenv(f"AWS_{name}", value)
     for name in ("AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL"):
         monkeypatch.delenv(name, raising=False)
+    deploy(monkeypatch)
     with mock_aws():
         client = boto3.client("dynamodb", region_name=REGION)
         client.create_table(**create_table(RECORDS, "records"))

@@ -1,0 +1,188 @@
+"""What people ask for: read from text of any origin, carried out in the ledger, answered in a sentence.
+
+Who asks and when is said by the deployed function, never by the request.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any, Protocol
+
+from headroom.domain.resources import Kind, ResourceRef
+from headroom.domain.state import Step, StopState, active_pause
+from headroom.ports import AnswerRejected, Requests, Switches
+
+LONGEST_REQUEST = 4_096
+"""Bytes."""
+LONGEST_REASON = 500
+LONGEST_PAUSE = timedelta(days=90)
+
+
+class Verb(StrEnum):
+    """What can be asked for."""
+
+    APPROVE = "approve"
+    REJECT = "reject"
+    ROLLBACK = "rollback"
+    PAUSE = "pause"
+    RESUME = "resume"
+    CLOSE_BREAKER = "close_breaker"
+
+
+_FIELDS = {
+    Verb.APPROVE: frozenset({"decision_id"}),
+    Verb.REJECT: frozenset({"decision_id"}),
+    Verb.ROLLBACK: frozenset({"decision_id"}),
+    Verb.PAUSE: frozenset({"seconds"}),
+    Verb.RESUME: frozenset(),
+    Verb.CLOSE_BREAKER: frozenset({"resource"}),
+}
+"""What each takes beside a reason; None in `seconds` is no end, in `resource` the whole account."""
+
+
+class InvalidRequest(ValueError):
+    """The request is refused as it stands; the message is one sentence."""
+
+
+class Status(StrEnum):
+    """What came of a request."""
+
+    DONE = "done"
+    NOTHING = "nothing"
+    """It was so already."""
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One request of a person, read and bounded."""
+
+    verb: Verb
+    reason: str = ""
+    decision_id: str = ""
+    pause_for: timedelta | None = None
+    ref: ResourceRef | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What came of a request, for the person who sent it."""
+
+    status: Status
+    detail: str
+
+
+class Ledger(Requests, Switches, Protocol):
+    """Keeps requests and switches."""
+
+
+def parse_request(text: str, *, state_table: str, account_id: str, region: str) -> Request:
+    """The request in `text`, which may be anything; raises InvalidRequest.
+
+    It must name the state table of the deployment that it is for.
+    """
+    if len(text.encode("utf-8", "replace")) > LONGEST_REQUEST:
+        raise InvalidRequest(f"A request has {LONGEST_REQUEST} bytes at most.")
+    try:
+        given = json.loads(text)
+    except (ValueError, RecursionError):
+        raise InvalidRequest("The request is no JSON.") from None
+    verb = given.get("verb") if isinstance(given, dict) else None
+    if not isinstance(verb, str) or verb not in set(Verb):
+        raise InvalidRequest(f"A request has a verb: {', '.join(Verb)}.")
+    verb = Verb(verb)
+    if set(given) != {"verb", "state_table", "reason"} | _FIELDS[verb]:
+        names = ", ".join(sorted({"reason", "state_table"} | _FIELDS[verb]))
+        raise InvalidRequest(f"The request to {verb} takes exactly: {names}.")
+    if given["state_table"] != state_table:
+        raise InvalidRequest(f"This deployment keeps its state in {state_table}, not elsewhere.")
+    return Request(
+        verb=verb, reason=_reason(given["reason"]), decision_id=_decision_id(given),
+        pause_for=_span(given), ref=_ref(given, account_id, region),
+    )  # fmt: skip
+
+
+def carry_out(ledger: Ledger, request: Request, *, at: datetime, who: str) -> Answer:
+    """Record the request of `who`, or say why not; nothing is changed in storage."""
+    match request.verb:
+        case Verb.APPROVE:
+            return _answered(ledger, request, Step.APPROVED, at, who)
+        case Verb.REJECT:
+            return _answered(ledger, request, Step.REJECTED, at, who)
+        case Verb.ROLLBACK:
+            asked = ledger.request_rollback(
+                request.decision_id, at=at, who=who, reason=request.reason
+            )
+            if isinstance(asked, AnswerRejected):
+                return Answer(status=Status.REFUSED, detail=asked.detail)
+        case Verb.PAUSE:
+            until = None if request.pause_for is None else at + request.pause_for
+            ledger.pause(until, at=at, who=who, reason=request.reason)
+        case Verb.RESUME:
+            if not _resumed(ledger, request, at, who):
+                return Answer(status=Status.NOTHING, detail="nothing was paused")
+        case Verb.CLOSE_BREAKER:
+            if not ledger.close_breaker(request.ref, at=at, who=who, reason=request.reason):
+                return Answer(status=Status.NOTHING, detail="the breaker was not open")
+    return Answer(status=Status.DONE, detail=f"recorded: {request.verb} by {who}")
+
+
+def _answered(ledger: Ledger, request: Request, step: Step, at: datetime, who: str) -> Answer:
+    got = ledger.answer(request.decision_id, step, at=at, who=who, reason=request.reason)
+    if not isinstance(got, AnswerRejected):
+        return Answer(status=Status.DONE, detail=f"recorded: {step.value} by {who}")
+    same = got.why == step.value
+    return Answer(status=Status.NOTHING if same else Status.REFUSED, detail=got.detail)
+
+
+def _resumed(ledger: Ledger, request: Request, at: datetime, who: str) -> bool:
+    """End the pause and close the account's breaker; whether either held anything."""
+    before: StopState = ledger.stop_state()
+    if before.account.pause is not None:
+        ledger.resume(at=at, who=who, reason=request.reason)
+    if before.account.breaker is not None:
+        ledger.close_breaker(None, at=at, who=who, reason=request.reason)
+    paused = active_pause(before.account.pause, at) is not None
+    return paused or before.account.breaker is not None
+
+
+def _reason(given: Any) -> str:
+    if not isinstance(given, str) or len(given) > LONGEST_REASON:
+        raise InvalidRequest(f"A reason is text of at most {LONGEST_REASON} characters.")
+    plain = " ".join(given.encode("utf-8", "replace").decode("utf-8").split())
+    return "".join(letter if letter.isprintable() else "?" for letter in plain)
+
+
+def _decision_id(given: dict[str, Any]) -> str:
+    found = given.get("decision_id", "")
+    if not isinstance(found, str) or not re.fullmatch(r"[\w:.-]{0,128}", found, re.ASCII):
+        raise InvalidRequest("The id of the decision is none.")
+    return found
+
+
+def _span(given: dict[str, Any]) -> timedelta | None:
+    seconds = given.get("seconds")
+    if seconds is None:
+        return None
+    most = int(LONGEST_PAUSE.total_seconds())
+    if isinstance(seconds, bool) or not isinstance(seconds, int) or not 0 < seconds <= most:
+        raise InvalidRequest(f"A pause lasts 1 to {most} seconds, or until somebody resumes.")
+    return timedelta(seconds=seconds)
+
+
+def _ref(given: dict[str, Any], account_id: str, region: str) -> ResourceRef | None:
+    found = given.get("resource")
+    if found is None:
+        return None
+    if not isinstance(found, dict) or set(found) != {"kind", "resource_id"}:
+        raise InvalidRequest("A resource has a kind and a resource_id.")
+    kind, name = found["kind"], found["resource_id"]
+    if not isinstance(kind, str) or kind not in set(Kind):
+        raise InvalidRequest("The resource is no storage that Headroom knows.")
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9:-]{1,128}", name):
+        raise InvalidRequest("The resource has no id.")
+    return ResourceRef(kind=Kind(kind), account_id=account_id, region=region, resource_id=name)

@@ -1,0 +1,46 @@
+"""Takes people's requests: approve, reject, roll back, pause, resume, close a breaker.
+
+It records them with the caller whom STS names and the time of its own clock. Nothing that a request
+says about its caller counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from headroom import wiring
+from headroom.adapters.callers import NotProven
+from headroom.application import Answer, InvalidRequest, Status, carry_out, parse_request
+from headroom.ports import ReadFailed
+
+logger = Logger()
+
+
+@logger.inject_lambda_context
+def handler(event: Any, context: LambdaContext) -> dict[str, str]:
+    """Record one request, `{"request": text, "proof": {...}}`; the answer has a status and a detail."""
+    account = wiring.account_of(context.invoked_function_arn)
+    given = event if isinstance(event, dict) else {}
+    text, proof = given.get("request"), given.get("proof")
+    try:
+        if not isinstance(text, str):
+            raise InvalidRequest("The request is no text.")
+        request = parse_request(
+            text, state_table=account.settings.state_table, account_id=account.account_id,
+            region=account.region,
+        )  # fmt: skip
+        who = account.caller_of(text, proof)
+    except (InvalidRequest, NotProven) as problem:
+        logger.warning("request refused", reason=str(problem))
+        return asdict(Answer(status=Status.REFUSED, detail=str(problem)))
+    try:
+        answer = carry_out(account.ledger, request, at=wiring.utc_now(), who=who)
+    except ReadFailed as problem:
+        logger.exception("a request failed or its result is unknown")
+        return {"status": "failed", "detail": str(problem)}
+    logger.info("request", verb=request.verb, who=who, status=answer.status, detail=answer.detail)
+    return asdict(answer)

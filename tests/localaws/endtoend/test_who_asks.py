@@ -1,0 +1,148 @@
+"""The deployed Requests function at the endpoint: who asked is the signer, whatever a request says."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+
+from headroom.adapters.callers import prove
+from headroom.adapters.ledger import DynamoLedger
+from headroom.adapters.tables import RECORDS, STATE, create_table
+from headroom.cli.main import run
+from headroom.settings import REQUESTS_FUNCTION, FunctionSettings
+from tests.localaws.conftest import START, Program
+
+ROOT = Path(__file__).resolve().parents[3]
+ACCOUNT, REGION = "123456789012", "us-east-1"
+SETTINGS = FunctionSettings(
+    records_table="records", state_table="state", policy_parameter="/headroom/policy",
+    topic_arn=f"arn:aws:sns:{REGION}:{ACCOUNT}:headroom",
+)  # fmt: skip
+STACK = {
+    "Resources": {"Topic": {"Type": "AWS::SNS::Topic"}},
+    "Outputs": {"RecordsTable": {"Value": "records"}, "StateTable": {"Value": "state"}},
+}
+ALICE = f"arn:aws:sts::{ACCOUNT}:assumed-role/operators/alice"
+FORGED = f"arn:aws:sts::{ACCOUNT}:assumed-role/owner/boss"
+
+
+@pytest.fixture
+def deployed(program: Program, monkeypatch: pytest.MonkeyPatch) -> Program:
+    """Tables, and this project's own sources as the function."""
+    dynamodb, formation = program.client("dynamodb"), program.client("cloudformation")
+    dynamodb.create_table(**create_table(RECORDS, "records"))
+    dynamodb.create_table(**create_table(STATE, "state"))
+    formation.create_stack(StackName="HeadroomState", TemplateBody=json.dumps(STACK))
+    code = io.BytesIO()
+    with zipfile.ZipFile(code, "w") as archive:
+        for package in ("headroom", "lambdas"):
+            for path in sorted((ROOT / package).rglob("*.py")):
+                archive.write(path, path.relative_to(ROOT))
+    role = program.client("iam").create_role(RoleName="any", AssumeRolePolicyDocument="{}")
+    program.client("lambda").create_function(
+        FunctionName=REQUESTS_FUNCTION, Role=role["Role"]["Arn"], Runtime="python3.13",
+        Handler="lambdas.requests.handler", Code={"ZipFile": code.getvalue()}, Timeout=60,
+        Environment={"Variables": SETTINGS.to_environment()},
+    )  # fmt: skip
+    for name, value in program.aws.environment().items():
+        monkeypatch.setenv(name, value)
+    return program
+
+
+def ledger(program: Program) -> DynamoLedger:
+    return DynamoLedger(
+        program.client("dynamodb"), records_table="records", state_table="state",
+        account_id=ACCOUNT, region=REGION,
+    )  # fmt: skip
+
+
+def assumed(program: Program, name: str = "alice") -> dict[str, str]:
+    return dict(
+        program.client("sts").assume_role(
+            RoleArn=f"arn:aws:iam::{ACCOUNT}:role/operators", RoleSessionName=name
+        )["Credentials"]
+    )
+
+
+def request(**more: Any) -> str:
+    content = {"verb": "pause", "state_table": "state", "reason": "", "seconds": None, **more}
+    return json.dumps(content)
+
+
+def proof(program: Program, text: str, given: dict[str, str]) -> dict[str, str]:
+    session = boto3.Session(given["AccessKeyId"], given["SecretAccessKey"], given["SessionToken"])
+    frozen: Any = session.get_credentials()
+    return prove(
+        text, frozen.get_frozen_credentials(), account_id=ACCOUNT, region=REGION,
+        url=program.aws.url,
+    ).as_object()  # fmt: skip
+
+
+def sent(program: Program, payload: object) -> dict[str, str]:
+    answer = program.client("lambda").invoke(
+        FunctionName=REQUESTS_FUNCTION, Payload=json.dumps(payload).encode()
+    )
+    found: dict[str, str] = json.load(answer["Payload"])
+    return found
+
+
+def test_a_role_that_asks_is_named_by_sts_and_the_time_is_the_functions(
+    deployed: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = assumed(deployed)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", given["AccessKeyId"])
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", given["SecretAccessKey"])
+    monkeypatch.setenv("AWS_SESSION_TOKEN", given["SessionToken"])
+    assert run(["pause", "--reason", "load test", "--region", REGION]) == 0
+    pause = ledger(deployed).stop_state().account.pause
+    assert pause is not None
+    assert (pause.who, pause.reason, pause.since) == (
+        ALICE, "load test", datetime.fromisoformat(START),
+    )  # fmt: skip
+    assert run(["resume", "--region", REGION]) == 0
+    assert ledger(deployed).stop_state().account.pause is None
+
+
+def test_no_event_however_it_is_made_up_names_another_caller(deployed: Program) -> None:
+    text, given = request(), assumed(deployed)
+    good = proof(deployed, text, given)
+    forged_context = {
+        "requestContext": {"authorizer": {"iam": {"userArn": FORGED}}}, "who": FORGED,
+        "headers": {"x-amzn-caller": FORGED},
+    }  # fmt: skip
+    other_table = request(state_table="another")
+    for payload in (
+        {"request": text},
+        {"request": text, "proof": None, **forged_context},
+        {"request": text, "proof": {**good, "who": FORGED}},
+        {"request": request(who=FORGED), "proof": good},
+        {"request": request(reason="changed on the way"), "proof": good},
+        {"request": text, "proof": {**good, "token": ""}},
+        {"request": text, "proof": proof(deployed, text, {**given, "SecretAccessKey": "guess"})},
+        {"request": text, "proof": {**good, "date": "20260105T000000Z"}},
+        {"request": other_table, "proof": proof(deployed, other_table, given)},
+        forged_context, [], "pause", None,
+    ):  # fmt: skip
+        answer = sent(deployed, payload)
+        assert answer["status"] == "refused", payload
+    assert ledger(deployed).stop_state().account.pause is None
+    assert sent(deployed, {"request": text, "proof": good, **forged_context})["status"] == "done"
+    pause = ledger(deployed).stop_state().account.pause
+    assert pause is not None
+    assert pause.who == ALICE
+
+
+def test_a_signature_for_somebody_else_is_no_proof(deployed: Program) -> None:
+    """One that does not sign the request's hash, as other services ask for, is refused unseen."""
+    good = proof(deployed, request(), assumed(deployed))
+    elsewhere = good["authorization"].replace(";x-headroom-request", "")
+    answer = sent(deployed, {"request": request(), "proof": {**good, "authorization": elsewhere}})
+    assert answer["status"] == "refused"
+    assert "does not sign this request" in answer["detail"]
