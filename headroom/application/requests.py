@@ -85,8 +85,8 @@ def parse_request(text: str, *, state_table: str, account_id: str, region: str) 
 
     It must name the state table of the deployment that it is for.
     """
-    if len(text.encode("utf-8", "replace")) > LONGEST_REQUEST:
-        raise InvalidRequest(f"A request has {LONGEST_REQUEST} bytes at most.")
+    if len(text) > LONGEST_REQUEST or not text.isascii():
+        raise InvalidRequest(f"A request has {LONGEST_REQUEST} bytes of ASCII at most.")
     try:
         given = json.loads(text)
     except (ValueError, RecursionError):

@@ -48,7 +48,9 @@ def _handlers(made: Synthesised) -> list[str]:
 
 def test_every_handler_of_the_template_imports_from_the_asset_alone(shipped: Synthesised) -> None:
     handlers = _handlers(shipped)
-    assert sorted(handlers) == ["lambdas.signals.handler", "lambdas.sweep.handler"]
+    assert sorted(handlers) == [
+        "lambdas.requests.handler", "lambdas.signals.handler", "lambdas.sweep.handler",
+    ]  # fmt: skip
     loaded = _in_clean_process(shipped.asset(), *handlers)
     assert Path(loaded["boto3"]).is_relative_to(shipped.asset())
     assert Path(loaded["headroom"]).is_relative_to(shipped.asset())

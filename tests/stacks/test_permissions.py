@@ -9,7 +9,8 @@ from typing import Any
 
 from headroom.adapters import actions
 from headroom.adapters.tables import LEDGER_ACTIONS
-from stacks.constructs.permissions import PLATFORM_ACTIONS
+from headroom.settings import REQUESTS_FUNCTION
+from stacks.constructs.permissions import LOG_ACTIONS, PLATFORM_ACTIONS, TRACE_ACTIONS
 from tests.stacks.conftest import Synth, Synthesised, properties, resources
 
 ADAPTER_ACTIONS = {
@@ -118,10 +119,50 @@ def _logical_id(made: Synthesised, prefix: str) -> str:
 
 def test_the_records_table_itself_refuses_updates_and_deletes(shipped: Synthesised) -> None:
     table = resources(shipped.state, "AWS::DynamoDB::Table")[_logical_id(shipped, "Records")]
-    (statement,) = table["Properties"]["ResourcePolicy"]["PolicyDocument"]["Statement"]
+    found = table["Properties"]["ResourcePolicy"]["PolicyDocument"]["Statement"]
+    (statement,) = [s for s in found if s["Sid"] == "AppendOnly"]
     assert statement["Effect"] == "Deny"
     assert statement["Principal"] in ("*", {"AWS": "*"})
+    assert "Condition" not in statement
     assert {"dynamodb:UpdateItem", "dynamodb:DeleteItem"} <= set(statement["Action"])
+
+
+def test_both_tables_refuse_items_from_all_but_the_deployed_roles(shipped: Synthesised) -> None:
+    for table in properties(shipped.state, "AWS::DynamoDB::Table"):
+        found = table["ResourcePolicy"]["PolicyDocument"]["Statement"]
+        (statement,) = [s for s in found if s["Sid"] == "DeployedRolesWrite"]
+        assert (statement["Effect"], statement["Principal"]) == ("Deny", {"AWS": "*"})
+        assert set(statement["Action"]) == {
+            f"dynamodb:{name}"
+            for name in ("BatchWriteItem", "DeleteItem", "PartiQLDelete", "PartiQLInsert",
+                         "PartiQLUpdate", "PutItem", "UpdateItem")
+        }  # fmt: skip
+        writers = _text(statement["Condition"]["ArnNotLike"]["aws:PrincipalArn"])
+        assert writers == "arn:<AWS::Partition>:iam::<AWS::AccountId>:role/HeadroomLoop-*"
+    for role in properties(shipped.loop, "AWS::IAM::Role"):
+        assert "RoleName" not in role  # so that CloudFormation names it after the stack
+        assert "Path" not in role
+
+
+def test_the_function_for_requests_may_use_the_tables_and_nobody_is_let_in_by_its_policy(
+    shipped: Synthesised,
+) -> None:
+    roles = resources(shipped.loop, "AWS::IAM::Role")
+    (role,) = [body["Properties"] for name, body in roles.items() if name.startswith("Requests")]
+    granted = {
+        action
+        for policy in role["Policies"]
+        for statement in policy["PolicyDocument"]["Statement"]
+        for action in _listed(statement["Action"])
+    }
+    assert granted == {
+        *LEDGER_ACTIONS["records"], *LEDGER_ACTIONS["state"], *LOG_ACTIONS, *TRACE_ACTIONS,
+    }  # fmt: skip
+    functions = resources(shipped.loop, "AWS::Lambda::Function")
+    (name,) = [n for n in functions if n.startswith("Requests")]
+    assert functions[name]["Properties"]["FunctionName"] == REQUESTS_FUNCTION
+    assert name not in str(properties(shipped.loop, "AWS::Lambda::Permission"))
+    assert properties(shipped.loop, "AWS::Lambda::Url") == []
 
 
 def test_only_the_function_that_hears_alarms_may_ask_them(shipped: Synthesised) -> None:

@@ -76,7 +76,7 @@ def test_an_address_is_subscribed_only_when_one_is_given(
 def test_functions_run_on_the_newest_python_on_arm_and_log_json(shipped: Synthesised) -> None:
     groups = resources(shipped.loop, "AWS::Logs::LogGroup")
     functions = properties(shipped.loop, "AWS::Lambda::Function")
-    assert len(functions) == 2
+    assert len(functions) == 3
     for function in functions:
         assert (function["Runtime"], function["Architectures"]) == ("python3.14", ["arm64"])
         assert function["TracingConfig"] == {"Mode": "Active"}

@@ -62,6 +62,16 @@ class Deployment:
         return resources
 
 
+def headroom(aws: LocalAws, *words: str) -> str:
+    """What a command of the CLI prints that reads this account."""
+    done = subprocess.run(
+        [sys.executable, "-m", "headroom.cli.main", *words], cwd=ROOT, capture_output=True,
+        text=True, check=False, env={**os.environ, **aws.environment(), "COLUMNS": "200"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
 @dataclass(frozen=True, kw_only=True)
 class Course:
     """What was there after each step of one course: deploy, two minutes, deploy again, destroy."""
@@ -70,6 +80,9 @@ class Course:
     deployed: dict[str, dict[str, str]]
     """Types of resources by stack and logical id."""
     sweep_log: str
+    roles: list[str]
+    paused: list[str]
+    """What `headroom pause` and then `headroom status` printed."""
     again: str
     """Output of the second deployment."""
     tables: list[str]
@@ -91,17 +104,25 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
             deployed[stack] = {
                 one["LogicalResourceId"]: one["ResourceType"] for one in found["StackResources"]
             }
+        roles = [
+            f["Role"].rsplit("/", 1)[1] for f in client("lambda").list_functions()["Functions"]
+        ]
         aws.control("clock", {"set": "2026-01-05T00:00:00Z", "seed": 1})
         deployment.program.tick(2)
         names = [f["FunctionName"] for f in client("lambda").list_functions()["Functions"]]
         (sweep,) = [name for name in names if "Sweep" in name]
         log = (aws.state_dir / "logs" / f"{sweep}.log").read_text()
+        paused = [
+            headroom(aws, *words) for words in (("pause", "--reason", "load test"), ("status",))
+        ]
         again = deployment.deploy()
         deployment.cdk("destroy", "--app", assembly, "--all", "--force")
         return Course(
             templates={stack: deployment.template(stack) for stack in STACKS},
             deployed=deployed,
             sweep_log=log,
+            roles=roles,
+            paused=paused,
             again=again.stdout + again.stderr,
             tables=client("dynamodb").list_tables()["TableNames"],
             others=[
@@ -120,6 +141,17 @@ def test_every_resource_of_the_template_was_made(course: Course, stack: str) -> 
 
 def test_the_deployed_sweep_runs_every_minute(course: Course) -> None:
     assert course.sweep_log.count('"SweepCompleted":[1.0]') == 2, course.sweep_log[-2_000:]
+
+
+def test_a_person_pauses_through_the_deployed_function_and_is_named(course: Course) -> None:
+    assert course.paused[0].startswith("Paused: no changes in account 123456789012")
+    assert "since 2026-01-05 00:02Z by arn:aws:sts::123456789012:" in course.paused[1]
+    assert ": load test" in course.paused[1]
+
+
+def test_the_functions_have_the_roles_that_the_tables_let_write(course: Course) -> None:
+    assert len(course.roles) == 3
+    assert all(role.startswith("HeadroomLoop-") for role in course.roles)
 
 
 def test_deploying_again_changes_nothing(course: Course) -> None:
