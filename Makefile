@@ -12,7 +12,7 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
 FUNCTION_PYTHON := 3.14
 FUNCTION_PLATFORM := manylinux2014_aarch64
 # AWS services the functions call: the models of all others are left out of the package.
-FUNCTION_SERVICES := cloudwatch dynamodb ec2 events pricing rds sns sqs ssm
+FUNCTION_SERVICES := cloudwatch dynamodb ec2 events kms pricing rds sns sqs ssm
 
 VENV := .venv
 BIN := $(VENV)/bin

@@ -150,6 +150,8 @@ class FunctionSettings(_Kinds):
     """Enrolled kinds of storage: `ebs`, `ebs,rds` or `ebs,rds,aurora`."""
     record_retention_days: int = _setting(_record_retention, 0)
     """Days after which records are deleted; 0 keeps them for ever."""
+    seal_key: str = _setting(_NAME, "off")
+    """ARN of the KMS key that seals records; `off` without one."""
     metrics_namespace: str = _setting(_NAME, "Headroom", variable="POWERTOOLS_METRICS_NAMESPACE")
     """Powertools reads this variable and the next one as well."""
     service: str = _setting(_NAME, "headroom", variable="POWERTOOLS_SERVICE_NAME")
@@ -199,6 +201,8 @@ class DeploymentConfig(_Kinds):
     log_retention_days: int = _setting(_retention, 90)
     record_retention_days: int = _setting(_record_retention, 0)
     """Days after which DynamoDB deletes the records of decisions; 0 keeps them for ever."""
+    seal_records: str = _setting(_text("on|off", "on or off"), "off")
+    """Whether each record is sealed with a key of KMS, which costs $1 a month and requests."""
     burst_balance_alarm_percent: int = _setting(_whole(1, 100), 70)
     """BurstBalance below which the alarm wakes the engine; it never decides."""
     alarm_datapoints: int = _setting(_whole(1, 60), 2)

@@ -20,7 +20,7 @@ from headroom.adapters.callers import NotProven, caller_of, sts_url
 from headroom.adapters.cloudwatch import glance_window
 from headroom.adapters.events import EventBus
 from headroom.adapters.kinds import Environment, adapters_of
-from headroom.adapters.ledger import DynamoLedger
+from headroom.adapters.ledger import DynamoLedger, Sealer
 from headroom.adapters.notifications import SnsNotifier
 from headroom.adapters.parameters import ManagerCalendars, ParameterPolicies
 from headroom.adapters.prices import (
@@ -113,7 +113,12 @@ class Account:
             self.reads("dynamodb"), records_table=self.settings.records_table,
             state_table=self.settings.state_table, account_id=self.account_id,
             region=self.region, keep_days=self.settings.record_retention_days,
+            sealer=self._sealer(),
         )  # fmt: skip
+
+    def _sealer(self) -> Sealer | None:
+        key = self.settings.seal_key
+        return None if key == "off" else Sealer(self.reads("kms"), key)
 
     @cached_property
     def prices(self) -> StoredPriceTable:

@@ -74,6 +74,7 @@ class HeadroomLoop(Stack):
             workers=config.queue_max_concurrency,
             scan_every_minutes=config.scan_every_minutes,
             record_retention_days=config.record_retention_days,
+            seal_key="off" if kept.seal_key is None else kept.seal_key.key_arn,
             kinds=config.kinds,
         )
         code = stage_function_code(python=runtime_python())

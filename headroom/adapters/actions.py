@@ -50,6 +50,9 @@ POLICY_READ_ACTIONS = ("ssm:GetParameter",)
 CALENDAR_READ_ACTIONS = ("ssm:GetCalendarState",)
 """Adapter calendars. Takes the ARNs of the calendars' documents; only where a policy names some."""
 
+SEAL_ACTIONS = ("kms:GenerateMac",)
+"""Adapter ledger, where records are sealed. Takes the one key's ARN."""
+
 NOTIFIER_ACTIONS = ("sns:Publish",)
 """Adapter notifier. Takes the one topic's ARN."""
 

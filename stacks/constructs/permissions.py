@@ -6,7 +6,7 @@ as configured. A test compares the template's set of actions with these lists.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from aws_cdk import Acknowledgment, Aws, Validations
@@ -18,7 +18,7 @@ from constructs import Construct
 
 from headroom.adapters import actions
 from headroom.adapters.tables import LEDGER_ACTIONS
-from stacks.constructs.names import DETECTION_ALARM_PREFIX, POLICY_PARAMETER
+from stacks.constructs.names import DETECTION_ALARM_PREFIX, POLICY_PARAMETER, WRITING_ROLES
 
 LOG_ACTIONS = ("logs:CreateLogStream", "logs:PutLogEvents")
 TRACE_ACTIONS = ("xray:PutTelemetryRecords", "xray:PutTraceSegments")
@@ -49,11 +49,33 @@ class Kept:
     state_indexes: tuple[str, ...]
     topic: sns.ITopic
     topic_key: kms.IKey
+    seal_key: kms.IKey | None = None
+    """Seals records; None where the owner did not turn seals on."""
 
 
 def allow(actions: Sequence[str], *resources: str, sid: str) -> iam.PolicyStatement:
     """An Allow statement, its actions in a fixed order."""
     return iam.PolicyStatement(sid=sid, actions=sorted(actions), resources=list(resources))
+
+
+def deny(
+    sid: str, actions: Sequence[str], conditions: Mapping[str, object] | None = None
+) -> iam.PolicyStatement:
+    """A statement of a resource's own policy that refuses everyone, administrators included."""
+    return iam.PolicyStatement(
+        sid=sid,
+        effect=iam.Effect.DENY,
+        principals=[iam.AnyPrincipal()],
+        actions=sorted(actions),
+        resources=["*"],
+        conditions=conditions,
+    )
+
+
+def deny_others(sid: str, actions: Sequence[str]) -> iam.PolicyStatement:
+    """A statement of a resource's own policy that refuses everyone but the deployed roles."""
+    deployed = f"arn:{Aws.PARTITION}:iam::{Aws.ACCOUNT_ID}:{WRITING_ROLES}"
+    return deny(sid, actions, {"ArnNotLike": {"aws:PrincipalArn": deployed}})
 
 
 def loop_statements(
@@ -84,7 +106,9 @@ def loop_statements(
 
 def ledger_statements(kept: Kept) -> list[iam.PolicyStatement]:
     """Reading and writing the two tables: all that taking people's requests takes."""
+    key = kept.seal_key
     return [
+        *([] if key is None else [allow(actions.SEAL_ACTIONS, key.key_arn, sid="SealRecords")]),
         *_table("Records", LEDGER_ACTIONS["records"], kept.records, kept.records_indexes),
         *_table("State", LEDGER_ACTIONS["state"], kept.state, kept.state_indexes),
     ]

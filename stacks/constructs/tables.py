@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
-from aws_cdk import Aws, RemovalPolicy
+from aws_cdk import RemovalPolicy
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from headroom.adapters.tables import Key, Table
-from stacks.constructs.names import WRITING_ROLES
+from stacks.constructs.permissions import deny, deny_others
 
 REWRITING_ACTIONS = (
     "dynamodb:BatchWriteItem",
@@ -72,22 +70,7 @@ def _policy(*, append_only: bool) -> iam.PolicyDocument:
     or replace this policy. Its own ARN cannot stand in its own policy, so the resource is the table it
     hangs on.
     """
-    writers = f"arn:{Aws.PARTITION}:iam::{Aws.ACCOUNT_ID}:{WRITING_ROLES}"
-    others = {"ArnNotLike": {"aws:PrincipalArn": writers}}
-    statements = [_deny("DeployedRolesWrite", WRITING_ACTIONS, others)]
+    statements = [deny_others("DeployedRolesWrite", WRITING_ACTIONS)]
     if append_only:
-        statements.append(_deny("AppendOnly", REWRITING_ACTIONS))
+        statements.append(deny("AppendOnly", REWRITING_ACTIONS))
     return iam.PolicyDocument(statements=statements)
-
-
-def _deny(
-    sid: str, actions: Sequence[str], conditions: Mapping[str, object] | None = None
-) -> iam.PolicyStatement:
-    return iam.PolicyStatement(
-        sid=sid,
-        effect=iam.Effect.DENY,
-        principals=[iam.AnyPrincipal()],
-        actions=sorted(actions),
-        resources=["*"],
-        conditions=conditions,
-    )

@@ -240,3 +240,21 @@ def test_calendars_may_be_asked_only_where_the_policy_names_them(
     for one in (made, shipped):  # a calendar that is written into the policy by hand is noticed
         alarms = [a["AlarmName"] for a in properties(one.loop, "AWS::CloudWatch::Alarm")]
         assert "headroom-own-calendar-unreadable" in alarms
+
+
+def test_seals_are_off_until_the_owner_turns_them_on(synth: Synth, shipped: Synthesised) -> None:
+    assert _granting(shipped, "kms:GenerateMac") == []
+    made = synth(seal_records="on", detection="sweep")
+    keys = resources(made.state, "AWS::KMS::Key")
+    (key,) = [n for n, body in keys.items() if body["Properties"].get("KeySpec") == "HMAC_256"]
+    assert keys[key]["DeletionPolicy"] == "Retain"
+    statements = keys[key]["Properties"]["KeyPolicy"]["Statement"]
+    (refused,) = [s for s in statements if s["Effect"] == "Deny"]
+    assert refused["Action"] == "kms:GenerateMac"
+    assert _text(refused["Condition"]["ArnNotLike"]["aws:PrincipalArn"]).endswith("HeadroomLoop-*")
+    granting = _granting(made, "kms:GenerateMac")
+    assert len(granting) == 3
+    assert all(_listed(s["Action"]) == ["kms:GenerateMac"] for s in granting)
+    assert made.state["Outputs"]["SealKeyArn"]["Value"] == {"Fn::GetAtt": [key, "Arn"]}
+    for function in properties(made.loop, "AWS::Lambda::Function"):
+        assert "SealKey" in str(function["Environment"]["Variables"]["HEADROOM_SEAL_KEY"])

@@ -7,3 +7,4 @@ from headroom.adapters.ledger.budget import account_sum, read_budget
 from headroom.adapters.ledger.items import Item, moment, readable, ref_of, stamped, unwire, wire
 from headroom.adapters.ledger.ledger import DynamoLedger
 from headroom.adapters.ledger.reads import Reads
+from headroom.adapters.ledger.seals import SealCheck, Sealer

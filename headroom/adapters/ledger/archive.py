@@ -8,7 +8,9 @@ from datetime import datetime
 from botocore.exceptions import ClientError
 
 from headroom.adapters.errors import code_of, reading
+from headroom.adapters.ledger.items import unwire
 from headroom.adapters.ledger.reads import days
+from headroom.adapters.ledger.seals import SEAL
 from headroom.adapters.ledger.state_table import CONDITION_FAILED
 from headroom.adapters.ledger.tables import Tables
 from headroom.adapters.tables import BY_DAY, BY_OUTCOME, BY_RESOURCE, RECORDS
@@ -35,6 +37,11 @@ class Archive(Tables):
         index = RECORDS.index(BY_OUTCOME)
         for day in days(since, until):
             yield from self._records.between(index, f"{outcome}#{day}", since, until)
+
+    def seals(self, decision_id: str) -> dict[int, str]:
+        """The seals of a chain's records that have one, by sequence."""
+        found = self._records.items(decision_id)
+        return {unwire(i["sequence"]): str(unwire(i[SEAL])) for i in found if SEAL in i}
 
     def reject(self, event_id: str, *, reason: str, excerpt: str, at: datetime) -> None:
         """Record an event of unknown shape, once per event id."""

@@ -11,8 +11,9 @@ from uuid import uuid4
 from headroom.adapters.errors import reading
 from headroom.adapters.ledger.breakers import BreakerItems
 from headroom.adapters.ledger.concurrency import ConcurrencyTable
-from headroom.adapters.ledger.items import Item, item_of, unwire
+from headroom.adapters.ledger.items import Item, item_of, unwire, wire
 from headroom.adapters.ledger.reads import Reads, RecordReads
+from headroom.adapters.ledger.seals import SEAL, Sealer
 from headroom.adapters.ledger.state_table import StateItem, StateTable
 from headroom.adapters.ledger.transactions import Cancelled, Transactions
 from headroom.adapters.tables import RECORDS, account_key
@@ -43,8 +44,13 @@ class Tables:
         sleep: Callable[[float], None] = time.sleep,
         new_id: Callable[[], str] = lambda: uuid4().hex,
         keep_days: int = 0,
+        sealer: Sealer | None = None,
     ) -> None:
-        """`keep_days` is how long the records written here are kept; 0 is for ever."""
+        """`keep_days` is how long the records written here are kept; 0 is for ever.
+
+        With a `sealer` each record written is sealed.
+        """
+        self._sealer = sealer
         self._keep = timedelta(days=keep_days) if keep_days else None
         self._client: Any = client
         self._table = records_table
@@ -70,9 +76,10 @@ class Tables:
     def _put(self, record: Record, written_by: str) -> Item:
         """A conditional put of a record: where none is, and nowhere else."""
         expires = None if self._keep is None else record.at + self._keep
+        seal = {} if self._sealer is None else {SEAL: wire(self._sealer.seal(record))}
         return {
             "TableName": self._table,
-            "Item": item_of(record, written_by, expires),
+            "Item": item_of(record, written_by, expires) | seal,
             "ConditionExpression": "attribute_not_exists(#id)",
             "ExpressionAttributeNames": {"#id": RECORDS.partition.name},
         }

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
@@ -21,7 +21,11 @@ from headroom.cli.terminal.output import emit, err, out, say, utc
 from headroom.cli.terminal.problems import FAILED, OK, BadRequest, Problem
 from headroom.cli.views import record_list
 from headroom.cli.views.breakers import lines
-from headroom.domain.state import RecordSummary, Step, broken_link, link_problem
+from headroom.domain.state import Record, RecordSummary, Step, broken_link, link_problem
+from headroom.ports import ReadFailed
+
+if TYPE_CHECKING:
+    from headroom.adapters.ledger import SealCheck
 
 OUTCOMES = ("act", "hold", "escalate", *(s.value for s in Step if s is not Step.DECIDED))
 DEFAULT_SPAN = timedelta(days=30)
@@ -197,7 +201,32 @@ def _chain(opened: Source, decision_id: str, as_json: bool) -> int:
         err().print(f"The chain is broken at record {broken.sequence}: {link_problem(broken)}.")
         return FAILED
     err().print(f"The chain is complete: {len(chain)} records, and all hashes match.", style="dim")
+    return OK if opened.check_seals is None else _seals(opened.check_seals, chain)
+
+
+def _seals(check: Callable[[Sequence[Record]], SealCheck], chain: Sequence[Record]) -> int:
+    """Say exactly what the seals prove; a record without a seal that holds counts as a failure."""
+    try:
+        found = check(chain)
+    except ReadFailed as problem:
+        err().print(f"The seals were not checked, so only the hashes are: {problem}")
+        return OK
+    if found.broken:
+        err().print(f"The seal does not hold of record {_numbers(found.broken)}: Headroom did not "
+                    "write it so.")  # fmt: skip
+    if found.missing:
+        err().print(f"No seal is on record {_numbers(found.missing)}: written before seals were "
+                    "turned on, or not by Headroom.")  # fmt: skip
+    if found.broken or found.missing:
+        return FAILED
+    err().print(
+        f"All {len(found.verified)} seals hold: the deployed roles wrote it so.", style="dim"
+    )
     return OK
+
+
+def _numbers(sequences: Sequence[int]) -> str:
+    return ", ".join(map(str, sequences))
 
 
 def _span(

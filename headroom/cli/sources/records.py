@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from headroom.cli.loading import imported
 from headroom.cli.sources.options import RecordsOptions
@@ -14,6 +14,9 @@ from headroom.cli.terminal.names import named, short
 from headroom.cli.terminal.output import err
 from headroom.cli.terminal.problems import BadRequest
 from headroom.domain.state import Record, RecordSummary, StopState
+
+if TYPE_CHECKING:
+    from headroom.adapters.ledger import SealCheck
 
 
 class Records(Protocol):
@@ -44,6 +47,8 @@ class Source:
     """The instant it is there: a local endpoint has a clock of its own."""
     stop_state: Callable[[], StopState | None] = lambda: None
     """What is paused or broken there; None where that is not known or cannot be read."""
+    check_seals: Callable[[Sequence[Record]], SealCheck] | None = None
+    """Checks the seals of a chain, raises ReadFailed; None where nothing is sealed."""
 
     def arn(self, resource: str) -> str:
         """The ARN of `resource`, or what people call it where no account is known.

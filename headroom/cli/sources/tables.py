@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
-from headroom.adapters.ledger import DynamoLedger
+from headroom.adapters.ledger import DynamoLedger, SealCheck, Sealer
 from headroom.cli.sources.account import opened
 from headroom.cli.sources.options import DEFAULT_STACK, RecordsOptions
 from headroom.cli.sources.records import Source
 from headroom.cli.terminal.problems import BadRequest, Problem
-from headroom.domain.state import StopState
+from headroom.domain.state import Record, StopState
 from headroom.ports import ReadFailed
 
 
@@ -28,7 +30,7 @@ def tables(where: RecordsOptions) -> Source:
         if session.region_name is None:
             raise BadRequest("No AWS Region is set: give --region, or --file for a demo's records.")
         account = session.client("sts", endpoint_url=url).get_caller_identity()
-        table, state = _discover(session, where, url)
+        table, state, key = _discover(session, where, url)
         client = session.client("dynamodb", endpoint_url=url)
     except (BotoCoreError, ClientError) as problem:
         raise Problem(f"The records table cannot be found: {problem}") from None
@@ -39,7 +41,9 @@ def tables(where: RecordsOptions) -> Source:
         account_id=account["Account"],
         region=session.region_name,
     )
+    sealer = None if key is None else Sealer(session.client("kms", endpoint_url=url), key)
     return Source(
+        check_seals=None if sealer is None else partial(_check_seals, ledger, sealer),
         records=ledger, name=table, account_id=account["Account"], region=session.region_name,
         now=now, stop_state=lambda: None if state is None else _stops(ledger),
     )  # fmt: skip
@@ -47,17 +51,21 @@ def tables(where: RecordsOptions) -> Source:
 
 def _discover(
     session: boto3.Session, where: RecordsOptions, url: str | None
-) -> tuple[str, str | None]:
-    """Names of the records table and, where the stack tells it, the state table."""
+) -> tuple[str, str | None, str | None]:
+    """Names of the records table and, where the stack tells it, the state table and the seals' key."""
     if where.records_table is not None:
-        return where.records_table, None
+        return where.records_table, None, None
     stack = where.stack or DEFAULT_STACK
     formation = session.client("cloudformation", endpoint_url=url)
     found = formation.describe_stacks(StackName=stack)["Stacks"][0]
     outputs = {o["OutputKey"]: str(o["OutputValue"]) for o in found.get("Outputs", [])}
     if "RecordsTable" in outputs:
-        return outputs["RecordsTable"], outputs.get("StateTable")
+        return outputs["RecordsTable"], outputs.get("StateTable"), outputs.get("SealKeyArn")
     raise Problem(f"Stack {stack} has no output RecordsTable; give --records-table.")
+
+
+def _check_seals(ledger: DynamoLedger, sealer: Sealer, chain: Sequence[Record]) -> SealCheck:
+    return sealer.check(chain, ledger.seals(chain[0].decision_id))
 
 
 def _stops(ledger: DynamoLedger) -> StopState | None:
