@@ -1,4 +1,4 @@
-"""Tables with backups, expiry and protection; parameters that keep their version on update."""
+"""Tables with backups, expiry and protection; parameters that keep their version; keys of any use."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 from moto.dynamodb.models import dynamodb_backends
 from moto.dynamodb.models.table import Table
+from moto.kms.models import Key, kms_backends
 from moto.ssm.models import Parameter, ssm_backends
 
 from headroom.localaws.cloudformation.model import (
@@ -78,6 +79,32 @@ class UpdatableParameter(ShortSignatures, Parameter):  # type: ignore[misc]
         )  # fmt: skip
 
 
+class EncryptionKey(ShortSignatures, Key):  # type: ignore[misc]
+    """AWS::KMS::Key; moto makes every key one for encryption."""
+
+    @classmethod
+    def made(cls, name: str, properties: Properties, account_region: AccountRegion) -> Any:
+        """Create with its usage and its spec."""
+        key = account_region.backend(kms_backends).create_key(
+            policy=properties["KeyPolicy"], description=properties.get("Description"),
+            key_usage=properties.get("KeyUsage", "ENCRYPT_DECRYPT"),
+            key_spec=properties.get("KeySpec", "SYMMETRIC_DEFAULT"),
+            tags=properties.get("Tags", []),
+        )  # fmt: skip
+        return cls.changed(key, properties, account_region)
+
+    @classmethod
+    def changed(cls, resource: Any, properties: Properties, account_region: AccountRegion) -> Any:
+        """Policy, description and rotation; another usage or spec is refused."""
+        if properties.get("KeyUsage", resource.key_usage) != resource.key_usage:
+            raise NotImplementedError("Replacing a key is not supported by this endpoint")
+        resource.policy = properties["KeyPolicy"]
+        resource.description = properties.get("Description")
+        resource.key_rotation_status = parse_bool(properties.get("EnableKeyRotation", False))
+        resource.enabled = parse_bool(properties.get("Enabled", True))
+        return resource
+
+
 class BucketPolicy(LocalResource):
     """AWS::S3::BucketPolicy, without effect: moto would enforce it and ignore its conditions.
 
@@ -87,4 +114,4 @@ class BucketPolicy(LocalResource):
     kind = "AWS::S3::BucketPolicy"
 
 
-MODELS = (ProtectedTable, UpdatableParameter, BucketPolicy)
+MODELS = (ProtectedTable, UpdatableParameter, EncryptionKey, BucketPolicy)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import json
 import zipfile
-from datetime import datetime
+from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from headroom.adapters.callers import prove
 from headroom.adapters.ledger import DynamoLedger
 from headroom.adapters.tables import RECORDS, STATE, create_table
 from headroom.cli.main import run
+from headroom.domain.state.records import seal as sealed_by_hash
 from headroom.settings import REQUESTS_FUNCTION, FunctionSettings
 from tests.localaws.conftest import START, Program
 
@@ -26,9 +28,20 @@ SETTINGS = FunctionSettings(
     topic_arn=f"arn:aws:sns:{REGION}:{ACCOUNT}:headroom",
 )  # fmt: skip
 STACK = {
-    "Resources": {"Topic": {"Type": "AWS::SNS::Topic"}},
-    "Outputs": {"RecordsTable": {"Value": "records"}, "StateTable": {"Value": "state"}},
-}
+    "Resources": {
+        "Key": {
+            "Type": "AWS::KMS::Key",
+            "Properties": {
+                "KeySpec": "HMAC_256", "KeyUsage": "GENERATE_VERIFY_MAC",
+                "KeyPolicy": {"Version": "2012-10-17", "Statement": []},
+            },
+        },
+    },
+    "Outputs": {
+        "RecordsTable": {"Value": "records"}, "StateTable": {"Value": "state"},
+        "SealKeyArn": {"Value": {"Fn::GetAtt": ["Key", "Arn"]}},
+    },
+}  # fmt: skip
 ALICE = f"arn:aws:sts::{ACCOUNT}:assumed-role/operators/alice"
 FORGED = f"arn:aws:sts::{ACCOUNT}:assumed-role/owner/boss"
 
@@ -40,6 +53,8 @@ def deployed(program: Program, monkeypatch: pytest.MonkeyPatch) -> Program:
     dynamodb.create_table(**create_table(RECORDS, "records"))
     dynamodb.create_table(**create_table(STATE, "state"))
     formation.create_stack(StackName="HeadroomState", TemplateBody=json.dumps(STACK))
+    outputs = formation.describe_stacks(StackName="HeadroomState")["Stacks"][0]["Outputs"]
+    (key,) = [one["OutputValue"] for one in outputs if one["OutputKey"] == "SealKeyArn"]
     code = io.BytesIO()
     with zipfile.ZipFile(code, "w") as archive:
         for package in ("headroom", "lambdas"):
@@ -49,7 +64,7 @@ def deployed(program: Program, monkeypatch: pytest.MonkeyPatch) -> Program:
     program.client("lambda").create_function(
         FunctionName=REQUESTS_FUNCTION, Role=role["Role"]["Arn"], Runtime="python3.13",
         Handler="lambdas.requests.handler", Code={"ZipFile": code.getvalue()}, Timeout=60,
-        Environment={"Variables": SETTINGS.to_environment()},
+        Environment={"Variables": replace(SETTINGS, seal_key=key).to_environment()},
     )  # fmt: skip
     for name, value in program.aws.environment().items():
         monkeypatch.setenv(name, value)
@@ -146,3 +161,36 @@ def test_a_signature_for_somebody_else_is_no_proof(deployed: Program) -> None:
     answer = sent(deployed, {"request": request(), "proof": {**good, "authorization": elsewhere}})
     assert answer["status"] == "refused"
     assert "does not sign this request" in answer["detail"]
+
+
+def test_what_the_function_wrote_is_sealed_and_what_was_written_past_it_is_noticed(
+    deployed: Program, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["pause", "--region", REGION]) == 0
+    start = datetime.fromisoformat(START)
+    day = timedelta(days=1)
+    kept = ledger(deployed)
+    (record,) = kept.by_outcome("paused", since=start - day, until=start + day)
+    audit = ["audit", "--decision", record.decision_id, "--region", REGION]
+    assert run(audit) == 0
+    assert "All 1 seals hold" in capsys.readouterr().err
+
+    forged = sealed_by_hash(
+        decision_id=record.decision_id, sequence=0, step=record.step, resource=record.resource,
+        at=record.at, outcome=record.outcome, summary=f"paused by {FORGED}", body=record.body,
+        previous_hash=record.previous_hash,
+    )  # fmt: skip
+    table = {"TableName": "records"}
+    key = {"decision_id": {"S": record.decision_id}, "sequence": {"N": "0"}}
+    item = deployed.client("dynamodb").get_item(**table, Key=key)["Item"]
+    item |= {"summary": {"S": forged.summary}, "hash": {"S": forged.hash}}
+    deployed.client("dynamodb").put_item(**table, Item=item)
+    assert run(audit) == 1
+    told = capsys.readouterr().err
+    assert "all hashes match" in told
+    assert "The seal does not hold of record 0" in told
+
+    del item["seal"]
+    deployed.client("dynamodb").put_item(**table, Item=item)
+    assert run(audit) == 1
+    assert "No seal is on record 0" in capsys.readouterr().err
