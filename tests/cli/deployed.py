@@ -26,6 +26,7 @@ ARN = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{REQUESTS_FUNCTION}"
 SETTINGS = FunctionSettings(
     records_table="records", state_table="state", policy_parameter="/headroom/policy",
     topic_arn=f"arn:aws:sns:{REGION}:{ACCOUNT}:headroom",
+    queue_url=f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/work",
 )  # fmt: skip
 
 

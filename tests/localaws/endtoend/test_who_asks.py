@@ -26,6 +26,7 @@ ACCOUNT, REGION = "123456789012", "us-east-1"
 SETTINGS = FunctionSettings(
     records_table="records", state_table="state", policy_parameter="/headroom/policy",
     topic_arn=f"arn:aws:sns:{REGION}:{ACCOUNT}:headroom",
+    queue_url=f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/work",
 )  # fmt: skip
 STACK = {
     "Resources": {
