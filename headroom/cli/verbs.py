@@ -54,6 +54,7 @@ COMMANDS: tuple[Verb | Group, ...] = (
     Verb("pause", "headroom.cli.commands.pause:pause"),
     Verb("resume", "headroom.cli.commands.pause:resume"),
     Verb("status", "headroom.cli.commands.status:status"),
+    Verb("doctor", "headroom.cli.commands.doctor:doctor"),
     Verb("approvals", "headroom.cli.commands.requests:approvals"),
     Verb("approve", "headroom.cli.commands.requests:approve"),
     Verb("reject", "headroom.cli.commands.requests:reject"),
@@ -61,6 +62,7 @@ COMMANDS: tuple[Verb | Group, ...] = (
     Verb("budget", "headroom.cli.commands.budget:budget"),
     Verb("audit", "headroom.cli.commands.audit:audit"),
     Verb("explain", "headroom.cli.commands.explain:explain"),
+    Verb("report", "headroom.cli.commands.report:report"),
     Verb("version", "headroom.cli.commands.version:version"),
     Group(
         "local",
