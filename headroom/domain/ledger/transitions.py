@@ -55,7 +55,7 @@ LANDED_STEPS = frozenset(
     {Step.RELIEVED, Step.UNTESTED, Step.INEFFECTIVE, Step.DIVERGED, Step.ROLLED_BACK}
 )
 """Steps that end a chain with a change in force."""
-ENDING_STEPS = RELEASING_STEPS | LANDED_STEPS | {Step.GONE}
+ENDING_STEPS = RELEASING_STEPS | LANDED_STEPS | {Step.GONE, Step.RELEASED}
 """Steps that end a chain; GONE also ends the increase in force."""
 
 
@@ -65,12 +65,15 @@ def after_decided(state: StoredState, decision: Decision, due_at: datetime | Non
     The caller also records the withdrawal of `state.unstarted_act`, which is superseded.
     """
     enrolment, causes = state.enrolment_usd, state.escalated_causes
+    owner = state.owner_configuration
     change = decision.observation.modification
     landing = change is not None and change.state is ModificationState.MODIFYING
     if enrolment is None and decision.effective.enrolled and not landing:
         enrolment = (
             decision.current_usd
         )  # while a change lands, AWS still reports the earlier configuration
+        if enrolment is not None and decision.cluster is None:
+            owner = decision.observation.volume.configuration
     if decision.diagnosis.binding is Binding.NOTHING:
         # A revert lasts longer than an episode of load, and is notified only once.
         causes = tuple(c for c in causes if c.startswith((Guardrail.REVERTED.value, SPACE)))
@@ -80,7 +83,8 @@ def after_decided(state: StoredState, decision: Decision, due_at: datetime | Non
     if isinstance(decision.answer, Escalate) and escalates and decision.answer.cause not in causes:
         causes = (*causes, decision.answer.cause)[-KEPT_CAUSES:]
     return replace(
-        state, enrolment_usd=enrolment, escalated_causes=causes, last_reconciled_at=decision.at,
+        state, enrolment_usd=enrolment, owner_configuration=owner, escalated_causes=causes,
+        last_reconciled_at=decision.at,
         last_signature=decision.signature, last_decision_id=decision.decision_id,
         unstarted_act=decision.decision_id if isinstance(decision.answer, Act) else None,
         due_at=due_at if _may_wait(state, decision) else earliest_instant(state.due_at, due_at),
@@ -225,16 +229,30 @@ def why_not_recordable(state: StoredState, decision_id: str, step: Step) -> str 
     return None
 
 
+def why_not_releasable(state: StoredState, decision_id: str, at: datetime) -> str | None:
+    """Why a person may not end the chain by hand; None when they may.
+
+    Not while a function may still be making the change.
+    """
+    chain, until = state.chain, state.lease_until
+    if chain is None or chain.decision_id != decision_id:
+        return "it has no open change"
+    if chain.phase == Step.INTENDED and until is not None and at < until:
+        return f"a function may be making the change until {until:%Y-%m-%d %H:%M} UTC"
+    return None
+
+
 def _settle(
     state: StoredState, decision_id: str, step: Step, holds: bool, since: datetime
 ) -> StoredState:
     """Release the reservation at the end of a chain, or bring it into force if the change landed."""
     mine = next((r for r in state.reserved if r.decision_id == decision_id), None)
-    if mine is None or step not in RELEASING_STEPS | LANDED_STEPS:
+    if mine is None or step not in RELEASING_STEPS | LANDED_STEPS | {Step.RELEASED}:
         return state
     state = replace(state, reserved=tuple(r for r in state.reserved if r is not mine))
     # A chain that lost its lease may have been superseded: the higher amount counts.
-    if step in LANDED_STEPS and (holds or mine.micro_usd > state.in_force_micro_usd):
+    more = mine.micro_usd > state.in_force_micro_usd
+    if (step is Step.RELEASED and more) or (step in LANDED_STEPS and (holds or more)):
         return replace(
             state, in_force_micro_usd=mine.micro_usd, in_force_since=since, in_force_by=decision_id
         )

@@ -54,6 +54,7 @@ from headroom.domain.state.modification_history import (
     after_modifications,
     after_resource_gone,
     earliest_instant,
+    is_known_modification,
     merge_modifications,
     owners_choice,
     reduced_from,
@@ -96,6 +97,7 @@ from headroom.domain.state.records import (
     link_problem,
     plain_cents,
     seal,
+    step_of,
 )
 from headroom.domain.state.requests import (
     AUTO_ROLLBACK_INTERVAL,
