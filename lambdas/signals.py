@@ -39,6 +39,8 @@ class Batch:
     """Items by the id of their message."""
     pages: list[ScanPage] = field(default_factory=list)
     failed: set[str] = field(default_factory=set)
+    received: dict[str, tuple[str, int]] = field(default_factory=dict)
+    """Receipt handle by the id of a message, and how often it was received."""
 
 
 @logger.inject_lambda_context
@@ -52,6 +54,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
 
     batch = Batch()
     for record in event["Records"]:
+        times = int(record.get("attributes", {}).get("ApproximateReceiveCount", 1))
+        batch.received[record["messageId"]] = (record["receiptHandle"], times)
         try:
             _read(wired, batch, record)
         except Exception:
@@ -65,6 +69,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         time_left=time_left, threads=THREADS, report=report,
     )  # fmt: skip
     _hand_back(wired, batch, report)
+    _retry_later(wired, batch)
     _emit(wired, report, len(batch.failed))
     return {"batchItemFailures": [{"itemIdentifier": one} for one in sorted(batch.failed)]}
 
@@ -132,6 +137,16 @@ def _hand_back(wired: wiring.Wired, batch: Batch, report: WorkReport) -> None:
             batch.failed |= {
                 m for m, mine in batch.items.items() if any(_asks_for(mine, i) for i in items)
             }
+
+
+def _retry_later(wired: wiring.Wired, batch: Batch) -> None:
+    """Delay the next delivery of each failed message, longer each time."""
+    if not batch.failed:
+        return
+    try:
+        wired.queue.retry_later(dict(batch.received[one] for one in sorted(batch.failed)))
+    except Exception:  # they come again after the queue's visibility time-out
+        logger.exception("the retry of failed messages could not be delayed")
 
 
 def _asks_for(items: Sequence[WorkItem], item: WorkItem) -> bool:

@@ -81,7 +81,7 @@ class HeadroomLoop(Stack):
         here = loop_statements(kept, databases=config.databases, clusters=config.clusters)
         schedule = SweepSchedule(self, "SweepSchedule")
         queue_arn = signals_queue.queue.queue_arn
-        take = allow(QUEUE_ACTIONS, queue_arn, sid="TakeWork")
+        take = allow((*QUEUE_ACTIONS, *actions.RETRY_ACTIONS), queue_arn, sid="TakeWork")
         put = allow(actions.WORK_ACTIONS, queue_arn, sid="PutWork")
         park = allow(DEAD_LETTER_ACTIONS, schedule.dead_letters.queue_arn, sid="ParkFailures")
         signals = HeadroomFunction(
@@ -151,6 +151,7 @@ class HeadroomLoop(Stack):
         CfnOutput(self, "DetectionPrice", value=short_price(config))
         CfnOutput(self, "PolicyVersion", value=policy.version)
         CfnOutput(self, "SignalsQueueUrl", value=signals_queue.queue.queue_url)
+        CfnOutput(self, "Redrive", value=signals_queue.redrive_command)
         CfnOutput(self, "SignalsDeadLettersUrl", value=signals_queue.dead_letters.queue_url)
 
     def _warn_about_prices(self) -> None:

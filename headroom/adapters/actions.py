@@ -66,5 +66,8 @@ EVENT_SOURCE = "headroom"
 WORK_ACTIONS = ("sqs:GetQueueAttributes", "sqs:SendMessage")
 """Adapter work, which puts items on the queue. Takes the one queue's ARN."""
 
+RETRY_ACTIONS = ("sqs:ChangeMessageVisibility",)
+"""Adapter work, which delays what failed. Takes the one queue's ARN."""
+
 PRICES_ACTIONS = ("pricing:GetProducts",)
 """Adapter price_list. Knows no resource: takes `*` only; in one of its three Regions."""

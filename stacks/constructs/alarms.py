@@ -71,7 +71,8 @@ class SelfAlarms(Construct):
         for name, queue in dead_letters:
             self._alarm(
                 f"{name}-dead-letters",
-                "an event could not be handled and is parked; inspect the message and redrive it",
+                "an event could not be handled for a day, or not be delivered, and is parked; fix the "
+                "cause, then redrive it",
                 queue.metric_approximate_number_of_messages_visible(
                     period=Duration.minutes(1), statistic="Maximum"
                 ),

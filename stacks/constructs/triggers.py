@@ -13,6 +13,7 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from headroom.adapters import actions
+from headroom.adapters.work import tries_before_parking
 from stacks.constructs.names import DETECTION_ALARM_PREFIX
 from stacks.constructs.permissions import DEAD_LETTER_ACTIONS, SCHEDULE_ACTIONS, allow, role_for
 
@@ -22,7 +23,6 @@ SWEEP_TIMEOUT = Duration.minutes(5)
 """Long enough to publish records and send the digest; dispatching takes seconds."""
 BATCH_SIZE = 10
 """Messages one invocation takes, of at most ten resources each: about a minute of work."""
-TRIES = 5
 
 PATTERNS: Mapping[str, events.EventPattern] = {
     "Alarms": events.EventPattern(
@@ -72,9 +72,11 @@ def queue(
     visibility: Duration | None = None,
     parks_in: sqs.IQueue | None = None,
 ) -> sqs.Queue:
-    """A queue encrypted by SQS that takes TLS only; what fails TRIES times goes to `parks_in`."""
+    """A queue encrypted by SQS that takes TLS only; what fails for a day goes to `parks_in`."""
     dead_letters = (
-        sqs.DeadLetterQueue(queue=parks_in, max_receive_count=TRIES) if parks_in else None
+        sqs.DeadLetterQueue(queue=parks_in, max_receive_count=tries_before_parking())
+        if parks_in
+        else None
     )
     return sqs.Queue(
         scope,
@@ -101,8 +103,8 @@ class SignalsQueue(Construct):
             self,
             "Queue",
             retention=Duration.days(4),
-            # Twice the function's time-out: nothing is worked on twice at once, and a look that
-            # failed is repeated within minutes. Lambda's guide advises six times to leave room
+            # Twice the function's time-out: nothing is worked on twice at once, and what a dead
+            # worker held comes back within minutes. What failed is delayed by the worker. Lambda's guide advises six times to leave room
             # for throttled invocations; the mapping's maximum concurrency keeps those away.
             visibility=Duration.seconds(SIGNALS_TIMEOUT.to_seconds() * 2),
             parks_in=self.dead_letters,
@@ -116,6 +118,14 @@ class SignalsQueue(Construct):
                 retry_attempts=185,
             )
             events.Rule(self, name, event_pattern=pattern, targets=[target])
+
+    @property
+    def redrive_command(self) -> str:
+        """The command that moves every dead letter back to the queue."""
+        return (
+            f"aws sqs start-message-move-task --source-arn {self.dead_letters.queue_arn} "
+            f"--destination-arn {self.queue.queue_arn}"
+        )
 
     def feed(self, function: lambda_.IFunction, *, max_concurrency: int) -> None:
         """Let `function` take from the queue; a failed record alone goes back to it."""

@@ -120,7 +120,14 @@ class Deployment:
         found = answer.get("Messages", [])
         for one in found:
             sqs.delete_message(QueueUrl=QUEUE_URL, ReceiptHandle=one["ReceiptHandle"])
-        return [{"messageId": one["MessageId"], "body": one["Body"]} for one in found]
+        return [
+            {
+                "messageId": one["MessageId"],
+                "receiptHandle": one["ReceiptHandle"],
+                "body": one["Body"],
+            }
+            for one in found
+        ]
 
     def iops_of(self, volume_id: str) -> int:
         found = self.client("ec2").describe_volumes(VolumeIds=[volume_id])["Volumes"]

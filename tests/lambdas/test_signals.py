@@ -12,6 +12,7 @@ import pytest
 
 from headroom.adapters.cloudwatch import CloudWatchMetrics
 from headroom.adapters.ebs import EbsFleet
+from headroom.adapters.work import SqsWorkQueue
 from headroom.adapters.work.messages import items_message
 from headroom.domain.resources import ResourceRef
 from headroom.ports import ReadFailed, StorageView, WorkItem
@@ -117,6 +118,19 @@ def test_a_batch_of_which_all_failed_comes_again_without_failing_the_function(
 ) -> None:
     answer = function("signals").handler(batch(d.query_alarm()), Context())
     assert answer == {"batchItemFailures": [{"itemIdentifier": "m0"}]}
+
+
+def test_what_failed_comes_again_after_a_delay_that_grows(
+    deployment: Deployment, function: Function, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in an outage: every look fails, and the message waits by how often it was received."""
+    asked: list[dict[str, int]] = []
+    monkeypatch.setattr(SqsWorkQueue, "retry_later", lambda _, received: asked.append(received))
+    event = batch(d.query_alarm())
+    for times in (1, 7):
+        event["Records"][0]["attributes"] = {"ApproximateReceiveCount": str(times)}
+        function("signals").handler(event, Context())
+    assert asked == [{"r": 1}, {"r": 7}]
 
 
 def test_what_there_is_no_time_for_is_not_begun_and_goes_back_to_the_queue(

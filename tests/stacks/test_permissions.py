@@ -21,6 +21,7 @@ ADAPTER_ACTIONS = {
     *actions.POLICY_READ_ACTIONS,
     *actions.NOTIFIER_ACTIONS,
     *actions.PRICES_ACTIONS,
+    *actions.RETRY_ACTIONS,
     *actions.EVENTS_OUT_ACTIONS,
     *actions.RDS_READ_ACTIONS,
     *actions.RDS_WRITE_ACTIONS,

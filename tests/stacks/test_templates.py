@@ -108,12 +108,12 @@ def _main_queue(made: Synthesised) -> dict[str, Any]:
     return main
 
 
-def test_queues_are_encrypted_and_what_fails_five_times_is_parked(shipped: Synthesised) -> None:
+def test_queues_are_encrypted_and_what_fails_for_a_day_is_parked(shipped: Synthesised) -> None:
     queues = resources(shipped.loop, "AWS::SQS::Queue")
     assert len(queues) == 3
     assert all(q["Properties"]["SqsManagedSseEnabled"] is True for q in queues.values())
     main = _main_queue(shipped)
-    assert main["RedrivePolicy"]["maxReceiveCount"] == 5
+    assert main["RedrivePolicy"]["maxReceiveCount"] == 52, "a minute, doubling to half an hour"
     parked_in = main["RedrivePolicy"]["deadLetterTargetArn"]["Fn::GetAtt"][0]
     assert queues[parked_in]["Properties"]["MessageRetentionPeriod"] == 14 * 86_400
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from headroom.adapters.errors import reading
 from headroom.adapters.work.messages import items_message, page_message
+from headroom.adapters.work.retries import retry_delay_s
 from headroom.ports import ReadFailed, ScanPage, WorkItem
 
 if TYPE_CHECKING:
@@ -45,6 +46,24 @@ class SqsWorkQueue:
             )
             waiting = int(answer["Attributes"]["ApproximateNumberOfMessages"])
         return max(0, self._workers * SOON - waiting * ITEMS_A_MESSAGE)
+
+    def retry_later(self, received: Mapping[str, int]) -> None:
+        """Hide messages, by receipt handle, until their next try; raises ReadFailed.
+
+        The value is how often each was received. One that cannot be hidden longer comes back after
+        the queue's own visibility time-out.
+        """
+        handles = list(received)
+        for first in range(0, len(handles), MESSAGES_A_CALL):
+            entries = [
+                {
+                    "Id": str(number), "ReceiptHandle": handle,
+                    "VisibilityTimeout": retry_delay_s(received[handle]),
+                }
+                for number, handle in enumerate(handles[first : first + MESSAGES_A_CALL])
+            ]  # fmt: skip
+            with reading("ChangeMessageVisibilityBatch"):
+                self._client().change_message_visibility_batch(QueueUrl=self._url, Entries=entries)
 
     def _send(self, bodies: Sequence[str], delay_s: int) -> None:
         lost = 0

@@ -21,11 +21,13 @@ import moto.events.urls
 import moto.rds.urls
 from moto.awslambda import models as lambda_models
 from moto.awslambda import urls as lambda_urls
+from moto.core.responses import ActionResult
 from moto.events import models as events_models
 from moto.iam import models as iam_models
 from moto.iam import urls as iam_urls
 from moto.scheduler.models import scheduler_backends
 from moto.sqs import models as sqs_models
+from moto.sqs import responses as sqs_responses
 from moto.sqs import urls as sqs_urls
 
 from headroom.localaws.cloudformation import CloudFormationApi, LocalCloudFormation, register_all
@@ -78,6 +80,41 @@ class LocalSqs(sqs_models.SQSBackend):  # type: ignore[misc]
             if found or left <= 0:
                 return found
             time.sleep(min(0.05, left))
+
+    def change_message_visibility(
+        self, queue_name: str, receipt_handle: str, visibility_timeout: int
+    ) -> None:
+        """Hide a message from now on; moto refuses it 12 hours after sending, AWS after receiving."""
+        queue = self.get_queue(queue_name)
+        held = [m for m in queue._messages if m.had_receipt_handle(receipt_handle)]
+        if not held:
+            raise sqs_models.ReceiptHandleIsInvalid
+        held[0].change_visibility(int(visibility_timeout))
+        if held[0].visible:
+            queue.pending_messages.discard(held[0])
+
+    def move_messages(self, source: str, destination: str | None) -> None:
+        """Send all messages of a dead-letter queue to `destination`, else to the queue they failed in."""
+        dead = self.get_queue(source)
+        sources = self.list_dead_letter_source_queues(source)
+        if not sources:
+            raise AwsError(
+                "InvalidParameterValue",
+                "Source queue must be configured as a Dead Letter Queue.",
+            )
+        for message in list(dead._messages):
+            self.send_message(destination or sources[0].name, message.body)
+        dead._messages = []
+        dead.pending_messages.clear()
+
+
+def _start_message_move_task(response: Any) -> ActionResult:
+    """StartMessageMoveTask, done when it answers."""
+    source, destination = response._get_param("SourceArn"), response._get_param("DestinationArn")
+    response.sqs_backend.move_messages(
+        source.rsplit(":", 1)[-1], destination and destination.rsplit(":", 1)[-1]
+    )
+    return ActionResult({"TaskHandle": source})
 
 
 class LocalIam(iam_models.IAMBackend):  # type: ignore[misc]
@@ -152,6 +189,7 @@ def install(cloud: Cloud) -> None:
     moto.rds.urls.url_paths["{0}/$"] = RdsApi.dispatch
     moto.cloudformation.urls.url_paths["{0}/$"] = CloudFormationApi.dispatch
     sqs_models.sqs_backends.backend = LocalSqs
+    sqs_responses.SQSResponse.start_message_move_task = _start_message_move_task
     iam_models.iam_backends.backend = LocalIam
     lambda_models.lambda_backends.backend = LocalLambda
     scheduler_backends.backend = LocalScheduler

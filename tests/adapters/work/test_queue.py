@@ -12,7 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from moto import mock_aws
 
-from headroom.adapters.work import SqsWorkQueue, Work, read_message
+from headroom.adapters.work import (
+    SqsWorkQueue,
+    Work,
+    read_message,
+    retry_delay_s,
+    tries_before_parking,
+)
 from headroom.adapters.work.messages import items_message, page_message
 from headroom.domain.resources import Kind, ResourceRef
 from headroom.ports import ReadFailed, ScanPage, WorkItem
@@ -77,6 +83,24 @@ def test_many_items_take_few_messages_and_use_up_the_room(sqs: Any) -> None:
     assert queue.room() == 8 * 240 - 21 * 10
     queue.put([])
     assert calls.count("SendMessageBatch") == 3
+
+
+def test_what_fails_is_retried_for_a_day_and_never_waits_longer_than_half_an_hour() -> None:
+    delays = [retry_delay_s(received) for received in range(1, tries_before_parking() + 1)]
+    assert delays[:7] == [60, 120, 240, 480, 960, 1800, 1800]
+    assert max(delays) == 1800
+    assert 24 * 3600 <= sum(delays) < 24.5 * 3600
+
+
+def test_a_failed_message_is_hidden_until_its_next_try(sqs: Any) -> None:
+    url = sqs.create_queue(
+        QueueName="work", Attributes={"VisibilityTimeout": "0"}
+    )["QueueUrl"]  # fmt: skip
+    queue = SqsWorkQueue(lambda: sqs, url=url, workers=8)
+    queue.put([WorkItem(ref=ref(), trigger="due", since=NOW)])
+    (message,) = sqs.receive_message(QueueUrl=url)["Messages"]
+    queue.retry_later({message["ReceiptHandle"]: 1})
+    assert "Messages" not in sqs.receive_message(QueueUrl=url)
 
 
 def test_a_queue_that_does_not_answer_is_said(sqs: Any) -> None:

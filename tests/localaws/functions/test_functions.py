@@ -122,6 +122,44 @@ def test_a_partial_failure_leaves_only_that_message_until_its_dead_letter_queue(
     assert program.aws.control("state")["queues"]["us-east-1/work"] == 0
 
 
+BACKING_OFF = """
+import boto3, json
+def handle(event, context):
+    (record,) = event["Records"]
+    times = int(record["attributes"]["ApproximateReceiveCount"])
+    url = boto3.client("sqs").get_queue_url(QueueName="outage")["QueueUrl"]
+    boto3.client("sqs").change_message_visibility(
+        QueueUrl=url, ReceiptHandle=record["receiptHandle"], VisibilityTimeout=600 * times
+    )
+    return {"batchItemFailures": [{"itemIdentifier": record["messageId"]}]}
+"""
+
+
+def test_a_failed_message_backs_off_for_a_day_and_dead_letters_are_moved_back(
+    program: Program,
+) -> None:
+    dead, dead_arn = program.queue("outage-dead")
+    redrive = json.dumps({"deadLetterTargetArn": dead_arn, "maxReceiveCount": 3})
+    url, arn = program.queue("outage", RedrivePolicy=redrive, VisibilityTimeout="60")
+    sqs = program.client("sqs")
+    sqs.send_message(QueueUrl=url, MessageBody="an alarm")
+    program.function("backing-off", BACKING_OFF)
+    mapping = program.client("lambda").create_event_source_mapping(
+        EventSourceArn=arn, FunctionName="backing-off", BatchSize=10,
+        FunctionResponseTypes=["ReportBatchItemFailures"],
+    )  # fmt: skip
+    program.tick(0)
+    parked = []
+    for _ in range(6):
+        program.tick(10)
+        parked.append(program.aws.control("state")["queues"]["us-east-1/outage-dead"])
+    assert parked == [0, 0, 0, 0, 0, 1], "after 10, 20 and 30 minutes"
+    program.client("lambda").delete_event_source_mapping(UUID=mapping["UUID"])
+    sqs.start_message_move_task(SourceArn=dead_arn, DestinationArn=arn)
+    assert program.messages(url) == ["an alarm"]
+    assert program.messages(dead) == []
+
+
 def test_without_partial_responses_a_failed_batch_comes_back_whole(program: Program) -> None:
     url, arn = program.queue("whole", VisibilityTimeout="60")
     program.function("failing", "def handle(e, c):\n    print('{\"seen\": 1}')\n    raise OSError")
