@@ -1,4 +1,4 @@
-"""Takes people's requests: approve, reject, roll back, pause, resume, close a breaker.
+"""Takes people's requests: approve, reject, roll back, release, pause, resume, close a breaker.
 
 It records them with the caller whom STS names and the time of its own clock. Nothing that a request
 says about its caller counts.

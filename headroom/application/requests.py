@@ -28,6 +28,7 @@ class Verb(StrEnum):
     APPROVE = "approve"
     REJECT = "reject"
     ROLLBACK = "rollback"
+    RELEASE = "release"
     PAUSE = "pause"
     RESUME = "resume"
     CLOSE_BREAKER = "close_breaker"
@@ -37,6 +38,7 @@ _FIELDS = {
     Verb.APPROVE: frozenset({"decision_id"}),
     Verb.REJECT: frozenset({"decision_id"}),
     Verb.ROLLBACK: frozenset({"decision_id"}),
+    Verb.RELEASE: frozenset({"decision_id"}),
     Verb.PAUSE: frozenset({"seconds"}),
     Verb.RESUME: frozenset(),
     Verb.CLOSE_BREAKER: frozenset({"resource"}),
@@ -113,10 +115,9 @@ def carry_out(ledger: Ledger, request: Request, *, at: datetime, who: str) -> An
             return _answered(ledger, request, Step.APPROVED, at, who)
         case Verb.REJECT:
             return _answered(ledger, request, Step.REJECTED, at, who)
-        case Verb.ROLLBACK:
-            asked = ledger.request_rollback(
-                request.decision_id, at=at, who=who, reason=request.reason
-            )
+        case Verb.ROLLBACK | Verb.RELEASE:
+            ask = ledger.release if request.verb is Verb.RELEASE else ledger.request_rollback
+            asked = ask(request.decision_id, at=at, who=who, reason=request.reason)
             if isinstance(asked, AnswerRejected):
                 return Answer(status=Status.REFUSED, detail=asked.detail)
         case Verb.PAUSE:

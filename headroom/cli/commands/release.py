@@ -6,18 +6,12 @@ from typing import Annotated
 
 import typer
 
-from headroom.cli.sources.deployment import (
-    Deployment,
-    deployment,
-    normalized_reason,
-    reading,
-    writing,
-)
+from headroom.application import Status, Verb
+from headroom.cli.sources.deployment import Deployment, deployment, normalized_reason, reading
 from headroom.cli.sources.options import DeploymentOptions, JsonOption, ReasonOption
 from headroom.cli.terminal.names import named
 from headroom.cli.terminal.output import emit, say
 from headroom.cli.terminal.problems import OK, BadRequest
-from headroom.ports import AnswerRejected
 
 
 def release(
@@ -39,12 +33,9 @@ def release(
     text = normalized_reason(reason)
     here = deployment(where)
     decision_id = _decision_id(here, change)
-    with writing():
-        ended = here.ledger.release(
-            decision_id, at=here.account.now, who=here.account.caller, reason=text
-        )
-    if isinstance(ended, AnswerRejected):
-        raise BadRequest(f"{decision_id} cannot be released: {ended.detail}.")
+    asked = here.ask(Verb.RELEASE, text, decision_id=decision_id)
+    if asked.status is Status.REFUSED:
+        raise BadRequest(f"{decision_id} cannot be released: {asked.detail.rstrip('.')}.")
     if as_json:
         emit({"decision_id": decision_id, "released": True})
     else:
