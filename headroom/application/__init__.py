@@ -9,4 +9,4 @@ from headroom.application.dry_run import DryRunResult, decide_dry_run
 from headroom.application.publishing import PublishedRecords, publish_records
 from headroom.application.scan import PageReport, read_page
 from headroom.application.sweep import remediate, sweep
-from headroom.application.work import APART, WorkReport, items_of, on_threads, work
+from headroom.application.work import APART, WorkReport, items_of_event, on_threads, work

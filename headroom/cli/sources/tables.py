@@ -41,7 +41,7 @@ def tables(where: RecordsOptions) -> Source:
     )
     return Source(
         records=ledger, name=table, account_id=account["Account"], region=session.region_name,
-        now=now, stop_state=lambda: None if state is None else _stops(ledger),
+        now=now, events=ledger.event_records, stop_state=lambda: None if state is None else _stops(ledger),
     )  # fmt: skip
 
 
