@@ -15,7 +15,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from headroom import wiring
 from headroom.adapters.events import signals as events
 from headroom.adapters.work import read_message
-from headroom.application import APART, WorkReport, items_of, read_page, work
+from headroom.application import APART, WorkReport, items_of_event, read_page, work
 from headroom.domain.decision import Decision
 from headroom.domain.resources import RejectedSignal
 from headroom.ports import ScanPage, WorkItem
@@ -92,11 +92,11 @@ def _read(wired: wiring.Wired, batch: Batch, record: Mapping[str, Any]) -> None:
     if isinstance(parsed, RejectedSignal):
         _reject(wired, parsed)
         return
-    items = [item for signal in parsed for item in items_of(wired.ports, signal)]
+    items = items_of_event(wired.ports, parsed, wiring.utc_now())
     if len(items) > MANY:
         wired.queue.put(items)
     else:
-        batch.items[record["messageId"]] = items
+        batch.items[record["messageId"]] = list(items)
 
 
 def _reject(wired: wiring.Wired, parsed: RejectedSignal) -> None:

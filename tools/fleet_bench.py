@@ -32,7 +32,7 @@ from headroom.domain.catalog import catalogue_prices
 from headroom.domain.policy import Policy
 from headroom.domain.state import ScanProgress
 from headroom.policy import default_policy
-from headroom.ports import Claim, Ports, ScanPage, WorkItem
+from headroom.ports import Answered, Claim, Ports, ScanPage, WorkItem
 from headroom.proving.memory import InMemoryLedger, ports_in_memory
 from headroom.wiring import PACED, session_in
 
@@ -129,7 +129,7 @@ class WatchedClaims:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._ledger, name)
 
-    def claim_work(self, item: WorkItem, *, now: datetime, **how: Any) -> Claim:
+    def claim_work(self, item: WorkItem, *, now: datetime, **how: Any) -> Claim | Answered:
         """As deployed."""
         claim = self._ledger.claim_work(item, now=now, **how)
         if claim is Claim.TAKEN:

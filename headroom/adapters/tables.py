@@ -1,7 +1,8 @@
 """The ledger's two tables as data: what the stack creates, the tests create and the adapter uses.
 
 Standard library only. `records` is append-only: no role may update or delete in it. Only DynamoDB
-itself deletes there, where the deployment limits how long records are kept. `state` is the
+itself deletes there, where the deployment limits how long records are kept. Beside the chains it holds
+one item for each event, in no index: a partition `events#` and a UTC date, put again while the event is retried. `state` is the
 mutable side: per resource one item and one with the profile of its past, and per account one each for budget, pause, fleet scan,
 concurrency and prices, a few notes, and one per resource whose breaker ever opened.
 """

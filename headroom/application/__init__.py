@@ -20,4 +20,4 @@ from headroom.application.requests import (
 )
 from headroom.application.scan import PageReport, read_page
 from headroom.application.sweep import remediate, sweep
-from headroom.application.work import APART, WorkReport, items_of, on_threads, work
+from headroom.application.work import APART, WorkReport, items_of_event, on_threads, work

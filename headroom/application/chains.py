@@ -7,8 +7,7 @@ from datetime import datetime, timedelta
 from typing import assert_never
 
 from headroom.application import rollback
-from headroom.application.breakers import notify_if_opened
-from headroom.application.execute import LEASE, VERIFY_AFTER, known
+from headroom.application.execute import LEASE, VERIFY_AFTER, known, notify_if_opened
 from headroom.application.groups import notify_group_ended
 from headroom.domain.catalog.rds import SETTLES
 from headroom.domain.decision import (

@@ -134,7 +134,13 @@ def _dry(ports: Ports) -> Ports:
         state_store=cast(StateStore, _Overlaid(ports.state_store)),
         ledger=_read_only(ports.ledger, Ledger.chain, Ledger.decision),
         scan=_read_only(ports.scan),
-        archive=_read_only(ports.archive, Archive.by_resource, Archive.by_time, Archive.by_outcome),
+        archive=_read_only(
+            ports.archive,
+            Archive.by_resource,
+            Archive.by_time,
+            Archive.by_outcome,
+            Archive.event_records,
+        ),
         notifier=_read_only(ports.notifier),
     )
 

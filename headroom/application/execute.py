@@ -5,13 +5,13 @@ from __future__ import annotations
 from contextlib import suppress
 from datetime import datetime, timedelta
 
-from headroom.application.breakers import notify_if_opened
 from headroom.domain.decision import Act, Decision
 from headroom.domain.ledger import WHY
 from headroom.domain.policy import PolicyUnreadable
-from headroom.domain.resources import ResourceRef
+from headroom.domain.resources import Kind, ResourceRef
 from headroom.domain.state import (
     BY_HEADROOM,
+    FAILURE_STEPS,
     NOT_SENT,
     ROLLBACK,
     WINDOW,
@@ -205,3 +205,26 @@ def _learn_full(
     full_until = named or latest + WINDOW
     ports.state_store.save_modifications(ref, [], now=now, full_until=full_until)
     return max(full_until, now + RETRY[Refusal.SLOTS])
+
+
+def notify_if_opened(ports: Ports, decision: Decision, step: Step, at: datetime) -> None:
+    """Tell of a breaker that `step`, recorded at `at`, opened; say nothing if it opened none."""
+    if step not in FAILURE_STEPS:
+        return
+    ref = decision.observation.volume.ref
+    seen = ports.state_store.resource_state(ref, at)
+    name = ref.resource_id if ref.kind is Kind.EBS else ref.arn
+    if seen.breaker_opened_at == at:
+        ports.notifier.tell(
+            decision, Step.BREAKER_OPENED,
+            f"{seen.failures_in_a_row} changes of {ref.resource_id} in a row failed; it is left "
+            "alone until somebody has found out why and runs "
+            f"`headroom breaker close {name} --region {ref.region}`",
+        )  # fmt: skip
+    if seen.account_breaker_opened_at == at:
+        ports.notifier.tell(
+            decision, Step.BREAKER_OPENED,
+            f"one change after another failed in account {ref.account_id}, {ref.region}: nothing "
+            "is changed there any more until somebody has found out why and runs "
+            f"`headroom breaker close --account --region {ref.region}`",
+        )  # fmt: skip

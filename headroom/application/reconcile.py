@@ -34,7 +34,9 @@ from headroom.domain.resources import (
 from headroom.domain.state import (
     MODIFICATION_RETENTION,
     WINDOW,
+    EventOutcome,
     KnownModification,
+    LedTo,
     QueueEntry,
     ResourceState,
     Step,
@@ -70,14 +72,22 @@ def look(
 
     Raises ReadFailed when AWS did not answer.
     """
+    found = reconcile(ports, ref, now, trigger=trigger, must_record=must_record)
+    return None if isinstance(found, EventOutcome) else found
+
+
+def reconcile(
+    ports: Ports, ref: ResourceRef, now: datetime, *, trigger: str, must_record: bool = False
+) -> Decision | EventOutcome:
+    """As `look`; where there was no decision to make, why."""
     try:
         view = ports.storage.view(ref)
     except ResourceGone as gone:
         _let_go(ports, ref, now, gone)
         instead = ref if gone.another else gone.instead
         if instead is None:
-            return None
-        return look(ports, instead, now, trigger=trigger, must_record=must_record)
+            return EventOutcome(led_to=LedTo.GONE, detail=str(gone))
+        return reconcile(ports, instead, now, trigger=trigger, must_record=must_record)
     ref = view.volume.ref  # an ARN does not tell an Aurora cluster from another one: RDS did
     if ref.kind is Kind.AURORA:
         return clusters.reconcile(ports, view, now, trigger=trigger, must_record=must_record)
@@ -91,13 +101,14 @@ def look(
             warn(ports, DecisionInput(
                 trigger=trigger, observation=seen, resource_state=known, policy=policy, prices=prices
             ))  # fmt: skip
-            return None
+            chain_id = resource_state.open_chain.decision_id
+            return EventOutcome(led_to=LedTo.CHANGE_OPEN, which=chain_id)
         resource_state = ports.state_store.resource_state(ref, now)
     off = isinstance(policy, Policy) and limits_for(policy, view.volume).limits.mode is Mode.OFF
     if off and not awaits_person(resource_state):
         due_at = now + DAILY if resource_state.resource_increase_usd > 0 else None
         ports.state_store.reconciled(ref, at=now, due_at=due_at)
-        return None
+        return EventOutcome(led_to=LedTo.OFF)
     listed = _prices(ports, ref.region)
 
     def read(each: StorageView) -> DecisionInput:
@@ -121,7 +132,8 @@ def look(
     if resource_state.approval_request is not None:
         settled = _settle(ports, decision_input, resource_state, now)
         if settled is True:
-            return None
+            request_id = resource_state.approval_request.decision_id
+            return EventOutcome(led_to=LedTo.REQUEST_CONCLUDED, which=request_id)
         decision_input = replace(
             decision_input, resource_state=_decide_again(ports, decision_input, now)
         )
@@ -352,5 +364,6 @@ __all__ = [
     "look",
     "next_reconcile_at",
     "observe",
+    "reconcile",
     "save_observed_modifications",
 ]

@@ -40,7 +40,9 @@ from headroom.domain.state import (
     MODIFICATION_RETENTION,
     WINDOW,
     ApprovalRequest,
+    EventOutcome,
     KnownModification,
+    LedTo,
     OpenChain,
     ResourceState,
     Step,
@@ -60,8 +62,8 @@ ACTED = timedelta(minutes=5)
 
 def reconcile(
     ports: Ports, view: StorageView, now: datetime, *, trigger: str, must_record: bool = False
-) -> Decision | None:
-    """Observe one cluster, decide and act; the decision, or None when there was none to make.
+) -> Decision | EventOutcome:
+    """Observe one cluster, decide and act; the decision, or why there was none to make.
 
     Raises ReadFailed when AWS did not answer.
     """
@@ -73,14 +75,15 @@ def reconcile(
     if off and resource_state.open_chain is None and not awaits_person(resource_state):
         due_at = now + DAILY if resource_state.resource_increase_usd > 0 else None
         ports.state_store.reconciled(ref, at=now, due_at=due_at)
-        return None
+        return EventOutcome(led_to=LedTo.OFF)
     observed = AuroraObservation(at=now, cluster=cluster, activity=clusters.activity(cluster, now))
     if resource_state.open_chain is not None:
         if not _advance(ports, clusters, view, observed, resource_state.open_chain):
-            return None
+            chain_id = resource_state.open_chain.decision_id
+            return EventOutcome(led_to=LedTo.CHANGE_OPEN, which=chain_id)
         resource_state = ports.state_store.resource_state(ref, now)
         if off and not awaits_person(resource_state):
-            return None
+            return EventOutcome(led_to=LedTo.OFF)
     cluster_input = gather_input(
         ports, clusters, view, observed, resource_state, policy=policy, trigger=trigger
     )
@@ -119,14 +122,15 @@ def gather_input(
 
 def _decide(
     ports: Ports, clusters: Clusters, cluster_input: ClusterDecisionInput, *, must_record: bool
-) -> Decision | None:
+) -> Decision | EventOutcome:
     """Conclude a waiting approval or rollback, else decide by the bill; then record and act."""
     now, resource_state = cluster_input.observed.at, cluster_input.decision_input.resource_state
     decision: Decision | None = None
     if resource_state.approval_request is not None:
         settled = _settle(ports, cluster_input, resource_state.approval_request)
         if settled is True:
-            return None
+            request_id = resource_state.approval_request.decision_id
+            return EventOutcome(led_to=LedTo.REQUEST_CONCLUDED, which=request_id)
         cluster_input = _refreshed(ports, cluster_input)
         resource_state = cluster_input.decision_input.resource_state
         decision = settled if isinstance(settled, Decision) else None

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from headroom.application.dispatch import DispatchReport, dispatch
 from headroom.application.queue import MOST_AT_ONCE, next_in_queue
 from headroom.application.scan import read_page
-from headroom.application.work import RESERVE_S, WorkReport, items_of, work
+from headroom.application.work import RESERVE_S, WorkReport, items_of_event, work
 from headroom.domain.decision import Decision
 from headroom.domain.resources import Signal
 from headroom.ports import Ports, ReadFailed, ScanPage, WorkItem
@@ -160,7 +160,7 @@ def remediate(
     to be delivered again.
     """
     report = work(
-        ports, items_of(ports, signal, since=now), lambda: now, time_left=time_left,
+        ports, items_of_event(ports, [signal], now, since=now), lambda: now, time_left=time_left,
         apart=timedelta(0), together=1,
     )  # fmt: skip
     late = (f"{item.ref.resource_id}: no time left" for item in report.postponed)

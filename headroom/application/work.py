@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TypeVar, assert_never
 from uuid import uuid4
 
 from headroom.application.prefetch import with_batch_reads
-from headroom.application.reconcile import CLOSE_TO_LIMIT, look
+from headroom.application.reconcile import CLOSE_TO_LIMIT, reconcile
 from headroom.domain.decision import Act, Decision, Escalate
 from headroom.domain.resources import Claim as SignalClaim
 from headroom.domain.resources import ResourceRef, Signal
-from headroom.ports import Claim, Ports, StorageView, WorkItem
+from headroom.domain.state import EventOutcome, LedTo, event_record
+from headroom.ports import Answered, Claim, Ports, ReadFailed, StorageView, WorkItem
 
 RESERVE_S = 20.0
 """Seconds of a function's time kept for finishing what was begun."""
@@ -77,6 +78,32 @@ class WorkReport:
         return sum(isinstance(d.answer, Escalate) for d in self.decisions)
 
 
+def items_of_event(
+    ports: Ports, signals: Sequence[Signal], now: datetime, since: datetime | None = None
+) -> tuple[WorkItem, ...]:
+    """The items of all signals of one event; where it is not one alone, the event is recorded here.
+
+    The record of an event with one item is written when that is done with. Raises ReadFailed.
+    """
+    event = signals[0].event
+    try:
+        items = [item for signal in signals for item in items_of(ports, signal, since)]
+    except ReadFailed as error:
+        refs = tuple(signal.ref.arn for signal in signals if signal.ref is not None)
+        outcome = EventOutcome(led_to=LedTo.UNREADABLE, detail=str(error))
+        ports.archive.record_event(event_record(event, refs, outcome, at=now))
+        raise
+    if len(items) == 1:
+        return (replace(items[0], events=(event,)),)
+    outcome = EventOutcome(led_to=LedTo.SPREAD, detail=f"work for {len(items)} resources")
+    if not items:
+        why = LedTo.MUTED if signals[0].muted else LedTo.IRRELEVANT
+        outcome = EventOutcome(led_to=why, detail=signals[0].detail)
+    arns = [item.ref.arn for item in items] or [s.ref.arn for s in signals if s.ref is not None]
+    ports.archive.record_event(event_record(event, tuple(arns), outcome, at=now))
+    return tuple(items)
+
+
 def items_of(ports: Ports, signal: Signal, since: datetime | None = None) -> tuple[WorkItem, ...]:
     """An item for each resource that the signal points at, answered by what begins after `since`.
 
@@ -115,6 +142,7 @@ def coalesced(items: Iterable[WorkItem]) -> list[WorkItem]:
             trigger=min(before.trigger, item.trigger, key=URGENT_FIRST.index),
             since=max(before.since, item.since),
             must_record=before.must_record or item.must_record,
+            events=tuple(dict.fromkeys((*before.events, *item.events))),
         )
     return list(found.values())
 
@@ -150,34 +178,70 @@ def _chunk(
 ) -> None:  # fmt: skip
     holder = uuid4().hex
     taken: list[WorkItem] = []
+    done: list[tuple[WorkItem, EventOutcome]] = []
     for item, claim in on_threads(lambda i: _claim(ports, i, holder, now, apart), chunk, threads):
         if isinstance(claim, Exception):
-            _failed(ports, item, claim, now, report)
+            done.append((item, _failed(ports, item, claim, now, report)))
+        elif isinstance(claim, Answered):
+            report.coalesced += 1
+            done.append((item, _coalesced_into(claim.began)))
         elif claim is Claim.TAKEN:
             taken.append(item)
-        elif claim is Claim.ANSWERED:
-            report.coalesced += 1
         else:
             report.busy.append(item)
     batch, views = with_batch_reads(ports, [item.ref for item in taken], now)
 
-    def reconcile(beside: Sequence[WorkItem]) -> list[Decision | Exception | None]:
+    def of_instance(beside: Sequence[WorkItem]) -> list[Decision | EventOutcome | Exception]:
         """Volumes of one instance one after the other: they may be one striped set."""
         return [_reconcile(batch, item, now, holder) for item in beside]
 
-    for beside, outcomes in on_threads(reconcile, _by_instance(taken, views), threads):
+    for beside, outcomes in on_threads(of_instance, _by_instance(taken, views), threads):
         if isinstance(outcomes, Exception):
             raise outcomes
         for item, outcome in zip(beside, outcomes, strict=True):
             if isinstance(outcome, Exception):
-                _failed(ports, item, outcome, now, report)
+                done.append((item, _failed(ports, item, outcome, now, report)))
             else:
-                report.count(outcome)
+                report.count(None if isinstance(outcome, EventOutcome) else outcome)
+                done.append((item, _outcome_of(outcome)))
+    _record_events(ports, done, now, report, threads)
+
+
+def _record_events(
+    ports: Ports, done: Sequence[tuple[WorkItem, EventOutcome]], now: datetime, report: WorkReport,
+    threads: int,
+) -> None:  # fmt: skip
+    """Record what each event led to; one that cannot be recorded is to be delivered again."""
+
+    def record(told: tuple[WorkItem, EventOutcome]) -> Exception | None:
+        item, outcome = told
+        try:
+            for event in item.events:
+                ports.archive.record_event(event_record(event, (item.ref.arn,), outcome, at=now))
+        except Exception as error:
+            return error
+        return None
+
+    from_events = [each for each in done if each[0].events]
+    for (item, _), error in on_threads(record, from_events, threads):
+        if error is not None and item not in report.unanswered:
+            report.fail(f"the record of an event of {item.ref.resource_id}", error)
+            report.unanswered.append(item)
+
+
+def _coalesced_into(began: datetime) -> EventOutcome:
+    return EventOutcome(led_to=LedTo.COALESCED, which=began.isoformat())
+
+
+def _outcome_of(found: Decision | EventOutcome) -> EventOutcome:
+    if isinstance(found, EventOutcome):
+        return found
+    return EventOutcome(led_to=LedTo.DECISION, which=found.decision_id, detail=found.summary)
 
 
 def _claim(
     ports: Ports, item: WorkItem, holder: str, now: datetime, apart: timedelta
-) -> Claim | Exception:
+) -> Claim | Answered | Exception:
     try:
         return ports.work.claim_work(
             item, holder=holder, now=now, until=now + CLAIM, not_after=now - apart
@@ -188,11 +252,13 @@ def _claim(
 
 def _reconcile(
     ports: Ports, item: WorkItem, now: datetime, holder: str
-) -> Decision | Exception | None:
+) -> Decision | EventOutcome | Exception:
     """Reconcile one resource and end its claim; a process that dies leaves the claim to expire."""
-    outcome: Decision | Exception | None
+    outcome: Decision | EventOutcome | Exception
     try:
-        outcome = look(ports, item.ref, now, trigger=item.trigger, must_record=item.must_record)
+        outcome = reconcile(
+            ports, item.ref, now, trigger=item.trigger, must_record=item.must_record
+        )
     except Exception as error:  # one resource's trouble must not hide the others'
         outcome = error
     began = None if isinstance(outcome, Exception) else now
@@ -203,13 +269,15 @@ def _reconcile(
 
 def _failed(
     ports: Ports, item: WorkItem, error: Exception, now: datetime, report: WorkReport
-) -> None:
+) -> EventOutcome:
+    """Count a failure and see that the item is tried again; what its events led to so far."""
     report.fail(item.ref.resource_id, error)
     if item.trigger in ASKED:
         report.unanswered.append(item)
-        return
-    with suppress(Exception):  # else the dispatcher's claim expires
-        ports.state_store.reconciled(item.ref, at=now, due_at=now + CLOSE_TO_LIMIT)
+    else:
+        with suppress(Exception):  # else the dispatcher's claim expires
+            ports.state_store.reconciled(item.ref, at=now, due_at=now + CLOSE_TO_LIMIT)
+    return EventOutcome(led_to=LedTo.UNREADABLE, detail=f"{type(error).__name__}: {error}")
 
 
 def _by_instance(

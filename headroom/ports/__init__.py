@@ -14,6 +14,7 @@ from headroom.ports.resource_states import Due, QueuedResource, Scan, StateStore
 from headroom.ports.storage import ReadFailed, ResourceGone, Storage, StorageView
 from headroom.ports.wired import Ports
 from headroom.ports.work import (
+    Answered,
     Claim,
     CursorRejected,
     FleetPage,

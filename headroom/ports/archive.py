@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from headroom.domain.state import Record, RecordSummary
+from headroom.domain.state import EventRecord, Record, RecordSummary
 
 
 class Archive(Protocol):
@@ -23,6 +23,17 @@ class Archive(Protocol):
 
     def reject(self, event_id: str, *, reason: str, excerpt: str, at: datetime) -> None:
         """Record an event of unknown shape, once per event id."""
+
+    def record_event(self, record: EventRecord) -> None:
+        """Record what an event led to, in place of what is known of it unless that is final.
+
+        One record for each event id. Raises ReadFailed.
+        """
+
+    def event_records(
+        self, *, since: datetime, until: datetime, resource: str | None = None
+    ) -> Iterable[EventRecord]:
+        """Records of events that happened in [since, until], newest first, of one ARN if given."""
 
 
 class RecordIndex(Protocol):

@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Protocol
 
-from headroom.domain.resources import InstanceActivity, ResourceRef, VolumeActivity
+from headroom.domain.resources import InstanceActivity, ResourceRef, SourceEvent, VolumeActivity
 from headroom.domain.state import ScanProgress
 from headroom.ports.storage import StorageView
 
@@ -25,6 +25,8 @@ class WorkItem:
     trigger: str
     since: datetime
     must_record: bool = False
+    events: tuple[SourceEvent, ...] = ()
+    """Events whose records say what becomes of this item."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,10 +55,15 @@ class Claim(Enum):
     """What became of a claim."""
 
     TAKEN = "taken"
-    ANSWERED = "answered"
-    """A reconciliation that began after the claim's `since` is finished."""
     BUSY = "busy"
     """Another worker has it, or had it seconds ago."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """Nothing to claim: a reconciliation that began after the claim's `since` is finished."""
+
+    began: datetime
 
 
 class WorkClaims(Protocol):
@@ -64,7 +71,7 @@ class WorkClaims(Protocol):
 
     def claim_work(
         self, item: WorkItem, *, holder: str, now: datetime, until: datetime, not_after: datetime
-    ) -> Claim:
+    ) -> Claim | Answered:
         """Claim the resource for `holder` until then; what ended unfinished is free after that.
 
         Not if the last finished reconciliation began after `not_after`. Raises ReadFailed.

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from headroom.application import dispatch, items_of, read_page, sweep, work
+from headroom.application import dispatch, read_page, sweep, work
 from headroom.application.prefetch import with_batch_reads
 from headroom.application.reconcile import observe
-from headroom.application.work import TOGETHER, coalesced
+from headroom.application.work import TOGETHER, coalesced, items_of
 from headroom.domain.resources import (
     Claim,
     InstanceActivity,

@@ -20,6 +20,7 @@ from moto.cloudwatch.models import CloudWatchBackend
 
 from headroom import wiring
 from headroom.adapters.tables import RECORDS, STATE, create_table
+from headroom.domain.state import EventRecord
 from headroom.policy import canonical_json, default_policy
 from headroom.settings import FunctionSettings
 from tests.adapters.prices.recorded_offers import RecordedPriceList
@@ -138,6 +139,14 @@ class Deployment:
         archive = wiring.begin(ARN).ports.archive
         day = timedelta(days=1)
         return sorted(r.step.value for r in archive.by_time(since=NOW - day, until=NOW + day))
+
+    def events(self) -> dict[str, EventRecord]:
+        """The record of every event there is, by its id; fails where an id has two."""
+        archive, day = wiring.begin(ARN).ports.archive, timedelta(days=1)
+        found = list(archive.event_records(since=NOW - day, until=NOW + day))
+        by_id = {record.event.event_id: record for record in found}
+        assert len(by_id) == len(found)
+        return by_id
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ from headroom.adapters.ledger.state_table import CONDITION_FAILED
 from headroom.adapters.tables import WORK
 from headroom.domain.resources import ResourceRef
 from headroom.domain.state import ScanProgress
-from headroom.ports import Claim, WorkItem
+from headroom.ports import Answered, Claim, WorkItem
 from headroom.serialization import from_json, to_json
 
 KEYS_AT_ONCE = 100
@@ -28,7 +28,7 @@ class WorkLedger(Notes):
 
     def claim_work(
         self, item: WorkItem, *, holder: str, now: datetime, until: datetime, not_after: datetime
-    ) -> Claim:
+    ) -> Claim | Answered:
         """Claim a resource for `holder`; a repeated call after a lost answer finds its own claim."""
         update = {
             "TableName": self._state_name,
@@ -51,7 +51,7 @@ class WorkLedger(Notes):
         with reading(f"who works on {item.ref.arn}"):
             held = readable(found[0]) if found else {}
             done = instant(unwire(held["done"])) if "done" in held else None
-        return Claim.ANSWERED if done is not None and done > item.since else Claim.BUSY
+        return Answered(done) if done is not None and done > item.since else Claim.BUSY
 
     def finish_work(self, ref: ResourceRef, *, holder: str, began: datetime | None) -> None:
         """End the claim, if it is still `holder`'s; `began` is None where nothing was finished."""

@@ -6,8 +6,10 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 from headroom.adapters.ledger import moment, ref_of
+from headroom.domain.resources import Claim, SourceEvent
 from headroom.ports import ScanPage, WorkItem
 
 MARK = "headroom_work"
@@ -29,6 +31,10 @@ def items_message(items: Sequence[WorkItem]) -> str:
         {
             "arn": item.ref.arn, "trigger": item.trigger, "since": moment(item.since),
             "must_record": item.must_record,
+            "events": [
+                [event.event_id, moment(event.claimed_at), event.claim.value]
+                for event in item.events
+            ],
         }
         for item in items
     ]  # fmt: skip
@@ -59,14 +65,20 @@ def read_message(body: object) -> Work | None:
         raise ValueError(f"work that is not understood: {error!r}") from error
 
 
-def _item(told: Mapping[str, object]) -> WorkItem:
+def _item(told: Mapping[str, Any]) -> WorkItem:
     trigger = str(told["trigger"])
     if trigger not in TRIGGERS:
         raise ValueError(f"the trigger {trigger[:40]!r} is unknown")
     return WorkItem(
         ref=ref_of(str(told["arn"])), trigger=trigger, since=_instant(told["since"]),
         must_record=told["must_record"] is True,
+        events=tuple(_event(each) for each in told.get("events", ())),
     )  # fmt: skip
+
+
+def _event(told: tuple[str, str, str]) -> SourceEvent:
+    event_id, claimed_at, claim = told
+    return SourceEvent(event_id=str(event_id), claimed_at=_instant(claimed_at), claim=Claim(claim))
 
 
 def _instant(text: object) -> datetime:

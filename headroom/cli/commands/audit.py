@@ -72,6 +72,9 @@ def audit(
     follow: Annotated[
         bool, typer.Option("--follow", help="Print records as they are written, until Ctrl-C.")
     ] = False,
+    events: Annotated[
+        bool, typer.Option("--events", help="List events and what each led to, instead of records.")
+    ] = False,
     *,
     where: RecordsOptions,
 ) -> int:  # fmt: skip
@@ -83,11 +86,16 @@ def audit(
         decision, since, until, filters=(resource, outcome, since, until),
         ways=(as_json, csv, jsonl), follow=follow, bodies=bodies and not as_json,
     )  # fmt: skip
+    if events and (outcome or decision or follow or bodies or export):
+        raise BadRequest("--events goes with --resource, --since, --until, --limit and --json.")
     _span(since, until, datetime.now(UTC), whole=False)  # refuse bad input before reading anything
     opened = source(where)
     if decision is not None:
         return _chain(opened, decision, as_json)
     arn = None if resource is None else opened.arn(resource)
+    if events:
+        first, last = _span(since, until, opened.now, whole=False)
+        return _events(opened, arn, first, last, limit or DEFAULT_LIMIT, as_json=as_json)
     if follow:
         if opened.account_id is None:
             raise BadRequest("--follow reads an account's tables; a file does not grow.")
@@ -122,6 +130,23 @@ def _refuse_contradictions(
         raise BadRequest("--follow has no end: it goes with neither --until nor --json.")
     if bodies:
         raise BadRequest("--bodies goes with --json.")
+
+
+def _events(
+    opened: Source, arn: str | None, since: datetime, until: datetime, limit: int, *, as_json: bool
+) -> int:
+    """What each event led to, newest first."""
+    if opened.events is None:
+        raise BadRequest("--events reads an account's tables; a file has no events.")
+    found = tuple(islice(opened.events(since=since, until=until, resource=arn), limit))
+    if as_json:
+        emit([record_list.event_row(record) for record in found])
+    elif found:
+        title = f"Events in {opened.name}, newest first"
+        out().print(record_list.event_listing(title, found))
+    else:
+        err().print(f"No event in {opened.name} matches.")
+    return OK
 
 
 def _list(

@@ -13,7 +13,7 @@ from headroom.cli.sources.records_file import DEMO_RECORDS, RecordsFile
 from headroom.cli.terminal.names import named, short
 from headroom.cli.terminal.output import err
 from headroom.cli.terminal.problems import BadRequest
-from headroom.domain.state import Record, RecordSummary, StopState
+from headroom.domain.state import EventRecord, Record, RecordSummary, StopState
 
 if TYPE_CHECKING:
     from headroom.adapters.ledger import SealCheck
@@ -45,6 +45,8 @@ class Source:
     region: str | None
     now: datetime
     """The instant it is there: a local endpoint has a clock of its own."""
+    events: Callable[..., Iterable[EventRecord]] | None = None
+    """Records of events as `Archive.event_records` reads them; None of a file, which has none."""
     stop_state: Callable[[], StopState | None] = lambda: None
     """What is paused or broken there; None where that is not known or cannot be read."""
     check_seals: Callable[[Sequence[Record]], SealCheck] | None = None

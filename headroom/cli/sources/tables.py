@@ -45,7 +45,7 @@ def tables(where: RecordsOptions) -> Source:
     return Source(
         check_seals=None if sealer is None else partial(_check_seals, ledger, sealer),
         records=ledger, name=table, account_id=account["Account"], region=session.region_name,
-        now=now, stop_state=lambda: None if state is None else _stops(ledger),
+        now=now, events=ledger.event_records, stop_state=lambda: None if state is None else _stops(ledger),
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from headroom.cli.terminal.names import short
 from headroom.cli.terminal.output import money, table, utc
-from headroom.domain.state import Record, RecordSummary
+from headroom.domain.state import EventRecord, Record, RecordSummary
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -32,6 +32,31 @@ def listing(title: str, found: Iterable[RecordSummary]) -> Table:
         for r in found
     ]
     return table(title, ("When", "Resource", "Outcome", "A month", "Decision", "What"), rows)
+
+
+def event_listing(title: str, found: Iterable[EventRecord]) -> Table:
+    """A table of events for people."""
+    rows = [
+        (
+            utc(r.event.claimed_at), ", ".join(short(arn)[:40] for arn in r.resources),
+            r.event.claim.value, r.outcome.led_to.value, r.outcome.which, r.outcome.detail,
+            r.event.event_id,
+        )
+        for r in found
+    ]  # fmt: skip
+    return table(title, ("When", "Resource", "Claims", "Led to", "Which", "What", "Event"), rows)
+
+
+def event_row(record: EventRecord) -> dict[str, object]:
+    """The record of an event for programs."""
+    event, outcome = record.event, record.outcome
+    return {
+        "at": event.claimed_at.isoformat().replace("+00:00", "Z"), "event_id": event.event_id,
+        "claim": event.claim.value, "resources": list(record.resources),
+        "led_to": outcome.led_to.value, "which": outcome.which, "detail": outcome.detail,
+        "final": outcome.final,
+        "recorded_at": record.recorded_at.isoformat().replace("+00:00", "Z"),
+    }  # fmt: skip
 
 
 def text_line(record: RecordSummary) -> str:

@@ -44,7 +44,7 @@ from headroom.domain.resources.observation import (
     Series,
     VolumeActivity,
 )
-from headroom.domain.resources.signals import Claim, RejectedSignal, Signal
+from headroom.domain.resources.signals import Claim, RejectedSignal, Signal, SourceEvent
 from headroom.domain.resources.volumes import (
     EBS_TYPES,
     GOVERNED,

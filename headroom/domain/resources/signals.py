@@ -25,6 +25,15 @@ class Claim(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SourceEvent:
+    """An event by its id: what its record is about."""
+
+    event_id: str
+    claimed_at: datetime
+    claim: Claim
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Signal:
     """One event, understood. `ref` is None only for CHECK_CONTRIBUTORS and NOTHING."""
 
@@ -35,6 +44,11 @@ class Signal:
     claimed_at: datetime
     muted: bool
     detail: str
+
+    @property
+    def event(self) -> SourceEvent:
+        """The event that this signal is from."""
+        return SourceEvent(event_id=self.event_id, claimed_at=self.claimed_at, claim=self.claim)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,7 @@ from headroom.adapters.work import (
     tries_before_parking,
 )
 from headroom.adapters.work.messages import items_message, page_message
-from headroom.domain.resources import Kind, ResourceRef
+from headroom.domain.resources import Claim, Kind, ResourceRef, SourceEvent
 from headroom.ports import ReadFailed, ScanPage, WorkItem
 from tests.builders import ACCOUNT, NOW, REGION, ref
 
@@ -30,9 +30,14 @@ REFS = st.one_of(
         lambda name: ResourceRef(kind=Kind.RDS, account_id=ACCOUNT, region=REGION, resource_id=name)
     ),
 )
+EVENTS = st.builds(
+    SourceEvent, event_id=st.text(min_size=1), claim=st.sampled_from(list(Claim)),
+    claimed_at=st.datetimes().map(lambda at: at.replace(tzinfo=NOW.tzinfo)),
+)  # fmt: skip
 ITEMS = st.builds(
     WorkItem, ref=REFS, trigger=st.sampled_from(["alarm", "event", "sweep", "due"]),
     since=st.datetimes().map(lambda at: at.replace(tzinfo=NOW.tzinfo)), must_record=st.booleans(),
+    events=st.lists(EVENTS, max_size=3).map(tuple),
 )  # fmt: skip
 
 

@@ -16,7 +16,9 @@ from headroom.adapters.ledger import DynamoLedger
 from headroom.adapters.tables import RECORDS, STATE, create_table
 from headroom.cli.main import run
 from headroom.domain.decision import decide
-from tests.builders import ACCOUNT, NOW, REGION, decision_input, starved_gp3, volume
+from headroom.domain.resources import Claim, SourceEvent
+from headroom.domain.state import EventOutcome, EventRecord, LedTo, event_record
+from tests.builders import ACCOUNT, NOW, REGION, decision_input, ref, starved_gp3, volume
 
 STACK = {
     "AWSTemplateFormatVersion": "2010-09-09",
@@ -130,3 +132,32 @@ def test_the_local_endpoint_is_no_profile_and_no_file(
 ) -> None:
     assert run(["audit", "--local", "--profile", "x"]) == 2
     assert run(["audit", "--local", "--file", "records.json"]) == 2
+
+
+def event(event_id: str, name: str) -> EventRecord:
+    source = SourceEvent(event_id=event_id, claimed_at=NOW, claim=Claim.PRESSURE)
+    outcome = EventOutcome(led_to=LedTo.DECISION, which=DECISION.decision_id, detail="hold")
+    return event_record(source, (ref(name).arn,), outcome, at=NOW)
+
+
+def test_events_are_listed_with_what_they_led_to(
+    account: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    client = boto3.client("dynamodb", region_name=REGION)
+    book = DynamoLedger(
+        client, records_table="records", state_table="state", account_id=ACCOUNT, region=REGION
+    )
+    book.record_event(event("e1", "vol-1"))
+    book.record_event(event("e2", "vol-2"))
+    command = ["audit", "--events", "--region", REGION, "--records-table", "records", *since()]
+    assert run([*command, "--resource", "vol-2", "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert (row["event_id"], row["which"]) == ("e2", DECISION.decision_id)
+    assert row["resources"] == [ref("vol-2").arn]
+    assert run(command) == 0
+    assert "decision" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("words", [["--outcome", "act"], ["--follow"], ["--csv", "-"]])
+def test_events_take_no_option_of_records(words: list[str]) -> None:
+    assert run(["audit", "--events", "--region", REGION, *words]) != 0

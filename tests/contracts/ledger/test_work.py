@@ -16,7 +16,7 @@ from headroom.domain.state import (
     pages_claimed,
     scan_begun,
 )
-from headroom.ports import Claim, WorkItem
+from headroom.ports import Answered, Claim, WorkItem
 from tests.builders import NOW, ref
 from tests.contracts.decisions import hold
 
@@ -27,9 +27,9 @@ MINUTE = timedelta(minutes=1)
 def claim(
     ledger: Any, holder: str, now: datetime = NOW, *, since: datetime | None = None,
     apart: timedelta = MINUTE,
-) -> Claim:  # fmt: skip
+) -> Claim | Answered:  # fmt: skip
     item = WorkItem(ref=ref(), trigger="due", since=now if since is None else since)
-    found: Claim = ledger.claim_work(
+    found: Claim | Answered = ledger.claim_work(
         item, holder=holder, now=now, until=now + timedelta(minutes=4), not_after=now - apart
     )
     return found
@@ -111,7 +111,7 @@ def test_a_finished_reconciliation_answers_what_was_claimed_before_it_began(ledg
     claim(ledger, "one")
     ledger.finish_work(ref(), holder="one", began=NOW)
     after = NOW + timedelta(minutes=10)
-    assert claim(ledger, "two", after, since=NOW - MINUTE) is Claim.ANSWERED
+    assert claim(ledger, "two", after, since=NOW - MINUTE) == Answered(NOW)
     assert claim(ledger, "two", after, since=NOW) is Claim.TAKEN
 
 
