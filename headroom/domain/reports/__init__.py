@@ -1,7 +1,7 @@
-"""What people receive, as values: the daily digest, the message rate, the values to write back.
+"""What people receive, as values: the daily digest, the message rate, the month, the values to write back.
 
 May import: resources to ledger.
-The door offers the digest of a day and the limit on messages.
+The door offers the digest of a day, the sums of a month and the limit on messages.
 """
 
 from headroom.domain.reports import daily_digest
@@ -16,6 +16,13 @@ from headroom.domain.reports.daily_digest import (
     RecordCount,
 )
 from headroom.domain.reports.handoff import handoff_text
+from headroom.domain.reports.monthly import (
+    HOURS_PER_MONTH,
+    Month,
+    ResourceMonth,
+    add_decisions,
+    month_of,
+)
 from headroom.domain.reports.message_rate import (
     Counts,
     Priority,

@@ -1,0 +1,77 @@
+"""What running Headroom costs in an account, and the increases in force there."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from headroom.adapters.ebs import EbsStorage
+from headroom.adapters.ledger import account_sum
+from headroom.cli.sources.account import Account, account
+from headroom.cli.sources.deployment import deployment_in
+from headroom.cli.sources.options import DEFAULT_STACK, RecordsOptions
+from headroom.cli.sources.storage import clusters_of, databases_of
+from headroom.cli.terminal.output import err, say
+from headroom.cli.terminal.problems import Problem
+from headroom.cli.views.cost import CostView
+from headroom.domain.resources import VolumeType
+from headroom.domain.state import usd
+from headroom.ports import ReadFailed
+from headroom.running_cost import Fleet, Rates, running_cost
+from headroom.settings import Detection
+
+WITH_CREDITS = (VolumeType.GP2, VolumeType.ST1, VolumeType.SC1)
+
+
+def running_now(
+    where: RecordsOptions, starved_minutes: float, *, since: datetime, until: datetime
+) -> tuple[CostView | None, Decimal | None]:
+    """A month of running Headroom on the storage there is now, and the increases in force.
+
+    `starved_minutes` of all resources together say how much of the fleet was under pressure. None
+    for what cannot be read; what is missing is said on stderr.
+    """
+    here = account(
+        region=where.region, profile=where.profile, endpoint_url=where.endpoint_url,
+        local=where.local,
+    )  # fmt: skip
+    return _cost(here, starved_minutes, until - since), _increase(here, where)
+
+
+def _cost(here: Account, starved_minutes: float, span: timedelta) -> CostView | None:
+    try:
+        volumes = [
+            view.volume
+            for view in EbsStorage(here.ec2, account_id=here.account_id, region=here.region).fleet()
+            if view.volume.instance_ids
+        ]
+        databases, clusters = (
+            sum(1 for _ in read(here).fleet()) for read in (databases_of, clusters_of)
+        )
+    except ReadFailed as problem:
+        say(f"The fleet is not counted: {problem}.", err(), style="dim")
+        return None
+    minutes = len(volumes) * (span / timedelta(minutes=1))
+    share = min(100.0, 100 * starved_minutes / minutes) if minutes else 0.0
+    fleet = Fleet(
+        volumes=len(volumes),
+        with_credits=sum(v.configuration.volume_type in WITH_CREDITS for v in volumes),
+        databases=databases, clusters=clusters, at_risk_percent=round(share, 4),
+    )  # fmt: skip
+    return CostView(
+        place=f"{here.region} of {here.account_id}", detection=Detection.FLEET.value, fleet=fleet,
+        cost=running_cost(fleet, Rates()), saving=None,
+    )  # fmt: skip
+
+
+def _increase(here: Account, where: RecordsOptions) -> Decimal | None:
+    try:
+        table = deployment_in(here, where.stack or DEFAULT_STACK).state_table
+        return usd(
+            account_sum(
+                here.client("dynamodb"), table=table, account_id=here.account_id, region=here.region
+            )
+        )
+    except (Problem, ReadFailed) as problem:
+        say(f"The increases in force are not known: {problem}", err(), style="dim")
+        return None
