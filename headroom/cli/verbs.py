@@ -54,6 +54,7 @@ COMMANDS: tuple[Verb | Group, ...] = (
     Verb("pause", "headroom.cli.commands.pause:pause"),
     Verb("resume", "headroom.cli.commands.pause:resume"),
     Verb("status", "headroom.cli.commands.status:status"),
+    Verb("doctor", "headroom.cli.commands.doctor:doctor"),
     Verb("approvals", "headroom.cli.commands.requests:approvals"),
     Verb("approve", "headroom.cli.commands.requests:approve"),
     Verb("reject", "headroom.cli.commands.requests:reject"),

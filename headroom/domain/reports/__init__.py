@@ -16,13 +16,6 @@ from headroom.domain.reports.daily_digest import (
     RecordCount,
 )
 from headroom.domain.reports.handoff import handoff_text
-from headroom.domain.reports.monthly import (
-    HOURS_PER_MONTH,
-    Month,
-    ResourceMonth,
-    add_decisions,
-    month_of,
-)
 from headroom.domain.reports.message_rate import (
     Counts,
     Priority,
@@ -33,4 +26,11 @@ from headroom.domain.reports.message_rate import (
     parse_rate_window,
     rate_window_to_text,
     refund,
+)
+from headroom.domain.reports.monthly import (
+    HOURS_PER_MONTH,
+    Month,
+    ResourceMonth,
+    add_decisions,
+    month_of,
 )

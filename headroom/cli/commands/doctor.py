@@ -1,0 +1,87 @@
+"""`headroom doctor`: whether a deployment is complete and healthy, with a fix for each finding."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from headroom.cli.doctor import fleet, loop, rules
+from headroom.cli.doctor.deployed import deployed
+from headroom.cli.doctor.findings import Check, Examined, examine
+from headroom.cli.sources.deployment import deployment
+from headroom.cli.sources.options import DeploymentOptions, JsonOption
+from headroom.cli.terminal.output import emit, say
+from headroom.cli.terminal.problems import OK
+
+FOUND = 2
+"""Exit code where something was found, as of `headroom plan --all`."""
+
+CHECKS: tuple[tuple[str, Check], ...] = (
+    ("stacks", loop.stacks),
+    ("functions", loop.functions),
+    ("triggers", loop.triggers),
+    ("queues", loop.queues),
+    ("sweep", loop.sweep),
+    ("alarms", loop.alarms),
+    ("notifications", loop.people),
+    ("policy", rules.policy),
+    ("records", rules.records),
+    ("pauses and breakers", rules.stops),
+    ("limits", rules.limits),
+    ("prices", rules.prices),
+    ("enrolment", fleet.enrolment),
+    ("telemetry tags", fleet.telemetry),
+    ("other automations", fleet.competitors),
+)
+"""In the order in which an owner would fix them."""
+
+
+def doctor(
+    loop_stack: Annotated[
+        str, typer.Option("--loop-stack", help="CloudFormation stack that holds the functions.")
+    ] = "HeadroomLoop",
+    as_json: JsonOption = False,
+    *,
+    where: DeploymentOptions,
+) -> int:
+    """Examine a deployment: is it complete and healthy, and what to do where it is not.
+
+    Reads only. What the caller may not read is a finding that names the permission.
+
+    Exit code 0 if all is well, 2 if there are findings, 1 if no deployment could be found.
+    """
+    is_local = where.local or where.endpoint_url is not None
+    found = deployed(deployment(where), loop_stack, is_local=is_local)
+    examined = [examine(name, check, found) for name, check in CHECKS]
+    count = sum(len(each.findings) for each in examined)
+    if as_json:
+        emit({"account": found.here.account.account_id, "region": found.here.account.region,
+              "at": found.now, "healthy": not count, "findings": count,
+              "checks": [_object(each) for each in examined]})  # fmt: skip
+    else:
+        for each in examined:
+            _print(each)
+        many = "1 finding" if count == 1 else f"{count} findings"
+        say(f"{many} in {found.here.place}." if count else f"All is well in {found.here.place}.")
+    return FOUND if count else OK
+
+
+def _object(examined: Examined) -> dict[str, object]:
+    return {
+        "check": examined.name, "ok": not examined.findings,
+        "findings": [{"problem": f.problem, "fix": f.fix} for f in examined.findings],
+        "facts": [fact.text for fact in examined.facts],
+    }  # fmt: skip
+
+
+def _print(examined: Examined) -> None:
+    facts = "; ".join(fact.text for fact in examined.facts)
+    if not examined.findings:
+        say(f"ok       {examined.name}" + (f": {facts}" if facts else ""))
+        return
+    for finding in examined.findings:
+        say(f"FINDING  {examined.name}: {finding.problem}.", style="bold")
+        say(f"         Fix: {finding.fix}.")
+    if facts:
+        say(f"         {facts}")

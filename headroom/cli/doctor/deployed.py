@@ -1,0 +1,155 @@
+"""What a deployment consists of, by CloudFormation's own list: no name is guessed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import cached_property
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from headroom.adapters.parameters import ParameterPolicies
+from headroom.cli.sources.deployment import Deployment
+from headroom.domain.policy import Policy, PolicyUnreadable
+from headroom.settings import POLICY_PARAMETER, FunctionSettings, SettingsError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StackResource:
+    """One resource of a stack."""
+
+    logical: str
+    physical: str
+    kind: str
+    """For example `AWS::Lambda::Function`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stack:
+    """A stack as CloudFormation has it; `status` is empty where there is none of that name."""
+
+    name: str
+    status: str
+    outputs: Mapping[str, str]
+    resources: tuple[StackResource, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deployed:
+    """A deployment and its stacks; what it reads more than once is kept."""
+
+    here: Deployment
+    stacks: tuple[Stack, ...]
+    is_local: bool
+    """Whether it is an endpoint that lacks services of AWS."""
+    _clients: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def now(self) -> datetime:
+        """The instant it is there."""
+        return self.here.account.now
+
+    def client(self, service: str) -> Any:
+        """A client there, made once."""
+        if service not in self._clients:
+            self._clients[service] = self.here.account.client(service)
+        return self._clients[service]
+
+    def of(self, kind: str) -> list[StackResource]:
+        """The resources of a kind, of all stacks."""
+        return [one for stack in self.stacks for one in stack.resources if one.kind == kind]
+
+    def output(self, name: str) -> str | None:
+        """An output of any stack."""
+        return next((s.outputs[name] for s in self.stacks if name in s.outputs), None)
+
+    @cached_property
+    def policy(self) -> Policy | PolicyUnreadable:
+        """The policy that the functions read."""
+        return ParameterPolicies(self.client("ssm"), parameter=self.parameter).current()
+
+    @property
+    def parameter(self) -> str:
+        """Name of the parameter with the policy."""
+        settings = next(iter(self.settings), None)
+        return POLICY_PARAMETER if settings is None else settings.policy_parameter
+
+    @cached_property
+    def functions(self) -> tuple[Mapping[str, Any], ...]:
+        """The configuration of every function that exists."""
+        client, found = self.client("lambda"), []
+        for one in self.of("AWS::Lambda::Function"):
+            try:
+                found.append(client.get_function_configuration(FunctionName=one.physical))
+            except client.exceptions.ResourceNotFoundException:
+                continue
+        return tuple(found)
+
+    @cached_property
+    def settings(self) -> tuple[FunctionSettings, ...]:
+        """The settings of every function that has valid ones."""
+        found = []
+        for function in self.functions:
+            try:
+                variables = function.get("Environment", {}).get("Variables", {})
+                found.append(FunctionSettings.from_environment(variables))
+            except SettingsError:
+                continue
+        return tuple(found)
+
+    def metric(
+        self, namespace: str, name: str, dimensions: Mapping[str, str], *, statistic: str,
+        over: timedelta,
+    ) -> list[tuple[datetime, float]]:  # fmt: skip
+        """The minutes of a metric until now, newest first."""
+        answer = self.client("cloudwatch").get_metric_data(
+            MetricDataQueries=[
+                {
+                    "Id": "m",
+                    "MetricStat": {
+                        "Metric": {
+                            "Namespace": namespace, "MetricName": name,
+                            "Dimensions": [
+                                {"Name": key, "Value": value} for key, value in dimensions.items()
+                            ],
+                        },
+                        "Period": 60, "Stat": statistic,
+                    },
+                }
+            ],
+            StartTime=self.now - over, EndTime=self.now + timedelta(minutes=1),
+            ScanBy="TimestampDescending",
+        )["MetricDataResults"][0]  # fmt: skip
+        return list(zip(answer["Timestamps"], answer["Values"], strict=True))
+
+
+def deployed(here: Deployment, loop: str, *, is_local: bool) -> Deployed:
+    """The deployment whose tables `here` names and whose functions are in the stack `loop`."""
+    client = here.account.client("cloudformation")
+    names = dict.fromkeys((here.stack, loop))
+    return Deployed(
+        here=here, stacks=tuple(_stack(client, name) for name in names), is_local=is_local
+    )
+
+
+def _stack(client: Any, name: str) -> Stack:
+    try:
+        found = client.describe_stacks(StackName=name)["Stacks"][0]
+    except ClientError as problem:
+        if "does not exist" not in str(problem):
+            raise
+        return Stack(name=name, status="", outputs={}, resources=())
+    pages = client.get_paginator("list_stack_resources").paginate(StackName=name)
+    return Stack(
+        name=name, status=found["StackStatus"],
+        outputs={o["OutputKey"]: str(o["OutputValue"]) for o in found.get("Outputs", [])},
+        resources=tuple(
+            StackResource(
+                logical=one["LogicalResourceId"], physical=one.get("PhysicalResourceId", ""),
+                kind=one["ResourceType"],
+            )
+            for page in pages for one in page["StackResourceSummaries"]
+        ),
+    )  # fmt: skip

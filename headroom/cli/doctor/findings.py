@@ -1,0 +1,80 @@
+"""A finding with its fix, and a check that never crashes: what it may not read is a finding too."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from headroom.adapters.errors import REFUSALS, code_of, message_of
+from headroom.cli.doctor.deployed import Deployed
+from headroom.domain.state import Refusal
+from headroom.ports import ReadFailed
+
+_DENIED = re.compile(r"not authorized to perform:? \[?([\w-]+:\w+)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What is wrong and how to fix it, a sentence each."""
+
+    problem: str
+    fix: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """What is as it should be, or worth knowing."""
+
+    text: str
+
+
+Check = Callable[[Deployed], Iterator[Finding | Fact]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examined:
+    """A check by name, with what it found."""
+
+    name: str
+    findings: tuple[Finding, ...]
+    facts: tuple[Fact, ...]
+
+
+def examine(name: str, check: Check, deployed: Deployed) -> Examined:
+    """Run a check; what it found before a failed read counts, and the failure is a finding."""
+    found: list[Finding | Fact] = []
+    try:
+        found.extend(check(deployed))
+    except (ReadFailed, ClientError, BotoCoreError, KeyError, ValueError, TypeError) as problem:
+        found.append(could_not_look(problem))
+    return Examined(
+        name=name,
+        findings=tuple(each for each in found if isinstance(each, Finding)),
+        facts=tuple(each for each in found if isinstance(each, Fact)),
+    )
+
+
+def could_not_look(problem: Exception) -> Finding:
+    """What a failed read means: a permission to grant, or a read to repeat."""
+    cause = problem.__cause__ if isinstance(problem, ReadFailed) else problem
+    if isinstance(cause, ClientError) and denied(cause):
+        named = _DENIED.search(message_of(cause))
+        return Finding(
+            problem=f"could not look: {cause.operation_name} is denied",
+            fix=f"grant {named[1] if named else cause.operation_name} to the caller, or ask who has it",
+        )
+    return Finding(
+        problem=f"could not look: {type(problem).__name__}: {problem}",
+        fix="run `headroom doctor` again; if it stays, read what AWS answers to that call",
+    )
+
+
+def denied(error: ClientError) -> bool:
+    """Whether AWS refused the call for lack of a permission."""
+    code = code_of(error)
+    return REFUSALS.get(code) is Refusal.DENIED or code in (
+        "AuthorizationError", "AccessDeniedError", "NotAuthorized",
+    )  # fmt: skip

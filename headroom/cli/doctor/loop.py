@@ -1,0 +1,313 @@
+"""Checks of the stacks and of what runs in them: alarms, triggers, queues, functions, the sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from typing import Any
+
+from headroom.cli.doctor.deployed import Deployed
+from headroom.cli.doctor.findings import Fact, Finding
+from headroom.cli.terminal.output import number, utc
+from headroom.settings import FunctionSettings, SettingsError
+
+COMPLETE = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "IMPORT_COMPLETE")
+REDEPLOY = "deploy again (`cdk deploy --all`)"
+LONG_WITHOUT_DATA = timedelta(hours=3)
+HOUR = timedelta(hours=1)
+WAITING_S = 600
+OVERDUE_S = 1_800
+SWEEP_LATE = timedelta(minutes=10)
+LONGEST_SCAN = timedelta(hours=24)
+
+Found = Iterator[Finding | Fact]
+
+
+def stacks(deployed: Deployed) -> Found:
+    """Both stacks are there, complete, and name the tables and the topic."""
+    for stack in deployed.stacks:
+        if not stack.status:
+            yield Finding(
+                problem=f"there is no stack {stack.name}",
+                fix=f"{REDEPLOY}, or name the stack of the functions with --loop-stack",
+            )
+        elif stack.status not in COMPLETE:
+            moving = stack.status.endswith("_IN_PROGRESS")
+            yield Finding(
+                problem=f"stack {stack.name} is {stack.status}",
+                fix="wait for it and run `headroom doctor` again" if moving
+                else f"read the stack's events, remove the cause, and {REDEPLOY}",
+            )  # fmt: skip
+        else:
+            yield Fact(text=f"{stack.name} is {stack.status}, {len(stack.resources)} resources")
+    for name in ("RecordsTable", "StateTable", "TopicArn"):
+        if deployed.output(name) is None:
+            yield Finding(problem=f"no stack has the output {name}", fix=REDEPLOY)
+
+
+def alarms(deployed: Deployed) -> Found:
+    """Every alarm of the stacks exists, has data, may act, and those on Headroom itself are quiet."""
+    names = [one.physical for one in deployed.of("AWS::CloudWatch::Alarm")]
+    found: dict[str, Mapping[str, Any]] = {}
+    for start in range(0, len(names), 100):
+        answer = deployed.client("cloudwatch").describe_alarms(
+            AlarmNames=names[start : start + 100]
+        )
+        found |= {alarm["AlarmName"]: alarm for alarm in answer["MetricAlarms"]}
+    for name in names:
+        if name not in found:
+            yield Finding(problem=f"the alarm {name} was deleted", fix=REDEPLOY)
+    for name, alarm in found.items():
+        yield from _alarm(deployed, name, alarm)
+    if not names:
+        yield Finding(
+            problem="the stacks have no alarm: nobody hears when Headroom stops", fix=REDEPLOY
+        )
+    detecting = [a for a in found.values() if not a.get("AlarmActions")]
+    yield Fact(
+        text=f"{len(found)} alarms, {len(detecting)} of them find pressure, "
+        f"{sum(a['StateValue'] == 'ALARM' for a in detecting)} of these are in ALARM"
+    )
+
+
+def _alarm(deployed: Deployed, name: str, alarm: Mapping[str, Any]) -> Found:
+    state, since = alarm["StateValue"], alarm["StateUpdatedTimestamp"]
+    if not alarm.get("ActionsEnabled", True) and alarm.get("AlarmActions"):
+        yield Finding(
+            problem=f"the actions of the alarm {name} are disabled: it notifies nobody",
+            fix=f"aws cloudwatch enable-alarm-actions --alarm-names {name}",
+        )
+    if state == "INSUFFICIENT_DATA" and deployed.now - since > LONG_WITHOUT_DATA:
+        yield Finding(
+            problem=f"the alarm {name} has had no data since {utc(since)}: {alarm['StateReason']}",
+            fix="check that its metric is published and that its query names existing metrics and tags",
+        )
+    if state == "ALARM" and alarm.get("AlarmActions"):
+        yield Finding(
+            problem=f"the alarm {name} is in ALARM since {utc(since)}: "
+            f"{alarm.get('AlarmDescription', '').removeprefix('Headroom: ')}",
+            fix="docs/operate/runbook.md has an entry for this alarm",
+        )
+
+
+def people(deployed: Deployed) -> Found:
+    """Somebody receives what Headroom sends."""
+    topic = deployed.output("TopicArn")
+    if topic is None:
+        return
+    found = deployed.client("sns").list_subscriptions_by_topic(TopicArn=topic)["Subscriptions"]
+    confirmed = [one for one in found if one["SubscriptionArn"].startswith("arn:")]
+    for one in found:
+        if one not in confirmed:
+            yield Finding(
+                problem=f"the subscription of {one['Endpoint']} is not confirmed",
+                fix="confirm it with the link in the message from AWS, or subscribe again",
+            )
+    if not confirmed:
+        yield Finding(
+            problem="nobody receives notifications: the topic has no confirmed subscription",
+            fix=f"aws sns subscribe --topic-arn {topic} --protocol email --notification-endpoint YOU",
+        )
+    yield Fact(text=f"{len(confirmed)} confirmed subscriptions")
+
+
+def triggers(deployed: Deployed) -> Found:
+    """Rules are enabled and have targets; the schedule and the queue's mapping are enabled."""
+    events = deployed.client("events")
+    for rule in deployed.of("AWS::Events::Rule"):
+        bus, _, name = rule.physical.rpartition("|")
+        place = {"EventBusName": bus} if bus else {}
+        try:
+            state = events.describe_rule(Name=name, **place)["State"]
+        except events.exceptions.ResourceNotFoundException:
+            yield Finding(problem=f"the rule {name} was deleted", fix=REDEPLOY)
+            continue
+        if not state.startswith("ENABLED"):
+            yield Finding(
+                problem=f"the rule {name} is {state}: its events do not wake Headroom",
+                fix=f"aws events enable-rule --name {name}",
+            )
+        if not events.list_targets_by_rule(Rule=name, **place)["Targets"]:
+            yield Finding(problem=f"the rule {name} has no target", fix=REDEPLOY)
+    for schedule in deployed.of("AWS::Scheduler::Schedule"):
+        group, _, name = schedule.physical.rpartition("|")
+        place = {"GroupName": group} if group else {}
+        scheduler = deployed.client("scheduler")
+        try:
+            state = scheduler.get_schedule(Name=name, **place)["State"]
+        except scheduler.exceptions.ResourceNotFoundException:
+            yield Finding(
+                problem=f"the schedule {name} was deleted: nothing is scanned", fix=REDEPLOY
+            )
+            continue
+        if state != "ENABLED":
+            yield Finding(
+                problem=f"the schedule {name} is {state}: nothing is scanned or verified",
+                fix="enable it in EventBridge Scheduler, or " + REDEPLOY,
+            )
+    for mapping in deployed.of("AWS::Lambda::EventSourceMapping"):
+        functions = deployed.client("lambda")
+        try:
+            state = functions.get_event_source_mapping(UUID=mapping.physical)["State"]
+        except functions.exceptions.ResourceNotFoundException:
+            yield Finding(
+                problem="nothing takes from the queue: its mapping was deleted", fix=REDEPLOY
+            )
+            continue
+        if state in ("Disabled", "Disabling"):
+            yield Finding(
+                problem=f"the mapping of the queue is {state}: events wait unread",
+                fix=f"aws lambda update-event-source-mapping --uuid {mapping.physical} --enabled",
+            )
+    yield Fact(text=f"{len(deployed.of('AWS::Events::Rule'))} rules, "
+               f"{len(deployed.of('AWS::Scheduler::Schedule'))} schedule")  # fmt: skip
+
+
+def queues(deployed: Deployed) -> Found:
+    """Nothing is parked, and no event waits long."""
+    sqs = deployed.client("sqs")
+    for queue in deployed.of("AWS::SQS::Queue"):
+        name = queue.physical.rsplit("/", 1)[-1]
+        try:
+            attributes = sqs.get_queue_attributes(
+                QueueUrl=queue.physical, AttributeNames=["ApproximateNumberOfMessages"]
+            )["Attributes"]
+        except sqs.exceptions.QueueDoesNotExist:
+            yield Finding(problem=f"the queue {name} was deleted", fix=REDEPLOY)
+            continue
+        count = int(attributes["ApproximateNumberOfMessages"])
+        if "DeadLetter" in queue.logical:
+            if count:
+                yield Finding(
+                    problem=f"{count:,} messages are parked in {name}",
+                    fix="read one and the functions' logs, remove the cause, then redrive the queue "
+                    f"(aws sqs start-message-move-task), or purge it: {queue.physical}",
+                )
+            continue
+        ages = deployed.metric(
+            "AWS/SQS", "ApproximateAgeOfOldestMessage", {"QueueName": name}, statistic="Maximum",
+            over=timedelta(minutes=15),
+        )  # fmt: skip
+        if ages and ages[0][1] > WAITING_S:
+            yield Finding(
+                problem=f"events in {name} wait for {number(ages[0][1] / 60)} minutes",
+                fix="look for errors and throttles of the function that takes from it",
+            )
+        yield Fact(text=f"{count:,} events wait in {name}")
+
+
+def functions(deployed: Deployed) -> Found:
+    """Every function exists, is ready, has valid settings, runs the same code and does not fail."""
+    there = {one["FunctionName"] for one in deployed.functions}
+    for one in deployed.of("AWS::Lambda::Function"):
+        if one.physical not in there:
+            yield Finding(problem=f"the function {one.physical} was deleted", fix=REDEPLOY)
+    for function in deployed.functions:
+        yield from _function(deployed, function)
+    if not there:
+        yield Finding(problem="the stacks have no function: nothing is reconciled", fix=REDEPLOY)
+    if len({one.get("CodeSha256") for one in deployed.functions}) > 1:
+        yield Finding(
+            problem="the functions run different code: an update was interrupted or one was edited",
+            fix=REDEPLOY,
+        )
+    if len(set(deployed.settings)) > 1:
+        yield Finding(problem="the functions have different settings", fix=REDEPLOY)
+
+
+def _function(deployed: Deployed, function: Mapping[str, Any]) -> Found:
+    name = function["FunctionName"]
+    for state, good in (("State", "Active"), ("LastUpdateStatus", "Successful")):
+        if function.get(state, good) not in (good, "Inactive", "InProgress"):
+            yield Finding(
+                problem=f"{name}: {state} is {function[state]}: "
+                f"{function.get(f'{state}Reason', 'no reason given')}",
+                fix=REDEPLOY,
+            )
+    try:
+        settings = FunctionSettings.from_environment(
+            function.get("Environment", {}).get("Variables", {})
+        )
+    except SettingsError as problem:
+        yield Finding(problem=f"{name}: {problem}", fix=REDEPLOY)
+    else:
+        for setting, output in (("records_table", "RecordsTable"), ("state_table", "StateTable"),
+                                ("topic_arn", "TopicArn")):  # fmt: skip
+            if deployed.output(output) not in (None, getattr(settings, setting)):
+                yield Finding(
+                    problem=f"{name} uses {getattr(settings, setting)} and the stack's {output} is "
+                    f"{deployed.output(output)}",
+                    fix=REDEPLOY,
+                )
+    limit = deployed.client("lambda").get_function_concurrency(FunctionName=name)
+    if limit.get("ReservedConcurrentExecutions") == 0:
+        yield Finding(
+            problem=f"{name} may not run: its reserved concurrency is 0",
+            fix=f"aws lambda delete-function-concurrency --function-name {name}",
+        )
+    for metric, what in (("Errors", "failed"), ("Throttles", "was throttled")):
+        values = deployed.metric(
+            "AWS/Lambda", metric, {"FunctionName": name}, statistic="Sum", over=HOUR
+        )
+        times = sum(value for _, value in values)
+        if times:
+            last = max(at for at, value in values if value)
+            yield Finding(
+                problem=f"{name} {what} {times:,.0f} times in the last hour, last at {utc(last)}",
+                fix="read its log: "
+                f"aws logs tail {function.get('LoggingConfig', {}).get('LogGroup', '/aws/lambda/' + name)}"
+                if metric == "Errors"
+                else "raise the account's Lambda concurrency, or limit other functions",
+            )
+    yield Fact(text=f"{name}: {function['Runtime']}, changed {function['LastModified'][:16]}")
+
+
+def sweep(deployed: Deployed) -> Found:
+    """The sweep completes every minute, its scans complete, and nothing is overdue."""
+    settings = next(iter(deployed.settings), None)
+    if settings is None:
+        yield Finding(problem="the sweep's metrics cannot be found without settings", fix=REDEPLOY)
+        return
+
+    def own(name: str, over: timedelta, statistic: str = "Sum") -> list[tuple[Any, float]]:
+        return deployed.metric(
+            settings.metrics_namespace, name, {"service": settings.service}, statistic=statistic,
+            over=over,
+        )  # fmt: skip
+
+    allowed = timedelta(minutes=2 * max(15, settings.scan_every_minutes))
+    for name, what, late in (
+        ("SweepCompleted", "sweep", SWEEP_LATE),
+        ("ScanCompleted", "scan of the fleet", allowed),
+    ):
+        done = [at for at, value in own(name, LONGEST_SCAN) if value]
+        if not done:
+            yield Finding(
+                problem=f"no {what} has completed in 24 hours",
+                fix="look at the schedule and the sweep's log: it names what could not be read",
+            )
+        elif deployed.now - done[0] > late:
+            yield Finding(
+                problem=f"the last {what} completed at {utc(done[0])}",
+                fix="look at the schedule and the sweep's log: it names what could not be read",
+            )
+        else:
+            yield Fact(text=f"the last {what} completed at {utc(done[0])}")
+    overdue = max((value for _, value in own("OldestDueSeconds", SWEEP_LATE, "Maximum")), default=0)
+    if overdue > OVERDUE_S:
+        yield Finding(
+            problem=f"a reconciliation is due for {number(overdue / 60)} minutes",
+            fix="look for a throttled API in the sweep's log, or a fleet too large for one sweep",
+        )
+    for name, what in (
+        ("FailedReconciliations", "resources could not be reconciled"),
+        ("NotPublished", "records could not be published"),
+        ("FailedNotifications", "messages could not be sent"),
+        ("RejectedSignals", "events were not understood"),
+    ):
+        count = sum(value for _, value in own(name, HOUR))
+        if count:
+            yield Finding(
+                problem=f"{count:,.0f} {what} in the last hour",
+                fix="the functions' logs say which and why (docs/operate/runbook.md)",
+            )
