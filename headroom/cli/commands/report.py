@@ -44,14 +44,15 @@ def report(
     newest decision of each resource that is still held. Counts the account's storage, for what
     running Headroom costs. Changes nothing.
     """
-    for path in filter(None, (html, csv)):
-        refuse_unwritable(path)
+    for path in (html, csv):
+        if path is not None:
+            refuse_unwritable(path)
     if month is not None:
         _span(month)
     opened = source(where)
-    since, until = _span(month or f"{_current(opened):%Y-%m}")
-    if opened.account_id is not None:
-        until = min(until, max(opened.now, since))
+    current = _current(opened)
+    since, until = _span(month or f"{current:%Y-%m}")
+    until = min(until, max(current, since))
     view = _read(opened, where, since, until)
     for path, made in ((html, monthly.render), (csv, monthly.as_csv)):
         if path is not None:
@@ -74,7 +75,7 @@ def _read(opened: Source, where: RecordsOptions, since: datetime, until: datetim
     if opened.account_id is not None:
         from headroom.cli.sources.running import running_now  # boto3 is slow to import
 
-        starved = sum(monthly.starved_minutes(r, until) for r in found.resources.values())
+        starved = sum(monthly.episode_minutes(r, until) for r in found.resources.values())
         running, increase = running_now(where, starved, since=since, until=until)
     return MonthView(place=opened.name if running is None else running.place, month=found,
                      running=running, increase_usd=increase)  # fmt: skip

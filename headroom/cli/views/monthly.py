@@ -30,7 +30,7 @@ DOUBTFUL = (
 """Results of a change that did not prove relief."""
 CSV_COLUMNS = (
     "resource", "arn", "decisions", "found", "ended", "passed", "foreseen", "starved_since",
-    "starved_minutes", "expected_minutes_per_day", "relieved_minutes_per_day", "changes",
+    "episode_minutes", "relieved_minutes_per_day", "changes",
     "usd_up_per_month", "usd_down_per_month", "usd_added", "usd_saved", "blocked_by", "target",
     *(step.value for step in DOUBTFUL), "escalation",
 )  # fmt: skip
@@ -84,7 +84,7 @@ class MonthView:
                 "passed": sum(r.passed for r in rows),
                 "remaining": sum(r.starved_since is not None for r in rows),
                 "prevented": sum(r.foreseen for r in rows),
-                "minutes": round(sum(starved_minutes(r, until) for r in rows)),
+                "minutes": round(sum(episode_minutes(r, until) for r in rows)),
             },
             "storage_usd": {"added": _cents(added), "saved": _cents(saved)},
             "storage_usd_per_month": {
@@ -103,7 +103,6 @@ class MonthView:
             },
             "without_headroom": {
                 "storage_usd": _cents(saved - added),
-                "expected_minutes_per_day": round(sum(r.expected_minutes for r in rows)),
                 "relieved_minutes_per_day": round(sum(r.relieved_minutes for r in rows)),
             },
             "blocked_by": dict(self.month.blocked_by.most_common()),
@@ -117,13 +116,13 @@ class MonthView:
         """What is measured, what is calculated and what is estimated."""
         notes = [
             "Measured: every count and every time. They are the record's; a change counts as relief "
-            "only after CloudWatch showed no pressure. Starved time runs from the first decision that "
-            "saw it, so it leaves out the minutes before.",
+            "only after CloudWatch showed no pressure. An episode runs from the first decision that saw "
+            "starvation to the record that ends it; it is no count of starved minutes.",
             "Calculated: dollars of storage. They are list prices of changes that landed within "
             "these dates, for the hours that they were in force; discounts of your contract and "
             "changes of earlier months are not in them.",
-            "Estimated: what running Headroom costs (rates of `headroom cost`), and the minutes that would "
-            "have starved without Headroom (each decision's own forecast of the day after it).",
+            "Estimated: what running Headroom costs (rates of `headroom cost`), and the minutes a day that "
+            "would starve without the changes (each decision's own forecast of the day after it).",
             "Blocked by: of each resource the newest decision that is still held; a resource may be "
             "blocked by several guardrails.",
         ]
@@ -132,10 +131,10 @@ class MonthView:
         return notes
 
 
-def starved_minutes(found: ResourceMonth, until: datetime) -> float:
+def episode_minutes(found: ResourceMonth, until: datetime) -> float:
     """Minutes from the first decision that saw each episode to its end, or to `until`."""
     still = timedelta(0) if found.starved_since is None else until - found.starved_since
-    return (found.starved + still) / timedelta(minutes=1)
+    return (found.lasted + still) / timedelta(minutes=1)
 
 
 def as_object(view: MonthView) -> Json:
@@ -161,8 +160,7 @@ def _resource(view: MonthView, found: ResourceMonth) -> Json:
         "resource": short(found.resource), "arn": found.resource, "decisions": found.decisions,
         "found": found.found, "ended": found.ended, "passed": found.passed,
         "foreseen": found.foreseen, "starved_since": None if since is None else since.isoformat(),
-        "starved_minutes": round(starved_minutes(found, until)),
-        "expected_minutes_per_day": round(found.expected_minutes),
+        "episode_minutes": round(episode_minutes(found, until)),
         "relieved_minutes_per_day": round(found.relieved_minutes),
         "changes": len(found.landed), "usd_up_per_month": _cents(found.up_usd),
         "usd_down_per_month": _cents(found.down_usd), "usd_added": _cents(found.added_usd(until)),
@@ -201,9 +199,8 @@ def summary(view: MonthView) -> list[str]:
             f"{amount((Decimal(str(net['from'])), Decimal(str(net['to']))))}."
         )
     lines.append(
-        f"Without Headroom: {_difference(without['storage_usd'])}; of the days after the changes, "
-        f"{without['expected_minutes_per_day']:,} minutes were expected to starve, of which the changes "
-        f"relieve {without['relieved_minutes_per_day']:,} (estimated)."
+        f"Without Headroom: {_difference(without['storage_usd'])}, and "
+        f"{without['relieved_minutes_per_day']:,} minutes a day more would starve (estimated)."
     )
     if total["blocked_by"]:
         by = ", ".join(f"{name} {count:,}" for name, count in total["blocked_by"].items())
@@ -234,7 +231,7 @@ def parts(view: MonthView) -> list[Part]:
     remaining = [r for r in rows if r.starved_since is not None]
     doubtful = [r for r in rows if any(r.results[step] for step in DOUBTFUL)]
     return [
-        ("Starvation that remains", ("Resource", "Starved", "Blocked by", "Since"),
+        ("Starvation that remains", ("Resource", "Open for", "Blocked by", "Since"),
          [_remaining(r, until) for r in remaining]),
         ("Open escalations", ("Resource", "Since", "What only you can change"),
          [_escalation(r) for r in rows if r.escalation is not None]),
@@ -245,13 +242,13 @@ def parts(view: MonthView) -> list[Part]:
           for name, count in view.month.blocked_by.most_common()]),
         ("Every resource",
          ("Resource", "Episodes found, ended, passed", "Changes", "A month", "Cost", "Saved",
-          "Starved minutes", "Now"),
+          "Minutes of episodes", "Now"),
          [_every(r, until) for r in rows]),
     ]  # fmt: skip
 
 
 def _remaining(found: ResourceMonth, until: datetime) -> Row:
-    since, minutes = found.starved_since or until, starved_minutes(found, until)
+    since, minutes = found.starved_since or until, episode_minutes(found, until)
     by = ", ".join(found.blocked_by) or "nothing; a change may be under way"
     return (
         "failed", (short(found.resource), f"{number(round(minutes))} minutes", by, utc(since)),
@@ -272,7 +269,7 @@ def _doubtful(found: ResourceMonth) -> Row:
 
 
 def _every(found: ResourceMonth, until: datetime) -> Row:
-    net, minutes = found.up_usd + found.down_usd, round(starved_minutes(found, until))
+    net, minutes = found.up_usd + found.down_usd, round(episode_minutes(found, until))
     added, saved = found.added_usd(until), found.saved_usd(until)
     look = "raise" if net > 0 else "lower" if net < 0 else "none"
     return (

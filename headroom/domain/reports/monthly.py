@@ -73,10 +73,12 @@ class ResourceMonth:
     """Episodes after which a change was verified to have relieved it."""
     passed: int = 0
     """Episodes that ended without such a change."""
+    passed_at: datetime | None = None
+    """When the last of them ended."""
     starved_since: datetime | None = None
     """Start of the episode that no record ends."""
-    starved: timedelta = timedelta(0)
-    """From the first decision of each ended episode to its end."""
+    lasted: timedelta = timedelta(0)
+    """From the first decision of each episode that is over to its end."""
     landed: dict[str, LandedChange] = field(default_factory=dict)
     results: Counter[Step] = field(default_factory=Counter)
     escalation: RecordSummary | None = None
@@ -87,10 +89,8 @@ class ResourceMonth:
     """The guardrails that blocked it."""
     target: str = ""
     """Configuration of the latest change that landed."""
-    expected_minutes: float = 0.0
-    """Minutes of the next day that the decisions expected to starve, had nothing been changed."""
     relieved_minutes: float = 0.0
-    """How many of these the changes were estimated to relieve."""
+    """Starved minutes of a day that the changes were estimated to relieve."""
 
     @property
     def up_usd(self) -> Decimal:
@@ -160,7 +160,11 @@ class ResourceMonth:
         if record.reason in FORESEEN:
             self.foreseen += 1
         elif record.reason not in CALM:
-            if self.starved_since is None:  # the episode began in an earlier month
+            landed = self.landed.get(record.decision_id)
+            if landed is not None and self.passed_at is not None and self.passed_at >= landed.at:
+                self.passed -= 1  # a decision saw the calm before the change was verified
+                self.passed_at = None
+            elif self.starved_since is None:  # the episode began in an earlier month
                 self.found += 1
             self.ended += 1
             self._end(record.at)
@@ -169,11 +173,12 @@ class ResourceMonth:
         self.escalation = self.blocked = None
         if self.starved_since is not None:
             self.passed += 1
+            self.passed_at = at
             self._end(at)
 
     def _end(self, at: datetime) -> None:
         if self.starved_since is not None:
-            self.starved += at - self.starved_since
+            self.lasted += at - self.starved_since
         self.starved_since = self.escalation = self.blocked = None
 
 
@@ -228,7 +233,6 @@ def add_decisions(month: Month, decisions: Iterable[Decision]) -> None:
             plan = decision.answer.plan
             if decision.decision_id in found.landed:
                 found.target = str(plan.target)
-                found.expected_minutes += decision.demand.expected_starved_minutes
                 found.relieved_minutes += max(0.0, plan.relieved_minutes_per_day)
         elif found.blocked is not None and found.blocked.decision_id == decision.decision_id:
             judged = next((j for j in decision.judgements if j.plan == decision.plan), None)
