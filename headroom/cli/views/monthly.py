@@ -121,7 +121,8 @@ class MonthView:
             "Calculated: dollars of storage. They are list prices of changes that landed within "
             "these dates, for the hours that they were in force; discounts of your contract and "
             "changes of earlier months are not in them.",
-            "Estimated: what running Headroom costs (rates of `headroom cost`), and the minutes a day that "
+            "Estimated: what running Headroom costs (rates of `headroom cost` with default settings, "
+            "as if it had run all these dates on the storage there is now), and the minutes a day that "
             "would starve without the changes (each decision's own forecast of the day after it).",
             "Blocked by: of each resource the newest decision that is still held; a resource may be "
             "blocked by several guardrails.",
@@ -241,7 +242,7 @@ def parts(view: MonthView) -> list[Part]:
          [("hold", (name, f"{count:,}"), (name, count))
           for name, count in view.month.blocked_by.most_common()]),
         ("Every resource",
-         ("Resource", "Episodes found, ended, passed", "Changes", "A month", "Cost", "Saved",
+         ("Resource", "Episodes found, ended, passed", "A month", "Cost", "Saved", "Changes",
           "Minutes of episodes", "Now"),
          [_every(r, until) for r in rows]),
     ]  # fmt: skip
@@ -249,7 +250,8 @@ def parts(view: MonthView) -> list[Part]:
 
 def _remaining(found: ResourceMonth, until: datetime) -> Row:
     since, minutes = found.starved_since or until, episode_minutes(found, until)
-    by = ", ".join(found.blocked_by) or "nothing; a change may be under way"
+    escalated = "nothing; the owner was notified" if found.escalation else ""
+    by = ", ".join(found.blocked_by) or escalated or "nothing; a change may be under way"
     return (
         "failed", (short(found.resource), f"{number(round(minutes))} minutes", by, utc(since)),
         (short(found.resource), minutes, by, since.isoformat()),
@@ -275,9 +277,9 @@ def _every(found: ResourceMonth, until: datetime) -> Row:
     return (
         look,
         (short(found.resource), f"{found.found}, {found.ended}, {found.passed}",
-         f"{len(found.landed)}", money(net, signed=True), money(added), money(saved),
+         money(net, signed=True), money(added), money(saved), f"{len(found.landed)}",
          f"{minutes:,}", found.target or "as it was"),
-        (short(found.resource), found.found, len(found.landed), net, added, saved, minutes,
+        (short(found.resource), found.found, net, added, saved, len(found.landed), minutes,
          found.target),
     )  # fmt: skip
 
@@ -331,7 +333,7 @@ def render(view: MonthView) -> str:
         notes.append(f"The first {MOST_ROWS:,} resources are listed; --csv has all.")
     return rendered(
         "fleet", NO_PLOTS, None, styles=("fleet.css",),
-        title=f"Headroom in {view.place}, {view.month.since:%B %Y}",
+        title=f"Headroom in {view.month.since:%B %Y}",
         lead=" ".join(summary(view)), facts=facts, sections=sections, notes=notes,
     )  # fmt: skip
 

@@ -1,0 +1,145 @@
+"""The sums of a month: episodes, dollars for the hours in force, and what is still open."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+
+import pytest
+
+from headroom.domain.decision import Act, Reason, decide
+from headroom.domain.policy import Mode
+from headroom.domain.reports import ResourceMonth, add_decisions, month_of
+from headroom.domain.state import RecordSummary, Step
+from tests.builders import decision_input, policy, ref, starved_gp3, volume
+from tests.contracts.decisions import act
+
+SINCE = datetime(2026, 10, 1, tzinfo=UTC)
+UNTIL = SINCE + timedelta(hours=730)
+"""As long as the month of AWS's prices."""
+ARN = ref("vol-1").arn
+LATE = timedelta(hours=365)
+
+
+def record(
+    step: Step, hours: float = 0, *, outcome: str = "", reason: str = "starved",
+    usd: str | None = None, decision: str = "d1", resource: str = ARN,
+) -> RecordSummary:  # fmt: skip
+    return RecordSummary(
+        decision_id=decision, sequence=0, step=step, resource=resource,
+        at=SINCE + timedelta(hours=hours), outcome=outcome or step.value, summary=step.value,
+        reason=reason, price_change_usd=None if usd is None else Decimal(usd),
+    )  # fmt: skip
+
+
+def decided(outcome: str, reason: Reason, hours: float = 0, usd: str | None = None,
+            decision: str = "d1") -> RecordSummary:  # fmt: skip
+    return record(Step.DECIDED, hours, outcome=outcome, reason=reason, usd=usd, decision=decision)
+
+
+def month(*records: RecordSummary) -> ResourceMonth:
+    return month_of(records, since=SINCE, until=UNTIL).resources[ARN]
+
+
+ACT = decided("act", Reason.STARVED, 365, "20")
+APPLIED = record(Step.APPLIED, 365, usd="20")
+RELIEVED = record(Step.RELIEVED, 366, usd="20")
+CALM = decided("hold", Reason.NO_PRESSURE, 366, decision="d2")
+
+
+def episodes(found: ResourceMonth) -> tuple[int, int, int, bool]:
+    return found.found, found.ended, found.passed, found.starved_since is not None
+
+
+@pytest.mark.parametrize(
+    ("records", "expected"),
+    [
+        ((ACT,), (1, 0, 0, True)),
+        ((ACT, APPLIED, RELIEVED), (1, 1, 0, False)),
+        ((ACT, APPLIED, CALM, RELIEVED), (1, 1, 0, False)),
+        ((ACT, APPLIED, RELIEVED, CALM), (1, 1, 0, False)),
+        ((ACT, CALM), (1, 0, 1, False)),
+        ((decided("hold", Reason.BLOCKED_PERMANENTLY, 1, "12"),), (1, 0, 0, True)),
+        ((decided("hold", Reason.BLOCKED_TEMPORARILY, 1, "-12"),), (0, 0, 0, False)),
+        ((decided("act", Reason.SCALING_DOWN, 1, "-12"),
+          record(Step.RELIEVED, 2, reason="scaling_down")), (0, 0, 0, False)),
+        ((RELIEVED,), (1, 1, 0, False)),
+        ((ACT, record(Step.GONE, 400)), (1, 0, 1, False)),
+        ((ACT, decided("escalate", Reason.BLOCKED_PERMANENTLY, 367, "90")), (1, 0, 0, True)),
+    ],
+    ids=[
+        "still open", "ended", "calm seen before it was verified", "calm seen after", "passed",
+        "a raise is blocked", "a saving is blocked", "less was enough", "began a month before",
+        "resource gone", "one episode however often it is seen",
+    ],
+)  # fmt: skip
+def test_episodes_are_found_ended_passed_or_open(
+    records: tuple[RecordSummary, ...], expected: tuple[int, int, int, bool]
+) -> None:
+    assert episodes(month(*records)) == expected
+
+
+def test_a_foreseen_starvation_counts_as_prevented_and_not_as_found() -> None:
+    found = month(
+        decided("act", Reason.RECURRENCE_EXPECTED, 1, "5"),
+        record(Step.APPLIED, 1, reason="recurrence_expected", usd="5"),
+        record(Step.RELIEVED, 2, reason="recurrence_expected", usd="5"),
+    )
+    assert (found.foreseen, episodes(found)) == (1, (0, 0, 0, False))
+
+
+@pytest.mark.parametrize(
+    ("records", "added", "saved", "in_force"),
+    [
+        ((APPLIED,), "10", "0", "20"),
+        ((record(Step.APPLIED, 365, usd="-20"),), "0", "10", "-20"),
+        ((APPLIED, record(Step.FAILED, 400)), "0", "0", "0"),
+        ((APPLIED, record(Step.DIVERGED, 365 + 73)), "2", "0", "0"),
+        ((APPLIED, record(Step.GONE, 365 + 73, decision="other")), "2", "0", "0"),
+        ((APPLIED, record(Step.APPLIED, 365 + 73, usd="-20", decision="d2")), "10", "8", "0"),
+    ],
+    ids=["half a month", "a saving", "it never took effect", "somebody else changed it",
+         "resource gone", "rolled back"],
+)  # fmt: skip
+def test_dollars_are_those_of_the_hours_in_force(
+    records: tuple[RecordSummary, ...], added: str, saved: str, in_force: str
+) -> None:
+    found = month(*records)
+    assert found.added_usd(UNTIL) == Decimal(added)
+    assert found.saved_usd(UNTIL) == Decimal(saved)
+    assert found.up_usd + found.down_usd == Decimal(in_force)
+
+
+def test_an_escalation_is_open_until_something_settles_it() -> None:
+    escalated = decided("escalate", Reason.INSTANCE_LIMITED, 1)
+    held = decided("hold", Reason.BLOCKED_PERMANENTLY, 2, decision="d2")
+    assert month(escalated, held).escalation == escalated
+    assert month(escalated, CALM).escalation is None
+    assert month(escalated, ACT).escalation is None
+
+
+def test_records_of_no_resource_belong_to_none() -> None:
+    found = month_of(
+        [record(Step.PAUSED, resource="account#123#us-east-1"),
+         record(Step.REJECTED_SIGNAL, resource="an event")], since=SINCE, until=UNTIL,
+    )  # fmt: skip
+    assert (found.resources, found.records) == ({}, 2)
+
+
+def test_decisions_add_the_target_the_estimate_and_what_blocks() -> None:
+    seen = starved_gp3(vol=volume(ref=ref("vol-2"), tags=()))
+    held = replace(decide(decision_input(seen, rules=policy(mode=Mode.OBSERVE))), decision_id="h1")
+    raised = act("d1", "vol-1")
+    other = ref("vol-2").arn
+    found = month_of(
+        [APPLIED, record(Step.DECIDED, outcome="hold", reason=Reason.BLOCKED_PERMANENTLY,
+                         decision="h1", resource=other)], since=SINCE, until=UNTIL,
+    )  # fmt: skip
+    assert (found.landed, found.blocked) == (["d1"], ["h1"])
+    add_decisions(found, [raised, held])
+    assert isinstance(raised.answer, Act)
+    assert found.resources[ARN].target == str(raised.answer.plan.target)
+    assert found.resources[ARN].relieved_minutes == raised.answer.plan.relieved_minutes_per_day
+    assert found.resources[other].blocked_by == ("mode", "instance_limit")
+    assert found.blocked_by == {"mode": 1, "instance_limit": 1}
