@@ -139,7 +139,7 @@ def limits(deployed: Deployed) -> Found:
             yield Finding(
                 problem=f"AWS refused a change of {full.volume_type.value} for a quota of the Region; "
                 f"none is tried before {utc(full.until)}",
-                fix="have the modification quota raised in Service Quotas, then set `quotas` in the policy",
+                fix="have the modification quota raised in Service Quotas, then set `regional_quotas` in the policy",
             )
     for name, quota in QUOTAS.items():
         limit = quota_limit(name, policy.quotas)
@@ -147,7 +147,7 @@ def limits(deployed: Deployed) -> Found:
         if amount and amount >= NEARLY_FULL * limit:
             yield Finding(
                 problem=f"Headroom's changes use {amount / limit:.0%} of the quota {quota.name}",
-                fix="have the quota raised in Service Quotas, then set `quotas` in the policy",
+                fix="have the quota raised in Service Quotas, then set `regional_quotas` in the policy",
             )
         elif amount:
             yield Fact(text=f"{number(amount / quota.scale)} of {number(limit / quota.scale)} "

@@ -1,0 +1,255 @@
+"""Each way in which a deployment breaks is one finding, and a healthy one has none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from botocore.exceptions import ClientError
+from moto import mock_aws
+
+from headroom.cli.commands.doctor import CHECKS
+from headroom.cli.doctor.deployed import Deployed, Stack
+from headroom.cli.doctor.findings import Finding, examine
+from headroom.domain.policy import Policy
+from headroom.policy import canonical_json, default_policy
+from headroom.settings import FunctionSettings
+from tests.builders import ACCOUNT, REGION
+from tests.cli.doctor.deployment import POLICY, ROLE, Whole, client, published, whole
+from tests.contracts.decisions import act, failed
+
+
+@pytest.fixture
+def there(monkeypatch: pytest.MonkeyPatch) -> Iterator[Whole]:
+    for name, value in (("ACCESS_KEY_ID", "test"), ("SECRET_ACCESS_KEY", "test"),
+                        ("IAM_LOAD_MANAGED_POLICIES", "")):  # fmt: skip
+        monkeypatch.setenv(f"AWS_{name}", value)
+    for name in ("AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL"):
+        monkeypatch.delenv(name, raising=False)
+    with mock_aws():
+        client("iam").create_role(RoleName="role", AssumeRolePolicyDocument="{}")
+        yield whole()
+
+
+def findings(deployed: Deployed) -> list[tuple[str, Finding]]:
+    return [
+        (name, finding)
+        for name, check in CHECKS
+        for finding in examine(name, check, deployed).findings
+    ]
+
+
+def test_a_healthy_deployment_has_no_finding(there: Whole) -> None:
+    assert findings(there.deployed) == []
+
+
+def drop_alarm(_: Whole) -> None:
+    client("cloudwatch").delete_alarms(AlarmNames=["own"])
+
+
+def mute_alarm(_: Whole) -> None:
+    client("cloudwatch").disable_alarm_actions(AlarmNames=["own"])
+
+
+def raise_alarm(_: Whole) -> None:
+    client("cloudwatch").set_alarm_state(AlarmName="own", StateValue="ALARM", StateReason="bad")
+
+
+def disable_rule(_: Whole) -> None:
+    client("events").disable_rule(Name="alarms")
+
+
+def drop_target(_: Whole) -> None:
+    client("events").remove_targets(Rule="alarms", Ids=["t"])
+
+
+def disable_schedule(_: Whole) -> None:
+    found = client("scheduler").get_schedule(Name="minute")
+    client("scheduler").update_schedule(
+        Name="minute", State="DISABLED", ScheduleExpression=found["ScheduleExpression"],
+        FlexibleTimeWindow=found["FlexibleTimeWindow"],
+        Target={"Arn": found["Target"]["Arn"], "RoleArn": ROLE},
+    )  # fmt: skip
+
+
+def disable_mapping(there: Whole) -> None:
+    client("lambda").update_event_source_mapping(UUID=there.mapping, Enabled=False)
+
+
+def park_message(there: Whole) -> None:
+    client("sqs").send_message(QueueUrl=there.dead_letters, MessageBody="{}")
+
+
+def let_events_wait(_: Whole) -> None:
+    published("ApproximateAgeOfOldestMessage", datetime.now(UTC), 1_800, namespace="AWS/SQS",
+              dimension=("QueueName", "signals"))  # fmt: skip
+
+
+def stop_function(_: Whole) -> None:
+    client("lambda").put_function_concurrency(
+        FunctionName="sweep", ReservedConcurrentExecutions=0
+    )
+
+
+def drop_function(_: Whole) -> None:
+    client("lambda").delete_function(FunctionName="sweep")
+
+
+def fail_function(_: Whole) -> None:
+    published("Errors", datetime.now(UTC), 3, namespace="AWS/Lambda",
+              dimension=("FunctionName", "sweep"))  # fmt: skip
+
+
+def point_elsewhere(there: Whole) -> None:
+    settings = FunctionSettings(
+        records_table="others", state_table="state", policy_parameter="/headroom/policy",
+        topic_arn=there.topic,
+    )  # fmt: skip
+    client("lambda").update_function_configuration(
+        FunctionName="sweep", Environment={"Variables": settings.to_environment()}
+    )
+
+
+def forget_setting(_: Whole) -> None:
+    client("lambda").update_function_configuration(
+        FunctionName="sweep", Environment={"Variables": {}}
+    )
+
+
+def nobody_listens(_: Whole) -> None:
+    for one in client("sns").list_subscriptions()["Subscriptions"]:
+        client("sns").unsubscribe(SubscriptionArn=one["SubscriptionArn"])
+
+
+def spoil_policy(_: Whole) -> None:
+    client("ssm").put_parameter(Name="/headroom/policy", Value="{", Overwrite=True)
+
+
+def another_policy(_: Whole) -> None:
+    put_policy(default_policy())
+
+
+def put_policy(policy: Policy) -> None:
+    client("ssm").put_parameter(
+        Name="/headroom/policy", Value=canonical_json(policy), Overwrite=True
+    )
+
+
+def pause(there: Whole) -> None:
+    there.deployed.here.ledger.pause(
+        until=datetime.now(UTC) + timedelta(hours=1), at=datetime.now(UTC), who="me", reason="test"
+    )
+
+
+def enrol_nothing(_: Whole) -> None:
+    for one in client("ec2").describe_volumes()["Volumes"]:
+        client("ec2").delete_volume(VolumeId=one["VolumeId"])
+
+
+def lose_prices(_: Whole) -> None:
+    table = client("dynamodb")
+    for item in table.scan(TableName="state")["Items"]:
+        if "prices" in item:
+            table.delete_item(
+                TableName="state", Key={name: item[name] for name in ("owner", "item")}
+            )
+
+
+@pytest.mark.parametrize(
+    ("damage", "check", "said"),
+    [
+        (drop_alarm, "alarms", "the alarm own was deleted"),
+        (mute_alarm, "alarms", "it notifies nobody"),
+        (raise_alarm, "alarms", "the alarm own is in ALARM"),
+        (disable_rule, "triggers", "the rule alarms is DISABLED"),
+        (drop_target, "triggers", "the rule alarms has no target"),
+        (disable_schedule, "triggers", "the schedule minute is DISABLED"),
+        (disable_mapping, "triggers", "events wait unread"),
+        (park_message, "queues", "1 messages are parked in parked"),
+        (let_events_wait, "queues", "events in signals wait for 30 minutes"),
+        (stop_function, "functions", "its reserved concurrency is 0"),
+        (drop_function, "functions", "the function sweep was deleted"),
+        (fail_function, "functions", "sweep failed 3 times in the last hour"),
+        (point_elsewhere, "functions", "sweep uses others and the stack's RecordsTable is records"),
+        (forget_setting, "functions", "HEADROOM_RECORDS_TABLE is not set"),
+        (nobody_listens, "notifications", "nobody receives notifications"),
+        (spoil_policy, "policy", "the policy is unreadable"),
+        (another_policy, "policy", "somebody wrote the parameter"),
+        (pause, "pauses and breakers", "Paused until"),
+        (enrol_nothing, "enrolment", "nothing is enrolled"),
+        (lose_prices, "prices", "no price list was read"),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_each_damage_is_found_with_a_fix(
+    there: Whole, damage: Callable[[Whole], None], check: str, said: str
+) -> None:
+    damage(there)
+    found = findings(there.again())
+    about = [finding for name, finding in found if name == check and said in finding.problem]
+    assert len(about) == 1
+    assert about[0].fix
+    assert all(name in (check, "functions") for name, _ in found)
+
+
+def test_a_sweep_that_stopped_is_found_by_its_age(there: Whole) -> None:
+    account = replace(there.deployed.here.account, now=there.deployed.now + timedelta(hours=2))
+    later = replace(
+        there.again(), here=replace(there.deployed.here, account=account)
+    )  # fmt: skip
+    problems = [finding.problem for name, finding in findings(later) if name == "sweep"]
+    assert len(problems) == 2
+    assert problems[0].startswith("the last sweep completed at ")
+
+
+def test_an_open_breaker_is_found(there: Whole) -> None:
+    ledger = there.deployed.here.ledger
+    for number in range(5):
+        failed(ledger, f"d{number}", "vol-0abc1", at=there.deployed.now)
+    problems = [f.problem for name, f in findings(there.again()) if name == "pauses and breakers"]
+    assert len(problems) == 1
+    assert "vol-0abc1" in problems[0]
+
+
+def test_decisions_under_another_policy_than_the_one_in_force_are_found(there: Whole) -> None:
+    later = there.deployed.now + timedelta(hours=1)
+    there.deployed.here.ledger.decided(act(at=later), due_at=None)
+    account = replace(there.deployed.here.account, now=later)
+    found = replace(there.again(), here=replace(there.deployed.here, account=account))
+    (finding,) = [f for name, f in findings(found) if name == "records"]
+    assert f"{POLICY.version} is in force" in finding.problem
+
+
+def test_a_stack_that_is_missing_or_failed_is_found(there: Whole) -> None:
+    state, loop = there.deployed.stacks
+    failed_loop = replace(loop, status="UPDATE_ROLLBACK_FAILED")
+    gone = Stack(name="HeadroomLoop", status="", outputs={}, resources=())
+    for one, said in ((failed_loop, "is UPDATE_ROLLBACK_FAILED"), (gone, "there is no stack")):
+        broken = replace(there.again(), stacks=(state, one))
+        about = [f.problem for name, f in findings(broken) if name == "stacks"]
+        assert len(about) == 1
+        assert said in about[0]
+
+
+def test_a_denied_call_is_a_finding_that_names_the_permission(
+    there: Whole, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sqs = client("sqs")
+    message = (
+        f"User: arn:aws:iam::{ACCOUNT}:user/me is not authorized to perform: "
+        f"sqs:GetQueueAttributes on resource: arn:aws:sqs:{REGION}:{ACCOUNT}:signals"
+    )
+
+    def refuse(**_: object) -> None:
+        error = {"Error": {"Code": "AccessDenied", "Message": message}}
+        raise ClientError(error, "GetQueueAttributes")  # type: ignore[arg-type]
+
+    monkeypatch.setattr(sqs, "get_queue_attributes", refuse)
+    found = there.again()
+    found._clients["sqs"] = sqs
+    ((name, finding),) = findings(found)
+    assert name == "queues"
+    assert finding.problem == "could not look: GetQueueAttributes is denied"
+    assert finding.fix.startswith("grant sqs:GetQueueAttributes to the caller")
