@@ -10,13 +10,13 @@ from typing import Annotated
 
 import typer
 
+from headroom.cli.fleet import monthly
+from headroom.cli.fleet.monthly import MonthView
 from headroom.cli.sources.options import JsonOption, RecordsOptions
 from headroom.cli.sources.records import Records, Source, source
 from headroom.cli.terminal.files import refuse_unwritable, save
 from headroom.cli.terminal.output import emit, err, out, say
 from headroom.cli.terminal.problems import OK, BadRequest
-from headroom.cli.views import monthly
-from headroom.cli.views.monthly import MonthView
 from headroom.domain.decision import Decision
 from headroom.domain.reports import add_decisions, month_of
 from headroom.serialization import Unreadable, decision_from_json

@@ -83,7 +83,9 @@ def whole() -> Whole:
         Statistic="Sum", Period=60, EvaluationPeriods=1, Threshold=1,
         ComparisonOperator="LessThanThreshold", AlarmActions=[topic],
     )  # fmt: skip
-    client("cloudwatch").set_alarm_state(AlarmName="own", StateValue="OK", StateReason="all is well")
+    client("cloudwatch").set_alarm_state(
+        AlarmName="own", StateValue="OK", StateReason="all is well"
+    )
     published("SweepCompleted", now)
     published("ScanCompleted", now)
     prices = PriceStore(client("dynamodb"), table="state", account_id=ACCOUNT)

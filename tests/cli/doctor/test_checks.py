@@ -88,9 +88,7 @@ def let_events_wait(_: Whole) -> None:
 
 
 def stop_function(_: Whole) -> None:
-    client("lambda").put_function_concurrency(
-        FunctionName="sweep", ReservedConcurrentExecutions=0
-    )
+    client("lambda").put_function_concurrency(FunctionName="sweep", ReservedConcurrentExecutions=0)
 
 
 def drop_function(_: Whole) -> None:
