@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from headroom.cli.doctor.deployed import Deployed
@@ -19,6 +19,10 @@ WAITING_S = 600
 OVERDUE_S = 1_800
 SWEEP_LATE = timedelta(minutes=10)
 LONGEST_SCAN = timedelta(hours=24)
+SCANS_LATE = 3
+"""Scan periods after which the alarm on the age of the last complete scan goes off, too."""
+SHORTEST_SCAN_PERIOD = 15
+"""Minutes that alarms and this check assume at least: one scan may take this long."""
 
 Found = Iterator[Finding | Fact]
 
@@ -229,7 +233,10 @@ def _function(deployed: Deployed, function: Mapping[str, Any]) -> Found:
             function.get("Environment", {}).get("Variables", {})
         )
     except SettingsError as problem:
-        yield Finding(problem=f"{name}: {problem}", fix=REDEPLOY)
+        yield Finding(
+            problem=f"{name}: {str(problem).removesuffix('.')}",
+            fix=f"{REDEPLOY}; if nobody edited it, the function is of another release than this command",
+        )
     else:
         for setting, output in (("records_table", "RecordsTable"), ("state_table", "StateTable"),
                                 ("topic_arn", "TopicArn")):  # fmt: skip
@@ -264,35 +271,32 @@ def _function(deployed: Deployed, function: Mapping[str, Any]) -> Found:
 
 def sweep(deployed: Deployed) -> Found:
     """The sweep completes every minute, its scans complete, and nothing is overdue."""
-    settings = next(iter(deployed.settings), None)
-    if settings is None:
-        yield Finding(problem="the sweep's metrics cannot be found without settings", fix=REDEPLOY)
-        return
+    variables: dict[str, str] = {}
+    for function in deployed.functions:
+        variables |= function.get("Environment", {}).get("Variables", {})
+    namespace = variables.get("POWERTOOLS_METRICS_NAMESPACE", "Headroom")
+    service = {"service": variables.get("POWERTOOLS_SERVICE_NAME", "headroom")}
+    scan_every = int(variables.get("HEADROOM_SCAN_EVERY_MINUTES", SHORTEST_SCAN_PERIOD))
 
-    def own(name: str, over: timedelta, statistic: str = "Sum") -> list[tuple[Any, float]]:
-        return deployed.metric(
-            settings.metrics_namespace, name, {"service": settings.service}, statistic=statistic,
-            over=over,
-        )  # fmt: skip
+    def own(name: str, over: timedelta, statistic: str = "Sum") -> list[tuple[datetime, float]]:
+        return deployed.metric(namespace, name, service, statistic=statistic, over=over)
 
-    allowed = timedelta(minutes=2 * max(15, settings.scan_every_minutes))
-    for name, what, late in (
-        ("SweepCompleted", "sweep", SWEEP_LATE),
-        ("ScanCompleted", "scan of the fleet", allowed),
-    ):
-        done = [at for at, value in own(name, LONGEST_SCAN) if value]
-        if not done:
-            yield Finding(
-                problem=f"no {what} has completed in 24 hours",
-                fix="look at the schedule and the sweep's log: it names what could not be read",
-            )
-        elif deployed.now - done[0] > late:
-            yield Finding(
-                problem=f"the last {what} completed at {utc(done[0])}",
-                fix="look at the schedule and the sweep's log: it names what could not be read",
-            )
-        else:
-            yield Fact(text=f"the last {what} completed at {utc(done[0])}")
+    log = "look at the schedule and the functions' logs: they name what could not be read"
+    done = [at for at, value in own("SweepCompleted", LONGEST_SCAN) if value]
+    if not done:
+        yield Finding(problem="no sweep has completed in 24 hours", fix=log)
+    elif deployed.now - done[0] > SWEEP_LATE:
+        yield Finding(problem=f"the last sweep completed at {utc(done[0])}", fix=log)
+    else:
+        yield Fact(text=f"the last sweep completed at {utc(done[0])}")
+    ages = own("ScanAgeSeconds", LONGEST_SCAN, "Minimum")
+    allowed = SCANS_LATE * max(SHORTEST_SCAN_PERIOD, scan_every)
+    if not ages:
+        yield Finding(problem="no scan of the fleet has completed in 24 hours", fix=log)
+    else:
+        age = ages[0][1] / 60 + (deployed.now - ages[0][0]) / timedelta(minutes=1)
+        text = f"the last complete scan of the fleet began {number(round(age))} minutes ago"
+        yield Finding(problem=text, fix=log) if age > allowed else Fact(text=text)
     overdue = max((value for _, value in own("OldestDueSeconds", SWEEP_LATE, "Maximum")), default=0)
     if overdue > OVERDUE_S:
         yield Finding(

@@ -29,7 +29,7 @@ def policy(deployed: Deployed) -> Found:
     found = deployed.policy
     if isinstance(found, PolicyUnreadable):
         yield Finding(
-            problem=f"the policy is unreadable, so nothing is changed: {found.reason}",
+            problem=f"the policy is unreadable, so nothing is changed: {found.reason.removesuffix('.')}",
             fix="deploy the policy again; `headroom policy check FILE` says what is wrong with a file",
         )
         return

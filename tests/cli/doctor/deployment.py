@@ -65,7 +65,7 @@ def whole() -> Whole:
     client("sns").subscribe(TopicArn=topic, Protocol="sqs", Endpoint=_arn(dead))
     settings = FunctionSettings(
         records_table="records", state_table="state", policy_parameter="/headroom/policy",
-        topic_arn=topic,
+        topic_arn=topic, queue_url=queue,
     )  # fmt: skip
     for name in ("signals", "sweep"):
         _function(name, settings)
@@ -87,7 +87,7 @@ def whole() -> Whole:
         AlarmName="own", StateValue="OK", StateReason="all is well"
     )
     published("SweepCompleted", now)
-    published("ScanCompleted", now)
+    published("ScanAgeSeconds", now, 600)
     prices = PriceStore(client("dynamodb"), table="state", account_id=ACCOUNT)
     prices.keep(CataloguePrices().table(REGION), now=now)
     return Whole(

@@ -103,7 +103,7 @@ def fail_function(_: Whole) -> None:
 def point_elsewhere(there: Whole) -> None:
     settings = FunctionSettings(
         records_table="others", state_table="state", policy_parameter="/headroom/policy",
-        topic_arn=there.topic,
+        topic_arn=there.topic, queue_url=there.queue,
     )  # fmt: skip
     client("lambda").update_function_configuration(
         FunctionName="sweep", Environment={"Variables": settings.to_environment()}
@@ -200,6 +200,7 @@ def test_a_sweep_that_stopped_is_found_by_its_age(there: Whole) -> None:
     problems = [finding.problem for name, finding in findings(later) if name == "sweep"]
     assert len(problems) == 2
     assert problems[0].startswith("the last sweep completed at ")
+    assert problems[1] == "the last complete scan of the fleet began 131 minutes ago"
 
 
 def test_an_open_breaker_is_found(there: Whole) -> None:
