@@ -19,6 +19,7 @@ from headroom.application import reconcile_cluster as clusters
 from headroom.application.profile import with_profile
 from headroom.application.reconcile import observe, save_observed_modifications
 from headroom.domain.aurora import decide_cluster, decide_cluster_rollback
+from headroom.domain.catalog import PriceTable
 from headroom.domain.decision import Decision, DecisionInput
 from headroom.domain.policy import Mode, Policy, PolicyUnreadable, owner_prices
 from headroom.domain.resources import AuroraObservation, Kind, PriceUnknown, ResourceRef
@@ -28,6 +29,7 @@ from headroom.domain.state import (
     ResourceState,
     StoredState,
     after_modifications,
+    micro_usd,
 )
 from headroom.ports import Archive, Ledger, Ports, ReadFailed, StateStore, Storage, StorageView
 
@@ -178,12 +180,17 @@ class _Overlaid(_ReadOnly):
         now: datetime,
         full_until: datetime | None = None,
         owner_price: Decimal | None = None,
+        prices: PriceTable | None = None,
     ) -> None:
         before = self.resource_state(ref, now)
-        state = StoredState(modifications=before.modifications)
-        known = after_modifications(state, seen, now=now, full_until=None, owner_price=None)
+        # The owner's configuration is not read here: what counts is taken to go on counting.
+        state = StoredState(
+            modifications=before.modifications, enrolment_usd=before.enrolment_usd,
+            in_force_micro_usd=micro_usd(before.resource_increase_usd),
+        )  # fmt: skip
+        known = after_modifications(state, seen, now=now, full_until=None, prices=prices)
         found = replace(
-            before, modifications=known.modifications,
+            before, modifications=known.modifications, enrolment_usd=known.enrolment_usd,
             slots_full_until=full_until or before.slots_full_until,
         )  # fmt: skip
         if owner_price is not None:  # the increase in force is the owner's own now

@@ -38,6 +38,7 @@ from headroom.domain.state import (
     QueueEntry,
     ResourceState,
     Step,
+    is_known_modification,
 )
 from headroom.ports import Ports, ResourceGone, StorageView
 
@@ -56,7 +57,6 @@ NOTHING_YET = timedelta(minutes=10)
 """An attached volume that may be changed is looked at again while nothing is published of it."""
 AHEAD = timedelta(minutes=10)
 """How long before the best schedule changes something the volume is looked at again."""
-SAME_START_TOLERANCE = timedelta(seconds=1)
 QUEUED = timedelta(minutes=60)
 """After how long at least one in the queue is looked at again, should its turn not come before."""
 CLOSED = timedelta(hours=6)
@@ -220,34 +220,27 @@ def save_observed_modifications(
     prices: PriceTable | None,
     now: datetime,
 ) -> ResourceState:
-    """Count a modification nobody told the ledger of; the owner's own one resets the price base.
+    """Count a modification nobody told the ledger of; the owner's own one moves the price base.
 
     One that uses no slot any more still does, if nobody looked for a day. Without any prices it is
-    left for a look that has them: nothing is done without.
+    left for a look that has them: nothing is done without. While a chain is open it may be ours.
     """
     change, enrolled = view.modification, resource_state.enrolment_usd is not None
-    if change is None or change.started_at <= now - (
-        MODIFICATION_RETENTION if enrolled else WINDOW
-    ):
+    if change is None or resource_state.open_chain is not None:
+        return resource_state
+    if change.started_at <= now - (MODIFICATION_RETENTION if enrolled else WINDOW):
         return resource_state
     landed = change.state is not ModificationState.FAILED
     if prices is None and landed and enrolled:
         return resource_state
-    if any(
-        abs(change.started_at - m.started_at) <= SAME_START_TOLERANCE
-        for m in resource_state.modifications
-    ):
-        return resource_state
-    price = None
-    if prices is not None and landed and enrolled:
-        try:
-            price = prices.monthly(change.target)
-        except PriceUnknown:
-            price = None
     theirs = KnownModification(
         started_at=change.started_at, by="other", origin=change.origin, target=change.target
     )
-    ports.state_store.save_modifications(view.volume.ref, [theirs], now=now, owner_price=price)
+    if is_known_modification(resource_state.modifications, theirs):
+        return resource_state
+    ports.state_store.save_modifications(
+        view.volume.ref, [theirs], now=now, prices=prices if landed else None
+    )
     return ports.state_store.resource_state(view.volume.ref, now)
 
 

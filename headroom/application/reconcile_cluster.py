@@ -44,6 +44,7 @@ from headroom.domain.state import (
     OpenChain,
     ResourceState,
     Step,
+    is_known_modification,
 )
 from headroom.domain.workload import cluster_demand
 from headroom.ports import Clusters, Ports, ReadFailed, StorageView
@@ -55,7 +56,6 @@ SOON = timedelta(hours=1)
 block it at every daily attempt."""
 ACTED = timedelta(minutes=5)
 """The outcome moves a change on; after a crash, this does."""
-SAME_START_TOLERANCE = timedelta(seconds=1)
 
 
 def reconcile(
@@ -227,14 +227,11 @@ def _record_external_change(
         MODIFICATION_RETENTION if enrolled else WINDOW
     ):
         return resource_state
-    if any(
-        abs(change.started_at - m.started_at) <= SAME_START_TOLERANCE
-        for m in resource_state.modifications
-    ):
-        return resource_state
     external = KnownModification(
         started_at=change.started_at, by="other", origin=change.origin, target=change.target
     )
+    if is_known_modification(resource_state.modifications, external):
+        return resource_state
     ports.state_store.save_modifications(
         ref, [external], now=now, owner_price=resource_state.enrolment_usd
     )

@@ -9,6 +9,7 @@ from decimal import Decimal
 from enum import IntEnum
 from typing import Protocol
 
+from headroom.domain.catalog import PriceTable
 from headroom.domain.resources import ResourceRef
 from headroom.domain.state import (
     ConcurrencyState,
@@ -111,9 +112,14 @@ class StateStore(Queue, Protocol):
         now: datetime,
         full_until: datetime | None = None,
         owner_price: Decimal | None = None,
+        prices: PriceTable | None = None,
     ) -> None:
-        """Add known starts (same start is the same one), what a refusal taught, and the new
-        enrolment price after a change by the owner (which ends our increase in force)."""
+        """Add known starts (same start is the same one) and what a refusal taught.
+
+        With `prices`, a new one that is not ours moves the baseline by what its owner set; what
+        Headroom added stays counted. `owner_price` is the new baseline where the owner set
+        everything, and ends our increase in force.
+        """
 
     def profile(self, ref: ResourceRef) -> LoadProfile | None:
         """The profile of a resource's past; None where none is stored that can be read."""

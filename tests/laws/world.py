@@ -49,6 +49,26 @@ REFUSALS = {
 PRICES = catalogue_prices(REGION)
 
 
+def _theirs(owner: Configuration, before: Configuration, after: Configuration) -> Configuration:
+    """What the owner has set by now: all that is there, less what Headroom added and they left."""
+
+    def number(owners: int | None, was: int | None, now: int | None) -> int | None:
+        if was == now or now is None:
+            return None if now is None else owners
+        added = max(0, (was or 0) - (owners or 0))
+        return now - max(0, added - max(0, (was or 0) - now))
+
+    if not owner.volume_type is before.volume_type is after.volume_type:
+        return after  # numbers of two types cannot be told apart: the owner's, at the least
+    return replace(
+        after, size_gib=number(owner.size_gib, before.size_gib, after.size_gib),
+        iops=number(owner.iops, before.iops, after.iops),
+        throughput_mibps=number(
+            owner.throughput_mibps, before.throughput_mibps, after.throughput_mibps
+        ),
+    )  # fmt: skip
+
+
 @dataclass(slots=True, kw_only=True)
 class Held:
     """A volume: what EC2 tells, what its tags ask for, and what only the world knows."""
@@ -56,7 +76,7 @@ class Held:
     volume: Volume
     life: VolumeLifecycle
     owner: Configuration
-    """As people last left it: what price increases count from."""
+    """What people set, without what Headroom added: what price increases count from."""
     asked: Mapping[str, Any] | None
     """What its tags ask for; None when they cannot be understood."""
     loads: list[tuple[datetime, float, float]]
@@ -202,11 +222,12 @@ class World:
     def change(self, name: str, target: Configuration) -> bool:
         """Change a volume as its owner; whether AWS took it."""
         held = self.held[name]
+        before = self.billed(name)
         try:
             self._modify(held, target, fails=False)
         except ModificationRefused:
             return False
-        held.owner = held.life.billed(self.now)
+        held.owner = _theirs(held.owner, before, target)
         return True
 
     def billed(self, name: str) -> Configuration:

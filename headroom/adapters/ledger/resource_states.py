@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 from headroom.adapters.ledger.tables import Tables
+from headroom.domain.catalog import PriceTable
 from headroom.domain.ledger import resource_state_of
 from headroom.domain.resources import ResourceRef
 from headroom.domain.state import (
@@ -90,13 +91,19 @@ class StateStore(Tables):
         now: datetime,
         full_until: datetime | None = None,
         owner_price: Decimal | None = None,
+        prices: PriceTable | None = None,
     ) -> None:
-        """Add known starts, the end of full slots and the owner's new price; writes only news."""
+        """Add known starts, the end of full slots and what the owner set; writes only news."""
         retries = self._transactions.retries(f"the state of {ref.arn}")
         while True:
             held = self._state.held(ref)
             moved = after_modifications(
-                held.state, seen, now=now, full_until=full_until, owner_price=owner_price
+                held.state,
+                seen,
+                now=now,
+                full_until=full_until,
+                owner_price=owner_price,
+                prices=prices,
             )
             if moved is held.state:
                 return

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 RECORD = 0
 """Place of the record in every transaction; then come the state and, if it moves, the sum."""
 
+OWNERS_ROOM = 10**18
+"""Micro-USD: above any account's sum."""
+
 
 class Tables:
     """The two tables of one account and Region, and what all parts of the ledger share."""
@@ -108,7 +111,12 @@ class Tables:
     def _moves(
         self, ref: ResourceRef, held: StateItem, moved: StoredState, written_by: str
     ) -> list[Item]:
-        """The parts of a transaction that move a resource's state and give back to the sum."""
+        """The parts of a transaction that move a resource's state and the account's sum with it.
+
+        The sum rises only where the owner made dearer what Headroom had added: no limit stops them.
+        """
         delta = moved.resource_micro_usd - held.state.resource_micro_usd
         parts = [self._state.put(ref, held, moved, written_by)]
-        return [*parts, self._state.add(delta)] if delta else parts
+        return (
+            [*parts, self._state.add(delta, OWNERS_ROOM if delta > 0 else None)] if delta else parts
+        )

@@ -20,7 +20,7 @@ class Holding:
 
     ref: ResourceRef
     enrolment_usd: Decimal | None
-    """Price at enrolment or at the owner's own last change."""
+    """Price of what the owner set, at enrolment and since, without what Headroom added."""
     in_force_usd: Decimal
     """Increase of what landed."""
     reserved_usd: Decimal

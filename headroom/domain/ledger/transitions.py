@@ -65,12 +65,15 @@ def after_decided(state: StoredState, decision: Decision, due_at: datetime | Non
     The caller also records the withdrawal of `state.unstarted_act`, which is superseded.
     """
     enrolment, causes = state.enrolment_usd, state.escalated_causes
+    owner = state.owner_configuration
     change = decision.observation.modification
     landing = change is not None and change.state is ModificationState.MODIFYING
     if enrolment is None and decision.effective.enrolled and not landing:
         enrolment = (
             decision.current_usd
         )  # while a change lands, AWS still reports the earlier configuration
+        if enrolment is not None and decision.cluster is None:
+            owner = decision.observation.volume.configuration
     if decision.diagnosis.binding is Binding.NOTHING:
         # A revert lasts longer than an episode of load, and is notified only once.
         causes = tuple(c for c in causes if c.startswith((Guardrail.REVERTED.value, SPACE)))
@@ -80,7 +83,8 @@ def after_decided(state: StoredState, decision: Decision, due_at: datetime | Non
     if isinstance(decision.answer, Escalate) and escalates and decision.answer.cause not in causes:
         causes = (*causes, decision.answer.cause)[-KEPT_CAUSES:]
     return replace(
-        state, enrolment_usd=enrolment, escalated_causes=causes, last_reconciled_at=decision.at,
+        state, enrolment_usd=enrolment, owner_configuration=owner, escalated_causes=causes,
+        last_reconciled_at=decision.at,
         last_signature=decision.signature, last_decision_id=decision.decision_id,
         unstarted_act=decision.decision_id if isinstance(decision.answer, Act) else None,
         due_at=due_at if _may_wait(state, decision) else earliest_instant(state.due_at, due_at),

@@ -54,6 +54,7 @@ from headroom.domain.state.modification_history import (
     after_modifications,
     after_resource_gone,
     earliest_instant,
+    is_known_modification,
     merge_modifications,
     owners_choice,
     reduced_from,

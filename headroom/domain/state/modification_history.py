@@ -7,8 +7,10 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
+from headroom.domain.catalog import PriceTable
 from headroom.domain.catalog.ebs import capability
 from headroom.domain.resources import Configuration
+from headroom.domain.state.owner_changes import after_owner_change
 from headroom.domain.state.resource_state import MODIFICATION_RETENTION, KnownModification
 from headroom.domain.state.stored_state import StoredState
 
@@ -27,14 +29,21 @@ def after_modifications(
     *,
     now: datetime,
     full_until: datetime | None,
-    owner_price: Decimal | None,
+    owner_price: Decimal | None = None,
+    prices: PriceTable | None = None,
 ) -> StoredState:
     """The state with these modifications; the same object if nothing changes.
 
-    `owner_price` resets the baseline: the increase in force is now the owner's. What is reserved
-    for a call that may still take effect stays reserved.
+    With `prices`, those that are new and not Headroom's are the owner's changes, which move the
+    baseline by what the owner set. `owner_price` resets the baseline: the owner set all of it. What
+    is reserved for a call that may still take effect stays reserved.
     """
     before = state
+    for each in seen if prices is not None else ():
+        if each.by not in (BY_HEADROOM, ROLLBACK) and not is_known_modification(
+            state.modifications, each
+        ):
+            state = after_owner_change(state, each, prices)
     found = merge_modifications(state.modifications, seen, now)
     if found == merge_modifications(
         state.modifications, (), now
@@ -54,6 +63,20 @@ def after_modifications(
     return before if moved == before else moved
 
 
+def is_known_modification(
+    modifications: Sequence[KnownModification], modification: KnownModification
+) -> bool:
+    """Whether one of `modifications` started when `modification` did."""
+    return _known(modifications, modification) is not None
+
+
+def _known(
+    modifications: Sequence[KnownModification], modification: KnownModification
+) -> KnownModification | None:
+    at = modification.started_at
+    return next((m for m in modifications if abs(m.started_at - at) <= SAME_START_TOLERANCE), None)
+
+
 def merge_modifications(
     before: Sequence[KnownModification], seen: Sequence[KnownModification], now: datetime
 ) -> tuple[KnownModification, ...]:
@@ -62,14 +85,7 @@ def merge_modifications(
     for modification in seen:
         if modification.started_at <= now - MODIFICATION_RETENTION:
             continue
-        same = next(
-            (
-                k
-                for k in known
-                if abs(k.started_at - modification.started_at) <= SAME_START_TOLERANCE
-            ),
-            None,
-        )
+        same = _known(known, modification)
         if same is None:
             known.append(modification)
         else:  # it may have been seen before its originator or its target was known

@@ -71,7 +71,7 @@ class ResourceState:
     """The ledger's side of a decision. Money in USD per month."""
 
     enrolment_usd: Decimal | None
-    """Price at enrolment or at the owner's own last change; None when not seen before."""
+    """Price of what the owner set, at enrolment and since, without what Headroom added; None when not seen before."""
     resource_increase_usd: Decimal
     """This resource's increase in force, already part of `account_increase_usd`."""
     account_increase_usd: Decimal

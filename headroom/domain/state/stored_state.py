@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import ROUND_CEILING, Decimal
 
+from headroom.domain.resources import Configuration
 from headroom.domain.state.queue_entry import QueueEntry
 from headroom.domain.state.requests import ApprovalRequest, Declined, RollbackRequest, RolledBack
 from headroom.domain.state.resource_state import KnownModification, OpenChain, Signature
@@ -31,6 +32,10 @@ class StoredState:
     """All that the ledger stores about one resource. Money in micro-USD per month, except enrolment."""
 
     enrolment_usd: Decimal | None = None
+    """The price that increases are counted from: of what the owner set, not of what Headroom added."""
+    owner_configuration: Configuration | None = None
+    """What the owner set, without what Headroom added; None for a cluster, and where an earlier
+    release enrolled the resource."""
     in_force_micro_usd: int = 0
     """The increase of what landed."""
     in_force_since: datetime | None = None

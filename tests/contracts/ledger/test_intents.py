@@ -11,14 +11,17 @@ from typing import Any
 
 import pytest
 
+from headroom.domain.catalog import catalogue_prices
 from headroom.domain.planning import Plan
-from headroom.domain.state import Step, broken_link
+from headroom.domain.resources import VolumeType
+from headroom.domain.state import KnownModification, Step, broken_link
 from headroom.ports import IllegalStep, Intent, LostLease, NotIntended
 from headroom.serialization import from_plain
-from tests.builders import NOW, ref
-from tests.contracts.decisions import about, act, append, hold, intended
+from tests.builders import NOW, REGION, ref
+from tests.contracts.decisions import ENROLMENT, about, act, append, hold, intended
 
 LEASE = timedelta(minutes=20)
+PRICES = catalogue_prices(REGION)
 UNTIL = NOW + LEASE
 LATER = UNTIL + timedelta(seconds=1)
 
@@ -301,3 +304,47 @@ def test_an_overtaken_chain_that_lands_late_lowers_nothing(ledger: Any) -> None:
         append(ledger, act(decision_id), Step.APPLIED)
         append(ledger, act(decision_id), Step.RELIEVED)
     assert ledger.resource_state(ref("vol-1"), NOW).account_increase_usd == Decimal(90)
+
+
+def test_an_owners_growth_frees_nothing_of_what_was_added(ledger: Any) -> None:
+    first = about(act("d0"), "vol-1").observation.volume.configuration
+    ledger.decided(replace(act("d0"), current_usd=PRICES.monthly(first)), due_at=None)
+    iops = (first.iops or 0) + 6_000
+    raised = replace(first, iops=iops)
+    plan_usd = PRICES.monthly(raised) - ENROLMENT
+    in_force(ledger, str(plan_usd))
+    counted = ledger.resource_state(ref("vol-1"), NOW).account_increase_usd
+    assert counted == PRICES.monthly(raised) - PRICES.monthly(first)
+    for gib in (1, 2):
+        before, after = (replace(raised, size_gib=first.size_gib + more) for more in (gib - 1, gib))
+        change = KnownModification(
+            started_at=NOW + timedelta(hours=gib), by="other", origin=before, target=after
+        )
+        for _ in range(2):  # seen twice, it counts once
+            ledger.save_modifications(ref("vol-1"), [change], now=NOW, prices=PRICES)
+        known = ledger.resource_state(ref("vol-1"), NOW)
+        assert known.enrolment_usd == PRICES.monthly(replace(first, size_gib=after.size_gib))
+        assert known.account_increase_usd == known.resource_increase_usd == counted
+    other = replace(after, volume_type=VolumeType.IO2, throughput_mibps=None)
+    moved = KnownModification(
+        started_at=NOW + timedelta(hours=3), by="other", origin=after, target=other
+    )
+    ledger.save_modifications(ref("vol-1"), [moved], now=NOW, prices=PRICES)
+    known = ledger.resource_state(ref("vol-1"), NOW)
+    assert known.enrolment_usd == PRICES.monthly(other) - counted
+    assert known.account_increase_usd == known.resource_increase_usd == counted
+
+
+def test_an_owners_growth_counts_what_the_type_that_headroom_chose_costs_more(ledger: Any) -> None:
+    first = about(act("d0"), "vol-1").observation.volume.configuration
+    ledger.decided(replace(act("d0"), current_usd=PRICES.monthly(first)), due_at=None)
+    ours = replace(first, volume_type=VolumeType.IO2, throughput_mibps=None)
+    in_force(ledger, str(PRICES.monthly(ours) - ENROLMENT))
+    after = replace(ours, size_gib=2 * first.size_gib)
+    change = KnownModification(
+        started_at=NOW + timedelta(hours=1), by="other", origin=ours, target=after
+    )
+    ledger.save_modifications(ref("vol-1"), [change], now=NOW, prices=PRICES)
+    known = ledger.resource_state(ref("vol-1"), NOW)
+    more = PRICES.monthly(after) - PRICES.monthly(replace(first, size_gib=after.size_gib))
+    assert known.account_increase_usd == known.resource_increase_usd == more

@@ -1,0 +1,128 @@
+"""How an owner's own change moves the price that increases are counted from.
+
+The ledger keeps the owner's configuration: what the resource would be had Headroom never raised it. An
+owner's change moves only what the owner set. Growing a volume by a GiB therefore frees nothing of the IOPS
+that Headroom added. Pure. Money in USD per month.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from decimal import Decimal
+
+from headroom.domain.catalog import PriceTable
+from headroom.domain.resources import Configuration, PriceUnknown
+from headroom.domain.state.resource_state import KnownModification
+from headroom.domain.state.stored_state import StoredState, micro_usd, usd
+
+
+def after_owner_change(
+    state: StoredState, change: KnownModification, prices: PriceTable
+) -> StoredState:
+    """The state after a change by the owner that AWS shows as landed.
+
+    Without the owner's configuration, or its price, all that counts stays counted. What is reserved
+    for an open chain stays reserved.
+    """
+    before, after = change.origin, change.target
+    if state.enrolment_usd is None or before is None or after is None:
+        return state
+    owner = _owner_after(state, before, after)
+    try:
+        now_usd = prices.monthly(after)
+    except PriceUnknown:
+        return replace(state, owner_configuration=owner)
+    try:
+        base = None if owner is None else prices.monthly(owner)
+    except PriceUnknown:
+        base = None
+    if base is None:
+        base = max(Decimal(0), now_usd - usd(state.resource_micro_usd))
+        counted = state.resource_micro_usd
+    else:
+        counted = max(0, micro_usd(now_usd - base))
+    held = None if state.chain is None else state.chain.decision_id
+    return replace(
+        state, owner_configuration=owner, enrolment_usd=base, in_force_micro_usd=counted,
+        in_force_since=state.in_force_since if counted else None,
+        in_force_by=state.in_force_by if counted else None,
+        reserved=tuple(each for each in state.reserved if each.decision_id == held),
+    )  # fmt: skip
+
+
+def _owner_after(
+    state: StoredState, before: Configuration, after: Configuration
+) -> Configuration | None:
+    """The owner's configuration after the change; None if it is not known, so that nothing is freed.
+
+    What a number that Headroom raised for one type is worth with another type, nobody can say: it stays
+    counted as it was.
+
+    AWS shows only the latest change. If it began with something else than the ledger knows, there
+    were others in between, by anybody: what they lowered is followed, what they raised is not the owner's.
+    """
+    owner = state.owner_configuration
+    if not state.resource_micro_usd:
+        return after if owner is None else owners_settings(owner, before, after)
+    if owner is None:
+        return None
+    if after.volume_type is not before.volume_type:
+        return None if _is_left(owner, before, after) else after
+    if _latest_target(state.modifications) != before:
+        owner = _at_most(owner, before)
+    return owners_settings(owner, before, after)
+
+
+def _latest_target(modifications: Sequence[KnownModification]) -> Configuration | None:
+    latest = max(modifications, key=lambda each: each.started_at, default=None)
+    return None if latest is None else latest.target
+
+
+def _is_left(owner: Configuration, before: Configuration, after: Configuration) -> bool:
+    """Whether the owner left any of what Headroom added to a number."""
+    now = owners_settings(owner, before, after)
+    return (after.iops or 0) > (now.iops or 0) or (
+        (after.throughput_mibps or 0) > (now.throughput_mibps or 0)
+    )
+
+
+def _at_most(owner: Configuration, found: Configuration) -> Configuration:
+    numbers = (
+        (owner.size_gib, found.size_gib), (owner.iops, found.iops),
+        (owner.throughput_mibps, found.throughput_mibps),
+    )  # fmt: skip
+    size, iops, mibps = (
+        mine if mine is None or there is None else min(mine, there) for mine, there in numbers
+    )
+    return replace(owner, size_gib=size or 0, iops=iops, throughput_mibps=mibps)
+
+
+def owners_settings(
+    owner: Configuration, before: Configuration, after: Configuration
+) -> Configuration:
+    """The owner's configuration after the owner changed the resource from `before` to `after`.
+
+    A number that the owner raised rises by as much, and what Headroom had added to it stays Headroom's.
+    A number that the owner lowered first loses what Headroom had added. What the owner left as it
+    was stays as it was. A missing number counts as zero: the type derived it.
+    """
+    return Configuration(
+        volume_type=owner.volume_type
+        if after.volume_type is before.volume_type
+        else after.volume_type,
+        size_gib=_number(owner.size_gib, before.size_gib, after.size_gib) or 0,
+        iops=_number(owner.iops, before.iops, after.iops),
+        throughput_mibps=_number(
+            owner.throughput_mibps, before.throughput_mibps, after.throughput_mibps
+        ),
+        database=after.database,
+    )
+
+
+def _number(owner: int | None, before: int | None, after: int | None) -> int | None:
+    if after == before:
+        return owner
+    if after is None:
+        return None
+    return min(after, (owner or 0) + max(0, after - (before or 0)))
