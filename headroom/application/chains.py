@@ -32,7 +32,7 @@ from headroom.domain.guardrails import AVAILABLE
 from headroom.domain.planning import Plan
 from headroom.domain.resources import ModificationState, Observation
 from headroom.domain.state import OpenChain, Step
-from headroom.ports import Ports
+from headroom.ports import Ports, ReadFailed
 
 Check = Callable[[Decision, Plan, datetime], Verification]
 """What became of a decision's plan, applied at an instant."""
@@ -44,6 +44,8 @@ GIVE_AWS = timedelta(minutes=5)
 """How long after a call without an answer AWS may still show its effect."""
 GIVE_RDS = SETTLES + timedelta(minutes=5)
 """The same for RDS, which may show nothing of a change it accepted for a while."""
+PHASES = frozenset({Step.INTENDED, Step.UNKNOWN, Step.APPLIED, Step.ALREADY_THERE})
+"""Steps at which this release knows how a chain goes on."""
 ENDED: dict[type, Step] = {
     Relieved: Step.RELIEVED,
     Untested: Step.UNTESTED,
@@ -64,7 +66,7 @@ def advance(
 
     `check` is who tells whether a change did what it was for, where pressure does not tell it.
     """
-    decision = ports.ledger.decision(chain.decision_id)
+    decision = _decision_of(ports, chain)
     answer = decision.answer
     if not isinstance(answer, Act):
         raise LookupError(f"chain {chain.decision_id} is open but its decision is not to act")
@@ -81,6 +83,17 @@ def advance(
         _wait(ports, observation, chain, now, until=chain.since + SETTLING)
         return False
     return _verify(ports, decision, answer, observation, chain, now, check)
+
+
+def _decision_of(ports: Ports, chain: OpenChain) -> Decision:
+    """The decision of an open chain; ReadFailed, naming the way out, where it is not understood."""
+    way_out = f"if this lasts, end the change with `headroom release {chain.decision_id}`"
+    if chain.phase not in PHASES:
+        raise ReadFailed(f"a newer release left a change at step {chain.phase}; {way_out}")
+    try:
+        return ports.ledger.decision(chain.decision_id)
+    except (LookupError, ReadFailed) as problem:
+        raise ReadFailed(f"{problem}; {way_out}") from problem
 
 
 def _resolve(

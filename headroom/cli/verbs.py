@@ -58,6 +58,7 @@ COMMANDS: tuple[Verb | Group, ...] = (
     Verb("approve", "headroom.cli.commands.requests:approve"),
     Verb("reject", "headroom.cli.commands.requests:reject"),
     Verb("rollback", "headroom.cli.commands.requests:rollback"),
+    Verb("release", "headroom.cli.commands.release:release"),
     Verb("budget", "headroom.cli.commands.budget:budget"),
     Verb("audit", "headroom.cli.commands.audit:audit"),
     Verb("explain", "headroom.cli.commands.explain:explain"),

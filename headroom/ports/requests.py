@@ -37,7 +37,8 @@ class AnswerRejected:
     """An approval, rejection or rollback request was refused, and nothing was recorded.
 
     `why` of an answer is `unknown`, `not_awaiting`, `expired`, `approved` or `rejected` (it was
-    answered so already); of a rollback `unknown`, `not_applied`, `undone` or `asked`.
+    answered so already); of a rollback `unknown`, `not_applied`, `undone` or `asked`; of a release
+    `unknown` or `not_open`.
     """
 
     why: str
@@ -59,6 +60,15 @@ class Requests(Protocol):
         self, decision_id: str, *, at: datetime, who: str, reason: str = ""
     ) -> Record | AnswerRejected:
         """Request a rollback of the change of a chain; the resource is due at once."""
+
+    def release(
+        self, decision_id: str, *, at: datetime, who: str, reason: str = ""
+    ) -> Record | AnswerRejected:
+        """End an open chain by hand, whatever this release understands of it.
+
+        Its lease, reservation and place end; what it may have added counts as in force, since
+        AWS may have made the change. The resource is due at once.
+        """
 
     def waiting(self, now: datetime) -> tuple[Decision, ...]:
         """Decisions that wait for a person at `now`, the first to expire first."""

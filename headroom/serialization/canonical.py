@@ -34,6 +34,7 @@ from headroom.domain.decision import (
     Hold,
     Ineffective,
     Pending,
+    Reason,
     ReducedTooFar,
     ReductionConfirmed,
     Relieved,
@@ -41,10 +42,17 @@ from headroom.domain.decision import (
     Untested,
     Verification,
 )
-from headroom.domain.guardrails import Quantity
+from headroom.domain.guardrails import Guardrail, Quantity, Relation
 from headroom.domain.planning import Plan
 from headroom.domain.policy import Limits, Policy, PolicyUnreadable, Rule, Selector
-from headroom.domain.resources import Configuration, Observation, Volume, VolumeActivity
+from headroom.domain.resources import (
+    Configuration,
+    Observation,
+    Tool,
+    Volume,
+    VolumeActivity,
+    kept_as_text,
+)
 from headroom.domain.state import (
     AlreadyThere,
     Applied,
@@ -55,6 +63,7 @@ from headroom.domain.state import (
     Stale,
     Unknown,
 )
+from headroom.domain.workload import Binding, LoadShape, SpaceBasis
 
 T = TypeVar("T")
 
@@ -80,6 +89,10 @@ UNIONS: tuple[tuple[Any, tuple[type, ...]], ...] = (
     (Policy | PolicyUnreadable, (Policy, PolicyUnreadable)),
 )
 """Unions whose members are told apart by `is`."""
+READ_BACK: frozenset[type[StrEnum]] = frozenset(
+    (Guardrail, Reason, Binding, LoadShape, SpaceBasis, Tool)
+)
+"""What a record keeps for people: a name that a newer release wrote there stays as its text."""
 TAGGED = frozenset(member for _, members in UNIONS for member in members)
 GROWN = frozenset(
     (Configuration, Volume, VolumeActivity, Observation, Plan, Decision, ResourceState)
@@ -183,6 +196,22 @@ def _float(value: object, _: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError(f"{value!r} is not a number")
     return float(value)
+
+
+def _member(text: object, kind: type[StrEnum]) -> StrEnum:
+    """The member, or for what is only read back a name of its own: it is like no member here.
+
+    A relation that this release does not know never allows.
+    """
+    name = _text(text)
+    try:
+        return kind(name)
+    except ValueError:
+        if kind is Relation:
+            return Relation.FAILED
+        if kind in READ_BACK:
+            return kept_as_text(kind, name)
+        raise
 
 
 def _boolean(value: object, _: object) -> bool:
@@ -296,7 +325,7 @@ def _converter() -> Converter:
     converter.register_structure_hook(int, _integer)
     converter.register_structure_hook(str, _text)
     # Nearer than str in the order of resolution, or members would stay bare text.
-    converter.register_structure_hook(StrEnum, lambda text, kind: kind(_text(text)))
+    converter.register_structure_hook(StrEnum, _member)
     converter.register_structure_hook(bool, _boolean)
     for quantity in (Quantity, Quantity | tuple[str, ...]):
         converter.register_unstructure_hook(quantity, _quantity_out)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import pairwise
@@ -8,10 +9,11 @@ from itertools import pairwise
 import pytest
 
 from headroom.application import remediate, sweep
-from headroom.domain.decision import Act, Hold
+from headroom.application.reconcile import look
+from headroom.domain.decision import Act, Decision, Hold
 from headroom.domain.policy import PolicyUnreadable
 from headroom.domain.resources import Claim, ResourceRef, Signal, VolumeActivity
-from headroom.domain.state import Refusal, Refused, Step, Unknown, broken_link
+from headroom.domain.state import Refusal, Refused, ResourceState, Step, Unknown, broken_link
 from headroom.ports import Glance, ReadFailed, StorageView
 from tests.application.harness import Stage, calm, running_free
 from tests.builders import NOW, activity, gp3, policy, ref, volume
@@ -370,3 +372,38 @@ def test_an_ineffective_change_is_reported_and_the_next_chain_starts_anew(stage:
     assert steps[:4] == ["act", "intended", "applied", "ineffective"]
     assert "escalate" in steps
     assert steps.count("escalate") == 1
+
+
+@pytest.mark.parametrize("left", ["unreadable", "later_step"])
+def test_a_change_that_is_not_understood_is_left_alone_until_a_person_releases_it(
+    stage: Stage, left: str
+) -> None:
+    vol = stage.add(volume())
+    remediate(stage.ports, alarm(vol), stage.now)
+    chain = stage.ledger.resource_state(vol, stage.now).open_chain
+    assert chain is not None
+    sound = stage.ledger
+
+    class Newer:
+        """A ledger in which a newer release left the chain."""
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(sound, name)
+
+        def decision(self, decision_id: str) -> Decision:
+            raise ReadFailed(f"decision {decision_id}: not a Decision")
+
+        def resource_state(self, ref: ResourceRef, now: datetime) -> ResourceState:
+            known = sound.resource_state(ref, now)
+            phase = "postponed" if left == "later_step" else chain.phase
+            return replace(known, open_chain=replace(chain, phase=phase))
+
+    newer = replace(stage.ports, ledger=Newer(), state_store=Newer())  # type: ignore[arg-type]
+    stage.later(minutes=30)
+    with pytest.raises(ReadFailed, match=f"headroom release {chain.decision_id}"):
+        look(newer, vol, stage.now, trigger="due")
+    assert stage.steps(vol) == ["act", "intended", "applied"]
+    sound.release(chain.decision_id, at=stage.now, who="somebody")
+    look(stage.ports, vol, stage.now, trigger="due")
+    assert stage.steps(vol)[:4] == ["act", "intended", "applied", "released"]
+    assert len(stage.steps(vol)) > 4

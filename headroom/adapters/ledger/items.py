@@ -11,10 +11,10 @@ from headroom.domain.resources import Kind, ResourceRef
 from headroom.domain.state import (
     STATE_FORMAT,
     Record,
-    Step,
     StoredState,
     plain_cents,
     require_format,
+    step_of,
 )
 from headroom.serialization import from_plain, instant_text, to_plain
 
@@ -124,7 +124,7 @@ def record_of(item: Item) -> Record:
     plain = {name: unwire(attribute) for name, attribute in item.items()}
     return Record(
         format=plain["format"],
-        decision_id=plain["decision_id"], sequence=plain["sequence"], step=Step(plain["step"]),
+        decision_id=plain["decision_id"], sequence=plain["sequence"], step=step_of(plain["step"]),
         resource=plain["resource"], at=datetime.fromisoformat(plain["at"]).astimezone(UTC),
         outcome=plain["outcome"], summary=plain["summary"], body=plain["body"],
         previous_hash=plain["previous_hash"], hash=plain["hash"],

@@ -8,7 +8,14 @@ from headroom.adapters.ledger.archive import Archive
 from headroom.adapters.ledger.items import ref_of
 from headroom.adapters.ledger.reads import usable
 from headroom.domain.decision import Act, Decision, InvalidAnswer, after_answer, request_rollback
-from headroom.domain.ledger import answer_summary, next_record, rollback_request_record
+from headroom.domain.ledger import (
+    admission,
+    after_step,
+    answer_summary,
+    next_record,
+    rollback_request_record,
+    why_not_releasable,
+)
 from headroom.domain.state import Record, Step
 from headroom.ports import AnswerRejected
 from headroom.serialization import body_to_json
@@ -61,6 +68,35 @@ class RequestLedger(Archive):
             record = rollback_request_record(ref.arn, moved.wish, body=body_to_json(moved.wish))
             token = self._new_id()
             if self._write(record, token, [self._state.put(ref, held, moved.state, token)]) is None:
+                return record
+            next(retries)
+
+    def release(
+        self, decision_id: str, *, at: datetime, who: str, reason: str = ""
+    ) -> Record | AnswerRejected:
+        """End an open chain by hand, whatever is understood of it, or say why not."""
+        body = body_to_json({"who": who, "reason": reason})
+        retries = self._transactions.retries(f"the state of {decision_id}")
+        while True:
+            chain = self._records.chain(decision_id)
+            if not chain or not chain[-1].resource.startswith("arn:"):
+                return UNKNOWN
+            last, ref = chain[-1], ref_of(chain[-1].resource)
+            seen = self._state.snapshot(ref)
+            problem = why_not_releasable(seen.held.state, decision_id, at)
+            if problem is not None:
+                return AnswerRejected(why="not_open", detail=problem)
+            step = Step.RELEASED
+            moved = after_step(seen.held.state, decision_id, step, at=at, body={}, due_at=at)
+            record = next_record(
+                last, step, at=at, summary=answer_summary(step, who, reason), body=body
+            )
+            token = self._new_id()
+            before = seen.concurrency.concurrency
+            after = admission.after_step(before, decision_id, step, at=at, body={})
+            parts = self._moves(ref, seen.held, moved, token)
+            parts += self._concurrency.moves(seen.concurrency, after, token)
+            if self._write(record, token, parts) is None:
                 return record
             next(retries)
 

@@ -38,6 +38,7 @@ ENDED = {
     Step.DIVERGED: "changed by somebody else since",
     Step.FAILED: "AWS failed to make it",
     Step.GONE: "it is gone",
+    Step.RELEASED: "ended by hand",
 }
 T = TypeVar("T")
 

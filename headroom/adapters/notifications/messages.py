@@ -31,6 +31,7 @@ HEADLINES = {
     "expired": "nobody approved a change of {volume}",
     "withdrawn": "{volume} was not changed after all",
     "rolled_back": "{volume} is rolled back",
+    "released": "the open change of {volume} was ended by hand",
 }
 """By step; any other step of a decision needs a person."""
 OF_CLUSTERS = {

@@ -44,4 +44,5 @@ from headroom.domain.ledger.transitions import (
     after_step,
     breaker_opened_by,
     why_not_recordable,
+    why_not_releasable,
 )

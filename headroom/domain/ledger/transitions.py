@@ -55,7 +55,7 @@ LANDED_STEPS = frozenset(
     {Step.RELIEVED, Step.UNTESTED, Step.INEFFECTIVE, Step.DIVERGED, Step.ROLLED_BACK}
 )
 """Steps that end a chain with a change in force."""
-ENDING_STEPS = RELEASING_STEPS | LANDED_STEPS | {Step.GONE}
+ENDING_STEPS = RELEASING_STEPS | LANDED_STEPS | {Step.GONE, Step.RELEASED}
 """Steps that end a chain; GONE also ends the increase in force."""
 
 
@@ -229,16 +229,30 @@ def why_not_recordable(state: StoredState, decision_id: str, step: Step) -> str 
     return None
 
 
+def why_not_releasable(state: StoredState, decision_id: str, at: datetime) -> str | None:
+    """Why a person may not end the chain by hand; None when they may.
+
+    Not while a function may still be making the change.
+    """
+    chain, until = state.chain, state.lease_until
+    if chain is None or chain.decision_id != decision_id:
+        return "it has no open change"
+    if chain.phase == Step.INTENDED and until is not None and at < until:
+        return f"a function may be making the change until {until:%Y-%m-%d %H:%M} UTC"
+    return None
+
+
 def _settle(
     state: StoredState, decision_id: str, step: Step, holds: bool, since: datetime
 ) -> StoredState:
     """Release the reservation at the end of a chain, or bring it into force if the change landed."""
     mine = next((r for r in state.reserved if r.decision_id == decision_id), None)
-    if mine is None or step not in RELEASING_STEPS | LANDED_STEPS:
+    if mine is None or step not in RELEASING_STEPS | LANDED_STEPS | {Step.RELEASED}:
         return state
     state = replace(state, reserved=tuple(r for r in state.reserved if r is not mine))
     # A chain that lost its lease may have been superseded: the higher amount counts.
-    if step in LANDED_STEPS and (holds or mine.micro_usd > state.in_force_micro_usd):
+    more = mine.micro_usd > state.in_force_micro_usd
+    if (step is Step.RELEASED and more) or (step in LANDED_STEPS and (holds or more)):
         return replace(
             state, in_force_micro_usd=mine.micro_usd, in_force_since=since, in_force_by=decision_id
         )

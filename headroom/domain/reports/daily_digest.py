@@ -34,6 +34,7 @@ VERIFIED = (
     Step.DIVERGED,
     Step.FAILED,
     Step.GONE,
+    Step.RELEASED,
 )
 """Steps that end a change and say whether it helped."""
 

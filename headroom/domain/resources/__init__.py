@@ -37,6 +37,7 @@ from headroom.domain.resources.external_owners import (
     Tool,
     code_owner,
 )
+from headroom.domain.resources.later_names import kept_as_text
 from headroom.domain.resources.observation import (
     InstanceActivity,
     Observation,

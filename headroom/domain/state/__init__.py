@@ -97,6 +97,7 @@ from headroom.domain.state.records import (
     link_problem,
     plain_cents,
     seal,
+    step_of,
 )
 from headroom.domain.state.requests import (
     AUTO_ROLLBACK_INTERVAL,

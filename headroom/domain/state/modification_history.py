@@ -39,10 +39,9 @@ def after_modifications(
     is reserved for a call that may still take effect stays reserved.
     """
     before = state
-    for each in seen if prices is not None else ():
-        if each.by not in (BY_HEADROOM, ROLLBACK) and not is_known_modification(
-            state.modifications, each
-        ):
+    for each in seen:
+        known = is_known_modification(state.modifications, each)
+        if prices is not None and each.by not in (BY_HEADROOM, ROLLBACK) and not known:
             state = after_owner_change(state, each, prices)
     found = merge_modifications(state.modifications, seen, now)
     if found == merge_modifications(

@@ -8,6 +8,7 @@ from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
 
+from headroom.domain.resources import kept_as_text
 from headroom.domain.state.formats import RECORD_FORMAT
 
 GENESIS = "0" * 64
@@ -42,6 +43,8 @@ class Step(StrEnum):
     ROLLED_BACK = "rolled_back"
     """A rollback landed: the volume has its earlier settings."""
     GONE = "gone"
+    RELEASED = "released"
+    """A person ended the chain; what its change may have added stays counted."""
     REJECTED_SIGNAL = "rejected_signal"
     ROLLBACK_REQUESTED = "rollback_requested"
     PAUSED = "paused"
@@ -63,17 +66,19 @@ NEXT: dict[Step | None, frozenset[Step]] = {
     ),
     Step.APPROVED: frozenset({Step.INTENDED, Step.WITHDRAWN, Step.GONE}),
     Step.INTENDED: frozenset(
-        {Step.APPLIED, Step.ALREADY_THERE, Step.REFUSED, Step.STALE, Step.UNKNOWN, Step.GONE}
+        {Step.APPLIED, Step.ALREADY_THERE, Step.REFUSED, Step.STALE, Step.UNKNOWN, Step.GONE, Step.RELEASED}
     ),
-    Step.UNKNOWN: frozenset({Step.APPLIED, Step.NOT_APPLIED, Step.GONE}),
+    Step.UNKNOWN: frozenset({Step.APPLIED, Step.NOT_APPLIED, Step.GONE, Step.RELEASED}),
     Step.APPLIED: frozenset(
         {
             Step.FAILED, Step.RELIEVED, Step.UNTESTED, Step.INEFFECTIVE, Step.DIVERGED, Step.ROLLED_BACK, Step.GONE,
+            Step.RELEASED,
         }
     ),
     Step.ALREADY_THERE: frozenset(
         {
             Step.FAILED, Step.RELIEVED, Step.UNTESTED, Step.INEFFECTIVE, Step.DIVERGED, Step.ROLLED_BACK, Step.GONE,
+            Step.RELEASED,
         }
     ),
 }  # fmt: skip
@@ -163,6 +168,14 @@ def plain_cents(amount: Decimal) -> Decimal:
     """The amount to the cent as a number has it that passed through DynamoDB: 12.5, not 12.50."""
     cents = amount.quantize(Decimal("0.01")).normalize() + 0
     return Decimal(f"{cents:f}")
+
+
+def step_of(name: str) -> Step:
+    """The step of that name; one that a newer release wrote is like none here."""
+    try:
+        return Step(name)
+    except ValueError:
+        return kept_as_text(Step, name)
 
 
 def link_problem(record: Record) -> str:

@@ -14,19 +14,24 @@ from typing import Any
 
 import pytest
 
-from headroom.adapters.ledger.items import state_of
+from headroom.adapters.ledger.items import item_of, record_of, state_of
 from headroom.domain.aurora import ClusterMemory
-from headroom.domain.decision import Act
+from headroom.domain.decision import Act, Reason
 from headroom.domain.resources import VolumeType
 from headroom.domain.state import (
     DECISION_FORMAT,
+    GENESIS,
     STATE_FORMAT,
     ConcurrencyState,
     OpenChain,
     QueueEntry,
     Reserved,
+    Step,
     StoredState,
     WrongFormat,
+    broken_link,
+    seal,
+    step_of,
 )
 from headroom.serialization import Unreadable, decision_from_json, decision_to_json, from_json
 from tests import ROOT
@@ -137,6 +142,52 @@ def test_fields_of_another_release_are_passed_over(text: str) -> None:
     more = with_more(plain)
     more["observation"]["volume"]["tags"] = tags
     assert decision_from_json(json.dumps(more)) == decision_from_json(text)
+
+
+def test_names_of_a_newer_release_stay_as_their_text() -> None:
+    text = (STORED / "decision_2.json").read_text()
+    plain = json.loads(text)
+    first = plain["judgements"][0]["verdicts"]
+    first[0] |= {"guardrail": "moon_phase"}
+    first[1] |= {"guardrail": "tides", "relation": "in_tune_with", "value": 1, "limit": 1}
+    plain["answer"]["reason"] = "foresight"
+    plain["diagnosis"]["binding"] = "cosmic_rays"
+    decision = decision_from_json(json.dumps(plain))
+    assert isinstance(decision.answer, Act)
+    assert decision.answer.plan == decision_from_json(text).plan
+    verdicts = decision.judgements[0].verdicts
+    assert [verdicts[0].guardrail, verdicts[1].guardrail] == ["moon_phase", "tides"]
+    assert decision.judgements[0].blocking == (verdicts[1],)  # an unknown relation never allows
+    assert (decision.answer.reason, decision.diagnosis.binding) == ("foresight", "cosmic_rays")
+    assert decision.answer.reason not in set(Reason)
+    again = json.loads(decision_to_json(decision))
+    assert again["judgements"][0]["verdicts"][0]["guardrail"] == "moon_phase"
+
+
+@pytest.mark.parametrize(
+    "place", [("answer", "plan", "target", "volume_type"), ("answer", "is"),
+              ("observation", "volume", "ref", "kind")], ids=".".join,
+)  # fmt: skip
+def test_what_is_acted_on_must_be_understood(place: tuple[str, ...]) -> None:
+    plain = json.loads((STORED / "decision_2.json").read_text())
+    part = plain
+    for name in place[:-1]:
+        part = part[name]
+    part[place[-1]] = "gp9"
+    with pytest.raises(Unreadable):
+        decision_from_json(json.dumps(plain))
+
+
+def test_a_step_of_a_newer_release_is_displayed_and_follows_nothing() -> None:
+    record = seal(
+        decision_id="d1", sequence=0, step=step_of("postponed"), resource=ref().arn, at=NOW,
+        outcome="postponed", summary="later", body="{}", previous_hash=GENESIS,
+    )  # fmt: skip
+    again = record_of(item_of(record, "somebody"))
+    assert again == record
+    assert again.step.value == "postponed"
+    assert again.step not in set(Step)
+    assert broken_link((again,)) == again  # its place in a chain cannot be verified here
 
 
 def test_a_field_with_a_default_may_be_missing(text: str) -> None:

@@ -194,3 +194,18 @@ def test_what_cannot_be_set_back_is_refused_with_one_sentence(
     assert run(["rollback", "d1", *HERE]) == 2
     assert "the volume was changed since" in " ".join(capsys.readouterr().err.split())
     assert recorded(ledger, "rollback_requested") == []
+
+
+@pytest.mark.parametrize("named", ["d1", VOLUME])
+def test_an_open_change_is_released_by_its_id_or_its_volume(
+    ledger: DynamoLedger, capsys: pytest.CaptureFixture[str], named: str
+) -> None:
+    now = datetime.now(UTC)
+    intended(ledger, about(act("d1", VOLUME), VOLUME, now), now, lease_until=now)
+    assert run(["release", named, "--reason", "left over", *HERE]) == 0
+    assert "ended on record" in capsys.readouterr().out
+    (summary,) = recorded(ledger, "released")
+    assert summary.startswith("released by arn:aws:")
+    assert summary.endswith(": left over")
+    assert run(["release", named, *HERE]) == 2
+    assert "no open change" in capsys.readouterr().err

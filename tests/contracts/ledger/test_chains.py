@@ -29,6 +29,7 @@ PATHS: dict[Step, tuple[Step, ...]] = {
     Step.INEFFECTIVE: (Step.INTENDED, Step.ALREADY_THERE, Step.INEFFECTIVE),
     Step.DIVERGED: (Step.INTENDED, Step.UNKNOWN, Step.APPLIED, Step.DIVERGED),
     Step.GONE: (Step.INTENDED, Step.GONE),
+    Step.RELEASED: (Step.INTENDED, Step.RELEASED),
 }
 """A legal way to every step that a decision to act can come to."""
 

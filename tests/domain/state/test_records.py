@@ -122,5 +122,5 @@ def test_a_request_may_go_any_of_the_legal_ways(steps: tuple[Step, ...]) -> None
 def test_steps_that_end_a_chain_have_no_successor() -> None:
     ends = {Step.WITHDRAWN, Step.REFUSED, Step.STALE, Step.NOT_APPLIED, Step.FAILED,
             Step.RELIEVED, Step.INEFFECTIVE, Step.DIVERGED, Step.REJECTED, Step.EXPIRED,
-            Step.ROLLED_BACK, Step.ROLLBACK_REQUESTED}  # fmt: skip
+            Step.ROLLED_BACK, Step.ROLLBACK_REQUESTED, Step.RELEASED}  # fmt: skip
     assert not ends & set(NEXT)

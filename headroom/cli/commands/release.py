@@ -1,0 +1,67 @@
+"""`headroom release`: end an open change by hand, on record."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from headroom.cli.sources.deployment import (
+    Deployment,
+    deployment,
+    normalized_reason,
+    reading,
+    writing,
+)
+from headroom.cli.sources.options import DeploymentOptions, JsonOption, ReasonOption
+from headroom.cli.terminal.names import named
+from headroom.cli.terminal.output import emit, say
+from headroom.cli.terminal.problems import OK, BadRequest
+from headroom.ports import AnswerRejected
+
+
+def release(
+    change: Annotated[
+        str,
+        typer.Argument(
+            metavar="DECISION|RESOURCE", help="The decision's id, or a volume or database."
+        ),
+    ],
+    reason: ReasonOption = "",
+    as_json: JsonOption = False,
+    *,
+    where: DeploymentOptions,
+) -> int:
+    """End an open change that cannot be read or verified any more, so that its resource is free.
+
+    Nothing is changed in storage. Its reservation ends, and what it may have added counts as in force.
+    """
+    text = normalized_reason(reason)
+    here = deployment(where)
+    decision_id = _decision_id(here, change)
+    with writing():
+        ended = here.ledger.release(
+            decision_id, at=here.account.now, who=here.account.caller, reason=text
+        )
+    if isinstance(ended, AnswerRejected):
+        raise BadRequest(f"{decision_id} cannot be released: {ended.detail}.")
+    if as_json:
+        emit({"decision_id": decision_id, "released": True})
+    else:
+        say(
+            f"Released: the change of {decision_id} has ended on record. Its resource is reconciled now."
+        )
+    return OK
+
+
+def _decision_id(here: Deployment, change: str) -> str:
+    """The decision of the open change that the argument names."""
+    with reading(change):
+        if here.ledger.chain(change):
+            return change
+    ref = named(change, account_id=here.account.account_id, region=here.account.region)
+    with reading(change):
+        chain = here.ledger.resource_state(ref, here.account.now).open_chain
+    if chain is None:
+        raise BadRequest(f"{change} has no open change.")
+    return chain.decision_id
