@@ -14,8 +14,8 @@ from headroom.policy import (
     check,
     first_problem,
     load_policy_file,
+    parameter_texts,
     published,
-    ssm_tier,
 )
 from headroom.settings import DeploymentConfig, FunctionSettings
 from stacks.constructs.alarms import DetectionAlarms, SelfAlarms
@@ -171,20 +171,21 @@ class HeadroomLoop(Stack):
         )
 
     def _publish_policy(self, config: DeploymentConfig) -> Policy:
-        """The policy, checked, as canonical JSON in a parameter."""
+        """The policy, checked, as canonical JSON in a parameter, or in parts."""
         whole = load_policy_file(ROOT / config.policy_file)
         first_problem(whole, source=config.policy_file)
         place = [None if Token.is_unresolved(p) else p for p in (self.account, self.region)]
         policy = published(whole, *place)
-        text = canonical_json(policy)
-        ssm.StringParameter(
-            self,
-            "Policy",
-            parameter_name=POLICY_PARAMETER,
-            description=f"Headroom's policy, version {policy.version}; published by cdk deploy",
-            string_value=text,
-            tier=ssm.ParameterTier[ssm_tier(text).upper()],
-        )
+        for number, text in enumerate(parameter_texts(canonical_json(policy))):
+            part = f" {number}" if number else ""
+            ssm.StringParameter(
+                self,
+                f"Policy{number or ''}",
+                parameter_name=f"{POLICY_PARAMETER}/{number}" if number else POLICY_PARAMETER,
+                description=f"Headroom's policy, version {policy.version}{part and ', part'}{part}",
+                string_value=text,
+                tier=ssm.ParameterTier.STANDARD,  # CloudFormation cannot leave the Advanced tier
+            )
         for remark in check(whole).remarks:
             Annotations.of(self).add_warning_v2("headroom:policy", remark)
         if any(rule.selector.accounts or rule.selector.regions for rule in policy.rules):

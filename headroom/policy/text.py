@@ -12,7 +12,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
 
 from headroom.domain.policy import (
     ACCOUNT,
@@ -28,10 +27,6 @@ from headroom.domain.policy import (
     value_text,
 )
 from headroom.policy.document import FORMAT, read_policy
-
-STANDARD_TIER = 4_096
-ADVANCED_TIER = 8_192
-"""Characters an SSM parameter holds. Source: SSM API reference, PutParameter (2026-09)."""
 
 
 def parse_policy(document: object, *, source: str) -> Policy:
@@ -139,20 +134,6 @@ def canonical_json(policy: Policy) -> str:
     return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
-def ssm_tier(text: str) -> Literal["Standard", "Advanced"]:
-    """The tier of SSM parameter that holds `text`; raises PolicyError when none does."""
-    size = len(text.encode())
-    if size <= STANDARD_TIER:
-        return "Standard"
-    if size <= ADVANCED_TIER:
-        return "Advanced"
-    raise PolicyError(
-        f"The policy is {size:,} characters long and an SSM parameter holds {ADVANCED_TIER:,}; "
-        "merge rules that set the same, put resources under fewer tags, or publish only what counts "
-        "in the place (-c account=... -c region=...)."
-    )
-
-
 def _versioned(policy: Policy) -> Policy:
     digest = hashlib.sha256(canonical_json(policy).encode()).hexdigest()
     return replace(policy, version=digest[:16])
@@ -197,5 +178,4 @@ __all__ = [
     "parse_policy",
     "policy_from_json",
     "published",
-    "ssm_tier",
 ]  # fmt: skip

@@ -97,7 +97,7 @@ def loop_statements(
         *(_database_statements(here) if databases else ()),
         *((allow(actions.AURORA_READ_ACTIONS, "*", sid="SeeClusters"),) if clusters else ()),
         allow(actions.METRICS_READ_ACTIONS, "*", sid="ReadMetrics"),
-        allow(actions.POLICY_READ_ACTIONS, parameter, sid="ReadPolicy"),
+        allow(actions.POLICY_READ_ACTIONS, parameter, f"{parameter}/*", sid="ReadPolicy"),
         allow(actions.NOTIFIER_ACTIONS, kept.topic.topic_arn, sid="TellPeople"),
         _through_sns(kept.topic_key),
         *ledger_statements(kept),

@@ -23,7 +23,11 @@ WRITING_ACTIONS = (*REWRITING_ACTIONS, "dynamodb:PartiQLInsert", "dynamodb:PutIt
 
 
 class LedgerTable(Construct):
-    """One table, on demand, recoverable to any second of 35 days, kept when the stack goes."""
+    """One table, on demand, recoverable to any second of 35 days, kept when the stack goes.
+
+    Without deletion protection: a first deployment that rolls back could not take it away again.
+    A table that somebody deletes leaves a backup for 35 days.
+    """
 
     def __init__(
         self, scope: Construct, construct_id: str, schema: Table, *, append_only: bool
@@ -38,8 +42,7 @@ class LedgerTable(Construct):
             point_in_time_recovery_specification=dynamodb.PointInTimeRecoverySpecification(
                 point_in_time_recovery_enabled=True
             ),
-            deletion_protection=True,
-            removal_policy=RemovalPolicy.RETAIN,
+            removal_policy=RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
             resource_policy=_policy(append_only=append_only),
             time_to_live_attribute=schema.expires,
         )

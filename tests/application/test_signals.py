@@ -333,18 +333,31 @@ def test_the_increase_in_force_is_what_the_price_list_says(stage: Stage) -> None
     assert resource_state.enrolment_usd == Decimal("8.00")
 
 
-def test_the_owners_own_change_becomes_the_new_price_to_count_from(stage: Stage) -> None:
+@pytest.mark.parametrize(
+    ("size", "iops", "base", "counted"),
+    [(101, None, "8.08", None), (100, 4_000, "8.00", 5), (100, 3_000, "8.00", 0)],
+    ids=["growth frees nothing", "a reduction frees itself", "all of it taken back"],
+)
+def test_the_owners_own_change_moves_only_what_they_set(
+    stage: Stage, size: int, iops: int | None, base: str, counted: int | None
+) -> None:
     vol = stage.add(volume())
     remediate(stage.ports, alarm(vol), stage.now)
+    added = stage.ledger.resource_state(vol, stage.now).resource_increase_usd
+    assert added > 5
     stage.later(hours=4)
     stage.loads["vol-1"] = calm()
     sweep(stage.ports, stage.now)
-    stage.change(vol, gp3(100, 4000, 125))
+    raised = stage.view(vol).volume.configuration
+    stage.change(
+        vol,
+        replace(raised, size_gib=size) if iops is None else gp3(size, iops, 125),
+    )
     remediate(stage.ports, alarm(vol, Claim.MODIFICATION), stage.now)
-    resource_state = stage.ledger.resource_state(vol, stage.now)
-    assert resource_state.enrolment_usd == Decimal("13.00")
-    assert resource_state.resource_increase_usd == 0
-    assert resource_state.account_increase_usd == 0
+    known = stage.ledger.resource_state(vol, stage.now)
+    assert known.enrolment_usd == Decimal(base)
+    expected = added if counted is None else Decimal(counted)
+    assert known.resource_increase_usd == known.account_increase_usd == expected
 
 
 def test_a_paused_account_changes_nothing(stage: Stage) -> None:

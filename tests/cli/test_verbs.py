@@ -113,7 +113,7 @@ def test_a_file_of_records_is_read_without_aws_and_the_proving_ground(
     ("typed", "offered"),
     [
         ("headroom po", ["policy"]),
-        ("headroom re", ["replay", "resume", "reject", "report"]),
+        ("headroom re", ["replay", "resume", "reject", "release", "report"]),
         ("headroom policy ch", ["check"]),
         ("headroom explain --rec", ["--records-table"]),
         ("headroom local up --clock l", ["lockstep"]),

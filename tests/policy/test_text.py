@@ -19,7 +19,6 @@ from headroom.policy import (
     parse_policy,
     policy_from_json,
     published,
-    ssm_tier,
 )
 from headroom.policy.document import read_policy
 from tests import ROOT
@@ -490,18 +489,6 @@ def test_a_published_policy_that_was_tampered_with_is_refused(text: str, says: s
 def test_the_canonical_text_pins_every_default() -> None:
     document = json.loads(canonical_json(default_policy()))
     assert set(document["defaults"]) == set(FRIENDLY)
-
-
-@pytest.mark.parametrize(
-    ("size", "tier"), [(0, "Standard"), (4096, "Standard"), (4097, "Advanced"), (8192, "Advanced")]
-)
-def test_the_parameter_takes_the_cheapest_tier_that_holds_the_policy(size: int, tier: str) -> None:
-    assert ssm_tier("x" * size) == tier
-
-
-def test_a_policy_that_no_parameter_holds_is_refused_with_what_to_do() -> None:
-    with pytest.raises(PolicyError, match=r"8,193 characters .* merge rules"):
-        ssm_tier("x" * 8193)
 
 
 def test_every_problem_of_a_policy_is_found_at_once() -> None:

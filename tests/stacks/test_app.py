@@ -118,21 +118,19 @@ def test_the_published_policy_is_the_file_in_canonical_form(shipped: Synthesised
     assert parameter["Tier"] == "Standard"
 
 
-def test_a_long_policy_takes_the_advanced_tier_and_a_longer_one_is_refused(
-    tmp_path: Path, synth: Synth
-) -> None:
+def test_a_long_policy_is_published_in_parts_of_the_same_tier(tmp_path: Path, synth: Synth) -> None:
     rule = "  - {match: {tags: {team: 'number-%d'}}, set: {mode: auto, max_iops: %d}}\n"
-    longer, too_long = (
-        "rules:\n" + "".join(rule % (n, 3_000 + n) for n in range(count)) for count in (60, 120)
-    )
+    longer = "rules:\n" + "".join(rule % (n, 3_000 + n) for n in range(120))
     (tmp_path / "longer.yaml").write_text(longer)
-    (tmp_path / "too_long.yaml").write_text(too_long)
     made = synth(policy_file=str(tmp_path / "longer.yaml"), detection="sweep")
-    (parameter,) = properties(made.loop, POLICY_TYPE)
-    assert parameter["Tier"] == "Advanced"
-    assert 4_096 < len(parameter["Value"]) <= 8_192
-    with pytest.raises(PolicyError, match="8,192"):
-        synth(policy_file=str(tmp_path / "too_long.yaml"))
+    found = {each["Name"]: each for each in properties(made.loop, POLICY_TYPE)}
+    names = ["/headroom/policy", *(f"/headroom/policy/{n}" for n in range(1, len(found)))]
+    assert sorted(found) == sorted(names)
+    assert len(found) > 3
+    assert {each["Tier"] for each in found.values()} == {"Standard"}
+    assert max(len(each["Value"]) for each in found.values()) <= 4_096
+    text = "".join(found[name]["Value"] for name in names[1:])
+    assert policy_from_json(text, source="template") == load_policy_file(tmp_path / "longer.yaml")
 
 
 def test_a_policy_that_is_probably_not_meant_is_warned_about(tmp_path: Path, synth: Synth) -> None:

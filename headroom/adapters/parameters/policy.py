@@ -1,4 +1,4 @@
-"""The policy in force, from one SSM parameter."""
+"""The policy in force, from one SSM parameter, or from the parts that it names."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from headroom.adapters.errors import reading
 from headroom.domain.policy import Policy, PolicyError, PolicyUnreadable
-from headroom.policy import policy_from_json
+from headroom.policy import part_index, policy_from_json
 from headroom.ports import ReadFailed
 
 if TYPE_CHECKING:
@@ -35,8 +35,15 @@ class ParameterPolicies:
     def _read(self) -> Policy | PolicyUnreadable:
         source = f"SSM parameter {self._parameter}"
         try:
-            with reading(source):
-                text = self._client.get_parameter(Name=self._parameter)["Parameter"]["Value"]
+            text = self._text(self._parameter)
+            index = part_index(text)
+            if index is not None:
+                names = (f"{self._parameter}/{n}" for n in range(1, index.count + 1))
+                text = index.joined([self._text(name) for name in names], source=source)
             return policy_from_json(text, source=source)
         except (ReadFailed, PolicyError) as error:
             return PolicyUnreadable(reason=str(error))
+
+    def _text(self, name: str) -> str:
+        with reading(f"SSM parameter {name}"):
+            return str(self._client.get_parameter(Name=name)["Parameter"]["Value"])

@@ -13,7 +13,14 @@ from headroom.cli.sources.options import JsonOption
 from headroom.cli.terminal.output import emit, err, say
 from headroom.cli.terminal.problems import BAD_INPUT, OK
 from headroom.domain.policy import PolicyError
-from headroom.policy import canonical_json, check_file, published, schema_text, ssm_tier
+from headroom.policy import (
+    LONGEST_POLICY,
+    canonical_json,
+    check_file,
+    parameter_texts,
+    published,
+    schema_text,
+)
 
 USUAL_FILE = Path("policy.yaml")
 
@@ -47,7 +54,7 @@ def check(
         text = canonical_json(here)
         size = len(text)
         try:
-            ssm_tier(text)
+            parameter_texts(text)
         except PolicyError as too_long:
             problems = (*problems, str(too_long))
     version = None if here is None else here.version
@@ -61,6 +68,6 @@ def check(
             say(f"Remark: {remark}", err())
         if not problems and here is not None:
             rules = len(here.rules)
-            say(f"{file} is valid: version {version}, {rules} rules, {size:,} of 8,192 "
+            say(f"{file} is valid: version {version}, {rules} rules, {size:,} of {LONGEST_POLICY:,} "
                         "characters.")  # fmt: skip
     return BAD_INPUT if problems else OK

@@ -126,7 +126,7 @@ class LocalStack(Stack):  # type: ignore[misc]
     def _undo_creation(self, why: str) -> None:
         self.enter("ROLLBACK_IN_PROGRESS", why)
         try:
-            self.resource_map.remove_all()
+            self.resource_map.remove_all(just_created=True)
         except ResourceFailed as error:
             self.enter("ROLLBACK_FAILED", f"{why}; {error}")
             return

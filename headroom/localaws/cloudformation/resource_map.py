@@ -125,10 +125,11 @@ class LocalResourceMap(ResourceMap):  # type: ignore[misc]
         for key in gone:
             self.remove(key, old[key])
 
-    def remove(self, key: str, definition: dict[str, Any]) -> None:
+    def remove(self, key: str, definition: dict[str, Any], *, just_created: bool = False) -> None:
         """Delete one resource unless it is retained; raises ResourceFailed."""
         resource = self._parsed_resources[key]
-        if definition.get("DeletionPolicy") in ("Retain", "RetainExceptOnCreate"):
+        retained = ("Retain",) if just_created else ("Retain", "RetainExceptOnCreate")
+        if definition.get("DeletionPolicy") in retained:
             kind = str(definition["Type"])
             self.report(key, physical_id(resource), kind, "DELETE_SKIPPED", None)
             self._parsed_resources.pop(key)
@@ -139,10 +140,10 @@ class LocalResourceMap(ResourceMap):  # type: ignore[misc]
             self._delete_resource(resource, parsing.clean_json(self._prepared(definition), self))
             self._parsed_resources.pop(key)
 
-    def remove_all(self) -> None:
+    def remove_all(self, *, just_created: bool = False) -> None:
         """Delete what exists, the latest first; raises ResourceFailed."""
         for key in reversed(self.created()):
-            self.remove(key, self._resource_json_map[key])
+            self.remove(key, self._resource_json_map[key], just_created=just_created)
 
     def _change(self, key: str) -> None:
         definition = self._resource_json_map[key]

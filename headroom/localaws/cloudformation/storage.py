@@ -36,9 +36,20 @@ class ProtectedTable(ShortSignatures, Table):  # type: ignore[misc]
 
     @classmethod
     def changed(cls, resource: Any, properties: Properties, account_region: AccountRegion) -> Any:
-        """Protection, backups, expiry and indexes; a new key is refused as AWS would replace it."""
+        """Protection, backups, expiry and one index; a new key is refused as AWS would replace it."""
         if properties.get("KeySchema") != resource.schema:
             raise NotImplementedError("Replacing a table is not supported by this endpoint")
+        updates = _index_updates(resource, properties.get("GlobalSecondaryIndexes") or [])
+        if len(updates) > 1:
+            raise ValueError(
+                "Cannot perform more than one GSI creation or deletion in a single update"
+            )
+        if updates:
+            account_region.backend(dynamodb_backends).update_table(
+                name=resource.name, attr_definitions=properties["AttributeDefinitions"],
+                global_index=updates, throughput={}, billing_mode="", stream_spec={},
+                deletion_protection_enabled=None, warm_throughput=None,
+            )  # fmt: skip
         resource.deletion_protection_enabled = parse_bool(properties.get(_PROTECTION, False))
         cls._apply(resource.name, properties, account_region)
         return resource
@@ -51,6 +62,14 @@ class ProtectedTable(ShortSignatures, Table):  # type: ignore[misc]
         recovery = properties.get("PointInTimeRecoverySpecification")
         if recovery:
             backend.update_continuous_backups(name, recovery)
+
+
+def _index_updates(table: Any, wanted: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The creations and deletions that make the table's indexes the wanted ones."""
+    before = {index.name for index in table.global_indexes}
+    after = {index["IndexName"]: index for index in wanted}
+    gone = [{"Delete": {"IndexName": name}} for name in sorted(before - after.keys())]
+    return [*gone, *({"Create": after[name]} for name in sorted(after.keys() - before))]
 
 
 class UpdatableParameter(ShortSignatures, Parameter):  # type: ignore[misc]
@@ -69,7 +88,12 @@ class UpdatableParameter(ShortSignatures, Parameter):  # type: ignore[misc]
 
     @classmethod
     def changed(cls, resource: Any, properties: Properties, account_region: AccountRegion) -> Any:
-        """PutParameter with Overwrite."""
+        """PutParameter with Overwrite; SSM turns no Advanced parameter into a Standard one."""
+        if resource.tier == "Advanced" and properties.get("Tier", "Standard") == "Standard":
+            raise ValueError(
+                "This parameter uses the advanced-parameter tier. You can't downgrade a parameter "
+                "from the advanced-parameter tier to the standard-parameter tier."
+            )
         return account_region.backend(ssm_backends).put_parameter(
             name=resource.name, description=properties.get("Description") or "",
             value=properties["Value"], parameter_type=properties["Type"],

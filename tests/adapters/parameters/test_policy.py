@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,8 @@ from botocore.stub import Stubber
 from moto import mock_aws
 
 from headroom.adapters.parameters import ParameterPolicies
-from headroom.domain.policy import PolicyUnreadable
-from headroom.policy import canonical_json, default_policy
+from headroom.domain.policy import Policy, PolicyUnreadable
+from headroom.policy import canonical_json, default_policy, parameter_texts, policy_from_json
 
 if TYPE_CHECKING:
     from mypy_boto3_ssm import SSMClient
@@ -36,6 +37,51 @@ def publish(ssm: SSMClient, text: str) -> None:
 
 
 def test_the_published_policy_is_the_policy(ssm: SSMClient) -> None:
+    publish(ssm, canonical_json(default_policy()))
+    assert ParameterPolicies(ssm, parameter=NAME).current() == default_policy()
+
+
+def long_policy(iops: int) -> str:
+    rules = [
+        {"match": {"tags": {"team": f"number-{n}"}}, "set": {"max_iops": iops}} for n in range(100)
+    ]
+    policy = policy_from_json(json.dumps({"version": 1, "rules": rules}), source="here")
+    return canonical_json(policy)
+
+
+def publish_parts(ssm: SSMClient, text: str, *, but: int | None = None) -> None:
+    """Write all parameters of a policy, but one of them."""
+    for number, part in enumerate(parameter_texts(text)):
+        if number != but:
+            name = f"{NAME}/{number}" if number else NAME
+            ssm.put_parameter(Name=name, Value=part, Type="String", Overwrite=True)
+
+
+def test_a_long_policy_is_read_from_its_parts(ssm: SSMClient) -> None:
+    publish_parts(ssm, long_policy(4_000))
+    policy = ParameterPolicies(ssm, parameter=NAME).current()
+    assert isinstance(policy, Policy)
+    assert canonical_json(policy) == long_policy(4_000)
+
+
+@pytest.mark.parametrize("late", range(len(parameter_texts(long_policy(4_000)))))
+def test_parts_of_two_policies_are_not_read_as_one(ssm: SSMClient, late: int) -> None:
+    publish_parts(ssm, long_policy(4_000))
+    publish_parts(ssm, long_policy(5_000), but=late)
+    policy = ParameterPolicies(ssm, parameter=NAME).current()
+    assert isinstance(policy, PolicyUnreadable)
+    assert "not of one policy" in policy.reason
+
+
+def test_a_missing_part_makes_the_policy_unreadable(ssm: SSMClient) -> None:
+    publish_parts(ssm, long_policy(4_000), but=2)
+    policy = ParameterPolicies(ssm, parameter=NAME).current()
+    assert isinstance(policy, PolicyUnreadable)
+    assert f"{NAME}/2" in policy.reason
+
+
+def test_a_policy_that_shrinks_is_read_though_old_parts_are_left(ssm: SSMClient) -> None:
+    publish_parts(ssm, long_policy(4_000))
     publish(ssm, canonical_json(default_policy()))
     assert ParameterPolicies(ssm, parameter=NAME).current() == default_policy()
 

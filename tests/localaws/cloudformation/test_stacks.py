@@ -174,6 +174,66 @@ def test_a_resource_that_cannot_be_created_rolls_the_stack_back(
     assert not program.client("sqs").list_queues(QueueNamePrefix="undone").get("QueueUrls")
 
 
+@pytest.mark.parametrize(("policy", "left"), [("Retain", True), ("RetainExceptOnCreate", False)])
+def test_what_a_failed_creation_made_is_kept_only_where_it_is_retained_in_any_case(
+    program: Program, policy: str, left: bool
+) -> None:
+    name = f"new-{policy}"
+    table = {
+        **TABLE, "DeletionPolicy": policy,
+        "Properties": {
+            **TABLE["Properties"], "TableName": name, "DeletionProtectionEnabled": False,
+        },  # type: ignore[dict-item]
+    }  # fmt: skip
+    odd = {"Type": "AWS::Athena::WorkGroup", "DependsOn": ["Table"]}
+    assert deploy(program, name, {"Table": table, "Odd": odd})["StackStatus"] == "ROLLBACK_COMPLETE"
+    assert (name in program.client("dynamodb").list_tables()["TableNames"]) is left
+
+
+def update(program: Program, name: str, resources: dict[str, Any]) -> tuple[str, str]:
+    """Update a stack and tell how it ended."""
+    cloudformation = program.client("cloudformation")
+    cloudformation.update_stack(StackName=name, TemplateBody=json.dumps({"Resources": resources}))
+    stack = cloudformation.describe_stacks(StackName=name)["Stacks"][0]
+    return stack["StackStatus"], stack.get("StackStatusReason", "")
+
+
+def test_a_parameter_never_leaves_the_advanced_tier(program: Program) -> None:
+    def parameter(tier: str) -> dict[str, Any]:
+        properties = {"Name": "/tiered", "Type": "String", "Value": tier, "Tier": tier}
+        return {"P": {"Type": "AWS::SSM::Parameter", "Properties": properties}}
+
+    deploy(program, "tiered", parameter("Standard"))
+    assert update(program, "tiered", parameter("Advanced"))[0] == "UPDATE_COMPLETE"
+    status, reason = update(program, "tiered", parameter("Standard"))
+    assert status == "UPDATE_ROLLBACK_COMPLETE"
+    assert "can't downgrade" in reason
+
+
+def test_a_table_gains_or_loses_one_index_per_update(program: Program) -> None:
+    def table(*indexes: str) -> dict[str, Any]:
+        key = [{"AttributeName": "k", "KeyType": "HASH"}]
+        every = [
+            {"IndexName": i, "KeySchema": key, "Projection": {"ProjectionType": "KEYS_ONLY"}}
+            for i in indexes
+        ]
+        properties = {
+            "TableName": "indexed", "KeySchema": key, "BillingMode": "PAY_PER_REQUEST",
+            "AttributeDefinitions": [{"AttributeName": "k", "AttributeType": "S"}],
+            **({"GlobalSecondaryIndexes": every} if every else {}),
+        }  # fmt: skip
+        return {"T": {"Type": "AWS::DynamoDB::Table", "Properties": properties}}
+
+    deploy(program, "indexed", table("a"))
+    status, reason = update(program, "indexed", table("a", "b", "c"))
+    assert status == "UPDATE_ROLLBACK_COMPLETE"
+    assert "more than one GSI" in reason
+    assert update(program, "indexed", table("a", "b"))[0] == "UPDATE_COMPLETE"
+    found = program.client("dynamodb").describe_table(TableName="indexed")["Table"]
+    assert [each["IndexName"] for each in found["GlobalSecondaryIndexes"]] == ["a", "b"]
+    assert update(program, "indexed", table("b"))[0] == "UPDATE_COMPLETE"
+
+
 def test_a_failed_update_leaves_the_stack_as_it_was(program: Program) -> None:
     name = "steady"
     queue = {"Type": "AWS::SQS::Queue", "Properties": {"QueueName": name, "VisibilityTimeout": 60}}
