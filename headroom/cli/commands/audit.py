@@ -22,7 +22,6 @@ from headroom.cli.terminal.problems import FAILED, OK, BadRequest, Problem
 from headroom.cli.views import record_list
 from headroom.cli.views.breakers import lines
 from headroom.domain.state import Record, RecordSummary, Step, broken_link, link_problem
-from headroom.ports import ReadFailed
 
 if TYPE_CHECKING:
     from headroom.adapters.ledger import SealCheck
@@ -231,6 +230,8 @@ def _chain(opened: Source, decision_id: str, as_json: bool) -> int:
 
 def _seals(check: Callable[[Sequence[Record]], SealCheck], chain: Sequence[Record]) -> int:
     """Say exactly what the seals prove; a record without a seal that holds counts as a failure."""
+    from headroom.ports import ReadFailed
+
     try:
         found = check(chain)
     except ReadFailed as problem:
