@@ -7,8 +7,6 @@ import re
 from fnmatch import fnmatch
 from typing import Any
 
-import pytest
-
 from headroom.cli.comparison import markdown as compared_markdown
 from headroom.proving.scoring import CONTROLLERS
 from headroom.proving.scoring.release_targets import ORACLE_RATIO, REGRET_RATIO, SCORE_RATIO
@@ -18,10 +16,6 @@ from tests import ROOT
 DOCS = ROOT / "docs"
 FIGURES = DOCS / "figures" / "decision-quality.json"
 MOST_BYTES = 200_000
-OUTDATED = pytest.mark.xfail(
-    "oracle_ratio" not in FIGURES.read_text(encoding="utf-8"), strict=True,
-    reason="the stored figures were made before decision 11: run make quality",
-)  # fmt: skip
 
 
 def figures() -> Any:
@@ -32,7 +26,6 @@ def notes() -> str:
     return (DOCS / "decision-quality-notes.md").read_text(encoding="utf-8")
 
 
-@OUTDATED
 def test_the_page_is_what_the_stored_figures_and_the_notes_make() -> None:
     written = (DOCS / "decision-quality.md").read_text(encoding="utf-8")
     assert written == compared_markdown.render(figures(), notes()), (
@@ -77,7 +70,6 @@ def test_sums_of_halves_and_of_long_and_short_traces_are_the_whole() -> None:
                 assert abs(parts - totals["all"]["score"]) < 0.001
 
 
-@OUTDATED
 def test_ratios_follow_from_the_totals_beside_them() -> None:
     for name, preset in figures()["summary"]["presets"].items():
         totals = {c["controller"]: c["totals"]["all"] for c in preset["controllers"]}
