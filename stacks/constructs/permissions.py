@@ -224,6 +224,10 @@ def explain_wildcards(scope: Construct, statements: Sequence[iam.PolicyStatement
             "The detection alarms are found by their common name prefix, so that alarms the "
             "owner adds under it are heard as well; the action only reads."
         )
+    if granted >= set(actions.POLICY_READ_ACTIONS):
+        reasons[f"arn:<AWS::Partition>:ssm:{here}:parameter{POLICY_PARAMETER}/*"] = (
+            "A long policy is published in numbered parts under one name; the action only reads."
+        )
     for resource, reason in reasons.items():
         Validations.of(scope).acknowledge(
             Acknowledgment(id=f"AwsSolutions-IAM5[Resource::{resource}]", reason=reason)

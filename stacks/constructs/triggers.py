@@ -13,7 +13,7 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from headroom.adapters import actions
-from headroom.adapters.work import tries_before_parking
+from headroom.adapters.retries import tries_before_parking
 from stacks.constructs.names import DETECTION_ALARM_PREFIX
 from stacks.constructs.permissions import DEAD_LETTER_ACTIONS, SCHEDULE_ACTIONS, allow, role_for
 

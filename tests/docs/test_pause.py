@@ -86,7 +86,7 @@ def test_the_rights_of_the_page_are_what_the_commands_take(
         "state": rights["table/HeadroomState-State*"],
     }
     elsewhere = {"cloudformation:DescribeStacks", "ssm:GetParameter", "lambda:InvokeFunction"}
-    named = ("stack/HeadroomState/*", "parameter/headroom/policy", f"function:{REQUESTS_FUNCTION}")
+    named = ("stack/HeadroomState/*", "parameter/headroom/policy*", f"function:{REQUESTS_FUNCTION}")
     assert set.union(*(rights[name] for name in named)) == elsewhere
     for table, actions in tables.items():
         assert {action for action, about in called if about == table} == actions

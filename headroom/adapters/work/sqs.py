@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from headroom.adapters.errors import reading
+from headroom.adapters.retries import retry_delay_s
 from headroom.adapters.work.messages import items_message, page_message
-from headroom.adapters.work.retries import retry_delay_s
 from headroom.ports import ReadFailed, ScanPage, WorkItem
 
 if TYPE_CHECKING:

@@ -53,8 +53,8 @@ def test_a_valid_policy_is_reported_with_its_version(
         ("defaults: {max_iops: -1, growth: 7}\n", ["max_iops is -1", "growth is 7"]),
         ("rules: [{match: {type: gp2}, set: {slots_reserve: 4}}]", ["can never allow anything"]),
         ("rules:\n" + "".join(
-            f"  - {{match: {{tags: {{team: '{n:0100}'}}}}, set: {{max_iops: {3_000 + n}}}}}\n"
-            for n in range(80)), ["8,192"]),
+            f"  - {{match: {{tags: {{team: '{n:0250}'}}}}, set: {{max_iops: {3_000 + n}}}}}\n"
+            for n in range(900)), ["262,144"]),
         ("", ["is empty"]),
     ],
 )  # fmt: skip
@@ -79,7 +79,7 @@ def test_a_policy_for_many_accounts_need_only_fit_where_it_is_published(
         "rules:\n"
         + "".join(
             f"  - {{match: {{account: '{n:012}'}}, set: {{max_iops: {3_000 + n}}}}}\n"
-            for n in range(200)
+            for n in range(4_500)
         )
     )
     assert run(["policy", "check"]) == 2

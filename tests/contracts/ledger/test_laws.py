@@ -122,9 +122,9 @@ class Books(RuleBasedStateMachine):
             if holds:
                 model.holder, model.lease_until = None, None
             self.exists_no_more(model)
-        if step in ENDED_WITHOUT | LANDED:
+        if step in ENDED_WITHOUT | LANDED | {Step.RELEASED}:
             cost = model.maybe.pop(name, None)
-            if step in LANDED and cost is not None:
+            if step not in ENDED_WITHOUT and cost is not None:  # also where it may have landed
                 model.landed = cost if holds else max(model.landed, cost)
             if holds:
                 model.holder, model.lease_until = None, None

@@ -69,7 +69,8 @@ def account(program: Program, monkeypatch: pytest.MonkeyPatch) -> Account:
     )
     ports = replace(wiring.Account(
         SETTINGS, region="us-east-1", account_id="123456789012",
-        session=boto3.Session(region_name="us-east-1")).ports, prices=CataloguePrices())  # fmt: skip
+        session=boto3.Session(region_name="us-east-1")).ports,
+        prices=CataloguePrices(), clock=None)  # fmt: skip
     return Account(program, ports)
 
 
