@@ -25,7 +25,7 @@ from headroom.domain.state import (
     Step,
     Unknown,
 )
-from headroom.ports import IllegalStep, Intent, NotIntended, Ports
+from headroom.ports import IllegalStep, Intent, NotIntended, Ports, ReadFailed
 
 LEASE = timedelta(minutes=20)
 """Longer than any function may run: after it, whoever held the lease is gone."""
@@ -85,18 +85,22 @@ def _outdated(ports: Ports, decision: Decision, now: datetime) -> str | None:
     """Why an intended change is not sent: another policy, a pause, or too much time since it was decided.
 
     The intent is durable by now, and whoever paused or changed the policy before this look is heard.
+    What cannot be read stops the change. The time comes last: the reads before it may have hung.
     """
     policy = ports.policies.fresh()
     if isinstance(policy, PolicyUnreadable):
         return f"the policy cannot be read any more: {policy.reason}"
     if policy.version != decision.policy_version:
         return "the policy was changed meanwhile"
+    try:
+        paused = ports.state_store.resource_state(decision.observation.volume.ref, now).paused_until
+    except ReadFailed as problem:
+        return f"whether changes are paused cannot be read: {problem}"
+    if paused is not None and paused > now:
+        return "all changes were paused meanwhile"
     at = now if ports.clock is None else ports.clock()
     if at - now > FRESH:
         return f"it was decided {(at - now).total_seconds():.0f} s ago"
-    paused = ports.state_store.resource_state(decision.observation.volume.ref, now).paused_until
-    if paused is not None and paused > now:
-        return "all changes were paused meanwhile"
     return None
 
 

@@ -12,7 +12,7 @@ from headroom.application.reconcile import look
 from headroom.domain.policy import Policy, PolicyUnreadable
 from headroom.domain.resources import Modification, ResourceRef
 from headroom.domain.state import INDEFINITE
-from headroom.ports import StorageView
+from headroom.ports import ReadFailed, StorageView
 from tests.application.harness import Stage
 from tests.builders import policy, volume
 
@@ -60,6 +60,15 @@ def paused(stage: Meanwhile) -> None:
     stage.ledger.pause(INDEFINITE, at=stage.now, who="alice", reason="incident")
 
 
+def unknown(stage: Meanwhile) -> None:
+    def fails(*_: object) -> None:
+        stage.ledger.resource_state = read  # type: ignore[method-assign]
+        raise ReadFailed("DynamoDB did not answer")
+
+    read = stage.ledger.resource_state
+    stage.ledger.resource_state = fails  # type: ignore[assignment,method-assign]
+
+
 def slow(stage: Meanwhile) -> None:
     stage.passed = timedelta(seconds=61)
 
@@ -70,9 +79,10 @@ def slow(stage: Meanwhile) -> None:
         (tightened, "the policy was changed meanwhile"),
         (unreadable, "cannot be read any more: AccessDenied"),
         (paused, "all changes were paused meanwhile"),
+        (unknown, "whether changes are paused cannot be read: DynamoDB did not answer"),
         (slow, "it was decided 61 s ago"),
     ],
-    ids=["tightened", "unreadable", "paused", "slow"],
+    ids=["tightened", "unreadable", "paused", "unknown", "slow"],
 )
 def test_between_intent_and_call_the_owner_is_heard(
     stage: Meanwhile, event: Callable[[Meanwhile], None], said: str

@@ -8,7 +8,7 @@ from typing import TypeVar
 from botocore.exceptions import ClientError
 
 from headroom.adapters.errors import code_of, reading
-from headroom.adapters.ledger.items import readable, stamped, unwire, wire
+from headroom.adapters.ledger.items import Item, readable, stamped, unwire, wire
 from headroom.adapters.ledger.state_table import CONDITION_FAILED
 from headroom.adapters.ledger.tables import Tables
 from headroom.adapters.ledger.transactions import LedgerOutcomeUnknown
@@ -61,6 +61,10 @@ class Notes(Tables):
             "ExpressionAttributeNames": {"#text": "text", "#version": "version", "#by": "by"},
             "ExpressionAttributeValues": values | ({":before": wire(version)} if version else {}),
         }
+        return self._written_if(update)
+
+    def _written_if(self, update: Item) -> bool:
+        """Write an update; whether its condition held."""
         with reading("UpdateItem"):
             try:
                 self._client.update_item(**stamped(update))

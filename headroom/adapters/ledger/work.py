@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from botocore.exceptions import ClientError
-
-from headroom.adapters.errors import code_of, reading
+from headroom.adapters.errors import reading
 from headroom.adapters.ledger.bookmarks import Notes
 from headroom.adapters.ledger.breakers import instant
-from headroom.adapters.ledger.items import Item, moment, readable, stamped, unwire, wire
-from headroom.adapters.ledger.state_table import CONDITION_FAILED
+from headroom.adapters.ledger.items import Item, moment, readable, unwire, wire
 from headroom.adapters.tables import WORK
 from headroom.domain.resources import ResourceRef
 from headroom.domain.state import ScanProgress
@@ -98,17 +95,6 @@ class WorkLedger(Notes):
             return (text if after is before else to_json(after)), after
 
         return self.amend(SCAN_NOTE, changed)
-
-    def _written_if(self, update: Item) -> bool:
-        """Whether the condition held."""
-        with reading("UpdateItem"):
-            try:
-                self._client.update_item(**stamped(update))
-            except ClientError as error:
-                if code_of(error) != CONDITION_FAILED:
-                    raise
-                return False
-        return True
 
     def _work_key(self, ref: ResourceRef) -> Item:
         return {"owner": wire(ref.arn), "item": wire(WORK)}
