@@ -6,14 +6,12 @@ not deployed; what is only probably one is a remark.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
-from types import MappingProxyType
+from datetime import datetime, timedelta
 
 from headroom.domain.catalog.ebs import DURABILITY_PERCENT, LIMITS, MAX_MODIFICATIONS
 from headroom.domain.policy import (
-    FRIENDLY,
     LONGEST_KEY,
     LONGEST_VALUE,
     MODE_TAG,
@@ -30,27 +28,28 @@ from headroom.domain.policy import (
     limits_for,
     never_opens,
     occurrences,
-    overrides,
-    plain_value,
     remarks_on_ceilings,
     remarks_on_kinds,
     zone_of,
 )
 from headroom.domain.resources import (
     EBS_TYPES,
-    Configuration,
     Kind,
-    ResourceRef,
-    Volume,
     VolumeType,
 )
 from headroom.policy.document import read_policy
+from headroom.policy.overlaps import (
+    NAMES,
+    RuleIndex,
+    contradictions,
+    ineffective_rules,
+    sample_resource,
+    shown,
+)
 from headroom.policy.text import document_in, parse_policy
 
 LONG_FREEZE = timedelta(days=366)
 NEXT_YEARS = timedelta(days=5 * 366)
-NAMES: Mapping[str, str] = MappingProxyType({s.name: name for name, s in FRIENDLY.items()})
-"""What a policy calls each field of Limits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,9 +96,10 @@ def _events_over(policy: Policy, now: datetime) -> Iterator[str]:
 
 def check(policy: Policy) -> Checked:
     """What a policy that could be read means, or does not."""
-    problems = (*_zones(policy), *_unmatchable(policy), *_ineffective_rules(policy), *_contradictions(policy),
-                *_impossible_selectors(policy))  # fmt: skip
-    return Checked(policy=policy, problems=problems, remarks=tuple(_remarks(policy)))
+    index = RuleIndex.of(policy)
+    problems = (*_zones(policy), *_unmatchable(policy), *ineffective_rules(index), *contradictions(index),
+                *_too_dear(policy), *_impossible_selectors(index))  # fmt: skip
+    return Checked(policy=policy, problems=problems, remarks=tuple(_remarks(index)))
 
 
 def _zones(policy: Policy) -> Iterator[str]:
@@ -126,56 +126,8 @@ def _unmatchable(policy: Policy) -> Iterator[str]:
                 )
 
 
-def covers(wide: Selector, narrow: Selector) -> bool:
-    """Whether every resource that `narrow` fits is one that `wide` fits."""
-
-    def within(outer: Sequence[object], inner: Sequence[object]) -> bool:
-        return not outer or (bool(inner) and set(inner) <= set(outer))
-
-    return (
-        wide.kind in (None, narrow.kind)
-        and within(wide.volume_types, narrow.volume_types)
-        and within(wide.accounts, narrow.accounts)
-        and within(wide.regions, narrow.regions)
-        and set(wide.tags) <= set(narrow.tags)
-    )
-
-
-def _overriders(policy: Policy, number: int) -> dict[str, int]:
-    """Fields of a rule that a later one sets again wherever it matches, and that rule."""
-    rule = policy.rules[number - 1]
-    found: dict[str, int] = {}
-    for later, other in enumerate(policy.rules[number:], number + 1):
-        if covers(other.selector, rule.selector) and overrides(other.selector, rule.selector):
-            found |= {name: later for name, _ in other.settings if name in dict(rule.settings)}
-    return found
-
-
-def _ineffective_rules(policy: Policy) -> Iterator[str]:
-    """Rules all of whose settings are set again by later ones."""
-    for number, rule in enumerate(policy.rules, 1):
-        again = _overriders(policy, number)
-        if rule.settings and set(again) == {name for name, _ in rule.settings}:
-            by = sorted(set(again.values()))
-            yield (
-                f"Rule {number} has no effect: wherever it matches, {_rules(by)} {'sets' if len(by) == 1 else 'set'} all of it again; put "
-                "the narrower rule last."
-            )
-
-
-def _contradictions(policy: Policy) -> Iterator[str]:
-    """Two statements about the very same resources of which only one can count."""
-    for number, rule in enumerate(policy.rules, 1):
-        again = _overriders(policy, number)
-        if set(again) == {name for name, _ in rule.settings}:
-            continue
-        for name, later in again.items():
-            other = policy.rules[later - 1]
-            if other.selector == rule.selector:
-                yield (
-                    f"Rules {number} and {later} match the same volumes and say "
-                    f"{_said(rule, name)} and {_said(other, name)}; keep one."
-                )
+def _too_dear(policy: Policy) -> Iterator[str]:
+    """Limits of one volume that are more than all volumes may have."""
     for where, settings in _everywhere(policy):
         increase = settings.get("price_increase_usd")
         if increase is not None and increase > policy.account_increase_usd:  # type: ignore[operator]
@@ -193,13 +145,13 @@ def _everywhere(policy: Policy) -> Iterator[tuple[str, Mapping[str, object]]]:
         yield f"Rule {number}", dict(rule.settings)
 
 
-def _impossible_selectors(policy: Policy) -> Iterator[str]:
+def _impossible_selectors(index: RuleIndex) -> Iterator[str]:
     """Limits under which no change at all would ever be allowed."""
     told: set[str] = set()
-    for where, selector in _places(policy):
+    for where, selector in _places(index.policy):
         reasons: list[str] = []
         for kind in selector.volume_types or EBS_TYPES:
-            effective = limits_for(policy, sample_resource(selector, kind))
+            effective = index.limits(selector, kind)
             tags_may = effective.limits.tags_may
             if tags_may is TagsMay.WIDEN or not (effective.enrolled or tags_may is TagsMay.ENROL):
                 break  # a tag may still allow it, or it is not meant to act there
@@ -219,20 +171,6 @@ def _places(policy: Policy) -> Iterator[tuple[str, Selector]]:
         yield "The policy", Selector()
     for number, rule in enumerate(policy.rules, 1):
         yield f"Rule {number}", rule.selector
-
-
-def sample_resource(selector: Selector, kind: VolumeType) -> Volume:
-    """A volume of this type that the selector fits and that has no tag but those it names."""
-    account = selector.accounts[0] if selector.accounts else "000000000000"
-    region = selector.regions[0] if selector.regions else "nowhere"
-    return Volume(
-        ref=ResourceRef(
-            kind=selector.kind or Kind.EBS, account_id=account, region=region, resource_id="vol-0"
-        ),
-        configuration=Configuration(volume_type=kind, size_gib=100, iops=None, throughput_mibps=None),
-        availability_zone="", state="in-use", created_at=datetime(2026, 1, 1, tzinfo=UTC),
-        instance_ids=(), multi_attach=False, managed_by=None, on_outpost=False, tags=selector.tags,
-    )  # fmt: skip
 
 
 def why_never_matches(effective: EffectiveLimits, origin: VolumeType) -> str | None:
@@ -272,25 +210,27 @@ def _why_not(limits: Limits, origin: VolumeType, target: VolumeType) -> str | No
     return None
 
 
-def _remarks(policy: Policy) -> Iterator[str]:
+def _remarks(index: RuleIndex) -> Iterator[str]:
     """What is legal and probably not meant."""
+    policy, earlier = index.policy, set[str]()
     for number, rule in enumerate(policy.rules, 1):
         if rule.selector == Selector():
             yield f"Rule {number} matches every resource; write it under defaults instead."
         for name, value in rule.settings:
-            earlier = [r for r in policy.rules[: number - 1] if name in dict(r.settings)]
             usual = defaults_for(
                 rule.selector.kind or Kind.EBS, policy.defaults, policy.rds_ceilings
             )
             without = {getattr(usual, name), getattr(policy.defaults, name)}
-            if not earlier and without == {value}:
+            if name not in earlier and without == {value}:
                 yield (
                     f"Rule {number} sets {NAMES[name]} to what holds without it "
-                    f"({_shown(name, value)})."
+                    f"({shown(name, value)})."
                 )
-        yield from _of_tags(policy, number, rule)
-        yield from _idle(policy, number, rule)
-        yield from remarks_on_ceilings(number, rule, _usual(policy, rule))
+        earlier |= {name for name, _ in rule.settings}
+        limits = index.usual(rule)
+        yield from _of_tags(number, rule, limits)
+        yield from _idle(number, rule, limits)
+        yield from remarks_on_ceilings(number, rule, limits)
     yield from _events_above_ceilings(policy)
     yield from remarks_on_kinds(policy)
 
@@ -308,22 +248,20 @@ def _events_above_ceilings(policy: Policy) -> Iterator[str]:
                 yield f"The known event {event.name!r} takes {load:,}, and {name} is {most:,}."
 
 
-def _of_tags(policy: Policy, number: int, rule: Rule) -> Iterator[str]:
+def _of_tags(number: int, rule: Rule, limits: Limits) -> Iterator[str]:
     """Matching on a tag that decides by itself."""
     for key, _ in rule.selector.tags:
         plain = key.strip().lower()
         mode = "mode" in dict(rule.settings)
-        tags_may = _usual(policy, rule).tags_may
-        if plain == MODE_TAG and mode and tags_may is not TagsMay.NARROW:
+        if plain == MODE_TAG and mode and limits.tags_may is not TagsMay.NARROW:
             yield f"Rule {number} sets mode, but the tag it matches by ({key}) sets it again."
         elif plain.startswith(PREFIX):
             yield f"Rule {number} matches by {key}, a tag that is itself a setting."
 
 
-def _idle(policy: Policy, number: int, rule: Rule) -> Iterator[str]:
+def _idle(number: int, rule: Rule, limits: Limits) -> Iterator[str]:
     """Settings that others make idle."""
     said = dict(rule.settings)
-    limits = _usual(policy, rule)
     if "max_size_gib" in said and not (limits.growth or limits.grow_space):
         yield f"Rule {number} sets max_size_gib, which does not count while growth is false."
     if said.get("grow_space") and rule.selector.kind is Kind.EBS:
@@ -341,30 +279,6 @@ def _idle(policy: Policy, number: int, rule: Rule) -> Iterator[str]:
             yield f"Rule {number} sets {name}, which does not count while give_back is false."
 
 
-def _usual(policy: Policy, rule: Rule) -> Limits:
-    """The limits of a volume that the rule fits and that has nothing else to it."""
-    kind = next(iter(rule.selector.volume_types), VolumeType.GP3)
-    return limits_for(policy, sample_resource(rule.selector, kind)).limits
-
-
-def _said(rule: Rule, field: str) -> str:
-    return f"{NAMES[field]} {_shown(field, dict(rule.settings)[field])}"
-
-
-def _shown(field: str, value: object) -> str:
-    plain = plain_value(NAMES[field], value)
-    if isinstance(plain, bool):
-        return str(plain).lower()
-    if isinstance(plain, list):
-        return ", ".join(map(str, plain))
-    return f"{plain:,}" if isinstance(plain, int) else str(plain)
-
-
-def _rules(numbers: Sequence[int]) -> str:
-    each = [f"rule {number}" for number in numbers]
-    return each[0] if len(each) == 1 else f"{', '.join(each[:-1])} and {each[-1]}"
-
-
 def first_problem(policy: Policy, *, source: str) -> None:
     """Raise PolicyError with the first problem of what the policy means; nothing if there is none."""
     problems = check(policy).problems
@@ -372,4 +286,4 @@ def first_problem(policy: Policy, *, source: str) -> None:
         raise PolicyError(f"{source}: {problems[0]}")
 
 
-__all__ = ["Checked", "check", "check_file", "covers", "first_problem", "sample_resource"]
+__all__ = ["Checked", "check", "check_file", "first_problem"]

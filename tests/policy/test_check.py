@@ -8,10 +8,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from headroom.domain.policy import Policy, PolicyError, Selector, limits_for
-from headroom.domain.resources import EBS_TYPES, Kind
+from headroom.domain.policy import Limits, Policy, PolicyError, Rule, Selector, limits_for
+from headroom.domain.resources import EBS_TYPES, Kind, VolumeType
 from headroom.policy import check, check_file, default_policy, first_problem, parse_policy
-from headroom.policy.check import covers, sample_resource
+from headroom.policy.overlaps import RuleIndex, covers, sample_resource
 from tests import ROOT
 from tests.builders import NOW
 from tests.policy.test_text import DOCUMENTS
@@ -278,6 +278,18 @@ def test_a_selector_that_covers_another_matches_what_it_matches(
     assume(covers(one, other))
     for kind in other.volume_types or EBS_TYPES:
         assert one.matches(sample_resource(other, kind))
+
+
+@given(SELECTORS)
+def test_the_index_finds_every_rule_that_matches_or_covers(rules: tuple[Rule, ...]) -> None:
+    index = RuleIndex.of(Policy(version="", defaults=Limits(), rules=rules))
+    for selector in (Selector(), *(rule.selector for rule in rules)):
+        near = index.near(selector)
+        assert list(near) == sorted(near)
+        for number, rule in enumerate(rules, 1):
+            matches = rule.selector.matches(sample_resource(selector, VolumeType.GP3))
+            if matches or covers(rule.selector, selector):
+                assert near[number] is rule
 
 
 def test_a_file_that_cannot_be_read_is_one_problem_and_a_bad_one_is_all_of_its(

@@ -90,14 +90,17 @@ class EffectiveLimits:
     """Settings that were not applied, a sentence each: from tags, or without the kind."""
 
 
-def limits_for(policy: Policy, volume: Volume) -> EffectiveLimits:
+def limits_for(
+    policy: Policy, volume: Volume, near: Mapping[int, Rule] | None = None
+) -> EffectiveLimits:
     """The limits of `policy` for `volume`: defaults, then rules in order, then its own tags.
 
+    `near` are the only rules that can match it, by number and in order; None is all of them.
     For a database only what names its kind allows anything; see enrolment.py.
     """
     reading = LimitsReader(kind=volume.ref.kind, limits=Limits())
     reading.defaults(policy.defaults, policy.rds_ceilings)
-    for number, rule in enumerate(policy.rules, start=1):
+    for number, rule in enumerate(policy.rules, start=1) if near is None else near.items():
         if rule.selector.matches(volume):
             reading.rule(number, rule.settings, rule.selector.kind)
     own = apply_tags(reading.limits, volume.tags)
