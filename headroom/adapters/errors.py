@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
@@ -105,13 +104,21 @@ def _refused(refusal: Refusal, code: str, message: str) -> Refused:
     return Refused(refusal=refusal, code=code, message=message, retry_at=instant_in(message))
 
 
-@contextmanager
-def reading(what: str) -> Iterator[None]:
-    """Turns every failure of a read into ReadFailed that says what was being read."""
-    try:
-        yield
-    except ClientError as error:
-        raise ReadFailed(f"{what}: {code_of(error)}: {message_of(error)}") from error
-    except (BotoCoreError, ResponseParserError, KeyError, ValueError, TypeError) as error:
+@dataclass(frozen=True, slots=True)
+class reading:
+    """Turns every failure of a read into ReadFailed that says what was being read.
+
+    A class, because a generator takes three times as long and every read of the ledger is one.
+    """
+
+    what: str
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, ClientError):
+            raise ReadFailed(f"{self.what}: {code_of(error)}: {message_of(error)}") from error
         # the last three: an answer that lacks what AWS documents it to have
-        raise ReadFailed(f"{what}: {type(error).__name__}: {error}") from error
+        if isinstance(error, (BotoCoreError, ResponseParserError, KeyError, ValueError, TypeError)):
+            raise ReadFailed(f"{self.what}: {type(error).__name__}: {error}") from error

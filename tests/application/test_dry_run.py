@@ -51,7 +51,10 @@ class DryDatabases(Databases):
 
 def kept(stage: Stage) -> Any:
     """All that the ledger holds."""
-    return deepcopy(stage.ledger._client._partitions)
+    partitions = stage.ledger._client._partitions
+    return deepcopy(
+        {at: {key: one.item for key, one in held.items()} for at, held in partitions.items()}
+    )
 
 
 def starved(**limits: Any) -> Tripwire:

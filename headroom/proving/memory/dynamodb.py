@@ -16,7 +16,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from headroom.adapters.ledger import Item, unwire, wire
-from headroom.adapters.tables import RECORDS, STATE, Table
+from headroom.adapters.tables import RECORDS, STATE, Index, Table
 
 Request = Mapping[str, Any]
 _RESPELLED = (
@@ -44,12 +44,32 @@ FUNCTIONS = {
 }
 
 
+class Stored:
+    """An item as it was put, and the plain values of the attributes that were asked for."""
+
+    __slots__ = ("_plain", "item")
+
+    def __init__(self, item: Item) -> None:
+        self.item = item
+        self._plain: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        """The plain value of an attribute, MISSING where there is none."""
+        if name not in self._plain:
+            self._plain[name] = unwire(self.item[name]) if name in self.item else MISSING
+        return self._plain[name]
+
+
+NOTHING = Stored({})
+
+
 class DynamoDbInMemory:
     """A client of the tables `records` and `state`; thread-safe, and consistent at once."""
 
     def __init__(self) -> None:
         self._tables: dict[str, Table] = {table.name: table for table in (RECORDS, STATE)}
-        self._partitions: dict[str, dict[Any, dict[Any, Item]]] = {RECORDS.name: {}, STATE.name: {}}
+        self._partitions: dict[tuple[str, Any], dict[Any, Stored]] = {}
+        """Items by table or index, and then by the value of its partition key."""
         self._lock = RLock()
 
     def batch_get_item(self, *, RequestItems: Mapping[str, Request]) -> Request:
@@ -57,7 +77,7 @@ class DynamoDbInMemory:
         with self._lock:
             return {
                 "Responses": {
-                    name: [item for key in asked["Keys"] if (item := self._item(name, key))]
+                    name: [item for key in asked["Keys"] if (item := self._stored(name, key).item)]
                     for name, asked in RequestItems.items()
                 }
             }
@@ -66,16 +86,14 @@ class DynamoDbInMemory:
         """Items of one partition in order of their sort key, `Limit` a page."""
         table, values = self._tables[request["TableName"]], request["ExpressionAttributeValues"]
         index = table.index(request["IndexName"]) if "IndexName" in request else None
-        sort, partition = (index or table).sort.name, (index or table).partition.name
-        own = (partition, sort, table.partition.name, table.sort.name)
-        first = None if index else unwire(next(iter(values.values())))  # the partition comes first
+        own = ((index or table).sort.name, table.partition.name, table.sort.name)
+        partition = unwire(next(iter(values.values())))  # the partition's value comes first
         with self._lock:
             found = [
-                ([unwire(item[name]) for name in own], item)
-                for item in self._items(table, first)
-                if sort in item and partition in item
-                and _value(request["KeyConditionExpression"], item, request)
-            ]  # fmt: skip
+                ([stored[name] for name in own], stored.item)
+                for stored in self._partitions.get(((index or table).name, partition), {}).values()
+                if _value(request["KeyConditionExpression"], stored, request)
+            ]
         forward, after = request["ScanIndexForward"], request.get("ExclusiveStartKey")
         found.sort(key=lambda each: each[0], reverse=not forward)
         if after is not None:
@@ -100,7 +118,7 @@ class DynamoDbInMemory:
         with self._lock:
             reasons = [
                 {"Code": "None"} if _allowed(self._target(action), action)
-                else {"Code": "ConditionalCheckFailed", "Item": self._target(action)}
+                else {"Code": "ConditionalCheckFailed", "Item": self._target(action).item}
                 for _, action in actions
             ]  # fmt: skip
             if any(reason["Code"] != "None" for reason in reasons):
@@ -118,62 +136,72 @@ class DynamoDbInMemory:
                 code = "ConditionalCheckFailedException"
                 raise ClientError({"Error": {"Code": code}}, operation)
             self._apply(kind, action)
-        return {"Attributes": before}
+        return {"Attributes": before.item}
 
     def _apply(self, kind: str, action: Request) -> None:
         if kind == "ConditionCheck":
             return
-        table = self._tables[action["TableName"]]
-        item = action["Item"] if kind == "Put" else _updated(self._target(action), action)
-        partition, sort = unwire(item[table.partition.name]), unwire(item[table.sort.name])
-        self._partitions[table.name].setdefault(partition, {})[sort] = item
+        table, before = self._tables[action["TableName"]], self._target(action)
+        after = Stored(action["Item"] if kind == "Put" else _updated(before, action))
+        key = after[table.partition.name], after[table.sort.name]
+        keys: tuple[Table | Index, ...] = (table, *table.indexes)
+        for one in keys:
+            for stored in (before, after):
+                if one.partition.name in stored.item and one.sort.name in stored.item:
+                    entries = self._partitions.setdefault(
+                        (one.name, stored[one.partition.name]), {}
+                    )
+                    entries.pop(key, None)
+                    if stored is after:
+                        entries[key] = after
 
-    def _target(self, action: Request) -> Item:
+    def _target(self, action: Request) -> Stored:
         """The item that an action is about, empty where there is none."""
-        return self._item(action["TableName"], action.get("Key") or action["Item"])
+        return self._stored(action["TableName"], action.get("Key") or action["Item"])
 
-    def _item(self, name: str, key: Item) -> Item:
+    def _stored(self, name: str, key: Item) -> Stored:
         table = self._tables[name]
-        partition = self._partitions[name].get(unwire(key[table.partition.name]), {})
-        return partition.get(unwire(key[table.sort.name]), {})
-
-    def _items(self, table: Table, partition: object) -> Iterable[Item]:
-        """The items of a partition, or of all (None)."""
-        if partition is not None:
-            return self._partitions[table.name].get(partition, {}).values()
-        return [item for each in self._partitions[table.name].values() for item in each.values()]
+        partition, sort = unwire(key[table.partition.name]), unwire(key[table.sort.name])
+        return self._partitions.get((name, partition), {}).get((partition, sort), NOTHING)
 
 
-def _allowed(item: Item, action: Request) -> bool:
+def _allowed(item: Stored, action: Request) -> bool:
     condition = action.get("ConditionExpression")
     return condition is None or bool(_value(condition, item, action))
 
 
-def _updated(item: Item, update: Request) -> Item:
+def _updated(before: Stored, update: Request) -> Item:
     sets, _, removes = update["UpdateExpression"].partition(" REMOVE ")
     names = update["ExpressionAttributeNames"]
     changed = {
-        names[name]: wire(_value(expression, item, update))
+        names[name]: wire(_value(expression, before, update))
         for name, expression in _ASSIGNMENT.findall(sets)
     }
     removed = {names[name] for name in re.findall(r"#\w+", removes)}
-    moved = {**update["Key"], **item, **changed}
+    moved = {**update["Key"], **before.item, **changed}
     return {name: value for name, value in moved.items() if name not in removed}
 
 
-def _value(expression: str, item: Item, request: Request) -> Any:
+def _value(expression: str, item: Stored, request: Request) -> Any:
     """What an expression is for an item, which may be empty."""
+    code, placeholders = _compiled(expression)
+    names, values = (
+        request["ExpressionAttributeNames"],
+        request.get("ExpressionAttributeValues", {}),
+    )
     scope = {
-        f"name_{placeholder[1:]}": unwire(item[name]) if name in item else MISSING
-        for placeholder, name in request["ExpressionAttributeNames"].items()
+        spelled: item[names[placeholder]] if placeholder[0] == "#" else unwire(values[placeholder])
+        for placeholder, spelled in placeholders
     }
-    for placeholder, value in request.get("ExpressionAttributeValues", {}).items():
-        scope[f"value_{placeholder[1:]}"] = unwire(value)
-    return eval(_compiled(expression), FUNCTIONS, scope)  # noqa: S307 - the adapter's expressions
+    return eval(code, FUNCTIONS, scope)  # noqa: S307 - the adapter's expressions
 
 
 @lru_cache(maxsize=256)
-def _compiled(expression: str) -> CodeType:
+def _compiled(expression: str) -> tuple[CodeType, tuple[tuple[str, str], ...]]:
+    """An expression as Python, and its placeholders as they are spelled there."""
+    spelled = expression
     for pattern, spelling in _RESPELLED:
-        expression = re.sub(pattern, spelling, expression)
-    return compile(expression, "expression", "eval")
+        spelled = re.sub(pattern, spelling, spelled)
+    code = compile(spelled, "expression", "eval")
+    placeholders = set(re.findall(r"[#:]\w+", expression))
+    return code, tuple((p, f"{'name' if p[0] == '#' else 'value'}_{p[1:]}") for p in placeholders)
