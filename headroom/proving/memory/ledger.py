@@ -12,6 +12,7 @@ from headroom.proving.memory.dynamodb import DynamoDbInMemory
 from headroom.serialization import stored
 
 LAST = datetime.max.replace(tzinfo=UTC)
+"""An instant that never comes."""
 
 
 class InMemoryLedger(DynamoLedger):

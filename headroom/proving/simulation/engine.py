@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from headroom.application import remediate, sweep
 from headroom.domain.decision import Decision, Reason
 from headroom.domain.resources import ResourceRef, Signal
 from headroom.domain.state import KnownModification, Step
-from headroom.proving.memory import InMemoryLedger, ports_in_memory
+from headroom.proving.memory import LAST, InMemoryLedger, ports_in_memory
 from headroom.proving.metrics import GLANCE_MIN
 from headroom.proving.scenarios import Scenario
 from headroom.proving.simulation.controller import (
@@ -21,10 +21,10 @@ from headroom.proving.simulation.world import MINUTE, World
 
 
 class EngineController(SimulationController):
-    """As deployed: alarms wake it, and its sweep runs every minute."""
+    """As deployed: alarms wake it, and its sweep runs every minute in which it would do anything."""
 
     def __init__(self, scenario: Scenario, world: World, ref: ResourceRef) -> None:
-        self._since = world.now
+        self._since = self._idle_until = world.now
         self._metric_delay = scenario.aws.metric_delay
         self._ledger = InMemoryLedger(account_id=ref.account_id, region=ref.region)
         self._errors: list[str] = []
@@ -37,12 +37,23 @@ class EngineController(SimulationController):
             self._ledger.save_modifications(ref, known, now=world.now)
 
     def minute(self, now: datetime, signals: Iterator[Signal]) -> None:
-        """Follow the minute's signals, then sweep."""
+        """Follow the minute's signals, then sweep, unless that would find nothing to do."""
+        self._now = now
         for signal in signals:
             remediate(self._ports, signal, now)
+            self._idle_until = now
+        if now < self._idle_until:
+            return
         report = sweep(self._ports, now, scan_every_s=SCAN_EVERY_S)
         self._errors.extend(f"{now.isoformat()}: {error}" for error in report.errors)
-        self._now = now
+        self._idle_until = now if report.errors or not report.complete else self._next_work(now)
+
+    def _next_work(self, now: datetime) -> datetime:
+        """When a sweep next finds anything to do: what is due, who waits for a place, a scan."""
+        if self._ledger.queue(1):
+            return now
+        scan = (now.timestamp() // SCAN_EVERY_S + 1) * SCAN_EVERY_S
+        return min(self._ledger.next_due() or LAST, datetime.fromtimestamp(scan, UTC))
 
     def log(self) -> ControllerLog:
         """All its records, oldest first."""
