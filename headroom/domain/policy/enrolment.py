@@ -79,6 +79,7 @@ class LimitsReader:
             self.ignored_settings.pop(name, None)
 
     def _narrow(self, asked: Mapping[str, object], where: str) -> None:
+        applied: dict[str, Any] = {}
         for name, value in asked.items():
             before = getattr(self.limits, name)
             after = at_most(name, before, value)
@@ -86,8 +87,8 @@ class LimitsReader:
             if after != value:
                 self.ignored_settings[name] = (where, value)
             if after != before or after == value:
-                self.limits = replace(self.limits, **{name: after})
-                self.origins[name] = where
+                applied[name], self.origins[name] = after, where
+        self.limits = replace(self.limits, **applied)
 
     def notes(self, limits: Limits, by_tag: Iterable[str]) -> tuple[str, ...]:
         """The settings that were ignored because they name no kind, a sentence for each place.
