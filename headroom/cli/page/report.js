@@ -3,6 +3,17 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   const detail = document.getElementById("detail");
   const drawn = [];
+  // A list [n] stands for the value before it n times more.
+  const unpacked = (list) => list.flatMap((v, i) => (Array.isArray(v) ? Array(v[0]).fill(list[i - 1]) : [v]));
+  for (const section of Object.values(data)) {
+    let at = 0;
+    section.times = unpacked(section.times).map((step) => (at += step));
+    for (const { lines } of section.plots) {
+      for (const line of lines) line.values = unpacked(line.values);
+      const served = lines.find((line) => line.role === "served");
+      for (const line of lines) line.values = line.values.map((v, i) => (v === "=" ? served.values[i] : v));
+    }
+  }
   const two = (n) => String(n).padStart(2, "0");
   const utc = (s) => new Date(s * 1000);
   const clock = (s) => `${two(utc(s).getUTCHours())}:${two(utc(s).getUTCMinutes())}`;
@@ -157,13 +168,33 @@
     drawn.push({ chart, host });
   }
 
+  function drawIn(group) {
+    if (group.dataset.done || group.closest("details:not([open])")) return;
+    group.dataset.done = "yes";
+    group.querySelectorAll(".plot").forEach((host, index) => draw(host, group.dataset.section, index));
+    document.documentElement.dataset.drawn = String(drawn.length);
+  }
+
   function drawAll() {
     for (const { chart } of drawn.splice(0)) chart.destroy();
     for (const group of document.querySelectorAll(".plots")) {
-      group.querySelectorAll(".plot").forEach((host, index) => draw(host, group.dataset.section, index));
+      delete group.dataset.done;
+      drawIn(group);
     }
+    document.documentElement.dataset.drawn = String(drawn.length);
   }
 
+  function openTarget() {
+    const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const story = target && target.querySelector("details.story");
+    if (story) { story.open = true; target.scrollIntoView(); }
+  }
+
+  for (const story of document.querySelectorAll("details.story")) {
+    story.addEventListener("toggle", () => story.querySelectorAll(".plots").forEach(drawIn));
+  }
+  for (const link of document.querySelectorAll(".overview a")) link.addEventListener("click", () => setTimeout(openTarget));
+  addEventListener("hashchange", openTarget);
   let width = innerWidth;
   addEventListener("resize", () => {
     if (innerWidth === width) return;
@@ -175,5 +206,5 @@
   addEventListener("beforeprint", drawAll);
   addEventListener("afterprint", drawAll);
   drawAll();
-  document.documentElement.dataset.drawn = String(drawn.length);
+  openTarget();
 })();

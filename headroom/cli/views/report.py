@@ -6,20 +6,24 @@ It needs no network: uPlot (MIT) and all data are inside the file.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.resources import files
+from itertools import groupby, pairwise
 from pathlib import Path
 
 import headroom
 from headroom.cli.terminal.files import save
 from headroom.cli.terminal.problems import Problem
-from headroom.cli.views.timeline import Mark, Timeline
+from headroom.cli.views.overview import overview
+from headroom.cli.views.timeline import Line, Mark, Timeline
 
 UPLOT = Path("node_modules/uplot/dist")
-TABLE_ROWS = 48
+TABLE_ROWS = 24
 """Rows of the table that says in figures what a plot shows."""
+AS_SERVED = "="
+"""In the data of a page: the offered load of an instant is the served one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +97,7 @@ def render(report: Report, plotting: tuple[str, str]) -> str:
     return rendered(
         "report", plotting, _data(report.sections), report=report, rows=_table_rows,
         many=len(report.sections) > 1,
+        overview=overview([(each.timeline, each.marks) for each in report.sections]),
     )  # fmt: skip
 
 
@@ -140,14 +145,14 @@ def inline(value: object) -> str:
 def _data(sections: Sequence[Section]) -> Mapping[str, object]:
     return {
         section.key: {
-            "times": section.timeline.times,
+            "times": _instants(section.timeline.times),
             "starved": section.timeline.starved,
             "plots": [
                 {
                     "unit": plot.unit,
                     "lines": [
-                        {"name": line.name, "role": line.role, "values": line.values}
-                        for line in plot.lines
+                        {"name": line.name, "role": line.role, "values": packed}
+                        for line, packed in zip(plot.lines, _lines(plot.lines), strict=True)
                     ],
                 }
                 for plot in section.timeline.plots
@@ -160,6 +165,39 @@ def _data(sections: Sequence[Section]) -> Mapping[str, object]:
         }
         for section in sections
     }  # fmt: skip
+
+
+def _lines(lines: Sequence[Line]) -> Iterator[list[object]]:
+    """The values of the lines of a plot; of the offered load only what was not served."""
+    served = next((line.values for line in lines if line.role == "served"), ())
+    for line in lines:
+        values: list[object] = [_figure(value) for value in line.values]
+        if line.role == "offered":
+            same = map(_figure, served)
+            values = [AS_SERVED if v == s else v for v, s in zip(values, same, strict=True)]
+        yield _packed(values)
+
+
+def _packed(values: Iterable[object]) -> list[object]:
+    """Values, with `[n]` for the one before n times more."""
+    packed: list[object] = []
+    for value, alike in groupby(values):
+        more = sum(1 for _ in alike) - 1
+        packed += [value, [more]] if more else [value]
+    return packed
+
+
+def _instants(times: Sequence[int]) -> list[object]:
+    """The first of `times` and the seconds from each to the next, packed."""
+    return _packed([*times[:1], *(b - a for a, b in pairwise(times))])
+
+
+def _figure(value: float | None) -> float | int | None:
+    """A value as exactly as a plot shows it: three digits."""
+    if value is None:
+        return None
+    short = float(f"{value:.3g}")
+    return int(short) if short == int(short) else short
 
 
 def _table_rows(section: Section) -> list[list[str]]:

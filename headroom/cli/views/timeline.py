@@ -8,7 +8,7 @@ from datetime import datetime
 
 from headroom.domain.catalog.ebs import MIB
 
-MOST_POINTS = 3_000
+MOST_POINTS = 1_000
 """More minutes than this are drawn as averages of equal spans, which the report says."""
 
 

@@ -5,9 +5,11 @@ import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from random import Random
 
 import pytest
 
+from headroom.cli.views.overview import overview
 from headroom.cli.views.report import (
     DecisionRow,
     Report,
@@ -112,6 +114,59 @@ def test_a_missing_uplot_is_one_sentence_that_says_what_to_do(tmp_path: Path) ->
         write(report(section()), tmp_path / "r.html", root=tmp_path)
 
 
+def unpacked(values: list[object]) -> list[object]:
+    """What the page's script makes of packed values."""
+    found: list[object] = []
+    for value in values:
+        found += found[-1:] * value[0] if isinstance(value, list) else [value]
+    return found
+
+
+def test_the_data_of_a_page_are_the_values_of_its_plots_and_nothing_is_said_twice() -> None:
+    minutes = [minute(n, starved=n > 100) for n in range(400)]
+    quiet = [replace(m, offered_iops=3_000 if n < 100 else 4_321.5) for n, m in enumerate(minutes)]
+    one = replace(section(), timeline=timeline(quiet))
+    data = data_in(render(report(one), UPLOT))["iops"]
+    steps = unpacked(data["times"])
+    times = [sum(steps[: n + 1]) for n in range(len(steps))]  # type: ignore[arg-type]
+    assert times == list(one.timeline.times)
+    iops = {line["name"]: unpacked(line["values"]) for line in data["plots"][0]["lines"]}  # type: ignore[index]
+    assert iops == {
+        "offered": ["="] * 100 + [4_320] * 300, "served": [3_000] * 400, "limit": [3_000] * 400,
+    }  # fmt: skip
+    assert data["plots"][0]["lines"][1]["values"] == [3_000, [399]]  # type: ignore[index]
+
+
+def test_a_report_of_seventeen_noisy_days_is_small() -> None:
+    draw = Random(7)
+    noisy = [
+        replace(
+            minute(n), offered_iops=draw.uniform(100, 9_000), served_iops=draw.uniform(100, 3_000),
+            offered_mibps=draw.uniform(1, 300), served_mibps=draw.uniform(1, 125),
+            queue=draw.uniform(0, 60), latency_ms=draw.uniform(0.4, 90),
+        )
+        for n in range(1_620)
+    ]  # fmt: skip
+    sections = [replace(section(), key=str(n), timeline=timeline(noisy)) for n in range(17)]
+    assert len(render(report(*sections), UPLOT)) < 600_000
+
+
+def test_the_overview_has_a_strip_for_each_on_one_axis() -> None:
+    later = [replace(minute(n), at=START + timedelta(minutes=60 + n)) for n in range(61)]
+    found = overview([(section().timeline, section().marks), (timeline(later), ())])
+    first, second = found.strips
+    assert first.seen == (0, pytest.approx(492, abs=1))
+    assert second.seen == (pytest.approx(500, abs=1), pytest.approx(500, abs=1))
+    assert first.marks == ((100, "act"),)
+    assert first.starved == ((83.3, pytest.approx(83.3, abs=0.2)),)
+    assert (first.about, second.about) == (
+        "10 starved minutes, 1 change",
+        "0 starved minutes, no change",
+    )
+    assert [label for _, label in found.ticks] == ["01-05", "01:00", "02:00"]
+    assert not overview([]).strips
+
+
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [1280, 400])
 def test_a_browser_draws_every_plot_without_a_complaint(tmp_path: Path, width: int) -> None:
@@ -126,6 +181,10 @@ def test_a_browser_draws_every_plot_without_a_complaint(tmp_path: Path, width: i
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.goto(path.as_uri())
         page.wait_for_selector("html[data-drawn]")
+        assert page.locator("html[data-drawn='0']").count() == 1, "plots are drawn on demand"
+        for key in ("iops", "again"):
+            page.locator(f'.overview a[href="#{key}"]').click()
+            page.wait_for_selector(f"#{key} details[open] canvas")
         drawn = page.evaluate(
             "[...document.querySelectorAll('canvas')].filter(c => c.width && c.getContext('2d')"
             ".getImageData(0, 0, c.width, c.height).data.some(v => v)).length"

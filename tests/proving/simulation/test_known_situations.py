@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -15,6 +16,8 @@ from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.state import Step
 from headroom.proving.scenarios import parse_scenario
 from headroom.proving.simulation import Result, simulate
+from headroom.proving.trials import STARTS, Conditions, run_engine
+from headroom.proving.workloads import shape_load_series
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
 """A Monday, when every simulation begins."""
@@ -266,3 +269,31 @@ def test_a_change_that_no_load_tested_is_untested() -> None:
     assert result.changes
     assert Step.UNTESTED in steps
     assert Step.RELIEVED not in steps
+
+
+# --- what is not measured
+
+
+def test_hours_without_metrics_every_other_day_keep_no_first_raise_for_good() -> None:
+    """Afternoons at 6,000 IOPS for six days; on every second nothing is measured until ten."""
+    whole = shape_load_series("sensor-gaps")
+    steps = 6 * 24 * 60 * 60 // whole.step_s
+    week = replace(
+        whole, ops=whole.ops[:steps], ebs_ops=whole.ebs_ops[:steps], bytes=whole.bytes[:steps],
+        read_share=whole.read_share[:steps], read_bytes=whole.read_bytes[:steps],
+        workers=whole.workers[:steps],
+    )  # fmt: skip
+    run = run_engine(week, STARTS["gp3"], Conditions(preset="balanced"))
+    first = run.changes[0]
+    assert (first.target.iops or 0) >= 6_000
+    assert run.changes[1].minute <= first.minute + 12 * 60, "given back once the night is measured"
+    peak = max(change.target.iops or 0 for change in run.changes)
+    held = sum(
+        until - change.minute
+        for change, until in zip(
+            run.changes, [*(c.minute for c in run.changes[1:]), week.minutes], strict=True
+        )
+        if change.target.iops == peak
+    )  # fmt: skip
+    assert held < 0.3 * week.minutes
+    assert not run.guardrail_violations
