@@ -52,8 +52,7 @@ def page(summary: ReplaySummary, sections: Sequence[Section]) -> Report:
     """The report of a replay; `sections` in any order."""
     order = {one.view.volume.ref.resource_id: n for n, one in enumerate(summary.replayed)}
     listed = sorted(sections, key=lambda each: order[each.key])
-    thinned = {each.timeline.step_minutes for each in listed} - {1}
-    notes = [*NOTES, *(f"Each point is {step} minutes." for step in sorted(thinned))]
+    notes = list(NOTES)
     left = len(summary.replayed) - len(listed)
     if left:
         notes.append(f"{left:,} more volumes were replayed; --json has them all.")

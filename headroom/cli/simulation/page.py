@@ -43,13 +43,12 @@ def page(scenario: Scenario, result: Result) -> Report:
         ),
         line, stories, others=tuple(others),
     )  # fmt: skip
-    thinned = (f"Each point is {line.step_minutes} minutes.",) if line.step_minutes > 1 else ()
     return Report(
         title=scenario.name,
         lead=f"One volume under one load for {len(minutes):,} simulated minutes.",
         facts=(("from", utc(scenario.start)), ("Region", scenario.aws.region)),
         sections=(section,),
-        notes=(*NOTES, *thinned, *result.notes),
+        notes=(*NOTES, *result.notes),
     )
 
 

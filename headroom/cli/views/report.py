@@ -67,6 +67,13 @@ class Report:
     sections: tuple[Section, ...]
     notes: tuple[str, ...]
 
+    @property
+    def thinned(self) -> tuple[str, ...]:
+        """What a point of the plots stands for where it is more than a minute."""
+        steps = {section.timeline.step_minutes for section in self.sections} - {1}
+        each = [f"{step} minutes" for step in sorted(steps)]
+        return (f"Each point of a plot is {' or '.join(each)}.",) if each else ()
+
 
 class ReportAssetsMissing(Problem):
     """uPlot is not installed."""

@@ -107,6 +107,9 @@ def test_a_long_run_is_thinned_to_what_can_be_drawn() -> None:
     assert len(line.times) <= MOST_POINTS
     assert line.step_minutes == 4
     assert all(len(each.values) == len(line.times) for plot in line.plots for each in plot.lines)
+    thinned = report(replace(section(), timeline=line))
+    assert "Each point of a plot is 4 minutes." in render(thinned, UPLOT)
+    assert "Each point" not in render(report(section()), UPLOT)
 
 
 def test_a_missing_uplot_is_one_sentence_that_says_what_to_do(tmp_path: Path) -> None:
