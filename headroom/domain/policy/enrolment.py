@@ -14,6 +14,7 @@ from headroom.domain.policy.fields import POLICY_NAMES, plain_value
 from headroom.domain.policy.limits import NARROWER, TRADE_OFF_SETTINGS, Limits, TagsMay
 from headroom.domain.resources import Kind
 
+SHIPPED_LIMITS = Limits()
 SHIPPED = "shipped value"
 """Origin of a limit that the defaults may not widen because they name no kind."""
 Ceilings = tuple[tuple[str, int], ...]
@@ -41,7 +42,7 @@ def at_most(name: str, before: Any, asked: Any) -> Any:
 
 def defaults_for(kind: Kind, defaults: Limits, rds_ceilings: Ceilings) -> Limits:
     """The limits of this kind without any rule or tag."""
-    reading = LimitsReader(kind=kind, limits=Limits())
+    reading = LimitsReader(kind=kind)
     reading.defaults(defaults, rds_ceilings)
     return reading.limits
 
@@ -51,7 +52,7 @@ class LimitsReader:
     """Reads the limits of one resource from a policy, top to bottom; used once."""
 
     kind: Kind
-    limits: Limits
+    limits: Limits = SHIPPED_LIMITS
     origins: dict[str, str] = field(default_factory=dict)
     ignored_settings: dict[str, tuple[str, object]] = field(default_factory=dict)
     """Fields whose last setting was not applied: its place and its value."""

@@ -98,7 +98,7 @@ def limits_for(
     `near` are the only rules that can match it, by number and in order; None is all of them.
     For a database only what names its kind allows anything; see enrolment.py.
     """
-    reading = LimitsReader(kind=volume.ref.kind, limits=Limits())
+    reading = LimitsReader(kind=volume.ref.kind)
     reading.defaults(policy.defaults, policy.rds_ceilings)
     for number, rule in enumerate(policy.rules, start=1) if near is None else near.items():
         if rule.selector.matches(volume):

@@ -8,8 +8,8 @@ uses the names of EBS.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from headroom.domain.catalog.ebs import capability, gp2_baseline
 from headroom.domain.resources import Configuration, InstanceLimits, VolumeType
@@ -23,9 +23,11 @@ BURSTING = (VolumeType.GP2, VolumeType.ST1, VolumeType.SC1)
 Dimensions = tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Datapoint:
-    """One published statistic set of the minute (or five) that begins at `timestamp`."""
+class Datapoint(NamedTuple):
+    """One published statistic set of the minute (or five) that begins at `timestamp`.
+
+    A tuple: a simulation makes some twenty for every minute.
+    """
 
     namespace: str
     name: str
