@@ -19,6 +19,7 @@ from headroom.application import APART, WorkReport, items_of_event, read_page, w
 from headroom.domain.decision import Decision
 from headroom.domain.resources import RejectedSignal
 from headroom.ports import ScanPage, WorkItem
+from headroom.settings import Detection
 
 logger = Logger()
 metrics = Metrics()
@@ -164,7 +165,7 @@ def _page(
         every = timedelta(minutes=wired.settings.scan_every_minutes)
         found = read_page(
             wired.ports, wired.queue, page, wiring.utc_now, every_s=int(every.total_seconds()),
-            threads=THREADS,
+            threads=THREADS, adaptive=wired.settings.detection is Detection.ADAPTIVE,
         )  # fmt: skip
         logger.info(
             "read a page of the fleet", kind=page.kind, number=page.number, scanned=found.scanned,

@@ -53,7 +53,7 @@ def fleet_queries(config: DeploymentConfig) -> tuple[FleetQuery, ...]:
     The two checks exist only under the pair of dimensions (source: EBS user guide, CloudWatch
     metrics, 2026-09); BurstBalance under the volume alone.
     """
-    if config.detection is Detection.SWEEP:
+    if not config.detection.has_alarms:
         return ()
     return (
         FleetQuery(
@@ -89,7 +89,7 @@ def database_queries(config: DeploymentConfig) -> tuple[FleetQuery, ...]:
     RDS publishes no check of a limit, only what runs out: gp2's credits every minute, the balances
     of classes that burst every five (source: RDS user guide, CloudWatch metrics, 2026-10).
     """
-    if not config.databases or config.detection is Detection.SWEEP:
+    if not (config.databases and config.detection.has_alarms):
         return ()
     return tuple(
         FleetQuery(
