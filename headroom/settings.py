@@ -57,7 +57,9 @@ def _detection(value: object, name: str) -> object:
     try:
         return Detection(value if isinstance(value, str) else "")
     except ValueError:
-        raise SettingsError(f"{name} is {value!r}; it must be adaptive, fleet, tagged or sweep.") from None
+        raise SettingsError(
+            f"{name} is {value!r}; it must be adaptive, fleet, tagged or sweep."
+        ) from None
 
 
 def _kinds(value: object, name: str) -> str:
@@ -212,6 +214,8 @@ class DeploymentConfig(_Kinds):
     """Days after which DynamoDB deletes the records of decisions; 0 keeps them for ever."""
     seal_records: str = _setting(_text("on|off", "on or off"), "off")
     """Whether each record is sealed with a key of KMS, which costs $1 a month and requests."""
+    topic_key: str = _setting(_text("on|off", "on or off"), "off")
+    """Whether messages are encrypted at rest with a key of KMS, which costs $1 a month."""
     burst_balance_alarm_percent: int = _setting(_whole(1, 100), 70)
     """BurstBalance below which the alarm wakes the engine; it never decides."""
     alarm_datapoints: int = _setting(_whole(1, 60), 2)

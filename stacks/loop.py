@@ -139,11 +139,7 @@ class HeadroomLoop(Stack):
         schedule.start(sweep)
         DetectionAlarms(self, "Detection", config)
         own = SelfAlarms(self, "Own", topic=kept.topic)
-        own.on_queues(
-            signals_queue.queue,
-            ("signals", signals_queue.dead_letters),
-            ("sweep", schedule.dead_letters),
-        )
+        own.on_queues(signals_queue.queue, signals_queue.dead_letters)
         own.on_function("signals", signals)
         own.on_function("sweep", sweep)
         own.on_loop(settings)

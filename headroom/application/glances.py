@@ -54,9 +54,14 @@ def glance_at_due(
     """
     known = ports.work.glanced([view.volume.ref for view in views])
     before = {v.volume.ref.arn: known.get(v.volume.ref.arn, NEVER).state for v in views}
-    due = [view for view in views if is_due(before[view.volume.ref.arn], now)]
-    glances, rest_read = _read(ports, due, before, now)
     limits = {view.volume.ref.arn: _limits(policy, view) for view in views}
+    due = [
+        view
+        for view in views
+        for state, rules in [(before[view.volume.ref.arn], limits[view.volume.ref.arn])]
+        if state is None or is_due(state, now) or state.mode != rules.mode.value
+    ]
+    glances, rest_read = _read(ports, due, before, now)
 
     def state_of(view: StorageView) -> GlanceState:
         volume, found = view.volume, glances.get(view.volume.ref.resource_id)
@@ -68,6 +73,7 @@ def glance_at_due(
             volume.configuration, before[volume.ref.arn], found, troubles, now,
             name=volume.ref.arn, rest_read=volume.ref.arn in rest_read,
             value_usd_per_minute=rules.relief_value_usd_per_minute, mode=rules.mode.value,
+            policy=_version(policy),
         )  # fmt: skip
 
     after = {view.volume.ref.arn: state_of(view) for view in due}
@@ -82,7 +88,7 @@ def glance_at_due(
             glance=glances.get(view.volume.ref.resource_id) if arn in after else None,
             look=_deserves_look(
                 view, before[arn], after.get(arn), known.get(arn, NEVER).reconciled_at,
-                limits[arn], now,
+                limits[arn].mode.value, _version(policy), now,
             )
             or (known.get(arn, NEVER).reconciled_at is None and turn(view.volume.ref)),
             new=known.get(arn, NEVER).reconciled_at is None,
@@ -141,17 +147,23 @@ def _limits(policy: Policy | PolicyUnreadable, view: StorageView) -> Limits:
     )
 
 
+def _version(policy: Policy | PolicyUnreadable) -> str:
+    return "" if isinstance(policy, PolicyUnreadable) else policy.version
+
+
 def _deserves_look(
     view: StorageView, before: GlanceState | None, after: GlanceState | None,
-    reconciled_at: datetime | None, limits: Limits, now: datetime,
+    reconciled_at: datetime | None, mode: str, policy: str, now: datetime,
 ) -> bool:  # fmt: skip
     state = after or before
     if state is None:
         return False
     if view.volume.ref.kind is Kind.AURORA:  # its days are read instead, once a day
         return reconciled_at is not None and now - reconciled_at >= DAILY
-    if before is not None and before.mode != limits.mode.value:
+    if before is not None and before.mode != mode:
         return True
+    if before is not None and before.policy != policy and state.active(now):
+        return True  # it may be allowed now what was not
     change = view.modification
     fresh = change is not None and now - change.started_at < timedelta(hours=1)
     if change is not None and fresh and (reconciled_at or change.started_at) <= change.started_at:

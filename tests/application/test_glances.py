@@ -91,6 +91,7 @@ def test_who_is_enrolled_now_is_looked_at_in_the_next_run(stage: Stage) -> None:
     vol = stage.volumes["vol-0001"]
     stage.volumes["vol-0001"] = replace(vol, tags=(("headroom", "observe"),))
     assert [one.resource_id for one in tick(stage, start + TICK)] == ["vol-0001"]
+    assert tick(stage, start + 2 * TICK) == [], "once"
 
 
 def test_what_is_off_is_not_glanced_at(stage: Stage) -> None:

@@ -26,6 +26,7 @@ SHORTEST, LONGEST = timedelta(minutes=5), timedelta(minutes=60)
 HOUR = timedelta(hours=1)
 REST_AFTER = timedelta(minutes=55)
 """After this, a glance that stirs reads the rest again, even if it stirs no more than before."""
+HUMS_FOR = timedelta(hours=4, minutes=5)
 STALE = timedelta(hours=2)
 """A glance that is older tells nothing of how the credits move."""
 WORSE = 1.25
@@ -59,6 +60,8 @@ class GlanceState:
     """How much the first metrics stirred when the rest was last read."""
     rest_at: datetime | None = None
     """When the rest was last read."""
+    checked: bool = False
+    """Whether the Exceeded checks were published then."""
     troubles: tuple[Trouble, ...] = ()
     since: datetime | None = None
     """Since when it is in these troubles, none of them ending for an hour."""
@@ -70,6 +73,8 @@ class GlanceState:
     """A bit for each hour of the UTC day in which it was in trouble when that hour last came."""
     mode: str = ""
     """The policy's mode for it."""
+    policy: str = ""
+    """The version of the policy."""
 
     def active(self, now: datetime) -> tuple[Trouble, ...]:
         """The troubles of the last hour."""
@@ -82,7 +87,8 @@ def first_metrics(
     """What a glance reads first, mostly one metric: the one that shows whether anything stirs.
 
     Of a limit that is exceeded its own check; else the credits, where every limit spends them, or the
-    queue. What published nothing last time is read together with the queue.
+    queue. Where the queue stirred lately and no limit was near, the checks instead: they would be read
+    after it. What published nothing last time is read together with the queue.
     """
     credits = configuration.volume_type.value in ("gp2", "st1", "sc1")
     if database:
@@ -93,6 +99,8 @@ def first_metrics(
     active = () if before is None or before.silent else before.active(now)
     checks = {Trouble.IOPS: Metric.IOPS_CHECK, Trouble.THROUGHPUT: Metric.THROUGHPUT_CHECK}
     found = {checks[trouble] for trouble in active if trouble in checks}
+    if not active and not credits and _hums(configuration, before, now):
+        found = set(checks.values())
     return frozenset(found or {Metric.QUEUE, *([Metric.BALANCE] if credits else [])})
 
 
@@ -110,7 +118,7 @@ def reads_the_rest(
 def after_glance(
     configuration: Configuration, before: GlanceState | None, seen: Glance | None,
     troubles: Set[Trouble], now: datetime, *, name: str, rest_read: bool = False,
-    value_usd_per_minute: float = USUAL_VALUE_USD_PER_MINUTE, mode: str = "",
+    value_usd_per_minute: float = USUAL_VALUE_USD_PER_MINUTE, mode: str = "", policy: str = "",
 ) -> GlanceState:  # fmt: skip
     """The state after a glance, with the time of the next; `seen` is None where the read failed.
 
@@ -137,12 +145,15 @@ def after_glance(
         balance_percent=None if seen is None else seen.lowest_burst_balance_percent,
         level=_level(seen) if rest_read and seen is not None else 0.0 if before is None else before.level,
         rest_at=now if rest_read else None if before is None else before.rest_at,
+        checked=seen is not None and seen.iops_exceeded_minutes is not None
+        if rest_read
+        else before is not None and before.checked,
         troubles=tuple(sorted(kept)),
         since=since,
         trouble_at=now if found else None if before is None else before.trouble_at,
         silent=(0 if before is None else before.silent) + 1 if silent else 0,
         busy_hours=_busy_hours(before, bool(found), now),
-        mode=mode,
+        mode=mode, policy=policy,
     )  # fmt: skip
     chance = risk(configuration, before, seen, state, now)
     every = interval(chance, value_usd_per_minute, silent=state.silent)
@@ -216,6 +227,14 @@ def _told(seen: Glance) -> set[Trouble]:
         Trouble.SPACE: seen.lowest_free_gib is not None,
     }
     return {trouble for trouble, there in told.items() if there}
+
+
+def _hums(configuration: Configuration, before: GlanceState | None, now: datetime) -> bool:
+    """Whether it was busy within the last hours, not near a limit, when all was read."""
+    if before is None or before.silent or not before.checked or before.rest_at is None:
+        return False
+    near = BUSY_SHARE * outstanding_at_limit(configuration)
+    return now - before.rest_at < HUMS_FOR and stirs_at(configuration) <= before.level < near
 
 
 def _stirs(
