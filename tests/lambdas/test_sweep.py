@@ -13,9 +13,10 @@ from headroom.adapters.cloudwatch import CloudWatchMetrics
 from headroom.adapters.prices import PriceList
 from headroom.adapters.prices import table as prices
 from headroom.domain.catalog import PriceTable
+from headroom.domain.detection import Trouble
 from headroom.domain.resources import PriceUnknown
 from headroom.ports import ReadFailed
-from tests.builders import NOW
+from tests.builders import NOW, ref
 from tests.lambdas.conftest import ARN, Context, Deployment, emitted
 
 Sweep = Callable[..., dict[str, Any]]
@@ -50,6 +51,26 @@ def test_the_fleet_is_scanned_once_per_period(deployment: Deployment, sweep: Swe
     assert not sweep()["scan_began"]
     deployment.set_clock(NOW + timedelta(minutes=15))
     assert sweep()["scan_began"]
+
+
+def test_with_adaptive_detection_a_starving_volume_is_relieved_and_its_glance_is_planned(
+    deployment: Deployment, sweep: Sweep, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEADROOM_DETECTION", "adaptive")
+    context = Context(invoked_function_arn=f"{ARN}-adaptive")
+    starving, calm = deployment.volume(), deployment.volume()
+    deployment.starve(starving)
+    sweep(context)
+    assert deployment.iops_of(starving) > 3000
+    assert deployment.iops_of(calm) == 3000
+    work = wiring.begin(context.invoked_function_arn).ports.work
+    refs = [ref(starving), ref(calm)]
+    first, second = (work.glanced(refs)[one.arn].state for one in refs)
+    assert first is not None
+    assert second is not None
+    assert (first.troubles, second.troubles) == ((Trouble.IOPS, Trouble.QUEUE), ())
+    assert first.next_at == NOW + timedelta(minutes=5)
+    assert second.silent == 1, "nothing is published of it"
 
 
 def test_an_unreadable_policy_is_counted_and_changes_nothing(
