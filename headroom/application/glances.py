@@ -55,11 +55,13 @@ def glance_at_due(
     known = ports.work.glanced([view.volume.ref for view in views])
     before = {v.volume.ref.arn: known.get(v.volume.ref.arn, NEVER).state for v in views}
     limits = {view.volume.ref.arn: _limits(policy, view) for view in views}
+    modes = {arn: "" if isinstance(policy, PolicyUnreadable) else rules.mode.value
+             for arn, rules in limits.items()}  # fmt: skip
     due = [
         view
         for view in views
-        for state, rules in [(before[view.volume.ref.arn], limits[view.volume.ref.arn])]
-        if state is None or is_due(state, now) or state.mode != rules.mode.value
+        for arn in [view.volume.ref.arn]
+        if is_due(before[arn], now) or _mode_changed(before[arn], modes[arn])
     ]
     glances, rest_read = _read(ports, due, before, now)
 
@@ -72,7 +74,7 @@ def glance_at_due(
         return after_glance(
             volume.configuration, before[volume.ref.arn], found, troubles, now,
             name=volume.ref.arn, rest_read=volume.ref.arn in rest_read,
-            value_usd_per_minute=rules.relief_value_usd_per_minute, mode=rules.mode.value,
+            value_usd_per_minute=rules.relief_value_usd_per_minute, mode=modes[volume.ref.arn],
             policy=_version(policy),
         )  # fmt: skip
 
@@ -88,7 +90,7 @@ def glance_at_due(
             glance=glances.get(view.volume.ref.resource_id) if arn in after else None,
             look=_deserves_look(
                 view, before[arn], after.get(arn), known.get(arn, NEVER).reconciled_at,
-                limits[arn].mode.value, _version(policy), now,
+                modes[arn], _version(policy), now,
             )
             or (known.get(arn, NEVER).reconciled_at is None and turn(view.volume.ref)),
             new=known.get(arn, NEVER).reconciled_at is None,
@@ -147,6 +149,11 @@ def _limits(policy: Policy | PolicyUnreadable, view: StorageView) -> Limits:
     )
 
 
+def _mode_changed(before: GlanceState | None, mode: str) -> bool:
+    """Whether the owner changed it; a policy that cannot be read, now or then, says nothing."""
+    return before is not None and bool(before.mode and mode) and before.mode != mode
+
+
 def _version(policy: Policy | PolicyUnreadable) -> str:
     return "" if isinstance(policy, PolicyUnreadable) else policy.version
 
@@ -160,9 +167,9 @@ def _deserves_look(
         return False
     if view.volume.ref.kind is Kind.AURORA:  # its days are read instead, once a day
         return reconciled_at is not None and now - reconciled_at >= DAILY
-    if before is not None and before.mode != mode:
+    if _mode_changed(before, mode):
         return True
-    if before is not None and before.policy != policy and state.active(now):
+    if before is not None and policy not in ("", before.policy) and state.active(now):
         return True  # it may be allowed now what was not
     change = view.modification
     fresh = change is not None and now - change.started_at < timedelta(hours=1)

@@ -11,6 +11,7 @@ import pytest
 
 from headroom.application import dispatch, read_page, work
 from headroom.domain.detection import LONGEST, Metric
+from headroom.domain.policy import PolicyUnreadable
 from headroom.domain.resources import ResourceRef
 from tests.application.harness import Stage, calm
 from tests.application.test_work import Queue, fleet_of
@@ -92,6 +93,25 @@ def test_who_is_enrolled_now_is_looked_at_in_the_next_run(stage: Stage) -> None:
     stage.volumes["vol-0001"] = replace(vol, tags=(("headroom", "observe"),))
     assert [one.resource_id for one in tick(stage, start + TICK)] == ["vol-0001"]
     assert tick(stage, start + 2 * TICK) == [], "once"
+
+
+def test_a_policy_that_cannot_be_read_for_a_while_makes_no_work(stage: Stage) -> None:
+    start, rules = settled(stage, 3), stage.rules
+    stage.rules = PolicyUnreadable(reason="denied")
+    assert [tick(stage, start + n * TICK) for n in range(14)] == [[]] * 14
+    stage.rules = rules
+    assert [tick(stage, start + n * TICK) for n in range(14, 28)] == [[]] * 14
+
+
+def test_a_new_policy_is_applied_to_what_is_in_trouble_at_once(stage: Stage) -> None:
+    start = settled(stage, 2)
+    stage.pressed = {"vol-0001"}
+    for number in range(60):  # by now it is reconciled every hours only
+        tick(stage, start + number * TICK)
+    assert tick(stage, start + 60 * TICK) == []
+    stage.rules = replace(stage.rules, version="another")
+    assert [r.resource_id for r in tick(stage, start + 61 * TICK)] == ["vol-0001"]
+    assert tick(stage, start + 62 * TICK) == []
 
 
 def test_what_is_off_is_not_glanced_at(stage: Stage) -> None:
