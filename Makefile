@@ -78,20 +78,20 @@ synth: setup ## Write the CloudFormation templates to cdk.out
 	@PATH="$(CURDIR)/$(BIN):$$PATH" node_modules/.bin/cdk synth --quiet --no-notices
 
 lock: $(STAMPS)/python ## Write requirements-lock.txt from what is installed
-	@{ sed -n '/^#/p' requirements-lock.txt; $(PIP) freeze --exclude headroom --exclude-editable | sort -f; } > build/lock
+	@{ sed -n '/^#/p' requirements-lock.txt; $(PIP) freeze --all --exclude headroom-storage --exclude pip --exclude-editable | sort -f; } > build/lock
 	@mv build/lock requirements-lock.txt
 
 clean: ## Remove what was built (not .venv and node_modules)
 	@rm -rf build cdk.out .cdk-home .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@find . -path ./$(VENV) -prune -o -path ./node_modules -prune -o -name __pycache__ -type d -exec rm -rf {} +
 
-$(STAMPS)/python: requirements.txt requirements-dev.txt requirements-lock.txt pyproject.toml
+$(STAMPS)/python: requirements.txt requirements-dev.txt requirements-lock.txt pyproject.toml setup.py
 	@[ -n "$(PYTHON)" ] || { echo "Headroom needs Python 3.11 or newer with venv (Debian: python3-venv); install it or run make PYTHON=/path/to/python3." >&2; exit 1; }
 	@echo "Installing Python packages into $(VENV) ($(PYTHON))"
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "$(PYTHON) is older than Python 3.11." >&2; exit 1; }
 	@[ -x $(BIN)/python ] || "$(PYTHON)" -m venv $(VENV)
 	@$(PIP) install -c requirements-lock.txt -r requirements.txt -r requirements-dev.txt
-	@$(PIP) install -c requirements-lock.txt --no-deps -e .
+	@$(PIP) install -c requirements-lock.txt --no-deps --no-build-isolation -e .
 	@$(BIN)/python -m compileall -q headroom
 	@mkdir -p $(@D) && touch $@
 
