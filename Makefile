@@ -38,7 +38,7 @@ export CDK_DISABLE_CLI_TELEMETRY := true
 # Compiled modules are kept, or every process of the demo and the tests compiles them anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup demo test test-fast fuzz check bench quality pictures synth lock clean
+.PHONY: help setup demo test test-fast fuzz check bench quality pictures synth wheel lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 11
@@ -76,6 +76,9 @@ pictures: setup ## Render docs/images from what `make demo` left in build/demo
 
 synth: setup ## Write the CloudFormation templates to cdk.out
 	@PATH="$(CURDIR)/$(BIN):$$PATH" node_modules/.bin/cdk synth --quiet --no-notices
+
+wheel: setup ## Build the wheel into build/release
+	@$(BIN)/python -m tools.release wheel
 
 lock: $(STAMPS)/python ## Write requirements-lock.txt from what is installed
 	@{ sed -n '/^#/p' requirements-lock.txt; $(PIP) freeze --all --exclude headroom-storage --exclude pip --exclude-editable | sort -f; } > build/lock

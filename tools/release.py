@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -48,3 +50,17 @@ def wheel(project: Path, into: Path, *, since_epoch: str) -> Path:
     subprocess.run(command, cwd=project, env=environment, check=True)
     (made,) = into.glob("headroom_storage-*.whl")
     return made
+
+
+def main() -> None:
+    """Build what the arguments name into build/release."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("parts", nargs="+", choices=("wheel",))
+    parser.parse_args()
+    into = ROOT / "build" / "release"
+    with tempfile.TemporaryDirectory() as folder:
+        print(wheel(copy(Path(folder) / "project"), into, since_epoch=epoch()))
+
+
+if __name__ == "__main__":
+    main()

@@ -7,15 +7,15 @@ from dataclasses import fields
 
 import pytest
 
-from headroom.settings import DeploymentConfig, Detection
-from stacks.constructs.detection import (
+from headroom.cdk.detection import (
     METRICS_PER_RECONCILE,
     alarms_usd,
     daily_usd,
     reconcile_usd,
     scan_usd,
 )
-from stacks.constructs.names import OWN_ALARM_PREFIX, PRICED_REGIONS
+from headroom.cdk.names import OWN_ALARM_PREFIX, PRICED_REGIONS
+from headroom.settings import DeploymentConfig, Detection
 from tests.stacks.conftest import ROOT, Synthesised, properties
 
 TEXT = (ROOT / "docs" / "operate" / "deployment.md").read_text(encoding="utf-8")

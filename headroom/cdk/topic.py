@@ -8,7 +8,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sns as sns
 from constructs import Construct
 
-from stacks.constructs.names import OWN_ALARM_PREFIX
+from headroom.settings import Names
 
 
 class NotificationTopic(Construct):
@@ -18,7 +18,7 @@ class NotificationTopic(Construct):
     key (source: SNS developer guide, key management, 2026-09).
     """
 
-    def __init__(self, scope: Construct, construct_id: str) -> None:
+    def __init__(self, scope: Construct, construct_id: str, names: Names) -> None:
         super().__init__(scope, construct_id)
         self.key = kms.Key(
             self,
@@ -33,7 +33,7 @@ class NotificationTopic(Construct):
         own = f"arn:{Aws.PARTITION}:cloudwatch:{Aws.REGION}:{Aws.ACCOUNT_ID}:alarm:"
         # A topic policy of our own replaces the default one, which let this account's alarms in.
         publish = _alarms("PublishOwnAlarms", ("sns:Publish",), self.topic.topic_arn)
-        publish.add_condition("ArnLike", {"aws:SourceArn": f"{own}{OWN_ALARM_PREFIX}*"})
+        publish.add_condition("ArnLike", {"aws:SourceArn": f"{own}{names.own_alarms}*"})
         self.topic.add_to_resource_policy(publish)
         self.key.add_to_resource_policy(
             _alarms("EncryptAlarms", ("kms:Decrypt", "kms:GenerateDataKey*"), "*")
