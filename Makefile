@@ -38,7 +38,7 @@ export CDK_DISABLE_CLI_TELEMETRY := true
 # Compiled modules are kept, or every process of the demo and the tests compiles them anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup demo test test-fast fuzz check bench quality pictures synth wheel lock clean
+.PHONY: help setup demo test test-fast fuzz check bench quality pictures synth wheel template release lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 11
@@ -79,6 +79,12 @@ synth: setup ## Write the CloudFormation templates to cdk.out
 
 wheel: setup ## Build the wheel into build/release
 	@$(BIN)/python -m tools.release wheel
+
+template: setup ## Write the CloudFormation StackSets template to build/release
+	@$(BIN)/python -m tools.release template
+
+release: setup ## Build wheel, sdist, function zip, StackSets template and checksums into build/release
+	@$(BIN)/python -m tools.release
 
 lock: $(STAMPS)/python ## Write requirements-lock.txt from what is installed
 	@{ sed -n '/^#/p' requirements-lock.txt; $(PIP) freeze --all --exclude headroom-storage --exclude pip --exclude-editable | sort -f; } > build/lock

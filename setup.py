@@ -8,13 +8,17 @@ setup` has fetched them; nothing is downloaded here.
 from __future__ import annotations
 
 import shutil
-import zipfile
+import sys
 from pathlib import Path
 
 from setuptools import setup
 from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).resolve().parent
+sys.path.insert(0, str(ROOT))
+
+from tools.zips import zip_folder  # noqa: E402 - not on the path of a build
+
 COPIED = {
     "lambdas": "lambdas/*.py",
     "uplot": "node_modules/uplot/dist/uPlot.*min.*",
@@ -37,17 +41,8 @@ class BuildWithVendor(build_py):
                 (vendor / name).mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(source, vendor / name / source.name)
         if PACKAGES.is_dir():
-            _zip(PACKAGES, vendor / "function_packages.zip")
+            zip_folder(PACKAGES, vendor / "function_packages.zip")
         return None
-
-
-def _zip(folder: Path, target: Path) -> None:
-    """Zip a folder; the same files give the same bytes."""
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in sorted(p for p in folder.rglob("*") if p.is_file()):
-            entry = zipfile.ZipInfo(path.relative_to(folder).as_posix())
-            entry.external_attr, entry.compress_type = 0o644 << 16, zipfile.ZIP_DEFLATED
-            archive.writestr(entry, path.read_bytes())
 
 
 setup(cmdclass={"build_py": BuildWithVendor}, options={"build": {"build_base": "build/setuptools"}})

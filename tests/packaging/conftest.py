@@ -42,7 +42,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if missing:
         pytest.skip(f"needs {' and '.join(missing)}: run `make setup`")
     folder = tmp_path_factory.mktemp("wheel")
-    return wheel(copy(folder / "project"), folder / "made", since_epoch="1700000000")
+    return wheel(copy(folder / "project"), folder / "made", since_epoch=1_700_000_000)
 
 
 def environment(folder: Path, built: Path, *extras: str) -> Installed:
