@@ -139,8 +139,10 @@ class Names:
 
     def output(self, name: str) -> str:
         """Name of a stack's output: a stack may hold several deployments."""
-        if self.prefix == DEFAULT_PREFIX:
-            return name
+        return name if self.prefix == DEFAULT_PREFIX else self.stack(name)
+
+    def stack(self, name: str) -> str:
+        """Name of a stack of the app, such as `HeadroomState`."""
         return "".join(part.capitalize() for part in self.prefix.split("-")) + name
 
 

@@ -10,9 +10,6 @@ from headroom.cdk import Kept, Loop, State
 from headroom.domain.policy import Policy
 from headroom.settings import DeploymentConfig
 
-STATE_STACK = "HeadroomState"
-LOOP_STACK = "HeadroomLoop"
-
 
 class HeadroomState(Stack):
     """What outlives every deployment: the tables, and the topic people listen to."""
@@ -21,7 +18,7 @@ class HeadroomState(Stack):
         self, scope: Construct, *, config: DeploymentConfig, env: Environment | None = None
     ) -> None:
         says = "Headroom: the record of every decision, and what is known now"
-        super().__init__(scope, STATE_STACK, env=env, description=says)
+        super().__init__(scope, config.names.stack("State"), env=env, description=says)
         # "Default" leaves no trace in logical ids.
         self.kept = State(self, "Default", config=config).kept
 
@@ -40,5 +37,5 @@ class HeadroomLoop(Stack):
         env: Environment | None = None,
     ) -> None:
         says = "Headroom: sees, decides, acts, verifies"
-        super().__init__(scope, LOOP_STACK, env=env, description=says)
+        super().__init__(scope, config.names.stack("Loop"), env=env, description=says)
         Loop(self, "Default", config=config, kept=kept, policy=policy, code=code)

@@ -99,6 +99,7 @@ class Course:
     sweeps: dict[str, int]
     """Completed sweeps by the service that the metric names."""
     status: dict[str, str]
+    doctor: str
     left: list[Any]
 
 
@@ -121,6 +122,7 @@ def course(project: Path, tmp_path_factory: pytest.TempPathFactory) -> Course:
             prefix: headroom(aws, "status", "--stack", f"Storage/{prefix}")
             for prefix in ("batch", "databases")
         }
+        doctor = headroom(aws, "doctor", "--stack", "Storage/batch", expected=(0, 2))
         deployment.cdk("destroy", "--app", assembly, "--all", "--force")
         return Course(
             outputs={o["OutputKey"]: o["OutputValue"] for o in stack["Outputs"]},
@@ -131,6 +133,7 @@ def course(project: Path, tmp_path_factory: pytest.TempPathFactory) -> Course:
                 for service in ("batch", "databases")
             },
             status=status,
+            doctor=doctor,
             left=client("lambda").list_functions()["Functions"],
         )
 
@@ -152,6 +155,12 @@ def test_a_pause_stops_the_deployment_that_it_names(course: Course) -> None:
     assert "migration" in course.status["databases"]
     assert "migration" not in course.status["batch"]
     assert os.linesep.join(course.status.values()).count("Policy: version") == 2
+
+
+def test_the_doctor_finds_the_functions_in_the_same_stack(course: Course) -> None:
+    assert "functions" in course.doctor
+    assert "there is no stack" not in course.doctor
+    assert "no stack has the output" not in course.doctor
 
 
 def test_destroying_the_stack_takes_both_loops(course: Course) -> None:

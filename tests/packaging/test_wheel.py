@@ -9,7 +9,7 @@ import pytest
 
 from headroom import __version__
 from tests import ROOT
-from tests.packaging.conftest import Installed
+from tests.packaging.conftest import Installed, environment
 
 EXTRAS = ("aws_cdk", "awslambdaric", "constructs", "hypothesis", "moto", "pytest", "werkzeug")
 """Packages that only an extra brings."""
@@ -77,3 +77,19 @@ def test_a_command_that_needs_an_extra_says_how_to_install_it(
         "headroom: The local AWS endpoint needs more packages: "
         "run pip install 'headroom-storage[local]'."
     )
+
+
+def test_the_extra_for_the_local_endpoint_is_enough_to_start_it(
+    built: Path, tmp_path: Path
+) -> None:
+    local = environment(tmp_path / "local", built, "local")
+    where = ("--state-dir", str(tmp_path / "endpoint"))
+    try:
+        started = local.run("headroom", "local", "up", *where, cwd=tmp_path)
+        assert started.returncode == 0, started.stderr
+        running = local.run("headroom", "local", "status", *where, cwd=tmp_path)
+        assert running.stdout.startswith("The local endpoint runs at http://127.0.0.1:")
+    finally:
+        local.run("headroom", "local", "down", *where, cwd=tmp_path)
+    demo = local.run("headroom", "demo", cwd=tmp_path)
+    assert "run `make demo` in one" in demo.stderr

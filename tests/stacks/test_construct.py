@@ -72,6 +72,13 @@ def test_two_in_one_stack_share_no_name(app: cdk.App) -> None:
         )
 
 
+def test_the_apps_stacks_are_named_by_the_prefix(tmp_path: Path) -> None:
+    import app as entry
+
+    outer = cdk.App(outdir=str(tmp_path), context={"prefix": "blue-two", "detection": "sweep"})
+    assert [stack.stack_name for stack in entry.build(outer)] == ["BlueTwoState", "BlueTwoLoop"]
+
+
 def test_nothing_of_one_deployment_reaches_into_another(app: cdk.App) -> None:
     stack = cdk.Stack(app, "Storage")
     for prefix in ("blue", "green"):

@@ -128,12 +128,18 @@ class Deployed:
         return list(zip(answer["Timestamps"], answer["Values"], strict=True))
 
 
-def deployed(here: Deployment, loop: str, *, is_local: bool) -> Deployed:
-    """The deployment whose tables `here` names and whose functions are in the stack `loop`."""
+def deployed(here: Deployment, loop: str | None, *, is_local: bool) -> Deployed:
+    """The deployment whose tables `here` names and whose functions are in the stack `loop`.
+
+    Without `loop` it is the app's second stack, or the one stack of a construct or StackSet.
+    """
     client = here.account.client("cloudformation")
-    names = dict.fromkeys((stack_of(here.stack), loop))
+    stack, names = stack_of(here.stack), here.account.names
+    if loop is None:
+        loop = names.stack("Loop") if stack == names.stack("State") else stack
+    both = dict.fromkeys((stack, loop))
     return Deployed(
-        here=here, stacks=tuple(_stack(client, name) for name in names), is_local=is_local
+        here=here, stacks=tuple(_stack(client, name) for name in both), is_local=is_local
     )
 
 
