@@ -38,7 +38,7 @@ export CDK_DISABLE_CLI_TELEMETRY := true
 # Compiled modules are kept, or every process of the demo and the tests compiles them anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup demo test test-fast fuzz check bench quality pictures synth lock clean
+.PHONY: help setup demo test test-fast fuzz check bench quality pictures synth wheel template release lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 11
@@ -77,21 +77,30 @@ pictures: setup ## Render docs/images from what `make demo` left in build/demo
 synth: setup ## Write the CloudFormation templates to cdk.out
 	@PATH="$(CURDIR)/$(BIN):$$PATH" node_modules/.bin/cdk synth --quiet --no-notices
 
+wheel: setup ## Build the wheel into build/release
+	@$(BIN)/python -m tools.release wheel
+
+template: setup ## Write the CloudFormation StackSets template to build/release
+	@$(BIN)/python -m tools.release template
+
+release: setup ## Build wheel, sdist, function zip, StackSets template and checksums into build/release
+	@$(BIN)/python -m tools.release
+
 lock: $(STAMPS)/python ## Write requirements-lock.txt from what is installed
-	@{ sed -n '/^#/p' requirements-lock.txt; $(PIP) freeze --exclude headroom --exclude-editable | sort -f; } > build/lock
+	@{ sed -n '/^#/p' requirements-lock.txt; $(PIP) freeze --all --exclude headroom-storage --exclude pip --exclude-editable | sort -f; } > build/lock
 	@mv build/lock requirements-lock.txt
 
 clean: ## Remove what was built (not .venv and node_modules)
 	@rm -rf build cdk.out .cdk-home .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@find . -path ./$(VENV) -prune -o -path ./node_modules -prune -o -name __pycache__ -type d -exec rm -rf {} +
 
-$(STAMPS)/python: requirements.txt requirements-dev.txt requirements-lock.txt pyproject.toml
+$(STAMPS)/python: requirements.txt requirements-dev.txt requirements-lock.txt pyproject.toml setup.py
 	@[ -n "$(PYTHON)" ] || { echo "Headroom needs Python 3.11 or newer with venv (Debian: python3-venv); install it or run make PYTHON=/path/to/python3." >&2; exit 1; }
 	@echo "Installing Python packages into $(VENV) ($(PYTHON))"
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "$(PYTHON) is older than Python 3.11." >&2; exit 1; }
 	@[ -x $(BIN)/python ] || "$(PYTHON)" -m venv $(VENV)
 	@$(PIP) install -c requirements-lock.txt -r requirements.txt -r requirements-dev.txt
-	@$(PIP) install -c requirements-lock.txt --no-deps -e .
+	@$(PIP) install -c requirements-lock.txt --no-deps --no-build-isolation -e .
 	@$(BIN)/python -m compileall -q headroom
 	@mkdir -p $(@D) && touch $@
 

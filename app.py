@@ -6,23 +6,28 @@ Reads nothing else: no environment, credentials, network, git or clock.
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import aws_cdk as cdk
 
+from headroom.cdk import WheelsMissing, function_code, read_policy
 from headroom.domain.policy import PolicyError
 from headroom.settings import DeploymentConfig, SettingsError
-from stacks.constructs.asset import WheelsMissing
-from stacks.constructs.names import LOOP_STACK, STATE_STACK
-from stacks.loop import HeadroomLoop
-from stacks.state import HeadroomState
+from stacks.deployment import HeadroomLoop, HeadroomState
+
+ROOT = Path(__file__).resolve().parent
 
 
 def build(app: cdk.App) -> tuple[HeadroomState, HeadroomLoop]:
     """Both stacks of `app`; raises SettingsError, PolicyError or WheelsMissing."""
     config = DeploymentConfig.from_context(app.node.get_all_context())
+    policy = read_policy(ROOT / config.policy_file)
     place = cdk.Environment(account=config.account, region=config.region)
-    state = HeadroomState(app, STATE_STACK, config=config, env=place)
-    return state, HeadroomLoop(app, LOOP_STACK, config=config, state=state, env=place)
+    state = HeadroomState(app, config=config, env=place)
+    loop = HeadroomLoop(
+        app, config=config, kept=state.kept, policy=policy, code=function_code(), env=place
+    )
+    return state, loop
 
 
 if __name__ == "__main__":

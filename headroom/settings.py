@@ -13,10 +13,7 @@ from difflib import get_close_matches
 from enum import StrEnum
 from typing import Any
 
-POLICY_PARAMETER = "/headroom/policy"
-"""Name of the SSM parameter that holds the published policy."""
-REQUESTS_FUNCTION = "headroom-requests"
-"""Name of the function that takes people's requests."""
+DEFAULT_PREFIX = "headroom"
 LOG_RETENTION_DAYS = (1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827)
 """Retentions CloudWatch Logs takes (its longer ones are left out)."""
 SHORTEST_RECORD_DAYS = 90
@@ -108,6 +105,53 @@ def _variable(setting: Field[Any]) -> str:
     return str(setting.metadata["variable"] or f"HEADROOM_{setting.name.upper()}")
 
 
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The names that a deployment fixes; CloudFormation makes up all others.
+
+    Two deployments in one account and Region differ in their prefix.
+    """
+
+    prefix: str = DEFAULT_PREFIX
+
+    @property
+    def policy_parameter(self) -> str:
+        """Name of the SSM parameter that holds the published policy."""
+        return f"/{self.prefix}/policy"
+
+    @property
+    def requests_function(self) -> str:
+        """Name of the function that takes people's requests."""
+        return f"{self.prefix}-requests"
+
+    @property
+    def detection_alarms(self) -> str:
+        """Prefix of alarms that wake the loop: the deployed ones, and any that the owner adds."""
+        return f"{self.prefix}-detect-"
+
+    @property
+    def own_alarms(self) -> str:
+        """Prefix of alarms on Headroom itself, which notify people and never wake the loop."""
+        return f"{self.prefix}-own-"
+
+    @property
+    def role_path(self) -> str:
+        """Path of the deployed roles: only they may write to the tables."""
+        return f"/{self.prefix}/"
+
+    def output(self, name: str) -> str:
+        """Name of a stack's output: a stack may hold several deployments."""
+        return name if self.prefix == DEFAULT_PREFIX else self.stack(name)
+
+    def stack(self, name: str) -> str:
+        """Name of a stack of the app, such as `HeadroomState`."""
+        return "".join(part.capitalize() for part in self.prefix.split("-")) + name
+
+
+POLICY_PARAMETER = Names().policy_parameter
+REQUESTS_FUNCTION = Names().requests_function
+
+
 class Detection(StrEnum):
     """How pressure is found; each has its own price."""
 
@@ -187,6 +231,14 @@ class FunctionSettings(_Kinds):
 class DeploymentConfig(_Kinds):
     """What the owner may set at deployment, through CDK context (`-c key=value` or cdk.json)."""
 
+    prefix: str = _setting(
+        _text(
+            r"(?=.{2,32}$)(?!aws|ssm)(?!.*-(?:detect|own)$)[a-z][a-z0-9]*(-[a-z0-9]+)*",
+            "2 to 32 lower-case letters, digits and single hyphens, and start with neither aws nor ssm",
+        ),
+        DEFAULT_PREFIX,
+    )
+    """First part of every fixed name; deployments in one account and Region need different ones."""
     detection: Detection = _setting(_detection, Detection.ADAPTIVE)  # noqa: RUF009 - a field
     kinds: str = _setting(_kinds, "ebs,rds,aurora")
     """Enrolled kinds of storage: `ebs`, `ebs,rds` or `ebs,rds,aurora`."""
@@ -227,28 +279,36 @@ class DeploymentConfig(_Kinds):
         """How often the fleet is listed, in minutes."""
         return self.scan_every_minutes or (5 if self.detection is Detection.ADAPTIVE else 15)
 
+    @property
+    def names(self) -> Names:
+        """The names that the deployment fixes."""
+        return Names(self.prefix)
+
     @classmethod
-    def from_context(cls, context: Mapping[str, object]) -> DeploymentConfig:
+    def from_context(
+        cls, context: Mapping[str, object], *, called: str = "Context key"
+    ) -> DeploymentConfig:
         """The configuration in a CDK context; raises SettingsError in one sentence.
 
         Numbers may be text, because `cdk -c` passes nothing else. Keys of CDK itself (feature
-        flags, lookups) are ignored; any other unknown key is refused.
+        flags, lookups) are ignored; any other unknown key is refused. `called` is what a message
+        calls a key.
         """
         known = {one.name: one for one in fields(cls)}
         values: dict[str, Any] = {}
         for key, value in context.items():
             if key in known:
-                values[key] = known[key].metadata["read"](value, f"Context key {key}")
+                values[key] = known[key].metadata["read"](value, f"{called} {key}")
             elif not _is_cdk_context_key(key):
                 close = get_close_matches(key, known, n=1)
                 hint = (
                     f"did you mean {close[0]}" if close else f"known are {', '.join(sorted(known))}"
                 )
-                raise SettingsError(f"Context key {key!r} is unknown; {hint}.")
+                raise SettingsError(f"{called} {key!r} is unknown; {hint}.")
         config = cls(**values)
         if config.alarm_datapoints > config.alarm_periods:
             raise SettingsError(
-                f"Context key alarm_datapoints is {config.alarm_datapoints}; it must be at most "
+                f"{called} alarm_datapoints is {config.alarm_datapoints}; it must be at most "
                 f"alarm_periods, which is {config.alarm_periods}."
             )
         return config

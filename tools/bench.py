@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from headroom.application import decide_dry_run
+from headroom.cdk.asset import stage_function_code
 from headroom.cli.sources.records_file import line_of
 from headroom.domain.decision import DecisionInput, decide
 from headroom.domain.resources import Kind, ResourceRef
@@ -42,7 +43,6 @@ from headroom.proving.trials import STARTS, Conditions, run_engine, run_rule, ru
 from headroom.proving.vectorized import VectorizedVolume, VectorizedWorld
 from headroom.proving.workloads import SAMPLES, read_trace, sample_load_series
 from headroom.serialization import decision_to_json
-from stacks.constructs.asset import stage_function_code
 from tools.fleet_bench import run
 
 ROOT = Path(__file__).resolve().parents[1]

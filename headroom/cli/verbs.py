@@ -82,6 +82,7 @@ COMMANDS: tuple[Verb | Group, ...] = (
             Verb("check", "headroom.cli.policy.check:check"),
             Verb("show", "headroom.cli.policy.show:show"),
             Verb("test", "headroom.cli.policy.test:run_tests"),
+            Verb("parameters", "headroom.cli.policy.parameters:parameters"),
         ),
     ),
     Group(

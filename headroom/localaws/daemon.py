@@ -15,12 +15,16 @@ import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Self
 
 READY_FILE = "endpoint.json"
 START_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 10.0
+NOT_INSTALLED = (
+    "The local AWS endpoint needs more packages: run pip install 'headroom-storage[local]'."
+)
 
 
 class EndpointFailed(RuntimeError):
@@ -182,6 +186,12 @@ class LocalAws:
         return self.endpoint.control(name, body)
 
 
+def require_installed() -> None:
+    """Raise EndpointFailed unless the packages of the endpoint are there."""
+    if find_spec("moto") is None or find_spec("awslambdaric") is None:
+        raise EndpointFailed(NOT_INSTALLED)
+
+
 def _spawn(
     state_dir: Path,
     port: int,
@@ -191,6 +201,7 @@ def _spawn(
     stdin: int,
     detached: bool,
 ) -> subprocess.Popen[bytes]:
+    require_installed()
     state_dir.mkdir(parents=True, exist_ok=True)
     (state_dir / READY_FILE).unlink(missing_ok=True)
     command = [

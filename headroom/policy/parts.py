@@ -18,6 +18,8 @@ LONGEST_PART = 4_096
 MOST_PARTS = 64
 LONGEST_POLICY = MOST_PARTS * LONGEST_PART
 """Characters of a policy: 256 KB."""
+TEMPLATE_PARTS = 4
+"""Parts for which the StackSets template has parameters."""
 INDEX = "policy_parts"
 
 

@@ -6,8 +6,7 @@ import re
 from pathlib import Path
 
 from headroom.adapters.callers import HEADER, Proof
-from headroom.settings import REQUESTS_FUNCTION, DeploymentConfig
-from stacks.constructs.names import LOOP_STACK
+from headroom.settings import REQUESTS_FUNCTION, DeploymentConfig, Names
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
@@ -21,7 +20,7 @@ def test_every_test_behind_a_claim_exists() -> None:
 
 def test_the_page_names_what_is_deployed() -> None:
     assert f"`{REQUESTS_FUNCTION}`" in TEXT
-    assert f"roles of the stack `{LOOP_STACK}`" in TEXT
+    assert f"roles under the path `{Names().role_path}`" in TEXT
     assert DeploymentConfig().seal_records == "off"
 
 

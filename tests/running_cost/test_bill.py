@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headroom.adapters.cloudwatch.ebs_metrics import glance_queries
+from headroom.cdk.detection import database_queries, fleet_queries
 from headroom.running_cost import PRICES, Fleet, Rates, rates_of, running_cost, suggestion
 from headroom.settings import DeploymentConfig, Detection
-from stacks.constructs.detection import database_queries, fleet_queries
 from tests.builders import gp2, gp3, volume
 
 QUIET = Fleet(volumes=1_000, with_credits=1_000)

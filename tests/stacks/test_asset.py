@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from stacks.constructs.asset import (
+from headroom.cdk.asset import (
     KEPT,
     RUNTIME_PYTHON,
     WheelsMissing,

@@ -12,15 +12,15 @@ from headroom.adapters import actions
 from headroom.adapters.cloudwatch import billed_queries, queries
 from headroom.adapters.cloudwatch.rds_metrics import glance_queries
 from headroom.adapters.events.rds import EVENTS
-from headroom.domain.resources import VolumeType
-from headroom.settings import DeploymentConfig, Detection
-from stacks.constructs.detection import (
+from headroom.cdk.detection import (
     METRICS_PER_CLUSTER,
     METRICS_PER_DATABASE,
     database_queries,
     databases_usd,
     price_note,
 )
+from headroom.domain.resources import VolumeType
+from headroom.settings import DeploymentConfig, Detection
 from tests.adapters.cloudwatch.test_databases import view
 from tests.adapters.events.test_rds import call, event
 from tests.domain.clusters import cluster

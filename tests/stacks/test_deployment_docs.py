@@ -8,10 +8,7 @@ from decimal import Decimal
 
 import pytest
 
-from headroom.cli.views.cost import amount
-from headroom.running_cost import Fleet, Rates, running_cost
-from headroom.settings import DeploymentConfig, Detection
-from stacks.constructs.detection import (
+from headroom.cdk.detection import (
     METRICS_PER_RECONCILE,
     alarms_usd,
     bill,
@@ -19,7 +16,10 @@ from stacks.constructs.detection import (
     reconcile_usd,
     scan_usd,
 )
-from stacks.constructs.names import OWN_ALARM_PREFIX, PRICED_REGIONS
+from headroom.cdk.names import OWN_ALARM_PREFIX, PRICED_REGIONS
+from headroom.cli.views.cost import amount
+from headroom.running_cost import Fleet, Rates, running_cost
+from headroom.settings import DeploymentConfig, Detection
 from tests.stacks.conftest import ROOT, Synthesised, properties
 
 TEXT = (ROOT / "docs" / "operate" / "deployment.md").read_text(encoding="utf-8")

@@ -13,8 +13,7 @@ from headroom.adapters.cloudwatch.ebs_metrics import (
     instance_queries,
     volume_queries,
 )
-from headroom.settings import DeploymentConfig, Detection
-from stacks.constructs.detection import (
+from headroom.cdk.detection import (
     METRICS_PER_GLANCE,
     METRICS_PER_RECONCILE,
     alarms_usd,
@@ -25,7 +24,8 @@ from stacks.constructs.detection import (
     scan_usd,
     where_tagged,
 )
-from stacks.constructs.names import DETECTION_ALARM_PREFIX
+from headroom.cdk.names import DETECTION_ALARM_PREFIX
+from headroom.settings import DeploymentConfig, Detection
 from tests.builders import gp2, gp3, instance, volume
 from tests.stacks.conftest import Synth, Synthesised, properties
 

@@ -25,7 +25,7 @@ import aws_cdk as cdk
 from aws_cdk import Validations
 from cdk_nag import AwsSolutionsChecks
 import app as entry
-from stacks.constructs import functions
+from headroom.cdk import functions
 for how in ("shipped", "volumes", "unexplained"):
     context = json.load(open("cdk.json"))["context"]
     if how == "volumes":

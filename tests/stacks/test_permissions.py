@@ -9,13 +9,8 @@ from typing import Any
 
 from headroom.adapters import actions
 from headroom.adapters.tables import LEDGER_ACTIONS
+from headroom.cdk.permissions import LOG_ACTIONS, PLATFORM_ACTIONS, TOPIC_KEY_ACTIONS, TRACE_ACTIONS
 from headroom.settings import REQUESTS_FUNCTION
-from stacks.constructs.permissions import (
-    LOG_ACTIONS,
-    PLATFORM_ACTIONS,
-    TOPIC_KEY_ACTIONS,
-    TRACE_ACTIONS,
-)
 from tests.stacks.conftest import Synth, Synthesised, properties, resources
 
 ADAPTER_ACTIONS = {
@@ -151,10 +146,11 @@ def test_both_tables_refuse_items_from_all_but_the_deployed_roles(shipped: Synth
                          "PartiQLUpdate", "PutItem", "UpdateItem")
         }  # fmt: skip
         writers = _text(statement["Condition"]["ArnNotLike"]["aws:PrincipalArn"])
-        assert writers == "arn:<AWS::Partition>:iam::<AWS::AccountId>:role/HeadroomLoop-*"
-    for role in properties(shipped.loop, "AWS::IAM::Role"):
-        assert "RoleName" not in role  # so that CloudFormation names it after the stack
-        assert "Path" not in role
+        assert writers == "arn:<AWS::Partition>:iam::<AWS::AccountId>:role/headroom/*"
+    roles = resources(shipped.loop, "AWS::IAM::Role")
+    for function in properties(shipped.loop, "AWS::Lambda::Function"):
+        assert roles[function["Role"]["Fn::GetAtt"][0]]["Properties"]["Path"] == "/headroom/"
+    assert not any("RoleName" in role["Properties"] for role in roles.values())
 
 
 def test_the_function_for_requests_may_use_the_tables_and_nobody_is_let_in_by_its_policy(
@@ -266,7 +262,7 @@ def test_seals_are_off_until_the_owner_turns_them_on(synth: Synth, shipped: Synt
     statements = keys[key]["Properties"]["KeyPolicy"]["Statement"]
     (refused,) = [s for s in statements if s["Effect"] == "Deny"]
     assert refused["Action"] == "kms:GenerateMac"
-    assert _text(refused["Condition"]["ArnNotLike"]["aws:PrincipalArn"]).endswith("HeadroomLoop-*")
+    assert _text(refused["Condition"]["ArnNotLike"]["aws:PrincipalArn"]).endswith("role/headroom/*")
     granting = _granting(made, "kms:GenerateMac")
     assert len(granting) == 3
     assert all(_listed(s["Action"]) == ["kms:GenerateMac"] for s in granting)

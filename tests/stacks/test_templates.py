@@ -11,11 +11,12 @@ from headroom.adapters.tables import RECORDS, STATE, Table, create_table
 from headroom.application.execute import LEASE
 from headroom.application.scan import PAGE_CLAIM, TAKEN
 from headroom.application.work import CLAIM
+from headroom.cdk import function_code
+from headroom.cdk.names import DETECTION_ALARM_PREFIX, OWN_ALARM_PREFIX, PRICED_REGIONS
 from headroom.domain.catalog import CATALOGUE_PRICES
+from headroom.policy import default_policy
 from headroom.settings import DeploymentConfig, Detection
-from stacks.constructs.names import DETECTION_ALARM_PREFIX, OWN_ALARM_PREFIX, PRICED_REGIONS
-from stacks.loop import HeadroomLoop
-from stacks.state import HeadroomState
+from stacks.deployment import HeadroomLoop, HeadroomState
 from tests.stacks.conftest import Synth, Synthesised, properties, resources
 
 
@@ -226,11 +227,13 @@ def _said_of_prices(tmp_path: Path, region: str | None, kind: str = "warning") -
     app = cdk.App(outdir=str(tmp_path))
     place = cdk.Stage(app, "Place", env=cdk.Environment(region=region)) if region else app
     config = DeploymentConfig(detection=Detection.SWEEP)
-    state = HeadroomState(place, "HeadroomState", config=config)
-    loop = HeadroomLoop(place, "HeadroomLoop", config=config, state=state)
+    state = HeadroomState(place, config=config)
+    loop = HeadroomLoop(
+        place, config=config, kept=state.kept, policy=default_policy(), code=function_code()
+    )
     return [
         str(entry.data)
-        for entry in loop.node.metadata
+        for entry in loop.node.find_child("Default").node.metadata
         if entry.type == f"aws:cdk:{kind}" and "EBS prices" in str(entry.data)
     ]
 

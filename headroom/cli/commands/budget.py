@@ -22,7 +22,6 @@ from headroom.domain.policy import Policy, PolicyUnreadable, limits_for, owner_p
 from headroom.domain.resources import Kind, PriceUnknown, Volume
 from headroom.domain.state import micro_usd
 from headroom.ports import ReadFailed
-from headroom.settings import POLICY_PARAMETER
 
 COLUMNS = (
     "storage", "counts", "in force", "reserved", "limit", "at enrolment", "now", "since", "decision",
@@ -95,7 +94,7 @@ def _read(here: Deployment) -> BudgetView:
             where.client("dynamodb"), table=here.state_table, account_id=where.account_id,
             region=where.region,
         )  # fmt: skip
-    policies = ParameterPolicies(where.client("ssm"), parameter=POLICY_PARAMETER)
+    policies = ParameterPolicies(where.client("ssm"), parameter=where.names.policy_parameter)
     volumes = {}
     for kind, ask in ((Kind.EBS, _volumes), (Kind.RDS, _databases)):
         ids = {h.ref.resource_id for h in found.holdings if h.ref.kind is kind}

@@ -50,6 +50,8 @@ def demo(
 
     Exit code 1 if a story does not end as expected.
     """
+    daemon.require_installed()
+    deployment.require_clone()
     program = selected(story)
     report.uplot()  # fail before minutes of work, not after
     with _terminate_is_an_interrupt(), Display(err()) as display:

@@ -39,8 +39,13 @@ CHECKS: tuple[tuple[str, Check], ...] = (
 
 def doctor(
     loop_stack: Annotated[
-        str, typer.Option("--loop-stack", help="CloudFormation stack that holds the functions.")
-    ] = "HeadroomLoop",
+        str | None,
+        typer.Option(
+            "--loop-stack",
+            help="CloudFormation stack that holds the functions. Default: HeadroomLoop beside "
+            "HeadroomState, else the stack of the tables.",
+        ),
+    ] = None,
     as_json: JsonOption = False,
     *,
     where: DeploymentOptions,

@@ -14,7 +14,6 @@ from headroom.cli.views import concurrency as concurrency_view
 from headroom.cli.views.breakers import as_object, lines
 from headroom.domain.policy import Policy, PolicyUnreadable
 from headroom.domain.state import usd
-from headroom.settings import POLICY_PARAMETER
 
 
 def status(
@@ -26,7 +25,8 @@ def status(
     here = deployment(where)
     now = here.account.now
     stop_state = stops_of(here)
-    policies = ParameterPolicies(here.account.client("ssm"), parameter=POLICY_PARAMETER)
+    parameter = here.account.names.policy_parameter
+    policies = ParameterPolicies(here.account.client("ssm"), parameter=parameter)
     policy = policies.current()
     unreadable = policy.reason if isinstance(policy, PolicyUnreadable) else None
     taken, asked = usd(_increase(here)), _asked(here, now)

@@ -12,8 +12,9 @@ from botocore.exceptions import ClientError
 
 from headroom.adapters.parameters import ParameterPolicies
 from headroom.cli.sources.deployment import Deployment
+from headroom.cli.sources.outputs import stack_of
 from headroom.domain.policy import Policy, PolicyUnreadable
-from headroom.settings import POLICY_PARAMETER, FunctionSettings, SettingsError
+from headroom.settings import FunctionSettings, SettingsError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +64,8 @@ class Deployed:
 
     def output(self, name: str) -> str | None:
         """An output of any stack."""
-        return next((s.outputs[name] for s in self.stacks if name in s.outputs), None)
+        key = self.here.account.names.output(name)
+        return next((s.outputs[key] for s in self.stacks if key in s.outputs), None)
 
     @cached_property
     def policy(self) -> Policy | PolicyUnreadable:
@@ -74,7 +76,8 @@ class Deployed:
     def parameter(self) -> str:
         """Name of the parameter with the policy."""
         settings = next(iter(self.settings), None)
-        return POLICY_PARAMETER if settings is None else settings.policy_parameter
+        names = self.here.account.names
+        return names.policy_parameter if settings is None else settings.policy_parameter
 
     @cached_property
     def functions(self) -> tuple[Mapping[str, Any], ...]:
@@ -125,12 +128,18 @@ class Deployed:
         return list(zip(answer["Timestamps"], answer["Values"], strict=True))
 
 
-def deployed(here: Deployment, loop: str, *, is_local: bool) -> Deployed:
-    """The deployment whose tables `here` names and whose functions are in the stack `loop`."""
+def deployed(here: Deployment, loop: str | None, *, is_local: bool) -> Deployed:
+    """The deployment whose tables `here` names and whose functions are in the stack `loop`.
+
+    Without `loop` it is the app's second stack, or the one stack of a construct or StackSet.
+    """
     client = here.account.client("cloudformation")
-    names = dict.fromkeys((here.stack, loop))
+    stack, names = stack_of(here.stack), here.account.names
+    if loop is None:
+        loop = names.stack("Loop") if stack == names.stack("State") else stack
+    both = dict.fromkeys((stack, loop))
     return Deployed(
-        here=here, stacks=tuple(_stack(client, name) for name in names), is_local=is_local
+        here=here, stacks=tuple(_stack(client, name) for name in both), is_local=is_local
     )
 
 

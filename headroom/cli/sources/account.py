@@ -23,6 +23,7 @@ from headroom.adapters.prices import CataloguePrices, ListedPrices, PriceList
 from headroom.cli.sources.local_endpoint import running
 from headroom.cli.terminal.problems import BadRequest, Problem
 from headroom.ports import Prices
+from headroom.settings import Names
 from headroom.wiring import READS, price_list_from, session_in, utc_now
 
 if TYPE_CHECKING:
@@ -59,6 +60,8 @@ class Account:
     """AWS's Price List API; None where there is none in USD."""
     proof: Callable[[str], dict[str, str]] | None = None
     """Makes the caller's proof over a request; None where nobody can ask for anything."""
+    names: Names = Names()  # noqa: RUF009 - frozen
+    """The fixed names of the deployment that is read there."""
 
 
 def account(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -14,12 +14,12 @@ from headroom.adapters.ledger import DynamoLedger
 from headroom.application import LONGEST_REASON, Answer, Status, Verb
 from headroom.cli.sources.account import Account, account
 from headroom.cli.sources.options import DEFAULT_STACK, DeploymentOptions
+from headroom.cli.sources.outputs import outputs_of, stack_of
 from headroom.cli.terminal.names import named
 from headroom.cli.terminal.problems import BadRequest, Problem
 from headroom.domain.resources import ResourceRef
 from headroom.domain.state import StopState
 from headroom.ports import ReadFailed
-from headroom.settings import REQUESTS_FUNCTION
 from headroom.wiring import ONCE
 
 
@@ -55,19 +55,18 @@ class Deployment:
         request = json.dumps(content, sort_keys=True)
         if self.account.proof is None:
             raise Problem(f"Nobody can be asked in {self.place}.")
+        function = self.account.names.requests_function
         payload = {"request": request, "proof": self.account.proof(request)}
         try:
             sent = self.account.client("lambda", ONCE).invoke(
-                FunctionName=REQUESTS_FUNCTION, Payload=json.dumps(payload).encode()
+                FunctionName=function, Payload=json.dumps(payload).encode()
             )
             answer = json.loads(sent["Payload"].read())
         except (ClientError, BotoCoreError, ValueError) as problem:
             raise Problem(f"The request failed or its result is unknown: {problem}") from None
         status = answer.get("status") if isinstance(answer, dict) else None
         if status not in set(Status):
-            raise Problem(
-                f"The request failed or its result is unknown: {REQUESTS_FUNCTION} says {answer}"
-            )
+            raise Problem(f"The request failed or its result is unknown: {function} says {answer}")
         return Answer(status=Status(status), detail=str(answer["detail"]))
 
 
@@ -77,18 +76,20 @@ def deployment(options: DeploymentOptions) -> Deployment:
 
 
 def deployment_in(where: Account, stack: str) -> Deployment:
-    """The deployment whose tables `stack` has there; raises NoSuchStack, Problem."""
+    """The deployment whose tables `stack` has there, as STACK or STACK/PREFIX.
+
+    Raises NoSuchStack, Problem.
+    """
     try:
-        found = where.client("cloudformation").describe_stacks(StackName=stack)["Stacks"]
+        formation = where.client("cloudformation")
+        found = formation.describe_stacks(StackName=stack_of(stack))["Stacks"]
     except (ClientError, BotoCoreError) as problem:
         gone = isinstance(problem, ClientError) and code_of(problem) == "ValidationError"
         kind = NoSuchStack if gone and "does not exist" in str(problem) else Problem
         raise kind(f"Headroom's tables cannot be found in {where.region}: {problem}") from None
-    tables = {o["OutputKey"]: str(o["OutputValue"]) for o in found[0].get("Outputs", [])}
-    if not {"RecordsTable", "StateTable"} <= tables.keys():
-        raise Problem(
-            f"Stack {stack} in {where.region} has no outputs that name Headroom's tables."
-        )
+    listed = {o["OutputKey"]: str(o["OutputValue"]) for o in found[0].get("Outputs", [])}
+    outputs = outputs_of(listed, stack)
+    tables, where = outputs.values, replace(where, names=outputs.names)
     ledger = DynamoLedger(
         where.client("dynamodb"), records_table=tables["RecordsTable"],
         state_table=tables["StateTable"], account_id=where.account_id, region=where.region,

@@ -23,7 +23,10 @@ EndpointOption = Annotated[
 LocalOption = Annotated[
     bool, typer.Option("--local", help="Use the endpoint that `headroom local up` started.")
 ]
-_STACK = typer.Option("--stack", help="CloudFormation stack that holds the tables.")
+_STACK = typer.Option(
+    "--stack",
+    help="CloudFormation stack that holds the tables; STACK/PREFIX if it holds several deployments.",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from headroom.adapters.ledger import DynamoLedger, SealCheck, Sealer
 from headroom.cli.sources.account import opened
 from headroom.cli.sources.options import DEFAULT_STACK, RecordsOptions
+from headroom.cli.sources.outputs import outputs_of, stack_of
 from headroom.cli.sources.records import Source
 from headroom.cli.terminal.problems import BadRequest, Problem
 from headroom.domain.state import Record, StopState
@@ -57,11 +58,10 @@ def _discover(
         return where.records_table, None, None
     stack = where.stack or DEFAULT_STACK
     formation = session.client("cloudformation", endpoint_url=url)
-    found = formation.describe_stacks(StackName=stack)["Stacks"][0]
-    outputs = {o["OutputKey"]: str(o["OutputValue"]) for o in found.get("Outputs", [])}
-    if "RecordsTable" in outputs:
-        return outputs["RecordsTable"], outputs.get("StateTable"), outputs.get("SealKeyArn")
-    raise Problem(f"Stack {stack} has no output RecordsTable; give --records-table.")
+    found = formation.describe_stacks(StackName=stack_of(stack))["Stacks"][0]
+    listed = {o["OutputKey"]: str(o["OutputValue"]) for o in found.get("Outputs", [])}
+    outputs = outputs_of(listed, stack).values
+    return outputs["RecordsTable"], outputs["StateTable"], outputs.get("SealKeyArn")
 
 
 def _check_seals(ledger: DynamoLedger, sealer: Sealer, chain: Sequence[Record]) -> SealCheck:

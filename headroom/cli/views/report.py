@@ -20,6 +20,8 @@ from headroom.cli.views.overview import overview
 from headroom.cli.views.timeline import Line, Mark, Timeline
 
 UPLOT = Path("node_modules/uplot/dist")
+SHIPPED = Path(headroom.__file__).parent / "vendor" / "uplot"
+"""Where an installed wheel has it."""
 TABLE_ROWS = 24
 """Rows of the table that says in figures what a plot shows."""
 AS_SERVED = "="
@@ -90,8 +92,8 @@ def write(report: Report, path: Path, *, root: Path | None = None) -> None:
 def uplot(root: Path | None = None) -> tuple[str, str]:
     """The script and the style sheet of uPlot, from the installed package."""
     roots = [root] if root else [Path(headroom.__file__).parents[1], Path.cwd()]
-    for base in roots:
-        script, style = base / UPLOT / "uPlot.iife.min.js", base / UPLOT / "uPlot.min.css"
+    for folder in (*([] if root else [SHIPPED]), *(base / UPLOT for base in roots)):
+        script, style = folder / "uPlot.iife.min.js", folder / "uPlot.min.css"
         if script.is_file() and style.is_file():
             return script.read_text(encoding="utf-8"), style.read_text(encoding="utf-8")
     raise ReportAssetsMissing(

@@ -39,8 +39,7 @@ class LocalResourceMap(ResourceMap):  # type: ignore[misc]
         definition = self._resource_json_map.get(key)
         if not definition or not self._making:
             raise KeyError(key)
-        condition = definition.get("Condition")
-        if condition and not self.lazy_condition_map[condition]:
+        if not self._wanted(definition):
             return None
         with self._step(key, definition, "CREATE"):
             _refuse_unknown(str(definition["Type"]))
@@ -106,7 +105,7 @@ class LocalResourceMap(ResourceMap):  # type: ignore[misc]
         self._template, self._resource_json_map = template, template["Resources"]
         self.input_parameters = parameters or self.input_parameters
         self._reload()
-        new = self._resource_json_map
+        new = {k: body for k, body in self._resource_json_map.items() if self._wanted(body)}
         gone = [
             key for key in reversed(list(self._parsed_resources)) if key in existing - new.keys()
         ]
@@ -124,6 +123,11 @@ class LocalResourceMap(ResourceMap):  # type: ignore[misc]
             self._making = False
         for key in gone:
             self.remove(key, old[key])
+
+    def _wanted(self, definition: dict[str, Any]) -> bool:
+        """Whether the condition of a resource holds, if it has one."""
+        condition = definition.get("Condition")
+        return not condition or bool(self.lazy_condition_map[condition])
 
     def remove(self, key: str, definition: dict[str, Any], *, just_created: bool = False) -> None:
         """Delete one resource unless it is retained; raises ResourceFailed."""

@@ -17,7 +17,7 @@ from headroom.localaws.functions.embedded_metrics import metrics_in
 from headroom.localaws.functions.process import Deployment, FunctionProcess
 from headroom.localaws.functions.runtime_api import Answer
 from headroom.localaws.metrics import MetricKey
-from headroom.localaws.state import AccountRegion, Cloud
+from headroom.localaws.state import DEFAULT_ACCOUNT, AccountRegion, Cloud
 
 ASYNC_RETRY_AFTER = (timedelta(minutes=1), timedelta(minutes=2))
 """How long Lambda waits before it tries an asynchronous call again, and again."""
@@ -170,10 +170,29 @@ class FunctionFleet:
         return {
             "AWS_REGION": region,
             "AWS_DEFAULT_REGION": region,
-            "AWS_ACCESS_KEY_ID": self._cloud.options.access_key,
-            "AWS_SECRET_ACCESS_KEY": "local",
+            **self._credentials(deployment),
             "AWS_ENDPOINT_URL": self._cloud.url,
             "AWS_EC2_METADATA_DISABLED": "true",
+        }
+
+    def _credentials(self, deployment: Deployment) -> dict[str, str]:
+        """The endpoint's own key; in an account other than its own, what its STS gives a role there."""
+        place = AccountRegion.of_arn(deployment.arn)
+        if place.account == DEFAULT_ACCOUNT:
+            return {
+                "AWS_ACCESS_KEY_ID": self._cloud.options.access_key,
+                "AWS_SECRET_ACCESS_KEY": "local",
+            }
+        from moto.sts.models import sts_backends
+
+        role = sts_backends[place.account]["aws"].assume_role(
+            region_name=place.region, role_session_name=deployment.name,
+            role_arn=deployment.role, policy="", duration=3_600, external_id="",
+        )  # fmt: skip
+        return {
+            "AWS_ACCESS_KEY_ID": role.access_key_id,
+            "AWS_SECRET_ACCESS_KEY": role.secret_access_key,
+            "AWS_SESSION_TOKEN": role.session_token,
         }
 
     def _line_reader(self, deployment: Deployment) -> Callable[[bytes], None]:
@@ -219,6 +238,7 @@ def deployment_of(model: Any) -> Deployment:
     )
     return Deployment(
         arn=model.function_arn,
+        role=model.role,
         name=model.function_name,
         handler=model.handler,
         code=bytes(model.code_bytes),

@@ -29,6 +29,8 @@ class Deployment:
     """The deployed function. `digest` changes with code and configuration."""
 
     arn: str
+    role: str
+    """ARN of the role that it runs with."""
     name: str
     handler: str
     code: bytes

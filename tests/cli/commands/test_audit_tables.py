@@ -23,7 +23,7 @@ from tests.builders import ACCOUNT, NOW, REGION, decision_input, ref, starved_gp
 STACK = {
     "AWSTemplateFormatVersion": "2010-09-09",
     "Resources": {"Topic": {"Type": "AWS::SNS::Topic"}},
-    "Outputs": {"RecordsTable": {"Value": "records"}},
+    "Outputs": {"RecordsTable": {"Value": "records"}, "StateTable": {"Value": "state"}},
 }
 DECISION = decide(decision_input())
 

@@ -8,9 +8,9 @@ import boto3
 import pytest
 from moto import mock_aws
 
+from headroom.cdk.detection import alarms_usd, daily_usd, scan_usd
 from headroom.cli.main import run
 from headroom.settings import DeploymentConfig, Detection
-from stacks.constructs.detection import alarms_usd, daily_usd, scan_usd
 from tests.builders import IMAGE, REGION
 
 

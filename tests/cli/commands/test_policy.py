@@ -12,7 +12,7 @@ import pytest
 from moto import mock_aws
 
 from headroom.cli.main import run
-from headroom.policy import canonical_json, parse_policy, schema_text
+from headroom.policy import canonical_json, load_policy_file, parse_policy, schema_text
 from tests.builders import ACCOUNT, REGION
 
 
@@ -35,6 +35,45 @@ def said(capsys: pytest.CaptureFixture[str]) -> Any:
 def test_the_schema_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["policy", "schema"]) == 0
     assert capsys.readouterr().out == schema_text()
+
+
+def test_a_policy_is_printed_as_parameters_of_the_stacksets_template(
+    policy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert (
+        run(["policy", "parameters", "--also", "CodeBucket=acme", "--also", "NotifyEmail=a=b"]) == 0
+    )
+    found = {each["ParameterKey"]: each["ParameterValue"] for each in said(capsys)}
+    assert found.pop("Policy") == canonical_json(load_policy_file(policy))
+    assert found == {
+        "Policy1": "", "Policy2": "", "Policy3": "", "Policy4": "", "CodeBucket": "acme",
+        "NotifyEmail": "a=b",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("rules", "fits"), [(120, True), (300, False)])
+def test_a_long_policy_is_printed_in_parts_as_far_as_the_template_has_room(
+    policy: Path, capsys: pytest.CaptureFixture[str], rules: int, fits: bool
+) -> None:
+    rule = "  - {match: {tags: {team: 'number-%d'}}, set: {mode: auto, max_iops: %d}}\n"
+    policy.write_text("rules:\n" + "".join(rule % (n, 3_000 + n) for n in range(rules)))
+    status = run(["policy", "parameters"])
+    output = capsys.readouterr()
+    if not fits:
+        assert status == 2
+        assert "the template has parameters for 4" in output.err
+        return
+    given = [each["ParameterValue"] for each in json.loads(output.out)]
+    assert status == 0
+    assert "".join(given[1:]) == canonical_json(load_policy_file(policy))
+    assert max(map(len, given)) <= 4_096
+
+
+def test_another_parameter_has_a_name_and_a_value(
+    policy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["policy", "parameters", "--also", "CodeBucket"]) == 2
+    assert "is not of the form NAME=VALUE" in capsys.readouterr().err
 
 
 def test_a_valid_policy_is_reported_with_its_version(

@@ -316,6 +316,25 @@ def test_a_resource_whose_condition_is_false_is_not_made(program: Program) -> No
     assert [r["LogicalResourceId"] for r in found["StackResources"]] == ["Always"]
 
 
+def test_a_resource_comes_and_goes_with_its_condition(program: Program) -> None:
+    template = {
+        "Parameters": {"Loud": {"Type": "String", "Default": "no"}},
+        "Conditions": {"IsLoud": {"Fn::Equals": [{"Ref": "Loud"}, "yes"]}},
+        "Resources": {"Always": QUEUE, "Queue": {**QUEUE, "Condition": "IsLoud"}},
+    }
+    formation, sqs = program.client("cloudformation"), program.client("sqs")
+    formation.create_stack(StackName="s", TemplateBody=json.dumps(template))
+    counts = []
+    for value in ("yes", "no", "yes"):
+        formation.update_stack(
+            StackName="s", TemplateBody=json.dumps(template),
+            Parameters=[{"ParameterKey": "Loud", "ParameterValue": value}],
+        )  # fmt: skip
+        status = formation.describe_stacks(StackName="s")["Stacks"][0]["StackStatus"]
+        counts.append((status, len(sqs.list_queues()["QueueUrls"])))
+    assert counts == [("UPDATE_COMPLETE", 2), ("UPDATE_COMPLETE", 1), ("UPDATE_COMPLETE", 2)]
+
+
 def test_an_updated_mapping_is_still_the_only_one(program: Program) -> None:
     function = json.loads(json.dumps(FUNCTION))
     function["Properties"]["FunctionName"] = "remapped"

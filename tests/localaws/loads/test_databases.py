@@ -14,12 +14,12 @@ from headroom.adapters.cloudwatch import CloudWatchRdsMetrics, read
 from headroom.adapters.cloudwatch.metric_data import Query, Window
 from headroom.adapters.events.signals import parse
 from headroom.adapters.rds import RdsStorage
+from headroom.cdk.detection import database_queries
 from headroom.domain.resources import Claim, Kind, Series, Signal
 from headroom.localaws.daemon import EndpointFailed
 from headroom.ports import StorageView
 from headroom.proving.workloads import steady_billed_ios
 from headroom.settings import DeploymentConfig
-from stacks.constructs.detection import database_queries
 from tests.localaws.conftest import Program
 
 ACCOUNT, REGION = "123456789012", "us-east-1"

@@ -65,6 +65,14 @@ class LocalAccount:
         self.ask("clock", {"set": instant.isoformat()})
 
 
+def require_clone() -> None:
+    """Raise Problem unless the CDK app is there, which is not part of the installed package."""
+    if not (ROOT / "app.py").is_file():
+        raise Problem(
+            "The demo deploys the CDK app of a clone of Headroom: run `make demo` in one."
+        )
+
+
 @contextmanager
 def local_account(folder: Path, *, seed: int) -> Iterator[LocalAccount]:
     """A local endpoint with a lock-step clock, stopped whatever happens to this process."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from aws_cdk import Duration, RemovalPolicy
 from aws_cdk import aws_iam as iam
@@ -12,14 +11,14 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from headroom.settings import DeploymentConfig, FunctionSettings
-from stacks.constructs.permissions import (
+from headroom.cdk.permissions import (
     LOG_ACTIONS,
     TRACE_ACTIONS,
     allow,
     explain_wildcards,
     role_for,
 )
+from headroom.settings import DeploymentConfig, FunctionSettings
 
 RUNTIME = lambda_.Runtime.PYTHON_3_14
 """The newest the CDK knows; the wheels are packed for the same one (Makefile)."""
@@ -49,7 +48,7 @@ class HeadroomFunction(Construct):
         construct_id: str,
         spec: FunctionSpec,
         *,
-        code: Path,
+        code: lambda_.Code,
         settings: FunctionSettings,
         config: DeploymentConfig,
     ) -> None:
@@ -65,19 +64,20 @@ class HeadroomFunction(Construct):
             "Role",
             service="lambda.amazonaws.com",
             description=spec.description,
+            path=config.names.role_path,
             statements=[
                 *spec.statements,
                 allow(LOG_ACTIONS, log_group.log_group_arn, sid="WriteLog"),
                 allow(TRACE_ACTIONS, "*", sid="Trace"),
             ],
         )
-        explain_wildcards(self, spec.statements)
+        explain_wildcards(self, spec.statements, config.names)
         self.function = lambda_.Function(
             self,
             "Function",
             function_name=spec.name,
             description=spec.description,
-            code=lambda_.Code.from_asset(str(code)),
+            code=code,
             handler=spec.handler,
             runtime=RUNTIME,
             architecture=ARCHITECTURE,

@@ -2,35 +2,26 @@
 
 from __future__ import annotations
 
-from aws_cdk import Annotations, CfnOutput, Duration, Environment, Stack, Token
+from collections.abc import Sequence
+
+from aws_cdk import Annotations, Duration, Stack, Token
+from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_ssm as ssm
 from aws_cdk.region_info import RegionInfo
 from constructs import Construct
 
 from headroom.adapters import actions
-from headroom.domain.policy import Policy
-from headroom.policy import (
-    canonical_json,
-    check,
-    first_problem,
-    load_policy_file,
-    parameter_texts,
-    published,
-)
-from headroom.settings import DeploymentConfig, FunctionSettings
-from stacks.constructs.alarms import DetectionAlarms, SelfAlarms
-from stacks.constructs.asset import ROOT, runtime_python, stage_function_code
-from stacks.constructs.detection import price_note, short_price
-from stacks.constructs.functions import FunctionSpec, HeadroomFunction
-from stacks.constructs.names import (
-    POLICY_PARAMETER,
+from headroom.cdk.alarms import DetectionAlarms, SelfAlarms
+from headroom.cdk.detection import price_note, short_price
+from headroom.cdk.functions import FunctionSpec, HeadroomFunction
+from headroom.cdk.names import (
     PRICED_PARTITION,
     PRICED_REGIONS,
-    REQUESTS_FUNCTION,
 )
-from stacks.constructs.permissions import (
+from headroom.cdk.permissions import (
     DEAD_LETTER_ACTIONS,
     QUEUE_ACTIONS,
+    Kept,
     allow,
     calendar_statements,
     contributor_statement,
@@ -39,14 +30,22 @@ from stacks.constructs.permissions import (
     loop_statements,
     prices_statement,
 )
-from stacks.constructs.triggers import SIGNALS_TIMEOUT, SWEEP_TIMEOUT, SignalsQueue, SweepSchedule
-from stacks.state import HeadroomState
+from headroom.cdk.state import add_outputs
+from headroom.cdk.triggers import SIGNALS_TIMEOUT, SWEEP_TIMEOUT, SignalsQueue, SweepSchedule
+from headroom.domain.policy import Policy
+from headroom.policy import (
+    canonical_json,
+    check,
+    parameter_texts,
+    published,
+)
+from headroom.settings import DeploymentConfig, FunctionSettings, Names
 
 REQUESTS_TIMEOUT = Duration.seconds(20)
 """A cold start, one call of STS and a few transactions take about two seconds."""
 
 
-class HeadroomLoop(Stack):
+class Loop(Construct):
     """Alarms and rules -> queue -> function, a schedule -> function, and alarms on both."""
 
     def __init__(
@@ -55,20 +54,21 @@ class HeadroomLoop(Stack):
         construct_id: str,
         *,
         config: DeploymentConfig,
-        state: HeadroomState,
-        env: Environment | None = None,
+        kept: Kept,
+        policy: Policy,
+        code: lambda_.Code,
+        calendars: Sequence[str] | None = None,
     ) -> None:
-        super().__init__(
-            scope, construct_id, env=env, description="Headroom: sees, decides, acts, verifies"
-        )
-        kept = state.kept
-        policy = self._publish_policy(config)
-        asked = calendar_statements(policy.calendars)
-        signals_queue = SignalsQueue(self, "SignalsQueue", databases=config.databases)
+        """`calendars` are those that the functions may ask; by default the policy's."""
+        super().__init__(scope, construct_id)
+        names = config.names
+        policy = self._publish_policy(names, policy)
+        asked = calendar_statements(policy.calendars if calendars is None else calendars)
+        signals_queue = SignalsQueue(self, "SignalsQueue", names, databases=config.databases)
         settings = FunctionSettings(
             records_table=kept.records.table_name,
             state_table=kept.state.table_name,
-            policy_parameter=POLICY_PARAMETER,
+            policy_parameter=names.policy_parameter,
             topic_arn=kept.topic.topic_arn,
             queue_url=signals_queue.queue.queue_url,
             workers=config.queue_max_concurrency,
@@ -77,9 +77,9 @@ class HeadroomLoop(Stack):
             record_retention_days=config.record_retention_days,
             seal_key="off" if kept.seal_key is None else kept.seal_key.key_arn,
             kinds=config.kinds,
+            service=config.prefix,
         )
-        code = stage_function_code(python=runtime_python())
-        here = loop_statements(kept, databases=config.databases, clusters=config.clusters)
+        here = loop_statements(kept, names, databases=config.databases, clusters=config.clusters)
         schedule = SweepSchedule(self, "SweepSchedule")
         queue_arn = signals_queue.queue.queue_arn
         take = allow((*QUEUE_ACTIONS, *actions.RETRY_ACTIONS), queue_arn, sid="TakeWork")
@@ -93,7 +93,7 @@ class HeadroomLoop(Stack):
                 description="Headroom: a worker; reconciles what the queue holds",
                 timeout=SIGNALS_TIMEOUT,
                 memory_mib=1_769,  # a whole processor: twenty resources are read together
-                statements=[*here, *asked, contributor_statement(), take, put],
+                statements=[*here, *asked, contributor_statement(names), take, put],
             ),
             code=code,
             settings=settings,
@@ -129,7 +129,7 @@ class HeadroomLoop(Stack):
                 timeout=REQUESTS_TIMEOUT,
                 memory_mib=512,
                 statements=ledger_statements(kept),
-                name=REQUESTS_FUNCTION,
+                name=names.requests_function,
             ),
             code=code,
             settings=settings,
@@ -138,47 +138,50 @@ class HeadroomLoop(Stack):
         signals_queue.feed(signals, max_concurrency=config.queue_max_concurrency)
         schedule.start(sweep)
         DetectionAlarms(self, "Detection", config)
-        own = SelfAlarms(self, "Own", topic=kept.topic)
+        own = SelfAlarms(self, "Own", topic=kept.topic, names=names)
         own.on_queues(signals_queue.queue, signals_queue.dead_letters)
         own.on_function("signals", signals)
         own.on_function("sweep", sweep)
         own.on_loop(settings)
         Annotations.of(self).add_info(price_note(config))
         self._warn_about_prices()
-        CfnOutput(self, "DetectionPrice", value=short_price(config))
-        CfnOutput(self, "PolicyVersion", value=policy.version)
-        CfnOutput(self, "SignalsQueueUrl", value=signals_queue.queue.queue_url)
-        CfnOutput(self, "Redrive", value=signals_queue.redrive_command)
-        CfnOutput(self, "SignalsDeadLettersUrl", value=signals_queue.dead_letters.queue_url)
+        outputs = {
+            "DetectionPrice": short_price(config),
+            "PolicyVersion": policy.version,
+            "SignalsQueueUrl": signals_queue.queue.queue_url,
+            "Redrive": signals_queue.redrive_command,
+            "SignalsDeadLettersUrl": signals_queue.dead_letters.queue_url,
+        }
+        add_outputs(self, names, outputs)
 
     def _warn_about_prices(self) -> None:
         """Say what a Region without a table of its own means, where the Region is known."""
-        if Token.is_unresolved(self.region) or self.region in PRICED_REGIONS:
+        region = Stack.of(self).region
+        if Token.is_unresolved(region) or region in PRICED_REGIONS:
             return
-        if RegionInfo.get(self.region).partition == PRICED_PARTITION:
+        if RegionInfo.get(region).partition == PRICED_PARTITION:
             Annotations.of(self).add_info(
-                f"Headroom has no table of EBS prices for {self.region}: it changes something "
+                f"Headroom has no table of EBS prices for {region}: it changes something "
                 "there once its sweep has read them from AWS's price list, minutes after it starts."
             )
             return
         Annotations.of(self).add_warning_v2(
             "headroom:prices",
-            f"There are no EBS prices in US dollars for {self.region}: Headroom will decide and "
+            f"There are no EBS prices in US dollars for {region}: Headroom will decide and "
             "record there, and change nothing.",
         )
 
-    def _publish_policy(self, config: DeploymentConfig) -> Policy:
-        """The policy, checked, as canonical JSON in a parameter, or in parts."""
-        whole = load_policy_file(ROOT / config.policy_file)
-        first_problem(whole, source=config.policy_file)
-        place = [None if Token.is_unresolved(p) else p for p in (self.account, self.region)]
+    def _publish_policy(self, names: Names, whole: Policy) -> Policy:
+        """What of the policy counts here, as canonical JSON in a parameter, or in parts."""
+        stack, name = Stack.of(self), names.policy_parameter
+        place = [None if Token.is_unresolved(p) else p for p in (stack.account, stack.region)]
         policy = published(whole, *place)
         for number, text in enumerate(parameter_texts(canonical_json(policy))):
             part = f" {number}" if number else ""
             ssm.StringParameter(
                 self,
                 f"Policy{number or ''}",
-                parameter_name=f"{POLICY_PARAMETER}/{number}" if number else POLICY_PARAMETER,
+                parameter_name=f"{name}/{number}" if number else name,
                 description=f"Headroom's policy, version {policy.version}{part and ', part'}{part}",
                 string_value=text,
                 tier=ssm.ParameterTier.STANDARD,  # CloudFormation cannot leave the Advanced tier

@@ -10,9 +10,8 @@ from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from headroom.settings import DeploymentConfig, FunctionSettings
-from stacks.constructs.detection import FleetQuery, database_queries, fleet_queries, where_tagged
-from stacks.constructs.names import DETECTION_ALARM_PREFIX, OWN_ALARM_PREFIX
+from headroom.cdk.detection import FleetQuery, database_queries, fleet_queries, where_tagged
+from headroom.settings import DeploymentConfig, FunctionSettings, Names
 
 Operator = cloudwatch.ComparisonOperator
 Missing = cloudwatch.TreatMissingData
@@ -38,7 +37,7 @@ class DetectionAlarms(Construct):
         cloudwatch.CfnAlarm(
             self,
             "".join(word.capitalize() for word in query.name.split("-")),
-            alarm_name=f"{DETECTION_ALARM_PREFIX}{query.name}",
+            alarm_name=f"{config.names.detection_alarms}{query.name}",
             alarm_description=f"Headroom: {query.says}",
             metrics=[
                 {
@@ -61,9 +60,12 @@ class DetectionAlarms(Construct):
 class SelfAlarms(Construct):
     """Alarms on Headroom itself; each notifies the topic when it starts and when it ends."""
 
-    def __init__(self, scope: Construct, construct_id: str, *, topic: sns.ITopic) -> None:
+    def __init__(
+        self, scope: Construct, construct_id: str, *, topic: sns.ITopic, names: Names
+    ) -> None:
         super().__init__(scope, construct_id)
         self._topic = topic
+        self._names = names
 
     def on_queues(self, signals: sqs.IQueue, dead_letters: sqs.IQueue) -> None:
         """Anything parked, and a queue that is not emptied. The schedule's own parked runs need nobody."""
@@ -163,7 +165,7 @@ class SelfAlarms(Construct):
         alarm = cloudwatch.Alarm(
             self,
             "".join(word.capitalize() for word in name.split("-")),
-            alarm_name=f"{OWN_ALARM_PREFIX}{name}",
+            alarm_name=f"{self._names.own_alarms}{name}",
             alarm_description=f"Headroom: {says}",
             metric=metric,
             threshold=threshold,

@@ -1,6 +1,6 @@
 """The functions' code as one folder: our sources beside the pinned wheels, without Docker.
 
-Staged under build/ by content, so that the same sources always give the same folder and the same
+The sources are those of a clone or of an installed wheel. Staged by content, so that the same sources always give the same folder and the same
 asset; nothing is downloaded here. Where this machine has the Python of the functions, their bytecode
 is in the asset too, which halves the CPU time of a cold start: bytecode of another version is useless.
 """
@@ -13,12 +13,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("headroom", "lambdas")
-LEFT_OUT = frozenset({"headroom/cli", "headroom/localaws", "headroom/proving"})
+"""Of a clone; of an installed wheel its site-packages."""
+LEFT_OUT = frozenset(f"headroom/{name}" for name in ("cdk", "cli", "localaws", "proving", "vendor"))
 """Packages no function imports."""
 
 RUNTIME_PYTHON = (3, 14)
@@ -28,7 +29,7 @@ _NEVER = frozenset({"__pycache__", ".mypy_cache", ".DS_Store"})
 
 
 class WheelsMissing(RuntimeError):
-    """The functions' dependencies have not been unpacked yet."""
+    """The functions' dependencies are not there."""
 
 
 def runtime_python() -> str | None:
@@ -43,18 +44,44 @@ def stage_function_code(root: Path = ROOT, python: str | None = None) -> Path:
 
     Raises WheelsMissing with one sentence that says what to run.
     """
-    wheels = root / "build" / "wheels"
-    if not (wheels / "botocore").is_dir():
-        raise WheelsMissing("The functions' wheels are not in build/wheels; run make setup.")
-    files = dict(_files(wheels, wheels))
-    for package in PACKAGES:
-        files.update(_files(root / package, root))
-    staged = root / "build" / "function" / f"{_digest(files)}{'-compiled' if python else ''}"
+    vendor = root / "headroom" / "vendor"
+    if vendor.is_dir():
+        files, into = _installed(vendor), Path.home() / ".cache" / "headroom" / "function"
+    else:
+        files, into = _cloned(root), root / "build" / "function"
+    files.update(_files(root / "headroom", root))
+    staged = into / f"{_digest(files)}{'-compiled' if python else ''}"
     if not staged.is_dir():
         _write(files, staged, python)
     os.utime(staged)
     _forget_old(staged.parent)
     return staged
+
+
+def _cloned(root: Path) -> dict[str, bytes]:
+    """Entry points and packages where `make setup` put them."""
+    wheels = root / "build" / "wheels"
+    if not (wheels / "botocore").is_dir():
+        raise WheelsMissing("The functions' wheels are not in build/wheels; run make setup.")
+    return {**dict(_files(wheels, wheels)), **dict(_files(root / "lambdas", root))}
+
+
+def _installed(vendor: Path) -> dict[str, bytes]:
+    """Entry points and packages out of an installed wheel (setup.py)."""
+    packages = vendor / "function_packages.zip"
+    if not packages.is_file():
+        raise WheelsMissing(
+            "This installation of headroom-storage lacks the functions' packages: build its wheel "
+            "with make wheel, or pass code= to the construct."
+        )
+    files = dict(_files(vendor / "lambdas", vendor))
+    with zipfile.ZipFile(packages) as archive:
+        names = (name for name in archive.namelist() if _belongs(Path(name)))
+        return files | {name: archive.read(name) for name in names}
+
+
+def _belongs(path: Path) -> bool:
+    return path.suffix not in (".pyc", ".md")
 
 
 def _files(folder: Path, base: Path) -> Iterator[tuple[str, bytes]]:
@@ -65,7 +92,7 @@ def _files(folder: Path, base: Path) -> Iterator[tuple[str, bytes]]:
             continue
         if path.is_dir():
             yield from _files(path, base)
-        elif path.suffix not in (".pyc", ".md"):
+        elif _belongs(path):
             yield name, path.read_bytes()
 
 

@@ -18,7 +18,7 @@ from constructs import Construct
 
 from headroom.adapters import actions
 from headroom.adapters.tables import LEDGER_ACTIONS
-from stacks.constructs.names import DETECTION_ALARM_PREFIX, POLICY_PARAMETER, WRITING_ROLES
+from headroom.settings import Names
 
 LOG_ACTIONS = ("logs:CreateLogStream", "logs:PutLogEvents")
 TRACE_ACTIONS = ("xray:PutTelemetryRecords", "xray:PutTraceSegments")
@@ -73,21 +73,21 @@ def deny(
     )
 
 
-def deny_others(sid: str, actions: Sequence[str]) -> iam.PolicyStatement:
+def deny_others(sid: str, actions: Sequence[str], names: Names) -> iam.PolicyStatement:
     """A statement of a resource's own policy that refuses everyone but the deployed roles."""
-    deployed = f"arn:{Aws.PARTITION}:iam::{Aws.ACCOUNT_ID}:{WRITING_ROLES}"
+    deployed = f"arn:{Aws.PARTITION}:iam::{Aws.ACCOUNT_ID}:role{names.role_path}*"
     return deny(sid, actions, {"ArnNotLike": {"aws:PrincipalArn": deployed}})
 
 
 def loop_statements(
-    kept: Kept, *, databases: bool = False, clusters: bool = False
+    kept: Kept, names: Names, *, databases: bool = False, clusters: bool = False
 ) -> list[iam.PolicyStatement]:
     """What observing, deciding, acting and recording takes, and nothing else.
 
     With `databases` the storage of databases too, with `clusters` that of Aurora.
     """
     here = f"{Aws.REGION}:{Aws.ACCOUNT_ID}"
-    parameter = f"arn:{Aws.PARTITION}:ssm:{here}:parameter{POLICY_PARAMETER}"
+    parameter = f"arn:{Aws.PARTITION}:ssm:{here}:parameter{names.policy_parameter}"
     return [
         allow(actions.EBS_READ_ACTIONS, "*", sid="SeeVolumesAndInstances"),
         allow(
@@ -128,10 +128,10 @@ def _databases(rds: str) -> tuple[str, ...]:
     return f"{rds}:cluster:*", f"{rds}:db:*"
 
 
-def contributor_statement() -> iam.PolicyStatement:
+def contributor_statement(names: Names) -> iam.PolicyStatement:
     """Asking a detection alarm which volumes contribute; only events name alarms."""
     here = f"{Aws.REGION}:{Aws.ACCOUNT_ID}"
-    alarms = f"arn:{Aws.PARTITION}:cloudwatch:{here}:alarm:{DETECTION_ALARM_PREFIX}*"
+    alarms = f"arn:{Aws.PARTITION}:cloudwatch:{here}:alarm:{names.detection_alarms}*"
     return allow(actions.ALARM_READ_ACTIONS, alarms, sid="AskAlarmsForContributors")
 
 
@@ -185,10 +185,12 @@ def role_for(
     description: str,
     statements: Sequence[iam.PolicyStatement],
     source_account: str | None = None,
+    path: str | None = None,
 ) -> iam.IRole:
     """A role that `service` takes on, with these statements; nothing can be added to it later.
 
-    With `source_account` the service may do so on behalf of that account alone.
+    With `source_account` the service may do so on behalf of that account alone. Tables let roles
+    of the deployment's `path` write.
     """
     trusted: iam.PrincipalBase = iam.ServicePrincipal(service)
     if source_account is not None:
@@ -199,16 +201,19 @@ def role_for(
         construct_id,
         assumed_by=trusted,
         description=description,
+        path=path,
         inline_policies={"Headroom": policy},
     )
     return role.without_policy_updates()
 
 
-def explain_wildcards(scope: Construct, statements: Sequence[iam.PolicyStatement]) -> None:
+def explain_wildcards(
+    scope: Construct, statements: Sequence[iam.PolicyStatement], names: Names
+) -> None:
     """Say to cdk-nag why each wildcard is there; every other one is still a finding."""
     here = "<AWS::Region>:<AWS::AccountId>"
     volumes = f"arn:<AWS::Partition>:ec2:{here}:volume/*"
-    alarms = f"arn:<AWS::Partition>:cloudwatch:{here}:alarm:{DETECTION_ALARM_PREFIX}*"
+    alarms = f"arn:<AWS::Partition>:cloudwatch:{here}:alarm:{names.detection_alarms}*"
     reasons = {
         "*": "ec2:Describe*, cloudwatch:GetMetricData, pricing:GetProducts and xray:Put* know no "
         "resource-level permissions; each action is named and none of them changes storage.",
@@ -226,7 +231,7 @@ def explain_wildcards(scope: Construct, statements: Sequence[iam.PolicyStatement
             "owner adds under it are heard as well; the action only reads."
         )
     if granted >= set(actions.POLICY_READ_ACTIONS):
-        reasons[f"arn:<AWS::Partition>:ssm:{here}:parameter{POLICY_PARAMETER}/*"] = (
+        reasons[f"arn:<AWS::Partition>:ssm:{here}:parameter{names.policy_parameter}/*"] = (
             "A long policy is published in numbered parts under one name; the action only reads."
         )
     for resource, reason in reasons.items():

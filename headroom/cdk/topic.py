@@ -8,7 +8,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sns as sns
 from constructs import Construct
 
-from stacks.constructs.names import OWN_ALARM_PREFIX
+from headroom.settings import Names
 
 
 class NotificationTopic(Construct):
@@ -18,7 +18,9 @@ class NotificationTopic(Construct):
     key (source: SNS developer guide, key management, 2026-09), and SNS has no key that costs nothing else.
     """
 
-    def __init__(self, scope: Construct, construct_id: str, *, encrypted: bool) -> None:
+    def __init__(
+        self, scope: Construct, construct_id: str, names: Names, *, encrypted: bool
+    ) -> None:
         super().__init__(scope, construct_id)
         self.key = _key(self) if encrypted else None
         self.topic = sns.Topic(
@@ -27,7 +29,7 @@ class NotificationTopic(Construct):
         own = f"arn:{Aws.PARTITION}:cloudwatch:{Aws.REGION}:{Aws.ACCOUNT_ID}:alarm:"
         # A topic policy of our own replaces the default one, which let this account's alarms in.
         publish = _alarms("PublishOwnAlarms", ("sns:Publish",), self.topic.topic_arn)
-        publish.add_condition("ArnLike", {"aws:SourceArn": f"{own}{OWN_ALARM_PREFIX}*"})
+        publish.add_condition("ArnLike", {"aws:SourceArn": f"{own}{names.own_alarms}*"})
         self.topic.add_to_resource_policy(publish)
 
 

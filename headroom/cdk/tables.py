@@ -8,7 +8,8 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from headroom.adapters.tables import Key, Table
-from stacks.constructs.permissions import deny, deny_others
+from headroom.cdk.permissions import deny, deny_others
+from headroom.settings import Names
 
 REWRITING_ACTIONS = (
     "dynamodb:BatchWriteItem",
@@ -30,7 +31,7 @@ class LedgerTable(Construct):
     """
 
     def __init__(
-        self, scope: Construct, construct_id: str, schema: Table, *, append_only: bool
+        self, scope: Construct, construct_id: str, schema: Table, names: Names, *, append_only: bool
     ) -> None:
         super().__init__(scope, construct_id)
         self.table = dynamodb.Table(
@@ -43,7 +44,7 @@ class LedgerTable(Construct):
                 point_in_time_recovery_enabled=True
             ),
             removal_policy=RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
-            resource_policy=_policy(append_only=append_only),
+            resource_policy=_policy(names, append_only=append_only),
             time_to_live_attribute=schema.expires,
         )
         for index in schema.indexes:
@@ -66,14 +67,14 @@ def _attribute(key: Key) -> dynamodb.Attribute:
     return dynamodb.Attribute(name=key.name, type=kinds[key.kind])
 
 
-def _policy(*, append_only: bool) -> iam.PolicyDocument:
+def _policy(names: Names, *, append_only: bool) -> iam.PolicyDocument:
     """Refuses items from everyone but the deployed roles, and rewriting from everyone.
 
     Only writing of items is refused: whoever may administer the table may still delete or restore it,
     or replace this policy. Its own ARN cannot stand in its own policy, so the resource is the table it
     hangs on.
     """
-    statements = [deny_others("DeployedRolesWrite", WRITING_ACTIONS)]
+    statements = [deny_others("DeployedRolesWrite", WRITING_ACTIONS, names)]
     if append_only:
         statements.append(deny("AppendOnly", REWRITING_ACTIONS))
     return iam.PolicyDocument(statements=statements)

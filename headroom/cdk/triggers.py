@@ -14,8 +14,8 @@ from constructs import Construct
 
 from headroom.adapters import actions
 from headroom.adapters.retries import tries_before_parking
-from stacks.constructs.names import DETECTION_ALARM_PREFIX
-from stacks.constructs.permissions import DEAD_LETTER_ACTIONS, SCHEDULE_ACTIONS, allow, role_for
+from headroom.cdk.permissions import DEAD_LETTER_ACTIONS, SCHEDULE_ACTIONS, allow, role_for
+from headroom.settings import Names
 
 SIGNALS_TIMEOUT = Duration.minutes(3)
 """Shorter than a worker's claim of a resource, so that only a dead worker's claim expires."""
@@ -25,11 +25,6 @@ BATCH_SIZE = 10
 """Messages one invocation takes, of at most ten resources each: about a minute of work."""
 
 PATTERNS: Mapping[str, events.EventPattern] = {
-    "Alarms": events.EventPattern(
-        source=["aws.cloudwatch"],
-        detail_type=["CloudWatch Alarm State Change", "CloudWatch Alarm Contributor State Change"],
-        detail={"alarmName": [{"prefix": DETECTION_ALARM_PREFIX}]},
-    ),
     "VolumeModifications": events.EventPattern(
         source=["aws.ec2"],
         detail_type=["EBS Volume Notification"],
@@ -41,7 +36,7 @@ PATTERNS: Mapping[str, events.EventPattern] = {
         detail={"eventSource": ["ec2.amazonaws.com"], "eventName": ["ModifyVolume"]},
     ),
 }
-"""Every rule by its id; an EBS notification's result is not matched on, because unknown ones
+"""Rules about volumes by their id; an EBS notification's result is not matched on, because unknown ones
 mean "go and ask" too."""
 
 
@@ -62,6 +57,15 @@ DATABASE_PATTERNS: Mapping[str, events.EventPattern] = {
     ),
 }
 """Rules about databases, where they are looked after."""
+
+
+def alarms_pattern(names: Names) -> events.EventPattern:
+    """The state changes of detection alarms."""
+    return events.EventPattern(
+        source=["aws.cloudwatch"],
+        detail_type=["CloudWatch Alarm State Change", "CloudWatch Alarm Contributor State Change"],
+        detail={"alarmName": [{"prefix": names.detection_alarms}]},
+    )
 
 
 def queue(
@@ -96,7 +100,9 @@ class SignalsQueue(Construct):
     event, so the dead letters may be moved back to the queue as they are.
     """
 
-    def __init__(self, scope: Construct, construct_id: str, *, databases: bool = False) -> None:
+    def __init__(
+        self, scope: Construct, construct_id: str, names: Names, *, databases: bool
+    ) -> None:
         super().__init__(scope, construct_id)
         self.dead_letters = queue(self, "DeadLetters", retention=Duration.days(14))
         self.queue = queue(
@@ -109,7 +115,11 @@ class SignalsQueue(Construct):
             visibility=Duration.seconds(SIGNALS_TIMEOUT.to_seconds() * 2),
             parks_in=self.dead_letters,
         )
-        patterns = {**PATTERNS, **(DATABASE_PATTERNS if databases else {})}
+        patterns = {
+            "Alarms": alarms_pattern(names),
+            **PATTERNS,
+            **(DATABASE_PATTERNS if databases else {}),
+        }
         for name, pattern in patterns.items():
             target = targets.SqsQueue(
                 self.queue,

@@ -1,0 +1,236 @@
+"""The StackSets template in three accounts and two Regions, by the calls that CloudFormation takes."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+
+from headroom.adapters.parameters import ParameterPolicies
+from headroom.cdk.asset import stage_function_code
+from headroom.cdk.stackset import as_text, template
+from headroom.domain.policy import Policy
+from headroom.localaws.daemon import LocalAws
+from headroom.policy import (
+    TEMPLATE_PARTS,
+    canonical_json,
+    default_policy,
+    parameter_texts,
+    parse_policy,
+)
+
+ROOT = Path(__file__).resolve().parents[3]
+ACCOUNTS = ("111111111111", "222222222222", "333333333333")
+REGIONS = ("eu-central-1", "us-west-2")
+PLACES = [(account, region) for account in ACCOUNTS for region in REGIONS]
+START = datetime.fromisoformat("2026-01-05T00:00:00+00:00")
+BUCKET = "acme-headroom"
+LONG = parse_policy(
+    {
+        "rules": [
+            {
+                "match": {"tags": {"team": f"number-{n}"}},
+                "set": {"mode": "auto", "max_iops": 3_000 + n},
+            }
+            for n in range(60)
+        ]
+    },
+    source="test",
+)
+
+pytestmark = pytest.mark.skipif(
+    not (ROOT / "build" / "wheels").exists(), reason="needs the functions' wheels: run `make setup`"
+)
+
+
+class Place:
+    """One account and Region, with what StackSets would do there."""
+
+    def __init__(self, aws: LocalAws, account: str, region: str) -> None:
+        own = boto3.client("sts", endpoint_url=aws.url, region_name=region, **aws.credentials)
+        role = f"arn:aws:iam::{account}:role/stacksets-exec"
+        given = own.assume_role(RoleArn=role, RoleSessionName="stacksets")["Credentials"]
+        self._session = boto3.Session(
+            aws_access_key_id=given["AccessKeyId"], aws_secret_access_key=given["SecretAccessKey"],
+            aws_session_token=given["SessionToken"], region_name=region,
+        )  # fmt: skip
+        self._url = aws.url
+
+    def client(self, service: str) -> Any:
+        return self._session.client(service, endpoint_url=self._url)
+
+    @property
+    def stack(self) -> dict[str, Any]:
+        found = self.client("cloudformation").describe_stacks(StackName="Headroom")["Stacks"][0]
+        outputs = {o["OutputKey"]: o["OutputValue"] for o in found.get("Outputs", [])}
+        return {"status": found["StackStatus"], "outputs": outputs}
+
+    @property
+    def alarms(self) -> list[str]:
+        found = self.client("cloudwatch").describe_alarms()["MetricAlarms"]
+        return [alarm["AlarmName"] for alarm in found]
+
+    @property
+    def expressions(self) -> set[str]:
+        found = self.client("cloudwatch").describe_alarms(AlarmNamePrefix="headroom-detect-")
+        return {a["Metrics"][0]["Expression"] for a in found["MetricAlarms"]}
+
+    @property
+    def sweeps(self) -> float:
+        found = self.client("cloudwatch").get_metric_statistics(
+            Namespace="Headroom", MetricName="SweepCompleted", Statistics=["Sum"], Period=3_600,
+            Dimensions=[{"Name": "service", "Value": "headroom"}],
+            StartTime=START, EndTime=START + timedelta(hours=1),
+        )  # fmt: skip
+        return float(sum(point["Sum"] for point in found["Datapoints"]))
+
+    @property
+    def policy(self) -> str:
+        found = ParameterPolicies(self.client("ssm"), parameter="/headroom/policy").current()
+        assert isinstance(found, Policy), found
+        return found.version
+
+    @property
+    def code(self) -> set[str]:
+        functions = self.client("lambda").list_functions()["Functions"]
+        return {function["CodeSha256"] for function in functions}
+
+    @property
+    def addresses(self) -> list[str]:
+        found = self.client("sns").list_subscriptions()["Subscriptions"]
+        return [each["Endpoint"] for each in found]
+
+    def seen(self) -> dict[str, Any]:
+        """Everything a test asks about, now."""
+        names = ("stack", "alarms", "expressions", "sweeps", "policy", "code", "addresses")
+        return {name: getattr(self, name) for name in names}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Course:
+    """What was seen in each place after creation, after each update, and after a deletion."""
+
+    created: dict[tuple[str, str], dict[str, Any]]
+    tagged: dict[tuple[str, str], dict[str, Any]]
+    updated: dict[tuple[str, str], dict[str, Any]]
+    tables: list[str]
+    functions: list[Any]
+
+
+def _zip(marker: str) -> bytes:
+    """The functions' package; `marker` makes it another one."""
+    folder, buffer = stage_function_code(), io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(p for p in folder.rglob("*") if p.is_file()):
+            archive.writestr(path.relative_to(folder).as_posix(), path.read_bytes())
+        archive.writestr("marker", marker)
+    return buffer.getvalue()
+
+
+def _given(**values: str) -> list[dict[str, str]]:
+    return [{"ParameterKey": key, "ParameterValue": value} for key, value in values.items()]
+
+
+@pytest.fixture(scope="module")
+def text() -> str:
+    return as_text(template(json.loads((ROOT / "cdk.json").read_text())["context"]))
+
+
+@pytest.fixture(scope="module")
+def course(text: str) -> Iterator[Course]:
+    with LocalAws(clock="lockstep", seed=7) as aws:
+        for region in REGIONS:
+            s3 = boto3.client("s3", endpoint_url=aws.url, region_name=region, **aws.credentials)
+            where = {"LocationConstraint": region}
+            s3.create_bucket(Bucket=f"{BUCKET}-{region}", CreateBucketConfiguration=where)
+            for key in ("one.zip", "two.zip"):
+                s3.put_object(Bucket=f"{BUCKET}-{region}", Key=key, Body=_zip(key))
+        aws.control("clock", {"set": START.isoformat(), "seed": 1})
+        places = {place: Place(aws, *place) for place in PLACES}
+
+        def everywhere(verb: str, **values: str) -> dict[tuple[str, str], dict[str, Any]]:
+            for place in places.values():
+                call = getattr(place.client("cloudformation"), f"{verb}_stack")
+                call(
+                    StackName="Headroom", TemplateBody=text, Parameters=_given(**values),
+                    Capabilities=["CAPABILITY_IAM"],
+                )  # fmt: skip
+            aws.control("tick", {"minutes": 2})
+            return {name: place.seen() for name, place in places.items()}
+
+        base = {"CodeBucket": BUCKET, "CodeKey": "one.zip"}
+        created = everywhere("create", **base, Detection="fleet")
+        tagged = everywhere("update", **base, Detection="tagged", NotifyEmail="a@example.com")
+        first, *parts = parameter_texts(canonical_json(LONG))
+        assert 1 < len(parts) <= TEMPLATE_PARTS
+        policy = {f"Policy{number or ''}": t for number, t in enumerate([first, *parts])}
+        updated = everywhere(
+            "update", **{**base, "CodeKey": "two.zip"}, Detection="sweep", **policy
+        )
+        one = places[PLACES[0]]
+        one.client("cloudformation").delete_stack(StackName="Headroom")
+        yield Course(
+            created=created, tagged=tagged, updated=updated,
+            tables=one.client("dynamodb").list_tables()["TableNames"],
+            functions=one.client("lambda").list_functions()["Functions"],
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_stack_is_complete_and_sweeps_in_every_place(
+    course: Course, text: str, place: tuple[str, str]
+) -> None:
+    seen = course.created[place]
+    assert seen["stack"]["status"] == "CREATE_COMPLETE"
+    assert seen["sweeps"] == 2
+    assert seen["policy"] == default_policy().version
+    assert len([a for a in seen["alarms"] if a.startswith("headroom-detect-")]) == 6
+    own = {name for name in seen["alarms"] if name.startswith("headroom-own-")}
+    assert own == set(re.findall(r'"(headroom-own-[a-z-]+)"', text))
+    assert len(seen["code"]) == 1
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_an_update_narrows_detection_in_place(course: Course, place: tuple[str, str]) -> None:
+    before, after = course.created[place], course.tagged[place]
+    assert after["stack"]["status"] == "UPDATE_COMPLETE"
+    assert not any("tag.headroom" in each for each in before["expressions"])
+    assert after["expressions"]
+    assert all("tag.headroom" in each for each in after["expressions"])
+    assert after["sweeps"] == 4
+    assert (before["addresses"], after["addresses"]) == ([], ["a@example.com"])
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_an_update_changes_policy_code_and_detection_and_keeps_the_tables(
+    course: Course, place: tuple[str, str]
+) -> None:
+    before, after = course.created[place], course.updated[place]
+    assert after["stack"]["status"] == "UPDATE_COMPLETE"
+    assert after["policy"] == LONG.version
+    assert after["code"] != before["code"]
+    assert not any(name.startswith("headroom-detect-") for name in after["alarms"])
+    assert after["sweeps"] == 6, "the new code runs"
+    kept = ("RecordsTable", "StateTable", "TopicArn")
+    assert [after["stack"]["outputs"][n] for n in kept] == [
+        before["stack"]["outputs"][n] for n in kept
+    ]
+
+
+def test_every_place_has_its_own_tables(course: Course) -> None:
+    topics = {seen["stack"]["outputs"]["TopicArn"] for seen in course.created.values()}
+    assert {tuple(topic.split(":")[4:2:-1]) for topic in topics} == set(PLACES)
+
+
+def test_deleting_a_stack_keeps_its_tables_alone(course: Course) -> None:
+    assert len(course.tables) == 2
+    assert course.functions == []

@@ -1,0 +1,169 @@
+"""The StackSets template: closed in itself, and for each choice what the construct deploys."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headroom.cdk.stackset import NO_VALUE, PARAMETERS, as_text, template
+from headroom.policy import (
+    TEMPLATE_PARTS,
+    canonical_json,
+    default_policy,
+    parameter_texts,
+    policy_from_json,
+)
+from headroom.policy.parts import LONGEST_PART
+from headroom.settings import Detection
+from tests.stacks.conftest import ROOT, Synth, Template, properties
+from tests.stacks.test_lint import IGNORED, UNKNOWN_TO_CFN_LINT
+
+LARGEST = 1_000_000
+"""Bytes that CloudFormation reads from S3; in a request it takes 51,200. Source: quotas (2026-11)."""
+
+
+@pytest.fixture(scope="module")
+def whole() -> dict[str, Any]:
+    return template(json.loads((ROOT / "cdk.json").read_text())["context"])
+
+
+def test_it_refers_to_nothing_outside(whole: dict[str, Any]) -> None:
+    text = as_text(whole)
+    assert set(whole) == {"Description", "Parameters", "Conditions", "Resources", "Outputs"}
+    for alien in ("BootstrapVersion", "cdk-hnb659fds", "aws:cdk", "aws:asset", "ImportValue",
+                  "Export", "AWS::CDK", "Custom::"):  # fmt: skip
+        assert alien not in text
+    assert not any("Metadata" in body for body in whole["Resources"].values())
+    assert {json.dumps(f["Code"]) for f in properties(whole, "AWS::Lambda::Function")} == {
+        json.dumps({"S3Bucket": {"Fn::Sub": "${CodeBucket}-${AWS::Region}"},
+                    "S3Key": {"Ref": "CodeKey"}})
+    }  # fmt: skip
+
+
+def test_cloudformation_takes_it(whole: dict[str, Any], tmp_path: Path) -> None:
+    from cfnlint.api import lint_file
+
+    file = tmp_path / "headroom.template.json"
+    file.write_text(as_text(whole))
+    assert file.stat().st_size < LARGEST
+    said = [str(match) for match in lint_file(file) if match.rule.id != IGNORED]
+    assert [line for line in said if UNKNOWN_TO_CFN_LINT not in line] == []
+
+
+def test_only_the_buckets_have_no_default(whole: dict[str, Any]) -> None:
+    required = [name for name, body in whole["Parameters"].items() if "Default" not in body]
+    assert required == ["CodeBucket"]
+    assert whole["Parameters"]["Detection"]["AllowedValues"] == [d.value for d in Detection]
+
+
+def _chosen(node: Any, conditions: dict[str, bool]) -> Any:
+    """A part of the template as CloudFormation resolves its conditions."""
+    if isinstance(node, list):
+        return [_chosen(item, conditions) for item in node]
+    if not isinstance(node, dict):
+        return node
+    if "Fn::If" in node:
+        name, yes, no = node["Fn::If"]
+        return _chosen(yes if conditions[name] else no, conditions)
+    resolved = {key: _chosen(value, conditions) for key, value in node.items()}
+    return {key: value for key, value in resolved.items() if value != NO_VALUE}
+
+
+def _resolved(whole: Template, detection: str) -> dict[str, dict[str, Any]]:
+    def holds(condition: Any) -> bool:
+        ((how, given),) = condition.items()
+        if how == "Fn::Equals":
+            return bool(
+                {"Detection": detection, "NotifyEmail": ""}.get(given[0]["Ref"], "") == given[1]
+            )
+        return any(map(holds, given)) if how == "Fn::Or" else not holds(given[0])
+
+    conditions = {name: holds(each) for name, each in whole["Conditions"].items()}
+    return {
+        name: _chosen({k: v for k, v in body.items() if k != "Condition"}, conditions)
+        for name, body in whole["Resources"].items()
+        if conditions.get(body.get("Condition", ""), True)
+    }
+
+
+@pytest.mark.parametrize("detection", list(Detection))
+def test_for_each_choice_it_is_what_the_app_deploys(
+    whole: dict[str, Any], synth: Synth, detection: Detection
+) -> None:
+    """All but the policy, the code, the ids and the calendars, which the template does not know."""
+    made = synth(detection=detection.value)
+    ours = [body for each in made.templates for body in each["Resources"].values()]
+    theirs = list(_resolved(whole, detection.value).values())
+    for kind in sorted({body["Type"] for body in ours}):
+        assert _fingerprints(theirs, kind) == _fingerprints(ours, kind), kind
+
+
+VARIES = ("Code", "Description", "Environment", "Value", "Policies")
+
+
+def _fingerprints(bodies: list[dict[str, Any]], kind: str) -> list[str]:
+    """Resources of a type as sorted texts, without references, which name logical ids."""
+    found = []
+    for body in bodies:
+        if body["Type"] == kind:
+            kept = {k: v for k, v in body.get("Properties", {}).items() if k not in VARIES}
+            found.append(json.dumps(_plain(kept), sort_keys=True))
+    return sorted(found)
+
+
+def _plain(node: Any) -> Any:
+    if isinstance(node, list):
+        return [_plain(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    if len(node) == 1 and next(iter(node)) in ("Ref", "Fn::GetAtt", "Fn::ImportValue"):
+        return "reference"
+    # The CDK puts the ids of constructs into the Sid of a queue's policy.
+    return {key: _plain(value) for key, value in node.items() if key != "Sid"}
+
+
+def test_its_functions_may_do_what_the_apps_may_and_ask_any_calendar(
+    whole: dict[str, Any], synth: Synth
+) -> None:
+    made = synth()
+    assert _actions(whole) == _actions(made.loop) | {"ssm:GetCalendarState"}
+
+
+def _actions(document: Template) -> set[str]:
+    found = set()
+    for role in properties(document, "AWS::IAM::Role"):
+        for policy in role["Policies"]:
+            for statement in policy["PolicyDocument"]["Statement"]:
+                actions = statement["Action"]
+                found |= {actions} if isinstance(actions, str) else set(actions)
+    return found
+
+
+def test_the_policys_parameters_are_those_of_the_published_policy(whole: dict[str, Any]) -> None:
+    default = PARAMETERS["Policy"]["Default"]
+    assert policy_from_json(default, source="template") == default_policy()
+    assert parameter_texts(canonical_json(default_policy())) == (default,)
+    named = {each["Name"]: each["Value"] for each in properties(whole, "AWS::SSM::Parameter")}
+    assert named == {
+        "/headroom/policy": {"Ref": "Policy"},
+        **{f"/headroom/policy/{n}": {"Ref": f"Policy{n}"} for n in range(1, TEMPLATE_PARTS + 1)},
+    }
+
+
+def test_the_guide_names_every_parameter_with_its_default() -> None:
+    text = (ROOT / "docs" / "operate" / "organization.md").read_text(encoding="utf-8")
+    table = text.split("| parameter | default | meaning |")[1].split("\n\n")[0]
+    assert set(re.findall(r"`([A-Z]\w+)`", table)) == set(PARAMETERS) - {"Policy2", "Policy3"}
+    assert f"`{PARAMETERS['Detection']['Default']}`" in table
+    assert f"{TEMPLATE_PARTS * LONGEST_PART:,} characters" in text
+
+
+def test_a_setting_of_the_context_is_in_the_template(tmp_path: Path) -> None:
+    made = template({"kinds": "ebs", "prefix": "blue", "scan_every_minutes": 5})
+    names = {alarm["AlarmName"] for alarm in properties(made, "AWS::CloudWatch::Alarm")}
+    assert all(name.startswith("blue-") for name in names)
+    assert not any("rds" in name for name in names)
