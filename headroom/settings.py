@@ -57,7 +57,9 @@ def _detection(value: object, name: str) -> object:
     try:
         return Detection(value if isinstance(value, str) else "")
     except ValueError:
-        raise SettingsError(f"{name} is {value!r}; it must be fleet, tagged or sweep.") from None
+        raise SettingsError(
+            f"{name} is {value!r}; it must be adaptive, fleet, tagged or sweep."
+        ) from None
 
 
 def _kinds(value: object, name: str) -> str:
@@ -107,14 +109,21 @@ def _variable(setting: Field[Any]) -> str:
 
 
 class Detection(StrEnum):
-    """What wakes Headroom besides its schedule; each has its own price."""
+    """How pressure is found; each has its own price."""
 
+    ADAPTIVE = "adaptive"
+    """No alarm: every resource is glanced at every 5 to 60 minutes, by its risk and its value."""
     FLEET = "fleet"
     """Metrics Insights alarms over every volume."""
     TAGGED = "tagged"
     """The same, only over volumes that carry the enrolment tag."""
     SWEEP = "sweep"
-    """No alarm at all: the schedule finds everything, only later."""
+    """No alarm at all: scans of everything find it, only later."""
+
+    @property
+    def has_alarms(self) -> bool:
+        """Whether query alarms watch the fleet."""
+        return self in (Detection.FLEET, Detection.TAGGED)
 
 
 class _Kinds:
@@ -146,6 +155,7 @@ class FunctionSettings(_Kinds):
     workers: int = _setting(_whole(2, 1_000), 8)
     """Functions that take from the queue at once."""
     scan_every_minutes: int = _setting(_whole(1, 1_440), 15)
+    detection: Detection = _setting(_detection, Detection.FLEET)  # noqa: RUF009 - a field
     kinds: str = _setting(_kinds, "ebs")
     """Enrolled kinds of storage: `ebs`, `ebs,rds` or `ebs,rds,aurora`."""
     record_retention_days: int = _setting(_record_retention, 0)
@@ -177,10 +187,11 @@ class FunctionSettings(_Kinds):
 class DeploymentConfig(_Kinds):
     """What the owner may set at deployment, through CDK context (`-c key=value` or cdk.json)."""
 
-    detection: Detection = _setting(_detection, Detection.FLEET)  # noqa: RUF009 - a field
+    detection: Detection = _setting(_detection, Detection.ADAPTIVE)  # noqa: RUF009 - a field
     kinds: str = _setting(_kinds, "ebs,rds,aurora")
     """Enrolled kinds of storage: `ebs`, `ebs,rds` or `ebs,rds,aurora`."""
-    scan_every_minutes: int = _setting(_whole(1, 60), 15)
+    scan_every_minutes: int = _setting(_whole(0, 60), 0)
+    """How often the fleet is listed; 0 for every 5 minutes if `adaptive`, else every 15."""
     policy_file: str = _setting(_text(r"\S(.*\S)?", "the path of a policy file"), "policy.yaml")
     account: str | None = _setting(_text(r"[0-9]{12}", "an account's 12 digits"), None)
     """Account to deploy to; with it only the part of the policy about it is published."""
@@ -203,11 +214,18 @@ class DeploymentConfig(_Kinds):
     """Days after which DynamoDB deletes the records of decisions; 0 keeps them for ever."""
     seal_records: str = _setting(_text("on|off", "on or off"), "off")
     """Whether each record is sealed with a key of KMS, which costs $1 a month and requests."""
+    topic_key: str = _setting(_text("on|off", "on or off"), "off")
+    """Whether messages are encrypted at rest with a key of KMS, which costs $1 a month."""
     burst_balance_alarm_percent: int = _setting(_whole(1, 100), 70)
     """BurstBalance below which the alarm wakes the engine; it never decides."""
     alarm_datapoints: int = _setting(_whole(1, 60), 2)
     alarm_periods: int = _setting(_whole(1, 60), 3)
     """The query alarms need `alarm_datapoints` of `alarm_periods` minutes."""
+
+    @property
+    def scan_minutes(self) -> int:
+        """How often the fleet is listed, in minutes."""
+        return self.scan_every_minutes or (5 if self.detection is Detection.ADAPTIVE else 15)
 
     @classmethod
     def from_context(cls, context: Mapping[str, object]) -> DeploymentConfig:

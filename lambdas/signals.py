@@ -19,6 +19,7 @@ from headroom.application import APART, WorkReport, items_of_event, read_page, w
 from headroom.domain.decision import Decision
 from headroom.domain.resources import RejectedSignal
 from headroom.ports import ScanPage, WorkItem
+from headroom.settings import Detection
 
 logger = Logger()
 metrics = Metrics()
@@ -28,7 +29,6 @@ PAGE_S = 60.0
 """Seconds that must be left to read a page of the fleet."""
 MANY = 20
 """An alarm with more contributors than this is spread over other workers."""
-COUNTED = {"Act": "Acts", "Hold": "Holds", "Escalate": "Escalations"}
 
 
 @dataclass(slots=True)
@@ -82,7 +82,6 @@ def _read(wired: wiring.Wired, batch: Batch, record: Mapping[str, Any]) -> None:
         batch.items[record["messageId"]] = list(asked.items)
         batch.pages += [] if asked.page is None else [asked.page]
         return
-    metrics.add_metric("Signals", MetricUnit.Count, 1)
     parsed = events.parse(
         body,
         account_id=wired.account_id,
@@ -164,7 +163,7 @@ def _page(
         every = timedelta(minutes=wired.settings.scan_every_minutes)
         found = read_page(
             wired.ports, wired.queue, page, wiring.utc_now, every_s=int(every.total_seconds()),
-            threads=THREADS,
+            threads=THREADS, adaptive=wired.settings.detection is Detection.ADAPTIVE,
         )  # fmt: skip
         logger.info(
             "read a page of the fleet", kind=page.kind, number=page.number, scanned=found.scanned,
@@ -181,25 +180,22 @@ def _emit(wired: wiring.Wired, report: WorkReport, messages_failed: int) -> None
         logger.error("a resource could not be reconciled", error=error)
     counted = {
         "FailedReconciliations": report.failed,
-        "FailedSignals": messages_failed,
-        "PostponedSignals": len(report.postponed),
         "FailedNotifications": wired.notifier.unsent,
     }
     for (
         name,
         value,
-    ) in counted.items():  # a custom metric costs money: published where it says something
+    ) in counted.items():  # a metric costs by the hour: published where it says something
         if value:
             metrics.add_metric(name, MetricUnit.Count, value)
     logger.info(
         "worked", reconciled=report.reconciled, coalesced=report.coalesced, busy=len(report.busy),
-        postponed=len(report.postponed), failed=report.failed,
+        postponed=len(report.postponed), failed=report.failed, messages_failed=messages_failed,
     )  # fmt: skip
 
 
 def _tell(decision: Decision) -> None:
     answer = type(decision.answer).__name__
-    metrics.add_metric(COUNTED[answer], MetricUnit.Count, 1)
     logger.info(
         decision.summary,
         decision_id=decision.decision_id,

@@ -10,12 +10,22 @@ from aws_lambda_powertools.metrics import MetricUnit
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from headroom import wiring
-from headroom.application import PublishedRecords, dispatch, publish_records, send_digest
+from headroom.application import (
+    DispatchReport,
+    PublishedRecords,
+    dispatch,
+    publish_records,
+    send_digest,
+)
 
 logger = Logger()
 metrics = Metrics()
 THREADS = 16
 """Claims written at once."""
+OVERDUE_S = 1_800
+"""A reconciliation that is due for longer shows that the workers do not keep up."""
+SCANS_LATE, SHORTEST_SCAN_MIN = 3, 15
+"""So many scan periods after it began, a scan should have been followed by another one."""
 FOR_PUBLISHING_S = 30.0
 """Seconds that must be left after a sweep to publish records."""
 FOR_DIGEST_S = 120.0
@@ -27,7 +37,7 @@ FOR_PRICES_S = 90.0
 @logger.inject_lambda_context
 @metrics.log_metrics
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    """One run; alarms watch SweepCompleted, the age of the last scan and of what is due."""
+    """One run. SweepCompleted is published always, all else only in trouble: a metric costs by the hour."""
     wired = wiring.begin(context.invoked_function_arn)
 
     def time_left() -> float:
@@ -44,24 +54,24 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         threads=THREADS,
     )
     published = _publish(wired, time_left)
+    breakers = _open_breakers(wired)
+    not_published = published.refused + published.abandoned
+    late = _late(report, wired.settings.scan_every_minutes)
+    troubles = {
+        "ChangesStopped": (report.policy_unreadable is not None) + len(report.calendars_unread) + breakers,
+        "FailedNotifications": wired.notifier.unsent,
+        "NotPublished": not_published,
+        "FallingBehind": len(late) + bool(not_published),
+    }  # fmt: skip
     counted = {
         "SweepCompleted": int(report.complete),
-        "PolicyUnreadable": int(report.policy_unreadable is not None),
-        "FailedNotifications": wired.notifier.unsent,
-        "NotPublished": published.refused + published.abandoned,
+        **{name: value for name, value in troubles.items() if value},
     }
-    breakers = _open_breakers(wired)
-    if breakers is not None:  # an unknown number must not end an alarm
-        counted |= {"OpenBreakers": breakers}
-    if (
-        report.calendars_unread
-    ):  # a custom metric costs money: publish it only where a policy needs it
-        counted["CalendarUnreadable"] = len(report.calendars_unread)
     for name, value in counted.items():
         metrics.add_metric(name, MetricUnit.Count, value)
-    metrics.add_metric("OldestDueSeconds", MetricUnit.Seconds, report.oldest_due_s)
-    if report.scan_age_s is not None:
-        metrics.add_metric("ScanAgeSeconds", MetricUnit.Seconds, report.scan_age_s)
+    for name, seconds in late.items():
+        metrics.add_metric(name, MetricUnit.Seconds, seconds)
+        logger.error("the workers do not keep up", metric=name, seconds=seconds)
     if report.policy_unreadable is not None:
         logger.error("nothing is changed: %s", report.policy_unreadable)
     for problem in report.calendars_unread:
@@ -79,6 +89,16 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     if time_left() >= FOR_PRICES_S:
         _refresh_prices(wired)
     return swept
+
+
+def _late(report: DispatchReport, scan_every_minutes: int) -> dict[str, float]:
+    """The ages in seconds that are too high, by the name of their metric."""
+    allowed_s = SCANS_LATE * max(SHORTEST_SCAN_MIN, scan_every_minutes) * 60
+    ages = {
+        "OldestDueSeconds": (report.oldest_due_s, OVERDUE_S),
+        "ScanAgeSeconds": (report.scan_age_s or 0.0, allowed_s),
+    }
+    return {name: age for name, (age, allowed) in ages.items() if age > allowed}
 
 
 def _publish(wired: wiring.Wired, time_left: Callable[[], float]) -> PublishedRecords:
@@ -116,13 +136,14 @@ def _send_digest(wired: wiring.Wired, time_left: Callable[[], float]) -> None:
         )
 
 
-def _open_breakers(wired: wiring.Wired) -> int | None:
-    """How many breakers are open, the account's included; None where that cannot be read."""
+def _open_breakers(wired: wiring.Wired) -> int:
+    """How many breakers are open, the account's included; one where that cannot be read: it must not
+    end an alarm, and nothing can be changed then."""
     try:
         stop_state = wired.reporting.switches.stop_state()
     except Exception:
         logger.exception("open breakers could not be read")
-        return None
+        return 1
     return len(stop_state.breakers) + (stop_state.account.breaker is not None)
 
 

@@ -72,7 +72,8 @@ class HeadroomLoop(Stack):
             topic_arn=kept.topic.topic_arn,
             queue_url=signals_queue.queue.queue_url,
             workers=config.queue_max_concurrency,
-            scan_every_minutes=config.scan_every_minutes,
+            scan_every_minutes=config.scan_minutes,
+            detection=config.detection,
             record_retention_days=config.record_retention_days,
             seal_key="off" if kept.seal_key is None else kept.seal_key.key_arn,
             kinds=config.kinds,
@@ -138,11 +139,7 @@ class HeadroomLoop(Stack):
         schedule.start(sweep)
         DetectionAlarms(self, "Detection", config)
         own = SelfAlarms(self, "Own", topic=kept.topic)
-        own.on_queues(
-            signals_queue.queue,
-            ("signals", signals_queue.dead_letters),
-            ("sweep", schedule.dead_letters),
-        )
+        own.on_queues(signals_queue.queue, signals_queue.dead_letters)
         own.on_function("signals", signals)
         own.on_function("sweep", sweep)
         own.on_loop(settings)

@@ -16,7 +16,7 @@ from stacks.constructs.topic import NotificationTopic
 
 
 class HeadroomState(Stack):
-    """Tables that a deletion of the stack leaves in place, and an encrypted topic."""
+    """Tables that a deletion of the stack leaves in place, and a topic."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class HeadroomState(Stack):
         )
         records = LedgerTable(self, "Records", RECORDS, append_only=True)
         state = LedgerTable(self, "State", STATE, append_only=False)
-        people = NotificationTopic(self, "People")
+        people = NotificationTopic(self, "People", encrypted=config.topic_key == "on")
         if config.notify_email is not None:
             people.topic.add_subscription(subscriptions.EmailSubscription(config.notify_email))
         seal_key = _seal_key(self) if config.seal_records == "on" else None

@@ -63,8 +63,10 @@ def test_powertools_finds_its_own_variables_in_the_environment_of_a_function() -
 
 def test_without_context_the_shipped_configuration_applies() -> None:
     config = DeploymentConfig.from_context({})
-    assert config.detection is Detection.FLEET
-    assert config.scan_every_minutes == 15
+    assert config.detection is Detection.ADAPTIVE
+    assert config.scan_minutes == 5
+    assert DeploymentConfig(detection=Detection.SWEEP).scan_minutes == 15
+    assert DeploymentConfig(scan_every_minutes=30).scan_minutes == 30
     assert config.notify_email is None
 
 
@@ -94,11 +96,11 @@ def test_keys_of_the_cdk_itself_are_passed_over() -> None:
         ({"detektion": "fleet"}, "did you mean detection"),
         ({"scan-every-minutes": 5}, "did you mean scan_every_minutes"),
         ({"qqq": 5}, "known are"),
-        ({"detection": "everything"}, "must be fleet, tagged or sweep"),
-        ({"detection": True}, "must be fleet, tagged or sweep"),
+        ({"detection": "everything"}, "must be adaptive, fleet, tagged or sweep"),
+        ({"detection": True}, "must be adaptive, fleet, tagged or sweep"),
         ({"scan_every_minutes": True}, "whole number"),
         ({"scan_every_minutes": "false"}, "whole number"),
-        ({"scan_every_minutes": 0}, "whole number"),
+        ({"scan_every_minutes": -1}, "whole number"),
         ({"scan_every_minutes": 15.0}, "whole number"),
         ({"scan_every_minutes": None}, "whole number"),
         ({"queue_max_concurrency": 1}, "2 to 1000"),

@@ -15,7 +15,15 @@ from headroom.domain.resources import (
     VolumeActivity,
 )
 from headroom.domain.state import Outcome, Refusal, declined
-from headroom.ports import Glance, Metrics, ReadFailed, ResourceGone, Storage, StorageView
+from headroom.ports import (
+    Glance,
+    GlanceRequest,
+    Metrics,
+    ReadFailed,
+    ResourceGone,
+    Storage,
+    StorageView,
+)
 
 CLUSTER = "cluster:"
 """What the id of a cluster begins with until it is known whether it is Aurora's."""
@@ -84,6 +92,7 @@ class KindMetrics(Protocol):
     """Metrics of one kind of storage."""
 
     def glance(self, views: Sequence[StorageView], now: datetime) -> Mapping[str, Glance]: ...
+    def glances(self, asked: Sequence[GlanceRequest], now: datetime) -> Mapping[str, Glance]: ...
     def activity(
         self, view: StorageView, now: datetime
     ) -> tuple[VolumeActivity, InstanceActivity | None]: ...
@@ -111,6 +120,12 @@ class MetricsByKind:
         if len({view.volume.ref.kind for view in views}) > 1:
             raise ValueError("a glance is at storage of one kind")
         return self._of(views[0]).glance(views, now) if views else {}
+
+    def glances(self, asked: Sequence[GlanceRequest], now: datetime) -> Mapping[str, Glance]:
+        """The same of the metrics asked for."""
+        if len({one.view.volume.ref.kind for one in asked}) > 1:
+            raise ValueError("a glance is at storage of one kind")
+        return self._of(asked[0].view).glances(asked, now) if asked else {}
 
     def activity(
         self, view: StorageView, now: datetime

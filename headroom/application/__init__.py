@@ -3,10 +3,9 @@
 May import the domain and `ports`; no AWS, no clock.
 The door offers the dispatcher, the worker, `sweep` (both in one process), signals, digest, publishing and requests."""
 
-from headroom.application.digest import send_digest
 from headroom.application.dispatch import DispatchReport, dispatch
 from headroom.application.dry_run import DryRunResult, decide_dry_run
-from headroom.application.publishing import PublishedRecords, publish_records
+from headroom.application.reporting import PublishedRecords, publish_records, send_digest
 from headroom.application.requests import (
     LONGEST_PAUSE,
     LONGEST_REASON,

@@ -14,7 +14,16 @@ from headroom.domain.resources import (
     VolumeActivity,
 )
 from headroom.domain.state import Outcome
-from headroom.ports import FleetReads, Glance, Metrics, Ports, ReadFailed, Storage, StorageView
+from headroom.ports import (
+    FleetReads,
+    Glance,
+    GlanceRequest,
+    Metrics,
+    Ports,
+    ReadFailed,
+    Storage,
+    StorageView,
+)
 
 Activity = tuple[VolumeActivity, InstanceActivity | None]
 
@@ -104,6 +113,10 @@ class PrefetchedMetrics:
     def glance(self, views: Sequence[StorageView], now: datetime) -> Mapping[str, Glance]:
         """Read now."""
         return self._metrics.glance(views, now)
+
+    def glances(self, asked: Sequence[GlanceRequest], now: datetime) -> Mapping[str, Glance]:
+        """Read now."""
+        return self._metrics.glances(asked, now)
 
     def activity(self, view: StorageView, now: datetime) -> Activity:
         """What was read with the batch, for the same view at the same instant."""

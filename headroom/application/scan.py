@@ -8,14 +8,14 @@ from datetime import datetime, timedelta
 from functools import partial
 from hashlib import sha256
 
+from headroom.application.glances import Seen, glance_at_due
 from headroom.application.space import may_run_out_of_space
 from headroom.application.work import on_threads
-from headroom.domain.catalog.ebs import capability
 from headroom.domain.decision import urgency
+from headroom.domain.detection import troubles_of
 from headroom.domain.policy import Mode, Policy, PolicyUnreadable, limits_for
 from headroom.domain.resources import ResourceRef
 from headroom.domain.state import OpenPage, ScanProgress, page_listed, page_read
-from headroom.domain.workload import AT_LIMIT
 from headroom.ports import (
     CursorRejected,
     FleetPage,
@@ -39,10 +39,6 @@ FRESH = timedelta(minutes=1)
 FIRST_DAY = timedelta(hours=24)
 FIRST_A_MINUTE = 100
 """Resources of a small fleet that are looked at in each of the first minutes."""
-SUSPECT_BALANCE_PERCENT = 90.0
-SUSPECT_QUEUE = 32.0
-SUSPECT_LATENCY_MS = 50.0
-"""SSD storage answers within milliseconds; far above that, operations wait for something."""
 DAY_S = 86_400
 
 
@@ -73,9 +69,11 @@ def fleet_kinds(ports: Ports) -> tuple[str, ...]:
 
 def read_page(
     ports: Ports, queue: WorkQueue, asked: ScanPage, clock: Callable[[], datetime], *,
-    every_s: int, threads: int = 1,
+    every_s: int, threads: int = 1, adaptive: bool = False,
 ) -> PageReport:  # fmt: skip
     """Read one page and put the page after it on the queue first; nothing where it is read already.
+
+    `adaptive` glances at those only whose time has come, and else at all.
 
     A page whose reader dies is read by another once its claim expires. Raises ReadFailed.
     """
@@ -100,7 +98,10 @@ def read_page(
             batch = next(batches, None)
             if batch is None:
                 break
-            suspects = _suspects(ports, batch, now, turn, first=progress.first, small=small)
+            suspects = _suspects(
+                ports, _seen(ports, batch, now, turn, adaptive=adaptive, threads=threads), now,
+                first=progress.first, small=small,
+            )  # fmt: skip
             _hand_on(ports, queue, suspects, now, report, threads)
             report.scanned += len(batch)
         except Exception as error:  # suspects of other batches are handed on all the same
@@ -159,23 +160,40 @@ def _hand_on(
     report.put += put
 
 
-def _suspects(
-    ports: Ports, batch: Sequence[StorageView], now: datetime, turn: Callable[[ResourceRef], bool],
-    *, first: bool, small: bool,
-) -> list[Suspect]:  # fmt: skip
-    """Who is to be looked at, and from when on; in a first scan everybody, most at risk first."""
+def _seen(
+    ports: Ports, batch: Sequence[StorageView], now: datetime, turn: Callable[[ResourceRef], bool], *,
+    adaptive: bool, threads: int,
+) -> list[Seen]:  # fmt: skip
+    """A glance at everything that is not switched off, or at what is due."""
     policy = ports.policies.current()
     watched = [view for view in batch if _watched(policy, view)]
+    if adaptive:
+        return glance_at_due(ports, watched, policy, now, turn, threads)
     glances = ports.metrics.glance(watched, now)
+    found = ((view, glances.get(view.volume.ref.resource_id)) for view in watched)
+    return [
+        Seen(
+            view=view, glance=glance, new=True,
+            look=turn(view.volume.ref) or needs_attention(view, glance, now, timedelta(hours=1)),
+        )
+        for view, glance in found
+    ]  # fmt: skip
+
+
+def _suspects(
+    ports: Ports, seen: Sequence[Seen], now: datetime, *, first: bool, small: bool
+) -> list[Suspect]:
+    """Who is to be looked at, and from when on; in a first scan everybody, most at risk first."""
+    policy = ports.policies.current()
     found: list[Suspect] = []
     quiet: list[Suspect] = []
-    for view in watched:
-        ref = view.volume.ref
-        glance = glances.get(ref.resource_id)
-        one = Suspect(ref=ref, urgency=_urgency(policy, view, glance), at=now)
-        if turn(ref) or needs_attention(view, glance, now, timedelta(hours=1)):
+    for each in seen:
+        one = Suspect(
+            ref=each.view.volume.ref, urgency=_urgency(policy, each.view, each.glance), at=now
+        )
+        if each.look:
             found.append(one)
-        elif first:
+        elif first and each.new:
             quiet.append(one)
     quiet.sort(key=lambda s: -s.urgency)
     return found + [
@@ -250,23 +268,6 @@ def needs_attention(
     change = view.modification
     if change is not None and change.started_at > now - fresh:
         return True
-    if may_run_out_of_space(view, glance):
-        return True
-    if glance is None:
-        return False
-    if (glance.iops_exceeded_minutes or 0) + (glance.throughput_exceeded_minutes or 0) >= 1:
-        return True
-    balance = glance.lowest_burst_balance_percent
-    if balance is not None and balance < SUSPECT_BALANCE_PERCENT:
-        return True
-    can = capability(view.volume.configuration)
-    if (glance.peak_iops or 0.0) >= AT_LIMIT * can.burst_iops:
-        return True
-    if (glance.peak_mibps or 0.0) >= AT_LIMIT * can.burst_mibps:
-        return True
-    if (glance.slowest_ms or 0.0) >= SUSPECT_LATENCY_MS:
-        return True
-    queue = glance.longest_queue
-    # One outstanding operation per 1,000 IOPS is AWS's own advice; far above it, somebody waits.
-    expected = max(1.0, can.sustained_iops / 1000)
-    return queue is not None and queue >= max(SUSPECT_QUEUE, 4 * expected)
+    return may_run_out_of_space(view, glance) or bool(
+        troubles_of(view.volume.configuration, glance)
+    )

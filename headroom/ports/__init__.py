@@ -7,7 +7,7 @@ from headroom.ports.archive import Archive
 from headroom.ports.clusters import Clusters
 from headroom.ports.ledger import IllegalStep, Intent, Ledger, LostLease, NotIntended
 from headroom.ports.limits import Policies, Prices
-from headroom.ports.metrics import Glance, Metrics
+from headroom.ports.metrics import Glance, GlanceRequest, Metrics
 from headroom.ports.reporting import Delivery, Notes, Recorded, Reporting
 from headroom.ports.requests import AnswerRejected, Requests, Switches
 from headroom.ports.resource_states import Due, QueuedResource, Scan, StateStore
@@ -19,6 +19,7 @@ from headroom.ports.work import (
     CursorRejected,
     FleetPage,
     FleetReads,
+    Glanced,
     ScanPage,
     WorkClaims,
     WorkItem,

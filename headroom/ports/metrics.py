@@ -4,34 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Protocol
 
+from headroom.domain.detection import Glance, Metric
 from headroom.domain.resources import InstanceActivity, ResourceRef, VolumeActivity
 from headroom.ports.storage import StorageView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Glance:
-    """The few numbers that a fleet scan reads per volume, over the last half hour.
+class GlanceRequest:
+    """Which metrics to read of one resource, and how far back."""
 
-    None means that nothing was published; it is never treated as zero.
-    """
-
-    iops_exceeded_minutes: int | None
-    throughput_exceeded_minutes: int | None
-    lowest_burst_balance_percent: float | None
-    longest_queue: float | None
-    peak_iops: float | None = None
-    """Busiest minute's operations/s; read only where AWS publishes no Exceeded check."""
-    peak_mibps: float | None = None
-    slowest_ms: float | None = None
-    """Highest mean latency of a busy minute, calculated from queue and operations by Little's law;
-    for databases only, for which AWS publishes no Exceeded check."""
-    lowest_free_gib: float | None = None
-    """Least free space of a database; None for a volume, which does not report it."""
-    filled_gib: float | None = None
-    """Decrease of the free space over that time."""
+    view: StorageView
+    metrics: frozenset[Metric] | None
+    """None for all that a fleet scan reads."""
+    back: timedelta
 
 
 class Metrics(Protocol):
@@ -39,6 +27,9 @@ class Metrics(Protocol):
 
     def glance(self, views: Sequence[StorageView], now: datetime) -> Mapping[str, Glance]:
         """A Glance for every volume by resource id, in batches of 500 metrics a call."""
+
+    def glances(self, asked: Sequence[GlanceRequest], now: datetime) -> Mapping[str, Glance]:
+        """The same with only the metrics asked for; all of one kind. Raises ReadFailed."""
 
     def activity(
         self, view: StorageView, now: datetime

@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Protocol
 
+from headroom.domain.detection import GlanceState
 from headroom.domain.resources import InstanceActivity, ResourceRef, SourceEvent, VolumeActivity
 from headroom.domain.state import ScanProgress
 from headroom.ports.storage import StorageView
@@ -66,8 +67,23 @@ class Answered:
     began: datetime
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Glanced:
+    """What the last glances at a resource found, and when its last finished reconciliation began."""
+
+    state: GlanceState | None
+    """None where there was none, or it cannot be read."""
+    reconciled_at: datetime | None
+
+
 class WorkClaims(Protocol):
-    """Who works on which resource, and how far the scan of the fleet is."""
+    """Who works on which resource, how far the scan of the fleet is, and what glances found."""
+
+    def glanced(self, refs: Sequence[ResourceRef]) -> Mapping[str, Glanced]:
+        """By ARN, of those that are known; may be seconds old. Raises ReadFailed."""
+
+    def save_glance(self, ref: ResourceRef, state: GlanceState) -> None:
+        """Keep what a glance found; of two writers the later one wins. Raises ReadFailed."""
 
     def claim_work(
         self, item: WorkItem, *, holder: str, now: datetime, until: datetime, not_after: datetime

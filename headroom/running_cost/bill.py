@@ -79,10 +79,8 @@ def running_cost(fleet: Fleet, rates: Rates) -> RunningCost:
     Not counted: traces, point-in-time recovery of the tables, messages and data transfer.
     """
     pressed = _per_pressed(rates)
-    reconciles = tuple(
-        DAYS_PER_MONTH * rates.reconciles_per_day * fleet.volumes + fleet.pressed * each
-        for each in pressed
-    )
+    routine = DAYS_PER_MONTH * rates.reconciles_per_day * _routine(fleet, rates)
+    reconciles = tuple(routine + fleet.pressed * each for each in pressed)
     return RunningCost(
         items=(
             alarms(fleet, rates),
@@ -116,7 +114,9 @@ def alarms(fleet: Fleet, rates: Rates) -> Item:
 
 
 def scans(fleet: Fleet, rates: Rates) -> Item:
-    """The scans of every volume."""
+    """The scans of every volume, or the glances at those whose time has come."""
+    if rates.adaptive:
+        return _glances(fleet, rates)
     often = _scans(rates)
     metrics = (
         rates.metrics_per_glance * fleet.volumes + rates.credit_metrics * fleet.with_credits
@@ -130,34 +130,56 @@ def scans(fleet: Fleet, rates: Rates) -> Item:
     )
 
 
+def _glances(fleet: Fleet, rates: Rates) -> Item:
+    parts = [
+        _part(
+            f"{count:,.0f} volumes {what}, {low}-{high} metrics a day each (measured)",
+            (DAYS_PER_MONTH * count * low, DAYS_PER_MONTH * count * high), "metric_read",
+        )
+        for what, count, (low, high) in (
+            ("not at risk", fleet.volumes - fleet.pressed, rates.quiet_metrics_per_day),
+            ("at risk", fleet.pressed, rates.risk_metrics_per_day),
+        )
+    ]  # fmt: skip
+    return Item(key="scans", name="Glances", parts=tuple(parts))
+
+
 def daily(fleet: Fleet, rates: Rates) -> Item:
-    """The reconciliation of every volume, once a day."""
-    often = DAYS_PER_MONTH * rates.reconciles_per_day * fleet.volumes
+    """The reconciliation of every volume whatever it does, weekly if adaptive, else daily."""
+    often = DAYS_PER_MONTH * rates.reconciles_per_day * _routine(fleet, rates)
     low, high = rates.metrics_per_reconcile
     said = f"{often:,.0f} reconciliations x {low}-{high} metrics"
     part = _part(said, (often * low, often * high), "metric_read")
-    return Item(key="daily", name="Daily reconciliation", parts=(part,))
+    return Item(key="daily", name="Routine reconciliation", parts=(part,))
 
 
 def pressure(fleet: Fleet, rates: Rates) -> Item:
-    """The reconciliations of volumes under pressure."""
+    """The reconciliations of volumes at risk or under pressure."""
     low, high = (
         fleet.pressed * often * metrics
         for often, metrics in zip(_per_pressed(rates), rates.metrics_per_reconcile, strict=True)
     )
-    every, metrics = rates.pressed_every_minutes, rates.metrics_per_reconcile
-    said = (
-        f"{fleet.pressed:,.0f} volumes, every {every[0]}-{every[1]} minutes x "
-        f"{metrics[0]}-{metrics[1]} metrics"
-    )
+    metrics = rates.metrics_per_reconcile
+    least, most = rates.pressed_every_minutes
+    often = f"every {least}-{most} minutes"
+    if rates.adaptive:
+        often = "{}-{} a day (measured)".format(*rates.risk_reconciles_per_day)
+    said = f"{fleet.pressed:,.0f} volumes, {often} x {metrics[0]}-{metrics[1]} metrics"
     return Item(
         key="pressure", name="Pressure", parts=(_part(said, (low, high), "metric_read"),)
     )  # fmt: skip
 
 
 def database_reads(fleet: Fleet, rates: Rates) -> Item:
-    """Alarms and scans over databases, at most."""
-    often, count = _scans(rates), fleet.databases
+    """Alarms and scans over databases, at most; or hourly glances at them."""
+    count = fleet.databases
+    if rates.adaptive:
+        low, high = rates.database_metrics_per_glance
+        hours = DAYS_PER_MONTH * 24
+        said = f"{count:,} databases, {low}-{high} metrics an hour"
+        part = _part(said, (hours * count * low, hours * count * high), "metric_read")
+        return Item(key="databases", name="Databases", parts=(part,))
+    often = _scans(rates)
     analysed = rates.database_queries * count if rates.fleet_alarms else 0
     return Item(
         key="databases",
@@ -173,37 +195,49 @@ def database_reads(fleet: Fleet, rates: Rates) -> Item:
 
 def cluster_reads(fleet: Fleet, rates: Rates) -> Item:
     """The daily reconciliation of Aurora clusters."""
-    often = DAYS_PER_MONTH * rates.reconciles_per_day * fleet.clusters
+    often = DAYS_PER_MONTH * fleet.clusters
     said = f"{often:,.0f} reconciliations x {rates.metrics_per_cluster} metrics"
     part = _part(said, often * rates.metrics_per_cluster, "metric_read")
     return Item(key="clusters", name="Aurora clusters", parts=(part,))
 
 
 def _functions(fleet: Fleet, rates: Rates, reconciles: tuple[Decimal, ...]) -> Item:
-    glances = _scans(rates) * fleet.volumes * rates.glance_s
+    pages = _scans(rates) * -(-fleet.volumes // rates.page)
     low, high = (
-        (MINUTES_PER_MONTH * idle + glances + often * each) * rates.memory_gb
-        for idle, often, each in zip(rates.sweep_s, reconciles, rates.reconcile_s, strict=True)
+        MINUTES_PER_MONTH * idle * rates.dispatcher_gb
+        + (pages * page + often * each) * rates.worker_gb
+        for idle, page, often, each in zip(
+            rates.sweep_s, rates.page_s, reconciles, rates.reconcile_s, strict=True
+        )
     )
     said = (
-        f"{MINUTES_PER_MONTH:,} runs of {rates.sweep_s[0]} s, {rates.glance_s} s a glance, "
-        f"{rates.reconcile_s[0]}-{rates.reconcile_s[1]} s a reconciliation (estimates)"
+        f"{MINUTES_PER_MONTH:,} runs of {rates.sweep_s[0]} s, {pages:,.0f} pages of "
+        f"{rates.page_s[0]}-{rates.page_s[1]} s, {rates.reconcile_s[0]}-{rates.reconcile_s[1]} s "
+        "a reconciliation (estimates)"
     )
     return Item(
         key="lambda",
         name="Lambda",
         parts=(
             _part(said, (low, high), "gb_second"),
-            _part("runs of the sweep", MINUTES_PER_MONTH, "invocation"),
+            _part("runs of the sweep, and pages", MINUTES_PER_MONTH + pages, "invocation"),
         ),
     )
 
 
 def _tables(fleet: Fleet, rates: Rates, reconciles: tuple[Decimal, ...]) -> Item:
-    profiles = DAYS_PER_MONTH * fleet.volumes * rates.profile_write_units
+    kept_daily = DAYS_PER_MONTH * (_routine(fleet, rates) * rates.reconciles_per_day
+                                   + (fleet.pressed if rates.adaptive else 0))  # fmt: skip
     changes = fleet.pressed * rates.changes_per_pressed_volume
+    glances = DAYS_PER_MONTH * (
+        (fleet.volumes - fleet.pressed) * rates.quiet_glances_per_day
+        + fleet.pressed * rates.risk_glances_per_day
+    )
+    states = _scans(rates) * fleet.volumes * rates.read_units_per_glance
     writes = tuple(
-        often * rates.write_units_per_reconcile + profiles + changes * kb
+        often * rates.write_units_per_reconcile
+        + kept_daily * rates.profile_write_units
+        + changes * kb
         for often, kb in zip(reconciles, rates.record_kb, strict=True)
     )
     reads = tuple(
@@ -211,10 +245,15 @@ def _tables(fleet: Fleet, rates: Rates, reconciles: tuple[Decimal, ...]) -> Item
     )
     kept = fleet.volumes * Decimal(rates.profile_write_units) / MILLION
     gb = tuple(kept + changes * kb / MILLION for kb in rates.record_kb)
+    each_glance = (
+        _part("what glances found", glances * rates.write_units_per_glance, "write_unit"),
+        _part("the last glance of every volume, at every listing", states, "read_unit"),
+    )  # fmt: skip
     return Item(
         key="dynamodb",
         name="DynamoDB",
         parts=(
+            *(each_glance if rates.adaptive else ()),
             _part("state, profiles and records (estimate)", (writes[0], writes[1]), "write_unit"),
             _part("what is due, state and profiles (estimate)", (reads[0], reads[1]), "read_unit"),
             _part("profiles and a month of records", (gb[0], gb[1]), "table_gb"),
@@ -259,7 +298,7 @@ def _own_metrics(rates: Rates) -> Item:
 
 
 def _keys(rates: Rates) -> Item:
-    part = _part("key of the topic", rates.keys, "key")
+    part = _part("keys that the owner asked for", rates.keys, "key")
     return Item(key="kms", name="KMS", parts=(part,), fixed=True)
 
 
@@ -275,18 +314,19 @@ class Saving:
 def suggestion(fleet: Fleet, rates: Rates) -> Saving | None:
     """The one setting that lowers the bill most; None where none saves a cent."""
     now = running_cost(fleet, rates).usd[1]
+    adaptive = Rates(keys=rates.keys)
     choices = [
-        ("-c detection=sweep", replace(rates, fleet_alarms=False),
-         f"pressure is then found by the scan, at most {rates.scan_every_minutes} minutes later"),
+        ("-c detection=adaptive", adaptive,
+         "pressure of what was not at risk is then found within the hour"),
         ("-c scan_every_minutes=60", replace(rates, scan_every_minutes=60),
          "what no alarm sees is then found within the hour"),
-    ]  # fmt: skip
+    ] if not rates.adaptive else []  # fmt: skip
     savings = [
         Saving(setting=setting, usd=now - running_cost(fleet, other).usd[1], remark=remark)
         for setting, other, remark in choices
     ]
-    best = max(savings, key=lambda each: each.usd)
-    return best if best.usd >= Decimal("0.01") else None
+    best = max(savings, key=lambda each: each.usd, default=None)
+    return best if best is not None and best.usd >= Decimal("0.01") else None
 
 
 def _scans(rates: Rates) -> Decimal:
@@ -294,7 +334,14 @@ def _scans(rates: Rates) -> Decimal:
 
 
 def _per_pressed(rates: Rates) -> tuple[Decimal, ...]:
+    if rates.adaptive:
+        return tuple(DAYS_PER_MONTH * often for often in rates.risk_reconciles_per_day)
     return tuple(Decimal(MINUTES_PER_MONTH) / every for every in rates.pressed_every_minutes)
+
+
+def _routine(fleet: Fleet, rates: Rates) -> Decimal:
+    """Volumes that are reconciled whatever they do: if adaptive, those at risk are counted apart."""
+    return Decimal(fleet.volumes) - (fleet.pressed if rates.adaptive else 0)
 
 
 def _part(what: str, quantity: Decimal | int | Range, price: str) -> Part:

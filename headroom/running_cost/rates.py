@@ -55,14 +55,15 @@ PRICES: dict[str, UnitPrice] = {
 class Rates:
     """How often Headroom reads what. The default is a deployment with default settings.
 
-    The first block are facts of the code, held by tests; the last one are estimates.
+    The first block are facts of the code, held by tests; the last two are measured with
+    `tools/fleet_week.py`, and estimates.
     """
 
-    fleet_alarms: bool = True
-    """Whether query alarms watch the fleet: three queries of volumes, three of databases."""
-    scan_every_minutes: int = 15
+    detection: Detection = Detection.ADAPTIVE
+    scan_every_minutes: int = 5
+    """How often the fleet is listed and, unless adaptive, read."""
     metrics_per_glance: int = 3
-    """Metrics that a scan reads of a volume: both checks and the queue."""
+    """Metrics that a scan reads of a volume unless adaptive: both checks and the queue."""
     credit_metrics: int = 1
     """The same, besides, where the type has burst credits."""
     check_queries: int = 2
@@ -81,19 +82,35 @@ class Rates:
     beside a root volume on one that does. Each further volume of the instance adds 4."""
     pressed_every_minutes: tuple[int, int] = (15, 5)
     """How often a volume under pressure is reconciled: by the scan alone, or near a limit."""
-    reconciles_per_day: int = 1
-    """Of every volume and cluster that is not switched off, whatever it does."""
-    own_alarms: int = 17
-    own_metrics: tuple[int, int] = (12, 16)
-    """Custom metrics of the sweep; four more once events arrive."""
-    keys: int = 1
-    memory_gb: int = 1
+    reconciles_per_day: Decimal = Decimal(1) / 7
+    """Of every volume that is not switched off, whatever it does; a cluster daily."""
+    own_alarms: int = 10
+    own_metrics: tuple[int, int] = (1, 1)
+    """Custom metrics that are published all the time: the others cost $0.0004 for an hour of trouble."""
+    keys: int = 0
+    dispatcher_gb: Decimal = Decimal("0.5")
+    worker_gb: Decimal = Decimal("1.727")
+    page: int = 500
+    """Volumes read together in a scan."""
+
+    quiet_glances_per_day: Decimal = Decimal(25)
+    quiet_metrics_per_day: tuple[Decimal, Decimal] = (Decimal(29), Decimal(31))
+    """Of a volume not at risk; from and to, for fleets of different loads."""
+    risk_glances_per_day: Decimal = Decimal(180)
+    risk_metrics_per_day: tuple[Decimal, Decimal] = (Decimal(215), Decimal(225))
+    risk_reconciles_per_day: tuple[Decimal, Decimal] = (Decimal(7), Decimal(10))
+    database_metrics_per_glance: tuple[int, int] = (2, 9)
+    """An hourly glance at a database: queue and free space; credits and all else where it stirs."""
 
     sweep_s: tuple[Decimal, Decimal] = (Decimal(1), Decimal(1))
     """A run of the sweep with nothing to do."""
-    glance_s: Decimal = Decimal("0.006")
-    """A glance at one volume, within a scan of many."""
-    reconcile_s: tuple[Decimal, Decimal] = (Decimal(1), Decimal(2))
+    page_s: tuple[Decimal, Decimal] = (Decimal("0.8"), Decimal("1.6"))
+    """A page of a scan."""
+    reconcile_s: tuple[Decimal, Decimal] = (Decimal("0.2"), Decimal(1))
+    """A reconciliation: many together share the waiting."""
+    read_units_per_glance: Decimal = Decimal("0.5")
+    """Of every volume at every listing: its last glance."""
+    write_units_per_glance: int = 1
     read_units_per_reconcile: int = 20
     """The resource's state, the account's limits and a profile of at most 50 KB."""
     write_units_per_reconcile: int = 2
@@ -109,12 +126,25 @@ class Rates:
     log_kb_per_run: int = 2
     log_months_kept: int = 3
 
+    @property
+    def fleet_alarms(self) -> bool:
+        """Whether query alarms watch the fleet: three queries of volumes, three of databases."""
+        return self.detection.has_alarms
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether each resource has its own time of the next glance."""
+        return self.detection is Detection.ADAPTIVE
+
 
 def rates_of(config: DeploymentConfig) -> Rates:
     """The rates of a deployment with these settings."""
+    adaptive = config.detection is Detection.ADAPTIVE
     return Rates(
-        fleet_alarms=config.detection is not Detection.SWEEP,
-        scan_every_minutes=config.scan_every_minutes,
+        detection=config.detection,
+        scan_every_minutes=config.scan_minutes,
+        reconciles_per_day=Rates().reconciles_per_day if adaptive else Decimal(1),
+        keys=(config.topic_key == "on") + (config.seal_records == "on"),
     )
 
 

@@ -19,7 +19,6 @@ Missing = cloudwatch.TreatMissingData
 
 SHORTEST_PERIOD_MIN = 15
 """The shortest scan period that alarms assume: one scan may take this long."""
-OVERDUE_S = 1_800
 
 
 class DetectionAlarms(Construct):
@@ -66,17 +65,16 @@ class SelfAlarms(Construct):
         super().__init__(scope, construct_id)
         self._topic = topic
 
-    def on_queues(self, signals: sqs.IQueue, *dead_letters: tuple[str, sqs.IQueue]) -> None:
-        """Anything parked, and a queue that is not emptied."""
-        for name, queue in dead_letters:
-            self._alarm(
-                f"{name}-dead-letters",
-                "an event could not be handled for a day, or not be delivered, and is parked; fix the "
-                "cause, then redrive it",
-                queue.metric_approximate_number_of_messages_visible(
-                    period=Duration.minutes(1), statistic="Maximum"
-                ),
-            )
+    def on_queues(self, signals: sqs.IQueue, dead_letters: sqs.IQueue) -> None:
+        """Anything parked, and a queue that is not emptied. The schedule's own parked runs need nobody."""
+        self._alarm(
+            "signals-dead-letters",
+            "an event could not be handled for a day, or not be delivered, and is parked; fix the "
+            "cause, then redrive it",
+            dead_letters.metric_approximate_number_of_messages_visible(
+                period=Duration.minutes(1), statistic="Maximum"
+            ),
+        )
         self._alarm(
             "signals-waiting",
             "events have been waiting for 10 minutes",
@@ -87,17 +85,12 @@ class SelfAlarms(Construct):
         )
 
     def on_function(self, name: str, function: lambda_.IFunction) -> None:
-        """Errors and throttles of one function."""
+        """Errors of one function. One that is throttled stops completing, or lets events wait."""
         minute = Duration.minutes(1)
         self._alarm(
             f"{name}-errors",
             f"the {name} function failed; its log says why",
             function.metric_errors(period=minute, statistic="Sum"),
-        )
-        self._alarm(
-            f"{name}-throttled",
-            f"the {name} function is throttled; the account's concurrency is used up",
-            function.metric_throttles(period=minute, statistic="Sum"),
         )
 
     def on_loop(self, settings: FunctionSettings) -> None:
@@ -123,33 +116,17 @@ class SelfAlarms(Construct):
             missing=Missing.BREACHING,
         )
         self._alarm(
-            "scan-not-completing",
-            f"the last complete scan of the fleet began more than {3 * scan_period} minutes ago; the "
-            "workers' log names what could not be read: only alarms find pressure there "
-            "(kinds=ebs excludes databases)",
-            said("ScanAgeSeconds", statistic="Minimum"),
-            threshold=3 * scan_period * 60,
-            operator=Operator.GREATER_THAN_THRESHOLD,
-            periods=2,
-        )
-        self._alarm(
-            "due-overdue",
-            "a reconciliation is due for more than half an hour: the workers do not keep up",
-            said("OldestDueSeconds", statistic="Maximum"),
-            threshold=OVERDUE_S,
-            operator=Operator.GREATER_THAN_THRESHOLD,
+            "falling-behind",
+            f"for 15 minutes, work was due for more than half an hour, the last complete scan began more than "
+            f"{3 * scan_period} minutes ago, or records were not published on the event bus: the Sweep log says which",
+            said("FallingBehind"),
             periods=3,
         )
         self._alarm(
-            "policy-unreadable",
-            "the policy cannot be read: nothing is changed until it can",
-            said("PolicyUnreadable"),
-        )
-        self._alarm(
-            # Also where the policy names none yet: one may be written into it by hand.
-            "calendar-unreadable",
-            "a Change Calendar named in the policy cannot be read: nothing is changed until it can",
-            said("CalendarUnreadable"),
+            "changes-stopped",
+            "the policy or a Change Calendar of it cannot be read, or repeated failures opened a circuit "
+            "breaker: the Sweep log and `headroom doctor` say which",
+            said("ChangesStopped"),
         )
         self._alarm(
             "reconciliations-failing",
@@ -164,19 +141,6 @@ class SelfAlarms(Construct):
             "notifications-failing",
             "a message to people could not be sent; the functions' logs say which",
             said("FailedNotifications"),
-        )
-        self._alarm(
-            "breaker-open",
-            "repeated failures stopped changes of a volume or of the account; a person must close "
-            "the breaker",
-            said("OpenBreakers", statistic="Maximum"),
-        )
-        self._alarm(
-            "events-not-published",
-            "records could not be published on the event bus; the next sweep retries",
-            said("NotPublished"),
-            periods=3,
-            datapoints=2,
         )
         self._alarm(
             "signals-rejected",

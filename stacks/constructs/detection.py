@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from headroom import running_cost
-from headroom.running_cost import MINUTES_PER_MONTH, Fleet, Rates, rates_of
+from headroom.running_cost import (
+    MINUTES_PER_MONTH,
+    Fleet,
+    Range,
+    Rates,
+    RunningCost,
+    rates_of,
+)
 from headroom.settings import DeploymentConfig, Detection
 
 _RATES = Rates()
@@ -16,6 +23,8 @@ METRICS_PER_DATABASE = _RATES.metrics_per_database
 METRICS_PER_CLUSTER = _RATES.metrics_per_cluster
 METRICS_PER_RECONCILE = _RATES.metrics_per_reconcile
 RECONCILE_EVERY_MINUTES = _RATES.pressed_every_minutes
+AT_RISK_PERCENT = 5.0
+CENT = Decimal("0.01")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +62,7 @@ def fleet_queries(config: DeploymentConfig) -> tuple[FleetQuery, ...]:
     The two checks exist only under the pair of dimensions (source: EBS user guide, CloudWatch
     metrics, 2026-09); BurstBalance under the volume alone.
     """
-    if config.detection is Detection.SWEEP:
+    if not config.detection.has_alarms:
         return ()
     return (
         FleetQuery(
@@ -89,7 +98,7 @@ def database_queries(config: DeploymentConfig) -> tuple[FleetQuery, ...]:
     RDS publishes no check of a limit, only what runs out: gp2's credits every minute, the balances
     of classes that burst every five (source: RDS user guide, CloudWatch metrics, 2026-10).
     """
-    if not config.databases or config.detection is Detection.SWEEP:
+    if not (config.databases and config.detection.has_alarms):
         return ()
     return tuple(
         FleetQuery(
@@ -126,10 +135,10 @@ def _databases_note(config: DeploymentConfig) -> str:
     if not config.databases:
         return ""
     count = config.expected_databases
-    return (
-        f" {count:,} databases add up to ${databases_usd(config, count):,.2f} "
-        f"({len(database_queries(config))} queries, {METRICS_PER_DATABASE} metrics per scan)."
-    )
+    asked = f"{len(database_queries(config))} queries, {METRICS_PER_DATABASE} metrics per scan"
+    if config.detection is Detection.ADAPTIVE:
+        asked = "{}-{} metrics an hour".format(*_RATES.database_metrics_per_glance)
+    return f" {count:,} databases add up to ${databases_usd(config, count):,.2f} ({asked})."
 
 
 def cluster_usd() -> Decimal:
@@ -162,15 +171,21 @@ def scan_usd(config: DeploymentConfig, volumes: int) -> Decimal:
     return running_cost.scans(_with_credits(volumes), rates_of(config)).usd[1]
 
 
-def reconcile_usd() -> tuple[Decimal, Decimal]:
+def reconcile_usd(config: DeploymentConfig) -> tuple[Decimal, Decimal]:
     """Dollars per month for the full looks at one volume that stays under pressure, from and to."""
     one = Fleet(volumes=1, with_credits=1, at_risk_percent=100)
-    return running_cost.pressure(one, _RATES).usd
+    return running_cost.pressure(one, rates_of(config)).usd
 
 
-def daily_usd(volumes: int) -> tuple[Decimal, Decimal]:
-    """Dollars per month for one full look a day at each of `volumes` volumes, from and to."""
-    return running_cost.daily(_with_credits(volumes), _RATES).usd
+def daily_usd(config: DeploymentConfig, volumes: int) -> tuple[Decimal, Decimal]:
+    """Dollars per month for the full looks at `volumes` volumes whatever they do, from and to."""
+    return running_cost.daily(_with_credits(volumes), rates_of(config)).usd
+
+
+def bill(config: DeploymentConfig, volumes: int) -> RunningCost:
+    """The month of `volumes` volumes, 5 % of them at risk."""
+    fleet = Fleet(volumes=volumes, with_credits=volumes, at_risk_percent=AT_RISK_PERCENT)
+    return running_cost.running_cost(fleet, rates_of(config))
 
 
 def _with_credits(volumes: int) -> Fleet:
@@ -180,13 +195,44 @@ def _with_credits(volumes: int) -> Fleet:
 
 def price_note(config: DeploymentConfig) -> str:
     """One paragraph: what the choice costs per 1,000 volumes and month, with its arithmetic."""
-    low, high = reconcile_usd()
-    least, most = daily_usd(1_000)
+    note = (
+        _adaptive_note(config) if config.detection is Detection.ADAPTIVE else _alarms_note(config)
+    )
+    expected = config.expected_volumes
+    note += _databases_note(config) + _clusters_note(config)
+    if expected == 1_000:
+        return note
+    if config.detection is Detection.ADAPTIVE:
+        return f"{note} For {expected:,} volumes: {_range(bill(config, expected).usd)}."
+    here = alarms_usd(config, expected) + scan_usd(config, expected)
+    return f"{note} For {expected:,} volumes: ${here:,.2f}."
+
+
+def _adaptive_note(config: DeploymentConfig) -> str:
+    month = bill(config, 1_000)
+    items = ", ".join(
+        f"{item.name} {_range(item.usd)}" for item in month.items if item.usd[1] >= CENT
+    )
+    idle = running_cost.running_cost(Fleet(volumes=0, with_credits=0), rates_of(config))
+    return (
+        f"Detection adaptive costs {_range(month.usd)} per 1,000 volumes and month all told, "
+        f"{AT_RISK_PERCENT:g} % of them at risk ({items}); of that {_range(idle.usd)} before use."
+    )
+
+
+def _range(usd: Range) -> str:
+    low, high = (f"${each:,.2f}" for each in usd)
+    return low if low == high else f"{low}-{high}"
+
+
+def _alarms_note(config: DeploymentConfig) -> str:
+    low, high = reconcile_usd(config)
+    least, most = daily_usd(config, 1_000)
     queries, alarms = len(fleet_queries(config)), alarms_usd(config, 1_000)
     scan, total = scan_usd(config, 1_000), alarms_usd(config, 1_000) + scan_usd(config, 1_000)
-    scans = round(MINUTES_PER_MONTH / config.scan_every_minutes)
+    scans = round(MINUTES_PER_MONTH / config.scan_minutes)
     over = "1,000 enrolled volumes" if config.detection is Detection.TAGGED else "1,000 volumes"
-    note = (
+    return (
         f"Detection {config.detection.value} costs ${total:,.2f} per 1,000 volumes and month: "
         f"alarms ${alarms:,.2f} ({queries} queries x {over} x $0.10 per metric analysed) "
         f"and fleet scans ${scan:,.2f} ({scans:,} scans x {METRICS_PER_GLANCE} metrics x 1,000 "
@@ -195,18 +241,17 @@ def price_note(config: DeploymentConfig) -> str:
         f"${high:,.2f} a month while it is ({METRICS_PER_RECONCILE[0]}-{METRICS_PER_RECONCILE[1]} metrics "
         f"per full look, every {RECONCILE_EVERY_MINUTES[0]} to {RECONCILE_EVERY_MINUTES[1]} minutes)."
     )
-    expected = config.expected_volumes
-    note += _databases_note(config) + _clusters_note(config)
-    if expected == 1_000:
-        return note
-    here = alarms_usd(config, expected) + scan_usd(config, expected)
-    return f"{note} For {expected:,} volumes: ${here:,.2f}."
 
 
 def short_price(config: DeploymentConfig) -> str:
     """The dollars alone, for a stack output."""
+    if config.detection is Detection.ADAPTIVE:
+        return (
+            f"adaptive: {_range(bill(config, 1_000).usd)} per 1,000 volumes and month all told, "
+            f"{AT_RISK_PERCENT:g} % of them at risk{_databases_note(config)}"
+        )
     total = alarms_usd(config, 1_000) + scan_usd(config, 1_000)
-    low, high = reconcile_usd()
+    low, high = reconcile_usd(config)
     return (
         f"{config.detection.value}: ${total:,.2f} per 1,000 volumes and month, and "
         f"${low:,.2f}-${high:,.2f} for each while it is under pressure{_databases_note(config)}"

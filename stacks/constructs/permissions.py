@@ -48,7 +48,8 @@ class Kept:
     state: dynamodb.ITable
     state_indexes: tuple[str, ...]
     topic: sns.ITopic
-    topic_key: kms.IKey
+    topic_key: kms.IKey | None
+    """Encrypts the topic; None where the owner did not ask for it."""
     seal_key: kms.IKey | None = None
     """Seals records; None where the owner did not turn seals on."""
 
@@ -99,7 +100,7 @@ def loop_statements(
         allow(actions.METRICS_READ_ACTIONS, "*", sid="ReadMetrics"),
         allow(actions.POLICY_READ_ACTIONS, parameter, f"{parameter}/*", sid="ReadPolicy"),
         allow(actions.NOTIFIER_ACTIONS, kept.topic.topic_arn, sid="TellPeople"),
-        _through_sns(kept.topic_key),
+        *([] if kept.topic_key is None else [_through_sns(kept.topic_key)]),
         *ledger_statements(kept),
     ]
 

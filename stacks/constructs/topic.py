@@ -12,21 +12,15 @@ from stacks.constructs.names import OWN_ALARM_PREFIX
 
 
 class NotificationTopic(Construct):
-    """An encrypted topic that the functions and Headroom's own alarms publish to.
+    """A topic that the functions and Headroom's own alarms publish to over TLS, encrypted at rest if asked.
 
-    The key is our own because CloudWatch alarms cannot publish to a topic under AWS's `aws/sns`
-    key (source: SNS developer guide, key management, 2026-09).
+    The key is then our own, because CloudWatch alarms cannot publish to a topic under AWS's `aws/sns`
+    key (source: SNS developer guide, key management, 2026-09), and SNS has no key that costs nothing else.
     """
 
-    def __init__(self, scope: Construct, construct_id: str) -> None:
+    def __init__(self, scope: Construct, construct_id: str, *, encrypted: bool) -> None:
         super().__init__(scope, construct_id)
-        self.key = kms.Key(
-            self,
-            "Key",
-            description="Encrypts what Headroom tells people",
-            enable_key_rotation=True,
-            removal_policy=RemovalPolicy.DESTROY,
-        )
+        self.key = _key(self) if encrypted else None
         self.topic = sns.Topic(
             self, "Topic", display_name="Headroom", master_key=self.key, enforce_ssl=True
         )
@@ -35,9 +29,20 @@ class NotificationTopic(Construct):
         publish = _alarms("PublishOwnAlarms", ("sns:Publish",), self.topic.topic_arn)
         publish.add_condition("ArnLike", {"aws:SourceArn": f"{own}{OWN_ALARM_PREFIX}*"})
         self.topic.add_to_resource_policy(publish)
-        self.key.add_to_resource_policy(
-            _alarms("EncryptAlarms", ("kms:Decrypt", "kms:GenerateDataKey*"), "*")
-        )
+
+
+def _key(scope: Construct) -> kms.Key:
+    key = kms.Key(
+        scope,
+        "Key",
+        description="Encrypts what Headroom tells people",
+        enable_key_rotation=True,
+        removal_policy=RemovalPolicy.DESTROY,
+    )
+    key.add_to_resource_policy(
+        _alarms("EncryptAlarms", ("kms:Decrypt", "kms:GenerateDataKey*"), "*")
+    )
+    return key
 
 
 def _alarms(sid: str, actions: tuple[str, ...], resource: str) -> iam.PolicyStatement:

@@ -28,7 +28,7 @@ from headroom.domain.state import (
     Stale,
     Step,
 )
-from headroom.ports import Glance, Ports, ReadFailed, ResourceGone, StorageView
+from headroom.ports import Glance, GlanceRequest, Ports, ReadFailed, ResourceGone, StorageView
 from headroom.proving.awsrules import ModificationRefused, VolumeLifecycle
 from headroom.proving.memory import InMemoryLedger
 from tests.builders import ACCOUNT, NOW, REGION, activity, instance, instance_activity, policy
@@ -50,6 +50,7 @@ class Stage:
     pressed: set[str] = field(default_factory=set)
     unmeasured: set[str] = field(default_factory=set)
     """Volumes whose metrics do not answer."""
+    glanced_at: list[GlanceRequest] = field(default_factory=list)
     instance: Instance = field(default_factory=instance)
     closed: dict[str, CalendarState] = field(default_factory=dict)
     """Change Calendars that are not open, by name."""
@@ -149,6 +150,19 @@ class Stage:
                 longest_queue=None,
             )
             for v in views
+        }
+
+    def glances(self, asked: Sequence[GlanceRequest], now: datetime) -> Mapping[str, Glance]:
+        self.glanced_at += asked
+        queued = {
+            name: replace(seen, longest_queue=8.0 if name in self.pressed else 0.1)
+            for name, seen in self.glance([one.view for one in asked], now).items()
+            if name not in self.unmeasured
+        }
+        asked_of = {one.view.volume.ref.resource_id: one.metrics for one in asked}
+        return {
+            name: seen if (metrics := asked_of[name]) is None else seen.only(metrics)
+            for name, seen in queued.items()
         }
 
     def activity(

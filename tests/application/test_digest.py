@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from headroom.application import digest as application_day
 from headroom.application import send_digest
-from headroom.application.digest import LISTED, MOST_READ, NOTE
+from headroom.application.reporting import digest as application_day
+from headroom.application.reporting.digest import LISTED, MOST_READ, NOTE
 from headroom.domain.decision import Hold, Reason
 from headroom.domain.policy import Policy, PolicyUnreadable, TimeOfDay
 from headroom.domain.policy.time_of_day import time_of_day

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headroom.application import PublishedRecords, publish_records
-from headroom.application.publishing import BATCH_LIMIT, GIVE_UP, NOTE
+from headroom.application.reporting.publishing import BATCH_LIMIT, GIVE_UP, NOTE
 from headroom.domain.ledger import (
     PublishingCursor,
     advance_cursor,
@@ -201,7 +201,7 @@ def test_more_records_at_once_than_keys_are_kept_hold_nothing_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("headroom.domain.ledger.publishing.MOST_KEPT", 50)
-    monkeypatch.setattr("headroom.application.publishing.BATCH_LIMIT", 10)
+    monkeypatch.setattr("headroom.application.reporting.publishing.BATCH_LIMIT", 10)
     scene = Scene()
     scene.tell(NOW)
     for number in range(120):

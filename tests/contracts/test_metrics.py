@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from headroom.adapters.cloudwatch import CloudWatchMetrics
+from headroom.domain.detection import Metric
 from headroom.domain.resources import Configuration, Series, VolumeType
-from headroom.ports import StorageView
+from headroom.ports import GlanceRequest, StorageView
 from headroom.proving.metrics import Datapoint, PublishedVolume, datapoints, instance_datapoints
 from headroom.proving.physics import Attachment, VolumePhysics
 from headroom.proving.simulation.world import SimulatedVolume, World
@@ -225,3 +226,21 @@ def test_history_is_the_same(what: Configuration, attachment: Attachment) -> Non
     of_world, of_cloud = world.history(view, world.now), cloudwatch.history(view, world.now)
     assert of_world is not None
     alike(of_cloud, of_world)
+
+
+@pytest.mark.parametrize(
+    "metrics",
+    [{Metric.QUEUE}, {Metric.BALANCE, Metric.QUEUE}, {Metric.IOPS_CHECK, Metric.THROUGHPUT_CHECK}],
+)
+@pytest.mark.parametrize(("what", "attachment"), CASES)
+def test_a_glance_at_few_metrics_is_the_same(
+    what: Configuration, attachment: Attachment, metrics: set[Metric]
+) -> None:
+    world, cloudwatch = lived(what, attachment)
+    (view,) = world.fleet()
+    asked = [GlanceRequest(view=view, metrics=frozenset(metrics), back=timedelta(minutes=15))]
+    mine, its = (each.glances(asked, world.now)["vol-1"] for each in (cloudwatch, world))
+    for name in ("iops_exceeded_minutes", "throughput_exceeded_minutes",
+                 "lowest_burst_balance_percent", "longest_queue", "peak_iops", "peak_mibps"):  # fmt: skip
+        one, other = getattr(mine, name), getattr(its, name)
+        assert one == (None if other is None else pytest.approx(other)), name

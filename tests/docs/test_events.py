@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 
 from headroom.adapters.events.bus import DETAIL_TYPES, detail_type, entry
-from headroom.application.publishing import GIVE_UP, SILENT
+from headroom.application.reporting.publishing import GIVE_UP, SILENT
 from headroom.domain.ledger.publishing import LEASE, OVERLAP
 from headroom.domain.state import Step, seal
 from headroom.ports import Recorded

@@ -12,7 +12,7 @@ from headroom.adapters.notifications.digest import LISTED, digest_message
 from headroom.adapters.notifications.messages import Message, decision_message, switch_message
 from headroom.adapters.notifications.text import subject, text_of_message
 from headroom.adapters.notifications.topic import NEVER_RATE_LIMITED, document, with_withheld
-from headroom.application.digest import MOST_COUNTED, MOST_READ
+from headroom.application.reporting.digest import MOST_COUNTED, MOST_READ
 from headroom.domain.decision import Act, Decision, Escalate, Reason
 from headroom.domain.ledger import breaker_closed_record, pause_record
 from headroom.domain.policy import Policy

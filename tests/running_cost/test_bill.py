@@ -16,6 +16,7 @@ from stacks.constructs.detection import database_queries, fleet_queries
 from tests.builders import gp2, gp3, volume
 
 QUIET = Fleet(volumes=1_000, with_credits=1_000)
+BY_ALARMS = rates_of(DeploymentConfig(detection=Detection.FLEET))
 counts = st.integers(0, 50_000)
 
 
@@ -30,14 +31,38 @@ counts = st.integers(0, 50_000)
         (QUIET, "pressure", "0.00", "0.00"),
         (replace(QUIET, at_risk_percent=5.0), "pressure", "33.58", "135.78"),  # 50 x $0.67-$2.72
         (replace(QUIET, databases=100), "databases", "50.44", "50.44"),
-        (QUIET, "own_alarms", "1.70", "1.70"),
-        (QUIET, "own_metrics", "3.60", "4.80"),
-        (QUIET, "kms", "1.00", "1.00"),
+        (QUIET, "own_alarms", "1.00", "1.00"),
+        (QUIET, "own_metrics", "0.30", "0.30"),
+        (QUIET, "kms", "0.00", "0.00"),
     ],
 )
 def test_each_item_is_the_arithmetic_by_hand(fleet: Fleet, key: str, low: str, high: str) -> None:
+    usd = running_cost(fleet, BY_ALARMS).item(key).usd
+    assert tuple(round(each, 2) for each in usd) == (Decimal(low), Decimal(high))
+
+
+@pytest.mark.parametrize(
+    ("fleet", "key", "low", "high"),
+    [
+        (QUIET, "alarms", "0.00", "0.00"),
+        (QUIET, "scans", "8.82", "9.43"),  # 730 / 24 x 29-31 x 1,000 x $0.01 / 1,000
+        (replace(QUIET, at_risk_percent=5.0), "scans", "11.65", "12.38"),  # 950 so, 50 x 215-225
+        (QUIET, "daily", "1.00", "1.35"),  # 730 / 24 / 7 x 23-31 x 1,000 x $0.01 / 1,000
+        (replace(QUIET, databases=100), "databases", "1.46", "6.57"),  # 730 x 2-9 x 100
+    ],
+)
+def test_adaptive_glances_are_the_arithmetic_by_hand(
+    fleet: Fleet, key: str, low: str, high: str
+) -> None:
     usd = running_cost(fleet, Rates()).item(key).usd
     assert tuple(round(each, 2) for each in usd) == (Decimal(low), Decimal(high))
+
+
+def test_adaptive_detection_keeps_its_price() -> None:
+    """At most $25 per 1,000 volumes and month all told with 5 % at risk, $2 before use."""
+    month = running_cost(replace(QUIET, at_risk_percent=5.0), Rates())
+    assert month.usd[1] <= 25
+    assert running_cost(Fleet(volumes=0, with_credits=0), Rates()).usd[1] < 2
 
 
 @given(volumes=counts, share=st.floats(0, 1), at_risk=st.floats(0, 100), more=st.integers(1, 9))
@@ -57,8 +82,8 @@ def test_more_to_watch_never_costs_less_and_the_total_is_the_sum(
 
 
 def test_the_rates_are_what_the_code_reads_and_deploys() -> None:
-    rates, config = Rates(), DeploymentConfig()
-    assert rates == rates_of(config)
+    rates, config = Rates(), DeploymentConfig(detection=Detection.FLEET)
+    assert rates == rates_of(DeploymentConfig())
     assert len(glance_queries(volume(gp3()))) == rates.metrics_per_glance
     assert len(glance_queries(volume(gp2()))) == rates.metrics_per_glance + rates.credit_metrics
     assert len(fleet_queries(config)) == rates.check_queries + rates.credit_queries
@@ -71,13 +96,12 @@ def test_every_price_has_a_dated_source() -> None:
 
 
 def test_the_setting_that_saves_most_is_suggested_with_what_it_saves() -> None:
-    found = suggestion(QUIET, Rates())
-    assert found is not None
-    assert (found.setting, found.usd) == ("-c detection=sweep", Decimal(300))
-    without = Rates(fleet_alarms=False)
-    found = suggestion(QUIET, without)
-    assert found is not None
-    assert found.setting == "-c scan_every_minutes=60"
-    after = running_cost(QUIET, replace(without, scan_every_minutes=60))
-    assert found.usd == running_cost(QUIET, without).usd[1] - after.usd[1]
-    assert suggestion(Fleet(volumes=0, with_credits=0), without) is None
+    for detection in (Detection.FLEET, Detection.SWEEP):
+        rates = rates_of(DeploymentConfig(detection=detection))
+        found = suggestion(QUIET, rates)
+        assert found is not None
+        assert found.setting == "-c detection=adaptive"
+        after = running_cost(QUIET, Rates())
+        assert found.usd == running_cost(QUIET, rates).usd[1] - after.usd[1]
+        assert suggestion(Fleet(volumes=0, with_credits=0), rates) is None
+    assert suggestion(QUIET, Rates()) is None

@@ -64,7 +64,7 @@ def test_synth_needs_no_network_credentials_or_docker(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("context", "says"),
     [
-        ({"detection": "everything"}, "must be fleet, tagged or sweep"),
+        ({"detection": "everything"}, "must be adaptive, fleet, tagged or sweep"),
         ({"detectoin": "fleet"}, "did you mean detection"),
         ({"scan_every_minutes": "soon"}, "whole number"),
         ({"policy_file": "no-such-policy.yaml"}, "cannot be read"),

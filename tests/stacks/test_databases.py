@@ -69,12 +69,11 @@ def test_the_functions_are_told_and_the_synth_finds_nothing_amiss(both: Synthesi
     assert not [note for note in both.notes if "AwsSolutions" in note]
 
 
-def test_databases_have_alarms_of_their_own_at_the_periods_rds_publishes(
-    both: Synthesised,
-) -> None:
+def test_databases_have_alarms_of_their_own_at_the_periods_rds_publishes(synth: Synth) -> None:
+    made = synth(kinds="ebs,rds", detection="fleet")
     alarms = {
         a["AlarmName"]: a["Metrics"][0]
-        for a in properties(both.loop, "AWS::CloudWatch::Alarm")
+        for a in properties(made.loop, "AWS::CloudWatch::Alarm")
         if a["AlarmName"].startswith("headroom-detect-rds-")
     }
     assert {name: metric["Period"] for name, metric in alarms.items()} == {
@@ -97,8 +96,12 @@ def test_the_price_of_databases_is_what_is_asked_for_times_its_price() -> None:
     gp2 = glance_queries(view(rds(VolumeType.GP2, 500)).volume)
     assert len(gp2) == METRICS_PER_DATABASE
     # 3 alarms at $0.10, 2,920 scans of 7 metrics at $0.00001
-    assert databases_usd(WITH, 100) == Decimal("30") + Decimal("20.44")
-    assert "100 databases add up to $50.44" in price_note(WITH)
+    fleet = DeploymentConfig(kinds="ebs,rds", detection=Detection.FLEET)
+    assert databases_usd(fleet, 100) == Decimal("30") + Decimal("20.44")
+    assert "100 databases add up to $50.44" in price_note(fleet)
+    # At most nine metrics an hour: three that are read first, and six once they stir.
+    assert round(databases_usd(WITH, 100), 4) == Decimal("6.57")
+    assert "100 databases add up to $6.57" in price_note(WITH)
     assert "databases" not in price_note(DeploymentConfig(kinds="ebs"))
 
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import fields
+from decimal import Decimal
 
 import pytest
 
+from headroom.cli.views.cost import amount
+from headroom.running_cost import Fleet, Rates, running_cost
 from headroom.settings import DeploymentConfig, Detection
 from stacks.constructs.detection import (
     METRICS_PER_RECONCILE,
     alarms_usd,
+    bill,
     daily_usd,
     reconcile_usd,
     scan_usd,
@@ -43,13 +47,31 @@ def test_every_choice_of_detection_has_its_price(detection: Detection) -> None:
     config = DeploymentConfig(detection=detection)
     alarms, scan = alarms_usd(config, 1_000), scan_usd(config, 1_000)
     wanted = [f"${alarms:,.2f}", f"${scan:,.2f}", f"${alarms + scan:,.2f}"]
-    assert _row(f"`{detection.value}`")[1:4] == wanted
+    row = _row(f"`{detection.value}`")
+    assert row[3:6] == wanted
+    low, high = bill(config, 1_000).usd
+    assert row[1] == f"${low:,.2f}-${high:,.2f}"
+
+
+def test_the_bill_of_adaptive_detection_is_told_item_by_item() -> None:
+    month = bill(DeploymentConfig(), 1_000)
+    for item in month.items:
+        if item.usd[1] >= Decimal("0.01"):
+            assert _row(item.name)[1] == amount(item.usd)
+    low, high = bill(DeploymentConfig(), 0).usd
+    assert f"It costs ${low:,.2f} before use" in TEXT
+    assert high < 2
+    low, high = (
+        running_cost(Fleet(volumes=0, with_credits=0, databases=100), Rates()).item("databases").usd
+    )
+    assert f"Databases: ${low:,.2f}-${high:,.2f} per 100 of them" in TEXT
 
 
 def test_what_full_looks_add_is_told_with_its_arithmetic() -> None:
-    low, high = reconcile_usd()
+    fleet = DeploymentConfig(detection=Detection.FLEET)
+    low, high = reconcile_usd(fleet)
     assert f"each volume under pressure adds ${low:,.2f}-${high:,.2f} a month while" in TEXT
-    least, most = daily_usd(1_000)
+    least, most = daily_usd(fleet, 1_000)
     assert f"${least:,.2f}-${most:,.2f} per 1,000 volumes" in TEXT
     few, many = METRICS_PER_RECONCILE
     assert f"{few} metrics every 15 minutes" in TEXT
@@ -71,17 +93,17 @@ def test_the_page_states_how_the_price_list_is_read() -> None:
         assert f"{region} for" in TEXT.replace("\n", " ")
 
 
-def test_the_custom_metrics_are_counted_and_priced() -> None:
-    sweep = set(
-        re.findall(r'"([A-Z]\w+)"(?::|, MetricUnit)', (ROOT / "lambdas" / "sweep.py").read_text())
-    )
-    worker = (ROOT / "lambdas" / "signals.py").read_text()
-    answers = {"Act", "Hold", "Escalate"}
-    signals = set(re.findall(r'"([A-Z]\w+)"(?::|, MetricUnit)', worker)) - answers
-    signals |= set(re.findall(r'"(?:Act|Hold|Escalate)": "(\w+)"', worker))
-    more = len(signals - sweep)
-    assert f"{len(sweep)} custom metrics of the sweep ${0.3 * len(sweep):.2f}" in TEXT
-    assert f"({more} more, ${0.3 * more:.2f}, once there is work)" in TEXT
+def test_the_custom_metrics_are_counted() -> None:
+    emitted = {
+        name
+        for path in ("sweep.py", "signals.py")
+        for name in re.findall(
+            r'"([A-Z]\w+)"(?::|, MetricUnit)', (ROOT / "lambdas" / path).read_text()
+        )
+    }
+    assert "SweepCompleted" in emitted
+    assert "1 custom metric that is published always $0.30" in TEXT
+    assert f"The other {len(emitted) - 1} custom metrics are published only in trouble" in TEXT
 
 
 @pytest.mark.parametrize("volumes", [1_000, 20_000, 100_000])

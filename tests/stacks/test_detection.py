@@ -18,6 +18,7 @@ from stacks.constructs.detection import (
     METRICS_PER_GLANCE,
     METRICS_PER_RECONCILE,
     alarms_usd,
+    bill,
     fleet_queries,
     price_note,
     reconcile_usd,
@@ -38,12 +39,10 @@ def _detection_alarms(made: Synthesised) -> dict[str, dict[str, object]]:
     }
 
 
-def test_the_fleets_queries_group_by_volume_and_put_the_worst_first(
-    volumes_only: Synthesised,
-) -> None:
+def test_the_fleets_queries_group_by_volume_and_put_the_worst_first(synth: Synth) -> None:
     queries = {
         name: alarm["Metrics"][0]["Expression"]  # type: ignore[index]
-        for name, alarm in _detection_alarms(volumes_only).items()
+        for name, alarm in _detection_alarms(synth(detection="fleet", kinds="ebs")).items()
     }
     assert queries == {
         "headroom-detect-burst-balance": (
@@ -62,8 +61,10 @@ def test_the_fleets_queries_group_by_volume_and_put_the_worst_first(
     }
 
 
-def test_detection_alarms_need_two_of_three_minutes_and_never_act(shipped: Synthesised) -> None:
-    for alarm in _detection_alarms(shipped).values():
+def test_detection_alarms_need_two_of_three_minutes_and_never_act(synth: Synth) -> None:
+    alarms = _detection_alarms(synth(detection="fleet"))
+    assert len(alarms) == 6
+    for alarm in alarms.values():
         assert (alarm["DatapointsToAlarm"], alarm["EvaluationPeriods"]) == (2, 3)
         assert alarm["TreatMissingData"] == "notBreaching"
         assert "AlarmActions" not in alarm
@@ -78,14 +79,16 @@ def test_detection_alarms_need_two_of_three_minutes_and_never_act(shipped: Synth
     ],
 )
 def test_an_alarm_breaches_on_the_worse_side(
-    shipped: Synthesised, metric: str, operator: str, threshold: float
+    synth: Synth, metric: str, operator: str, threshold: float
 ) -> None:
-    alarm = _detection_alarms(shipped)[f"headroom-detect-{metric}"]
+    alarm = _detection_alarms(synth(detection="fleet"))[f"headroom-detect-{metric}"]
     assert (alarm["ComparisonOperator"], alarm["Threshold"]) == (operator, threshold)
 
 
 def test_the_threshold_and_the_minutes_are_the_owners(synth: Synth) -> None:
-    made = synth(burst_balance_alarm_percent="40", alarm_datapoints="3", alarm_periods="5")
+    made = synth(
+        detection="fleet", burst_balance_alarm_percent="40", alarm_datapoints="3", alarm_periods="5"
+    )
     alarm = _detection_alarms(made)["headroom-detect-burst-balance"]
     assert (alarm["Threshold"], alarm["DatapointsToAlarm"], alarm["EvaluationPeriods"]) == (
         40,
@@ -116,8 +119,9 @@ def test_a_tag_key_that_is_no_plain_word_is_quoted(key: str, value: str, where: 
     assert where_tagged(config) == where
 
 
-def test_sweep_deploys_no_detection_alarm_and_still_listens(synth: Synth) -> None:
-    made = synth(detection="sweep", kinds="ebs")
+@pytest.mark.parametrize("detection", ["adaptive", "sweep"])
+def test_without_detection_alarms_the_loop_still_listens(synth: Synth, detection: str) -> None:
+    made = synth(detection=detection, kinds="ebs")
     assert _detection_alarms(made) == {}
     assert len(properties(made.loop, "AWS::Events::Rule")) == 3
     assert len(properties(made.loop, "AWS::Scheduler::Schedule")) == 1
@@ -148,6 +152,35 @@ def test_a_thousand_volumes_cost_so_much(
     assert "Each volume under pressure adds $0.67-$2.72 a month while it is" in note
 
 
+@pytest.mark.parametrize(
+    ("detection", "minutes"), [("adaptive", "5"), ("fleet", "15"), ("sweep", "15")]
+)
+def test_the_functions_know_how_pressure_is_found(
+    synth: Synth, detection: str, minutes: str
+) -> None:
+    for function in properties(synth(detection=detection).loop, "AWS::Lambda::Function"):
+        variables = function["Environment"]["Variables"]
+        assert variables["HEADROOM_DETECTION"] == detection
+        assert variables["HEADROOM_SCAN_EVERY_MINUTES"] == minutes
+
+
+def test_adaptive_costs_at_most_25_dollars_and_says_item_by_item(shipped: Synthesised) -> None:
+    config = DeploymentConfig()
+    low, high = bill(config, 1_000).usd
+    assert low < high <= 25
+    (note,) = [note for note in shipped.notes if "Detection adaptive" in note]
+    assert f"${low:,.2f}-${high:,.2f} per 1,000 volumes and month all told" in note
+    for item in ("Glances $", "Routine reconciliation $", "Lambda $", "DynamoDB $", "before use"):
+        assert item in note
+    for detection in (Detection.FLEET, Detection.TAGGED, Detection.SWEEP):
+        assert bill(replace(config, detection=detection), 1_000).usd[0] > high
+
+
+def test_before_use_headroom_costs_less_than_two_dollars() -> None:
+    assert bill(DeploymentConfig(), 0).usd[1] < 2
+    assert bill(DeploymentConfig(topic_key="on"), 0).usd[1] < 3
+
+
 def test_full_looks_cost_what_the_adapter_reads() -> None:
     steady = instance(volumes=())
     assert steady.limits is not None
@@ -161,7 +194,7 @@ def test_full_looks_cost_what_the_adapter_reads() -> None:
         asked.append(len(now) + len(earlier) + len(balances))
     assert tuple(asked) == METRICS_PER_RECONCILE
     assert len(glance_queries(volume(gp2()))) == METRICS_PER_GLANCE
-    low, high = reconcile_usd()
+    low, high = reconcile_usd(DeploymentConfig(detection=Detection.FLEET))
     assert (round(low, 2), round(high, 2)) == (Decimal("0.67"), Decimal("2.72"))
 
 
@@ -175,12 +208,19 @@ def test_synth_prints_the_price_and_the_stack_keeps_it(synth: Synth) -> None:
 
 
 def test_a_fleet_of_known_size_is_priced_as_well() -> None:
-    config = DeploymentConfig(expected_volumes=200)
+    config = DeploymentConfig(detection=Detection.FLEET, expected_volumes=200)
     assert price_note(config).endswith("For 200 volumes: $83.36.")
+    low, high = bill(DeploymentConfig(), 200).usd
+    assert price_note(DeploymentConfig(expected_volumes=200)).endswith(
+        f"For 200 volumes: ${low:,.2f}-${high:,.2f}."
+    )
 
 
 def test_every_query_names_the_metrics_own_dimensions() -> None:
-    dimensions = {query.metric: query.dimensions for query in fleet_queries(DeploymentConfig())}
+    dimensions = {
+        query.metric: query.dimensions
+        for query in fleet_queries(DeploymentConfig(detection=Detection.FLEET))
+    }
     assert dimensions["BurstBalance"] == ("VolumeId",)
     for check in ("VolumeIOPSExceededCheck", "VolumeThroughputExceededCheck"):
         assert dimensions[check] == ("InstanceId", "VolumeId")

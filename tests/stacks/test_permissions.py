@@ -10,7 +10,12 @@ from typing import Any
 from headroom.adapters import actions
 from headroom.adapters.tables import LEDGER_ACTIONS
 from headroom.settings import REQUESTS_FUNCTION
-from stacks.constructs.permissions import LOG_ACTIONS, PLATFORM_ACTIONS, TRACE_ACTIONS
+from stacks.constructs.permissions import (
+    LOG_ACTIONS,
+    PLATFORM_ACTIONS,
+    TOPIC_KEY_ACTIONS,
+    TRACE_ACTIONS,
+)
 from tests.stacks.conftest import Synth, Synthesised, properties, resources
 
 ADAPTER_ACTIONS = {
@@ -62,6 +67,13 @@ def _text(value: Any) -> str:
 
 def test_the_roles_may_do_what_the_adapters_do_and_nothing_else(shipped: Synthesised) -> None:
     granted = {action for s in _statements(shipped) for action in _listed(s["Action"])}
+    assert granted == ADAPTER_ACTIONS | set(PLATFORM_ACTIONS) - set(TOPIC_KEY_ACTIONS)
+
+
+def test_a_key_of_the_topic_is_the_owners_choice(synth: Synth) -> None:
+    granted = {
+        action for s in _statements(synth(topic_key="on")) for action in _listed(s["Action"])
+    }
     assert granted == ADAPTER_ACTIONS | set(PLATFORM_ACTIONS)
 
 
@@ -192,8 +204,10 @@ def test_only_the_sweep_may_publish_events_and_only_headrooms_on_the_default_bus
     )
 
 
-def test_the_topics_key_is_used_through_sns_only(shipped: Synthesised) -> None:
-    for statement in _granting(shipped, "kms:Decrypt"):
+def test_the_topics_key_is_used_through_sns_only(synth: Synth) -> None:
+    statements = _granting(synth(topic_key="on"), "kms:Decrypt")
+    assert statements
+    for statement in statements:
         assert "kms:ViaService" in statement["Condition"]["StringEquals"]
 
 
@@ -240,7 +254,7 @@ def test_calendars_may_be_asked_only_where_the_policy_names_them(
     assert _granting(shipped, "ssm:GetCalendarState") == []
     for one in (made, shipped):  # a calendar that is written into the policy by hand is noticed
         alarms = [a["AlarmName"] for a in properties(one.loop, "AWS::CloudWatch::Alarm")]
-        assert "headroom-own-calendar-unreadable" in alarms
+        assert "headroom-own-changes-stopped" in alarms
 
 
 def test_seals_are_off_until_the_owner_turns_them_on(synth: Synth, shipped: Synthesised) -> None:

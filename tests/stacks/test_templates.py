@@ -59,9 +59,14 @@ def test_everything_that_must_not_be_lost_is_in_the_state_stack(shipped: Synthes
     assert retained == set()
 
 
-def test_the_topic_is_encrypted_under_a_key_that_rotates(shipped: Synthesised) -> None:
-    (topic,) = properties(shipped.state, "AWS::SNS::Topic")
-    (key,) = properties(shipped.state, "AWS::KMS::Key")
+def test_the_topic_is_encrypted_under_a_key_that_rotates_if_the_owner_asks(
+    shipped: Synthesised, synth: Synth
+) -> None:
+    assert properties(shipped.state, "AWS::KMS::Key") == []
+    assert "KmsMasterKeyId" not in properties(shipped.state, "AWS::SNS::Topic")[0]
+    made = synth(topic_key="on")
+    (topic,) = properties(made.state, "AWS::SNS::Topic")
+    (key,) = properties(made.state, "AWS::KMS::Key")
     assert "KmsMasterKeyId" in topic
     assert key["EnableKeyRotation"] is True
 
@@ -160,10 +165,9 @@ def _own_alarms(made: Synthesised) -> dict[str, dict[str, Any]]:
 
 def test_headroom_is_watched(shipped: Synthesised) -> None:
     assert set(_own_alarms(shipped)) == {
-        "signals-dead-letters", "sweep-dead-letters", "signals-waiting", "signals-errors",
-        "sweep-errors", "signals-throttled", "sweep-throttled", "sweep-not-running",
-        "policy-unreadable", "reconciliations-failing", "signals-rejected", "scan-not-completing",
-        "due-overdue", "notifications-failing", "breaker-open", "events-not-published", "calendar-unreadable",
+        "signals-dead-letters", "signals-waiting", "signals-errors", "sweep-errors",
+        "sweep-not-running", "falling-behind", "changes-stopped", "reconciliations-failing",
+        "notifications-failing", "signals-rejected",
     }  # fmt: skip
 
 
@@ -184,29 +188,27 @@ def test_a_sweep_that_says_nothing_is_a_sweep_that_does_not_run(shipped: Synthes
     assert (alarm["ComparisonOperator"], alarm["Threshold"]) == ("LessThanThreshold", 1)
 
 
-@pytest.mark.parametrize(
-    ("every", "scan_s", "looks_s"), [("15", 2_700, 900), ("60", 10_800, 3_600), ("1", 2_700, 900)]
-)
-def test_a_scan_that_does_not_complete_and_looks_that_fail_once_a_scan_are_seen(
-    synth: Synth, every: str, scan_s: int, looks_s: int
-) -> None:
-    alarms = _own_alarms(synth(scan_every_minutes=every, detection="sweep"))
-    scan, looks = alarms["scan-not-completing"], alarms["reconciliations-failing"]
-    assert (scan["MetricName"], scan["Statistic"]) == ("ScanAgeSeconds", "Minimum")
-    assert (scan["Period"], scan["EvaluationPeriods"]) == (300, 2)
-    assert (scan["ComparisonOperator"], scan["Threshold"]) == ("GreaterThanThreshold", scan_s)
+@pytest.mark.parametrize(("every", "looks_s"), [("15", 900), ("60", 3_600), ("1", 900)])
+def test_looks_that_fail_once_a_scan_are_seen(synth: Synth, every: str, looks_s: int) -> None:
+    looks = _own_alarms(synth(scan_every_minutes=every, detection="sweep"))[
+        "reconciliations-failing"
+    ]
     assert looks["Period"] == looks_s, "a failure once per scan is one in every period"
     assert (looks["DatapointsToAlarm"], looks["EvaluationPeriods"]) == (2, 3)
 
 
-def test_work_that_is_overdue_and_words_that_were_not_sent_are_seen(shipped: Synthesised) -> None:
-    overdue, untold = (
-        _own_alarms(shipped)[name] for name in ("due-overdue", "notifications-failing")
-    )
-    assert (overdue["MetricName"], overdue["Statistic"]) == ("OldestDueSeconds", "Maximum")
-    assert (overdue["ComparisonOperator"], overdue["Threshold"]) == ("GreaterThanThreshold", 1_800)
-    assert overdue["Period"] * overdue["EvaluationPeriods"] == 15 * 60
-    assert (untold["MetricName"], untold["Threshold"]) == ("FailedNotifications", 1)
+@pytest.mark.parametrize(
+    ("name", "metric", "minutes"),
+    [("falling-behind", "FallingBehind", 15), ("changes-stopped", "ChangesStopped", 5),
+     ("notifications-failing", "FailedNotifications", 5)],
+)  # fmt: skip
+def test_trouble_that_is_published_alone_is_an_alarm_and_its_absence_is_none(
+    shipped: Synthesised, name: str, metric: str, minutes: int
+) -> None:
+    alarm = _own_alarms(shipped)[name]
+    assert (alarm["MetricName"], alarm["Threshold"], alarm["Statistic"]) == (metric, 1, "Sum")
+    assert alarm["Period"] * alarm["EvaluationPeriods"] == minutes * 60
+    assert alarm["TreatMissingData"] == "notBreaching"
 
 
 def test_a_worker_lives_shorter_than_its_claims_and_a_lease(shipped: Synthesised) -> None:

@@ -18,7 +18,7 @@ from headroom.domain.resources import (
     VolumeActivity,
 )
 from headroom.domain.workload import LOOKBACK_WINDOW, PAST_WINDOW
-from headroom.ports import Glance, StorageView
+from headroom.ports import Glance, GlanceRequest, StorageView
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudwatch import CloudWatchClient
@@ -46,6 +46,10 @@ class CloudWatchAuroraMetrics:
 
     def glance(self, views: Sequence[StorageView], now: datetime) -> Mapping[str, Glance]:
         """Nothing: clusters are looked at once a day whatever they do."""
+        return {}
+
+    def glances(self, asked: Sequence[GlanceRequest], now: datetime) -> Mapping[str, Glance]:
+        """Nothing, likewise."""
         return {}
 
     def activity(

@@ -21,7 +21,7 @@ from headroom.adapters.cloudwatch.rds_metrics import (
     storage_queries,
 )
 from headroom.domain.resources import InstanceActivity, Series, Volume, VolumeActivity
-from headroom.ports import Glance, ReadFailed, StorageView
+from headroom.ports import Glance, GlanceRequest, ReadFailed, StorageView
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudwatch import CloudWatchClient
@@ -41,10 +41,22 @@ class CloudWatchRdsMetrics:
         minutes costs $175 a month per 1,000 gp3 databases, $204 per 1,000 on gp2 (2,920 scans,
         $0.01 per 1,000 metrics).
         """
-        span = window(now, length=self._glance, period_s=60)
-        volumes = [view.volume for view in views]
-        found = read(self._client, (q for one in volumes for q in glance_queries(one)), span)
-        return {one.ref.resource_id: glance_of(one, found, span) for one in volumes}
+        return self.glances(
+            [GlanceRequest(view=view, metrics=None, back=self._glance) for view in views], now
+        )
+
+    def glances(self, asked: Sequence[GlanceRequest], now: datetime) -> Mapping[str, Glance]:
+        """The same with only the metrics asked for, one call for each time that they look back."""
+        seen: dict[str, Glance] = {}
+        for back in dict.fromkeys(one.back for one in asked):
+            same = {one.view.volume: one.metrics for one in asked if one.back == back}
+            span = window(now, length=back, period_s=60)
+            queries = (
+                q for volume, metrics in same.items() for q in glance_queries(volume, metrics)
+            )
+            found = read(self._client, queries, span)
+            seen |= {one.ref.resource_id: glance_of(one, found, span) for one in same}
+        return seen
 
     def activity(
         self, view: StorageView, now: datetime

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from headroom.adapters.cloudwatch.metric_data import Query, Statistic, Window
+from headroom.domain.detection import Glance, Metric
 from headroom.domain.resources import (
     Instance,
     InstanceActivity,
@@ -19,7 +20,6 @@ from headroom.domain.resources import (
     VolumeActivity,
     VolumeType,
 )
-from headroom.ports import Glance
 
 _MIB = 1024 * 1024
 _KIB_PER_MIB = 1024
@@ -100,11 +100,16 @@ def _stalled(volume: Volume, instance: Instance | None) -> Query | None:
     return _of_pair(volume, "VolumeStalledIOCheck", "Maximum") if published else None
 
 
-def glance_queries(volume: Volume) -> tuple[Query, ...]:
-    """What a Glance needs: 3 or 4 metrics of an attached volume, none of a detached one."""
+def glance_queries(volume: Volume, metrics: frozenset[Metric] | None = None) -> tuple[Query, ...]:
+    """What a Glance needs: 3 or 4 metrics of an attached volume, or only `metrics`; none of a detached one."""
     if not volume.instance_ids:
         return ()  # EBS publishes for attached volumes only
-    return _some(*_checks(volume), _burst_balance(volume), _queue(volume))
+    iops, throughput = _checks(volume)
+    found = {
+        Metric.IOPS_CHECK: iops, Metric.THROUGHPUT_CHECK: throughput,
+        Metric.BALANCE: _burst_balance(volume), Metric.QUEUE: _queue(volume),
+    }  # fmt: skip
+    return _some(*(query for each, query in found.items() if metrics is None or each in metrics))
 
 
 def summary_queries(volume: Volume) -> dict[str, Query]:
@@ -120,14 +125,20 @@ def summary_queries(volume: Volume) -> dict[str, Query]:
     return {name: query for name, query in asked.items() if query is not None}
 
 
-def served_queries(volume: Volume, glance: Glance) -> tuple[Query, ...]:
+def served_queries(
+    volume: Volume, glance: Glance, metrics: frozenset[Metric] | None = None
+) -> tuple[Query, ...]:
     """What a Glance needs besides where no Exceeded check was found: 4 metrics, else none.
 
     Only Nitro instances outside Local Zones have the checks. Where not even a queue was
     published there is nothing else either: the instance is stopped.
     """
     checks = (glance.iops_exceeded_minutes, glance.throughput_exceeded_minutes)
-    if checks != (None, None) or glance.longest_queue is None:
+    if checks != (None, None) or not volume.instance_ids:
+        return ()
+    if metrics is None and glance.longest_queue is None:
+        return ()
+    if metrics is not None and not metrics >= {Metric.IOPS_CHECK, Metric.THROUGHPUT_CHECK}:
         return ()
     return tuple(_of_volume(volume.ref.resource_id, metric, "Sum") for metric in _RATES)
 

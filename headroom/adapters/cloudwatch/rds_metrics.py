@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 
 from headroom.adapters.cloudwatch.metric_data import Query, Statistic, Window
+from headroom.domain.detection import Glance, Metric
 from headroom.domain.resources import (
     Instance,
     InstanceActivity,
@@ -21,7 +22,6 @@ from headroom.domain.resources import (
     VolumeType,
 )
 from headroom.domain.workload import slowest_ms
-from headroom.ports import Glance
 
 _MIB = 1024 * 1024
 _GIB = 1024**3
@@ -48,16 +48,21 @@ def _balance(volume: Volume, member: str) -> tuple[Query, ...]:
     return (_of(member, "BurstBalance", "Minimum"),) if gp2 else ()
 
 
-def glance_queries(volume: Volume) -> tuple[Query, ...]:
-    """What a Glance needs: 6 metrics of each member, 7 where there are credits."""
+def glance_queries(volume: Volume, metrics: frozenset[Metric] | None = None) -> tuple[Query, ...]:
+    """What a Glance needs: 6 metrics of each member, 7 where there are credits; or only `metrics`.
+
+    RDS publishes no Exceeded check: instead of them the load that was served is read.
+    """
+    asked = frozenset(Metric) if metrics is None else metrics
+    rates = asked & {Metric.IOPS_CHECK, Metric.THROUGHPUT_CHECK}
     return tuple(
         query
         for one in members(volume)
         for query in (
-            *(_of(one, metric) for metric in _RATES),
-            _of(one, "DiskQueueDepth"),
-            _of(one, _FREE, "Minimum"),
-            *_balance(volume, one),
+            *(_of(one, metric) for metric in _RATES if rates),
+            *([_of(one, "DiskQueueDepth")] if Metric.QUEUE in asked else []),
+            *([_of(one, _FREE, "Minimum")] if Metric.FREE in asked else []),
+            *(_balance(volume, one) if Metric.BALANCE in asked else ()),
         )
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
 from headroom.adapters.errors import reading
@@ -10,9 +10,10 @@ from headroom.adapters.ledger.bookmarks import Notes
 from headroom.adapters.ledger.breakers import instant
 from headroom.adapters.ledger.items import Item, moment, readable, unwire, wire
 from headroom.adapters.tables import WORK
+from headroom.domain.detection import GlanceState
 from headroom.domain.resources import ResourceRef
 from headroom.domain.state import ScanProgress
-from headroom.ports import Answered, Claim, WorkItem
+from headroom.ports import Answered, Claim, Glanced, WorkItem
 from headroom.serialization import from_json, to_json
 
 KEYS_AT_ONCE = 100
@@ -82,6 +83,25 @@ class WorkLedger(Notes):
                 if "done" in item and instant(unwire(item["done"])) > since
             )
 
+    def glanced(self, refs: Sequence[ResourceRef]) -> Mapping[str, Glanced]:
+        """What glances found and when the last reconciliation began, by ARN; maybe seconds old."""
+        found: dict[str, Glanced] = {}
+        for first in range(0, len(refs), KEYS_AT_ONCE):
+            keys = [self._work_key(ref) for ref in refs[first : first + KEYS_AT_ONCE]]
+            for item in self._reads.items(self._state_name, keys, consistent=False):
+                found[str(unwire(item["owner"]))] = _glanced(item)
+        return found
+
+    def save_glance(self, ref: ResourceRef, state: GlanceState) -> None:
+        """Keep what a glance found, beside the claim, which it leaves alone."""
+        self._written_if({
+            "TableName": self._state_name,
+            "Key": self._work_key(ref),
+            "UpdateExpression": "SET #glance = :glance",
+            "ExpressionAttributeNames": {"#glance": "glance"},
+            "ExpressionAttributeValues": {":glance": wire(to_json(state))},
+        })  # fmt: skip
+
     def scan_progress(self) -> ScanProgress:
         """How far the scan of the fleet is, read consistently."""
         return _progress(self.note(SCAN_NOTE))
@@ -98,6 +118,17 @@ class WorkLedger(Notes):
 
     def _work_key(self, ref: ResourceRef) -> Item:
         return {"owner": wire(ref.arn), "item": wire(WORK)}
+
+
+def _glanced(item: Item) -> Glanced:
+    """What cannot be read is as if it were not there: the resource is glanced at the sooner."""
+    with reading("who was reconciled"):
+        done = instant(unwire(item["done"])) if "done" in item else None
+    try:
+        state = from_json(unwire(item["glance"]), GlanceState) if "glance" in item else None
+    except (KeyError, TypeError, ValueError):
+        state = None
+    return Glanced(state=state, reconciled_at=done)
 
 
 def _progress(text: str) -> ScanProgress:

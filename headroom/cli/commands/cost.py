@@ -35,10 +35,15 @@ def cost(
     ] = AT_RISK_PERCENT,
     detection: Annotated[
         Detection, typer.Option(help="The deployment's setting `detection`.")
-    ] = Detection.FLEET,
+    ] = Detection.ADAPTIVE,
     scan_every: Annotated[
-        int, typer.Option(min=1, max=60, help="The deployment's setting `scan_every_minutes`.")
-    ] = 15,
+        int,
+        typer.Option(
+            min=0,
+            max=60,
+            help="The deployment's setting `scan_every_minutes`; 0 for every 5 if adaptive, else every 15.",
+        ),
+    ] = 0,
     as_json: JsonOption = False,
     *,
     options: AccountOptions,

@@ -289,14 +289,11 @@ def sweep(deployed: Deployed) -> Found:
         yield Finding(problem=f"the last sweep completed at {utc(done[0])}", fix=log)
     else:
         yield Fact(text=f"the last sweep completed at {utc(done[0])}")
-    ages = own("ScanAgeSeconds", LONGEST_SCAN, "Minimum")
-    allowed = SCANS_LATE * max(SHORTEST_SCAN_PERIOD, scan_every)
-    if not ages:
-        yield Finding(problem="no scan of the fleet has completed in 24 hours", fix=log)
-    else:
-        age = ages[0][1] / 60 + (deployed.now - ages[0][0]) / timedelta(minutes=1)
+    # Both ages are published only where they are too high.
+    age = max((value for _, value in own("ScanAgeSeconds", SWEEP_LATE, "Maximum")), default=0) / 60
+    if age > SCANS_LATE * max(SHORTEST_SCAN_PERIOD, scan_every):
         text = f"the last complete scan of the fleet began {number(round(age))} minutes ago"
-        yield Finding(problem=text, fix=log) if age > allowed else Fact(text=text)
+        yield Finding(problem=text, fix=log)
     overdue = max((value for _, value in own("OldestDueSeconds", SWEEP_LATE, "Maximum")), default=0)
     if overdue > OVERDUE_S:
         yield Finding(

@@ -205,7 +205,7 @@ def assessed(places: Sequence[Place], request: Request, finished: Finished) -> A
         policies=tuple(dict.fromkeys(f"{p.policy_name}, {p.policy.version}" for p in places)),
         rows=tuple(worst_first(rows)), clusters=tuple(clusters),
         cost=CostView(
-            place=", ".join(place.name for place in places), detection="fleet", fleet=fleet,
+            place=", ".join(place.name for place in places), detection=rates.detection.value, fleet=fleet,
             cost=running_cost(fleet, rates), saving=suggestion(fleet, rates),
         ),
     )  # fmt: skip

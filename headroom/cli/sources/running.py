@@ -18,7 +18,6 @@ from headroom.domain.resources import VolumeType
 from headroom.domain.state import usd
 from headroom.ports import ReadFailed
 from headroom.running_cost import Fleet, Rates, running_cost
-from headroom.settings import Detection
 
 WITH_CREDITS = (VolumeType.GP2, VolumeType.ST1, VolumeType.SC1)
 
@@ -59,7 +58,7 @@ def _cost(here: Account, starved_minutes: float, span: timedelta) -> CostView | 
         databases=databases, clusters=clusters, at_risk_percent=round(share, 4),
     )  # fmt: skip
     return CostView(
-        place=f"{here.region} of {here.account_id}", detection=Detection.FLEET.value, fleet=fleet,
+        place=f"{here.region} of {here.account_id}", detection=Rates().detection.value, fleet=fleet,
         cost=running_cost(fleet, Rates()), saving=None,
     )  # fmt: skip
 

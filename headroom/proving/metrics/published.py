@@ -149,10 +149,10 @@ class PublishedVolume:
         visible = self.visible(now)
         return self._volume.cut(name, visible - minutes, minutes, visible)
 
-    def glance(self, now: datetime) -> Glance:
-        """Summary of the last half hour."""
-        first, visible = minute_number(now) - GLANCE_MIN, self.visible(now)
-        cut = {n: self._volume.cut(n, first, GLANCE_MIN, visible) for n in VOLUME_SERIES}
+    def glance(self, now: datetime, minutes: int = GLANCE_MIN) -> Glance:
+        """Summary of the last half hour, or of so many minutes."""
+        first, visible = minute_number(now) - minutes, self.visible(now)
+        cut = {n: self._volume.cut(n, first, minutes, visible) for n in VOLUME_SERIES}
         known = {name: [v for v in values if v is not None] for name, values in cut.items()}
         iops, throughput = known["iops_exceeded"], known["throughput_exceeded"]
         queue = known["queue_length"]
@@ -164,7 +164,7 @@ class PublishedVolume:
             return max(known, default=None)
 
         waits = zip(cut["read_iops"], cut["write_iops"], cut["queue_length"], strict=True)
-        free = [v for v in self._free.cut(FREE, first, GLANCE_MIN, visible) if v is not None]
+        free = [v for v in self._free.cut(FREE, first, minutes, visible) if v is not None]
         return Glance(
             lowest_free_gib=min(free, default=None),
             filled_gib=free[0] - free[-1] if free else None,

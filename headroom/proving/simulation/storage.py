@@ -6,7 +6,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Generic, TypeVar
 
 from headroom.domain.resources import (
@@ -23,7 +23,7 @@ from headroom.domain.resources import (
     VolumeActivity,
 )
 from headroom.domain.state import AlreadyThere, Applied, Outcome, Refusal, Refused, Stale
-from headroom.ports import Glance, ResourceGone, StorageView
+from headroom.ports import Glance, GlanceRequest, ResourceGone, StorageView
 from headroom.proving.awsrules import ModificationRefused, VolumeLifecycle, refusal_of
 from headroom.proving.metrics import PublishedVolume
 from headroom.proving.physics import Attachment, Disk
@@ -177,6 +177,16 @@ class SimulatedStorage(ABC, Generic[V]):
         """A Glance for every volume by its id."""
         ids = [view.volume.ref.resource_id for view in views]
         return {name: self._volumes[name].published.glance(now) for name in ids}
+
+    def glances(self, asked: Sequence[GlanceRequest], now: datetime) -> Mapping[str, Glance]:
+        """The same with only the metrics asked for."""
+        found: dict[str, Glance] = {}
+        for one in asked:
+            name = one.view.volume.ref.resource_id
+            minutes = int(one.back / timedelta(minutes=1))
+            whole = self._volumes[name].published.glance(now, minutes)
+            found[name] = whole if one.metrics is None else whole.only(one.metrics)
+        return found
 
     def activity(
         self, view: StorageView, now: datetime

@@ -75,9 +75,9 @@ class VectorizedMetrics(PublishedVolume):
         self.publish()
         return super().older_history(now, since, until)
 
-    def glance(self, now: datetime) -> Glance:
+    def glance(self, now: datetime, minutes: int = GLANCE_MIN) -> Glance:
         """Summary of the last half hour; such an instance always publishes the checks."""
-        first = minute_number(now) - GLANCE_MIN - self._first
+        first = minute_number(now) - minutes - self._first
         last = self.visible(now) - self._first
         place = slice(max(0, first), max(0, last))
         queue, balance, iops, throughput = (

@@ -20,8 +20,9 @@ from hypothesis import strategies as st
 from moto import mock_aws
 
 from headroom.adapters.cloudwatch import CloudWatchMetrics, glance_window, window
+from headroom.domain.detection import Metric
 from headroom.domain.resources import Configuration
-from headroom.ports import Glance, ReadFailed, StorageView
+from headroom.ports import Glance, GlanceRequest, ReadFailed, StorageView
 from tests.builders import ACCOUNT, NOW, REGION, gp2, gp3, instance, io, ref, volume
 
 KEYS = {"aws_access_key_id": "testing", "aws_secret_access_key": "testing"}
@@ -375,6 +376,28 @@ def test_a_glance_asks_for_as_few_metrics_as_there_may_be(
         lowest_burst_balance_percent=None,
         longest_queue=None,
     )
+
+
+@pytest.mark.parametrize(
+    ("configuration", "metrics", "asked"),
+    [
+        (gp3(), {Metric.QUEUE}, 1),
+        (gp3(), {Metric.IOPS_CHECK}, 1),
+        (gp3(), {Metric.BALANCE, Metric.FREE}, 0),  # what the type does not publish
+        (gp2(), {Metric.BALANCE}, 1),
+        (gp3(), {Metric.IOPS_CHECK, Metric.THROUGHPUT_CHECK}, 2 + 4),  # neither is published
+    ],
+)
+def test_a_planned_glance_reads_only_what_it_asks_for(
+    configuration: Configuration, metrics: set[Metric], asked: int
+) -> None:
+    fake: Any = FakeCloudWatch({})
+    one = GlanceRequest(
+        view=view(configuration), metrics=frozenset(metrics), back=timedelta(minutes=15)
+    )
+    CloudWatchMetrics(fake, account_id=ACCOUNT, region=REGION).glances([one], NOW)
+    assert sum(len(call["MetricDataQueries"]) for call in fake.calls) == asked
+    assert {call["EndTime"] - call["StartTime"] for call in fake.calls} <= {timedelta(minutes=15)}
 
 
 @pytest.mark.parametrize("page", [1, 7, 500])

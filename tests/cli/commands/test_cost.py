@@ -14,31 +14,49 @@ from stacks.constructs.detection import alarms_usd, daily_usd, scan_usd
 from tests.builders import IMAGE, REGION
 
 
-@pytest.mark.parametrize("detection", ["fleet", "sweep"])
+@pytest.mark.parametrize("detection", ["adaptive", "fleet", "sweep"])
 def test_a_number_of_volumes_costs_what_synth_prints(
     detection: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config = DeploymentConfig(detection=Detection(detection), scan_every_minutes=30)
-    asked = ["--volumes", "300", "--detection", detection, "--scan-every", "30", "--json"]
+    asked = [
+        "--volumes",
+        "300",
+        "--detection",
+        detection,
+        "--scan-every",
+        "30",
+        "--json",
+        "--at-risk",
+        "0",
+    ]
     assert run(["cost", *asked]) == 0
     found = json.loads(capsys.readouterr().out)
     usd = {item["key"]: item["usd"]["to"] for item in found["items"]}
     assert usd["alarms"] == pytest.approx(float(alarms_usd(config, 300)))
     assert usd["scans"] == pytest.approx(float(scan_usd(config, 300)), abs=1e-4)
-    assert usd["daily"] == pytest.approx(float(daily_usd(300)[1]), abs=1e-4)
+    assert usd["daily"] == pytest.approx(float(daily_usd(config, 300)[1]), abs=1e-4)
     assert found["usd_per_month"]["to"] == pytest.approx(sum(usd.values()), abs=1e-2)
 
 
 def test_people_read_every_item_its_source_and_how_to_pay_less(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert run(["cost", "--volumes", "1000"]) == 0
+    assert run(["cost", "--volumes", "1000", "--detection", "fleet"]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    for words in ("$300.00", "$116.80", "$7.00-$9.43", "KMS", "SQS", "Logs", "Total: $",
-                  "Most of it: detection alarms", "`-c detection=sweep` saves at most $300.00",
+    for words in ("$300.00", "$116.80", "$7.00-$9.43", "SQS", "Logs", "Total: $",
+                  "Most of it: detection alarms", "`-c detection=adaptive` saves at most $",
                   "Source: CloudWatch price list, us-east-1, 2026-07"):  # fmt: skip
         assert words in text, words
     assert "databases" not in text.split("Total:")[0], "what is not there has no line"
+
+
+def test_the_default_is_what_is_deployed_by_default(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["cost", "--volumes", "1000"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    for words in ("detection adaptive", "Glances", "volumes not at risk", "Most of it: glances"):
+        assert words in text, words
+    assert "saves at most" not in text
 
 
 @mock_aws

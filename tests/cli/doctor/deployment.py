@@ -87,7 +87,6 @@ def whole() -> Whole:
         AlarmName="own", StateValue="OK", StateReason="all is well"
     )
     published("SweepCompleted", now)
-    published("ScanAgeSeconds", now, 600)
     prices = PriceStore(client("dynamodb"), table="state", account_id=ACCOUNT)
     prices.keep(CataloguePrices().table(REGION), now=now)
     return Whole(

@@ -198,9 +198,14 @@ def test_a_sweep_that_stopped_is_found_by_its_age(there: Whole) -> None:
         there.again(), here=replace(there.deployed.here, account=account)
     )  # fmt: skip
     problems = [finding.problem for name, finding in findings(later) if name == "sweep"]
-    assert len(problems) == 2
+    assert len(problems) == 1
     assert problems[0].startswith("the last sweep completed at ")
-    assert problems[1] == "the last complete scan of the fleet began 131 minutes ago"
+
+
+def test_a_scan_that_does_not_complete_is_found_by_its_age(there: Whole) -> None:
+    published("ScanAgeSeconds", there.deployed.now, 60 * 131)
+    problems = [finding.problem for name, finding in findings(there.again()) if name == "sweep"]
+    assert problems == ["the last complete scan of the fleet began 131 minutes ago"]
 
 
 def test_an_open_breaker_is_found(there: Whole) -> None:

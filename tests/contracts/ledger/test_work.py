@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
 from headroom.adapters.tables import DUE_SHARDS, due_shard
+from headroom.domain.detection import GlanceState, Trouble
 from headroom.domain.state import (
     OpenPage,
     ScanProgress,
@@ -16,7 +18,7 @@ from headroom.domain.state import (
     pages_claimed,
     scan_begun,
 )
-from headroom.ports import Answered, Claim, WorkItem
+from headroom.ports import Answered, Claim, Glanced, WorkItem
 from tests.builders import NOW, ref
 from tests.contracts.decisions import hold
 
@@ -167,3 +169,25 @@ def test_a_page_of_an_older_scan_changes_nothing(ledger: Any, kind: str) -> None
     ledger.amend_scan(lambda now: page_listed(now, NOW, old, "token", LATER))
     assert ledger.scan_progress() == before
     assert before.page(NOW, kind, 0) is None
+
+
+def test_what_a_glance_found_is_kept_beside_the_claim(ledger: Any) -> None:
+    volume = ref("vol-1")
+    assert ledger.glanced([volume]) == {}
+    state = GlanceState(
+        at=NOW, next_at=NOW + timedelta(minutes=5), balance_percent=71.5, level=2.0,
+        troubles=(Trouble.CREDITS, Trouble.IOPS), since=NOW, trouble_at=NOW, busy_hours=1 << 13,
+        mode="auto",
+    )  # fmt: skip
+    ledger.save_glance(volume, state)
+    assert ledger.glanced([volume, ref("vol-2")]) == {
+        volume.arn: Glanced(state=state, reconciled_at=None)
+    }
+    item = WorkItem(ref=volume, trigger="sweep", since=NOW)
+    until = NOW + timedelta(minutes=4)
+    asked = {"holder": "a", "now": NOW, "until": until, "not_after": NOW}
+    assert ledger.claim_work(item, **asked) is Claim.TAKEN
+    ledger.finish_work(volume, holder="a", began=NOW)
+    later = replace(state, at=until, next_at=until + timedelta(hours=1), troubles=())
+    ledger.save_glance(volume, later)
+    assert ledger.glanced([volume]) == {volume.arn: Glanced(state=later, reconciled_at=NOW)}

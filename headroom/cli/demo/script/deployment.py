@@ -176,8 +176,8 @@ def deploy(where: LocalAccount) -> None:
 
 def _context(folder: Path, *, sweep_only: bool) -> tuple[str, ...]:
     pairs = {"kinds": KINDS, "policy_file": str((folder / "policy.yaml").resolve())}
-    if sweep_only:
-        pairs["detection"] = "sweep"
+    # The stories' times are those of alarm events; adaptive glances are later where nothing is at risk.
+    pairs["detection"] = "sweep" if sweep_only else "fleet"
     return tuple(part for key, value in pairs.items() for part in ("-c", f"{key}={value}"))
 
 

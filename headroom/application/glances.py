@@ -1,0 +1,178 @@
+"""Adaptive detection: of a page of the fleet, a few metrics of those whose glance is due; who deserves a look."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from headroom.application.space import may_run_out_of_space
+from headroom.application.work import on_threads
+from headroom.domain.detection import (
+    DAILY,
+    Glance,
+    GlanceState,
+    Metric,
+    Trouble,
+    after_glance,
+    first_metrics,
+    is_due,
+    look_due,
+    reads_the_rest,
+    troubles_of,
+)
+from headroom.domain.policy import Limits, Policy, PolicyUnreadable, limits_for
+from headroom.domain.resources import Kind, ResourceRef
+from headroom.ports import Glanced, GlanceRequest, Ports, StorageView
+
+LATE = timedelta(minutes=10)
+"""How much longer than since the last glance is read: metrics come minutes late."""
+BACK = tuple(timedelta(minutes=minutes) for minutes in (15, 30, 70))
+"""How far back is read; few lengths, so that many resources share a call."""
+NEVER = Glanced(state=None, reconciled_at=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """A resource with what was glanced at now; `glance` is None where none was due."""
+
+    view: StorageView
+    glance: Glance | None
+    look: bool
+    """Whether it deserves a reconciliation."""
+    new: bool
+    """Whether it was never reconciled."""
+
+
+def glance_at_due(
+    ports: Ports, views: Sequence[StorageView], policy: Policy | PolicyUnreadable, now: datetime,
+    turn: Callable[[ResourceRef], bool], threads: int,
+) -> list[Seen]:  # fmt: skip
+    """Glance at those of one kind that are due, and plan each one's next; raises ReadFailed.
+
+    What could not be saved is glanced at again in the next run: sooner, never later.
+    """
+    known = ports.work.glanced([view.volume.ref for view in views])
+    before = {v.volume.ref.arn: known.get(v.volume.ref.arn, NEVER).state for v in views}
+    limits = {view.volume.ref.arn: _limits(policy, view) for view in views}
+    modes = {arn: "" if isinstance(policy, PolicyUnreadable) else rules.mode.value
+             for arn, rules in limits.items()}  # fmt: skip
+    due = [
+        view
+        for view in views
+        for arn in [view.volume.ref.arn]
+        if is_due(before[arn], now) or _mode_changed(before[arn], modes[arn])
+    ]
+    glances, rest_read = _read(ports, due, before, now)
+
+    def state_of(view: StorageView) -> GlanceState:
+        volume, found = view.volume, glances.get(view.volume.ref.resource_id)
+        troubles = set(troubles_of(volume.configuration, found))
+        if may_run_out_of_space(view, found):
+            troubles.add(Trouble.SPACE)
+        rules = limits[volume.ref.arn]
+        return after_glance(
+            volume.configuration, before[volume.ref.arn], found, troubles, now,
+            name=volume.ref.arn, rest_read=volume.ref.arn in rest_read,
+            value_usd_per_minute=rules.relief_value_usd_per_minute, mode=modes[volume.ref.arn],
+            policy=_version(policy),
+        )  # fmt: skip
+
+    after = {view.volume.ref.arn: state_of(view) for view in due}
+
+    def save(view: StorageView) -> None:
+        ports.work.save_glance(view.volume.ref, after[view.volume.ref.arn])
+
+    on_threads(save, due, threads)
+    return [
+        Seen(
+            view=view,
+            glance=glances.get(view.volume.ref.resource_id) if arn in after else None,
+            look=_deserves_look(
+                view, before[arn], after.get(arn), known.get(arn, NEVER).reconciled_at,
+                modes[arn], _version(policy), now,
+            )
+            or (known.get(arn, NEVER).reconciled_at is None and turn(view.volume.ref)),
+            new=known.get(arn, NEVER).reconciled_at is None,
+        )
+        for view in views
+        for arn in [view.volume.ref.arn]
+    ]  # fmt: skip
+
+
+def _read(
+    ports: Ports,
+    due: Sequence[StorageView],
+    before: Mapping[str, GlanceState | None],
+    now: datetime,
+) -> tuple[dict[str, Glance], frozenset[str]]:
+    """Glances by resource id, and the ARNs of those of which the rest was read too."""
+    asked = [
+        GlanceRequest(
+            view=view, back=_back(before[view.volume.ref.arn], now),
+            metrics=first_metrics(
+                view.volume.configuration, before[view.volume.ref.arn], now,
+                database=view.volume.ref.kind is Kind.RDS,
+            ),
+        )
+        for view in due
+    ]  # fmt: skip
+    found = dict(ports.metrics.glances(asked, now))
+    rest = [
+        GlanceRequest(view=one.view, metrics=_rest(one), back=one.back)
+        for one in asked
+        if (seen := found.get(one.view.volume.ref.resource_id)) is not None
+        and reads_the_rest(
+            one.view.volume.configuration, before[one.view.volume.ref.arn], seen, now
+        )
+    ]
+    for name, more in ports.metrics.glances(rest, now).items():
+        found[name] = found[name].joined(more)
+    return found, frozenset(one.view.volume.ref.arn for one in rest)
+
+
+def _rest(one: GlanceRequest) -> frozenset[Metric]:
+    """What was not read yet; a database's queue again, which its latency is calculated from."""
+    rest = frozenset(Metric) - (one.metrics or frozenset())
+    return rest | {Metric.QUEUE} if one.view.volume.ref.kind is Kind.RDS else rest
+
+
+def _back(before: GlanceState | None, now: datetime) -> timedelta:
+    if before is None:
+        return BACK[1]
+    return next((each for each in BACK if each >= now - before.at + LATE), BACK[-1])
+
+
+def _limits(policy: Policy | PolicyUnreadable, view: StorageView) -> Limits:
+    return (
+        Limits() if isinstance(policy, PolicyUnreadable) else limits_for(policy, view.volume).limits
+    )
+
+
+def _mode_changed(before: GlanceState | None, mode: str) -> bool:
+    """Whether the owner changed it; a policy that cannot be read, now or then, says nothing."""
+    return before is not None and bool(before.mode and mode) and before.mode != mode
+
+
+def _version(policy: Policy | PolicyUnreadable) -> str:
+    return "" if isinstance(policy, PolicyUnreadable) else policy.version
+
+
+def _deserves_look(
+    view: StorageView, before: GlanceState | None, after: GlanceState | None,
+    reconciled_at: datetime | None, mode: str, policy: str, now: datetime,
+) -> bool:  # fmt: skip
+    state = after or before
+    if state is None:
+        return False
+    if view.volume.ref.kind is Kind.AURORA:  # its days are read instead, once a day
+        return reconciled_at is not None and now - reconciled_at >= DAILY
+    if _mode_changed(before, mode):
+        return True
+    if before is not None and policy not in ("", before.policy) and state.active(now):
+        return True  # it may be allowed now what was not
+    change = view.modification
+    fresh = change is not None and now - change.started_at < timedelta(hours=1)
+    if change is not None and fresh and (reconciled_at or change.started_at) <= change.started_at:
+        return True  # the ledger must hear of it
+    return look_due(state, reconciled_at, now)

@@ -1,0 +1,40 @@
+"""Adaptive detection over a fleet under load: what it reads, and how soon it sees pressure."""
+
+from __future__ import annotations
+
+from functools import cache
+from statistics import median
+
+from headroom.running_cost import Rates
+from tools.fleet_week import Week, play
+
+
+@cache
+def played(at_risk: float = 0.05) -> Week:
+    return play(100, 2.0, at_risk=at_risk)
+
+
+def test_a_quiet_volume_costs_little_more_than_a_metric_an_hour() -> None:
+    week, rates = played(), Rates()
+    quiet = week.volumes - week.at_risk
+    assert (
+        24 <= week.metrics_quiet / week.days / quiet < 1.2 * float(rates.quiet_metrics_per_day[1])
+    )
+    assert 24 <= week.glances_quiet / week.days / quiet < 1.2 * float(rates.quiet_glances_per_day)
+
+
+def test_a_volume_at_risk_costs_about_what_the_bill_says() -> None:
+    week, rates = played(), Rates()
+    assert week.at_risk == 5
+    metrics = (week.metrics - week.metrics_quiet) / week.days / week.at_risk
+    assert 100 < metrics < 1.2 * float(rates.risk_metrics_per_day[1])
+
+
+def test_pressure_is_seen_within_five_minutes_at_risk_and_within_the_hour_elsewhere() -> None:
+    week = played(0.3)
+    assert week.waits_at_risk
+    assert median(week.waits_at_risk) <= 5
+    assert len(week.waits_quiet) > 5
+    assert median(week.waits_quiet) < 60
+    assert max(week.waits_quiet) <= 65, "an hour, and three minutes until metrics are published"
+    assert sum(week.missed) <= 0.01 * week.exceeded
