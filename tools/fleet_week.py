@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from headroom.application.glances import glance_at_due
+from headroom.domain.catalog.ebs import capability
 from headroom.domain.detection import SHORTEST, GlanceState
 from headroom.domain.policy import Policy
 from headroom.domain.resources import Configuration, Kind, ResourceRef, Volume, VolumeType
@@ -331,8 +332,6 @@ def _fitted(
 
     One below the limit is at most lowered: what idles goes on idling.
     """
-    from headroom.domain.catalog.ebs import capability
-
     can = capability(configuration)
     steps = round(days * MINUTES_A_DAY * 60 / load.step_s)
     turn = int(rng.integers(0, len(load.ops)))
