@@ -150,7 +150,10 @@ class Account:
 
     def policies(self) -> ParameterPolicies:
         """The published policy, read anew by every invocation."""
-        return ParameterPolicies(self.reads("ssm"), parameter=self.settings.policy_parameter)
+        settings = self.settings
+        return ParameterPolicies(
+            self.reads("ssm"), parameter=settings.policy_parameter, caps=settings.hard_caps
+        )
 
     def notifier(self, policies: ParameterPolicies) -> SnsNotifier:
         """A notifier that counts from zero what it could not send."""

@@ -8,7 +8,7 @@ from aws_cdk.region_info import RegionInfo
 from constructs import Construct
 
 from headroom.adapters import actions
-from headroom.domain.policy import Policy
+from headroom.domain.policy import Policy, with_caps
 from headroom.policy import (
     canonical_json,
     check,
@@ -77,9 +77,13 @@ class HeadroomLoop(Stack):
             record_retention_days=config.record_retention_days,
             seal_key="off" if kept.seal_key is None else kept.seal_key.key_arn,
             kinds=config.kinds,
+            hard_caps=config.hard_caps,
         )
         code = stage_function_code(python=runtime_python())
-        here = loop_statements(kept, databases=config.databases, clusters=config.clusters)
+        here = loop_statements(
+            kept, databases=config.databases, clusters=config.clusters,
+            resource_tag=config.hard_caps.resource_tag,
+        )  # fmt: skip
         schedule = SweepSchedule(self, "SweepSchedule")
         queue_arn = signals_queue.queue.queue_arn
         take = allow((*QUEUE_ACTIONS, *actions.RETRY_ACTIONS), queue_arn, sid="TakeWork")
@@ -146,7 +150,7 @@ class HeadroomLoop(Stack):
         Annotations.of(self).add_info(price_note(config))
         self._warn_about_prices()
         CfnOutput(self, "DetectionPrice", value=short_price(config))
-        CfnOutput(self, "PolicyVersion", value=policy.version)
+        CfnOutput(self, "PolicyVersion", value=with_caps(policy, config.hard_caps).version)
         CfnOutput(self, "SignalsQueueUrl", value=signals_queue.queue.queue_url)
         CfnOutput(self, "Redrive", value=signals_queue.redrive_command)
         CfnOutput(self, "SignalsDeadLettersUrl", value=signals_queue.dead_letters.queue_url)
