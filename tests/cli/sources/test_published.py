@@ -20,7 +20,7 @@ class _Function:
     def __init__(self, answer: Any) -> None:
         self.answer = answer
 
-    def get_function_configuration(self, FunctionName: str) -> Any:  # noqa: N803 - boto3's name
+    def get_function_configuration(self, FunctionName: str) -> Any:
         if isinstance(self.answer, str):
             raise ClientError({"Error": {"Code": self.answer}}, "GetFunctionConfiguration")
         return {"Environment": {"Variables": self.answer}}
