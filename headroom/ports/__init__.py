@@ -7,7 +7,7 @@ from headroom.ports.archive import Archive
 from headroom.ports.clusters import Clusters
 from headroom.ports.ledger import IllegalStep, Intent, Ledger, LostLease, NotIntended
 from headroom.ports.limits import Policies, Prices
-from headroom.ports.metrics import Glance, GlanceRequest, Metrics
+from headroom.ports.metrics import ContributorsUnknown, Glance, GlanceRequest, Metrics
 from headroom.ports.reporting import (
     Delivery,
     Notes,
