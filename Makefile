@@ -38,7 +38,7 @@ export CDK_DISABLE_CLI_TELEMETRY := true
 # Compiled modules are kept, or every process of the demo and the tests compiles them anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup demo test test-fast fuzz check bench quality pictures synth wheel template release lock clean
+.PHONY: help setup demo test test-fast fuzz check audit bench quality pictures synth wheel template release lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 11
@@ -93,6 +93,10 @@ lock: $(STAMPS)/python ## Write requirements-lock.txt from what is installed
 clean: ## Remove what was built (not .venv and node_modules)
 	@rm -rf build cdk.out .cdk-home .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@find . -path ./$(VENV) -prune -o -path ./node_modules -prune -o -name __pycache__ -type d -exec rm -rf {} +
+
+audit: setup ## List the functions' packages in build/sbom.cdx.json and look up known vulnerabilities
+	@[ -x build/audit/bin/pip-audit ] || { "$(PYTHON)" -m venv build/audit && build/audit/bin/python -m pip -q install pip-audit==2.10.1; } || true
+	@$(BIN)/python -m tools.audit --pip-audit build/audit/bin/pip-audit
 
 $(STAMPS)/python: requirements.txt requirements-dev.txt requirements-lock.txt pyproject.toml setup.py
 	@[ -n "$(PYTHON)" ] || { echo "Headroom needs Python 3.11 or newer with venv (Debian: python3-venv); install it or run make PYTHON=/path/to/python3." >&2; exit 1; }

@@ -1,6 +1,6 @@
 """The two typed settings objects: of a deployment, and of a deployed function.
 
-Standard library only; neither reads the environment or a context by itself. A setting is one field:
+Standard library and the policy's values only; neither reads the environment or a context by itself. A setting is one field:
 its type, how it is read, its default and its meaning.
 """
 
@@ -12,6 +12,8 @@ from dataclasses import MISSING, Field, dataclass, field, fields
 from difflib import get_close_matches
 from enum import StrEnum
 from typing import Any
+
+from headroom.domain.policy import HardCaps, PolicyError, hard_caps_of
 
 DEFAULT_PREFIX = "headroom"
 LOG_RETENTION_DAYS = (1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827)
@@ -74,6 +76,13 @@ def _email(value: object, name: str) -> object:
     if value is None:
         return None
     return _text(r"[^@\s]+@[^@\s]+\.[^@\s]+", "an e-mail address")(value, name)
+
+
+def _hard_caps(value: object, name: str) -> HardCaps:
+    try:
+        return hard_caps_of(value, name)
+    except PolicyError as problem:
+        raise SettingsError(str(problem)) from None
 
 
 def _retention(value: object, name: str) -> object:
@@ -206,6 +215,8 @@ class FunctionSettings(_Kinds):
     """Days after which records are deleted; 0 keeps them for ever."""
     seal_key: str = _setting(_NAME, "off")
     """ARN of the KMS key that seals records; `off` without one."""
+    hard_caps: HardCaps = _setting(_hard_caps, HardCaps())  # noqa: RUF009 - a field
+    """What no policy, tag or approval exceeds, as JSON; `none` without any."""
     metrics_namespace: str = _setting(_NAME, "Headroom", variable="POWERTOOLS_METRICS_NAMESPACE")
     """Powertools reads this variable and the next one as well."""
     service: str = _setting(_NAME, "headroom", variable="POWERTOOLS_SERVICE_NAME")
@@ -268,6 +279,8 @@ class DeploymentConfig(_Kinds):
     """Whether each record is sealed with a key of KMS, which costs $1 a month and requests."""
     topic_key: str = _setting(_text("on|off", "on or off"), "off")
     """Whether messages are encrypted at rest with a key of KMS, which costs $1 a month."""
+    hard_caps: HardCaps = _setting(_hard_caps, HardCaps())  # noqa: RUF009 - a field
+    """Ceilings above the policy, written like its settings: {"max_iops": 16000}."""
     burst_balance_alarm_percent: int = _setting(_whole(1, 100), 70)
     """BurstBalance below which the alarm wakes the engine; it never decides."""
     alarm_datapoints: int = _setting(_whole(1, 60), 2)

@@ -150,14 +150,10 @@ class Account:
 
     def policies(self) -> ParameterPolicies:
         """The published policy, read anew by every invocation."""
-        return ParameterPolicies(self.reads("ssm"), parameter=self.settings.policy_parameter)
-
-    def notifier(self, policies: ParameterPolicies) -> SnsNotifier:
-        """A notifier that counts from zero what it could not send."""
-        return SnsNotifier(
-            self.reads("sns"), topic_arn=self.settings.topic_arn, notes=self.ledger,
-            policies=policies, clock=_clock,
-        )  # fmt: skip
+        settings = self.settings
+        return ParameterPolicies(
+            self.reads("ssm"), parameter=settings.policy_parameter, caps=settings.hard_caps
+        )
 
     @cached_property
     def ports(self) -> Ports:
@@ -173,7 +169,7 @@ class Account:
         return Ports(
             storage=made.storage, metrics=made.metrics, fleet=made.fleet, ledger=ledger, state_store=ledger, scan=ledger, work=ledger,
             archive=ledger, policies=policies, prices=self.prices,
-            notifier=self.notifier(policies), calendars=ManagerCalendars(self.reads("ssm")),
+            calendars=ManagerCalendars(self.reads("ssm")),
             clusters=made.clusters, clock=_clock,
         )  # fmt: skip
 
@@ -184,8 +180,6 @@ class Wired:
 
     account: Account
     ports: Ports
-    notifier: SnsNotifier
-    """Counts the messages that it could not send."""
     queue: SqsWorkQueue
     reporting: Reporting
 
@@ -209,18 +203,17 @@ def begin(function_arn: str) -> Wired:
     """
     account = _account(function_arn)
     ledger, policies = account.ledger, account.policies()
-    notifier = account.notifier(policies)
     return Wired(
         account=account,
-        ports=replace(account.ports, policies=policies, notifier=notifier),
-        notifier=notifier,
+        ports=replace(account.ports, policies=policies),
         queue=SqsWorkQueue(
             lambda: account.reads("sqs"), url=account.settings.queue_url, workers=account.settings.workers
         ),
         reporting=Reporting(
             notes=ledger, record_summaries=ledger, ledger=ledger, state_store=ledger,
             switches=ledger, policies=policies, events=EventBus(lambda: account.reads("events")),
-            announcer=notifier,
+            announcer=SnsNotifier(account.reads("sns"), topic_arn=account.settings.topic_arn),
+            outbox=ledger,
         ),
     )  # fmt: skip
 

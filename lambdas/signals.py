@@ -15,7 +15,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from headroom import wiring
 from headroom.adapters.events import signals as events
 from headroom.adapters.work import read_message
-from headroom.application import APART, WorkReport, items_of_event, read_page, work
+from headroom.application import APART, WorkReport, items_of_event, notify_people, read_page, work
 from headroom.domain.decision import Decision
 from headroom.domain.resources import RejectedSignal
 from headroom.ports import ScanPage, WorkItem
@@ -48,6 +48,7 @@ class Batch:
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Handle a batch from the queue; failed messages are reported, so only they are delivered again."""
     wired = wiring.begin(context.invoked_function_arn)
+    noticed = wired.account.ledger.notices_written
 
     def time_left() -> float:
         return context.get_remaining_time_in_millis() / 1_000
@@ -70,7 +71,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     )  # fmt: skip
     _hand_back(wired, batch, report)
     _retry_later(wired, batch)
-    _emit(wired, report, len(batch.failed))
+    heard = wired.account.ledger.notices_written == noticed
+    _emit(report, len(batch.failed), unsent=0 if heard else _notify(wired, time_left))
     return {"batchItemFailures": [{"itemIdentifier": one} for one in sorted(batch.failed)]}
 
 
@@ -173,14 +175,23 @@ def _page(
         report.fail(f"page {page.number} of the fleet ({page.kind})", error)
 
 
-def _emit(wired: wiring.Wired, report: WorkReport, messages_failed: int) -> None:
+def _notify(wired: wiring.Wired, time_left: Callable[[], float]) -> int:
+    """Notify people at once of what was recorded here; the dispatcher does what is left."""
+    try:
+        return notify_people(wired.reporting, wiring.utc_now(), time_left=time_left).failed
+    except Exception:
+        logger.exception("people could not be notified; the dispatcher does it")
+        return 1
+
+
+def _emit(report: WorkReport, messages_failed: int, *, unsent: int) -> None:
     for decision in report.decisions:
         _tell(decision)
     for error in report.errors:
         logger.error("a resource could not be reconciled", error=error)
     counted = {
         "FailedReconciliations": report.failed,
-        "FailedNotifications": wired.notifier.unsent,
+        "FailedNotifications": unsent,
     }
     for (
         name,

@@ -14,6 +14,7 @@ from headroom.application import (
     DispatchReport,
     PublishedRecords,
     dispatch,
+    notify_people,
     publish_records,
     send_digest,
 )
@@ -55,11 +56,12 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     )
     published = _publish(wired, time_left)
     breakers = _open_breakers(wired)
+    unsent = _notify(wired, time_left) + _send_digest(wired, time_left)
     not_published = published.refused + published.abandoned
     late = _late(report, wired.settings.scan_every_minutes)
     troubles = {
         "ChangesStopped": (report.policy_unreadable is not None) + len(report.calendars_unread) + breakers,
-        "FailedNotifications": wired.notifier.unsent,
+        "FailedNotifications": unsent,
         "NotPublished": not_published,
         "FallingBehind": len(late) + bool(not_published),
     }  # fmt: skip
@@ -111,29 +113,40 @@ def _publish(wired: wiring.Wired, time_left: Callable[[], float]) -> PublishedRe
     except Exception:
         logger.exception("the records could not be published; the next sweep retries")
         return PublishedRecords(refused=1)
-    _send_digest(wired, time_left)
-    if told.published or told.announced or told.refused or told.abandoned:
-        logger.info("published records", published=told.published, announced=told.announced,
-                    refused=told.refused, abandoned=told.abandoned)  # fmt: skip
+    if told.published or told.refused or told.abandoned:
+        logger.info("published records", published=told.published, refused=told.refused,
+                    abandoned=told.abandoned)  # fmt: skip
     return told
 
 
-def _send_digest(wired: wiring.Wired, time_left: Callable[[], float]) -> None:
-    """Send the daily digest when it is due; a failure is retried a minute later."""
+def _notify(wired: wiring.Wired, time_left: Callable[[], float]) -> int:
+    """Notify people of what they have not heard yet; how many messages failed, to be sent later."""
+    try:
+        report = notify_people(wired.reporting, wiring.utc_now(), time_left=time_left)
+    except Exception:
+        logger.exception("people could not be notified; the next run does it")
+        return 1
+    if report.sent or report.failed or report.waiting:
+        logger.info("notified", sent=report.sent, failed=report.failed, waiting=report.waiting)
+    return report.failed
+
+
+def _send_digest(wired: wiring.Wired, time_left: Callable[[], float]) -> int:
+    """Send the daily digest when it is due; 1 for a failure, which is retried a minute later."""
     if time_left() < FOR_DIGEST_S:
-        return
+        return 0
     try:
         day = send_digest(
             wired.reporting, wiring.utc_now(), account_id=wired.account_id, region=wired.region
         )
     except Exception:
-        wired.notifier.unsent += 1
         logger.exception("the daily digest could not be sent; the next sweep retries")
-        return
+        return 1
     if day is not None:
         logger.info(
             "sent the daily digest", since=day.since.isoformat(), until=day.until.isoformat()
         )
+    return 0
 
 
 def _open_breakers(wired: wiring.Wired) -> int:

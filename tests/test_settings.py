@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -138,3 +139,17 @@ def test_databases_are_looked_after_where_the_owner_says_so(
     assert DeploymentConfig().databases  # observed, unless its owner leaves them out
     told = replace(SETTINGS, kinds=config.kinds)
     assert FunctionSettings.from_environment(told.to_environment()).databases == databases
+
+
+def test_hard_caps_come_as_a_mapping_or_as_text_and_reach_the_functions() -> None:
+    said = {"max_iops": 5_000, "resource_tag": "team=db"}
+    config = DeploymentConfig.from_context({"hard_caps": said})
+    assert DeploymentConfig.from_context({"hard_caps": json.dumps(said)}) == config
+    settings = replace(SETTINGS, hard_caps=config.hard_caps)
+    assert FunctionSettings.from_environment(settings.to_environment()) == settings
+
+
+def test_a_hard_cap_that_is_not_understood_stops_the_function() -> None:
+    environment = SETTINGS.to_environment() | {"HEADROOM_HARD_CAPS": '{"max_iops": "8k"}'}
+    with pytest.raises(SettingsError, match="HEADROOM_HARD_CAPS: max_iops is '8k'"):
+        FunctionSettings.from_environment(environment)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import csv
 import os
 import shutil
 import subprocess
@@ -12,9 +13,13 @@ from pathlib import Path
 
 
 def install(requirements: Path, python: str, platform: str, into: Path) -> None:
-    """Have pip unpack every pin of `requirements` for `platform`; the pins are the whole tree."""
+    """Have pip unpack every pin of `requirements` for `platform`; the pins are the whole tree.
+
+    A wheel without the hash that is pinned is refused.
+    """
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    command += ["--requirement", str(requirements), "--no-deps", "--target", str(into)]
+    command += ["--requirement", str(requirements), "--require-hashes", "--no-deps"]
+    command += ["--target", str(into)]
     command += ["--platform", platform, "--python-version", python, "--implementation", "cp"]
     command += ["--only-binary=:all:", "--no-compile", "--upgrade"]
     subprocess.run(command, check=True)
@@ -33,9 +38,18 @@ def prune(target: Path, services: frozenset[str]) -> None:
     for pattern in ("__pycache__", "examples-1.json"):
         for found in sorted(target.rglob(pattern)):
             shutil.rmtree(found) if found.is_dir() else found.unlink()
-    for record in sorted(target.glob("*.dist-info")):
-        for name in ("RECORD", "REQUESTED", "INSTALLER", "direct_url.json"):
-            (record / name).unlink(missing_ok=True)
+    for folder in sorted(target.glob("*.dist-info")):
+        for name in ("REQUESTED", "INSTALLER", "direct_url.json"):
+            (folder / name).unlink(missing_ok=True)
+        _keep_what_is_there(folder / "RECORD")
+
+
+def _keep_what_is_there(record: Path) -> None:
+    """Leave in a RECORD the files that are still there, with their hashes."""
+    lines = record.read_text(encoding="utf-8").splitlines(keepends=True)
+    target = record.parent.parent
+    kept = [line for line in lines if (target / next(csv.reader([line]))[0]).is_file()]
+    record.write_text("".join(kept), encoding="utf-8")
 
 
 def main() -> None:

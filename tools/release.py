@@ -19,6 +19,7 @@ from pathlib import Path
 from headroom import __version__
 from headroom.cdk.asset import runtime_python, stage_function_code
 from headroom.cdk.stackset import PARAMETERS, as_text, template
+from tools.audit import pins, sbom
 from tools.zips import zip_folder
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -87,6 +88,15 @@ def stackset_template(project: Path, into: Path) -> Path:
     return made
 
 
+def bill_of_materials(project: Path, into: Path) -> Path:
+    """The CycloneDX list of the packages in the function zip."""
+    pinned = pins((project / "requirements-lambda.txt").read_text(encoding="utf-8"))
+    found = into / f"headroom-function-{__version__}.cdx.json"
+    listed = sbom(project / "build" / "wheels", pinned)
+    found.write_text(json.dumps(listed, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    return found
+
+
 def checksums(files: Iterable[Path], into: Path) -> Path:
     """What `sha256sum --check` reads."""
     lines = (f"{hashlib.sha256(f.read_bytes()).hexdigest()}  {f.name}\n" for f in sorted(files))
@@ -105,6 +115,7 @@ def release(into: Path, *, since_epoch: int, root: Path = ROOT) -> list[Path]:
             wheel(project, into, since_epoch=since_epoch),
             function_zip(project, into),
             stackset_template(project, into),
+            bill_of_materials(project, into),
         ]
     return [*made, checksums(made, into)]
 

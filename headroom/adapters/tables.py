@@ -111,6 +111,8 @@ WORK = "work"
 SCAN = "scan"
 NOTE = "note"
 """Followed by `#` and a name: notes of notifications, publishing and clusters."""
+NOTICE = "notice"
+"""Followed by `#`, an instant and a record: what people must hear and have not heard yet."""
 CONCURRENCY_ITEM = "concurrency"
 """The changes under way in the account and Region."""
 PRICES = "prices"
@@ -129,6 +131,7 @@ LEDGER_ACTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "state": (
             "dynamodb:BatchGetItem",
             "dynamodb:ConditionCheckItem",
+            "dynamodb:DeleteItem",
             "dynamodb:PutItem",
             "dynamodb:Query",
             "dynamodb:UpdateItem",

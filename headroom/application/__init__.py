@@ -5,7 +5,13 @@ The door offers the dispatcher, the worker, `sweep` (both in one process), signa
 
 from headroom.application.dispatch import DispatchReport, dispatch
 from headroom.application.dry_run import DryRunResult, decide_dry_run
-from headroom.application.reporting import PublishedRecords, publish_records, send_digest
+from headroom.application.reporting import (
+    NotificationReport,
+    PublishedRecords,
+    notify_people,
+    publish_records,
+    send_digest,
+)
 from headroom.application.requests import (
     LONGEST_PAUSE,
     LONGEST_REASON,

@@ -23,7 +23,7 @@ from headroom.domain.decision import (
 from headroom.domain.guardrails import PlanJudgement, all_known_clear_at
 from headroom.domain.policy import Mode, Policy, limits_for
 from headroom.domain.resources import ResourceRef
-from headroom.domain.state import ApprovalRequest, Step
+from headroom.domain.state import ApprovalRequest, Notify, Step
 from headroom.ports import IllegalStep, Ports
 
 
@@ -43,12 +43,11 @@ def ask(ports: Ports, decision: Decision, act: Act, now: datetime) -> None:
         summary += f"; once approved it is started from {starts:%Y-%m-%d %H:%M} UTC on"
     try:
         _append(ports, asked, decision.observation.volume.ref, Step.AWAITING, now, summary,
-                {"asked": asked}, due_at=act.expires)  # fmt: skip
+                {"asked": asked}, due_at=act.expires,
+                notify=f"{decision.summary}; it {summary}")  # fmt: skip
     except IllegalStep:  # another request was made meanwhile, or this one was overtaken
         with suppress(IllegalStep):
             withdraw(ports, asked, decision.observation.volume.ref, now, "another request waits")
-        return
-    ports.notifier.tell(decision, Step.AWAITING, f"{decision.summary}; it {summary}")
 
 
 def settle(
@@ -63,7 +62,7 @@ def settle(
     ref = decision_input.observation.volume.ref
     decision = ports.ledger.decision(asked.decision_id)
     if asked.approved_at is None:
-        _withdraw_if_changed(ports, decision_input, decision, asked, now)
+        _withdraw_if_changed(ports, decision_input, asked, now)
         return False
     match judge(decision_input, decision, asked):
         case Proceed(decision=again):
@@ -73,16 +72,14 @@ def settle(
         case StillBlocked(decision=hold):
             return hold
         case Withdrawal(why=why, judgement=judgement):
-            withdraw(ports, asked, ref, now, why, judgement)
-            told = f"approved by {asked.approved_by}, and not done: {why}"
-            ports.notifier.tell(decision, Step.WITHDRAWN, told)
+            notify = f"approved by {asked.approved_by}, and not done: {why}"
+            withdraw(ports, asked, ref, now, why, judgement, notify=notify)
             return True
 
 
 def _withdraw_if_changed(
     ports: Ports,
     decision_input: DecisionInput,
-    decision: Decision,
     asked: ApprovalRequest,
     now: datetime,
 ) -> None:
@@ -91,14 +88,13 @@ def _withdraw_if_changed(
     if now >= asked.expires:
         told = f"nobody answered until {asked.expires:%Y-%m-%d %H:%M} UTC: nothing was changed"
         with suppress(IllegalStep):  # somebody answered at the last moment; the next look sees it
-            _append(ports, asked, ref, Step.EXPIRED, now, told, {}, due_at=now)
-            ports.notifier.tell(decision, Step.EXPIRED, told)
+            _append(ports, asked, ref, Step.EXPIRED, now, told, {}, due_at=now, notify=told)
         return
     moot = _no_longer_needed(decision_input, asked)
     if moot is not None:
         with suppress(IllegalStep):
-            withdraw(ports, asked, ref, now, moot)
-            ports.notifier.tell(decision, Step.WITHDRAWN, f"no approval is needed any more: {moot}")
+            notify = f"no approval is needed any more: {moot}"
+            withdraw(ports, asked, ref, now, moot, notify=notify)
 
 
 def _no_longer_needed(decision_input: DecisionInput, asked: ApprovalRequest) -> str | None:
@@ -124,9 +120,11 @@ def overtaken(
 
 def withdraw(
     ports: Ports, asked: ApprovalRequest, ref: ResourceRef, now: datetime, why: str,
-    judgement: PlanJudgement | None = None,
+    judgement: PlanJudgement | None = None, notify: str = "",
 ) -> None:  # fmt: skip
     """End a request that was not carried out, with what the guardrails said if they did.
+
+    People hear of it in the words of `notify`.
 
     Raises IllegalStep when somebody answered it, or ended it, meanwhile.
     """
@@ -134,14 +132,14 @@ def withdraw(
     if judgement is not None:
         body |= {"verdicts": judgement.verdicts, "plan": judgement.plan}
     _append(ports, asked, ref, Step.WITHDRAWN, now, f"withdrawn before acting: {why}", body,
-            due_at=now + WITHDRAWN_DUE)  # fmt: skip
+            due_at=now + WITHDRAWN_DUE, notify=notify)  # fmt: skip
 
 
 def _append(
     ports: Ports, asked: ApprovalRequest, ref: ResourceRef, step: Step, now: datetime, summary: str,
-    body: dict[str, object], *, due_at: datetime,
+    body: dict[str, object], *, due_at: datetime, notify: str = "",
 ) -> None:  # fmt: skip
     ports.ledger.append(
         asked.decision_id, step, ref=ref, at=now, summary=summary, body=body, fencing=None,
-        due_at=due_at,
+        due_at=due_at, notify=Notify(text=notify) if notify else None,
     )  # fmt: skip

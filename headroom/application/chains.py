@@ -7,8 +7,7 @@ from datetime import datetime, timedelta
 from typing import assert_never
 
 from headroom.application import rollback
-from headroom.application.execute import LEASE, VERIFY_AFTER, known, notify_if_opened
-from headroom.application.groups import notify_group_ended
+from headroom.application.execute import LEASE, VERIFY_AFTER, known
 from headroom.domain.catalog.rds import SETTLES
 from headroom.domain.decision import (
     Act,
@@ -30,7 +29,7 @@ from headroom.domain.decision import (
 from headroom.domain.guardrails import AVAILABLE
 from headroom.domain.planning import Plan
 from headroom.domain.resources import ModificationState, Observation
-from headroom.domain.state import OpenChain, Step
+from headroom.domain.state import Notify, OpenChain, Step
 from headroom.ports import Ports, ReadFailed
 
 Check = Callable[[Decision, Plan, datetime], Verification]
@@ -107,8 +106,10 @@ def _resolve(
         and change.started_at >= decision.at - CLOCK_SKEW
     )
     if ours and change is not None:
-        _append(ports, decision, chain, Step.APPLIED, now, "AWS shows the change: it was accepted",
-                due_at=now + VERIFY_AFTER, started_at=change.started_at)  # fmt: skip
+        found = "AWS shows the change: it was accepted"
+        notify = None if decision.group else Notify(text=found)
+        _append(ports, decision, chain, Step.APPLIED, now, found, due_at=now + VERIFY_AFTER,
+                started_at=change.started_at, notify=notify)  # fmt: skip
         mine = known(decision, change.started_at)
         ports.state_store.save_modifications(observation.volume.ref, [mine], now=now)
         return False
@@ -119,8 +120,6 @@ def _resolve(
     _append(ports, decision, chain, Step.NOT_APPLIED, now,
             "AWS shows no such change: it was not accepted",
             due_at=now + timedelta(minutes=1))  # fmt: skip
-    if decision.group is not None:
-        notify_group_ended(ports, decision, Step.NOT_APPLIED, "it was not accepted", now)
     return True
 
 
@@ -169,8 +168,8 @@ def _verify(
     body: dict[str, object] = {} if undo is None else {"roll_back": undo}
     body["completed"] = change is None or change.state is ModificationState.COMPLETED
     # Due at once: what was wanted meanwhile is not forgotten if this run ends here.
-    _append(ports, decision, chain, step, now, detail, due_at=now, body=body)
-    notify_group_ended(ports, decision, step, detail, now)
+    notify = Notify(text=detail, ends_set=decision.group is not None)
+    _append(ports, decision, chain, step, now, detail, due_at=now, body=body, notify=notify)
     return True
 
 
@@ -207,7 +206,7 @@ def _append(
     ports: Ports, decision: Decision, chain: OpenChain, step: Step, now: datetime,
     summary: str, *,
     due_at: datetime | None, started_at: datetime | None = None,
-    body: Mapping[str, object] | None = None,
+    body: Mapping[str, object] | None = None, notify: Notify | None = None,
 ) -> None:  # fmt: skip
     ports.ledger.append(
         decision.decision_id,
@@ -218,8 +217,8 @@ def _append(
         body=body or ({} if started_at is None else {"started_at": started_at}),
         fencing=chain.fencing,
         due_at=due_at,
+        notify=notify,
     )
-    notify_if_opened(ports, decision, step, now)
 
 
 __all__ = ["Verification", "advance"]

@@ -15,7 +15,7 @@ from headroom.domain.decision import (
     queue_entry_of,
     urgency_of,
 )
-from headroom.domain.state import ResourceState, Step
+from headroom.domain.state import Notify, ResourceState
 from headroom.ports import Ports
 
 
@@ -28,9 +28,11 @@ def awaits_person(resource_state: ResourceState) -> bool:
 
 def conclude(
     ports: Ports, decision: Decision, resource_state: ResourceState, now: datetime, *, must_record: bool,
-    due_at: datetime | None,
+    due_at: datetime | None, noteworthy: bool = False,
 ) -> bool:  # fmt: skip
     """Record the decision if an event asked for it or it is news, then act on it.
+
+    People hear of an escalation, and of another decision not to act if it is `noteworthy`.
 
     Whether it was recorded: False where it was no news, or the same id is there already.
     """
@@ -44,7 +46,11 @@ def conclude(
             urgency=urgency_of(decision),
         )  # fmt: skip
         return False
-    if not ports.ledger.decided(decision, due_at=due_at):
+    heard = isinstance(decision.answer, Escalate) or (
+        noteworthy and isinstance(decision.answer, Hold)
+    )
+    notify = Notify(text=decision.summary) if heard else None
+    if not ports.ledger.decided(decision, due_at=due_at, notify=notify):
         return False
     if isinstance(decision.answer, Act):
         if resource_state.approval_request is not None:  # it would change what was asked about
@@ -54,8 +60,6 @@ def conclude(
             approvals.ask(ports, decision, decision.answer, now)
         else:
             execute(ports, decision, decision.answer, now)
-    elif isinstance(decision.answer, Escalate):
-        ports.notifier.tell(decision, Step.DECIDED, decision.summary)
     return True
 
 

@@ -141,7 +141,6 @@ def _dry(ports: Ports) -> Ports:
             Archive.by_outcome,
             Archive.event_records,
         ),
-        notifier=_read_only(ports.notifier),
     )
 
 

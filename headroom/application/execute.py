@@ -8,16 +8,16 @@ from datetime import datetime, timedelta
 from headroom.domain.decision import Act, Decision
 from headroom.domain.ledger import WHY
 from headroom.domain.policy import PolicyUnreadable
-from headroom.domain.resources import Kind, ResourceRef
+from headroom.domain.resources import ResourceRef
 from headroom.domain.state import (
     BY_HEADROOM,
-    FAILURE_STEPS,
     NOT_SENT,
     ROLLBACK,
     WINDOW,
     AlreadyThere,
     Applied,
     KnownModification,
+    Notify,
     Outcome,
     Refusal,
     Refused,
@@ -124,21 +124,25 @@ def _withdraw(ports: Ports, decision: Decision, refusal: NotIntended, now: datet
             body={"why": refusal.why, "detail": refusal.detail},
             fencing=None,
             due_at=now + (NO_PLACE if refusal.why == WHY else WITHDRAWN_DUE),
+            notify=Notify(text=summary) if approved else None,
         )
-        if approved:
-            ports.notifier.tell(decision, Step.WITHDRAWN, summary)  # somebody approved it
 
 
 def save_outcome(
     ports: Ports, decision: Decision, outcome: Outcome, intent: Intent, now: datetime, *,
-    quietly: bool = False,
+    in_set: bool = False, notify: Notify | None = None,
 ) -> None:  # fmt: skip
-    """Append what became of the intent and when to look again; tell, unless a whole set is told."""
+    """Append what became of the intent, when to reconcile again, and what people must hear of it.
+
+    Of a member of a set (`in_set`) that is `notify`.
+    """
     ref = decision.observation.volume.ref
     step, summary, due_at = _told(outcome, ref, now)
     if isinstance(outcome, Refused) and outcome.refusal is Refusal.SLOTS:
         due_at = _learn_full(ports, decision, ref, outcome, now)
         summary += f"; no slot before {due_at:%Y-%m-%d %H:%M} UTC"
+    if not in_set and is_notified(decision, outcome):
+        notify = Notify(text=summary)
     ports.ledger.append(
         decision.decision_id,
         step,
@@ -148,13 +152,11 @@ def save_outcome(
         body={"outcome": outcome},
         fencing=intent.fencing,
         due_at=due_at,
+        notify=notify,
     )
     if isinstance(outcome, Applied):
         mine = known(decision, outcome.started_at)
         ports.state_store.save_modifications(ref, [mine], now=now)
-    if not quietly and is_notified(decision, outcome):
-        ports.notifier.tell(decision, step, summary)
-    notify_if_opened(ports, decision, step, now)
 
 
 def is_notified(decision: Decision, outcome: Outcome) -> bool:
@@ -209,26 +211,3 @@ def _learn_full(
     full_until = named or latest + WINDOW
     ports.state_store.save_modifications(ref, [], now=now, full_until=full_until)
     return max(full_until, now + RETRY[Refusal.SLOTS])
-
-
-def notify_if_opened(ports: Ports, decision: Decision, step: Step, at: datetime) -> None:
-    """Tell of a breaker that `step`, recorded at `at`, opened; say nothing if it opened none."""
-    if step not in FAILURE_STEPS:
-        return
-    ref = decision.observation.volume.ref
-    seen = ports.state_store.resource_state(ref, at)
-    name = ref.resource_id if ref.kind is Kind.EBS else ref.arn
-    if seen.breaker_opened_at == at:
-        ports.notifier.tell(
-            decision, Step.BREAKER_OPENED,
-            f"{seen.failures_in_a_row} changes of {ref.resource_id} in a row failed; it is left "
-            "alone until somebody has found out why and runs "
-            f"`headroom breaker close {name} --region {ref.region}`",
-        )  # fmt: skip
-    if seen.account_breaker_opened_at == at:
-        ports.notifier.tell(
-            decision, Step.BREAKER_OPENED,
-            f"one change after another failed in account {ref.account_id}, {ref.region}: nothing "
-            "is changed there any more until somebody has found out why and runs "
-            f"`headroom breaker close --account --region {ref.region}`",
-        )  # fmt: skip

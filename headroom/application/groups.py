@@ -33,8 +33,8 @@ from headroom.domain.policy import Mode, Policy, limits_for
 from headroom.domain.state import (
     AlreadyThere,
     Applied,
+    Notify,
     Outcome,
-    Record,
     Refused,
     Stale,
     Step,
@@ -51,8 +51,6 @@ from headroom.ports import (
 )
 
 AGAIN_AFTER = timedelta(minutes=5)
-WORST = (Step.FAILED, Step.INEFFECTIVE, Step.DIVERGED, Step.UNTESTED, Step.RELIEVED)
-"""Ends of a change that people are told of; a set is told by the worst, which comes first."""
 
 
 def consider(
@@ -158,7 +156,7 @@ def change_together(
 ) -> None:  # fmt: skip
     """Record all acts of a set, make all intents durable at once, then change one after the other.
 
-    What AWS does not do for one is not asked for the rest; people are told once, of the whole.
+    What AWS does not do for one is not asked for the rest; people are notified once, of the whole.
     """
     for place, decision in enumerate(decisions):
         if not ports.ledger.decided(decision, due_at=due(decision)):
@@ -169,8 +167,7 @@ def change_together(
     if isinstance(intents, NotIntended):
         _withdraw(ports, decisions, intents.why, intents.detail, now)
         return
-    outcomes = _apply_in_turn(ports, decisions, intents, now)
-    _tell(ports, decisions, outcomes)
+    _apply_in_turn(ports, decisions, intents, now)
 
 
 def _withdraw(
@@ -188,7 +185,7 @@ def _withdraw(
 
 def _apply_in_turn(
     ports: Ports, decisions: Sequence[Decision], intents: Sequence[Intent], now: datetime
-) -> tuple[Outcome, ...]:
+) -> None:
     """Change one after the other, each outcome on record before the next is sent.
 
     After the first that did not change nothing more is sent.
@@ -197,11 +194,11 @@ def _apply_in_turn(
     stopped_by = ""
     for decision, intent in zip(decisions, intents, strict=True):
         outcome = _apply(ports, decision, stopped_by, now)
-        save_outcome(ports, decision, outcome, intent, now, quietly=True)
         outcomes.append(outcome)
+        notify = _notify_of(decisions, outcomes)
+        save_outcome(ports, decision, outcome, intent, now, in_set=True, notify=notify)
         if not stopped_by and not isinstance(outcome, Applied | AlreadyThere):
             stopped_by = decision.observation.volume.ref.resource_id
-    return tuple(outcomes)
 
 
 def _apply(ports: Ports, decision: Decision, stopped_by: str, now: datetime) -> Outcome:
@@ -215,29 +212,34 @@ def _apply(ports: Ports, decision: Decision, stopped_by: str, now: datetime) -> 
     return change_storage(ports, decision, answer, now)
 
 
-def _tell(ports: Ports, decisions: Sequence[Decision], outcomes: Sequence[Outcome]) -> None:
-    """One message: all of it is changing, or it is uneven and which volume is where."""
+def _notify_of(decisions: Sequence[Decision], outcomes: Sequence[Outcome]) -> Notify | None:
+    """What people hear with the newest of `outcomes`: once, when it is clear what becomes of the set.
+
+    That is with the first volume that was not changed, because nothing more is sent, or with the last.
+    """
     group = decisions[0].group or GroupDetail(name="")
     ids = [decision.observation.volume.ref.resource_id for decision in decisions]
+    stop = len(outcomes) - 1
     done = [isinstance(outcome, Applied | AlreadyThere) for outcome in outcomes]
     if all(done):
-        ports.notifier.tell(decisions[0], Step.APPLIED, _accepted(decisions, group, ids))
-        return
-    stop = done.index(False)
+        whole = len(done) == len(decisions)
+        return Notify(text=_accepted(decisions, group, ids), step=Step.APPLIED) if whole else None
+    if done.index(False) != stop:
+        return None
     changed, rest = ids[:stop], ids[stop + 1 :]
     step, why = _why(outcomes[stop])
     if not changed:
         if not is_notified(decisions[stop], outcomes[stop]):
-            return  # nothing was changed, and nothing that a person could do about it
-        summary = f"no volume of the set {group.name} was changed: {ids[stop]}: {why}"
+            return None  # nothing was changed, and nothing that a person could do about it
+        text = f"no volume of the set {group.name} was changed: {ids[stop]}: {why}"
     else:
-        summary = (
+        text = (
             f"the set {group.name} is uneven: {', '.join(changed)} changed to {group.shared}, "
             f"{ids[stop]} not ({why})"
         )
-        summary += f", {', '.join(rest)} not sent" if rest else ""
-        summary += "; the sweep evens it from a fresh look once every volume may be changed"
-    ports.notifier.tell(decisions[stop], Step.REFUSED if step is Step.STALE else step, summary)
+        text += f", {', '.join(rest)} not sent" if rest else ""
+        text += "; the sweep evens it from a fresh look once every volume may be changed"
+    return Notify(text=text, step=Step.REFUSED if step is Step.STALE else step)
 
 
 def _accepted(decisions: Sequence[Decision], group: GroupDetail, ids: Sequence[str]) -> str:
@@ -261,39 +263,3 @@ def _why(outcome: Outcome) -> tuple[Step, str]:
             return Step.STALE, f"it moved meanwhile: {detail}"
         case _:
             return Step.APPLIED, ""
-
-
-def notify_group_ended(
-    ports: Ports, decision: Decision, step: Step, detail: str, now: datetime
-) -> None:
-    """Tell how a change ended: at once for a volume of no set, for a set when the last has ended.
-
-    Whoever finds that all have ended tells, unless another ended later by the records.
-    """
-    if decision.group is None:
-        ports.notifier.tell(decision, step, detail)
-        return
-    changed = [member for member in decision.group.members if member.decision_id]
-    mine = decision.observation.volume.ref
-    for member in changed:
-        ref = replace(mine, resource_id=member.volume_id)
-        chain = ports.state_store.resource_state(ref, now).open_chain
-        if chain is not None and chain.decision_id == member.decision_id:
-            return  # it has not ended: whoever ends it tells
-    ends: list[tuple[str, Record]] = []
-    for member in changed:
-        records = ports.ledger.chain(member.decision_id)
-        if records:
-            ends.append((member.volume_id, records[-1]))
-    if any(record.at > now for _, record in ends):
-        return  # another ended later, and has told
-    told = [(name, record) for name, record in ends if record.step in WORST]
-    if not told:
-        return
-    worst = min((record.step for _, record in told), key=WORST.index)
-    parts = dict.fromkeys(record.summary for _, record in told)
-    lines = [
-        f"{', '.join(name for name, r in told if r.summary == summary)}: {summary}"
-        for summary in parts
-    ]
-    ports.notifier.tell(decision, worst, f"the set {decision.group.name}: " + "; ".join(lines))

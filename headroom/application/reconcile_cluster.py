@@ -45,7 +45,6 @@ from headroom.domain.state import (
     LedTo,
     OpenChain,
     ResourceState,
-    Step,
     is_known_modification,
 )
 from headroom.domain.workload import cluster_demand
@@ -142,26 +141,22 @@ def _decide(
     checked = cluster_input.check is not None and resource_state.rollback is None
     recorded = conclude(
         ports, decision, resource_state, now, must_record=must_record or checked,
-        due_at=next_reconcile_at(decision),
+        due_at=next_reconcile_at(decision), noteworthy=_noteworthy(decision, resource_state),
     )  # fmt: skip
-    if recorded:
-        _notify_owner(ports, clusters, decision, resource_state)
+    if recorded and decision.cluster is not None and decision.cluster.check is not None:
+        clusters.memory(decision.observation.volume.ref, _checked)
     return decision
 
 
-def _notify_owner(
-    ports: Ports, clusters: Clusters, decision: Decision, resource_state: ResourceState
-) -> None:
-    """Send what the owner should know of a decision not to act, once."""
+def _noteworthy(decision: Decision, resource_state: ResourceState) -> bool:
+    """Whether the owner should know of a decision not to act."""
     detail = decision.cluster
     if detail is None:
-        return
+        return False
     news = decision.signature != resource_state.last_signature
-    noteworthy = bool(detail.owner_note) and news and decision.effective.enrolled
-    if isinstance(decision.answer, Hold) and (noteworthy or detail.check is not None):
-        ports.notifier.tell(decision, Step.DECIDED, decision.summary)
-    if detail.check is not None:
-        clusters.memory(decision.observation.volume.ref, _checked)
+    return detail.check is not None or bool(
+        detail.owner_note and news and decision.effective.enrolled
+    )
 
 
 def _checked(memory: ClusterMemory) -> ClusterMemory:

@@ -14,7 +14,7 @@ from headroom.domain.decision import (
     decide,
     full_within_a_day,
 )
-from headroom.domain.state import Step
+from headroom.domain.state import Notify
 from headroom.ports import Glance, Ports, StorageView
 
 LOW, NOTHING = 0.10, 0.01
@@ -80,5 +80,4 @@ def warn(ports: Ports, decision_input: DecisionInput) -> None:
     near = isinstance(answer, Escalate) and answer.cause.startswith(SPACE_CAUSE)
     if not near or not full_within_a_day(decision.space, at):
         return
-    if ports.ledger.decided(decision, due_at=None):
-        ports.notifier.tell(decision, Step.DECIDED, decision.summary)
+    ports.ledger.decided(decision, due_at=None, notify=Notify(text=decision.summary))

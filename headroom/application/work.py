@@ -16,7 +16,15 @@ from headroom.domain.decision import Act, Decision, Escalate
 from headroom.domain.resources import Claim as SignalClaim
 from headroom.domain.resources import ResourceRef, Signal
 from headroom.domain.state import EventOutcome, LedTo, event_record
-from headroom.ports import Answered, Claim, Ports, ReadFailed, StorageView, WorkItem
+from headroom.ports import (
+    Answered,
+    Claim,
+    ContributorsUnknown,
+    Ports,
+    ReadFailed,
+    StorageView,
+    WorkItem,
+)
 
 RESERVE_S = 20.0
 """Seconds of a function's time kept for finishing what was begun."""
@@ -93,6 +101,10 @@ def items_of_event(
         outcome = EventOutcome(led_to=LedTo.UNREADABLE, detail=str(error))
         ports.archive.record_event(event_record(event, refs, outcome, at=now))
         raise
+    except ContributorsUnknown as unknown:
+        outcome = EventOutcome(led_to=LedTo.SCAN, detail=str(unknown))
+        ports.archive.record_event(event_record(event, (), outcome, at=now))
+        return ()
     if len(items) == 1:
         return (replace(items[0], events=(event,)),)
     outcome = EventOutcome(led_to=LedTo.SPREAD, detail=f"work for {len(items)} resources")

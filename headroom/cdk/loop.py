@@ -32,7 +32,7 @@ from headroom.cdk.permissions import (
 )
 from headroom.cdk.state import add_outputs
 from headroom.cdk.triggers import SIGNALS_TIMEOUT, SWEEP_TIMEOUT, SignalsQueue, SweepSchedule
-from headroom.domain.policy import Policy
+from headroom.domain.policy import Policy, with_caps
 from headroom.policy import (
     canonical_json,
     check,
@@ -78,8 +78,12 @@ class Loop(Construct):
             seal_key="off" if kept.seal_key is None else kept.seal_key.key_arn,
             kinds=config.kinds,
             service=config.prefix,
+            hard_caps=config.hard_caps,
         )
-        here = loop_statements(kept, names, databases=config.databases, clusters=config.clusters)
+        here = loop_statements(
+            kept, names, databases=config.databases, clusters=config.clusters,
+            resource_tag=config.hard_caps.resource_tag,
+        )  # fmt: skip
         schedule = SweepSchedule(self, "SweepSchedule")
         queue_arn = signals_queue.queue.queue_arn
         take = allow((*QUEUE_ACTIONS, *actions.RETRY_ACTIONS), queue_arn, sid="TakeWork")
@@ -147,7 +151,7 @@ class Loop(Construct):
         self._warn_about_prices()
         outputs = {
             "DetectionPrice": short_price(config),
-            "PolicyVersion": policy.version,
+            "PolicyVersion": with_caps(policy, config.hard_caps).version,
             "SignalsQueueUrl": signals_queue.queue.queue_url,
             "Redrive": signals_queue.redrive_command,
             "SignalsDeadLettersUrl": signals_queue.dead_letters.queue_url,

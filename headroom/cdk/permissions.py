@@ -59,6 +59,23 @@ def allow(actions: Sequence[str], *resources: str, sid: str) -> iam.PolicyStatem
     return iam.PolicyStatement(sid=sid, actions=sorted(actions), resources=list(resources))
 
 
+def change(
+    actions: Sequence[str], *resources: str, sid: str, tag: tuple[str, str | None] | None
+) -> iam.PolicyStatement:
+    """An Allow statement to change storage, only with this tag (any value for None) if one is given.
+
+    Volumes, database instances and clusters all know `aws:ResourceTag`.
+    Source: Service Authorization Reference, EC2 and RDS (2026-11).
+    """
+    statement = allow(actions, *resources, sid=sid)
+    if tag is not None:
+        key, value = tag
+        name = f"aws:ResourceTag/{key}"
+        condition = ("Null", {name: "false"}) if value is None else ("StringEquals", {name: value})
+        statement.add_conditions(dict([condition]))
+    return statement
+
+
 def deny(
     sid: str, actions: Sequence[str], conditions: Mapping[str, object] | None = None
 ) -> iam.PolicyStatement:
@@ -80,22 +97,25 @@ def deny_others(sid: str, actions: Sequence[str], names: Names) -> iam.PolicySta
 
 
 def loop_statements(
-    kept: Kept, names: Names, *, databases: bool = False, clusters: bool = False
-) -> list[iam.PolicyStatement]:
+    kept: Kept, names: Names, *, databases: bool = False, clusters: bool = False,
+    resource_tag: tuple[str, str | None] | None = None,
+) -> list[iam.PolicyStatement]:  # fmt: skip
     """What observing, deciding, acting and recording takes, and nothing else.
 
-    With `databases` the storage of databases too, with `clusters` that of Aurora.
+    With `databases` the storage of databases too, with `clusters` that of Aurora. With
+    `resource_tag` (key, and value unless any) only storage that has this tag can be changed.
     """
     here = f"{Aws.REGION}:{Aws.ACCOUNT_ID}"
     parameter = f"arn:{Aws.PARTITION}:ssm:{here}:parameter{names.policy_parameter}"
     return [
         allow(actions.EBS_READ_ACTIONS, "*", sid="SeeVolumesAndInstances"),
-        allow(
+        change(
             actions.EBS_WRITE_ACTIONS,
             f"arn:{Aws.PARTITION}:ec2:{here}:volume/*",
             sid="ChangeVolumesHere",
+            tag=resource_tag,
         ),
-        *(_database_statements(here) if databases else ()),
+        *(_database_statements(here, resource_tag) if databases else ()),
         *((allow(actions.AURORA_READ_ACTIONS, "*", sid="SeeClusters"),) if clusters else ()),
         allow(actions.METRICS_READ_ACTIONS, "*", sid="ReadMetrics"),
         allow(actions.POLICY_READ_ACTIONS, parameter, f"{parameter}/*", sid="ReadPolicy"),
@@ -115,12 +135,14 @@ def ledger_statements(kept: Kept) -> list[iam.PolicyStatement]:
     ]
 
 
-def _database_statements(here: str) -> list[iam.PolicyStatement]:
+def _database_statements(
+    here: str, tag: tuple[str, str | None] | None
+) -> list[iam.PolicyStatement]:
     """Seeing databases and changing them; IAM knows no narrower right than that to modify one."""
     rds = f"arn:{Aws.PARTITION}:rds:{here}"
     return [
         allow(actions.RDS_READ_ACTIONS, "*", sid="SeeDatabases"),
-        allow(actions.RDS_WRITE_ACTIONS, *_databases(rds), sid="ChangeDatabasesHere"),
+        change(actions.RDS_WRITE_ACTIONS, *_databases(rds), sid="ChangeDatabasesHere", tag=tag),
     ]
 
 

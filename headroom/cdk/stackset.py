@@ -19,6 +19,7 @@ from aws_cdk import aws_s3 as s3
 from headroom import __version__
 from headroom.cdk.loop import Loop
 from headroom.cdk.state import State
+from headroom.domain.policy import NO_CAPS, RESOURCE_TAG_CAP
 from headroom.policy import TEMPLATE_PARTS, canonical_json, default_policy
 from headroom.settings import DeploymentConfig, Detection
 
@@ -28,6 +29,7 @@ Template = dict[str, Json]
 UNVERSIONED = "@aws-cdk/aws-lambda:codeFromBucketObjectVersionNotSpecified"
 """A warning of the CDK; here the key changes with the code."""
 NO_VALUE = {"Ref": "AWS::NoValue"}
+CAPS_VARIABLE = "HEADROOM_HARD_CAPS"
 _FIXED = ("Type", "DeletionPolicy", "UpdateReplacePolicy", "DependsOn")
 """Parts of a resource that cannot depend on a parameter."""
 
@@ -41,6 +43,7 @@ def template(context: Mapping[str, object]) -> Template:
     _add_policy(whole)
     del whole["Outputs"][DeploymentConfig.from_context(context).names.output("PolicyVersion")]
     _add_subscription(whole)
+    _add_hard_caps(whole)
     whole["Description"] = f"Headroom {__version__}: keeps storage out of I/O starvation"
     whole["Parameters"] = PARAMETERS
     return {key: whole[key] for key in _ORDER}
@@ -67,6 +70,12 @@ PARAMETERS: Template = {
         "Type": "String",
         "Default": "",
         "Description": "An address to notify; empty for none",
+    },
+    "HardCaps": {
+        "Type": "String",
+        "Default": NO_CAPS,
+        "AllowedPattern": rf"(?!.*{RESOURCE_TAG_CAP}).+",
+        "Description": "Ceilings above every policy, as JSON; none for none",
     },
     "Policy": {
         "Type": "String",
@@ -194,6 +203,17 @@ def _add_policy(whole: Template) -> None:
         conditions[has] = {"Fn::Not": [{"Fn::Equals": [{"Ref": part}, ""]}]}
         properties = {**given, "Name": f"{given['Name']}/{number}", "Value": {"Ref": part}}
         resources[f"{name}{number}"] = {**first, "Condition": has, "Properties": properties}
+
+
+def _add_hard_caps(whole: Template) -> None:
+    """Let each function take its hard caps from the parameter.
+
+    Without the tag condition, which is part of the roles and not of a parameter.
+    """
+    for body in whole["Resources"].values():
+        variables = body.get("Properties", {}).get("Environment", {}).get("Variables", {})
+        if CAPS_VARIABLE in variables:
+            variables[CAPS_VARIABLE] = {"Ref": "HardCaps"}
 
 
 def _add_subscription(whole: Template) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from aws_cdk import CfnOutput, RemovalPolicy
+from aws_cdk import CfnOutput, CrossStackReferences, ReferenceStrength, RemovalPolicy
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sns_subscriptions as subscriptions
 from constructs import Construct
@@ -72,4 +72,6 @@ def _seal_key(scope: Construct, names: Names) -> kms.Key:
         removal_policy=RemovalPolicy.RETAIN,
     )
     key.add_to_resource_policy(deny_others("DeployedRolesSeal", SEAL_ACTIONS, names))
+    # CloudFormation would refuse to turn seals off while the loop imports an export of the key.
+    CrossStackReferences.of(key).produce(ReferenceStrength.WEAK)
     return key

@@ -7,8 +7,15 @@ from headroom.ports.archive import Archive
 from headroom.ports.clusters import Clusters
 from headroom.ports.ledger import IllegalStep, Intent, Ledger, LostLease, NotIntended
 from headroom.ports.limits import Policies, Prices
-from headroom.ports.metrics import Glance, GlanceRequest, Metrics
-from headroom.ports.reporting import Delivery, Notes, Recorded, Reporting
+from headroom.ports.metrics import ContributorsUnknown, Glance, GlanceRequest, Metrics
+from headroom.ports.reporting import (
+    Delivery,
+    Notes,
+    NoticeDetail,
+    NotSent,
+    Recorded,
+    Reporting,
+)
 from headroom.ports.requests import AnswerRejected, Requests, Switches
 from headroom.ports.resource_states import Due, QueuedResource, Scan, StateStore
 from headroom.ports.storage import ReadFailed, ResourceGone, Storage, StorageView

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from headroom.domain.decision import Decision
 from headroom.domain.resources import ResourceRef
-from headroom.domain.state import Record, Step
+from headroom.domain.state import Notify, Record, Step
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,9 @@ class NotIntended:
 class Ledger(Protocol):
     """The append-only chains. Chains are ordered by `sequence`, starting at 0."""
 
-    def decided(self, decision: Decision, *, due_at: datetime | None) -> bool:
+    def decided(
+        self, decision: Decision, *, due_at: datetime | None, notify: Notify | None = None
+    ) -> bool:
         """Record a decision and move the resource's state; False if that id is already there.
 
         Sets last looked at, signature, last decision id, enrolment price (only if none yet and
@@ -44,7 +46,7 @@ class Ledger(Protocol):
         An Escalate adds its cause to `escalated_causes`; binding NOTHING empties them (the
         episode is over). If the resource's last decision is an act that nobody began (a crash
         between `decided` and `intend`), that one is WITHDRAWN with it: to intend it is refused
-        with `exists`.
+        with `exists`. What people must hear of it (`notify`) is written in the same transaction.
         """
 
     def intend(
@@ -73,6 +75,7 @@ class Ledger(Protocol):
         body: Mapping[str, object],
         fencing: int | None,
         due_at: datetime | None,
+        notify: Notify | None = None,
     ) -> Record:
         """Add a record to a chain and move the resource's state with it in one transaction.
 
@@ -81,7 +84,8 @@ class Ledger(Protocol):
         releases both, ends the increase in force and drops the due time. A refused step sets
         `retry_not_before` to `due_at`; applied and already_there clear it. A failure that makes
         enough of them in a row opens the breaker of the resource, of the account or both, each
-        with a record of its own, in the same transaction (domain/state/breakers.py).
+        with a record of its own that people hear of, in the same transaction
+        (domain/state/breakers.py). So is what they must hear of this record (`notify`).
         A request (awaiting, with an `asked` in its body) waits for its resource alone; answers to
         it are not appended but given (Requests).
         Raises IllegalStep when the step may not follow, LostLease when the fencing number is

@@ -22,6 +22,10 @@ class GlanceRequest:
     back: timedelta
 
 
+class ContributorsUnknown(RuntimeError):
+    """AWS does not say which resources contribute to an alarm, and asking again does not help."""
+
+
 class Metrics(Protocol):
     """Reads what CloudWatch has published until `now`."""
 
@@ -48,4 +52,7 @@ class Metrics(Protocol):
         """
 
     def contributors(self, alarm_name: str) -> tuple[ResourceRef, ...]:
-        """Volumes that contribute to this alarm's ALARM state right now."""
+        """Storage that contributes to this alarm's ALARM state right now.
+
+        Raises ContributorsUnknown, or ReadFailed where asking again may help.
+        """

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol, TypeVar
 
 from headroom.domain.decision import Decision
 from headroom.domain.reports import DailyDigest
-from headroom.domain.state import Record, Step
+from headroom.domain.state import Notice, Record
 from headroom.ports.archive import RecordIndex
 from headroom.ports.ledger import Ledger
 from headroom.ports.limits import Policies
@@ -32,21 +32,39 @@ class Notes(Protocol):
         """
 
 
-class Notifier(Protocol):
-    """Notifies people of decisions."""
+class Outbox(Protocol):
+    """What people must hear of and have not heard yet."""
 
-    def tell(self, decision: Decision, step: Step, summary: str) -> None:
-        """Send one message a person can act on; never raises."""
+    def notices(self, most: int) -> Sequence[Notice]:
+        """The oldest of them, read consistently; raises ReadFailed."""
+
+    def notified(self, notices: Iterable[Notice]) -> None:
+        """Forget these: people heard of them."""
+
+
+class NotSent(RuntimeError):
+    """A message was refused, so nobody got it; after any other error it may have been sent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoticeDetail:
+    """A notice, and the decision that the message describes, None where there is none."""
+
+    notice: Notice
+    decision: Decision | None
 
 
 class Announcer(Protocol):
-    """Notifies people of records that belong to no decision."""
+    """Sends messages to people; raises NotSent, or what else the sending raises."""
 
-    def announce(self, record: Record) -> None:
-        """Notify of a pause, its end, or a breaker that a person closed; never raises."""
+    def notify(self, detail: NoticeDetail) -> None:
+        """Send one message a person can act on."""
+
+    def summarize(self, notices: Sequence[Notice]) -> None:
+        """Send one message about several notices, most important first."""
 
     def report(self, day: DailyDigest) -> None:
-        """Send the daily digest, which the hourly limit does not count; raises when it could not be sent."""
+        """Send the daily digest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,3 +107,4 @@ class Reporting:
     policies: Policies
     events: Events
     announcer: Announcer
+    outbox: Outbox

@@ -11,7 +11,6 @@ from headroom.ports.clusters import Clusters
 from headroom.ports.ledger import Ledger
 from headroom.ports.limits import Calendars, NoCalendars, Policies, Prices
 from headroom.ports.metrics import Metrics
-from headroom.ports.reporting import Notifier
 from headroom.ports.resource_states import FleetScan, StateStore
 from headroom.ports.storage import Storage
 from headroom.ports.work import FleetReads, WorkClaims
@@ -30,7 +29,6 @@ class Ports:
     archive: Archive
     policies: Policies
     prices: Prices
-    notifier: Notifier
     calendars: Calendars = NoCalendars()  # noqa: RUF009 - without state
     clusters: Clusters | None = None
     """None where Aurora clusters are not enrolled."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import TypeVar
+from types import SimpleNamespace
+from typing import Any, TypeVar
 
+from headroom.application import notify_people
 from headroom.domain.catalog import PriceTable, catalogue_prices
-from headroom.domain.decision import Decision
 from headroom.domain.policy import Policy, PolicyUnreadable
+from headroom.domain.reports import DailyDigest
 from headroom.domain.resources import (
     Configuration,
     Instance,
@@ -22,13 +24,23 @@ from headroom.domain.state import (
     AlreadyThere,
     Applied,
     CalendarState,
+    Notice,
     Outcome,
     Refusal,
     Refused,
     Stale,
     Step,
 )
-from headroom.ports import Glance, GlanceRequest, Ports, ReadFailed, ResourceGone, StorageView
+from headroom.ports import (
+    Glance,
+    GlanceRequest,
+    NoticeDetail,
+    Ports,
+    ReadFailed,
+    Reporting,
+    ResourceGone,
+    StorageView,
+)
 from headroom.proving.awsrules import ModificationRefused, VolumeLifecycle
 from headroom.proving.memory import InMemoryLedger
 from tests.builders import ACCOUNT, NOW, REGION, activity, instance, instance_activity, policy
@@ -43,7 +55,7 @@ class Stage:
     lifecycles: dict[str, VolumeLifecycle] = field(default_factory=dict)
     loads: dict[str, VolumeActivity] = field(default_factory=dict)
     rules: Policy | PolicyUnreadable = field(default_factory=policy)
-    told: list[tuple[str, Step, str]] = field(default_factory=list)
+    heard: list[tuple[str, Step, str]] = field(default_factory=list)
     unreadable: set[str] = field(default_factory=set)
     answers: list[Outcome] = field(default_factory=list)
     """Outcomes to give instead of the rules' own, first in first out."""
@@ -70,7 +82,7 @@ class Stage:
         ledger = self.ledger
         return Ports(
             storage=self, metrics=self, ledger=ledger, state_store=ledger, scan=ledger, work=ledger,
-            archive=ledger, policies=self, prices=self, notifier=self, calendars=self,
+            archive=ledger, policies=self, prices=self, calendars=self,
         )  # fmt: skip
 
     # Storage
@@ -209,8 +221,32 @@ class Stage:
     def table(self, region: str) -> PriceTable:
         return catalogue_prices(region)
 
-    def tell(self, decision: Decision, step: Step, summary: str) -> None:
-        self.told.append((decision.observation.volume.ref.resource_id, step, summary))
+    # Announcer
+    @property
+    def told(self) -> list[tuple[str, Step, str]]:
+        """What people have heard by now but for what they switched: resource, step and text."""
+        ledger: Any = self.ledger
+        rules: Any = SimpleNamespace(current=lambda: Policy(version="", messages_per_hour=1_000))
+        notify_people(
+            Reporting(
+                notes=ledger, record_summaries=ledger, ledger=ledger, state_store=ledger,
+                switches=ledger, policies=rules, events=ledger, announcer=self, outbox=ledger,
+            ),
+            self.now,
+        )  # fmt: skip
+        return self.heard
+
+    def notify(self, detail: NoticeDetail) -> None:
+        notice, decision = detail.notice, detail.decision
+        if decision is not None:
+            name = decision.observation.volume.ref.resource_id
+            self.heard.append((name, notice.step, notice.text))
+
+    def summarize(self, notices: Sequence[Notice]) -> None:
+        raise AssertionError("there is room for each")
+
+    def report(self, day: DailyDigest) -> None:
+        raise AssertionError
 
     # Calendars
     def seen(self, names: Sequence[str], now: datetime) -> tuple[CalendarState, ...]:

@@ -158,7 +158,6 @@ def test_every_way_to_write_is_shut() -> None:
         lambda: ports.state_store.forget(ref, at=now),
         lambda: ports.scan.claim_scan(now, 900),
         lambda: ports.archive.reject("e", reason="", excerpt="", at=now),
-        lambda: ports.notifier.tell(decision, Step.DECIDED, ""),
     )  # fmt: skip
     for write in shut:
         with pytest.raises(ReadOnlyViolation):

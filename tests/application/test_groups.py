@@ -90,7 +90,9 @@ def test_one_starved_volume_raises_its_whole_set_in_one_minute_and_is_told_once(
     assert decision_from_json(decision_to_json(decision)).group == decision.group
 
 
-def test_its_relief_is_verified_for_each_and_told_once_for_all() -> None:
+@pytest.mark.parametrize("watched", [False, True])
+def test_its_relief_is_verified_for_each_and_told_once_for_all(watched: bool) -> None:
+    """Whether people are notified after each minute, while some have not ended, or at the end."""
     stage = striped()
     look(stage)
     for name in SET:
@@ -98,6 +100,8 @@ def test_its_relief_is_verified_for_each_and_told_once_for_all() -> None:
     for _ in range(40):
         stage.later(minutes=5)
         sweep(stage.ports, stage.now)
+        if watched:
+            assert len(stage.told) <= 2
     assert all(one[:4] == ["act", "intended", "applied", "relieved"] for one in steps(stage))
     assert [step for _, step, _ in stage.told] == [Step.APPLIED, Step.RELIEVED]
     assert "vol-1, vol-2, vol-3, vol-4: relieved" in stage.told[1][2]

@@ -78,6 +78,7 @@ def account(request: pytest.FixtureRequest) -> Account:
     ledger.decided(escalate("e1", "max_iops"), due_at=None)
     ledger.pause(None, at=NOW, who="alice")
     ledger.resume(at=NOW, who="alice")
+    ledger.notified(ledger.notices(9))
     decision = act(DECISION, VOLUME, increase="48.28")
     intended(ledger, decision, lease_until=NOW + HOUR)
     append(ledger, decision, Step.APPLIED, due_at=NOW + HOUR)

@@ -9,17 +9,23 @@ from datetime import timedelta
 from pathlib import Path
 
 from headroom.adapters.notifications.digest import LISTED, digest_message
-from headroom.adapters.notifications.messages import Message, decision_message, switch_message
+from headroom.adapters.notifications.messages import LISTED as NOTICES_LISTED
+from headroom.adapters.notifications.messages import (
+    Message,
+    decision_message,
+    summary_message,
+    switch_message,
+)
 from headroom.adapters.notifications.text import subject, text_of_message
-from headroom.adapters.notifications.topic import NEVER_RATE_LIMITED, document, with_withheld
+from headroom.adapters.notifications.topic import document
 from headroom.application.reporting.digest import MOST_COUNTED, MOST_READ
 from headroom.domain.decision import Act, Decision, Escalate, Reason
-from headroom.domain.ledger import breaker_closed_record, pause_record
+from headroom.domain.ledger import breaker_closed_record, notice_of, pause_record
 from headroom.domain.policy import Policy
-from headroom.domain.reports import Priority, RateDecision
+from headroom.domain.reports import Priority
 from headroom.domain.reports.daily_digest import LEASE, SETTLING
-from headroom.domain.reports.message_rate import priority_limit
-from headroom.domain.state import INDEFINITE, Step
+from headroom.domain.reports.message_rate import PATIENCE, priority_limit
+from headroom.domain.state import INDEFINITE, Notice, Notify, Record, Step
 from tests.adapters.notifications.test_digest import BUSY
 from tests.adapters.notifications.test_topic import acting
 from tests.builders import ACCOUNT, NOW, REGION, ref
@@ -48,10 +54,11 @@ def escalated() -> Decision:
     return replace(decision, answer=answer)
 
 
+def heard(record: Record) -> Notice:
+    return notice_of(record, Notify(text=record.summary), about="")
+
+
 def examples() -> list[tuple[str, Message]]:
-    withheld = RateDecision(
-        allowed=True, dropped=(("applied", 7),), since=NOW - timedelta(minutes=9)
-    )
     asked = acted(approval="the mode is approve", expires=NOW + timedelta(hours=8))
     refused = "AWS refused (UnauthorizedOperation): You are not authorized."
     opened = (
@@ -62,23 +69,32 @@ def examples() -> list[tuple[str, Message]]:
     close = breaker_closed_record(
         ref("vol-1").arn, at=NOW, who=ANN, reason="the role is mended", body="{}"
     )
+    several = [
+        Notice(
+            decision_id=f"{n}{CHAIN[1:]}", sequence=2, step=step, resource=ref(f"vol-{n}").arn,
+            at=NOW - timedelta(minutes=n), text=text,
+        )
+        for n, step, text in (
+            (3, Step.AWAITING, "waits for a person until 2026-01-05 20:00 UTC: the mode is approve"),
+            (2, Step.APPLIED, "AWS accepted the change"),
+            (1, Step.RELIEVED, "relieved: no minute of pressure in 10"),
+        )
+    ]  # fmt: skip
     return [
         ("A change is made", decision_message(acted(), Step.APPLIED, "AWS accepted the change")),
         ("It helped", decision_message(acted(), Step.RELIEVED, "relieved: no minute of pressure in 10")),
         (
-            "It did not help, and earlier messages were dropped",
-            with_withheld(
-                decision_message(acted(), Step.INEFFECTIVE,
-                            "the change landed but did not help: the instance is the limit"),
-                withheld,
-            ),
+            "It did not help",
+            decision_message(acted(), Step.INEFFECTIVE,
+                             "the change landed but did not help: the instance is the limit"),
         ),
         ("A change waits for you", decision_message(asked, Step.AWAITING, asked.summary)),
         ("Something only you can change", decision_message(escalated(), Step.DECIDED, acted().summary)),
         ("AWS refused the change", decision_message(acted(), Step.REFUSED, refused)),
         ("A breaker opened", decision_message(acted(), Step.BREAKER_OPENED, opened)),
-        ("A breaker was closed", switch_message(close)),
-        ("A pause", switch_message(pause)),
+        ("A breaker was closed", switch_message(heard(close))),
+        ("A pause", switch_message(heard(pause))),
+        ("Several in one message", summary_message(several)),
         ("The daily digest", digest_message(BUSY)),
     ]  # fmt: skip
 
@@ -109,8 +125,8 @@ def test_the_page_states_the_message_limit_in_force() -> None:
     assert priority_limit(Priority.ROUTINE, most) == most * 3 // 4, "three quarters of the limit"
     assert priority_limit(Priority.NEEDS_YOU, most) == most - 1, "all but the last message"
     assert priority_limit(Priority.STOPPED, most) == most
-    assert NEVER_RATE_LIMITED == 5
-    assert "at most five messages of the second and third kind" in PLAIN
+    assert f"After {PATIENCE.total_seconds() / 3600:.0f} hour" in PLAIN
+    assert f"lists up to {NOTICES_LISTED} of them" in PLAIN
 
 
 def test_the_page_states_the_limits_of_the_digest() -> None:

@@ -85,7 +85,10 @@ def test_the_rights_of_the_page_are_what_the_commands_take(
         "records": rights["table/HeadroomState-Records*"],
         "state": rights["table/HeadroomState-State*"],
     }
-    elsewhere = {"cloudformation:DescribeStacks", "ssm:GetParameter", "lambda:InvokeFunction"}
+    elsewhere = {
+        "cloudformation:DescribeStacks", "ssm:GetParameter", "lambda:GetFunctionConfiguration",
+        "lambda:InvokeFunction",
+    }  # fmt: skip
     named = ("stack/HeadroomState/*", "parameter/headroom/policy*", f"function:{REQUESTS_FUNCTION}")
     assert set.union(*(rights[name] for name in named)) == elsewhere
     for table, actions in tables.items():

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from headroom.adapters.notifications.messages import HEADLINES, NEEDS_YOU, OF_CLUSTERS
+from headroom.adapters.notifications.messages import HEADLINES, OF_CLUSTERS
 from headroom.domain.guardrails import Guardrail
+from headroom.domain.reports.message_rate import NEEDS_YOU
 from headroom.domain.workload import Binding
 from tools.guardrail_entries import ENTRIES
 

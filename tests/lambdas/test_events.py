@@ -11,7 +11,7 @@ from headroom.adapters.cloudwatch import CloudWatchMetrics
 from headroom.adapters.ebs import EbsFleet
 from headroom.adapters.ledger import DynamoLedger
 from headroom.domain.state import LedTo
-from headroom.ports import ReadFailed
+from headroom.ports import ContributorsUnknown, ReadFailed
 from tests.adapters.events import deliveries as d
 from tests.builders import NOW, ref
 from tests.lambdas.conftest import Context, Deployment
@@ -143,3 +143,18 @@ def test_what_leads_to_no_decision_says_why(
     found = deployment.events()
     assert found["open"].outcome.which == found["acts"].outcome.which
     assert len(found["spread"].resources) == 4
+
+
+def test_an_alarm_whose_contributors_aws_will_not_say_is_recorded_and_left_to_the_scan(
+    deployment: Deployment, function: Function, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def denied(*_: object) -> None:
+        raise ContributorsUnknown("the contributors of alarm fleet are not known: AccessDenied")
+
+    monkeypatch.setattr(CloudWatchMetrics, "contributors", denied)
+    answer = function("signals").handler(batch(d.query_alarm()), Context())
+    assert answer == {"batchItemFailures": []}
+    (record,) = deployment.events().values()
+    assert record.outcome.led_to is LedTo.SCAN
+    assert "AccessDenied" in record.outcome.detail
+    assert record.outcome.final

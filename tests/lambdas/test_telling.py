@@ -130,7 +130,7 @@ def test_without_time_left_the_next_sweep_tells(
     heard = Heard(deployment)
     wiring.begin(ARN).ports.ledger.pause(None, at=NOW, who="ann")  # type: ignore[attr-defined]
     with monkeypatch.context() as short:
-        short.setattr(Context, "get_remaining_time_in_millis", lambda _: 25_000)
+        short.setattr(Context, "get_remaining_time_in_millis", lambda _: 10_000)
         sweep()
     assert heard.of("topic") == []
     sweep()

@@ -47,6 +47,14 @@ CODE_TAG, GROUP_TAG = "aws:cloudformation:stack-name", "headroom:group"
 GIVE_UP = timedelta(hours=31)
 """A change whose effect nobody can prove is given up after 30 hours."""
 CENT = Decimal("0.000001")
+HEARD = frozenset(
+    {
+        Step.AWAITING, Step.EXPIRED, Step.FAILED, Step.RELIEVED, Step.UNTESTED, Step.INEFFECTIVE,
+        Step.DIVERGED, Step.ROLLED_BACK, Step.BREAKER_OPENED, Step.BREAKER_CLOSED, Step.PAUSED,
+        Step.RESUMED,
+    }
+)  # fmt: skip
+"""Records that people must hear of, whoever died meanwhile; and escalations."""
 
 
 class Broken(BaseException):
@@ -555,10 +563,15 @@ class Law:
                 )
         if late := ledger.due(now - LATE, 10):
             raise Broken(f"liveness: {late[0]} is not looked at")
+        waiting = {(n.decision_id, n.sequence) for n in ledger.notices(100_000)}
         for name in {r.decision_id for r in ledger.by_time(since=NOW, until=now)}:
             chain = ledger.chain(name)
             if broken_link(chain) is not None:
                 raise Broken(f"records: the chain {name} is broken")
+            for record in chain:  # no trial sends messages: all that must be heard still waits
+                must = record.step in HEARD or record.outcome == "escalate"
+                if must and (name, record.sequence) not in waiting:
+                    raise Broken(f"heard: nobody will hear of {record.step} of {name}")
             steps = [record.step for record in chain]
             open_now = steps[-1] in (Step.INTENDED, Step.UNKNOWN)
             if (

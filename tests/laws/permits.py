@@ -121,6 +121,11 @@ def permit(document: Document | None, volume: Volume, asked: Mapping[str, Any] |
             values[name] = _tighter(name, values[name], wanted)
     account = document.get("account", {})
     most = account.get("price_increase_usd_per_month", ACCOUNT_USD)
+    for name, cap in document.get("hard_caps", {}).items():
+        if name == "account_price_increase_usd_per_month":
+            most = min(most, cap)
+        else:
+            values[name] = _tighter(name, values[name], cap)
     return Permit(values=values, account_usd=Decimal(str(most)), account=account)
 
 

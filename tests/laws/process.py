@@ -70,7 +70,7 @@ class Process:
             "archive": ledger,
         }
         watched = {name: _Port(self, name, behind.get(name, world)) for name in PORTS}
-        return Ports(**watched, notifier=world)  # type: ignore[arg-type]
+        return Ports(**watched)  # type: ignore[arg-type]
 
     def call(self, port: str, name: str, real: Any, args: Any, named: Any) -> Any:
         """One call of a port, with what befalls it."""

@@ -15,7 +15,7 @@ from typing import Any
 
 from headroom.application import remediate, sweep
 from headroom.domain.catalog import why_invalid
-from headroom.domain.policy import PolicyUnreadable
+from headroom.domain.policy import PolicyUnreadable, hard_caps_of, with_caps
 from headroom.domain.resources import Claim, Configuration, ResourceRef, Signal, Volume, VolumeType
 from headroom.domain.state import Record, Step
 from headroom.policy import parse_policy
@@ -278,11 +278,11 @@ class Stage:
 
     def _publish(self, document: dict[str, Any] | None) -> None:
         self.world.document = document
-        self.world.policy = (
-            PolicyUnreadable(reason="the parameter is gone")
-            if document is None
-            else parse_policy(document, source="a trial")
-        )
+        self.world.policy = PolicyUnreadable(reason="the parameter is gone")
+        if document is not None:
+            text = {name: said for name, said in document.items() if name != "hard_caps"}
+            caps = hard_caps_of(document.get("hard_caps", {}), "a trial")
+            self.world.policy = with_caps(parse_policy(text, source="a trial"), caps)
 
     def _add(
         self, name: str, shape: Configuration, asked: dict[str, Any] | None, team: str,

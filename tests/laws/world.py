@@ -113,7 +113,6 @@ class World:
     """Kind of read and how many of the next ones fail."""
     answers: list[str] = field(default_factory=list)
     """What AWS answers the next ModifyVolume calls instead of doing what they say."""
-    told: list[tuple[str, str]] = field(default_factory=list)
 
     # Storage
     def fleet(self) -> Iterator[StorageView]:
@@ -203,7 +202,7 @@ class World:
     def contributors(self, alarm_name: str) -> tuple[ResourceRef, ...]:
         return tuple(held.volume.ref for held in self.held.values())
 
-    # Policies, Prices, Notifier
+    # Policies, Prices
     def current(self) -> Policy | PolicyUnreadable:
         return self.policy
 
@@ -214,9 +213,6 @@ class World:
         if self._fails("prices"):
             raise PriceUnknown("the price list did not answer")
         return PRICES
-
-    def tell(self, decision: Any, step: Any, summary: str) -> None:
-        self.told.append((decision.observation.volume.ref.resource_id, summary))
 
     # The truth
     def change(self, name: str, target: Configuration) -> bool:

@@ -34,9 +34,10 @@ def twice(tmp_path_factory: pytest.TempPathFactory) -> list[list[Path]]:
     return made
 
 
-def test_a_release_consists_of_five_files(twice: list[list[Path]]) -> None:
+def test_a_release_consists_of_six_files(twice: list[list[Path]]) -> None:
     assert sorted(path.name for path in twice[0]) == [
-        "SHA256SUMS", f"headroom-function-{__version__}.zip", "headroom.template.json",
+        "SHA256SUMS", f"headroom-function-{__version__}.cdx.json",
+        f"headroom-function-{__version__}.zip", "headroom.template.json",
         f"headroom_storage-{__version__}-py3-none-any.whl", f"headroom_storage-{__version__}.tar.gz",
     ]  # fmt: skip
 

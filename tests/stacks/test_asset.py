@@ -88,7 +88,7 @@ def test_nothing_in_the_asset_is_compiled_for_another_platform(shipped: Synthesi
 
 def test_the_wheels_are_the_pinned_ones(shipped: Synthesised) -> None:
     lines = (ROOT / "requirements-lambda.txt").read_text().splitlines()
-    pinned = {line.lower().replace("-", "_") for line in lines if "==" in line}
+    pinned = {line.removesuffix(" \\").lower().replace("-", "_") for line in lines if "==" in line}
     packed = {
         path.name.removesuffix(".dist-info").lower().replace("-", "==")
         for path in shipped.asset().glob("*.dist-info")

@@ -7,9 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from headroom.adapters import actions
 from headroom.adapters.tables import LEDGER_ACTIONS
 from headroom.cdk.permissions import LOG_ACTIONS, PLATFORM_ACTIONS, TOPIC_KEY_ACTIONS, TRACE_ACTIONS
+from headroom.domain.policy import hard_caps_of
 from headroom.settings import REQUESTS_FUNCTION
 from tests.stacks.conftest import Synth, Synthesised, properties, resources
 
@@ -105,6 +108,25 @@ def test_storage_is_changed_only_in_this_account_and_region(shipped: Synthesised
         assert [_text(r) for r in _listed(statement["Resource"])] == [
             "arn:<AWS::Partition>:ec2:<AWS::Region>:<AWS::AccountId>:volume/*"
         ]
+
+
+@pytest.mark.parametrize(
+    ("tag", "condition"),
+    [
+        ("team=db", {"StringEquals": {"aws:ResourceTag/team": "db"}}),
+        ("team", {"Null": {"aws:ResourceTag/team": "false"}}),
+    ],
+)
+def test_with_a_resource_tag_only_storage_that_has_it_can_be_changed(
+    synth: Synth, tag: str, condition: dict[str, Any]
+) -> None:
+    made = synth(hard_caps={"resource_tag": tag, "max_iops": 5_000})
+    for action in (*actions.EBS_WRITE_ACTIONS, *actions.RDS_WRITE_ACTIONS):
+        assert [s["Condition"] for s in _granting(made, action)] == [condition] * 2
+    for function in properties(made.loop, "AWS::Lambda::Function"):
+        variables = function["Environment"]["Variables"]
+        caps = hard_caps_of(variables["HEADROOM_HARD_CAPS"], "the template")
+        assert dict(caps.settings) == {"max_iops": 5_000}
 
 
 def test_no_role_can_change_or_remove_a_record(shipped: Synthesised) -> None:

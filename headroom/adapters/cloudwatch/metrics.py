@@ -33,7 +33,7 @@ from headroom.domain.resources import (
     Volume,
     VolumeActivity,
 )
-from headroom.ports import GlanceRequest, StorageView
+from headroom.ports import ContributorsUnknown, GlanceRequest, StorageView
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudwatch import CloudWatchClient
@@ -44,6 +44,18 @@ LATE = timedelta(minutes=10)
 and a scan may start late."""
 ACTIVITY = timedelta(hours=3)
 HISTORY = timedelta(days=14)
+MOST_PAGES = 100
+"""Pages of contributors that are read: an alarm has at most 500, and a token may repeat for ever."""
+ALARM_GONE = frozenset({"ResourceNotFound", "ResourceNotFoundException"})
+REFUSED = frozenset(
+    {
+        "AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "NotAuthorized",
+        "ValidationException", "ValidationError", "InvalidParameterValue", "InvalidAction",
+        "UnknownOperationException",
+    }
+)  # fmt: skip
+"""Asking for contributors again does not help: a plain alarm, a role without the permission, or a
+Region that does not know the call."""
 
 
 def glance_window(scan_every: timedelta) -> timedelta:
@@ -169,18 +181,24 @@ class CloudWatchMetrics:
     def contributors(self, alarm_name: str) -> tuple[ResourceRef, ...]:
         """Storage that contributes to this alarm's ALARM state now; none for an alarm that is gone.
 
-        Raises ReadFailed.
+        Raises ContributorsUnknown where AWS denies or refuses to say, else ReadFailed. IAM's
+        published actions do not have this one, so that a role may lack it under whatever name.
         """
         found: dict[tuple[Kind, str], None] = {}
         token: str | None = None
         with reading(f"DescribeAlarmContributors {alarm_name}"):
-            while True:
+            for _ in range(MOST_PAGES):
                 more = {} if token is None else {"NextToken": token}
                 try:
                     page = self._client.describe_alarm_contributors(AlarmName=alarm_name, **more)
                 except ClientError as error:
-                    if code_of(error) in ("ResourceNotFound", "ResourceNotFoundException"):
+                    if code_of(error) in ALARM_GONE:
                         return ()
+                    if found and code_of(error) in REFUSED:
+                        break
+                    if code_of(error) in REFUSED:
+                        why = f"the contributors of alarm {alarm_name} are not known: {error}"
+                        raise ContributorsUnknown(why) from error
                     raise
                 for contributor in page.get("AlarmContributors", ()):
                     labels = contributor.get("ContributorAttributes", {})

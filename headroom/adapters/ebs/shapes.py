@@ -6,6 +6,7 @@ Shapes: EC2 API 2016-11-15 (botocore 1.44). Every function takes one element of 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -28,6 +29,7 @@ MALFORMED = (KeyError, ValueError, TypeError, AttributeError)
 """What reading an element raises when it is not as documented, or names what nobody knows yet."""
 
 _MIB_PER_MB = 1_000_000 / (1024 * 1024)
+_EBS_WEIGHT = 1.25
 _GP3_INCLUDED = (3_000, 125)
 """IOPS and MiB/s of a gp3 volume that were never set. Source: General Purpose SSD volumes."""
 
@@ -128,6 +130,24 @@ def _side(shape: Shape, side: str) -> Configuration:
 def latest(modifications: Iterable[Modification]) -> Modification | None:
     """The one that started last; AWS tells no other, its imitations tell all."""
     return max(modifications, key=lambda m: m.started_at, default=None)
+
+
+def weighted(limits: InstanceLimits | None, instance: Shape) -> InstanceLimits | None:
+    """The limits of an instance with its bandwidth weighting; None where that is not known.
+
+    `ebs-1` adds 25 % to the EBS baseline bandwidth. `vpc-1` takes away as much as it adds to the
+    network, which AWS does not tell. IOPS stay. Source: EBS User Guide, "Configurable instance
+    bandwidth weighting"; EC2 User Guide, "EC2 instance bandwidth weighting configuration" (2026-11).
+    """
+    weighting = (instance.get("NetworkPerformanceOptions") or {}).get("BandwidthWeighting")
+    if limits is None or weighting in (None, "default"):
+        return limits
+    if weighting != "ebs-1":
+        return None
+    baseline = limits.baseline_mibps * _EBS_WEIGHT
+    return replace(
+        limits, baseline_mibps=baseline, maximum_mibps=max(limits.maximum_mibps, baseline)
+    )
 
 
 def instance_limits(instance_type: Shape) -> InstanceLimits | None:

@@ -282,7 +282,7 @@ class EbsStorage:
         key = (str(instance["InstanceType"]), bool(instance.get("EbsOptimized")))
         if key not in self._limits:
             self._limits[key] = self._reported_limits(key[0], optimized=key[1])
-        return self._limits[key]
+        return shapes.weighted(self._limits[key], instance)
 
     def _reported_limits(self, name: str, *, optimized: bool) -> InstanceLimits | None:
         try:

@@ -13,6 +13,7 @@ from datetime import datetime
 from headroom.adapters.ledger.archive import Archive
 from headroom.adapters.ledger.intents import Intents
 from headroom.adapters.ledger.items import Item
+from headroom.adapters.ledger.outbox import Outbox
 from headroom.adapters.ledger.requests import RequestLedger
 from headroom.adapters.ledger.resource_states import StateStore
 from headroom.adapters.ledger.summaries import RecordIndex
@@ -26,26 +27,30 @@ from headroom.domain.ledger import (
     after_step,
     breaker_opened_by,
     breaker_opened_record,
+    breaker_opened_text,
     first_record,
     may_follow,
     next_record,
+    notice_of,
     why_not_recordable,
 )
 from headroom.domain.resources import ResourceRef
-from headroom.domain.state import Breaker, Record, Step, account_state_after
+from headroom.domain.state import Breaker, Notify, Record, Step, account_state_after
 from headroom.ports import IllegalStep, LostLease
 from headroom.serialization import body_to_json, decision_to_json
 
 
 class DynamoLedger(
-    RequestLedger, Archive, StateStore, Intents, SwitchLedger, WorkLedger, RecordIndex
+    RequestLedger, Archive, StateStore, Intents, SwitchLedger, WorkLedger, RecordIndex, Outbox
 ):
     """The ledger of one account and Region: Ledger, Requests, Archive, Switches and more.
 
     Raises LedgerOutcomeUnknown, a ReadFailed, when DynamoDB failed or did not answer.
     """
 
-    def decided(self, decision: Decision, *, due_at: datetime | None) -> bool:
+    def decided(
+        self, decision: Decision, *, due_at: datetime | None, notify: Notify | None = None
+    ) -> bool:
         """Record a decision and move the resource's state; False if that id is already there.
 
         An earlier act that was never started is withdrawn in the same transaction.
@@ -59,7 +64,7 @@ class DynamoLedger(
             token = self._new_id()
             parts = self._moves(ref, held, moved, token)
             parts += self._withdrawals(held.state, decision.decision_id, decision.at, token)
-            refused = self._write(record, token, parts)
+            refused = self._write(record, token, parts, notify, about=record.decision_id)
             if refused is None:
                 return True
             if RECORD in refused.failed:
@@ -77,6 +82,7 @@ class DynamoLedger(
         body: Mapping[str, object],
         fencing: int | None,
         due_at: datetime | None,
+        notify: Notify | None = None,
     ) -> Record:
         """Add a record to a chain and move the resource's state with it in one transaction."""
         text = body_to_json(body)
@@ -111,13 +117,11 @@ class DynamoLedger(
                 parts.append(self._stops.counted(seen.stop_state, account))
             mine = breaker_opened_by(ref.arn, held.state, moved, summary)
             if mine is not None:
-                parts += [
-                    self._opening(mine, decision_id, token),
-                    self._stops.marked(ref.arn, mine),
-                ]
+                parts += self._opening(mine, decision_id, ref, token)
+                parts.append(self._stops.marked(ref.arn, mine))
             if account.breaker is not None and account.breaker is not seen.stop_state.breaker:
-                parts.append(self._opening(account.breaker, decision_id, token))
-            if self._write(record, token, parts) is None:
+                parts += self._opening(account.breaker, decision_id, ref, token)
+            if self._write(record, token, parts, notify, about=decision_id) is None:
                 return record
             next(retries)
 
@@ -129,10 +133,14 @@ class DynamoLedger(
         """The decision as it is stored; raises LookupError."""
         return self._decision(decision_id)
 
-    def _opening(self, breaker: Breaker, decision_id: str, token: str) -> Item:
+    def _opening(
+        self, breaker: Breaker, decision_id: str, ref: ResourceRef, token: str
+    ) -> list[Item]:
         body = body_to_json({"decision_id": decision_id, "failures": breaker.failures})
-        return {
-            "Put": self._put(
-                breaker_opened_record(breaker, decision_id=decision_id, body=body), token
-            )
-        }
+        record = breaker_opened_record(breaker, decision_id=decision_id, body=body)
+        notify = Notify(text=breaker_opened_text(breaker, ref))
+        self.notices_written += 1
+        return [
+            {"Put": self._put(record, token)},
+            self._notice(notice_of(record, notify, about=decision_id)),
+        ]

@@ -8,7 +8,14 @@ from headroom.adapters.ledger.items import Item
 from headroom.adapters.ledger.tables import RECORD, Tables
 from headroom.domain.ledger import after_closed, breaker_closed_record, pause_record
 from headroom.domain.resources import ResourceRef
-from headroom.domain.state import INDEFINITE, Pause, Record, StopState, account_after_breaker_closed
+from headroom.domain.state import (
+    INDEFINITE,
+    Notify,
+    Pause,
+    Record,
+    StopState,
+    account_after_breaker_closed,
+)
 from headroom.serialization import body_to_json
 
 
@@ -57,7 +64,7 @@ class SwitchLedger(Tables):
 
     def _written(self, record: Record, token: str, parts: list[Item]) -> bool:
         """Whether `parts` are written, alone where a record of this very instant exists already."""
-        refused = self._write(record, token, parts)
+        refused = self._write(record, token, parts, Notify(text=record.summary))
         if refused is not None and RECORD in refused.failed:
             refused = self._transactions.write(parts, token=self._new_id(), landed=lambda: False)
         return refused is None

@@ -11,17 +11,17 @@ from uuid import uuid4
 from headroom.adapters.errors import reading
 from headroom.adapters.ledger.breakers import BreakerItems
 from headroom.adapters.ledger.concurrency import ConcurrencyTable
-from headroom.adapters.ledger.items import Item, item_of, unwire, wire
+from headroom.adapters.ledger.items import Item, item_of, moment, unwire, wire
 from headroom.adapters.ledger.reads import Reads, RecordReads
 from headroom.adapters.ledger.seals import SEAL, Sealer
 from headroom.adapters.ledger.state_table import StateItem, StateTable
 from headroom.adapters.ledger.transactions import Cancelled, Transactions
-from headroom.adapters.tables import RECORDS, account_key
+from headroom.adapters.tables import NOTICE, RECORDS, account_key
 from headroom.domain.decision import Decision
-from headroom.domain.ledger import next_record, withdrawal_text
+from headroom.domain.ledger import next_record, notice_of, withdrawal_text
 from headroom.domain.resources import ResourceRef
-from headroom.domain.state import Record, Step, StoredState
-from headroom.serialization import body_to_json, decision_from_json
+from headroom.domain.state import STATE_FORMAT, Notice, Notify, Record, Step, StoredState
+from headroom.serialization import body_to_json, decision_from_json, to_plain
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -67,6 +67,8 @@ class Tables:
         self._concurrency = ConcurrencyTable(reads, table=state_table, account=self._account)
         self._transactions = Transactions(client, sleep)
         self._new_id = new_id
+        self.notices_written = 0
+        """Transactions with a notice since this ledger was made."""
 
     def _decision(self, decision_id: str) -> Decision:
         """The decision as it is stored; raises LookupError."""
@@ -87,13 +89,31 @@ class Tables:
             "ExpressionAttributeNames": {"#id": RECORDS.partition.name},
         }
 
-    def _write(self, record: Record, token: str, parts: Sequence[Item]) -> Cancelled | None:
-        """Put `record` and `parts` in one transaction; None when they are there."""
+    def _write(
+        self, record: Record, token: str, parts: Sequence[Item], notify: Notify | None = None, *,
+        about: str = "",
+    ) -> Cancelled | None:  # fmt: skip
+        """Put `record` and `parts` in one transaction; None when they are there.
+
+        With `notify` also what people must hear of the record, described by the decision `about`.
+        """
+        notices = [] if notify is None else [self._notice(notice_of(record, notify, about=about))]
+        self.notices_written += len(notices)
         return self._transactions.write(
-            [{"Put": self._put(record, token)}, *parts],
+            [{"Put": self._put(record, token)}, *parts, *notices],
             token=token,
             landed=lambda: self._is_same_decision(record, token),
         )
+
+    def _notice(self, notice: Notice) -> Item:
+        """Part of a transaction: a notice, in place of itself if it is there."""
+        content = {"format": wire(STATE_FORMAT), "notice": wire(to_plain(notice))}
+        return {
+            "Put": {
+                "TableName": self._state_name,
+                "Item": notice_key(self._account, notice) | content,
+            }
+        }
 
     def _is_same_decision(self, record: Record, written_by: str) -> bool:
         """Whether the record that is there was written by this very write."""
@@ -127,3 +147,9 @@ class Tables:
         return (
             [*parts, self._state.add(delta, OWNERS_ROOM if delta > 0 else None)] if delta else parts
         )
+
+
+def notice_key(account: str, notice: Notice) -> Item:
+    """The key of a notice: the same for each writing of one record."""
+    place = f"{NOTICE}#{moment(notice.at)}#{notice.sequence:04}#{notice.decision_id}"
+    return {"owner": wire(account), "item": wire(place)}

@@ -13,7 +13,6 @@ from headroom.adapters.notifications.messages import (
     clipped,
     configuration_facts,
     single_line,
-    withheld_counts,
 )
 from headroom.domain.reports import (
     MOST_QUEUED,
@@ -75,7 +74,6 @@ def digest_message(day: DailyDigest) -> Message:
             "policy_unreadable": day.policy_unreadable is not None,
             "increase_usd": float(day.increase_usd),
             "limit_usd": None if day.limit_usd is None else float(day.limit_usd),
-            "withheld": dict(day.dropped),
             "newest_changes": [_change_facts(change) for change in day.changes[:LISTED]],
         },
     )
@@ -106,8 +104,6 @@ def _facts(day: DailyDigest) -> Iterator[tuple[str, str]]:
     if day.queued:
         least = "at least " if day.queued >= MOST_QUEUED else ""
         yield "Waiting in the queue", f"{least}{day.queued:,}"
-    if day.dropped:
-        yield "Withheld over the hourly limit", withheld_counts(day.dropped)
 
 
 def _sections(day: DailyDigest) -> Iterator[Section]:

@@ -6,16 +6,16 @@ it cannot imitate Headroom's own lines.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import assert_never
 
 from headroom.domain.decision import Act, Decision, Escalate, Hold, Reason
 from headroom.domain.guardrails import Guardrail
 from headroom.domain.planning import Plan
-from headroom.domain.reports import Counts, Priority
+from headroom.domain.reports import Priority, priority_of
 from headroom.domain.resources import Configuration
-from headroom.domain.state import Record, Step
+from headroom.domain.state import Notice, Step
 
 HEADLINES = {
     "applied": "changing {volume} to {target}",
@@ -46,10 +46,14 @@ SWITCHED = {
     "breaker_closed": "the breaker of {what} was closed",
 }
 """Switches that people operate, by step."""
-STOPS = frozenset({"breaker_opened", "paused", "resumed", "breaker_closed"})
-NEEDS_YOU = frozenset({"failed", "refused", "unknown", "ineffective", "awaiting"})
 UNDOABLE = frozenset({"applied", "relieved", "untested", "ineffective"})
 LONGEST_LINE = 2_000
+LONGEST_SUMMARY = 300
+"""Characters of one record in a message about several."""
+LISTED = 40
+"""Records listed in a message about several."""
+FACTS_LISTED = 100
+"""The same for machines."""
 INSTEAD = Guardrail.INFRASTRUCTURE_AS_CODE.value
 """The cause of an escalation that hands over what would have been changed."""
 
@@ -119,7 +123,7 @@ def decision_message(decision: Decision, step: Step, summary: str) -> Message:
     proof = f"headroom explain {decision.decision_id} --region {ref.region}"
     return Message(
         kind=kind if not isinstance(answer, Escalate) else "escalated",
-        priority=priority_of(kind),
+        priority=priority_of(step),
         headline=headline.format(
             volume=single_line(ref.resource_id), target="" if plan is None else plan.target
         ),
@@ -148,36 +152,86 @@ def decision_message(decision: Decision, step: Step, summary: str) -> Message:
     )
 
 
-def switch_message(record: Record) -> Message:
+def switch_message(notice: Notice) -> Message:
     """The message about a pause, its end, or a breaker that a person closed."""
-    kind = record.step.value
-    what, account, region = _place(record.resource)
+    kind = notice.step.value
+    what, account, region = _place(notice.resource)
     place = f"account {account}, {region}"
     commands = (("To resume", f"headroom resume --region {region}"),) if kind == "paused" else ()
+    facts = notice_facts(notice)
+    del facts["text"]
     return Message(
         kind=kind,
-        priority=priority_of(kind),
+        priority=priority_of(notice.step),
         headline=single_line(SWITCHED[kind].format(place=place, what=what)),
-        lead=single_line(record.summary),
-        facts=(("Where", place), ("When", f"{record.at:%Y-%m-%d %H:%M} UTC")),
+        lead=single_line(notice.text),
+        facts=(("Where", place), ("When", f"{notice.at:%Y-%m-%d %H:%M} UTC")),
         commands=commands,
         reference=(("Proof", f"headroom status --region {region}"),),
-        data={
-            "decision_id": record.decision_id,
-            "resource": record.resource,
-            "account": account,
-            "region": region,
-            "at": record.at.isoformat(),
-            "step": kind,
-        },
+        data=facts,
     )
 
 
-def priority_of(kind: str) -> Priority:
-    """Which messages are sent first when the hourly limit is reached."""
-    if kind in STOPS:
-        return Priority.STOPPED
-    return Priority.NEEDS_YOU if kind in NEEDS_YOU else Priority.ROUTINE
+def plain_message(notice: Notice) -> Message:
+    """The message about a record whose decision cannot be read or described."""
+    what, account, region = _place(notice.resource)
+    proof = f"headroom audit --decision {notice.decision_id} --region {region}"
+    headline = HEADLINES.get(notice.step.value, "{volume} needs you")
+    return Message(
+        kind=notice.step.value,
+        priority=priority_of(notice.step),
+        headline=single_line(headline.format(volume=what, target="another configuration")),
+        lead=single_line(notice.text),
+        facts=(("Where", f"account {account}, {region}"), ("When", f"{notice.at:%Y-%m-%d %H:%M} UTC")),
+        reference=(("Decision", notice.decision_id), ("Proof", proof)),
+        data=notice_facts(notice),
+    )  # fmt: skip
+
+
+def summary_message(notices: Sequence[Notice]) -> Message:
+    """One message about several records, in this order."""
+    _, account, region = _place(notices[0].resource)
+    since = min(notice.at for notice in notices)
+    command = f"headroom audit --since {since:%Y-%m-%dT%H:%M:%SZ} --region {region}"
+    lines = [*map(_line, notices[:LISTED])]
+    if len(notices) > LISTED:
+        lines.append(f"and {len(notices) - LISTED:,} more: {command}")
+    return Message(
+        kind="summary",
+        priority=max(priority_of(notice.step) for notice in notices),
+        headline=f"{len(notices):,} messages of account {account}, {region} in one",
+        lead="One by one they would exceed the policy's rate of messages.",
+        sections=(Section(title="What happened", lines=tuple(lines)),),
+        commands=(("List all of it", command),),
+        reference=(("Since", f"{since:%Y-%m-%d %H:%M} UTC"),),
+        data={
+            "account": account, "region": region, "count": len(notices),
+            "notices": [notice_facts(notice) for notice in notices[:FACTS_LISTED]],
+        },
+    )  # fmt: skip
+
+
+def _line(notice: Notice) -> str:
+    what, _, region = _place(notice.resource)
+    line = f"{notice.at:%Y-%m-%d %H:%M} {notice.step.value} {what}: {notice.text}"
+    if notice.step is Step.AWAITING:
+        answer = f"; headroom approve {notice.decision_id} --region {region}"
+        return clipped(single_line(line), LONGEST_SUMMARY - len(answer)) + answer
+    return clipped(single_line(line), LONGEST_SUMMARY)
+
+
+def notice_facts(notice: Notice) -> dict[str, object]:
+    """A notice for machines."""
+    _, account, region = _place(notice.resource)
+    return {
+        "decision_id": notice.decision_id,
+        "resource": notice.resource,
+        "account": account,
+        "region": region,
+        "at": notice.at.isoformat(),
+        "step": notice.step.value,
+        "text": clipped(single_line(notice.text), LONGEST_SUMMARY),
+    }
 
 
 def _pastes(decision: Decision, kind: str) -> tuple[tuple[str, str], ...]:
@@ -239,13 +293,6 @@ def configuration_facts(configuration: Configuration) -> dict[str, object]:
         "iops": configuration.iops,
         "throughput_mibps": configuration.throughput_mibps,
     }
-
-
-def withheld_counts(counts: Counts) -> str:
-    """How many messages of each kind, in words."""
-    total = sum(count for _, count in counts)
-    kinds = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in counts)
-    return f"{total} message{'' if total == 1 else 's'} ({kinds})"
 
 
 def single_line(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headroom.adapters.errors import reading
-from headroom.domain.policy import Policy, PolicyError, PolicyUnreadable
+from headroom.domain.policy import HardCaps, Policy, PolicyError, PolicyUnreadable, with_caps
 from headroom.policy import part_index, policy_from_json
 from headroom.ports import ReadFailed
 
@@ -14,11 +14,15 @@ if TYPE_CHECKING:
 
 
 class ParameterPolicies:
-    """The policy in an SSM parameter, read once an invocation, and anew before each change."""
+    """The policy in an SSM parameter, read once an invocation, and anew before each change.
 
-    def __init__(self, client: SSMClient, *, parameter: str) -> None:
+    `caps` are the deployment's hard caps, which are in no parameter.
+    """
+
+    def __init__(self, client: SSMClient, *, parameter: str, caps: HardCaps) -> None:
         self._client = client
         self._parameter = parameter
+        self._caps = caps
         self._answer: Policy | PolicyUnreadable | None = None
 
     def current(self) -> Policy | PolicyUnreadable:
@@ -40,7 +44,7 @@ class ParameterPolicies:
             if index is not None:
                 names = (f"{self._parameter}/{n}" for n in range(1, index.count + 1))
                 text = index.joined([self._text(name) for name in names], source=source)
-            return policy_from_json(text, source=source)
+            return with_caps(policy_from_json(text, source=source), self._caps)
         except (ReadFailed, PolicyError) as error:
             return PolicyUnreadable(reason=str(error))
 

@@ -1,7 +1,8 @@
-"""What people and other programs are told of the records: events on the bus, and the daily digest.
+"""What others learn of the records: people by messages and the daily digest, other programs by events.
 
 May import: the domain and `ports`.
-The door offers `publish_records` and `send_digest`."""
+The door offers `notify_people`, `publish_records` and `send_digest`."""
 
 from headroom.application.reporting.digest import LISTED, MOST_COUNTED, MOST_READ, send_digest
+from headroom.application.reporting.notify import NotificationReport, notify_people
 from headroom.application.reporting.publishing import PublishedRecords, publish_records

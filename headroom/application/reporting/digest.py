@@ -16,23 +16,17 @@ from headroom.domain.decision import Act, Decision
 from headroom.domain.policy import Policy, PolicyUnreadable, TimeOfDay
 from headroom.domain.reports import (
     Change,
-    Counts,
     DailyDigest,
     DigestCursor,
     PendingApproval,
-    RateWindow,
     RecordCount,
-    after_digest,
-    parse_rate_window,
 )
 from headroom.domain.reports import daily_digest as days
-from headroom.domain.reports import rate_window_to_text as ration_text
 from headroom.domain.resources import Kind, ResourceRef
 from headroom.domain.state import RecordSummary, Step, active_pause
 from headroom.ports import ReadFailed, Reporting
 
 NOTE = "day"
-RATION = "messages"
 MOST_COUNTED = 5_000
 MOST_READ = 100
 LISTED = 10
@@ -73,7 +67,6 @@ def send_digest(
     finally:
         ended = DigestCursor(sent_until=told)
         reporting.notes.amend(NOTE, lambda _: (days.digest_cursor_to_text(ended), None))
-    reporting.notes.amend(RATION, lambda text: _off(text, day.dropped))
     return None if day.empty else day
 
 
@@ -82,17 +75,6 @@ def _claim(text: str, at: TimeOfDay, now: datetime) -> tuple[str, DigestCursor |
     mark = days.first_digest_cursor(days.parse_digest_cursor(text), at, now)
     mine = days.lease_digest(mark, now) if days.due_digest_period(mark, at, now) else None
     return days.digest_cursor_to_text(mine or mark), mine
-
-
-def _off(text: str, told: Counts) -> tuple[str, None]:
-    return ration_text(after_digest(_ration(text), told)), None
-
-
-def _ration(text: str) -> RateWindow:
-    try:
-        return parse_rate_window(text)
-    except (ValueError, TypeError, KeyError):
-        return RateWindow()
 
 
 def build_digest(
@@ -126,7 +108,6 @@ def build_digest(
         ).account_increase_usd,
         limit_usd=policy.account_increase_usd if isinstance(policy, Policy) else None,
         policy_unreadable=None if readable else _reason(policy),
-        dropped=_ration(reporting.notes.note(RATION)).of_day,
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""The record told to others: every new record to the bus, what people switched to people.
+"""The record published to other programs: every new record to the bus.
 
 At least once: what was told is noted after it was told, and a function that dies between tells
 some of it again. One function at a time does it, by a lease in the ledger.
@@ -34,8 +34,6 @@ IDLE = timedelta(minutes=30)
 """How often the cursor is moved on when there is no news, so that little is read again."""
 GIVE_UP = timedelta(hours=6)
 """How old a record that the bus keeps refusing gets before it is left out."""
-SWITCHED = frozenset({Step.PAUSED, Step.RESUMED, Step.BREAKER_CLOSED})
-"""What people switch themselves, with their own rights: told here, because nobody else does."""
 SILENT = frozenset({Step.REJECTED_SIGNAL})
 """Recorded, counted and alarmed, but about no resource."""
 
@@ -45,13 +43,11 @@ class PublishedRecords:
     """What one run told; `refused` are still tried again, `given_up` are not."""
 
     published: int = 0
-    announced: int = 0
     refused: int = 0
     abandoned: int = 0
     undone: datetime | None = None
     """The instant of the first record that was not told, None when all were."""
     keys: list[tuple[datetime, str]] = field(default_factory=list)
-    heard: list[str] = field(default_factory=list)
 
     def leave(self, at: datetime) -> None:
         """A record was not told."""
@@ -78,7 +74,7 @@ def publish_records(
         record_summary for record_summary in news if not mine.has_published(_key(record_summary))
     ]
     try:
-        _publish(reporting, mine, news, run, now, time_left)
+        _publish(reporting, news, run, now, time_left)
         if full and news:
             run.leave(news[-1].at)  # there may be more at that very instant
     except Exception:
@@ -105,22 +101,15 @@ def _news(reporting: Reporting, cursor: PublishingCursor, now: datetime) -> list
 
 
 def _publish(
-    reporting: Reporting, cursor: PublishingCursor, news: Sequence[RecordSummary], run: PublishedRecords, now: datetime,
+    reporting: Reporting, news: Sequence[RecordSummary], run: PublishedRecords, now: datetime,
     time_left: Callable[[], float],
 ) -> None:  # fmt: skip
-    heard = set(cursor.announced)
     stuck = False
     for batch in _batches(news):
         if stuck or time_left() < RESERVE_S:
             run.leave(batch[0].at)
             return
         records = reporting.record_summaries.records([(g.decision_id, g.sequence) for g in batch])
-        for record in records:
-            key = record_key(record.decision_id, record.sequence)
-            if record.step in SWITCHED and key not in heard:
-                reporting.announcer.announce(record)
-                run.announced += 1
-                run.heard.append(key)
         recorded = [Recorded(record=r, decision=_decision(reporting, r)) for r in records]
         stuck = _note(run, records, reporting.events.publish(recorded), now)
 
@@ -157,9 +146,7 @@ def _claim(text: str, now: datetime) -> tuple[str, PublishingCursor | None]:
 
 
 def _settle(cursor: PublishingCursor, run: PublishedRecords, now: datetime) -> PublishingCursor:
-    return advance_cursor(
-        cursor, published=run.keys, announced=run.heard, undone=run.undone, now=now
-    )
+    return advance_cursor(cursor, published=run.keys, undone=run.undone, now=now)
 
 
 def _key(record_summary: RecordSummary) -> str:

@@ -9,10 +9,10 @@ from typing import Any
 
 from headroom.adapters.ebs import volumes_by_id
 from headroom.adapters.ledger import read_budget
-from headroom.adapters.parameters import ParameterPolicies
 from headroom.cli.sources.account import Account
 from headroom.cli.sources.deployment import Deployment, deployment, reading
 from headroom.cli.sources.options import DeploymentOptions, JsonOption
+from headroom.cli.sources.published import published_policy
 from headroom.cli.sources.storage import databases_of
 from headroom.cli.terminal.output import emit, err, money, out, say, table, utc
 from headroom.cli.terminal.problems import FAILED, OK
@@ -94,7 +94,6 @@ def _read(here: Deployment) -> BudgetView:
             where.client("dynamodb"), table=here.state_table, account_id=where.account_id,
             region=where.region,
         )  # fmt: skip
-    policies = ParameterPolicies(where.client("ssm"), parameter=where.names.policy_parameter)
     volumes = {}
     for kind, ask in ((Kind.EBS, _volumes), (Kind.RDS, _databases)):
         ids = {h.ref.resource_id for h in found.holdings if h.ref.kind is kind}
@@ -107,7 +106,7 @@ def _read(here: Deployment) -> BudgetView:
     except PriceUnknown:
         prices = None
     return BudgetView(
-        place=here, budget=found, policy=policies.current(), volumes=volumes, prices=prices
+        place=here, budget=found, policy=published_policy(where), volumes=volumes, prices=prices
     )
 
 

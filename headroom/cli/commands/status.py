@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 
 from headroom.adapters.ledger import account_sum
-from headroom.adapters.parameters import ManagerCalendars, ParameterPolicies
+from headroom.adapters.parameters import ManagerCalendars
 from headroom.cli.sources.deployment import Deployment, deployment, reading, stops_of
 from headroom.cli.sources.options import DeploymentOptions, JsonOption
+from headroom.cli.sources.published import published_policy
 from headroom.cli.terminal.output import emit, money, say
 from headroom.cli.terminal.problems import OK
 from headroom.cli.views import concurrency as concurrency_view
@@ -25,9 +26,7 @@ def status(
     here = deployment(where)
     now = here.account.now
     stop_state = stops_of(here)
-    parameter = here.account.names.policy_parameter
-    policies = ParameterPolicies(here.account.client("ssm"), parameter=parameter)
-    policy = policies.current()
+    policy = published_policy(here.account)
     unreadable = policy.reason if isinstance(policy, PolicyUnreadable) else None
     taken, asked = usd(_increase(here)), _asked(here, now)
     concurrency = None if isinstance(policy, PolicyUnreadable) else _concurrency(here, policy, now)

@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError
 from headroom.adapters.parameters import ParameterPolicies
 from headroom.cli.sources.deployment import Deployment
 from headroom.cli.sources.outputs import stack_of
-from headroom.domain.policy import Policy, PolicyUnreadable
+from headroom.domain.policy import HardCaps, Policy, PolicyUnreadable
 from headroom.settings import FunctionSettings, SettingsError
 
 
@@ -70,7 +70,9 @@ class Deployed:
     @cached_property
     def policy(self) -> Policy | PolicyUnreadable:
         """The policy that the functions read."""
-        return ParameterPolicies(self.client("ssm"), parameter=self.parameter).current()
+        settings = next(iter(self.settings), None)
+        caps = HardCaps() if settings is None else settings.hard_caps
+        return ParameterPolicies(self.client("ssm"), parameter=self.parameter, caps=caps).current()
 
     @property
     def parameter(self) -> str:

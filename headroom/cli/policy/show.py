@@ -8,22 +8,21 @@ from typing import Annotated
 
 import typer
 
-from headroom.adapters.parameters import ParameterPolicies
 from headroom.cli.policy import view as policy_view
 from headroom.cli.policy.check import USUAL_FILE
 from headroom.cli.policy.synthetic import synthetic_volume
 from headroom.cli.policy.view import PolicyView
 from headroom.cli.sources.account import Account, account
 from headroom.cli.sources.options import AccountOptions, JsonOption
+from headroom.cli.sources.published import hard_caps_in, published_policy
 from headroom.cli.sources.storage import read_storage
 from headroom.cli.terminal.names import named, short
 from headroom.cli.terminal.output import emit, out
 from headroom.cli.terminal.problems import FAILED, OK, BadRequest, Problem
-from headroom.domain.policy import Policy, PolicyUnreadable, limits_for
+from headroom.domain.policy import Policy, PolicyUnreadable, limits_for, with_caps
 from headroom.domain.resources import Kind, Volume, VolumeType
 from headroom.policy import load_policy_file, published
 from headroom.ports import ReadFailed, ResourceGone
-from headroom.settings import POLICY_PARAMETER
 
 
 def show(
@@ -102,11 +101,11 @@ def _described(where: Account, resource: str) -> Volume:
 
 
 def in_force(where: Account, file: Path | None) -> tuple[Policy, str]:
-    """The policy of a file as it would be published there, or the published one."""
+    """The policy of a file as it would be published there, or the published one, under hard caps."""
     if file is not None:
-        return published(load_policy_file(file), where.account_id, where.region), str(file)
-    policies = ParameterPolicies(where.client("ssm"), parameter=POLICY_PARAMETER)
-    found = policies.current()
+        here = published(load_policy_file(file), where.account_id, where.region)
+        return with_caps(here, hard_caps_in(where)), str(file)
+    found = published_policy(where)
     if isinstance(found, PolicyUnreadable):
         raise Problem(f"{found.reason.rstrip('.')}; use --policy FILE to evaluate a file instead.")
     return found, f"the policy published in {where.region}"

@@ -14,6 +14,7 @@ from headroom.domain.policy import (
     FRIENDLY,
     CodeOwned,
     EffectiveLimits,
+    HardCaps,
     Mode,
     Policy,
     events_of,
@@ -78,6 +79,7 @@ def as_object(view: PolicyView) -> dict[str, object]:
         "notes": list(view.effective.notes),
         "limits": {name: {"value": value, "from": where} for name, value, where in rows(view)},
         "account_price_increase_usd_per_month": float(view.policy.account_increase_usd),
+        "hard_caps": None if view.policy.caps == HardCaps() else str(view.policy.caps),
         **{n: getattr(view.policy, n) for n in (
             "max_in_flight", "max_in_flight_per_az", "max_changes_per_hour",
         )},
@@ -106,6 +108,8 @@ def show(view: PolicyView, console: Console) -> None:
     say(f"Policy version {view.policy.version}; {fits} matches it.", console)
     increase = view.policy.account_increase_usd
     say(f"All increases in the account together: ${increase:,} a month.", console)
+    if view.policy.caps != HardCaps():
+        say(f"Hard caps of the deployment, which nothing exceeds: {view.policy.caps}", console)
     places = view.policy.blast_radius
     say(
         f"Changes at once in the account: {places.max_in_flight} in progress, "

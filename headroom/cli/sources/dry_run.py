@@ -10,9 +10,7 @@ from headroom.cli.sources.deployment import Deployment, NoSuchStack, deployment_
 from headroom.cli.sources.options import DEFAULT_STACK
 from headroom.cli.sources.storage import clusters_of, metrics_of, storage_of
 from headroom.cli.terminal.problems import BadRequest
-from headroom.domain.decision import Decision
 from headroom.domain.policy import Policy
-from headroom.domain.state import Step
 from headroom.ports import Ports
 from headroom.proving.memory import InMemoryLedger
 
@@ -53,7 +51,6 @@ def dry_run_ports(
         archive=ledger,
         policies=FixedPolicy(rules),
         prices=prices,
-        notifier=_Nobody(),
         calendars=ManagerCalendars(where.client("ssm")),
     )
 
@@ -69,8 +66,3 @@ class FixedPolicy:
         return self._policy
 
     fresh = current
-
-
-class _Nobody:
-    def tell(self, decision: Decision, step: Step, summary: str) -> None:
-        """A dry run notifies nobody."""

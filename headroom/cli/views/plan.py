@@ -73,6 +73,8 @@ def show(what: PlanView, console: Console) -> None:
         f"(from {limits.mode_from}); prices from {decision.price_source}.",
         console,
     )
+    if by_cap := limits.by_hard_cap:
+        say(f"Set by the deployment's hard caps: {', '.join(by_cap)}.", console)
 
 
 def as_object(what: PlanView) -> dict[str, object]:
@@ -103,6 +105,7 @@ def as_object(what: PlanView) -> dict[str, object]:
         "policy": what.policy,
         "policy_version": decision.policy_version,
         "mode": decision.effective.limits.mode.value,
+        "set_by_hard_caps": list(decision.effective.by_hard_cap),
         "prices": decision.price_source,
         "remarks": list(what.remarks),
     }

@@ -166,8 +166,10 @@ def judge_rollback(
     effective = base.effective
     if by_person:
         effective = replace(effective, limits=replace(effective.limits, slots_reserve=0))
+    case = case_of(base, decision_input, plan, effective, approved_usd)
+    capped = case.policy.caps.caps_type(plan.target.volume_type)
     return with_exemptions(
-        judge(case_of(base, decision_input, plan, effective, approved_usd)), EXEMPT_GUARDRAILS
+        judge(case), EXEMPT_GUARDRAILS - ({Guardrail.TYPES} if capped else frozenset())
     )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
 
 from headroom.domain.guardrails import (
     approvals,
@@ -17,7 +19,9 @@ from headroom.domain.guardrails import (
 )
 from headroom.domain.guardrails.case import Case, verdict_of
 from headroom.domain.guardrails.verdicts import Guardrail, PlanJudgement, Relation, Verdict
+from headroom.domain.policy import HARD_CAP
 
+CAP_REACHED = "the deployment's hard cap, which no policy, tag or approval exceeds"
 GUARDRAILS: tuple[tuple[Guardrail, Callable[[Case], Verdict]], ...] = (
     # The order is the one people read them in: permission, when and how many, safety, the owner's
     # limits, money, AWS's limits, cost_benefit. No rule depends on another.
@@ -105,6 +109,23 @@ ABOUT_THE_RESOURCE = frozenset(
 """Guardrails that read nothing of the plan: they say the same about all plans of one decision."""
 
 
+CAPPED: Mapping[Guardrail, tuple[str, ...]] = MappingProxyType(
+    {
+        Guardrail.TYPES: ("types",),
+        Guardrail.MAX_IOPS: ("max_iops",),
+        Guardrail.MAX_THROUGHPUT: ("max_throughput_mibps",),
+        Guardrail.MAX_SIZE: ("max_size_gib",),
+        Guardrail.GROWTH: ("growth", "grow_space"),
+        Guardrail.FULL_COPY: ("full_copy",),
+        Guardrail.ONE_WAY: ("one_way",),
+        Guardrail.GIVE_BACK: ("give_back",),
+        Guardrail.PRICE_PER_RESOURCE: ("price_increase_usd",),
+        Guardrail.RESTART: ("aurora_restart",),
+    }
+)
+"""The limits that a guardrail reads and a hard cap may set; `mode` names its origin by itself."""
+
+
 def judge(case: Case) -> PlanJudgement:
     """What every guardrail says about one plan; a rule that raises blocks."""
     return judge_all((case,))[0]
@@ -133,4 +154,13 @@ def _ask(name: Guardrail, rule: Callable[[Case], Verdict], case: Case) -> Verdic
         _ = verdict.allows  # a verdict whose numbers cannot be compared is a failed one
     except Exception as error:
         return verdict_of(name, Relation.FAILED, None, None, "", f"{type(error).__name__}: {error}")
+    if not verdict.allows and _by_hard_cap(name, case):
+        return replace(verdict, detail="; ".join(filter(None, (verdict.detail, CAP_REACHED))))
     return verdict
+
+
+def _by_hard_cap(name: Guardrail, case: Case) -> bool:
+    if name is Guardrail.PRICE_PER_ACCOUNT:
+        return case.policy.account_increase_usd == case.policy.caps.account_increase_usd
+    origins = dict(case.effective.origins)
+    return any(origins.get(one) == HARD_CAP for one in CAPPED.get(name, ()))

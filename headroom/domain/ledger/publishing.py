@@ -31,8 +31,6 @@ class PublishingCursor:
     """Everything before this was published, except late records; None before the first run."""
     published: tuple[tuple[int, str], ...] = ()
     """Records published within the overlap, oldest first: second of the epoch and key."""
-    announced: tuple[str, ...] = ()
-    """Keys of records that people were notified of and that are not on the bus yet."""
     lease_until: datetime | None = None
 
     def since(self, now: datetime) -> datetime:
@@ -72,7 +70,6 @@ def advance_cursor(
     publishing_cursor: PublishingCursor,
     *,
     published: Iterable[tuple[datetime, str]],
-    announced: Iterable[str],
     undone: datetime | None,
     now: datetime,
 ) -> PublishingCursor:
@@ -86,11 +83,7 @@ def advance_cursor(
     keys |= {key: int(at.timestamp()) for at, key in published}
     oldest = int((cursor - OVERLAP).timestamp())
     kept = sorted((second, key) for key, second in keys.items() if second >= oldest)
-    announced_now = {*publishing_cursor.announced, *announced} - keys.keys()
-    return PublishingCursor(
-        cursor=cursor, published=tuple(kept[-MOST_KEPT:]), announced=tuple(sorted(announced_now)),
-        lease_until=None,
-    )  # fmt: skip
+    return PublishingCursor(cursor=cursor, published=tuple(kept[-MOST_KEPT:]), lease_until=None)
 
 
 def cursor_to_text(publishing_cursor: PublishingCursor) -> str:
@@ -99,7 +92,6 @@ def cursor_to_text(publishing_cursor: PublishingCursor) -> str:
         {
             "cursor": _text(publishing_cursor.cursor),
             "published": [[second, key] for second, key in publishing_cursor.published],
-            "announced": list(publishing_cursor.announced),
             "lease_until": _text(publishing_cursor.lease_until),
         },
         sort_keys=True, separators=(",", ":"),
@@ -115,7 +107,6 @@ def parse_publishing_cursor(text: str) -> PublishingCursor:
         return PublishingCursor(
             cursor=_instant(plain["cursor"]),
             published=tuple((int(second), str(key)) for second, key in plain["published"]),
-            announced=tuple(str(key) for key in plain["announced"]),
             lease_until=_instant(plain["lease_until"]),
         )
     except (ValueError, TypeError, KeyError):

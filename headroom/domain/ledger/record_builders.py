@@ -6,11 +6,14 @@ import hashlib
 from datetime import UTC, datetime
 
 from headroom.domain.decision import Decision
+from headroom.domain.resources import Kind, ResourceRef
 from headroom.domain.state import (
     GENESIS,
     INDEFINITE,
     NEXT,
     Breaker,
+    Notice,
+    Notify,
     Record,
     RollbackRequest,
     Step,
@@ -106,6 +109,30 @@ def rollback_request_record(resource: str, request: RollbackRequest, *, body: st
         request.requested_at,
         _because(summary, request.reason),
         body,
+    )
+
+
+def notice_of(record: Record, notify: Notify, *, about: str) -> Notice:
+    """What people must hear of a record; the message describes the decision `about`."""
+    return Notice(
+        decision_id=record.decision_id, sequence=record.sequence,
+        step=record.step if notify.step is None else notify.step, resource=record.resource,
+        at=record.at, text=_readable(notify.text), about=about, ends_set=notify.ends_set,
+    )  # fmt: skip
+
+
+def breaker_opened_text(breaker: Breaker, ref: ResourceRef) -> str:
+    """What people hear of a breaker that a failed change of `ref` opened."""
+    why = "until somebody has found out why and runs"
+    if breaker.resource != ref.arn:
+        return (
+            f"one change after another failed in account {ref.account_id}, {ref.region}: nothing "
+            f"is changed there any more {why} `headroom breaker close --account --region {ref.region}`"
+        )
+    name = ref.resource_id if ref.kind is Kind.EBS else ref.arn
+    return (
+        f"{breaker.failures} changes of {ref.resource_id} in a row failed; it is left alone {why} "
+        f"`headroom breaker close {name} --region {ref.region}`"
     )
 
 

@@ -32,6 +32,14 @@ from headroom.domain.policy.fields import (
     value_text,
 )
 from headroom.domain.policy.freezes import Freeze, frozen_until, unread
+from headroom.domain.policy.hard_caps import (
+    HARD_CAP,
+    NO_CAPS,
+    RESOURCE_TAG_CAP,
+    HardCaps,
+    hard_caps_of,
+    tag_text,
+)
 from headroom.domain.policy.limits import RDS_CEILINGS, CodeOwned, Limits, Mode, OneWay, TagsMay
 from headroom.domain.policy.policy import (
     EffectiveLimits,
@@ -41,6 +49,7 @@ from headroom.domain.policy.policy import (
     events_of,
     limits_for,
     narrowed,
+    with_caps,
 )
 from headroom.domain.policy.selector import Selector
 from headroom.domain.policy.tags import MODE_TAG, PREFIX

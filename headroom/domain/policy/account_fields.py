@@ -97,8 +97,8 @@ ACCOUNT: Mapping[str, AccountSetting] = MappingProxyType(
         MESSAGES: AccountSetting(
             name="messages_per_hour", read=_messages, write=unchanged,
             schema={"type": "integer", "minimum": 1, "maximum": MOST_MESSAGES},
-            meaning="The most messages to people within any 60 minutes; the next message "
-            "counts the dropped ones.",
+            meaning="The most messages to people within any 60 minutes; what exceeds it goes "
+            "together in one message.",
         ),
         DIGEST: AccountSetting(
             name="digest", read=_digest, write=_written_digest,

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
 from headroom.domain.policy.enrolment import Ceilings, LimitsReader
 from headroom.domain.policy.events import KnownEvent
-from headroom.domain.policy.fields import GROUP_TAG
+from headroom.domain.policy.fields import GROUP_TAG, POLICY_NAMES
 from headroom.domain.policy.freezes import Freeze
+from headroom.domain.policy.hard_caps import HARD_CAP, HardCaps, capped_limits
 from headroom.domain.policy.limits import RDS_CEILINGS, Limits, Mode
 from headroom.domain.policy.selector import Selector
 from headroom.domain.policy.tags import apply_tags
@@ -56,6 +58,8 @@ class Policy:
     """Change Calendars, by name or ARN, that must all be open."""
     quotas: tuple[tuple[str, int], ...] = ()
     """AWS's quotas for concurrent modifications, where the owner knows them."""
+    caps: HardCaps = HardCaps()  # noqa: RUF009 - it is frozen
+    """What the deployment never exceeds, whatever the policy says; not part of its text."""
 
     @property
     def blast_radius(self) -> BlastRadius:
@@ -85,15 +89,20 @@ class EffectiveLimits:
     problem: str | None
     """Why the tags on the resource were not understood, None if they were."""
     origins: tuple[tuple[str, str], ...] = ()
-    """Fields of Limits not from the defaults, and where from: `rule N`, `tag KEY`, as shipped."""
+    """Fields of Limits not from the defaults, and where from: `rule N`, `tag KEY`, as shipped, `hard cap`."""
     notes: tuple[str, ...] = ()
     """Settings that were not applied, a sentence each: from tags, or without the kind."""
+
+    @property
+    def by_hard_cap(self) -> tuple[str, ...]:
+        """What a policy calls the limits that the deployment's hard caps set."""
+        return tuple(POLICY_NAMES[name] for name, where in self.origins if where == HARD_CAP)
 
 
 def limits_for(
     policy: Policy, volume: Volume, near: Mapping[int, Rule] | None = None
 ) -> EffectiveLimits:
-    """The limits of `policy` for `volume`: defaults, then rules in order, then its own tags.
+    """The limits of `policy` for `volume`: defaults, rules in order, its own tags, then hard caps.
 
     `near` are the only rules that can match it, by number and in order; None is all of them.
     For a database only what names its kind allows anything; see enrolment.py.
@@ -109,14 +118,28 @@ def limits_for(
         limits = replace(limits, mode=min(limits.mode, Mode.OBSERVE, key=list(Mode).index))
         origins["mode"] = "tag"
     notes = reading.notes(limits, [name for name, where in origins.items() if where[:3] == "tag"])
+    limits, by_cap, capped = capped_limits(policy.caps, limits, volume.tags)
+    origins |= by_cap
     return EffectiveLimits(
         limits=limits,
         mode_from=_mode_from(origins, reading),
         enrolled=limits.mode in (Mode.APPROVE, Mode.AUTO),
         problem=None if own.problem is None else spoken(volume.ref.kind, own.problem),
         origins=tuple(sorted(origins.items())),
-        notes=(*notes, *own.notes),
+        notes=(*notes, *own.notes, *capped),
     )
+
+
+def with_caps(policy: Policy, caps: HardCaps) -> Policy:
+    """`policy` under the deployment's hard caps, which its version then names."""
+    if caps == HardCaps():
+        return policy
+    most, cap = policy.account_increase_usd, caps.account_increase_usd
+    digest = hashlib.sha256(str(caps).encode()).hexdigest()[:6]
+    return replace(
+        policy, caps=caps, version=f"{policy.version}+{digest}",
+        account_increase_usd=most if cap is None else min(most, cap),
+    )  # fmt: skip
 
 
 def events_of(policy: Policy, volume: Volume) -> tuple[KnownEvent, ...]:

@@ -19,13 +19,15 @@ from headroom.domain.reports.handoff import handoff_text
 from headroom.domain.reports.message_rate import (
     Counts,
     Priority,
-    RateDecision,
     RateWindow,
-    admit_message,
-    after_digest,
+    give_place_back,
+    lease_sending,
     parse_rate_window,
+    priority_at,
+    priority_of,
     rate_window_to_text,
-    refund,
+    release_sending,
+    take_place,
 )
 from headroom.domain.reports.monthly import (
     HOURS_PER_MONTH,

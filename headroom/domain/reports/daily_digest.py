@@ -122,7 +122,6 @@ class DailyDigest:
     limit_usd: Decimal | None = None
     """None while the policy cannot be read."""
     policy_unreadable: str | None = None
-    dropped: Counts = ()
 
     @property
     def stuck(self) -> bool:
@@ -137,7 +136,7 @@ class DailyDigest:
         """Whether there is nothing to report."""
         return not (
             self.stuck or self.changed.count or self.unsuccessful.count or self.escalated.count
-            or self.observed or self.dropped or self.queued
+            or self.observed or self.queued
         )  # fmt: skip
 
 

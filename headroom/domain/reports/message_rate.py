@@ -1,21 +1,24 @@
 """The rate limit on messages to people.
 
 Within any 60 minutes at most `most` messages are sent. A quarter of them, rounded up, is reserved
-for what needs a person, and the last one for what stops all changes. Messages over the limit are
-dropped; the next message says how many, by kind.
+for what needs a person, and the last one for what stops all changes. What does not fit waits.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import IntEnum
 
+from headroom.domain.state import Notice, Step
+
 WINDOW = timedelta(minutes=60)
-KINDS_KEPT = 40
-"""Kinds of message counted apart; more than there are, a bound all the same."""
+LEASE = timedelta(minutes=2)
+"""How long one function sends messages since it last took a place; then another may take over."""
+PATIENCE = timedelta(hours=1)
+"""After how long a routine message may use the places of those that need a person."""
 
 Counts = tuple[tuple[str, int], ...]
 """How many of each kind, sorted by kind."""
@@ -32,26 +35,31 @@ class Priority(IntEnum):
     """What stops or resumes all changes: breakers, pauses."""
 
 
+STOPS = frozenset({Step.BREAKER_OPENED, Step.PAUSED, Step.RESUMED, Step.BREAKER_CLOSED})
+NEEDS_YOU = frozenset(
+    {Step.FAILED, Step.REFUSED, Step.UNKNOWN, Step.INEFFECTIVE, Step.AWAITING}
+)  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RateWindow:
-    """What was sent within the window, oldest first, and what was dropped and not yet reported."""
+    """When messages were sent within the window, oldest first, and until when a function sends more."""
 
     sent: tuple[datetime, ...] = ()
-    dropped: Counts = ()
-    """Since the last message, which reported the earlier ones."""
-    since: datetime | None = None
-    """When the first of them was dropped."""
-    of_day: Counts = ()
-    """Withheld since the last digest, whether told since or not."""
+    lease_until: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RateDecision:
-    """Whether one message may be sent, and which dropped ones it must report."""
+def priority_of(step: Step) -> Priority:
+    """Which messages are sent first when the hourly limit is reached."""
+    if step in STOPS:
+        return Priority.STOPPED
+    return Priority.NEEDS_YOU if step in NEEDS_YOU else Priority.ROUTINE
 
-    allowed: bool
-    dropped: Counts = ()
-    since: datetime | None = None
+
+def priority_at(notice: Notice, now: datetime) -> Priority:
+    """The priority of a notice, higher once it has waited for long."""
+    found = priority_of(notice.step)
+    return max(found, Priority.NEEDS_YOU) if now - notice.at > PATIENCE else found
 
 
 def priority_limit(priority: Priority, most: int) -> int:
@@ -65,90 +73,62 @@ def priority_limit(priority: Priority, most: int) -> int:
             return most
 
 
-def admit_message(
-    rate_window: RateWindow, kind: str, priority: Priority, *, now: datetime, most: int
-) -> tuple[RateWindow, RateDecision]:
-    """The rate window after one more message, and whether that may be sent.
+def take_place(
+    rate_window: RateWindow, priority: Priority, *, now: datetime, most: int
+) -> tuple[RateWindow, int]:
+    """The rate window after one more message, and how many places there were for it; 0 is none.
 
-    Instants ahead of `now` (another machine's clock) count as sent now.
+    The lease is renewed either way. Instants ahead of `now` (another machine's clock) count as sent now.
     """
     sent = tuple(at for at in rate_window.sent if at > now - WINDOW)
-    if len(sent) >= priority_limit(priority, most):
-        return _drop(replace(rate_window, sent=sent), ((kind, 1),), now), RateDecision(
-            allowed=False
-        )
-    decision = RateDecision(allowed=True, dropped=rate_window.dropped, since=rate_window.since)
-    kept = (*sent, now)[-most:] if most > 0 else ()
-    return replace(rate_window, sent=tuple(sorted(kept)), dropped=(), since=None), decision
+    places = max(0, priority_limit(priority, most) - len(sent))
+    sent = tuple(sorted((*sent, now))) if places else sent
+    return RateWindow(sent=sent, lease_until=now + LEASE), places
 
 
-def refund(
-    rate_window: RateWindow, kind: str, admission: RateDecision, *, now: datetime
-) -> RateWindow:
-    """The rate window after an admitted message failed: it counts as dropped, with what it reported.
-
-    Its place in the window is not freed, because it may have been sent after all.
-    """
-    again = _drop(rate_window, ((kind, 1),), admission.since or now)
-    return replace(again, dropped=_add(again.dropped, admission.dropped))
+def give_place_back(rate_window: RateWindow) -> RateWindow:
+    """The rate window after the last message was certainly not sent."""
+    return replace(rate_window, sent=rate_window.sent[:-1])
 
 
-def after_digest(rate_window: RateWindow, reported: Counts) -> RateWindow:
-    """The rate window after a digest reported `reported` (what `of_day` was when it was read)."""
-    left = dict(rate_window.of_day)
-    for kind, count in reported:
-        left[kind] = max(0, left.get(kind, 0) - count)
-    return replace(rate_window, of_day=_counts(left))
+def lease_sending(rate_window: RateWindow, now: datetime) -> RateWindow | None:
+    """The rate window with a lease on sending; None while another function has one."""
+    until = rate_window.lease_until
+    if until is not None and now < until <= now + LEASE:
+        return None
+    return replace(rate_window, lease_until=now + LEASE)
+
+
+def release_sending(rate_window: RateWindow) -> RateWindow:
+    """The rate window without a lease."""
+    return replace(rate_window, lease_until=None)
 
 
 def rate_window_to_text(rate_window: RateWindow) -> str:
     """The rate window as the ledger stores it: JSON."""
+    until = rate_window.lease_until
     return json.dumps(
         {
             "sent": [at.astimezone(UTC).isoformat() for at in rate_window.sent],
-            "dropped": dict(rate_window.dropped),
-            "since": None if rate_window.since is None else rate_window.since.astimezone(UTC).isoformat(),
-            "of_day": dict(rate_window.of_day),
+            "lease_until": None if until is None else until.astimezone(UTC).isoformat(),
         },
         sort_keys=True, separators=(",", ":"),
     )  # fmt: skip
 
 
 def parse_rate_window(text: str) -> RateWindow:
-    """The rate window in a text of `rate_window_to_text`; a new one for an empty text. Raises ValueError."""
-    if not text:
+    """The rate window in a text of `rate_window_to_text`; a new one if it is missing or unreadable."""
+    try:
+        plain = json.loads(text)
+        if not isinstance(plain, Mapping):
+            return RateWindow()
+        until = plain.get("lease_until")
+        return RateWindow(
+            sent=tuple(_instant(at) for at in plain["sent"]),
+            lease_until=None if until is None else _instant(until),
+        )
+    except (ValueError, TypeError, KeyError):
         return RateWindow()
-    plain = json.loads(text)
-    if not isinstance(plain, Mapping):
-        raise ValueError("no rate window")
-    since = plain.get("since")
-    return RateWindow(
-        sent=tuple(_instant(at) for at in plain.get("sent", ())),
-        dropped=_counts(plain.get("dropped", {})),
-        since=None if since is None else _instant(since),
-        of_day=_counts(plain.get("of_day", {})),
-    )
-
-
-def _drop(rate_window: RateWindow, counts: Counts, since: datetime) -> RateWindow:
-    return replace(
-        rate_window,
-        dropped=_add(rate_window.dropped, counts),
-        since=since if rate_window.since is None else min(rate_window.since, since),
-        of_day=_add(rate_window.of_day, counts),
-    )
-
-
-def _add(one: Counts, other: Sequence[tuple[str, int]]) -> Counts:
-    added = dict(one)
-    for kind, count in other:
-        added[kind] = added.get(kind, 0) + count
-    return _counts(added)
-
-
-def _counts(plain: Mapping[str, int]) -> Counts:
-    found = sorted((str(kind), int(count)) for kind, count in plain.items() if int(count) > 0)
-    return tuple(found[:KINDS_KEPT])
 
 
 def _instant(text: str) -> datetime:

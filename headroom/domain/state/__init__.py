@@ -61,6 +61,7 @@ from headroom.domain.state.modification_history import (
     reduced_from,
     without_resource,
 )
+from headroom.domain.state.notices import Notice, Notify
 from headroom.domain.state.outcome import (
     NOT_SENT,
     AlreadyThere,

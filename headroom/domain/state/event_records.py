@@ -26,6 +26,8 @@ class LedTo(StrEnum):
     """A reconciliation that began after the event was finished already."""
     SPREAD = "spread"
     """The event names several resources, or none and an alarm that does: work for each."""
+    SCAN = "scan"
+    """Which resources the alarm means is not known; the next scan finds them."""
     GONE = "gone"
     OFF = "off"
     """The policy leaves the resource alone."""

@@ -7,6 +7,7 @@ UPDATE_ROLLBACK_COMPLETE with the reason in the stack's events, never in COMPLET
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from moto.cloudformation import urls
@@ -15,7 +16,7 @@ from moto.cloudformation.models import ChangeSet, CloudFormationBackend, Event, 
 from moto.cloudformation.parsing import OutputMap
 from moto.cloudformation.utils import generate_changeset_id, generate_stack_id
 
-from headroom.localaws.cloudformation import templates
+from headroom.localaws.cloudformation import templates, update_rules
 from headroom.localaws.cloudformation.intrinsics import Unresolvable, prepared
 from headroom.localaws.cloudformation.resource_map import LocalResourceMap, ResourceFailed, describe
 from headroom.localaws.state import AwsError
@@ -26,12 +27,19 @@ NO_CHANGES = (
 )
 
 
+class ExportInUse(RuntimeError):
+    """An export that another stack imports would be deleted or changed."""
+
+
 class LocalStack(Stack):  # type: ignore[misc]
     """A stack whose resources are strict; `stack_status_reason` is what DescribeStacks reports."""
 
     stack_status_reason: str | None = None
     parameters: dict[str, Any]
     template: Any
+    template_dict: Any
+    importers: Mapping[str, list[str]] = MappingProxyType({})
+    """Names of the stacks that import an export, by its name."""
     _deployed: tuple[list[Any], list[dict[str, Any]] | None] = ([], None)
 
     @property
@@ -88,7 +96,7 @@ class LocalStack(Stack):  # type: ignore[misc]
         try:
             self._become(template, document, parameters, create=create)
         except Exception as error:  # whatever it is, the stack must not be left in progress
-            known = isinstance(error, ResourceFailed | Unresolvable)
+            known = isinstance(error, ResourceFailed | Unresolvable | ExportInUse)
             failure = str(error) if known else describe(error)
             why = f"The following resource(s) failed to {verb.lower()}: [{failure}]"
             if create:
@@ -106,12 +114,31 @@ class LocalStack(Stack):  # type: ignore[misc]
             resources.input_parameters = parameters or resources.input_parameters
             resources.make_all(document)
         else:
+            for key, kind, why in update_rules.why_refused(
+                self.stack_id, self.template_dict, document
+            ):
+                raise ResourceFailed(key, kind, why)
+            self._keep_exports(
+                update_rules.lost_exports(document, self._exported(), self.importers)
+            )
             resources.change_to(document, parameters)
         self.template, self.template_dict = template, document
         self.description = document.get("Description")
         self.parameters = parameters or self.parameters
+        before = self._exported()
         self.output_map = self._create_output_map()
+        for export in self.output_map.exports:
+            if before.get(export.name, export.value) != export.value:
+                self._keep_exports(update_rules.in_use(export.name, self.importers, "updated"))
         self._deployed = (list(self.output_map.exports), super().outputs)
+
+    def _exported(self) -> dict[str, Any]:
+        return {export.name: export.value for export in self.exports}
+
+    @staticmethod
+    def _keep_exports(why_not: str) -> None:
+        if why_not:
+            raise ExportInUse(why_not)
 
     @property
     def exports(self) -> list[Any]:
@@ -195,6 +222,8 @@ class LocalCloudFormation(CloudFormationBackend):  # type: ignore[misc]
         stack = next((s for s in self.stacks.values() if s.name == stack_name), None)
         if change_set_type == "UPDATE" and stack is None:
             raise ValidationError(stack_name)
+        if stack is not None and stack.template:
+            update_rules.check_types(stack.template_dict, templates.read(template))
         known = (stack.parameters or {}) if stack is not None else {}
         templates.check_parameters(templates.read(template), {**known, **parameters})
         if stack is None:
@@ -253,6 +282,7 @@ class LocalCloudFormation(CloudFormationBackend):  # type: ignore[misc]
         """Update at once."""
         stack: LocalStack = self.get_stack(name)
         document = templates.read(template)
+        update_rules.check_types(stack.template_dict, document)
         resolved = self._resolve_update_parameters(instance=stack, incoming_params=parameters)
         templates.check_parameters(document, {**(stack.parameters or {}), **resolved})
         if document == stack.template_dict and resolved == stack.parameters:
@@ -269,7 +299,13 @@ class LocalCloudFormation(CloudFormationBackend):  # type: ignore[misc]
         )
         if stack is None:
             return
-        own = [export.name for export in stack.exports]
+        own, importers = (
+            [export.name for export in stack.exports],
+            update_rules.importers(self.stacks.values(), stack),
+        )
+        for name in own:
+            if why := update_rules.in_use(name, importers):
+                raise AwsError("ValidationError", why)
         stack.delete()
         if stack.status != "DELETE_COMPLETE":
             return
@@ -317,7 +353,10 @@ class LocalCloudFormation(CloudFormationBackend):  # type: ignore[misc]
         self, stack: LocalStack, template: str, parameters: dict[str, Any], *, create: bool
     ) -> None:
         stack.cross_stack_resources = stack.resource_map.cross_stack_resources = self.exports
-        before = [export.name for export in stack.exports]
+        before, stack.importers = (
+            [e.name for e in stack.exports],
+            update_rules.importers(self.stacks.values(), stack),
+        )
         stack.deploy(template, parameters, create=create)
         for name in before:
             self.exports.pop(name, None)

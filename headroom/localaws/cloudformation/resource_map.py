@@ -109,13 +109,10 @@ class LocalResourceMap(ResourceMap):  # type: ignore[misc]
         gone = [
             key for key in reversed(list(self._parsed_resources)) if key in existing - new.keys()
         ]
-        replaced = [k for k in existing & new.keys() if old[k]["Type"] != new[k]["Type"]]
-        for key in replaced:
-            self.remove(key, old[key])
         self._making = True
         try:
             for key in _dependency_order(new):
-                if key not in existing or key in replaced:
+                if key not in existing:
                     _ = self[key]
                 elif new[key] != old[key] or _resolved(self, new[key]) != before[key]:
                     self._change(key)

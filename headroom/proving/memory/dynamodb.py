@@ -110,6 +110,12 @@ class DynamoDbInMemory:
         """One item changed, or made, if the condition holds; `Attributes` are those before."""
         return self._write("UpdateItem", "Update", update)
 
+    def delete_item(self, *, TableName: str, Key: Item) -> Request:
+        """One item less; nothing where there is none."""
+        with self._lock:
+            self._replace(self._tables[TableName], self._stored(TableName, Key), NOTHING)
+        return {}
+
     def transact_write_items(
         self, *, TransactItems: Iterable[Mapping[str, Request]], ClientRequestToken: str
     ) -> Request:
@@ -143,7 +149,9 @@ class DynamoDbInMemory:
             return
         table, before = self._tables[action["TableName"]], self._target(action)
         after = Stored(action["Item"] if kind == "Put" else _updated(before, action))
-        key = after[table.partition.name], after[table.sort.name]
+        self._replace(table, before, after)
+
+    def _replace(self, table: Table, before: Stored, after: Stored) -> None:
         keys: tuple[Table | Index, ...] = (table, *table.indexes)
         for one in keys:
             for stored in (before, after):
@@ -151,6 +159,7 @@ class DynamoDbInMemory:
                     entries = self._partitions.setdefault(
                         (one.name, stored[one.partition.name]), {}
                     )
+                    key = stored[table.partition.name], stored[table.sort.name]
                     entries.pop(key, None)
                     if stored is after:
                         entries[key] = after

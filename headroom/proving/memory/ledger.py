@@ -8,6 +8,7 @@ from typing import Any
 from headroom.adapters.ledger import DynamoLedger
 from headroom.adapters.tables import RECORDS, STATE
 from headroom.domain.decision import Decision
+from headroom.domain.state import Notify
 from headroom.proving.memory.dynamodb import DynamoDbInMemory
 from headroom.serialization import stored
 
@@ -26,9 +27,11 @@ class InMemoryLedger(DynamoLedger):
         )  # fmt: skip
         self._kept: dict[str, Decision] = {}
 
-    def decided(self, decision: Decision, *, due_at: datetime | None) -> bool:
+    def decided(
+        self, decision: Decision, *, due_at: datetime | None, notify: Notify | None = None
+    ) -> bool:
         """As deployed; the decision is kept as it is stored, to be read without its JSON."""
-        new = super().decided(decision, due_at=due_at)
+        new = super().decided(decision, due_at=due_at, notify=notify)
         if new:
             self._kept[decision.decision_id] = stored(decision)
         return new

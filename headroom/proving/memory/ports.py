@@ -1,16 +1,15 @@
-"""In-memory ports beside the ledger: fixed policy, fixed prices, open calendars, recorded messages."""
+"""In-memory ports beside the ledger: fixed policy, fixed prices, open calendars."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
 from headroom.domain.catalog import PriceTable
-from headroom.domain.decision import Decision
 from headroom.domain.policy import Policy
-from headroom.domain.state import CalendarState, Step
+from headroom.domain.state import CalendarState
 from headroom.ports import Metrics, Ports, Storage
 from headroom.proving.memory.ledger import InMemoryLedger
 
@@ -45,17 +44,6 @@ class FixedPrices:
         return self.prices
 
 
-@dataclass(slots=True, kw_only=True)
-class RecordedMessages:
-    """A notifier that keeps its messages."""
-
-    messages: list[str] = field(default_factory=list)
-
-    def tell(self, decision: Decision, step: Step, summary: str) -> None:
-        """Remember one message."""
-        self.messages.append(f"{step.value}: {summary}")
-
-
 class OpenCalendars:
     """Every calendar is open at any time: a simulation does not know them."""
 
@@ -78,6 +66,5 @@ def ports_in_memory(
         archive=ledger,
         policies=FixedPolicy(policy=policy),
         prices=FixedPrices(prices=prices),
-        notifier=RecordedMessages(),
         calendars=OpenCalendars(),
     )

@@ -12,7 +12,7 @@ from headroom.application import remediate, sweep
 from headroom.domain.decision import Act, Decision
 from headroom.domain.policy import Policy
 from headroom.domain.resources import Configuration, Kind, ResourceRef
-from headroom.domain.state import Record
+from headroom.domain.state import Notify, Record
 from headroom.proving.memory import InMemoryLedger, ports_in_memory
 from headroom.proving.metrics import minute_number
 from headroom.proving.simulation import ACCOUNT, SCAN_EVERY_S, VOLUME_ID
@@ -32,10 +32,12 @@ class RecordingLedger(InMemoryLedger):
         super().__init__(account_id, region)
         self.decisions: list[Decision] = []
 
-    def decided(self, decision: Decision, *, due_at: datetime | None) -> bool:
+    def decided(
+        self, decision: Decision, *, due_at: datetime | None, notify: Notify | None = None
+    ) -> bool:
         """Record a decision; False if that id is already there."""
         kept = stored(decision)
-        new = super().decided(kept, due_at=due_at)
+        new = super().decided(kept, due_at=due_at, notify=notify)
         if new:
             self.decisions.append(kept)
         return new

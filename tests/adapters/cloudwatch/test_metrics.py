@@ -20,9 +20,10 @@ from hypothesis import strategies as st
 from moto import mock_aws
 
 from headroom.adapters.cloudwatch import CloudWatchMetrics, glance_window, window
+from headroom.adapters.cloudwatch.metrics import MOST_PAGES
 from headroom.domain.detection import Metric
 from headroom.domain.resources import Configuration
-from headroom.ports import Glance, GlanceRequest, ReadFailed, StorageView
+from headroom.ports import ContributorsUnknown, Glance, GlanceRequest, ReadFailed, StorageView
 from tests.builders import ACCOUNT, NOW, REGION, gp2, gp3, instance, io, ref, volume
 
 KEYS = {"aws_access_key_id": "testing", "aws_secret_access_key": "testing"}
@@ -594,10 +595,34 @@ def _error(code: str) -> ClientError:
     return ClientError({"Error": {"Code": code, "Message": ""}}, "DescribeAlarmContributors")
 
 
-def test_an_alarm_that_is_gone_has_no_contributors_and_a_denied_one_is_a_failed_read() -> None:
+def test_an_alarm_that_is_gone_has_no_contributors_and_throttling_is_a_failed_read() -> None:
     assert contributors(_error("ResourceNotFoundException")) == ()
-    with pytest.raises(ReadFailed, match="AccessDenied"):
-        contributors(_error("AccessDenied"))
+    with pytest.raises(ReadFailed, match="Throttling"):
+        contributors(_error("Throttling"))
+
+
+@pytest.mark.parametrize("code", ["AccessDenied", "AccessDeniedException", "ValidationException"])
+def test_where_aws_will_not_say_who_contributes_that_is_known_and_not_tried_again(
+    code: str,
+) -> None:
+    with pytest.raises(ContributorsUnknown, match=f"headroom-detect-iops.*{code}"):
+        contributors(_error(code))
+    assert contributors([{"VolumeId": "vol-1"}], _error(code)) == ("vol-1",), "what is known counts"
+
+
+def test_a_token_that_repeats_for_ever_ends_the_reading() -> None:
+    class Endless:
+        calls = 0
+
+        def describe_alarm_contributors(self, **_: Any) -> dict[str, Any]:
+            self.calls += 1
+            attributes = {"ContributorAttributes": {"VolumeId": "vol-1"}}
+            return {"AlarmContributors": [attributes], "NextToken": "again"}
+
+    endless: Any = Endless()
+    found = CloudWatchMetrics(endless, account_id=ACCOUNT, region=REGION).contributors("a")
+    assert [one.resource_id for one in found] == ["vol-1"]
+    assert endless.calls == MOST_PAGES
 
 
 def test_the_call_for_contributors_has_the_shape_botocore_knows() -> None:

@@ -17,6 +17,7 @@ from botocore.stub import Stubber
 from moto import mock_aws
 
 from headroom.adapters.ebs import EbsStorage
+from headroom.adapters.ebs.shapes import instance_limits, weighted
 from headroom.domain.resources import Configuration, ModificationState, VolumeType
 from headroom.domain.state import AlreadyThere, Applied, Refusal, Refused, Stale, Unknown
 from headroom.ports import ReadFailed, ResourceGone
@@ -262,6 +263,43 @@ def test_an_instance_comes_with_all_its_volumes_and_its_limits_in_mebibytes(ec2:
     assert (instance.limits.baseline_iops, instance.limits.maximum_iops) == (3600, 18750)
     assert instance.limits.baseline_mibps == pytest.approx(77.486, abs=0.001)
     assert instance.limits.maximum_mibps == pytest.approx(566.244, abs=0.001)
+
+
+@pytest.mark.parametrize(
+    ("weighting", "baseline", "maximum"),
+    [
+        ("default", 77.486, 566.244),
+        ("ebs-1", 96.858, 566.244),
+        ("vpc-1", None, None),
+        ("ebs-2", None, None),
+    ],
+)
+def test_bandwidth_weighting_changes_the_limits_or_makes_them_unknown(
+    ec2: Ec2, weighting: str, baseline: float | None, maximum: float | None
+) -> None:
+    options = {"BandwidthWeighting": weighting}
+    ec2.says_volume(Attachments=[attached()])
+    ec2.says_modifications()
+    ec2.stub.add_response("describe_instances", instance_answer(NetworkPerformanceOptions=options))
+    ec2.stub.add_response("describe_instance_types", type_answer())
+    instance = ec2.storage.view(ref()).instance
+    assert instance is not None
+    if baseline is None or instance.limits is None:
+        assert instance.limits is baseline
+        return
+    assert instance.limits.baseline_mibps == pytest.approx(baseline, abs=0.001)
+    assert instance.limits.maximum_mibps == pytest.approx(maximum, abs=0.001)
+    assert instance.limits.baseline_iops == 3600
+
+
+def test_a_raised_baseline_is_never_above_the_burst(ec2: Ec2) -> None:
+    told = type_answer()["InstanceTypes"][0]  # type: ignore[index]
+    told["EbsInfo"]["EbsOptimizedInfo"]["MaximumThroughputInMBps"] = 81.25
+    limits = weighted(
+        instance_limits(told), {"NetworkPerformanceOptions": {"BandwidthWeighting": "ebs-1"}}
+    )
+    assert limits is not None
+    assert limits.maximum_mibps == limits.baseline_mibps == pytest.approx(96.858, abs=0.001)
 
 
 def test_the_limits_of_an_instance_type_are_asked_for_once(ec2: Ec2) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from datetime import datetime, timedelta
 from typing import Any
 
 import boto3
 import pytest
+from botocore.exceptions import ClientError
 from botocore.stub import ANY, Stubber
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,12 +19,10 @@ from headroom.adapters.notifications.slack import blocks
 from headroom.adapters.notifications.text import subject as subject_of
 from headroom.adapters.notifications.text import text_of_message
 from headroom.domain.decision import Act, Decision, Escalate, Hold, Reason, decide
-from headroom.domain.ledger import breaker_closed_record, pause_record
-from headroom.domain.policy import CodeOwned, Policy, PolicyUnreadable
-from headroom.domain.reports import parse_rate_window
-from headroom.domain.state import INDEFINITE, Record, Step
-from headroom.ports import ReadFailed
-from headroom.proving.memory import InMemoryLedger
+from headroom.domain.ledger import breaker_closed_record, notice_of, pause_record
+from headroom.domain.policy import CodeOwned
+from headroom.domain.state import INDEFINITE, Notice, Notify, Record, Step
+from headroom.ports import NoticeDetail, NotSent
 from tests.builders import (
     ACCOUNT,
     AUTO,
@@ -69,21 +67,20 @@ def escalating() -> Decision:
     return replace(decision, answer=answer)
 
 
-class Rules:
-    """The policy in force."""
-
-    def __init__(self, most: int = 20) -> None:
-        self.most = most
-
-    def current(self) -> Policy:
-        return replace(policy(), messages_per_hour=self.most)
-
-
-def notifier(topic: Any, *, notes: Any = None, most: int = 20, now: datetime = NOW) -> SnsNotifier:
-    return SnsNotifier(
-        topic, topic_arn=TOPIC, notes=notes or InMemoryLedger(ACCOUNT, REGION), policies=Rules(most),
-        clock=lambda: now,
+def notice(decision: Decision, step: Step, text: str) -> Notice:
+    return Notice(
+        decision_id=decision.decision_id, sequence=2, step=step, resource=ref("vol-1").arn, at=NOW,
+        text=text, about=decision.decision_id,
     )  # fmt: skip
+
+
+def notifier(topic: Any) -> SnsNotifier:
+    return SnsNotifier(topic, topic_arn=TOPIC)
+
+
+def tell(topic: Any, decision: Decision | None, step: Step, text: str) -> None:
+    about = notice(decision or acting(), step, text)
+    notifier(topic).notify(NoticeDetail(notice=about, decision=decision))
 
 
 def subject(decision: Decision, step: Step) -> str:
@@ -117,7 +114,7 @@ class FakeTopic:
 
 def told(decision: Decision, step: Step = Step.APPLIED) -> list[dict[str, str]]:
     topic: Any = FakeTopic()
-    notifier(topic).tell(decision, step, "AWS accepted the change")
+    tell(topic, decision, step, "AWS accepted the change")
     published: list[dict[str, str]] = topic.published
     return published
 
@@ -145,27 +142,42 @@ def test_an_escalation_tells_what_the_owner_can_do() -> None:
     assert "Proposed change:" in by_mail(said)
 
 
-@pytest.mark.parametrize("step", Step)
-def test_a_hold_is_never_told(step: Step) -> None:
-    assert told(holding(), step) == []
+def test_what_sns_refuses_was_certainly_not_sent_and_of_all_else_nobody_knows() -> None:
+    refusal = ClientError({"Error": {"Code": "AuthorizationError"}}, "Publish")
+    with pytest.raises(NotSent, match="AuthorizationError"):
+        tell(FakeTopic(refusal), acting(), Step.APPLIED, "done")
+    with pytest.raises(TimeoutError):
+        tell(FakeTopic(TimeoutError()), acting(), Step.APPLIED, "done")
 
 
-@pytest.mark.parametrize("error", [RuntimeError("down"), TimeoutError(), KeyError("x")])
-def test_a_topic_that_fails_never_stops_the_doing(error: Exception) -> None:
-    topic: Any = FakeTopic(error)
-    teller = notifier(topic)
-    teller.tell(holding(), Step.APPLIED, "done")
-    assert teller.unsent == 0
-    teller.tell(acting(), Step.APPLIED, "done")
-    teller.tell(acting(), Step.RELIEVED, "relieved")
-    assert teller.unsent == 2, "whoever runs it can count what nobody was told"
-
-
-def test_what_was_told_is_not_counted_as_untold() -> None:
+def test_without_its_decision_a_notice_still_says_what_happened_to_what() -> None:
     topic: Any = FakeTopic()
-    teller = notifier(topic)
-    teller.tell(acting(), Step.APPLIED, "done")
-    assert (len(topic.published), teller.unsent) == (1, 0)
+    tell(topic, None, Step.AWAITING, "vol-1 waits\nfor you")
+    (said,) = topic.published
+    assert said["Subject"] == "Headroom: vol-1 waits for your approval"
+    assert by_mail(said).startswith("vol-1 waits for you")
+    assert "headroom audit --decision" in by_mail(said)
+
+
+def test_a_decision_that_cannot_be_described_does_not_stop_its_message() -> None:
+    topic: Any = FakeTopic()
+    tell(topic, replace(acting(), observation=None), Step.FAILED, "it failed")  # type: ignore[arg-type]
+    assert "it failed" in by_mail(topic.published[0])
+
+
+def test_several_notices_are_one_message_that_names_each_and_how_to_answer() -> None:
+    topic: Any = FakeTopic()
+    asked = notice(acting(), Step.AWAITING, "it waits " + "x" * 900)
+    done = [replace(notice(acting(), Step.APPLIED, "done"), decision_id=f"d{n}") for n in range(60)]
+    notifier(topic).summarize([asked, *done])
+    (said,) = topic.published
+    text = by_mail(said)
+    assert said["Subject"] == f"Headroom: 61 messages of account {ACCOUNT}, {REGION} in one"
+    assert f"headroom approve {asked.decision_id} --region {REGION}" in text
+    assert f"and 21 more: headroom audit --since {NOW:%Y-%m-%dT%H:%M:%SZ} --region {REGION}" in text
+    facts = json.loads(json.loads(said["Message"])["lambda"])["headroom"]
+    assert [one["decision_id"] for one in facts["notices"]][:2] == [asked.decision_id, "d0"]
+    assert facts["count"] == 61
 
 
 @given(name=st.text(min_size=1, max_size=300), step=st.sampled_from(Step))
@@ -195,7 +207,7 @@ def test_the_call_has_the_shape_botocore_knows() -> None:
             "TopicArn": TOPIC, "Subject": ANY, "MessageStructure": "json", "Message": ANY,
         }  # fmt: skip
         stub.add_response("publish", {"MessageId": "m-1"}, expected)
-        notifier(client).tell(acting(), Step.RELIEVED, "relieved")
+        tell(client, acting(), Step.RELIEVED, "relieved")
         stub.assert_no_pending_responses()
 
 
@@ -224,74 +236,6 @@ def test_a_volumes_name_cannot_pass_for_a_line_of_ours() -> None:
     text = message(replace(decision, observation=seen), "done")
     assert "\nApprove" not in text
     assert "Name: db Approve: headroom approve evil x" in text.splitlines()
-
-
-def test_never_more_than_the_policys_rate_and_what_is_withheld_is_told_with_the_next() -> None:
-    topic: Any = FakeTopic()
-    ledger = InMemoryLedger(ACCOUNT, REGION)
-    teller = notifier(topic, notes=ledger, most=4)
-    for _ in range(10):
-        teller.tell(acting(), Step.APPLIED, "done")
-    assert (len(topic.published), teller.withheld, teller.unsent) == (3, 7, 0)
-    notifier(topic, notes=ledger, most=4).tell(acting(), Step.BREAKER_OPENED, "stopped")
-    assert len(topic.published) == 4, "a place was kept for what stops every change"
-    text = by_mail(topic.published[-1])
-    assert "Withheld: 7 messages (7 applied) since 2026-" in text
-    assert f"headroom audit --since {NOW:%Y-%m-%dT%H:%M:%SZ} --region us-east-1" in text
-    notifier(topic, notes=ledger, most=4).tell(acting(), Step.BREAKER_OPENED, "stopped")
-    assert len(topic.published) == 4
-    later = notifier(topic, notes=ledger, most=4, now=NOW + timedelta(hours=1))
-    later.tell(acting(), Step.RELIEVED, "relieved")
-    assert "Withheld: 1 message (1 breaker opened)" in by_mail(topic.published[-1])
-
-
-def test_an_unreadable_policy_does_not_lift_the_rate() -> None:
-    class Unreadable:
-        def current(self) -> PolicyUnreadable:
-            return PolicyUnreadable(reason="gone")
-
-    topic: Any = FakeTopic()
-    teller = SnsNotifier(
-        topic, topic_arn=TOPIC, notes=InMemoryLedger(ACCOUNT, REGION), policies=Unreadable(),
-        clock=lambda: NOW,
-    )  # fmt: skip
-    for _ in range(40):
-        teller.tell(acting(), Step.APPLIED, "done")
-    assert len(topic.published) == 15
-
-
-def test_a_message_that_failed_is_counted_with_those_withheld() -> None:
-    ledger = InMemoryLedger(ACCOUNT, REGION)
-    topic: Any = FakeTopic(RuntimeError("down"))
-    notifier(topic, notes=ledger).tell(acting(), Step.FAILED, "failed")
-    assert parse_rate_window(ledger.note("messages")).dropped == (("failed", 1),)
-
-
-class Silent:
-    """A ledger that does not answer."""
-
-    def note(self, name: str) -> str:
-        raise ReadFailed(name)
-
-    def amend(self, name: str, change: Any) -> Any:
-        raise ReadFailed(name)
-
-
-def test_while_nobody_can_count_a_few_that_matter_are_sent_and_chatter_is_not() -> None:
-    topic: Any = FakeTopic()
-    teller = notifier(topic, notes=Silent())
-    teller.tell(acting(), Step.APPLIED, "done")
-    assert (len(topic.published), teller.unsent) == (0, 1)
-    for _ in range(9):
-        teller.tell(acting(), Step.FAILED, "failed")
-    assert (len(topic.published), teller.unsent) == (4, 6)
-
-
-def test_a_count_nobody_can_read_begins_anew() -> None:
-    ledger, topic = InMemoryLedger(ACCOUNT, REGION), FakeTopic()
-    ledger.amend("messages", lambda _: ("{]", None))
-    notifier(topic, notes=ledger).tell(acting(), Step.APPLIED, "done")
-    assert len(topic.published) == 1
 
 
 @pytest.mark.parametrize(
@@ -324,7 +268,8 @@ def test_what_a_person_switched_is_told_with_who_and_where(
     record: Record, subject_line: str, told_of: str
 ) -> None:
     topic: Any = FakeTopic()
-    notifier(topic).announce(record)
+    about = notice_of(record, Notify(text=record.summary), about="")
+    notifier(topic).notify(NoticeDetail(notice=about, decision=None))
     (said,) = topic.published
     assert said["Subject"] == subject_line
     assert by_mail(said).startswith(told_of)

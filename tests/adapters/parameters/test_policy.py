@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import boto3
@@ -12,7 +13,7 @@ from botocore.stub import Stubber
 from moto import mock_aws
 
 from headroom.adapters.parameters import ParameterPolicies
-from headroom.domain.policy import Policy, PolicyUnreadable
+from headroom.domain.policy import HardCaps, Policy, PolicyUnreadable
 from headroom.policy import canonical_json, default_policy, parameter_texts, policy_from_json
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def publish(ssm: SSMClient, text: str) -> None:
 
 def test_the_published_policy_is_the_policy(ssm: SSMClient) -> None:
     publish(ssm, canonical_json(default_policy()))
-    assert ParameterPolicies(ssm, parameter=NAME).current() == default_policy()
+    assert ParameterPolicies(ssm, parameter=NAME, caps=HardCaps()).current() == default_policy()
 
 
 def long_policy(iops: int) -> str:
@@ -59,7 +60,7 @@ def publish_parts(ssm: SSMClient, text: str, *, but: int | None = None) -> None:
 
 def test_a_long_policy_is_read_from_its_parts(ssm: SSMClient) -> None:
     publish_parts(ssm, long_policy(4_000))
-    policy = ParameterPolicies(ssm, parameter=NAME).current()
+    policy = ParameterPolicies(ssm, parameter=NAME, caps=HardCaps()).current()
     assert isinstance(policy, Policy)
     assert canonical_json(policy) == long_policy(4_000)
 
@@ -68,14 +69,14 @@ def test_a_long_policy_is_read_from_its_parts(ssm: SSMClient) -> None:
 def test_parts_of_two_policies_are_not_read_as_one(ssm: SSMClient, late: int) -> None:
     publish_parts(ssm, long_policy(4_000))
     publish_parts(ssm, long_policy(5_000), but=late)
-    policy = ParameterPolicies(ssm, parameter=NAME).current()
+    policy = ParameterPolicies(ssm, parameter=NAME, caps=HardCaps()).current()
     assert isinstance(policy, PolicyUnreadable)
     assert "not of one policy" in policy.reason
 
 
 def test_a_missing_part_makes_the_policy_unreadable(ssm: SSMClient) -> None:
     publish_parts(ssm, long_policy(4_000), but=2)
-    policy = ParameterPolicies(ssm, parameter=NAME).current()
+    policy = ParameterPolicies(ssm, parameter=NAME, caps=HardCaps()).current()
     assert isinstance(policy, PolicyUnreadable)
     assert f"{NAME}/2" in policy.reason
 
@@ -83,7 +84,7 @@ def test_a_missing_part_makes_the_policy_unreadable(ssm: SSMClient) -> None:
 def test_a_policy_that_shrinks_is_read_though_old_parts_are_left(ssm: SSMClient) -> None:
     publish_parts(ssm, long_policy(4_000))
     publish(ssm, canonical_json(default_policy()))
-    assert ParameterPolicies(ssm, parameter=NAME).current() == default_policy()
+    assert ParameterPolicies(ssm, parameter=NAME, caps=HardCaps()).current() == default_policy()
 
 
 @pytest.mark.parametrize(
@@ -99,14 +100,14 @@ def test_a_policy_that_is_not_understood_is_unreadable(
     ssm: SSMClient, text: str, says: str
 ) -> None:
     publish(ssm, text)
-    found = ParameterPolicies(ssm, parameter=NAME).current()
+    found = ParameterPolicies(ssm, parameter=NAME, caps=HardCaps()).current()
     assert isinstance(found, PolicyUnreadable)
     assert says in found.reason
     assert NAME in found.reason
 
 
 def test_a_missing_policy_is_unreadable(ssm: SSMClient) -> None:
-    found = ParameterPolicies(ssm, parameter=NAME).current()
+    found = ParameterPolicies(ssm, parameter=NAME, caps=HardCaps()).current()
     assert isinstance(found, PolicyUnreadable)
     assert "ParameterNotFound" in found.reason
 
@@ -115,14 +116,23 @@ def test_a_missing_policy_is_unreadable(ssm: SSMClient) -> None:
 def test_a_policy_that_cannot_be_read_is_unreadable(ssm: SSMClient, code: str) -> None:
     with Stubber(ssm) as stub:
         stub.add_client_error("get_parameter", code, "no", 400)
-        found = ParameterPolicies(ssm, parameter=NAME).current()
+        found = ParameterPolicies(ssm, parameter=NAME, caps=HardCaps()).current()
     assert isinstance(found, PolicyUnreadable)
     assert code in found.reason
 
 
 def test_one_object_gives_one_answer_and_a_new_one_reads_anew(ssm: SSMClient) -> None:
-    policies = ParameterPolicies(ssm, parameter=NAME)
+    policies = ParameterPolicies(ssm, parameter=NAME, caps=HardCaps())
     assert isinstance(policies.current(), PolicyUnreadable)
     publish(ssm, canonical_json(default_policy()))
     assert isinstance(policies.current(), PolicyUnreadable)
-    assert ParameterPolicies(ssm, parameter=NAME).current() == default_policy()
+    assert ParameterPolicies(ssm, parameter=NAME, caps=HardCaps()).current() == default_policy()
+
+
+def test_hard_caps_narrow_what_is_published_and_no_parameter_says_more(ssm: SSMClient) -> None:
+    publish(ssm, canonical_json(default_policy()))
+    caps = HardCaps(settings=(("max_iops", 5_000),), account_increase_usd=Decimal(7))
+    found = ParameterPolicies(ssm, parameter=NAME, caps=caps).current()
+    assert isinstance(found, Policy)
+    assert (found.caps, found.account_increase_usd) == (caps, Decimal(7))
+    assert found.version != default_policy().version

@@ -8,7 +8,7 @@ from typing import Any
 
 from headroom.domain.reports.daily_digest import SETTLING
 from headroom.domain.state import Step
-from tests.application.test_digest import BEFORE, SEVEN, Scene, observing
+from tests.application.reporting.test_digest import BEFORE, SEVEN, Scene, observing
 from tests.contracts.decisions import escalate
 
 

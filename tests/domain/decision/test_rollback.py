@@ -25,8 +25,8 @@ from headroom.domain.decision import (
 from headroom.domain.decision.rollback import EXEMPT_GUARDRAILS
 from headroom.domain.guardrails import GUARDRAILS, Guardrail
 from headroom.domain.planning import Plan
-from headroom.domain.policy import Mode
-from headroom.domain.resources import Configuration, Modification, ModificationState
+from headroom.domain.policy import Mode, hard_caps_of, with_caps
+from headroom.domain.resources import Configuration, Modification, ModificationState, VolumeType
 from headroom.domain.state import (
     QUIET_AFTER_ROLLBACK,
     KnownModification,
@@ -70,7 +70,10 @@ def rolled(
 ) -> Decision:  # fmt: skip
     """What is decided about the wish to undo `origin` -> `made` on a volume that is `now`."""
     account = limits.pop("account_increase_usd", Decimal(2000))
-    rules = replace(policy(**{"mode": Mode.AUTO, **limits}), account_increase_usd=account)
+    caps = hard_caps_of(limits.pop("caps", {}), "here")
+    rules = with_caps(
+        replace(policy(**{"mode": Mode.AUTO, **limits}), account_increase_usd=account), caps
+    )
     shown = replace(observation(CALM, vol(now or made, tags=())), **(seen or {}))
     known = {"enrolment_usd": Decimal(8), **(stand or {})}
     told: DecisionInput = decision_input(shown, rules=rules, stand=resource_state(**known))
@@ -205,6 +208,16 @@ def test_all_guardrails_speak_and_those_without_a_say_say_so() -> None:
     (judgement,) = rolled().judgements
     assert [v.guardrail for v in judgement.verdicts] == [name for name, _ in GUARDRAILS]
     assert {v.guardrail for v in judgement.verdicts if v.value == "a rollback"} == EXEMPT_GUARDRAILS
+
+
+@pytest.mark.parametrize(("types", "allowed"), [(["gp3"], False), (["gp3", "io1"], True)])
+def test_a_rollback_never_returns_to_a_type_above_the_hard_cap(
+    types: list[str], allowed: bool
+) -> None:
+    before, made = io(VolumeType.IO1, 400, 5_000), gp3(400, 6_000, 250)
+    (judgement,) = rolled(before, made, types=(VolumeType.GP3,), caps={"types": types}).judgements
+    blocked = {v.guardrail for v in judgement.blocking}
+    assert (Guardrail.TYPES not in blocked) is allowed
 
 
 def test_the_same_wish_on_the_same_evidence_is_the_same_decision() -> None:

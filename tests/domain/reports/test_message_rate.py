@@ -1,7 +1,8 @@
-"""Never more messages than the policy's rate, and nothing dropped is forgotten."""
+"""Never more messages than the policy's rate; what does not fit waits for a place."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -10,22 +11,21 @@ from hypothesis import strategies as st
 
 from headroom.domain.reports import (
     Priority,
-    RateDecision,
     RateWindow,
-    admit_message,
-    after_digest,
+    give_place_back,
+    lease_sending,
     parse_rate_window,
+    priority_at,
     rate_window_to_text,
-    refund,
+    release_sending,
+    take_place,
 )
-from headroom.domain.reports.message_rate import WINDOW, priority_limit
+from headroom.domain.reports.message_rate import LEASE, PATIENCE, WINDOW, priority_limit
+from headroom.domain.state import Notice, Step
 from tests.builders import NOW
 
-ASKED = st.lists(
-    st.tuples(st.sampled_from(Priority), st.sampled_from(["applied", "failed", "x"]),
-              st.integers(0, 3_000)),
-    max_size=60,
-)  # fmt: skip
+ASKED = st.lists(st.tuples(st.sampled_from(Priority), st.integers(0, 3_000)), max_size=60)
+ROUTINE = Notice(decision_id="d", sequence=2, step=Step.APPLIED, resource="r", at=NOW, text="x")
 
 
 @pytest.mark.parametrize(
@@ -39,70 +39,64 @@ def test_a_share_is_kept_for_what_needs_a_person(
 
 
 @given(asked=ASKED, most=st.integers(1, 25))
-def test_within_any_hour_no_more_are_sent_and_all_others_are_told_of(
-    asked: list[tuple[Priority, str, int]], most: int
-) -> None:
-    now, rate_window, sent, told, dropped = NOW, RateWindow(), [], 0, 0
-    for priority, kind, seconds in asked:
+def test_within_any_hour_no_more_are_sent(asked: list[tuple[Priority, int]], most: int) -> None:
+    now, rate_window, sent = NOW, RateWindow(), []
+    for priority, seconds in asked:
         now += timedelta(seconds=seconds)
-        rate_window, answer = admit_message(
-            parse_rate_window(rate_window_to_text(rate_window)), kind, priority, now=now, most=most
-        )
-        if answer.allowed:
+        kept = parse_rate_window(rate_window_to_text(rate_window))
+        rate_window, places = take_place(kept, priority, now=now, most=most)
+        if places:
             sent.append(now)
-            told += sum(count for _, count in answer.dropped)
-        else:
-            dropped += 1
         assert sum(at > now - WINDOW for at in sent) <= most
-    assert told + sum(count for _, count in rate_window.dropped) == dropped
-    assert sum(count for _, count in rate_window.of_day) == dropped
-    assert len(rate_window.sent) <= most
+        assert len(rate_window.sent) <= most
 
 
-@given(chatter=st.integers(0, 200), most=st.integers(1, 40))
+@given(chatter=st.integers(0, 200), most=st.integers(2, 40))
 def test_chatter_never_starves_what_stops_every_change(chatter: int, most: int) -> None:
     rate_window = RateWindow()
-    for _ in range(chatter):
-        rate_window, _ = admit_message(rate_window, "applied", Priority.ROUTINE, now=NOW, most=most)
-    for _ in range(chatter):
-        rate_window, _ = admit_message(
-            rate_window, "failed", Priority.NEEDS_YOU, now=NOW, most=max(2, most)
-        )
-    _, answer = admit_message(
-        rate_window, "breaker_opened", Priority.STOPPED, now=NOW, most=max(2, most)
-    )
-    assert answer.allowed
+    for priority in (Priority.ROUTINE, Priority.NEEDS_YOU):
+        for _ in range(chatter):
+            rate_window, _ = take_place(rate_window, priority, now=NOW, most=most)
+    assert take_place(rate_window, Priority.STOPPED, now=NOW, most=most)[1]
 
 
-def test_a_message_that_could_not_be_sent_is_told_of_with_what_it_would_have_told() -> None:
-    rate_window = RateWindow(dropped=(("applied", 3),), since=NOW - timedelta(minutes=5),
-                    of_day=(("applied", 3),))  # fmt: skip
-    rate_window, answer = admit_message(rate_window, "failed", Priority.NEEDS_YOU, now=NOW, most=20)
-    assert answer == RateDecision(
-        allowed=True, dropped=(("applied", 3),), since=NOW - timedelta(minutes=5)
-    )
-    again = refund(rate_window, "failed", answer, now=NOW)
-    assert again.dropped == (("applied", 3), ("failed", 1))
-    assert again.since == NOW - timedelta(minutes=5)
-    assert again.of_day == (("applied", 3), ("failed", 1))
-    assert len(again.sent) == 1
+def test_a_place_is_the_last_one_where_the_next_must_take_all_that_waits() -> None:
+    rate_window, found = RateWindow(), []
+    for _ in range(5):
+        rate_window, places = take_place(rate_window, Priority.ROUTINE, now=NOW, most=4)
+        found.append(places)
+    assert found == [3, 2, 1, 0, 0]
+    later = NOW + WINDOW
+    assert take_place(rate_window, Priority.ROUTINE, now=later, most=4)[1] == 3
 
 
-def test_a_digest_takes_off_what_it_told_and_not_what_came_meanwhile() -> None:
-    rate_window = RateWindow(of_day=(("applied", 5), ("failed", 1)))
-    assert after_digest(rate_window, (("applied", 3), ("gone", 2))).of_day == (
-        ("applied", 2),
-        ("failed", 1),
-    )
+def test_a_refused_message_gives_its_place_back() -> None:
+    rate_window, _ = take_place(RateWindow(), Priority.STOPPED, now=NOW, most=1)
+    assert take_place(rate_window, Priority.STOPPED, now=NOW, most=1)[1] == 0
+    again = give_place_back(rate_window)
+    assert take_place(again, Priority.STOPPED, now=NOW, most=1)[1] == 1
+    assert give_place_back(RateWindow()) == RateWindow()
 
 
-def test_a_lower_rate_counts_at_once() -> None:
-    rate_window = RateWindow(sent=tuple(NOW - timedelta(minutes=m) for m in (30, 20, 10)))
-    _, answer = admit_message(rate_window, "x", Priority.STOPPED, now=NOW, most=2)
-    assert not answer.allowed
+def test_one_function_at_a_time_sends_and_a_dead_one_is_followed() -> None:
+    mine = lease_sending(RateWindow(), NOW)
+    assert mine is not None
+    assert lease_sending(mine, NOW + LEASE - timedelta(seconds=1)) is None
+    assert lease_sending(mine, NOW + LEASE) is not None
+    assert lease_sending(release_sending(mine), NOW) is not None
+    ahead = replace(mine, lease_until=NOW + timedelta(days=9))  # of a clock that was wrong
+    assert lease_sending(ahead, NOW) is not None
 
 
-@pytest.mark.parametrize("text", ["[]", "{", '{"sent":["yesterday"]}', '{"sent":["2026-01-01"]}'])
-def test_what_is_no_ration_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r"."):
-        parse_rate_window(text)
+def test_what_waited_for_long_goes_with_what_needs_a_person() -> None:
+    assert priority_at(ROUTINE, NOW + PATIENCE) is Priority.ROUTINE
+    late = NOW + PATIENCE + timedelta(seconds=1)
+    assert priority_at(ROUTINE, late) is Priority.NEEDS_YOU
+    assert priority_at(replace(ROUTINE, step=Step.PAUSED), late) is Priority.STOPPED
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{", '{"sent":["yesterday"]}', '{"sent":["2026-01-01"]}']
+)
+def test_counting_begins_anew_where_nothing_can_be_read(text: str) -> None:
+    assert parse_rate_window(text) == RateWindow()

@@ -190,10 +190,11 @@ def test_what_a_failed_creation_made_is_kept_only_where_it_is_retained_in_any_ca
     assert (name in program.client("dynamodb").list_tables()["TableNames"]) is left
 
 
-def update(program: Program, name: str, resources: dict[str, Any]) -> tuple[str, str]:
+def update(program: Program, name: str, resources: dict[str, Any], **more: Any) -> tuple[str, str]:
     """Update a stack and tell how it ended."""
     cloudformation = program.client("cloudformation")
-    cloudformation.update_stack(StackName=name, TemplateBody=json.dumps({"Resources": resources}))
+    body = json.dumps({"Resources": resources, **more})
+    cloudformation.update_stack(StackName=name, TemplateBody=body)
     stack = cloudformation.describe_stacks(StackName=name)["Stacks"][0]
     return stack["StackStatus"], stack.get("StackStatusReason", "")
 

@@ -15,7 +15,7 @@ from headroom.domain.resources import Kind, ResourceRef
 from headroom.localaws.state.cloud import DEFAULT_ACCOUNT
 from headroom.ports import Ports
 from headroom.proving.memory import InMemoryLedger, OpenCalendars
-from headroom.proving.memory.ports import FixedPolicy, FixedPrices, RecordedMessages
+from headroom.proving.memory.ports import FixedPolicy, FixedPrices
 from tests.builders import REGION, database_policy
 from tests.domain.databases import rds
 from tests.domain.filling import GP3
@@ -36,13 +36,12 @@ class Deployed:
             client("rds"), client("ec2"), notes=self.ledger, clock=self.now,
             account_id=DEFAULT_ACCOUNT, region=REGION,
         )  # fmt: skip
-        self.response = RecordedMessages()
         self.ports = Ports(
             storage=storage, metrics=CloudWatchRdsMetrics(client("cloudwatch")),
             ledger=self.ledger, state_store=self.ledger, scan=self.ledger, work=self.ledger,
             archive=self.ledger,
             policies=FixedPolicy(policy=database_policy(mode=Mode.AUTO, grow_space=True)),
-            prices=FixedPrices(prices=catalogue_prices(REGION)), notifier=self.response,
+            prices=FixedPrices(prices=catalogue_prices(REGION)),
             calendars=OpenCalendars(),
         )  # fmt: skip
 

@@ -21,8 +21,7 @@ from headroom.domain.ledger import (
 )
 from headroom.domain.ledger.publishing import LEASE, MOST_KEPT, OVERLAP
 from headroom.domain.policy import Policy
-from headroom.domain.reports import DailyDigest
-from headroom.domain.state import Record, Step
+from headroom.domain.state import Step
 from headroom.ports import Delivery, ReadFailed, Recorded, Reporting
 from headroom.proving.memory import InMemoryLedger
 from tests.builders import ACCOUNT, NOW, REGION, policy
@@ -56,27 +55,23 @@ class Rules:
     fresh = current
 
 
-@dataclass
-class Announcer:
-    heard: list[Record] = field(default_factory=list)
+class Nobody:
+    """People are notified elsewhere."""
 
-    def report(self, day: DailyDigest) -> None:
-        raise AssertionError
-
-    def announce(self, record: Record) -> None:
-        self.heard.append(record)
+    def __getattr__(self, name: str) -> Any:
+        raise AssertionError(name)
 
 
 class Scene:
     def __init__(self) -> None:
         self.ledger = InMemoryLedger(ACCOUNT, REGION)
-        self.bus, self.people = Bus(), Announcer()
+        self.bus = Bus()
 
     def tell(self, now: datetime, **how: Any) -> PublishedRecords:
         ledger = self.ledger
         telling = Reporting(
             notes=ledger, record_summaries=ledger, ledger=ledger, state_store=ledger, switches=ledger,
-            policies=Rules(), events=self.bus, announcer=self.people,
+            policies=Rules(), events=self.bus, announcer=Nobody(), outbox=ledger,
         )  # fmt: skip
         return publish_records(telling, now, **how)
 
@@ -106,30 +101,6 @@ def test_a_record_that_comes_late_into_the_index_is_told_all_the_same() -> None:
     scene.ledger.decided(hold("late", "vol-9", at=NOW - 10 * MINUTE), due_at=None)
     scene.tell(NOW + MINUTE)
     assert scene.bus.told == ["d1/0", "d1/1", "d1/2", "late/0"]
-
-
-def test_what_a_person_switched_is_told_to_people_once_and_to_the_bus() -> None:
-    scene = Scene()
-    scene.ledger.pause(None, at=NOW, who="ann", reason="migration")
-    assert scene.tell(NOW).announced == 1
-    scene.ledger.resume(at=NOW + MINUTE, who="bob")
-    scene.tell(NOW + MINUTE)
-    scene.tell(NOW + 2 * MINUTE)
-    assert [r.step for r in scene.people.heard] == [Step.PAUSED, Step.RESUMED]
-    assert [r.record.step for r in scene.bus.got] == [Step.PAUSED, Step.RESUMED]
-
-
-def test_people_hear_of_a_pause_once_however_long_the_bus_is_out() -> None:
-    scene = Scene()
-    scene.ledger.pause(None, at=NOW, who="ann")
-    for minute in range(30):
-        scene.bus.answers = [Delivery.UNSENT]
-        told = scene.tell(NOW + minute * MINUTE)
-        assert told.refused == 1
-    assert len(scene.people.heard) == 1
-    scene.bus.answers = []
-    assert scene.tell(NOW + 30 * MINUTE).published == 1
-    assert scene.tell(NOW + 31 * MINUTE).published == 0
 
 
 def test_while_the_bus_is_out_nothing_is_lost_and_one_call_a_run_is_tried() -> None:
@@ -211,7 +182,6 @@ def test_more_records_at_once_than_keys_are_kept_hold_nothing_up(
     for minute in range(8, 22):
         scene.tell(NOW + minute * MINUTE)
     assert len(scene.bus.told) == len(set(scene.bus.told)) == 121
-    assert [r.step for r in scene.people.heard] == [Step.PAUSED]
     assert scene.tell(NOW + 22 * MINUTE).published == 0
 
 
@@ -279,14 +249,10 @@ def test_a_ledger_that_does_not_answer_is_told_and_loses_nothing() -> None:
 
 def test_what_is_kept_is_bounded_and_comes_back_as_it_was() -> None:
     many = [(NOW, f"key-{number}") for number in range(MOST_KEPT + 10)]
-    tail = advance_cursor(
-        PublishingCursor(cursor=NOW), published=many, announced=["a"], undone=None, now=NOW
-    )
+    tail = advance_cursor(PublishingCursor(cursor=NOW), published=many, undone=None, now=NOW)
     assert len(tail.published) == MOST_KEPT
     assert parse_publishing_cursor(cursor_to_text(tail)) == tail
-    later = advance_cursor(
-        tail, published=[], announced=[], undone=None, now=NOW + OVERLAP + MINUTE
-    )
+    later = advance_cursor(tail, published=[], undone=None, now=NOW + OVERLAP + MINUTE)
     assert later.published == ()
 
 

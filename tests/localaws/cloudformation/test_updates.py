@@ -1,0 +1,78 @@
+"""What CloudFormation refuses of an update, the endpoint refuses."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from tests.localaws.cloudformation.test_stacks import ALARM, QUEUE, TOPIC, deploy, update
+from tests.localaws.conftest import Program
+
+NAMED: dict[str, Any] = {"Type": "AWS::SQS::Queue", "Properties": {"QueueName": "work"}}
+EXPORT = {"Value": {"Fn::GetAtt": ["Queue", "Arn"]}, "Export": {"Name": "the-arn"}}
+PARAMETER: dict[str, Any] = {
+    "Type": "AWS::SSM::Parameter",
+    "Properties": {"Name": "taken", "Type": "String", "Value": {"Fn::ImportValue": "the-arn"}},
+}
+
+
+def test_a_name_cannot_move_to_another_logical_id_in_one_update(program: Program) -> None:
+    """The new one is made before the old one is deleted."""
+    deploy(program, "moves", {"Topic": TOPIC, "Old": ALARM})
+    status, why = update(program, "moves", {"Topic": TOPIC, "New": ALARM})
+    assert status == "UPDATE_ROLLBACK_COMPLETE"
+    assert "New (AWS::CloudWatch::Alarm): made already exists in stack arn:" in why
+    assert update(program, "moves", {"Topic": TOPIC})[0] == "UPDATE_COMPLETE"
+    assert update(program, "moves", {"Topic": TOPIC, "New": ALARM})[0] == "UPDATE_COMPLETE"
+
+
+def test_what_has_a_fixed_name_cannot_be_replaced(program: Program) -> None:
+    deploy(program, "named", {"Queue": NAMED})
+    fifo = {**NAMED, "Properties": {"QueueName": "work", "FifoQueue": True}}
+    status, why = update(program, "named", {"Queue": fifo})
+    assert status == "UPDATE_ROLLBACK_COMPLETE"
+    assert "a custom-named resource requires replacing. Rename work and update" in why
+
+
+def test_a_logical_id_never_changes_its_type(program: Program) -> None:
+    deploy(program, "typed", {"Thing": QUEUE})
+    cloudformation, body = (
+        program.client("cloudformation"),
+        json.dumps({"Resources": {"Thing": TOPIC}}),
+    )
+    for ask in (
+        lambda: cloudformation.update_stack(StackName="typed", TemplateBody=body),
+        lambda: cloudformation.create_change_set(
+            StackName="typed", ChangeSetName="c", TemplateBody=body, ChangeSetType="UPDATE"
+        ),
+    ):
+        with pytest.raises(
+            ClientError, match=r"Update of resource type is not permitted.*\[Thing\]"
+        ):
+            ask()
+
+
+def test_an_export_in_use_is_neither_deleted_nor_changed(program: Program) -> None:
+    cloudformation = program.client("cloudformation")
+    deploy(program, "gives", {"Queue": NAMED}, Outputs={"Arn": EXPORT})
+    deploy(program, "takes", {"P": PARAMETER})
+    with pytest.raises(
+        ClientError, match="Export the-arn cannot be deleted as it is in use by takes"
+    ):
+        cloudformation.delete_stack(StackName="gives")
+    status, why = update(program, "gives", {"Queue": NAMED, "Topic": TOPIC})
+    assert status == "UPDATE_ROLLBACK_COMPLETE"
+    assert "Export the-arn cannot be deleted as it is in use by takes" in why
+    other = {"Queue": NAMED, "Other": QUEUE}
+    moved = {"Arn": {**EXPORT, "Value": {"Fn::GetAtt": ["Other", "Arn"]}}}
+    status, why = update(program, "gives", other, Outputs=moved)
+    assert status == "UPDATE_ROLLBACK_COMPLETE"
+    assert "Export the-arn cannot be updated as it is in use by takes" in why
+    more = {"Queue": NAMED, "Topic": TOPIC}
+    assert update(program, "gives", more, Outputs={"Arn": EXPORT})[0] == "UPDATE_COMPLETE"
+    cloudformation.delete_stack(StackName="takes")
+    assert update(program, "gives", {"Queue": NAMED})[0] == "UPDATE_COMPLETE"
+    cloudformation.delete_stack(StackName="gives")
