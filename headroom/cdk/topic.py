@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aws_cdk import Aws, RemovalPolicy
+from aws_cdk import Aws, CrossStackReferences, ReferenceStrength, RemovalPolicy
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sns as sns
@@ -41,6 +41,8 @@ def _key(scope: Construct) -> kms.Key:
         enable_key_rotation=True,
         removal_policy=RemovalPolicy.DESTROY,
     )
+    # CloudFormation would refuse to turn it off while the loop imports an export of the key.
+    CrossStackReferences.of(key).produce(ReferenceStrength.WEAK)
     key.add_to_resource_policy(
         _alarms("EncryptAlarms", ("kms:Decrypt", "kms:GenerateDataKey*"), "*")
     )

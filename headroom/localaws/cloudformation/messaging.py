@@ -7,6 +7,7 @@ from typing import Any
 
 from moto.scheduler.models import scheduler_backends
 from moto.sns import sns_backends
+from moto.sns.models import Topic
 from moto.sqs import sqs_backends
 from moto.sqs.models import Queue
 
@@ -147,4 +148,24 @@ class UpdatableQueue(ShortSignatures, Queue):  # type: ignore[misc]
         )
 
 
-MODELS = (QueuePolicy, TopicPolicy, Subscription, Schedule, ScheduleGroup, UpdatableQueue)
+class UpdatableTopic(ShortSignatures, Topic):  # type: ignore[misc]
+    """AWS::SNS::Topic; an update keeps the topic, where moto makes another one."""
+
+    @classmethod
+    def made(cls, name: str, properties: Properties, account_region: AccountRegion) -> Any:
+        """As moto makes it."""
+        return Topic.create_from_cloudformation_json(
+            name, {"Properties": properties}, account_region.account, account_region.region
+        )
+
+    @classmethod
+    def changed(cls, resource: Any, properties: Properties, account_region: AccountRegion) -> Any:
+        """Another display name or key, without interruption."""
+        resource.display_name = properties.get("DisplayName", "")
+        resource.kms_master_key_id = properties.get("KmsMasterKeyId", "")
+        return resource
+
+
+MODELS = (
+    QueuePolicy, TopicPolicy, Subscription, Schedule, ScheduleGroup, UpdatableQueue, UpdatableTopic,
+)  # fmt: skip
