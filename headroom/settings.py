@@ -279,6 +279,8 @@ class DeploymentConfig(_Kinds):
     """Whether each record is sealed with a key of KMS, which costs $1 a month and requests."""
     topic_key: str = _setting(_text("on|off", "on or off"), "off")
     """Whether messages are encrypted at rest with a key of KMS, which costs $1 a month."""
+    dashboard: str = _setting(_text("on|off", "on or off"), "off")
+    """Whether there is a CloudWatch dashboard: $3 a month, but for the first three of an account."""
     hard_caps: HardCaps = _setting(_hard_caps, HardCaps())  # noqa: RUF009 - a field
     """Ceilings above the policy, written like its settings: {"max_iops": 16000}."""
     burst_balance_alarm_percent: int = _setting(_whole(1, 100), 70)

@@ -213,4 +213,6 @@ def _tell(decision: Decision) -> None:
         resource=decision.observation.volume.ref.arn,
         answer=answer,
         reason=decision.answer.reason.value,
+        binding=decision.diagnosis.binding.value,
+        starved_minutes=decision.demand.pressed_minutes,
     )

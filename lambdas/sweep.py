@@ -10,6 +10,7 @@ from aws_lambda_powertools.metrics import MetricUnit
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from headroom import wiring
+from headroom.adapters.events import log_fields
 from headroom.application import (
     DispatchReport,
     PublishedRecords,
@@ -18,6 +19,7 @@ from headroom.application import (
     publish_records,
     send_digest,
 )
+from headroom.ports import Recorded
 
 logger = Logger()
 metrics = Metrics()
@@ -87,7 +89,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         "scan_began": report.scan_began,
         **counted,
     }
-    logger.info("dispatched", extra=swept)
+    ages = {"oldest_due_s": report.oldest_due_s, "scan_age_s": report.scan_age_s}
+    logger.info("dispatched", extra={**swept, **ages})
     if time_left() >= FOR_PRICES_S:
         _refresh_prices(wired)
     return swept
@@ -109,7 +112,7 @@ def _publish(wired: wiring.Wired, time_left: Callable[[], float]) -> PublishedRe
         return PublishedRecords()  # the next minute's sweep does
     try:
         now = wiring.utc_now()
-        told = publish_records(wired.reporting, now, time_left=time_left)
+        told = publish_records(wired.reporting, now, time_left=time_left, log=_log_record)
     except Exception:
         logger.exception("the records could not be published; the next sweep retries")
         return PublishedRecords(refused=1)
@@ -117,6 +120,11 @@ def _publish(wired: wiring.Wired, time_left: Callable[[], float]) -> PublishedRe
         logger.info("published records", published=told.published, refused=told.refused,
                     abandoned=told.abandoned)  # fmt: skip
     return told
+
+
+def _log_record(recorded: Recorded) -> None:
+    """One line for each record, which the dashboard counts."""
+    logger.info("recorded", **log_fields(recorded))
 
 
 def _notify(wired: wiring.Wired, time_left: Callable[[], float]) -> int:

@@ -66,6 +66,7 @@ class SelfAlarms(Construct):
         super().__init__(scope, construct_id)
         self._topic = topic
         self._names = names
+        self.alarms: list[cloudwatch.Alarm] = []
 
     def on_queues(self, signals: sqs.IQueue, dead_letters: sqs.IQueue) -> None:
         """Anything parked, and a queue that is not emptied. The schedule's own parked runs need nobody."""
@@ -177,3 +178,4 @@ class SelfAlarms(Construct):
         action = cloudwatch_actions.SnsAction(self._topic)
         alarm.add_alarm_action(action)
         alarm.add_ok_action(action)
+        self.alarms.append(alarm)

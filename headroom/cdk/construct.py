@@ -35,6 +35,7 @@ class Settings(TypedDict, total=False):
     record_retention_days: int
     seal_records: Literal["on", "off"]
     topic_key: Literal["on", "off"]
+    dashboard: Literal["on", "off"]
     hard_caps: Mapping[str, object] | str
     burst_balance_alarm_percent: int
     alarm_datapoints: int

@@ -12,12 +12,14 @@ from constructs import Construct
 
 from headroom.adapters import actions
 from headroom.cdk.alarms import DetectionAlarms, SelfAlarms
+from headroom.cdk.dashboard import Dashboard
 from headroom.cdk.detection import price_note, short_price
 from headroom.cdk.functions import FunctionSpec, HeadroomFunction
 from headroom.cdk.names import (
     PRICED_PARTITION,
     PRICED_REGIONS,
 )
+from headroom.cdk.panels import Part
 from headroom.cdk.permissions import (
     DEAD_LETTER_ACTIONS,
     QUEUE_ACTIONS,
@@ -124,7 +126,7 @@ class Loop(Construct):
             settings=settings,
             config=config,
         ).function
-        HeadroomFunction(
+        requests = HeadroomFunction(
             self,
             "Requests",
             FunctionSpec(
@@ -138,7 +140,7 @@ class Loop(Construct):
             code=code,
             settings=settings,
             config=config,
-        )
+        ).function
         signals_queue.feed(signals, max_concurrency=config.queue_max_concurrency)
         schedule.start(sweep)
         DetectionAlarms(self, "Detection", config)
@@ -147,6 +149,21 @@ class Loop(Construct):
         own.on_function("signals", signals)
         own.on_function("sweep", sweep)
         own.on_loop(settings)
+        if config.dashboard == "on":
+            parts = {
+                Part.SERVICE: settings.service,
+                Part.SIGNALS: signals.function_name,
+                Part.SWEEP: sweep.function_name,
+                Part.REQUESTS: requests.function_name,
+                Part.QUEUE: signals_queue.queue.queue_name,
+                Part.DEAD_LETTERS: signals_queue.dead_letters.queue_name,
+                Part.LOST_RUNS: schedule.dead_letters.queue_name,
+                Part.RECORDS: kept.records.table_name,
+                Part.STATE: kept.state.table_name,
+                Part.SIGNALS_LOG: signals.log_group.log_group_name,
+                Part.SWEEP_LOG: sweep.log_group.log_group_name,
+            }
+            Dashboard(self, "Dashboard", names=names, parts=parts, alarms=own.alarms)
         Annotations.of(self).add_info(price_note(config))
         self._warn_about_prices()
         outputs = {

@@ -97,6 +97,7 @@ def running_cost(fleet: Fleet, rates: Rates) -> RunningCost:
             _own_alarms(rates),
             _own_metrics(rates),
             _keys(rates),
+            _dashboards(rates),
         )
     )
 
@@ -302,6 +303,11 @@ def _keys(rates: Rates) -> Item:
     return Item(key="kms", name="KMS", parts=(part,), fixed=True)
 
 
+def _dashboards(rates: Rates) -> Item:
+    part = _part("asked for; three of an account are free", rates.dashboards, "dashboard")
+    return Item(key="dashboard", name="Dashboard", parts=(part,), fixed=True)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Saving:
     """A setting that lowers the bill, what it saves at most and what it costs in time."""
@@ -314,7 +320,7 @@ class Saving:
 def suggestion(fleet: Fleet, rates: Rates) -> Saving | None:
     """The one setting that lowers the bill most; None where none saves a cent."""
     now = running_cost(fleet, rates).usd[1]
-    adaptive = Rates(keys=rates.keys)
+    adaptive = Rates(keys=rates.keys, dashboards=rates.dashboards)
     choices = [
         ("-c detection=adaptive", adaptive,
          "pressure of what was not at risk is then found within the hour"),

@@ -23,6 +23,10 @@ class UnitPrice:
 
 
 _CLOUDWATCH = "CloudWatch price list, us-east-1, 2026-07"
+_DASHBOARD = (
+    "CloudWatch prices, us-east-1, known 2026-11, not compared with a price list; an account's first "
+    "three of up to 50 metrics are free"
+)
 _DYNAMODB = "DynamoDB on-demand prices, us-east-1, known 2026-11, not compared with a price list"
 _LAMBDA = "Lambda prices, us-east-1, arm64, compiled 2026-11"
 _PLATFORM = (
@@ -36,6 +40,7 @@ PRICES: dict[str, UnitPrice] = {
         ("metric_read", "0.01", 1_000, "metric read by GetMetricData", _CLOUDWATCH),
         ("alarm", "0.10", 1, "alarm on one metric", _CLOUDWATCH),
         ("custom_metric", "0.30", 1, "custom metric", _CLOUDWATCH),
+        ("dashboard", "3.00", 1, "dashboard", _DASHBOARD),
         ("log_gb", "0.50", 1, "GB of logs ingested", _CLOUDWATCH),
         ("log_gb_kept", "0.03", 1, "GB of logs kept", _CLOUDWATCH),
         ("invocation", "0.20", MILLION, "invocation", _LAMBDA),
@@ -88,6 +93,8 @@ class Rates:
     own_metrics: tuple[int, int] = (1, 1)
     """Custom metrics that are published all the time: the others cost $0.0004 for an hour of trouble."""
     keys: int = 0
+    dashboards: int = 0
+    """Counted although an account has three free."""
     dispatcher_gb: Decimal = Decimal("0.5")
     worker_gb: Decimal = Decimal("1.727")
     page: int = 500
@@ -145,6 +152,7 @@ def rates_of(config: DeploymentConfig) -> Rates:
         scan_every_minutes=config.scan_minutes,
         reconciles_per_day=Rates().reconciles_per_day if adaptive else Decimal(1),
         keys=(config.topic_key == "on") + (config.seal_records == "on"),
+        dashboards=int(config.dashboard == "on"),
     )
 
 

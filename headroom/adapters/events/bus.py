@@ -143,6 +143,15 @@ def detail(recorded: Recorded) -> dict[str, Any]:
     return told | {"who": _text(_body(record).get("who"))} if kind == REQUEST else told
 
 
+def log_fields(recorded: Recorded) -> dict[str, Any]:
+    """What the log says of a record, flat: names of the event's detail, USD a month."""
+    told = detail(recorded)
+    names = ("decision_id", "resource", "step", "answer", "reason", "binding", "blocking")
+    plan = told.get("plan") or {}
+    fields = {name: told.get(name) for name in names}
+    return fields | {"price_change_usd": plan.get("price_change_usd")}
+
+
 def _decided(decision: Decision | None) -> dict[str, Any]:
     """What a decision adds; nulls where there is none."""
     names = ("answer", "reason", "trigger", "mode", "binding", "policy_version", "plan",

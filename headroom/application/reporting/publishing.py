@@ -59,8 +59,9 @@ def publish_records(
     now: datetime,
     *,
     time_left: Callable[[], float] = lambda: float("inf"),
+    log: Callable[[Recorded], None] = lambda _: None,
 ) -> PublishedRecords:
-    """Tell what is new in the record since the last time; raises ReadFailed."""
+    """Tell what is new in the record since the last time, and `log` it; raises ReadFailed."""
     run = PublishedRecords()
     cursor = parse_publishing_cursor(reporting.notes.note(NOTE))
     news = _news(reporting, cursor, now)
@@ -74,7 +75,7 @@ def publish_records(
         record_summary for record_summary in news if not mine.has_published(_key(record_summary))
     ]
     try:
-        _publish(reporting, news, run, now, time_left)
+        _publish(reporting, news, run, now, time_left, log)
         if full and news:
             run.leave(news[-1].at)  # there may be more at that very instant
     except Exception:
@@ -102,7 +103,7 @@ def _news(reporting: Reporting, cursor: PublishingCursor, now: datetime) -> list
 
 def _publish(
     reporting: Reporting, news: Sequence[RecordSummary], run: PublishedRecords, now: datetime,
-    time_left: Callable[[], float],
+    time_left: Callable[[], float], log: Callable[[Recorded], None],
 ) -> None:  # fmt: skip
     stuck = False
     for batch in _batches(news):
@@ -111,7 +112,11 @@ def _publish(
             return
         records = reporting.record_summaries.records([(g.decision_id, g.sequence) for g in batch])
         recorded = [Recorded(record=r, decision=_decision(reporting, r)) for r in records]
-        stuck = _note(run, records, reporting.events.publish(recorded), now)
+        deliveries = reporting.events.publish(recorded)
+        stuck = _note(run, records, deliveries, now)
+        for one, delivery in zip(recorded, deliveries, strict=True):
+            if delivery is Delivery.ACCEPTED:
+                log(one)
 
 
 def _note(

@@ -15,6 +15,7 @@ Template = Mapping[str, Any]
 
 NAMES: Mapping[str, str] = {
     "AWS::CloudWatch::Alarm": "AlarmName",
+    "AWS::CloudWatch::Dashboard": "DashboardName",
     "AWS::DynamoDB::Table": "TableName",
     "AWS::Events::Rule": "Name",
     "AWS::IAM::Role": "RoleName",
