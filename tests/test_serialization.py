@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from headroom.domain.catalog import PriceTable, catalogue_prices
 from headroom.domain.decision import Act, Action, Decision, Hold, Verification, decide
 from headroom.domain.guardrails import Guardrail, PlanJudgement, Relation, Verdict
-from headroom.domain.policy import Limits, Mode, Policy, Rule, Selector
+from headroom.domain.policy import HardCaps, Limits, Mode, Policy, Rule, Selector
 from headroom.domain.resources import Kind, Observation, Series, Signal, Volume, VolumeType
 from headroom.domain.state import (
     HOUR,
@@ -167,7 +167,8 @@ def test_the_settings_of_a_rule_come_back_as_their_own_types() -> None:
         ("mode", Mode.AUTO), ("types", (VolumeType.GP2,)), ("price_increase_usd", Decimal("9.5")),
         ("largest_step", 2.0), ("max_iops", 4000), ("growth", True),
     )  # fmt: skip
-    policy = Policy(version="v", rules=(Rule(selector=Selector(), settings=settings_),))
+    caps = HardCaps(settings=(("max_iops", 9_000), ("types", (VolumeType.GP3,))))
+    policy = Policy(version="v", rules=(Rule(selector=Selector(), settings=settings_),), caps=caps)
     again: Any = from_json(to_json(policy), Policy)
     assert again == policy
     assert [type(v) for _, v in again.rules[0].settings] == [type(v) for _, v in settings_]

@@ -44,7 +44,15 @@ from headroom.domain.decision import (
 )
 from headroom.domain.guardrails import Guardrail, Quantity, Relation
 from headroom.domain.planning import Plan
-from headroom.domain.policy import Limits, Policy, PolicyUnreadable, Rule, Selector
+from headroom.domain.policy import (
+    HardCaps,
+    Limits,
+    Policy,
+    PolicyUnreadable,
+    Rule,
+    Selector,
+    hard_caps_of,
+)
 from headroom.domain.resources import (
     Configuration,
     Observation,
@@ -335,6 +343,8 @@ def _converter() -> Converter:
     converter.register_structure_hook_factory(_is_mapping, lambda kind: _mapping(converter, kind))
     converter.register_unstructure_hook(Rule, lambda rule: _rule_out(converter, rule))
     converter.register_structure_hook(Rule, _rule_in(converter))
+    converter.register_unstructure_hook(HardCaps, str)
+    converter.register_structure_hook(HardCaps, lambda plain, _: hard_caps_of(plain, "hard_caps"))
     # Factories: a hook is made when its class is first written, and who only reads makes none.
     converter.register_unstructure_hook_factory(
         GROWN.__contains__, lambda kind: _without_later(converter, kind)

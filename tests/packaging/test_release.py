@@ -68,12 +68,12 @@ def _made(twice: list[list[Path]], suffix: str) -> Path:
 
 
 def test_the_template_names_the_function_zip_of_the_release(twice: list[list[Path]]) -> None:
-    document = json.loads(_made(twice, ".json").read_text())
+    document = json.loads(_made(twice, ".template.json").read_text())
     assert document["Parameters"]["CodeKey"]["Default"] == _made(twice, ".zip").name
 
 
 def test_the_function_zip_holds_every_handler_of_the_template(twice: list[list[Path]]) -> None:
-    document = json.loads(_made(twice, ".json").read_text())
+    document = json.loads(_made(twice, ".template.json").read_text())
     handlers = {
         body["Properties"]["Handler"].rpartition(".")[0].replace(".", "/") + ".py"
         for body in document["Resources"].values()

@@ -273,6 +273,7 @@ def everything(ledger: DynamoLedger) -> None:
     list(ledger.by_time(since=NOW, until=NOW))
     list(ledger.by_outcome("act", since=NOW, until=NOW))
     list(ledger.by_resource(ref().arn, since=NOW, until=NOW))
+    ledger.notified(ledger.notices(10))
 
 
 PARTS = {
@@ -281,7 +282,7 @@ PARTS = {
 }  # fmt: skip
 CALLS = {
     "put_item": "PutItem", "update_item": "UpdateItem", "query": "Query",
-    "batch_get_item": "BatchGetItem",
+    "batch_get_item": "BatchGetItem", "delete_item": "DeleteItem",
 }  # fmt: skip
 
 

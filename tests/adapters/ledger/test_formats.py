@@ -99,7 +99,8 @@ def test_every_item_is_written_with_its_format(client: Any, ledger: DynamoLedger
     ledger.reject("event", reason="why", excerpt="what", at=NOW)
     assert {item["format"]["N"] for item in items(client, "records")} == {str(RECORD_FORMAT)}
     assert {item["format"]["N"] for item in items(client, "state")} == {str(STATE_FORMAT)}
-    assert len(items(client, "state")) == 8
+    assert len(items(client, "state")) == 9
+    assert ledger.notices(9), "the note that somebody has to be told of a change is one of them"
 
 
 @pytest.mark.parametrize("number", [None, 0, STATE_FORMAT + 1])

@@ -166,6 +166,9 @@ class FakeAws:
         message = "Stack with id HeadroomState does not exist"
         raise ClientError({"Error": {"Code": "ValidationError", "Message": message}}, "Describe")
 
+    def get_function_configuration(self, **_: Any) -> Any:
+        raise ClientError({"Error": {"Code": "ResourceNotFoundException", "Message": ""}}, "Get")
+
     def get_parameter(self, **_: Any) -> Any:
         raise ClientError({"Error": {"Code": "ParameterNotFound", "Message": ""}}, "GetParameter")
 
