@@ -91,6 +91,17 @@ def test_the_rates_are_what_the_code_reads_and_deploys() -> None:
     assert not rates_of(DeploymentConfig(detection=Detection.SWEEP)).fleet_alarms
 
 
+def test_a_dashboard_costs_three_dollars_where_it_is_asked_for_and_no_setting_saves_it() -> None:
+    without, asked = (rates_of(DeploymentConfig(dashboard=each)) for each in ("off", "on"))
+    bills = [running_cost(QUIET, rates) for rates in (without, asked)]
+    assert [bill.item("dashboard").usd[1] for bill in bills] == [0, 3]
+    assert bills[1].usd[0] - bills[0].usd[0] == 3
+    by_alarms = rates_of(DeploymentConfig(detection=Detection.FLEET, dashboard="on"))
+    found = suggestion(QUIET, by_alarms)
+    assert found is not None
+    assert found.usd == running_cost(QUIET, by_alarms).usd[1] - bills[1].usd[1]
+
+
 def test_every_price_has_a_dated_source() -> None:
     assert all("20" in price.source and price.usd > 0 for price in PRICES.values())
 

@@ -14,6 +14,7 @@ from aws_cdk import aws_lambda as lambda_
 from headroom.cdk import Headroom
 from headroom.cdk.panels import DIMENSIONS, MetricPanel, Part, panels
 from headroom.cdk.stackset import as_text, template
+from headroom.running_cost import PRICES
 from headroom.settings import FunctionSettings
 from tests.stacks.conftest import ROOT, Synth, Synthesised, Template, properties, resources
 from tools.grafana import FOUND, LOGS, PAGE, dashboard, written
@@ -181,6 +182,18 @@ def test_grafanas_variables_find_each_part_and_nothing_else(tmp_path: Path, synt
         groups = [name for each in made for name in resources(each, "AWS::Logs::LogGroup")]
         for contains in LOGS.values():
             assert len([name for name in groups if contains in name]) == 1
+
+
+def test_the_page_states_the_price_and_every_source() -> None:
+    page = (ROOT / "docs" / "operate" / "dashboard.md").read_text(encoding="utf-8")
+    price, most = PRICES["dashboard"], str(FREE_METRICS)
+    assert f"up to {most} metrics" in page
+    assert f"up to {most} metrics" in price.source
+    assert f"costs ${price.usd:.0f} a month" in page
+    assert PAGE.name in page
+    table = page.split("| panel | where it comes from |")[1].split("\n\n")[0]
+    for service in ("Amazon SQS", "AWS Lambda", "Amazon DynamoDB", "Signals log", "Sweep log"):
+        assert service in table
 
 
 @pytest.mark.parametrize("value", ["maybe", True, ""])

@@ -94,6 +94,19 @@ def test_every_record_of_a_chain_is_told_in_order_once_with_its_decision() -> No
     assert len(scene.bus.told) == 3
 
 
+def test_what_the_bus_accepted_is_logged_and_what_it_refused_is_not() -> None:
+    scene = Scene()
+    scene.acted()
+    logged: list[Recorded] = []
+    scene.bus.answers = [Delivery.REFUSED]
+    scene.tell(NOW, log=logged.append)
+    assert logged == []
+    scene.tell(NOW + MINUTE, log=logged.append)
+    scene.tell(NOW + 2 * MINUTE, log=logged.append)
+    assert logged == scene.bus.got
+    assert [one.record.sequence for one in logged] == [0, 1, 2]
+
+
 def test_a_record_that_comes_late_into_the_index_is_told_all_the_same() -> None:
     scene = Scene()
     scene.acted("d1")
