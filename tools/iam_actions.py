@@ -2,7 +2,7 @@
 
 AWS publishes them as the Service Authorization Reference, which this script cannot read without a
 network. It takes the operations of botocore's service models instead, whose names are the actions'
-names, and corrects them by the tables below, which are checked by hand against that reference.
+names, and corrects them by the tables below, which are written by hand.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from botocore.session import get_session
 
 from headroom.localaws.iam.reference import FILE
 
-CHECKED = "2026-11-22"
-"""When the tables below were last compared with the Service Authorization Reference."""
+WRITTEN = "2026-11-22"
+"""When the tables below were last edited by AWS's documentation of the services."""
 SERVICES = (
     "cloudwatch", "dynamodb", "ec2", "events", "kms", "lambda", "logs", "pricing", "rds", "sns",
     "sqs", "ssm", "sts", "xray",
@@ -49,8 +49,8 @@ def actions(service: str) -> list[str]:
 def main() -> None:
     """Write the file."""
     content = {
-        "source": f"Operations of botocore {botocore.__version__}; actions of other names checked by "
-        f"hand against the Service Authorization Reference on {CHECKED} (tools/iam_actions.py)",
+        "source": f"Operations of botocore {botocore.__version__}; actions of other names by hand from "
+        f"AWS's documentation, {WRITTEN} (tools/iam_actions.py)",
         "services": {service: " ".join(actions(service)) for service in SERVICES},
     }
     FILE.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")

@@ -160,10 +160,8 @@ def _modify_instance(call: Call) -> Iterable[tuple[str, str, Values]]:
 
 def _modify_cluster(call: Call) -> Iterable[tuple[str, str, Values]]:
     yield call.operation, call.arn(f"cluster:{call.one('DBClusterIdentifier')}"), {}
-    for parameter, kind in (
-        ("OptionGroupName", "og"),
-        ("DBClusterParameterGroupName", "cluster-pg"),
-    ):
+    for parameter, kind in (("OptionGroupName", "og"), ("DBInstanceParameterGroupName", "pg"),
+                            ("DBClusterParameterGroupName", "cluster-pg")):  # fmt: skip
         if call.parameters.get(parameter):
             yield call.operation, call.arn(f"{kind}:{call.one(parameter)}"), {}
 

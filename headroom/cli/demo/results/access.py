@@ -30,7 +30,7 @@ class Access:
         """The result in one line."""
         return (
             f"{self.evaluated:,} accesses of the deployed roles evaluated, "
-            f"{len(self.problems)} problems; {self.grants - self.unused} of {self.grants} grants used"
+            f"problems: {len(self.problems)}; grants used: {self.grants - self.unused} of {self.grants}"
         )
 
 
