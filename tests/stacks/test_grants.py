@@ -67,6 +67,8 @@ def test_the_demo_notices_denials_and_a_list_that_is_not_true(shipped: Synthesis
     unused = ("No request used the grant Signals ChangeVolumesHere ec2:ModifyVolume",)
     assert access_of(report, whole=True).problems == unused
     assert access_of(report, whole=False).problems == ()
+    off = access_of({**report, "evaluated": 0}, whole=False)
+    assert off.problems == ("No access was evaluated",)
     for grant in grants:
         grant["used"] = True
     unused_here = [name for name in names_of(grants) if name in listed().unused]

@@ -76,6 +76,8 @@ def access_of(report: Mapping[str, Any], *, whole: bool) -> Access:
         f"Denied {one['times']} times: {one['session']} {one['action']} on {one['resource']} {one['why']}"
         for one in report["denials"]
     ]
+    if not report["evaluated"]:
+        problems.append("No access was evaluated")
     if whole:
         expected = listed()
         problems += [f"No request used the grant {g}" for g in sorted(expected.used - used)]
