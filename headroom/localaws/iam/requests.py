@@ -145,6 +145,11 @@ def _get_calendar_state(call: Call) -> Iterable[tuple[str, str, Values]]:
         yield call.operation, arn, {}
 
 
+def _describe_alarms(call: Call) -> Iterable[tuple[str, str, Values]]:
+    for name in call.listed("AlarmNames") or [ANY]:
+        yield call.operation, call.arn(f"alarm:{name}"), {}
+
+
 def _parameter(call: Call) -> str:
     return call.arn(f"parameter/{call.one('Name').removeprefix('/')}")
 
@@ -182,6 +187,7 @@ _REQUESTS: Mapping[tuple[str, str], Ask] = {
     },
     ("ec2", "ModifyVolume"): _same(_named("VolumeId", "volume/")),
     ("cloudwatch", "GetMetricData"): _same(_anything),
+    ("cloudwatch", "DescribeAlarms"): _describe_alarms,
     ("cloudwatch", "DescribeAlarmContributors"): _same(_named("AlarmName", "alarm:")),
     ("pricing", "GetProducts"): _same(_anything),
     ("ssm", "GetParameter"): _same(_parameter),
