@@ -26,8 +26,11 @@ RDS_READ_ACTIONS = (
 )
 """Adapter rds, which asks EC2 for instance types too. Takes databases' ARNs; lists take `*`."""
 
-RDS_WRITE_ACTIONS = ("rds:ModifyDBCluster", "rds:ModifyDBInstance")
-"""Adapter rds, `apply` alone. Takes `arn:aws:rds:REGION:ACCOUNT:db:*` and `:cluster:*`."""
+RDS_INSTANCE_WRITE_ACTIONS = ("rds:ModifyDBInstance",)
+"""Adapter rds, `apply` alone. Takes `arn:aws:rds:REGION:ACCOUNT:db:*`."""
+RDS_CLUSTER_WRITE_ACTIONS = ("rds:ModifyDBCluster",)
+"""The same for clusters, of adapter aurora too. Takes `arn:aws:rds:REGION:ACCOUNT:cluster:*`."""
+RDS_WRITE_ACTIONS = RDS_CLUSTER_WRITE_ACTIONS + RDS_INSTANCE_WRITE_ACTIONS
 
 AURORA_READ_ACTIONS = ("rds:DescribeDBClusterParameters", "rds:DescribeReservedDBInstances")
 """Adapter aurora, beside what adapter rds reads: parallel query, and what reservations cover."""

@@ -27,6 +27,7 @@ from headroom.cdk.permissions import (
     allow,
     calendar_statements,
     contributor_statement,
+    dispatch_statements,
     events_statement,
     ledger_statements,
     loop_statements,
@@ -114,7 +115,7 @@ class Loop(Construct):
                 timeout=SWEEP_TIMEOUT,
                 memory_mib=512,
                 statements=[
-                    *here,
+                    *dispatch_statements(kept, names),
                     *asked,
                     prices_statement(),
                     events_statement(),

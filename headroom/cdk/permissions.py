@@ -106,7 +106,6 @@ def loop_statements(
     `resource_tag` (key, and value unless any) only storage that has this tag can be changed.
     """
     here = f"{Aws.REGION}:{Aws.ACCOUNT_ID}"
-    parameter = f"arn:{Aws.PARTITION}:ssm:{here}:parameter{names.policy_parameter}"
     return [
         allow(actions.EBS_READ_ACTIONS, "*", sid="SeeVolumesAndInstances"),
         change(
@@ -118,6 +117,15 @@ def loop_statements(
         *(_database_statements(here, resource_tag) if databases else ()),
         *((allow(actions.AURORA_READ_ACTIONS, "*", sid="SeeClusters"),) if clusters else ()),
         allow(actions.METRICS_READ_ACTIONS, "*", sid="ReadMetrics"),
+        *dispatch_statements(kept, names),
+    ]
+
+
+def dispatch_statements(kept: Kept, names: Names) -> list[iam.PolicyStatement]:
+    """Reading the policy, recording and telling people: the dispatcher sees no storage."""
+    here = f"{Aws.REGION}:{Aws.ACCOUNT_ID}"
+    parameter = f"arn:{Aws.PARTITION}:ssm:{here}:parameter{names.policy_parameter}"
+    return [
         allow(actions.POLICY_READ_ACTIONS, parameter, f"{parameter}/*", sid="ReadPolicy"),
         allow(actions.NOTIFIER_ACTIONS, kept.topic.topic_arn, sid="TellPeople"),
         *([] if kept.topic_key is None else [_through_sns(kept.topic_key)]),
@@ -142,7 +150,12 @@ def _database_statements(
     rds = f"arn:{Aws.PARTITION}:rds:{here}"
     return [
         allow(actions.RDS_READ_ACTIONS, "*", sid="SeeDatabases"),
-        change(actions.RDS_WRITE_ACTIONS, *_databases(rds), sid="ChangeDatabasesHere", tag=tag),
+        change(
+            actions.RDS_INSTANCE_WRITE_ACTIONS, f"{rds}:db:*", sid="ChangeDatabasesHere", tag=tag
+        ),
+        change(
+            actions.RDS_CLUSTER_WRITE_ACTIONS, f"{rds}:cluster:*", sid="ChangeClustersHere", tag=tag
+        ),
     ]
 
 

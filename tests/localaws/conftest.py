@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import zipfile
 from collections.abc import Iterator
 from typing import Any
@@ -75,6 +76,9 @@ class Program:
             role = iam.get_role(RoleName="any")["Role"]["Arn"]
         except iam.exceptions.NoSuchEntityException:
             role = iam.create_role(RoleName="any", AssumeRolePolicyDocument="{}")["Role"]["Arn"]
+            may_all = {"Effect": "Allow", "Action": "*", "Resource": "*"}
+            document = json.dumps({"Version": "2012-10-17", "Statement": [may_all]})
+            iam.put_role_policy(RoleName="any", PolicyName="all", PolicyDocument=document)
         return str(
             self.client("lambda").create_function(
                 FunctionName=name, Role=role, Runtime="python3.13", Handler="handler.handle",

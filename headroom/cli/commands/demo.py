@@ -14,6 +14,7 @@ import typer
 
 from headroom.cli.demo.expectations.verdict import verdict
 from headroom.cli.demo.results import summary
+from headroom.cli.demo.results.access import access_of
 from headroom.cli.demo.results.section import result_of
 from headroom.cli.demo.results.summary import DemoResult
 from headroom.cli.demo.script import deployment, script
@@ -48,7 +49,7 @@ def demo(
     Each result appears as soon as it is settled, and again at the end. With --story only those
     stories run, until they are settled.
 
-    Exit code 1 if a story does not end as expected.
+    Exit code 1 if a story does not end as expected, or IAM denied a request of a deployed function.
     """
     daemon.require_installed()
     deployment.require_clone()
@@ -61,7 +62,8 @@ def demo(
         emit(summary.as_object(found, into))
     else:
         summary.print_all(found, into, out())
-    return OK if all(story.verdict.ok for story in found.stories) else FAILED
+    as_expected = all(story.verdict.ok for story in found.stories) and not found.access.problems
+    return OK if as_expected else FAILED
 
 
 def perform(
@@ -83,10 +85,12 @@ def perform(
         tables = deployment.outputs(where)
         display.phase("Creating volumes, databases and clusters, and their loads")
         chains, runs, minutes = script.run_stories(where, tables, program, display, verdict)
+        access = access_of(where.endpoint.control("iam"), whole=program.whole and not sweep_only)
     (into / "records.jsonl").write_text("".join(script.lines(chains)), encoding="utf-8")
     return summary.demo_result(
-        [result_of(run) for run in runs], chains, sweep_only=sweep_only, seed=seed, minutes=minutes
-    )
+        [result_of(run) for run in runs], chains, access=access, sweep_only=sweep_only, seed=seed,
+        minutes=minutes,
+    )  # fmt: skip
 
 
 def clear(folder: Path) -> None:

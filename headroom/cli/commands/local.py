@@ -28,6 +28,9 @@ def up(
     clock: Annotated[
         Pace, typer.Option(help="Real time, or a clock that a client advances (lockstep).")
     ] = Pace.REAL,
+    iam: Annotated[
+        bool, typer.Option(help="Evaluate the policies of deployed roles, as IAM does.")
+    ] = True,
     state_dir: StateOption = STATE,
     as_json: JsonOption = False,
 ) -> int:
@@ -35,7 +38,7 @@ def up(
     from headroom.localaws import daemon
 
     err().print("Starting the local AWS endpoint ...", style="dim")
-    endpoint = daemon.up(port=port, state_dir=state_dir, clock=clock.value)
+    endpoint = daemon.up(port=port, state_dir=state_dir, clock=clock.value, no_iam=not iam)
     if as_json:
         emit({"url": endpoint.url, "pid": endpoint.pid, "environment": endpoint.environment()})
     else:

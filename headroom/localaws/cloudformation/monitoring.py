@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from moto.logs.models import LogGroup
+
 from headroom.localaws.alarms import alarm_store
 from headroom.localaws.cloudformation.model import LocalResource, Properties, typed
 from headroom.localaws.state import current_cloud
@@ -45,6 +47,22 @@ class QueryDefinition(LocalResource):
     name_property = "Name"
 
 
+class DeployedLogGroup(LogGroup):  # type: ignore[misc]
+    """AWS::Logs::LogGroup with the ARN that CloudFormation gives, which names its streams too."""
+
+    @classmethod
+    def create_from_cloudformation_json(cls, *arguments: Any, **more: Any) -> Any:
+        """As moto makes it."""
+        made = super().create_from_cloudformation_json(*arguments, **more)
+        made.__class__ = cls
+        return made
+
+    def get_cfn_attribute(self, attribute_name: str) -> str:
+        """The value of Fn::GetAtt."""
+        value = str(super().get_cfn_attribute(attribute_name))
+        return f"{value}:*" if attribute_name == "Arn" else value
+
+
 def _query(query: Properties) -> dict[str, Any]:
     request = typed(query, whole=("Period",), truths=("ReturnData",))
     if request.get("MetricStat"):
@@ -52,4 +70,4 @@ def _query(query: Properties) -> dict[str, Any]:
     return request
 
 
-MODELS = (Alarm, CdkMetadata, QueryDefinition)
+MODELS = (Alarm, CdkMetadata, DeployedLogGroup, QueryDefinition)

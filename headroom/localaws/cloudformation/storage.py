@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from moto.dynamodb.models import dynamodb_backends
@@ -22,7 +23,7 @@ _PROTECTION = "DeletionProtectionEnabled"
 
 
 class ProtectedTable(ShortSignatures, Table):  # type: ignore[misc]
-    """AWS::DynamoDB::Table with point-in-time recovery, TTL and deletion protection applied."""
+    """AWS::DynamoDB::Table with point-in-time recovery, TTL, its own policy and deletion protection applied."""
 
     @classmethod
     def made(cls, name: str, properties: Properties, account_region: AccountRegion) -> Any:
@@ -36,7 +37,7 @@ class ProtectedTable(ShortSignatures, Table):  # type: ignore[misc]
 
     @classmethod
     def changed(cls, resource: Any, properties: Properties, account_region: AccountRegion) -> Any:
-        """Protection, backups, expiry and one index; a new key is refused as AWS would replace it."""
+        """Protection, policy, backups, expiry and one index; a new key is refused as AWS would replace it."""
         if properties.get("KeySchema") != resource.schema:
             raise NotImplementedError("Replacing a table is not supported by this endpoint")
         updates = _index_updates(resource, properties.get("GlobalSecondaryIndexes") or [])
@@ -57,6 +58,11 @@ class ProtectedTable(ShortSignatures, Table):  # type: ignore[misc]
     @staticmethod
     def _apply(name: str, properties: Properties, account_region: AccountRegion) -> None:
         backend = account_region.backend(dynamodb_backends)
+        table = backend.tables[name].table_arn
+        backend.resource_policies.pop(table, None)
+        policy = (properties.get("ResourcePolicy") or {}).get("PolicyDocument")
+        if policy is not None:
+            backend.put_resource_policy(table, json.dumps(policy), None)
         if properties.get("TimeToLiveSpecification"):
             backend.update_time_to_live(name, properties["TimeToLiveSpecification"])
         recovery = properties.get("PointInTimeRecoverySpecification")

@@ -14,6 +14,7 @@ from headroom.localaws.alarms import AlarmStore
 from headroom.localaws.control.databases import DatabaseControl
 from headroom.localaws.control.pacer import MinuteLoop
 from headroom.localaws.ebs import volume_store
+from headroom.localaws.iam import report
 from headroom.localaws.loads import Loads, as_json, place_of
 from headroom.localaws.state import AccountRegion, ClockRefused, Cloud
 from headroom.proving.inputs import BadInput
@@ -32,6 +33,7 @@ class Control:
         self._minute_loop = minute_loop
         self._routes: Mapping[tuple[str, str], Callable[[dict[str, Any]], Any]] = {
             ("GET", "state"): self._state,
+            ("GET", "iam"): lambda _: report(cloud),
             ("GET", "clock"): self._get_clock,
             ("POST", "clock"): self._set_clock,
             ("POST", "load"): self._load,

@@ -16,10 +16,16 @@ from headroom.localaws.events.targets import (
     send_message,
     write_log,
 )
+from headroom.localaws.iam import service_may
 from headroom.localaws.state import AccountRegion, Cloud
 
 _FEATURES = re.compile(r" m/\S+")
 """botocore lists the features in use in an order of chance."""
+_DELIVERS = {
+    "events": "events:PutEvents", "lambda": "lambda:InvokeFunction", "sns": "sns:Publish",
+    "sqs": "sqs:SendMessage",
+}  # fmt: skip
+"""What a target's role must allow, by the target's service."""
 _PLACEHOLDER = re.compile(r"<([^<>\s]+)>")
 
 
@@ -83,12 +89,23 @@ def deliver_event(
 def deliver(
     cloud: Cloud, account_region: AccountRegion, target: Mapping[str, Any], body: str
 ) -> None:
-    """Send to a target; what cannot be delivered goes to the target's dead-letter queue."""
+    """Send to a target; what cannot be delivered goes to the target's dead-letter queue.
+
+    A target with a role needs the role's permission for both.
+    """
+    arn, role = str(target["Arn"]), target.get("RoleArn")
+
+    def may(action: str, resource: str) -> bool:
+        return not role or service_may(cloud, str(role), "scheduler", action, resource)
+
     try:
-        send_to_target(cloud, account_region, str(target["Arn"]), body, target)
+        action = _DELIVERS.get(arn.split(":")[2])
+        if action is not None and not may(action, arn):
+            raise Undeliverable(f"{role} may not {action} on {arn}")
+        send_to_target(cloud, account_region, arn, body, target)
     except Undeliverable as error:
         dead = (target.get("DeadLetterConfig") or {}).get("Arn")
-        if dead:
+        if dead and may("sqs:SendMessage", dead):
             send_dead_letter(dead, body, str(error))
 
 

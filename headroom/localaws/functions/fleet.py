@@ -16,8 +16,9 @@ from headroom.localaws.events import send_to_target
 from headroom.localaws.functions.embedded_metrics import metrics_in
 from headroom.localaws.functions.process import Deployment, FunctionProcess
 from headroom.localaws.functions.runtime_api import Answer
+from headroom.localaws.iam import credentials_of, service_may
 from headroom.localaws.metrics import MetricKey
-from headroom.localaws.state import DEFAULT_ACCOUNT, AccountRegion, Cloud
+from headroom.localaws.state import AccountRegion, Cloud
 
 ASYNC_RETRY_AFTER = (timedelta(minutes=1), timedelta(minutes=2))
 """How long Lambda waits before it tries an asynchronous call again, and again."""
@@ -48,11 +49,11 @@ class FunctionFleet:
 
     def knows(self, arn: str) -> bool:
         """Whether such a function is deployed."""
-        return self._model(arn) is not None
+        return self.model(arn) is not None
 
     def invoke(self, arn: str, payload: bytes) -> Answer:
         """Call a function and wait; calls of one function are made one after the other."""
-        model = self._model(arn)
+        model = self.model(arn)
         if model is None:
             raise LookupError(f"Function not found: {arn}")
         deployment = deployment_of(model)
@@ -60,6 +61,7 @@ class FunctionFleet:
             lock = self._locks.setdefault(deployment.arn, threading.Lock())
         with lock:
             process = self._process(deployment)
+            self._write_as_the_function(deployment)
             began = time.perf_counter()
             answer = process.invoke(payload, self._cloud.ids.uuid("invocation"))
             elapsed_ms = (time.perf_counter() - began) * 1000
@@ -92,7 +94,7 @@ class FunctionFleet:
                 self._drop(arn)
 
     def _attempt(self, call: Pending, now: datetime) -> None:
-        model = self._model(call.arn)
+        model = self.model(call.arn)
         if model is None:
             return
         answer = self.invoke(call.arn, call.payload)
@@ -116,7 +118,9 @@ class FunctionFleet:
         destination = ((configured.get("DestinationConfig") or {}).get("OnFailure") or {}).get(
             "Destination"
         )
-        if destination:
+        if destination and service_may(
+            self._cloud, model.role, "lambda", "sqs:SendMessage", destination
+        ):
             body = {
                 "version": "1.0",
                 "timestamp": now.strftime("%Y-%m-%dT%H:%M:%S.000Z"),
@@ -155,6 +159,16 @@ class FunctionFleet:
                 )
             return present
 
+    def _write_as_the_function(self, deployment: Deployment) -> None:
+        """Check what Lambda does with a function's role at a call: its log and its traces."""
+        place, group = AccountRegion.of_arn(deployment.arn), deployment.log_group
+        stream = f"arn:aws:logs:{place.region}:{place.account}:log-group:{group}:log-stream:"
+        needs = [("logs:CreateLogStream", stream), ("logs:PutLogEvents", f"{stream}local")]
+        if deployment.traced:
+            needs += [("xray:PutTraceSegments", "*"), ("xray:PutTelemetryRecords", "*")]
+        for action, resource in needs:
+            service_may(self._cloud, deployment.role, deployment.name, action, resource)
+
     def _drop(self, arn: str) -> None:
         process = self._processes.pop(arn, None)
         if process is not None:
@@ -170,29 +184,9 @@ class FunctionFleet:
         return {
             "AWS_REGION": region,
             "AWS_DEFAULT_REGION": region,
-            **self._credentials(deployment),
+            **credentials_of(deployment.role, deployment.name),
             "AWS_ENDPOINT_URL": self._cloud.url,
             "AWS_EC2_METADATA_DISABLED": "true",
-        }
-
-    def _credentials(self, deployment: Deployment) -> dict[str, str]:
-        """The endpoint's own key; in an account other than its own, what its STS gives a role there."""
-        place = AccountRegion.of_arn(deployment.arn)
-        if place.account == DEFAULT_ACCOUNT:
-            return {
-                "AWS_ACCESS_KEY_ID": self._cloud.options.access_key,
-                "AWS_SECRET_ACCESS_KEY": "local",
-            }
-        from moto.sts.models import sts_backends
-
-        role = sts_backends[place.account]["aws"].assume_role(
-            region_name=place.region, role_session_name=deployment.name,
-            role_arn=deployment.role, policy="", duration=3_600, external_id="",
-        )  # fmt: skip
-        return {
-            "AWS_ACCESS_KEY_ID": role.access_key_id,
-            "AWS_SECRET_ACCESS_KEY": role.secret_access_key,
-            "AWS_SESSION_TOKEN": role.session_token,
         }
 
     def _line_reader(self, deployment: Deployment) -> Callable[[bytes], None]:
@@ -216,7 +210,8 @@ class FunctionFleet:
             key = MetricKey.of("AWS/Lambda", name, [("FunctionName", deployment.name)])
             store.put_value(key, now, value, unit=unit)
 
-    def _model(self, arn: str) -> Any:
+    def model(self, arn: str) -> Any:
+        """moto's function of this ARN, None if there is none."""
         from moto.awslambda.models import lambda_backends
 
         backend = AccountRegion.of_arn(arn).backend(lambda_backends)
@@ -233,12 +228,12 @@ def deployment_of(model: Any) -> Deployment:
     environment = {str(k): str(v) for k, v in (model.environment_vars or {}).items()}
     logging_config = getattr(model, "logging_config", None) or {}
     about = json.dumps(
-        [model.code_sha_256, model.handler, environment, model.timeout, logging_config],
+        [model.code_sha_256, model.handler, environment, model.timeout, logging_config, model.role],
         sort_keys=True,
     )
     return Deployment(
         arn=model.function_arn,
-        role=model.role,
+        role=str(model.role),
         name=model.function_name,
         handler=model.handler,
         code=bytes(model.code_bytes),
@@ -246,5 +241,7 @@ def deployment_of(model: Any) -> Deployment:
         timeout_s=int(model.timeout),
         memory_mb=int(model.memory_size),
         json_logs=logging_config.get("LogFormat") == "JSON",
+        log_group=logging_config.get("LogGroup") or f"/aws/lambda/{model.function_name}",
+        traced=(model.tracing_config or {}).get("Mode") == "Active",
         digest=sha256(about.encode()).hexdigest(),
     )

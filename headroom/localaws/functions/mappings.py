@@ -12,9 +12,12 @@ from typing import Any
 
 from headroom.localaws.functions.fleet import fleet_of
 from headroom.localaws.functions.runtime_api import Answer
+from headroom.localaws.iam import service_may
 from headroom.localaws.state import AccountRegion, Cloud
 
 MOST_PER_RECEIVE = 10
+TAKES = ("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes")
+"""What a function's role must allow. Source: Lambda Developer Guide, "Using Lambda with Amazon SQS" (2026-11)."""
 
 
 class MappingPoller:
@@ -31,10 +34,20 @@ class MappingPoller:
 
     def _drain(self, mapping: Any) -> int:
         batches = 0
+        if not self._may_take(mapping):
+            return 0
         while mapping.enabled and (messages := self._receive(mapping)):
             self._run(mapping, messages)
             batches += 1
         return batches
+
+    def _may_take(self, mapping: Any) -> bool:
+        """Whether the function's role lets Lambda take from the queue; all three are needed."""
+        model = fleet_of(self._cloud).model(mapping.function_arn)
+        return model is not None and all(
+            service_may(self._cloud, model.role, "lambda", action, mapping.event_source_arn)
+            for action in TAKES
+        )
 
     def _receive(self, mapping: Any) -> list[Any]:
         backend, name = _queue(mapping)

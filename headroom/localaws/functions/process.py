@@ -38,6 +38,8 @@ class Deployment:
     timeout_s: int
     memory_mb: int
     json_logs: bool
+    log_group: str
+    traced: bool
     digest: str
 
 

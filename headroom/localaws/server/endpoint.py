@@ -17,9 +17,10 @@ from werkzeug.wrappers import Response
 
 from headroom.localaws.control import PREFIX, Control, MinuteLoop
 from headroom.localaws.functions import fleet_of
+from headroom.localaws.iam import AccessDenied, authorize, denial
 from headroom.localaws.loads import Loads
 from headroom.localaws.prices import PRICE_LIST_TARGET, answer_price_list
-from headroom.localaws.server.guard import refusal
+from headroom.localaws.server.guard import key_of, refusal
 from headroom.localaws.server.http_server import Forbidden, HttpServer
 from headroom.localaws.state import Clock, ClockMode, Cloud, Identifiers, Options, install_cloud
 
@@ -139,5 +140,11 @@ class RunningEndpoint:
             raise Forbidden(refused)
         if environ["PATH_INFO"].startswith(PREFIX):
             return self._control(environ, start)
+        try:
+            authorize(self.cloud, environ, key_of(environ))
+        except AccessDenied as error:
+            status, headers, body = denial(error, environ.get("CONTENT_TYPE", ""))
+            start(status, headers)
+            return [body]
         answer: Iterable[bytes] = self._moto(environ, start)
         return answer

@@ -45,7 +45,7 @@ def refusal(environ: WSGIEnvironment, *, access_key: str, port: int) -> str | No
         return f"This endpoint answers for 127.0.0.1:{port} only, not for {host!r}."
     if any(name in environ for name in _BROWSER_HEADERS):
         return "This endpoint does not answer web pages."
-    key = _key_of(environ)
+    key = key_of(environ)
     if not key:
         return "The request carries no access key; `headroom local up` prints the endpoint's."
     if not secrets.compare_digest(key.encode(), access_key.encode()) and not _issued(key):
@@ -83,7 +83,7 @@ def _secret_of(key: str) -> str:
     return next(found, SECRET)
 
 
-def _key_of(environ: WSGIEnvironment) -> str:
+def key_of(environ: WSGIEnvironment) -> str:
     """The access key id of a signed, presigned or control request; empty if there is none."""
     own = environ.get("HTTP_" + KEY_HEADER.upper().replace("-", "_"))
     if own:

@@ -5,7 +5,6 @@ Offers: Cloud, current_cloud, Clock, AwsError."""
 
 from headroom.localaws.state.clock import Clock, ClockMode, ClockRefused
 from headroom.localaws.state.cloud import (
-    DEFAULT_ACCOUNT,
     AccountRegion,
     Cloud,
     Options,

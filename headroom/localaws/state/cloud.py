@@ -49,6 +49,8 @@ class Options:
     cloudtrail: bool = True
     """Whether a trail delivers ModifyVolume calls to EventBridge."""
     seed: int | None = None
+    evaluate_iam: bool = True
+    """Whether requests of deployed roles need the permissions that their policies give."""
     access_key: str = field(default_factory=new_access_key)
     """Requests must carry it, or one that the endpoint's STS issued; new at each start."""
 

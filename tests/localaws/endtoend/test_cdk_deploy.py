@@ -86,6 +86,8 @@ class Course:
     again: str
     """Output of the second deployment."""
     tables: list[str]
+    iam: dict[str, Any]
+    """What IAM reported before the stacks were destroyed."""
     others: list[object]
     """Functions, alarms and queues after the stacks were destroyed."""
 
@@ -116,6 +118,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
             headroom(aws, *words) for words in (("pause", "--reason", "load test"), ("status",))
         ]
         again = deployment.deploy()
+        iam = aws.control("iam")
         deployment.cdk("destroy", "--app", assembly, "--all", "--force")
         return Course(
             templates={stack: deployment.template(stack) for stack in STACKS},
@@ -124,6 +127,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
             roles=roles,
             paused=paused,
             again=again.stdout + again.stderr,
+            iam=iam,
             tables=client("dynamodb").list_tables()["TableNames"],
             others=[
                 *client("lambda").list_functions()["Functions"],
@@ -152,6 +156,19 @@ def test_a_person_pauses_through_the_deployed_function_and_is_named(course: Cour
 def test_the_functions_have_the_roles_that_the_tables_let_write(course: Course) -> None:
     assert len(course.roles) == 3
     assert all(role.startswith("/headroom/HeadroomLoop-") for role in course.roles)
+
+
+def test_the_deployed_roles_were_evaluated_and_nothing_was_denied(course: Course) -> None:
+    assert course.iam["denials"] == []
+    used = {
+        f"{one['role'].removeprefix('HeadroomLoop-')[:8]} {one['action']}"
+        for one in course.iam["grants"]
+        if one["used"]
+    }
+    assert {
+        "Requests dynamodb:UpdateItem", "SweepRol dynamodb:Query", "SweepSch lambda:InvokeFunction",
+        "SignalsR sqs:ReceiveMessage",
+    } <= used  # fmt: skip
 
 
 def test_deploying_again_changes_nothing(course: Course) -> None:

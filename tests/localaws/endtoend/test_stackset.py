@@ -18,7 +18,7 @@ import pytest
 from headroom.adapters.parameters import ParameterPolicies
 from headroom.cdk.asset import stage_function_code
 from headroom.cdk.stackset import as_text, template
-from headroom.domain.policy import Policy
+from headroom.domain.policy import HardCaps, Policy
 from headroom.localaws.daemon import LocalAws
 from headroom.policy import (
     TEMPLATE_PARTS,
@@ -95,7 +95,9 @@ class Place:
 
     @property
     def policy(self) -> str:
-        found = ParameterPolicies(self.client("ssm"), parameter="/headroom/policy").current()
+        found = ParameterPolicies(
+            self.client("ssm"), parameter="/headroom/policy", caps=HardCaps()
+        ).current()
         assert isinstance(found, Policy), found
         return found.version
 

@@ -13,9 +13,10 @@ from typing import Any
 import boto3
 import pytest
 
+from headroom.adapters.actions import SEAL_ACTIONS
 from headroom.adapters.callers import prove
 from headroom.adapters.ledger import DynamoLedger
-from headroom.adapters.tables import RECORDS, STATE, create_table
+from headroom.adapters.tables import LEDGER_ACTIONS, RECORDS, STATE, create_table
 from headroom.cli.main import run
 from headroom.domain.state.records import seal as sealed_by_hash
 from headroom.settings import REQUESTS_FUNCTION, FunctionSettings
@@ -61,7 +62,10 @@ def deployed(program: Program, monkeypatch: pytest.MonkeyPatch) -> Program:
         for package in ("headroom", "lambdas"):
             for path in sorted((ROOT / package).rglob("*.py")):
                 archive.write(path, path.relative_to(ROOT))
-    role = program.client("iam").create_role(RoleName="any", AssumeRolePolicyDocument="{}")
+    iam = program.client("iam")
+    role = iam.create_role(RoleName="any", AssumeRolePolicyDocument="{}")
+    document = {"Version": "2012-10-17", "Statement": _may(key)}
+    iam.put_role_policy(RoleName="any", PolicyName="Headroom", PolicyDocument=json.dumps(document))
     program.client("lambda").create_function(
         FunctionName=REQUESTS_FUNCTION, Role=role["Role"]["Arn"], Runtime="python3.13",
         Handler="lambdas.requests.handler", Code={"ZipFile": code.getvalue()}, Timeout=60,
@@ -70,6 +74,20 @@ def deployed(program: Program, monkeypatch: pytest.MonkeyPatch) -> Program:
     for name, value in program.aws.environment().items():
         monkeypatch.setenv(name, value)
     return program
+
+
+def _may(key: str) -> list[dict[str, object]]:
+    """What the template gives the function."""
+    arn = f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/"
+    allowed = {
+        f"{arn}records": LEDGER_ACTIONS["records"], f"{arn}records/index/*": ["dynamodb:Query"],
+        f"{arn}state": LEDGER_ACTIONS["state"], key: SEAL_ACTIONS,
+        f"arn:aws:logs:{REGION}:{ACCOUNT}:log-group:*": ["logs:CreateLogStream", "logs:PutLogEvents"],
+    }  # fmt: skip
+    return [
+        {"Effect": "Allow", "Action": list(names), "Resource": resource}
+        for resource, names in allowed.items()
+    ]
 
 
 def ledger(program: Program) -> DynamoLedger:

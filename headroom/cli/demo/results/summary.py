@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from headroom.cli.demo.results.access import Access
 from headroom.cli.demo.results.section import StoryResult
 from headroom.cli.demo.script.script import digest
 from headroom.cli.demo.stories.program import NUMBERS
@@ -41,11 +42,12 @@ class DemoResult:
     seed: int
     minutes: int
     """Simulated minutes."""
+    access: Access
 
 
 def demo_result(
-    stories: Sequence[StoryResult], chains: Sequence[Sequence[Record]], *, sweep_only: bool, seed: int,
-    minutes: int,
+    stories: Sequence[StoryResult], chains: Sequence[Sequence[Record]], *, access: Access,
+    sweep_only: bool, seed: int, minutes: int,
 ) -> DemoResult:  # fmt: skip
     """The stories with their records."""
     return DemoResult(
@@ -55,6 +57,7 @@ def demo_result(
         sweep_only=sweep_only,
         seed=seed,
         minutes=minutes,
+        access=access,
     )
 
 
@@ -70,6 +73,9 @@ def print_all(what: DemoResult, folder: Path, console: Console) -> None:
             console.print(f"   Not met: {each}.", markup=False, style="red")
     console.print()
     console.print(f"Records: {what.records}, digest {what.digest[:16]} (seed {what.seed})")
+    console.print(f"IAM:     {what.access.line}")
+    for problem in what.access.problems:
+        console.print(f"   {problem}.", markup=False, style="red")
     console.print(f"Report:  {folder / 'report.html'}", soft_wrap=True)
     headroom = "headroom" if shutil.which("headroom") else ".venv/bin/headroom"
     console.print(f"Ask the record: {headroom} audit, {headroom} explain ID", soft_wrap=True)
@@ -132,6 +138,7 @@ def as_object(what: DemoResult, folder: Path) -> dict[str, object]:
         "records": what.records,
         "digest": what.digest,
         "report": str(folder / "report.html"),
+        "iam": {"evaluated": what.access.evaluated, "problems": list(what.access.problems)},
         "records_file": str(folder / "records.jsonl"),
         "stories": [story.to_json() for story in what.stories],
     }
