@@ -103,7 +103,7 @@ $(STAMPS)/python: requirements.txt requirements-dev.txt requirements-lock.txt py
 	@echo "Installing Python packages into $(VENV) ($(PYTHON))"
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "$(PYTHON) is older than Python 3.11." >&2; exit 1; }
 	@[ -x $(BIN)/python ] || "$(PYTHON)" -m venv $(VENV)
-	@$(PIP) install -c requirements-lock.txt -r requirements.txt -r requirements-dev.txt
+	@$(PIP) install --no-compile -c requirements-lock.txt -r requirements.txt -r requirements-dev.txt
 	@$(PIP) install -c requirements-lock.txt --no-deps --no-build-isolation -e .
 	@$(BIN)/python -m compileall -q headroom
 	@mkdir -p $(@D) && touch $@

@@ -262,7 +262,7 @@ def _hours_left(before: GlanceState, seen: Glance, now: datetime) -> float | Non
     hours = (now - before.at) / HOUR
     if balance is None or last is None or hours <= 0:
         return None
-    return balance / ((last - balance) / hours) if balance < last else float("inf")
+    return balance * hours / (last - balance) if balance < last else float("inf")
 
 
 def _credit_risk(before: GlanceState, seen: Glance, now: datetime) -> float:

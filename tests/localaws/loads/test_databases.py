@@ -19,7 +19,7 @@ from headroom.domain.resources import Claim, Kind, Series, Signal
 from headroom.localaws.daemon import EndpointFailed
 from headroom.ports import StorageView
 from headroom.proving.workloads import steady_billed_ios
-from headroom.settings import DeploymentConfig
+from headroom.settings import DeploymentConfig, Detection
 from tests.localaws.conftest import Program
 
 ACCOUNT, REGION = "123456789012", "us-east-1"
@@ -168,7 +168,7 @@ def test_rds_grows_what_fills_where_its_owner_left_that_to_it(program: Program) 
 def test_the_deployed_alarm_names_the_database_that_runs_out(
     program: Program, query_name: str, held: str, minutes: int
 ) -> None:
-    config = DeploymentConfig(kinds="ebs,rds")
+    config = DeploymentConfig(kinds="ebs,rds", detection=Detection.FLEET)
     query = next(q for q in database_queries(config) if q.name == query_name)
     program.client("cloudwatch").put_metric_alarm(
         AlarmName=query_name, Threshold=query.threshold, EvaluationPeriods=config.alarm_periods,
