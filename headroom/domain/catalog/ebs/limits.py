@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from math import ceil, floor
 from types import MappingProxyType
 
@@ -93,7 +92,6 @@ class Capability:
     io_bytes: int
 
 
-@lru_cache(maxsize=4_096)
 def capability(configuration: Configuration) -> Capability:
     """What AWS documents that `configuration` delivers.
 
