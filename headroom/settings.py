@@ -217,6 +217,8 @@ class FunctionSettings(_Kinds):
     """ARN of the KMS key that seals records; `off` without one."""
     hard_caps: HardCaps = _setting(_hard_caps, HardCaps())  # noqa: RUF009 - a field
     """What no policy, tag or approval exceeds, as JSON; `none` without any."""
+    ebs_free_space: str = _setting(_text("on|off", "on or off"), "off")
+    """Whether free space of volumes is read and their file systems are extended."""
     metrics_namespace: str = _setting(_NAME, "Headroom", variable="POWERTOOLS_METRICS_NAMESPACE")
     """Powertools reads this variable and the next one as well."""
     service: str = _setting(_NAME, "headroom", variable="POWERTOOLS_SERVICE_NAME")
@@ -277,6 +279,9 @@ class DeploymentConfig(_Kinds):
     """Days after which DynamoDB deletes the records of decisions; 0 keeps them for ever."""
     seal_records: str = _setting(_text("on|off", "on or off"), "off")
     """Whether each record is sealed with a key of KMS, which costs $1 a month and requests."""
+    ebs_free_space: str = _setting(_text("on|off", "on or off"), "off")
+    """Whether free space of volumes is read where the CloudWatch agent publishes it, and their
+    file systems are extended through Systems Manager after growth."""
     topic_key: str = _setting(_text("on|off", "on or off"), "off")
     """Whether messages are encrypted at rest with a key of KMS, which costs $1 a month."""
     dashboard: str = _setting(_text("on|off", "on or off"), "off")

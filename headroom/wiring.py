@@ -163,6 +163,7 @@ class Account:
                 clients=self, account_id=self.account_id, region=self.region, notes=self.ledger,
                 clock=_clock, aurora_prices=self.aurora_prices,
                 glance=glance_window(timedelta(minutes=self.settings.scan_every_minutes)),
+                disks=self.settings.ebs_free_space == "on",
             ),
         )  # fmt: skip
         policies, ledger = self.policies(), self.ledger

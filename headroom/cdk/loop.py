@@ -82,10 +82,11 @@ class Loop(Construct):
             kinds=config.kinds,
             service=config.prefix,
             hard_caps=config.hard_caps,
+            ebs_free_space=config.ebs_free_space,
         )
         here = loop_statements(
             kept, names, databases=config.databases, clusters=config.clusters,
-            resource_tag=config.hard_caps.resource_tag,
+            disks=config.ebs_free_space == "on", resource_tag=config.hard_caps.resource_tag,
         )  # fmt: skip
         schedule = SweepSchedule(self, "SweepSchedule")
         queue_arn = signals_queue.queue.queue_arn

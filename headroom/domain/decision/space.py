@@ -11,7 +11,7 @@ from headroom.domain.guardrails import Guardrail, PlanJudgement, Verdict, all_cl
 from headroom.domain.planning import Plan, autoscaling_can_add, rds_autoscales
 from headroom.domain.policy import Limits
 from headroom.domain.resources import DatabaseFacts
-from headroom.domain.workload import SpaceForecast
+from headroom.domain.workload import SpaceBasis, SpaceForecast
 
 SPACE_CAUSE = "space_"
 """Prefix of the causes of escalations about free space."""
@@ -84,6 +84,8 @@ def decide_space(
     if space.unclear:
         asleep = facts is not None and facts.status != AVAILABLE  # stopped, restoring, ...
         return None if asleep or not limits.grow_space else _unclear(space)
+    if space.basis is SpaceBasis.FILE_SYSTEM:
+        return _file_system(limits, busy=busy)
     if not space.short:
         return None
     found = _if_short(space, facts, limits, for_space, at, priced=priced, busy=busy)
@@ -99,7 +101,7 @@ def _if_short(
     if facts is not None and facts.max_allocated_gib is not None and rds_autoscales(facts):
         return _autoscaling(space, facts.max_allocated_gib, at, busy=busy)
     if not for_space:
-        why = "no size that RDS takes adds any" if priced else "no price is known for more"
+        why = "no size that AWS takes adds any" if priced else "no price is known for more"
         return NotifyOwner(
             cause=f"{SPACE_CAUSE}{'no_plan' if priced else 'price_unknown'}",
             remedy=f"{why}: make room, or grow it yourself", plan=None,
@@ -128,6 +130,19 @@ def _unclear(space: SpaceForecast) -> SpaceAction:
     return NotifyOwner(
         cause=f"{SPACE_CAUSE}unclear", plan=None,
         remedy="growth cannot be undone, so Headroom waits for clearer data: check it yourself",
+    )  # fmt: skip
+
+
+def _file_system(limits: Limits, *, busy: bool) -> SpaceAction | None:
+    """A volume larger than its file system: growing it again would be for nothing."""
+    if not limits.grow_space:
+        return None
+    if busy:  # whoever grew it may be about to extend the file system
+        return HoldForSpace(plan=None, until=None, unclear=True)
+    return NotifyOwner(
+        cause=f"{SPACE_CAUSE}file_system", plan=None,
+        remedy="the volume is larger, so Headroom does not grow it: extend the partition and the "
+        "file system on the instance (docs/operate/free-space.md#extend-a-file-system)",
     )  # fmt: skip
 
 
