@@ -134,6 +134,11 @@ class Names:
         return f"{self.prefix}-requests"
 
     @property
+    def extend_document(self) -> str:
+        """Name of the SSM document that extends file systems."""
+        return f"{self.prefix}-extend-file-system"
+
+    @property
     def detection_alarms(self) -> str:
         """Prefix of alarms that wake the loop: the deployed ones, and any that the owner adds."""
         return f"{self.prefix}-detect-"
@@ -217,8 +222,8 @@ class FunctionSettings(_Kinds):
     """ARN of the KMS key that seals records; `off` without one."""
     hard_caps: HardCaps = _setting(_hard_caps, HardCaps())  # noqa: RUF009 - a field
     """What no policy, tag or approval exceeds, as JSON; `none` without any."""
-    ebs_free_space: str = _setting(_text("on|off", "on or off"), "off")
-    """Whether free space of volumes is read and their file systems are extended."""
+    extend_document: str = _setting(_NAME, "off")
+    """Name of the SSM document that extends file systems; `off` where volumes' free space is not read."""
     metrics_namespace: str = _setting(_NAME, "Headroom", variable="POWERTOOLS_METRICS_NAMESPACE")
     """Powertools reads this variable and the next one as well."""
     service: str = _setting(_NAME, "headroom", variable="POWERTOOLS_SERVICE_NAME")

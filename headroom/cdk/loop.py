@@ -14,6 +14,7 @@ from headroom.adapters import actions
 from headroom.cdk.alarms import DetectionAlarms, SelfAlarms
 from headroom.cdk.dashboard import Dashboard
 from headroom.cdk.detection import price_note, short_price
+from headroom.cdk.extend import ExtendDocument, extend_statements
 from headroom.cdk.functions import FunctionSpec, HeadroomFunction
 from headroom.cdk.names import (
     PRICED_PARTITION,
@@ -82,7 +83,7 @@ class Loop(Construct):
             kinds=config.kinds,
             service=config.prefix,
             hard_caps=config.hard_caps,
-            ebs_free_space=config.ebs_free_space,
+            extend_document=names.extend_document if config.ebs_free_space == "on" else "off",
         )
         here = loop_statements(
             kept, names, databases=config.databases, clusters=config.clusters,
@@ -101,7 +102,14 @@ class Loop(Construct):
                 description="Headroom: a worker; reconciles what the queue holds",
                 timeout=SIGNALS_TIMEOUT,
                 memory_mib=1_769,  # a whole processor: twenty resources are read together
-                statements=[*here, *asked, contributor_statement(names), take, put],
+                statements=[
+                    *here,
+                    *asked,
+                    *extend_statements(config),
+                    contributor_statement(names),
+                    take,
+                    put,
+                ],
             ),
             code=code,
             settings=settings,
@@ -143,6 +151,8 @@ class Loop(Construct):
             settings=settings,
             config=config,
         ).function
+        if config.ebs_free_space == "on":
+            ExtendDocument(self, "ExtendFileSystems", names)
         signals_queue.feed(signals, max_concurrency=config.queue_max_concurrency)
         schedule.start(sweep)
         DetectionAlarms(self, "Detection", config)

@@ -261,6 +261,12 @@ def explain_wildcards(
         reasons["*"] = reasons["*"].replace("cloudwatch:", "rds:Describe*, cloudwatch:", 1)
         for one in _databases(f"arn:<AWS::Partition>:rds:{here}"):
             reasons[one] = reasons[volumes].replace("volumes", "databases")
+    if granted >= set(actions.EXTEND_ACTIONS):
+        reasons["*"] = reasons["*"].replace(" and xray", ", ssm:GetCommandInvocation and xray", 1)
+        reasons[f"arn:<AWS::Partition>:ec2:{here}:instance/*"] = (
+            "Only Headroom's own document may be run, and only on instances that carry the "
+            "enrolment tag, by the statement's condition."
+        )
     if granted >= set(actions.ALARM_READ_ACTIONS):
         reasons[alarms] = (
             "The detection alarms are found by their common name prefix, so that alarms the "

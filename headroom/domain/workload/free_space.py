@@ -174,7 +174,12 @@ def _file_system_smaller(observation: Observation) -> float | None:
     if not seen:
         return None
     gib = seen[-1][1]
-    return gib if size - gib > max(FILE_SYSTEM_LESS_GIB, FILE_SYSTEM_LESS * size) else None
+    return None if spans(gib, size) else gib
+
+
+def spans(file_system_gib: float, size_gib: int) -> bool:
+    """Whether a file system takes its volume up, but for metadata and partitions for booting."""
+    return size_gib - file_system_gib <= max(FILE_SYSTEM_LESS_GIB, FILE_SYSTEM_LESS * size_gib)
 
 
 def _of_this(taken: Sequence[Point], size_gib: int) -> Sequence[Point]:
