@@ -63,4 +63,10 @@ from headroom.domain.decision.verification import (
     Untested,
     Verification,
 )
-from headroom.domain.decision.write_back import write_back_text
+from headroom.domain.decision.write_back import (
+    Settings,
+    class_manifest,
+    class_text,
+    settings,
+    write_back_text,
+)
