@@ -14,13 +14,13 @@ from headroom.cli.sources.records import Source, source
 from headroom.cli.terminal.names import short
 from headroom.cli.terminal.output import emit, err, say
 from headroom.cli.terminal.problems import FAILED, OK, BadRequest
-from headroom.cli.writeback import cloudformation, terraform
+from headroom.cli.writeback import cloudformation, kubernetes, terraform
 from headroom.cli.writeback.edits import CannotPatch, Patched, top_of, unified
 from headroom.cli.writeback.handoff import MADE, Handoff, of_chain, of_event
 from headroom.cli.writeback.modules import Code
 from headroom.cli.writeback.state import Address, address_in_state, logical_id
-from headroom.domain.decision import settings
-from headroom.domain.resources import Tool
+from headroom.domain.decision import claim_patch, class_text, settings
+from headroom.domain.resources import EBS_CSI, Tool
 from headroom.domain.state import Record, Step
 
 CODE = (Tool.TERRAFORM, Tool.OPENTOFU, Tool.CODE)
@@ -54,6 +54,17 @@ def writeback(
         str,
         typer.Option("--address", help="The resource's address in Terraform, or its logical id."),
     ] = "",
+    apply: Annotated[
+        bool,
+        typer.Option(
+            "--apply",
+            help="Name the VolumeAttributesClass in the claim, in the cluster, by kubectl.",
+        ),
+    ] = False,
+    kubeconfig: Annotated[
+        Path | None, typer.Option("--kubeconfig", help="The kubeconfig for --apply.")
+    ] = None,
+    context: Annotated[str, typer.Option("--context", help="The context for --apply.")] = "",
     as_json: JsonOption = False,
     *,
     where: RecordsOptions,
@@ -61,22 +72,29 @@ def writeback(
     """Print what code must say for a change to last, or with `--patch` the diff that says it.
 
     Reads files and writes none: `headroom writeback ID --patch | git apply` at the repository's root.
+    Only `--apply` changes anything, and only the claim of a Kubernetes cluster.
     What is ambiguous or computed is not patched; stderr says where the value lives.
 
     Exit code 0 with the whole patch, also if it is empty because the code says so already; 1 if any
     value could not be patched, with no patch.
     """
     handoff = _handoff(decision_id, event, where)
-    if not patch:
+    if patch and apply:
+        raise BadRequest("Give either --patch or --apply.")
+    if not patch and not apply:
         _print(handoff, as_json)
         return OK
     try:
+        if apply:
+            done = _applied(handoff, kubernetes.Kubectl(kubeconfig=kubeconfig, context=context))
+            emit({**_object(handoff), "done": done}) if as_json else say(f"{done}.")
+            return OK
         found = _patched(handoff, directory, _json(state), address)
         diff = unified(found.edits, top_of(directory))
     except CannotPatch as problem:
         if as_json:
             emit({**_object(handoff), "patch": None, "problem": str(problem)})
-        err().print(f"Not patched: {problem}.", markup=False, soft_wrap=True)
+        say(f"Not patched: {problem}.", err())
         if not as_json:
             say(_sentence(handoff), err())
         return FAILED
@@ -150,7 +168,15 @@ def _patched(handoff: Handoff, directory: Path, state: Any, address: str) -> Pat
         if there is None and state is not None:
             there = address_in_state(state, handoff)
         return terraform.patched(Code(directory), handoff, there)
+    if tool is Tool.KUBERNETES:
+        return kubernetes.patched(directory, handoff)
     raise CannotPatch(f"{owner} has no patch: write the values by hand")
+
+
+def _applied(handoff: Handoff, cluster: kubernetes.Kubectl) -> str:
+    if handoff.owner is None or handoff.owner.tool is not Tool.KUBERNETES:
+        raise BadRequest("--apply is for claims of Kubernetes; use --patch for code.")
+    return kubernetes.applied(handoff, cluster)
 
 
 def _print(handoff: Handoff, as_json: bool) -> None:
@@ -165,6 +191,10 @@ def _sentence(handoff: Handoff) -> str:
     listed = ", ".join(
         f"{name} = {value}" if value is not None else f"no {name}" for name, value in values.items()
     )
+    owner = handoff.owner
+    if owner is not None and owner.claim and kind == "VolumeAttributesClass":
+        manifest = class_text(handoff.target, owner.driver or EBS_CSI)
+        return f"{manifest}---\n# {claim_patch(owner, handoff.target).rstrip()}"
     return f"{short(handoff.ref.arn)} is {handoff.target}; as {kind}: {listed}."
 
 

@@ -14,12 +14,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import yaml
 
 from headroom.cli.writeback.edits import CannotPatch, Edit, Patched, files, line_of, read
 from headroom.cli.writeback.handoff import Handoff
+from headroom.cli.writeback.nodes import get, is_literal, key_of, text_of
 from headroom.domain.decision import settings
 from headroom.domain.resources import Tool
 
@@ -46,7 +46,9 @@ def patched(folder: Path, handoff: Handoff, logical_id: str, found_by: str) -> P
     """The patch of the resource with that logical id; raises CannotPatch."""
     kind, wanted = settings(Tool.CLOUDFORMATION, handoff.names, handoff.target)
     origin = settings(Tool.CLOUDFORMATION, handoff.names, handoff.origin)[1]
-    found = [each for each in templates(folder, logical_id) if _text(each.resource, "Type") == kind]
+    found = [
+        each for each in templates(folder, logical_id) if text_of(each.resource, "Type") == kind
+    ]
     if not found:
         raise CannotPatch(_not_found(folder, kind, logical_id))
     if len(found) > 1:
@@ -55,10 +57,10 @@ def patched(folder: Path, handoff: Handoff, logical_id: str, found_by: str) -> P
             f"{logical_id} is in several templates: {places}. Name one with --directory"
         )
     template = found[0]
-    properties = _get(template.resource, "Properties")
+    properties = get(template.resource, "Properties")
     if not isinstance(properties, yaml.MappingNode):
         raise CannotPatch(f"{template.at(template.resource)}: {logical_id} has no properties")
-    if any(_key(key) in ("<<", "Fn::Transform") for key, _ in properties.value):
+    if any(key_of(key) in ("<<", "Fn::Transform") for key, _ in properties.value):
         raise CannotPatch(f"{template.at(properties)}: the properties are merged from elsewhere")
     size = handoff.names.properties[1]
     edits: list[Edit] = []
@@ -86,7 +88,7 @@ def templates(folder: Path, logical_id: str) -> Iterator[Template]:
             )
         except (CannotPatch, yaml.YAMLError, OSError):
             continue
-        resource = _get(_get(root, "Resources"), logical_id)
+        resource = get(get(root, "Resources"), logical_id)
         if isinstance(root, yaml.MappingNode) and isinstance(resource, yaml.MappingNode):
             yield Template(path, text, root, resource)
 
@@ -102,7 +104,7 @@ class _Setting:
 
 
 def _edits(template: Template, properties: yaml.MappingNode, setting: _Setting) -> Iterator[Edit]:
-    pair = next((each for each in properties.value if _key(each[0]) == setting.name), None)
+    pair = next((each for each in properties.value if key_of(each[0]) == setting.name), None)
     if pair is None:
         if setting.value is not None and setting.changes:
             yield _inserted(template, properties, setting)
@@ -130,29 +132,20 @@ def _refuse_computed(template: Template, name: str, key: yaml.Node, node: yaml.N
     """Raise CannotPatch for everything but a literal, with the place where the value lives."""
     here = f"{template.at(key)}: {name}"
     between = template.text[key.end_mark.index : node.start_mark.index]
-    if _is_literal(template.text, node) and _BETWEEN.fullmatch(between):
+    if is_literal(template.text, node) and _BETWEEN.fullmatch(between):
         return
     function, argument = _function(node)
     if function not in ("!Ref", "Ref"):
         raise CannotPatch(f"{here} is {function or 'an alias or anchor'}: change it by hand")
-    parameter = _get(_get(template.root, "Parameters"), argument)
+    parameter = get(get(template.root, "Parameters"), argument)
     if parameter is None:
         raise CannotPatch(f"{here} refers to {argument}: change it by hand")
-    default = _text(parameter, "Default")
+    default = text_of(parameter, "Default")
     raise CannotPatch(
         f"{here} is the stack's parameter {argument} ({template.at(parameter)}, default "
         f"{default or 'none'}): change it where the stack is deployed from, because the default holds for "
         "no stack that has a value"
     )
-
-
-def _is_literal(text: str, node: yaml.Node) -> bool:
-    """Whether a value of one line is written there: no tag or anchor before it, and no alias for it."""
-    if not isinstance(node, yaml.ScalarNode) or node.style not in (None, "'", '"'):
-        return False
-    quote = node.style or ""
-    written = text[node.start_mark.index : node.end_mark.index]
-    return written == f"{quote}{node.value}{quote}"
 
 
 def _function(node: yaml.Node) -> tuple[str, str]:
@@ -161,7 +154,7 @@ def _function(node: yaml.Node) -> tuple[str, str]:
         return node.tag, node.value if isinstance(node, yaml.ScalarNode) else ""
     if isinstance(node, yaml.MappingNode) and len(node.value) == 1:
         key, value = node.value[0]
-        return _key(key), value.value if isinstance(value, yaml.ScalarNode) else ""
+        return key_of(key), value.value if isinstance(value, yaml.ScalarNode) else ""
     return "", ""
 
 
@@ -170,7 +163,7 @@ def _inserted(template: Template, properties: yaml.MappingNode, setting: _Settin
     there = [
         (key, node)
         for key, node in properties.value
-        if _key(key) in setting.beside
+        if key_of(key) in setting.beside
         and isinstance(node, yaml.ScalarNode)
         and node.start_mark.index > key.end_mark.index  # no alias
     ]
@@ -215,22 +208,8 @@ def _removed(
     end = text.find("\n", node.end_mark.index) + 1 or len(text)
     rest = text[start : key.start_mark.index] + text[node.end_mark.index : end]
     if rest.strip():
-        raise CannotPatch(f"{template.at(key)}: {_key(key)} must go: remove it by hand")
+        raise CannotPatch(f"{template.at(key)}: {key_of(key)} must go: remove it by hand")
     return Edit(path=template.path, start=start, end=end, text="")
-
-
-def _get(node: Any, name: str) -> Any:
-    if not isinstance(node, yaml.MappingNode):
-        return None
-    return next((value for key, value in node.value if _key(key) == name), None)
-
-
-def _key(node: Any) -> str:
-    return str(node.value) if isinstance(node, yaml.ScalarNode) else ""
-
-
-def _text(node: Any, name: str) -> str:
-    return _key(_get(node, name))
 
 
 def _not_found(folder: Path, kind: str, logical_id: str) -> str:

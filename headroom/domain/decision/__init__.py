@@ -65,7 +65,9 @@ from headroom.domain.decision.verification import (
 )
 from headroom.domain.decision.write_back import (
     Settings,
+    claim_patch,
     class_manifest,
+    class_name,
     class_text,
     settings,
     write_back_text,

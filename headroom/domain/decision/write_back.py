@@ -221,16 +221,22 @@ def _attributes_class(owner: CodeOwner, target: Configuration) -> WriteBack:
     )
 
 
-def _claim_patch(owner: CodeOwner, target: Configuration) -> WriteBack:
-    namespace = owner.namespace or "default"
+def claim_patch(owner: CodeOwner, target: Configuration) -> str:
+    """The command that names the class in the claim."""
     patch = json.dumps({"spec": {"volumeAttributesClassName": class_name(target)}})
+    return (
+        f"kubectl patch pvc {shlex.quote(owner.claim)} --namespace "
+        f"{shlex.quote(owner.namespace or 'default')} --patch '{patch}'\n"
+    )
+
+
+def _claim_patch(owner: CodeOwner, target: Configuration) -> WriteBack:
     return WriteBack(
         language="shell",
-        where=f"Then the claim {namespace}/{owner.claim}, here and in its manifest. The driver finds "
-        "the volume as the class wants it, though it may use one of AWS's four changes a day to say "
-        "so. A claim without a class is never put back.",
-        text=f"kubectl patch pvc {shlex.quote(owner.claim)} --namespace {shlex.quote(namespace)} "
-        f"--patch '{patch}'\n",
+        where=f"Then the claim {owner.namespace or 'default'}/{owner.claim}, here and in its manifest, "
+        "once AWS has accepted the change: the driver then finds the volume as the class wants it "
+        "and modifies nothing. A claim without a class is never put back.",
+        text=claim_patch(owner, target),
     )
 
 
