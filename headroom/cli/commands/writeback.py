@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from headroom.cli.loading import imported
 from headroom.cli.sources.options import JsonOption, RecordsOptions
 from headroom.cli.sources.records import Source, source
 from headroom.cli.terminal.names import short
@@ -22,6 +23,7 @@ from headroom.cli.writeback.state import Address, address_in_state, logical_id
 from headroom.domain.decision import claim_patch, class_text, settings
 from headroom.domain.resources import EBS_CSI, Tool
 from headroom.domain.state import Record, Step
+from headroom.ports import ReadFailed, ResourceGone
 
 CODE = (Tool.TERRAFORM, Tool.OPENTOFU, Tool.CODE)
 
@@ -86,7 +88,8 @@ def writeback(
         return OK
     try:
         if apply:
-            done = _applied(handoff, kubernetes.Kubectl(kubeconfig=kubeconfig, context=context))
+            cluster = kubernetes.Kubectl(kubeconfig=kubeconfig, context=context)
+            done = _applied(handoff, cluster, where)
             emit({**_object(handoff), "done": done}) if as_json else say(f"{done}.")
             return OK
         found = _patched(handoff, directory, _json(state), address)
@@ -173,10 +176,31 @@ def _patched(handoff: Handoff, directory: Path, state: Any, address: str) -> Pat
     raise CannotPatch(f"{owner} has no patch: write the values by hand")
 
 
-def _applied(handoff: Handoff, cluster: kubernetes.Kubectl) -> str:
+def _applied(handoff: Handoff, cluster: kubernetes.Kubectl, where: RecordsOptions) -> str:
     if handoff.owner is None or handoff.owner.tool is not Tool.KUBERNETES:
         raise BadRequest("--apply is for claims of Kubernetes; use --patch for code.")
+    if handoff.made:
+        _refuse_moved(handoff, where)
     return kubernetes.applied(handoff, cluster)
+
+
+def _refuse_moved(handoff: Handoff, where: RecordsOptions) -> None:
+    """Raise CannotPatch if the volume is not what the class would say: the driver would change it."""
+    here = imported("headroom.cli.sources.account:account")(
+        region=where.region or handoff.ref.region, profile=where.profile,
+        endpoint_url=where.endpoint_url, local=where.local,
+    )  # fmt: skip
+    if here.account_id != handoff.ref.account_id:
+        raise BadRequest(f"The credentials are of account {here.account_id}, not the volume's.")
+    try:
+        seen = imported("headroom.cli.sources.storage:read_storage")(here, handoff.ref)
+    except (ReadFailed, ResourceGone) as problem:
+        raise CannotPatch(f"the volume cannot be read: {problem}") from None
+    current = seen.volume.configuration
+    if current != handoff.target:
+        raise CannotPatch(
+            f"the volume is {current}, not {handoff.target}: with that class the driver would change it"
+        )
 
 
 def _print(handoff: Handoff, as_json: bool) -> None:

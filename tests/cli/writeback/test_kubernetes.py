@@ -8,17 +8,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import boto3
 import pytest
 import yaml
+from moto import mock_aws
 
 from headroom.cli.main import run
+from tests.builders import ACCOUNT, REGION
 from tests.cli.writeback.api_server import CLASSES, STORAGE, Cluster, kubeconfig, serving
 from tests.cli.writeback.repository import (
     NOBODY,
-    VOLUME,
+    TERRAFORM,
     changed_lines,
     event,
     repository,
+    settings,
     written_back,
 )
 
@@ -122,17 +126,33 @@ def test_without_a_patch_the_class_and_the_command_are_printed(tmp_path: Path, c
 
 
 @pytest.fixture
-def cluster() -> Iterator[Cluster]:
+def volume_id(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The volume of the claim in its account, as the change made it."""
+    for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(f"AWS_{name}", "test")
+    for name in ("AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL"):
+        monkeypatch.delenv(name, raising=False)
+    with mock_aws():
+        made = boto3.client("ec2", region_name=REGION).create_volume(
+            AvailabilityZone=f"{REGION}a", Size=100, VolumeType="gp3", Iops=6000, Throughput=400
+        )
+        yield made["VolumeId"]
+
+
+@pytest.fixture
+def cluster(volume_id: str) -> Iterator[Cluster]:
     claim = {"kind": "PersistentVolumeClaim", "metadata": {"name": "pg-0", "resourceVersion": "7"},
              "spec": {"volumeName": "pvc-1", "storageClassName": "gp3"}}  # fmt: skip
-    volume = {"spec": {"csi": {"driver": "ebs.csi.aws.com", "volumeHandle": VOLUME}}}
+    volume = {"spec": {"csi": {"driver": "ebs.csi.aws.com", "volumeHandle": volume_id}}}
     with serving(Cluster(objects={PVC: claim, PV: volume})) as there:
         yield there
 
 
-def apply(folder: Path, there: Cluster, capsys: Any, what: Any = None) -> tuple[int, str]:
+def apply(folder: Path, there: Cluster, capsys: Any, **changes: Any) -> tuple[int, str]:
     path = folder / "event.json"
-    path.write_text(json.dumps(what or event(owner=CLAIM)))
+    volume = boto3.client("ec2", region_name=REGION).describe_volumes()["Volumes"][0]["VolumeId"]
+    arn = f"arn:aws:ec2:{REGION}:{ACCOUNT}:volume/{volume}"
+    path.write_text(json.dumps(event(**{"owner": CLAIM, "arn": arn, **changes})))
     code = run(["writeback", "--event", str(path), "--apply", "--context", "there",
                 "--kubeconfig", kubeconfig(folder, there)])  # fmt: skip
     said = capsys.readouterr()
@@ -208,7 +228,7 @@ def changed_meanwhile(there: Cluster) -> None:
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        (gone, "the cluster has no claim db/pg-0"), (another_volume, f"is vol-1, not {VOLUME}"),
+        (gone, "the cluster has no claim db/pg-0"), (another_volume, "the claim's volume is vol-1, not vol-"),
         (another_driver, "the volume's driver is efs.csi.aws.com"),
         (owners_class, "names the class gold, which its owner chose"),
         (other_content, f"the class {NAME} exists with other content"),
@@ -228,18 +248,21 @@ def test_a_claim_that_is_not_certain_keeps_its_class(
     assert json.dumps(cluster.objects.get(PVC, {}).get("spec")) == before
 
 
-def test_a_change_that_aws_has_not_accepted_never_reaches_the_cluster(
-    tmp_path: Path, cluster: Cluster, capsys: Any
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"step": "decided"}, "AWS has not accepted the change"),
+        ({"after": settings("gp3", 100, 5000, 400)}, "the volume is gp3 100 GiB 6000 IOPS 400 MiB/s, not gp3 100 GiB 5000"),
+        ({"arn": f"arn:aws:ec2:{REGION}:{ACCOUNT}:volume/vol-0dead"}, "the volume cannot be read"),
+        ({"owner": {**CLAIM, "claim": "../../secrets"}}, "no claim uses the volume"),
+        ({"owner": TERRAFORM}, "--apply is for claims of Kubernetes"),
+    ],
+    ids=["not made", "an event of before", "deleted", "a name that is none", "another owner"],
+)  # fmt: skip
+def test_what_the_driver_would_change_never_reaches_the_cluster(
+    tmp_path: Path, cluster: Cluster, capsys: Any, changes: dict[str, Any], said: str
 ) -> None:
-    code, told = apply(tmp_path, cluster, capsys, event(owner=CLAIM, step="decided"))
-    assert code == 1
-    assert "AWS has not accepted the change" in told
-    assert cluster.calls == []
-
-
-def test_a_name_that_is_none_is_no_part_of_a_path(
-    tmp_path: Path, cluster: Cluster, capsys: Any
-) -> None:
-    strange = event(owner={**CLAIM, "claim": "../../secrets"})
-    assert apply(tmp_path, cluster, capsys, strange)[0] == 1
+    code, told = apply(tmp_path, cluster, capsys, **changes)
+    assert code
+    assert said in told
     assert cluster.calls == []
