@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from headroom.cli.doctor import fleet, loop, rules
+from headroom.cli.doctor import competitors, fleet, loop, permissions, rules
 from headroom.cli.doctor.deployed import deployed
 from headroom.cli.doctor.findings import Check, Examined, examine
 from headroom.cli.sources.deployment import deployment
@@ -20,6 +20,7 @@ FOUND = 2
 CHECKS: tuple[tuple[str, Check], ...] = (
     ("stacks", loop.stacks),
     ("functions", loop.functions),
+    ("permissions", permissions.permissions),
     ("triggers", loop.triggers),
     ("queues", loop.queues),
     ("sweep", loop.sweep),
@@ -32,7 +33,7 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("prices", rules.prices),
     ("enrolment", fleet.enrolment),
     ("telemetry tags", fleet.telemetry),
-    ("other automations", fleet.competitors),
+    ("other automations", competitors.competitors),
 )
 """In the order in which an owner would fix them."""
 
