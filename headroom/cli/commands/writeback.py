@@ -152,7 +152,9 @@ def _patched(handoff: Handoff, directory: Path, state: Any, address: str) -> Pat
     """The patch by the owner's tool; a state says which tool it is where no tag does."""
     if not directory.exists():
         raise BadRequest(f"There is no {directory}.")
-    of_stack = isinstance(state, dict) and not {"values", "prior_state"} & set(state)
+    if state is not None and not isinstance(state, dict):
+        raise BadRequest("The state is no JSON object of Terraform or CloudFormation.")
+    of_stack = state is not None and not {"values", "prior_state"} & set(state)
     owner = handoff.owner
     tool = Tool.TERRAFORM if owner is None else owner.tool
     if state is not None:

@@ -34,9 +34,11 @@ def patched(code: Code, handoff: Handoff, address: Address | None) -> Patched:
     """The patch of the resource; raises CannotPatch."""
     found, found_by = _resource(code, handoff, address)
     _refuse_several(found)
-    if found.block.labels[0] not in (handoff.names.terraform, "aws_instance"):
-        raise CannotPatch(f"{found.place} is an {found.block.labels[0]}")
     device = "" if address is None else address.device
+    if found.block.labels[0] != ("aws_instance" if device else handoff.names.terraform):
+        raise CannotPatch(
+            f"{found.place} is an {found.block.labels[0]}; a device of an instance is found by --state only"
+        )
     block = _device(found, device) if device else found.block
     place = Found(found.file, block, found.calls)
     remarks: list[str] = []
@@ -115,7 +117,7 @@ def _by_name(code: Code, handoff: Handoff) -> tuple[list[Found], str]:
     """Resources whose literal identifier is the database's, or whose tag Name is the volume's."""
     terraform = handoff.names.terraform
     if terraform == "aws_ebs_volume":
-        if handoff.name is None:
+        if not handoff.name:
             return [], "the tag Name, which the volume does not have"
         tagged = [
             each for each in code.resources(terraform) if handoff.name in _name_tags(each)

@@ -37,11 +37,12 @@ class Iam:
         ]}  # fmt: skip
 
 
-@pytest.fixture
-def there(monkeypatch: pytest.MonkeyPatch) -> Iterator[Whole]:
-    for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(f"AWS_{name}", "test")
-    with mock_aws():
+@pytest.fixture(scope="module")
+def there() -> Iterator[Whole]:
+    """Read by every test here, and changed by none."""
+    with pytest.MonkeyPatch.context() as patch, mock_aws():
+        for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY"):
+            patch.setenv(f"AWS_{name}", "test")
         client("iam").create_role(RoleName="role", AssumeRolePolicyDocument="{}")
         made = whole()
         for name in ("signals", "sweep"):

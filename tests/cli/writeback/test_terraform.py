@@ -329,6 +329,25 @@ def test_without_a_recognised_owner_the_state_says_whose_it_is(folder: Path, cap
     assert "aws_ebs_volume.other, found by the address" in by_address[2]
 
 
+def test_an_instance_by_its_address_alone_is_no_device(folder: Path, capsys: Any) -> None:
+    repository(folder, {"main.tf": 'resource "aws_instance" "web" {\n  ami = "x"\n}\n'})
+    code, patch, said = written_back(
+        folder, event(), "--address", "aws_instance.web", capsys=capsys
+    )
+    assert (code, patch) == (1, "")
+    assert "a device of an instance is found by --state only" in said
+
+
+@pytest.mark.parametrize(("text", "code"), [("[]", 2), ("{}", 1), ('{"values": {}}', 1)])
+def test_a_state_that_has_no_such_resource_is_refused(
+    folder: Path, capsys: Any, text: str, code: int
+) -> None:
+    repository(folder, {"main.tf": MAIN})
+    path = folder.parent / "state.json"
+    path.write_text(text)
+    assert written_back(folder, event(), "--state", str(path), capsys=capsys)[:2] == (code, "")
+
+
 def test_json_has_the_patch_the_values_and_the_problem(folder: Path, capsys: Any) -> None:
     repository(folder, {"main.tf": MAIN})
     good = json.loads(written_back(folder, event(), "--json", capsys=capsys)[1])
