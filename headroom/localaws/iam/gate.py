@@ -50,6 +50,8 @@ class AccessLog:
     """How often: session, action, resource, why."""
     used: set[tuple[str, Grant]] = field(default_factory=set)
     """Roles and those of their grants that allowed something."""
+    calls: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Requests by ARN of a deployed role and operation (`ec2:DescribeVolumes`), repeated ones included."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(self, session: Session, access: Access, ruling: Ruling) -> None:
@@ -71,6 +73,7 @@ def authorize(cloud: Cloud, environ: WSGIEnvironment, access_key: str) -> None:
         return
     try:
         call = call_of(environ, session.account)
+        _count(cloud, session, call)
         accesses = [] if (call.service, call.operation) == NEEDS_NOTHING else _all_accesses(call)
     except (UnknownRequest, ValueError, KeyError, TypeError, AttributeError) as error:
         unknown = Access(f"{environ['REQUEST_METHOD']} {environ['PATH_INFO']}", "*")
@@ -101,10 +104,14 @@ def report(cloud: Cloud) -> dict[str, Any]:
     log = _log(cloud)
     with log.lock:
         denials, used, evaluated = dict(log.denials), set(log.used), log.evaluated
+        calls = dict(log.calls)
     names = ("session", "action", "resource", "why")
     return {
         "evaluates": cloud.options.evaluate_iam,
         "evaluated": evaluated,
+        "calls": [
+            {"role": role, "call": call, "times": times} for (role, call), times in calls.items()
+        ],
         "denials": [
             {**dict(zip(names, denial, strict=True)), "times": times}
             for denial, times in denials.items()
@@ -171,6 +178,12 @@ def _message(session: Session, access: Access, ruling: Ruling) -> str:
         f"User: {session.arn} is not authorized to perform: {access.action} "
         f"on resource: {access.resource} {ruling.why}"
     )
+
+
+def _count(cloud: Cloud, session: Session, call: Call) -> None:
+    log = _log(cloud)
+    with log.lock:
+        log.calls[session.role, f"{call.service}:{call.operation}"] += 1
 
 
 def _log(cloud: Cloud) -> AccessLog:

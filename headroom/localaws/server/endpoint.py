@@ -22,6 +22,7 @@ from headroom.localaws.loads import Loads
 from headroom.localaws.prices import PRICE_LIST_TARGET, answer_price_list
 from headroom.localaws.server.guard import key_of, refusal
 from headroom.localaws.server.http_server import Forbidden, HttpServer
+from headroom.localaws.server.transactions import ONE_AT_A_TIME
 from headroom.localaws.state import Clock, ClockMode, Cloud, Identifiers, Options, install_cloud
 
 _DIRECT = frozenset({"cloudwatch", "dynamodb", "ec2", "events", "rds", "sns", "sqs", "ssm", "sts"})
@@ -47,6 +48,9 @@ class _Moto(DomainDispatcherApplication):  # type: ignore[misc]
             if target.startswith(PRICE_LIST_TARGET):  # moto has no such service
                 return _priced(target.removeprefix(PRICE_LIST_TARGET), environ, start_response)
             name = self.get_backend_for_host(self.infer_service_region_host(environ, "/"))
+            if name == "dynamodb":
+                with ONE_AT_A_TIME:
+                    return _direct(_dispatcher(name), environ, start_response)
             if name in _DIRECT:
                 return _direct(_dispatcher(name), environ, start_response)
         return super().__call__(environ, start_response)
