@@ -22,6 +22,7 @@ from typing import Any
 
 import boto3
 
+from headroom.adapters.ledger import DynamoLedger
 from headroom.localaws.daemon import LocalAws
 from tools.zips import zip_folder
 
@@ -30,11 +31,14 @@ ACCOUNT, REGION = "123456789012", "us-east-1"
 START = datetime(2026, 1, 5, 12, tzinfo=UTC)
 BEFORE_MIN = 40
 """How long the volumes are loaded before the storm."""
+IMAGE = "ami-12c6146b"
+"""Any will do; an endpoint that was emptied lists none."""
 PARTS = 6
 """The minute of the storm in parts, after each of which the workers take what has come."""
-AFTER_MIN = 8
-"""Minutes until everything that was put back has come again, and the queue had its turns."""
-SETTLING_S = 5
+AFTER_MIN = 18
+"""Minutes until the changes that the storm started are verified, and those that wait have their turn."""
+AT_ONCE_MIN = 5
+"""What starts later had waited for a place."""
 A_VOLUME_IN = 2
 STACKS = ("HeadroomState", "HeadroomLoop")
 
@@ -53,15 +57,17 @@ class Storm:
     parked: int
     waiting: int
     """Messages left at the end."""
-    batches: int
     worker_mib: float
-    """The most memory that the workers' process used."""
-    started: Sequence[tuple[str, int]]
-    """Changes in order of their start, each with the minutes that its volume had starved for."""
-    in_storm: int
-    """How many of them were started by events."""
+    """The most memory that the worker's process used; 0 where the system does not say."""
+    at_once: Sequence[int]
+    """Minutes of starvation before the storm, of the volumes that events had changed."""
+    in_turn: Sequence[int]
+    """The same of those that waited for a place and got one."""
+    queued: Sequence[int]
+    """The same of those that wait still, in the order of the queue."""
     denials: int
     seconds: float
+    """From the first event until every message was done with."""
 
     @property
     def calls_per_event(self) -> float:
@@ -83,8 +89,12 @@ def synthesised(folder: Path) -> Path:
 class Play:
     """One storm at an endpoint that is empty."""
 
-    def __init__(self, aws: LocalAws, templates: Path, *, volumes: int) -> None:
+    def __init__(
+        self, aws: LocalAws, templates: Path, *, volumes: int, after_min: int = AFTER_MIN
+    ) -> None:
         self._aws = aws
+        self._after_min = after_min
+        self._sent: set[str] = set()
         self._templates = templates
         self._clients: dict[str, Any] = {}
         self._random = Random(7)
@@ -110,9 +120,8 @@ class Play:
     def _fleet(self, count: int) -> dict[str, int]:
         """Volumes that are enrolled and starve, each with the minutes it will have starved for."""
         ec2 = self.client("ec2")
-        image = ec2.describe_images(Owners=["amazon"])["Images"][0]["ImageId"]
         instances = ec2.run_instances(
-            ImageId=image, InstanceType="m6i.4xlarge", MinCount=1 + count // A_VOLUME_IN,
+            ImageId=IMAGE, InstanceType="m6i.4xlarge", MinCount=1 + count // A_VOLUME_IN,
             MaxCount=1 + count // A_VOLUME_IN, Placement={"AvailabilityZone": f"{REGION}a"},
         )["Instances"]  # fmt: skip
         found: dict[str, int] = {}
@@ -177,18 +186,31 @@ class Play:
         names = sorted(self._volumes)
         which = [names[number % len(names)] for number in range(events)]
         self._random.shuffle(which)
-        seconds = 60 / PARTS
+        seconds = 0.0
         for part in range(PARTS):
             for name_batch in _tens(which[part::PARTS]):
                 self._send(urls["SignalsQueueUrl"], name_batch)
-            self._now += timedelta(seconds=seconds)
+            self._now += timedelta(minutes=1) / PARTS
             if part < PARTS - 1:
                 self._clock(self._now)
                 self._aws.control("tick", {"minutes": 0})
         self._clock(self._now - timedelta(milliseconds=1))
-        for _ in range(AFTER_MIN):
+        calls: Mapping[str, int] | None = None
+        for _ in range(self._after_min):
             self._aws.control("tick", {"minutes": 1})
-        return self._counted(events, urls, time.monotonic() - began)
+            if calls is None and not self._waiting(urls["SignalsQueueUrl"]):
+                calls, seconds = self._calls(), time.monotonic() - began
+        return self._counted(events, urls, self._calls() if calls is None else calls, seconds)
+
+    def _waiting(self, url: str) -> int:
+        """Messages of a queue, hidden and delayed ones included."""
+        name = url.rsplit("/", 1)[-1]
+        return int(self._aws.control("state")["queues"][f"{REGION}/{name}"])
+
+    def _calls(self) -> Mapping[str, int]:
+        """What the worker called so far."""
+        calls = self._aws.control("iam")["calls"]
+        return {each["call"]: each["times"] for each in calls if "SignalsRole" in each["role"]}
 
     def _send(self, url: str, names: Sequence[str]) -> None:
         """As EventBridge does, one message for each event."""
@@ -201,8 +223,10 @@ class Play:
     def _event(self, volume: str) -> dict[str, Any]:
         """An alarm's contributor turns to ALARM."""
         at = self._now + timedelta(seconds=self._random.randrange(int(60 / PARTS)))
+        event_id = f"{self._random.getrandbits(128):032x}"
+        self._sent.add(event_id)
         return {
-            "version": "0", "id": f"{self._random.getrandbits(128):032x}",
+            "version": "0", "id": event_id,
             "detail-type": "CloudWatch Alarm Contributor State Change", "source": "aws.cloudwatch",
             "account": ACCOUNT, "time": at.strftime("%Y-%m-%dT%H:%M:%SZ"), "region": REGION,
             "resources": [],
@@ -214,34 +238,37 @@ class Play:
             },
         }  # fmt: skip
 
-    def _counted(self, events: int, urls: Mapping[str, str], seconds: float) -> Storm:
-        iam = self._aws.control("iam")
-        calls = Counter[str]()
-        for each in iam["calls"]:
-            if "SignalsRole" in each["role"]:
-                calls[each["call"]] += each["times"]
-        records = self._records()
-        started = sorted(
-            (r["at"]["S"], r["resource"]["S"].rsplit("/", 1)[-1])
-            for r in records if r.get("step", {}).get("S") == "intended"
+    def _counted(
+        self, events: int, urls: Mapping[str, str], calls: Mapping[str, int], seconds: float
+    ) -> Storm:
+        records = self._records(urls["RecordsTable"])
+        ledger = DynamoLedger(
+            self.client("dynamodb"), records_table=urls["RecordsTable"], account_id=ACCOUNT,
+            state_table=urls["StateTable"], region=REGION,
         )  # fmt: skip
-        by_event = [r for r in records if r["decision_id"]["S"].startswith("events#")]
-        depths = {key.split("/")[-1]: n for key, n in self._aws.control("state")["queues"].items()}
+        by_event = [r for r in records if r.get("event_id", {}).get("S") in self._sent]
+        until = (START + timedelta(minutes=AT_ONCE_MIN)).isoformat()
+        started = {
+            r["resource"]["S"].rsplit("/", 1)[-1]: r["at"]["S"] > until
+            for r in records if r.get("step", {}).get("S") == "intended"
+        }  # fmt: skip
+
+        def starved(in_turn: bool) -> list[int]:
+            return [self._volumes[name] for name, turn in started.items() if turn is in_turn]
+
         return Storm(
-            events=events, volumes=len(self._volumes),
-            recorded=len({r["event_id"]["S"] for r in by_event}),
+            events=events, volumes=len(self._volumes), recorded=len(by_event),
             led_to=Counter(r["led_to"]["S"] for r in by_event), calls=calls,
-            parked=depths[urls["SignalsDeadLettersUrl"].rsplit("/", 1)[-1]],
-            waiting=depths[urls["SignalsQueueUrl"].rsplit("/", 1)[-1]],
-            batches=0, worker_mib=_peak_mib("lambdas.signals.handler"),
-            started=[(at, self._volumes[name]) for at, name in started],
-            in_storm=0, denials=len(iam["denials"]), seconds=seconds,
+            parked=self._waiting(urls["SignalsDeadLettersUrl"]),
+            waiting=self._waiting(urls["SignalsQueueUrl"]),
+            worker_mib=_peak_mib("lambdas.signals.handler"),
+            at_once=starved(False), in_turn=starved(True),
+            queued=[self._volumes[one.ref.resource_id] for one in ledger.queue(1_000)],
+            denials=len(self._aws.control("iam")["denials"]), seconds=seconds,
         )  # fmt: skip
 
-    def _records(self) -> list[dict[str, Any]]:
-        dynamodb = self.client("dynamodb")
-        (table,) = [t for t in dynamodb.list_tables()["TableNames"] if "ecords" in t]
-        pages = dynamodb.get_paginator("scan").paginate(TableName=table)
+    def _records(self, table: str) -> list[dict[str, Any]]:
+        pages = self.client("dynamodb").get_paginator("scan").paginate(TableName=table)
         return [item for page in pages for item in page["Items"]]
 
 
@@ -264,9 +291,10 @@ def _peak_mib(handler: str) -> float:
 
 def storm(events: int, volumes: int, templates: Path | None = None) -> Storm:
     """One storm at an endpoint of its own."""
-    with tempfile.TemporaryDirectory() as folder, LocalAws(clock="lockstep", seed=7) as aws:
+    with tempfile.TemporaryDirectory() as folder:
         made = templates or synthesised(Path(folder) / "cdk.out")
-        return Play(aws, made, volumes=volumes).storm(events)
+        with LocalAws(clock="lockstep", seed=7, effect_minutes=1, completed_minutes=3) as aws:
+            return Play(aws, made, volumes=volumes).storm(events)
 
 
 def main() -> None:

@@ -24,7 +24,6 @@ from headroom.domain.ledger import rejection_record
 from headroom.domain.state import EventRecord, Record
 from headroom.serialization import body_to_json
 
-
 PARTS_AT_ONCE = 100
 """Source: DynamoDB API reference, TransactWriteItems (2026-11)."""
 
