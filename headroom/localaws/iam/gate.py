@@ -14,7 +14,7 @@ from headroom.localaws.iam.incoming import call_of
 from headroom.localaws.iam.policies import Access, Grant, statements_of
 from headroom.localaws.iam.reference import known_actions
 from headroom.localaws.iam.requests import Call, UnknownRequest, accesses_of
-from headroom.localaws.iam.resources import key_of_topic, tags_of_resource
+from headroom.localaws.iam.resources import key_of_topic, tag_values
 from headroom.localaws.iam.roles import (
     Session,
     deployed_roles,
@@ -147,7 +147,7 @@ def _rule(cloud: Cloud, session: Session, access: Access, region: str) -> Ruling
     try:
         if access.action not in known_actions():
             raise PolicyNotUnderstood(f"IAM knows no action {access.action}.")
-        full = Access(access.action, access.resource, _context(session, access, region))
+        full = Access(access.action, access.resource, _context(cloud, session, access, region))
         ruling = evaluate(policies_for(session, access.resource), full)
     except PolicyNotUnderstood as error:
         ruling = Ruling(False, f"because a policy is not understood: {error}")
@@ -156,7 +156,7 @@ def _rule(cloud: Cloud, session: Session, access: Access, region: str) -> Ruling
 
 
 def _context(
-    session: Session, access: Access, region: str
+    cloud: Cloud, session: Session, access: Access, region: str
 ) -> tuple[tuple[str, tuple[str, ...]], ...]:
     values = {
         "aws:principalaccount": (session.account,),
@@ -168,8 +168,7 @@ def _context(
         **dict(access.context),
     }
     if access.action.startswith(_TAGGED):
-        for key, value in tags_of_resource(access.resource).items():
-            values[f"aws:resourcetag/{key}"] = values[f"ec2:resourcetag/{key}"] = (value,)
+        values |= tag_values(cloud, access.resource)
     return tuple(sorted(values.items()))
 
 

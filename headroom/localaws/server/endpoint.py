@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib import import_module
 from typing import Any
 from wsgiref.types import StartResponse, WSGIEnvironment
@@ -20,6 +20,7 @@ from headroom.localaws.functions import fleet_of
 from headroom.localaws.iam import AccessDenied, authorize, denial
 from headroom.localaws.loads import Loads
 from headroom.localaws.prices import PRICE_LIST_TARGET, answer_price_list
+from headroom.localaws.rds import tags_of_database
 from headroom.localaws.server.guard import key_of, refusal
 from headroom.localaws.server.http_server import Forbidden, HttpServer
 from headroom.localaws.server.transactions import ONE_AT_A_TIME
@@ -109,6 +110,7 @@ class RunningEndpoint:
 
         moto_parts.install(self.cloud)
         self.cloud.functions = fleet_of(self.cloud)
+        self.cloud.tags_of_database = partial(tags_of_database, self.cloud)
         self._loads = Loads(self.cloud)
         self._minute_loop = MinuteLoop(self.cloud, self._loads)
         self._control = Control(self.cloud, self._loads, self._minute_loop)
