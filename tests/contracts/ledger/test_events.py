@@ -53,6 +53,15 @@ def test_events_of_one_instant_have_a_record_each(ledger: Any) -> None:
     assert sorted(r.event.event_id for r in listed(ledger)) == sorted(f"e{n}" for n in range(30))
 
 
+def test_many_events_are_recorded_at_once_and_a_final_outcome_stays(ledger: Any) -> None:
+    ledger.record_events([record("e7"), record("e8", outcome=FAILED)])
+    again = EventOutcome(led_to=LedTo.COALESCED, which="x")
+    every = [record(f"e{number}", outcome=again) for number in range(120)]
+    ledger.record_events([*every, every[0]])
+    found = {r.event.event_id: r.outcome for r in listed(ledger)}
+    assert found == {r.event.event_id: again for r in every} | {"e7": READ}
+
+
 def test_events_are_listed_newest_first_by_time_and_resource(ledger: Any) -> None:
     hours = [-30, -5, 0, 5, 20]
     for number, hour in enumerate(hours):
