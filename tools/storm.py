@@ -261,7 +261,7 @@ class Play:
             led_to=Counter(r["led_to"]["S"] for r in by_event), calls=calls,
             parked=self._waiting(urls["SignalsDeadLettersUrl"]),
             waiting=self._waiting(urls["SignalsQueueUrl"]),
-            worker_mib=_peak_mib("lambdas.signals.handler"),
+            worker_mib=_peak_mib(self._aws.endpoint.pid, "lambdas.signals.handler"),
             at_once=starved(False), in_turn=starved(True),
             queued=[self._volumes[one.ref.resource_id] for one in ledger.queue(1_000)],
             denials=len(self._aws.control("iam")["denials"]), seconds=seconds,
@@ -276,16 +276,16 @@ def _tens(names: Sequence[str]) -> Iterator[Sequence[str]]:
     return (names[first : first + 10] for first in range(0, len(names), 10))
 
 
-def _peak_mib(handler: str) -> float:
-    """The most memory of this machine's newest process of a handler; 0 where /proc does not say."""
-    for status in sorted(Path("/proc").glob("[0-9]*/status"), key=lambda p: -int(p.parent.name)):
+def _peak_mib(parent: int, handler: str) -> float:
+    """The most memory of a child process that runs this handler; 0 where /proc does not say."""
+    for status in Path("/proc").glob("[0-9]*/status"):
         try:
-            if handler not in (status.parent / "cmdline").read_text():
-                continue
-            lines = status.read_text().splitlines()
-        except OSError:
+            command = (status.parent / "cmdline").read_text()
+            of = dict(line.split(":", 1) for line in status.read_text().splitlines())
+        except OSError:  # it ended meanwhile
             continue
-        return max(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM:"))
+        if handler in command and int(of["PPid"]) == parent:
+            return int(of["VmHWM"].split()[0]) / 1024
     return 0.0
 
 
