@@ -15,6 +15,7 @@ from headroom.domain.decision import (
     full_within_a_day,
 )
 from headroom.domain.state import Notify
+from headroom.domain.workload import SpaceBasis
 from headroom.ports import Glance, Ports, StorageView
 
 LOW, NOTHING = 0.10, 0.01
@@ -52,7 +53,7 @@ def space_check(decision: Decision) -> datetime | None:
         return None  # whose storage may not grow is found by scans when it is near
     if space.young:
         return at + JUST_BEGUN
-    if space.unclear:
+    if space.unclear or space.basis is SpaceBasis.FILE_SYSTEM:
         return at + LATER if decision.demand.known_minutes else None
     if space.short:
         return at + (NEAR if full_within_a_day(space, at) else LATER)

@@ -10,7 +10,7 @@ from headroom.domain.decision.approval import requested_in_advance
 from headroom.domain.guardrails import Guardrail, PlanJudgement, Verdict, all_clear_at, distance
 from headroom.domain.planning import Plan, autoscaling_can_add, rds_autoscales
 from headroom.domain.policy import Limits
-from headroom.domain.resources import DatabaseFacts
+from headroom.domain.resources import DatabaseFacts, Modification
 from headroom.domain.workload import SpaceBasis, SpaceForecast
 
 SPACE_CAUSE = "space_"
@@ -20,6 +20,8 @@ AVAILABLE = "available"
 STORAGE_FULL = "storage-full"
 NOTIFY_WITHIN = timedelta(days=3)
 """How near full a database must be before an owner without `grow_space` is notified."""
+EXTENDED_WITHIN = timedelta(hours=2)
+"""How long after a volume grew its file system may still be extended, and metrics show it."""
 BEFORE_FULL = timedelta(hours=1)
 """Growth that is allowed less than this before the storage is full comes too late."""
 TODAY = timedelta(hours=24)
@@ -73,7 +75,7 @@ def space_forecast_for_owner(
 
 def decide_space(
     space: SpaceForecast | None, facts: DatabaseFacts | None, limits: Limits,
-    judgements: Sequence[PlanJudgement], at: datetime, *, priced: bool, busy: bool,
+    judgements: Sequence[PlanJudgement], at: datetime, *, priced: bool, change: Modification | None,
 ) -> SpaceAction | None:  # fmt: skip
     """The action for a shortage of space; None if there is none or RDS grows the storage itself."""
     for_space = [j for j in judgements if j.plan.growth is not None]
@@ -85,9 +87,10 @@ def decide_space(
         asleep = facts is not None and facts.status != AVAILABLE  # stopped, restoring, ...
         return None if asleep or not limits.grow_space else _unclear(space)
     if space.basis is SpaceBasis.FILE_SYSTEM:
-        return _file_system(limits, busy=busy)
+        return _file_system(limits, change, at)
     if not space.short:
         return None
+    busy = change is not None and change.in_flight
     found = _if_short(space, facts, limits, for_space, at, priced=priced, busy=busy)
     if isinstance(found, NotifyOwner) and full_within_a_day(space, at):
         return replace(found, cause=f"{found.cause}_today")
@@ -133,11 +136,11 @@ def _unclear(space: SpaceForecast) -> SpaceAction:
     )  # fmt: skip
 
 
-def _file_system(limits: Limits, *, busy: bool) -> SpaceAction | None:
+def _file_system(limits: Limits, change: Modification | None, at: datetime) -> SpaceAction | None:
     """A volume larger than its file system: growing it again would be for nothing."""
     if not limits.grow_space:
         return None
-    if busy:  # whoever grew it may be about to extend the file system
+    if change is not None and (change.in_flight or at < change.started_at + EXTENDED_WITHIN):
         return HoldForSpace(plan=None, until=None, unclear=True)
     return NotifyOwner(
         cause=f"{SPACE_CAUSE}file_system", plan=None,

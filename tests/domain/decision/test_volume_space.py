@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 
+from headroom.application.space import space_check
 from headroom.domain.decision import (
     Act,
     Decision,
@@ -144,10 +145,8 @@ def test_the_largest_a_type_takes_is_not_exceeded() -> None:
     assert "no size that AWS takes" in decision.answer.remedy
 
 
-def grown_to(
-    size: int, *, state: ModificationState = ModificationState.COMPLETED
-) -> dict[str, object]:
-    return {"modification": modification(gp3(size), origin=gp3(200), state=state)}
+def grown_to(size: int) -> dict[str, object]:
+    return {"modification": modification(gp3(size), origin=gp3(200))}
 
 
 def test_a_volume_larger_than_its_file_system_is_not_grown_again() -> None:
@@ -165,10 +164,24 @@ def test_a_volume_larger_than_its_file_system_is_not_grown_again() -> None:
         assert "198.0 of 231 GiB" in decision.summary
     silent = decided(seen, grow_space=False)
     assert isinstance(silent.answer, Hold)
-    busy = disk(
-        gp3(231), full, file_system_gib=198.0, **grown_to(231, state=ModificationState.OPTIMIZING)
+
+
+@pytest.mark.parametrize(
+    ("state", "hours"), [(ModificationState.OPTIMIZING, 9.0), (ModificationState.COMPLETED, 1.5)]
+)
+def test_a_file_system_that_may_still_be_extended_is_no_news(
+    state: ModificationState, hours: float
+) -> None:
+    change = modification(
+        gp3(231), origin=gp3(200), state=state, started_at=NOW - timedelta(hours=hours)
     )
-    assert isinstance(decided(busy).answer, Hold)
+    seen = disk(gp3(231), steadily(2.0, 2.0), file_system_gib=198.0, modification=change)
+    decision = decided(seen)
+    assert isinstance(decision.answer, Hold), decision.summary
+    assert decision.answer.reason is Reason.FREE_SPACE_UNCERTAIN
+    again = space_check(decision)
+    assert again is not None
+    assert again > NOW + timedelta(hours=2)
 
 
 @pytest.mark.parametrize(
