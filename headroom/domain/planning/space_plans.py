@@ -20,6 +20,8 @@ from headroom.domain.workload import SpaceForecast
 
 TOGETHER = 3
 """Plans for the load that are combined with growth, best first."""
+LEAST_OF_VOLUME_GIB = 2
+"""The least that a volume grows by, so that it shows whether its file system followed."""
 AUTOSCALING_ADDS_GIB = 10
 """The least that RDS's autoscaling adds; a tenth of the size where that is more."""
 
@@ -121,7 +123,8 @@ def _fits(situation: Situation, target: Configuration) -> bool:
 def _grown(situation: Situation, kept: Configuration, size_gib: int) -> Configuration | None:
     """`kept` with at least `size_gib`, as one change from the present storage leads to it."""
     if kept.database is None:
-        size = max(least_size(situation.current, size_gib), kept.size_gib)
+        least = situation.current.size_gib + LEAST_OF_VOLUME_GIB
+        size = max(least_size(situation.current, size_gib), least, kept.size_gib)
         larger = replace(kept, size_gib=size)
         return larger if why_invalid(larger) is None else None
     return at_size(

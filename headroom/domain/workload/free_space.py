@@ -58,8 +58,9 @@ DOUBTED = timedelta(days=3)
 """How long Headroom does not grow storage again after a growth that free space never showed."""
 OTHER_STORAGE = 0.02
 """Share of the size by which no more can be free than there is, whatever units are rounded."""
-FILE_SYSTEM_LESS = 0.1
-"""Share of a volume, and GiB, up to which its file system may be smaller: boot partitions, metadata."""
+FILE_SYSTEM_LESS = 0.05
+"""Share of a volume, and GiB, up to which its file system may be smaller: boot partitions, metadata.
+Any growth must be larger, or one that never reached the file system would not be noticed."""
 FILE_SYSTEM_LESS_GIB = 2.0
 EASED = 1.2
 """Times the reserve that must be left before a shortage counts as over."""

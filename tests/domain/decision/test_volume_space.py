@@ -27,7 +27,7 @@ from headroom.domain.resources import (
     VolumeType,
 )
 from headroom.domain.state import KnownModification
-from headroom.domain.workload import SpaceBasis
+from headroom.domain.workload import SpaceBasis, spans
 from headroom.serialization import decision_from_json, decision_to_json
 from tests.builders import (
     NOW,
@@ -133,6 +133,9 @@ def test_a_volume_grows_by_a_tenth_at_least_or_its_owner_hears_why_not() -> None
     decision = decided(small)
     assert isinstance(decision.answer, Act), decision.summary
     assert decision.answer.plan.target.size_gib == 220
+    tiny = decided(disk(gp3(8), lambda _: 0.7))
+    assert isinstance(tiny.answer, Act), tiny.summary
+    assert tiny.answer.plan.target.size_gib == 10
     capped = decided(small, max_size_gib=210)
     assert isinstance(capped.answer, Escalate), capped.summary
     assert "max_size" in capped.answer.cause
@@ -184,16 +187,26 @@ def test_a_file_system_that_may_still_be_extended_is_no_news(
     assert again > NOW + timedelta(hours=2)
 
 
+@pytest.mark.parametrize("size", [1, 2, 8, 19, 20, 40, 200, 1_000, 14_000])
+def test_no_growth_is_so_small_that_nobody_sees_whether_its_file_system_followed(
+    size: int,
+) -> None:
+    full = disk(gp3(size), lambda _: 0.05 * size, file_system_gib=size * 0.999)
+    decision = decided(full, price_increase_usd=10_000)
+    assert isinstance(decision.answer, Act), decision.summary
+    assert not spans(size * 0.999, decision.answer.plan.target.size_gib)
+
+
 @pytest.mark.parametrize(
-    ("size", "file_system_gib", "spans"),
-    [(8, 6.8, True), (8, 5.9, False), (1000, 984.0, True), (1000, 899.0, False)],
+    ("size", "file_system_gib", "whole"),
+    [(8, 6.8, True), (8, 5.9, False), (1000, 984.0, True), (1000, 949.0, False)],
 )
 def test_metadata_and_boot_partitions_are_no_missing_space(
-    size: int, file_system_gib: float, spans: bool
+    size: int, file_system_gib: float, whole: bool
 ) -> None:
     decision = decided(disk(gp3(size), lambda _: size / 2, file_system_gib=file_system_gib))
     assert decision.space is not None
-    assert (decision.space.basis is not SpaceBasis.FILE_SYSTEM) is spans
+    assert (decision.space.basis is not SpaceBasis.FILE_SYSTEM) is whole
 
 
 def test_growth_that_no_file_system_shows_says_what_to_do() -> None:
