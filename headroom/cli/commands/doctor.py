@@ -36,6 +36,7 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("limits", rules.limits),
     ("prices", rules.prices),
     ("enrolment", fleet.enrolment),
+    ("free space", fleet.free_space),
     ("telemetry tags", fleet.telemetry),
     ("other automations", competitors.competitors),
 )
