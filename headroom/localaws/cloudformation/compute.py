@@ -74,7 +74,7 @@ class DeployedFunction(ShortSignatures, LambdaFunction):  # type: ignore[misc]
 
 
 class InvokePermission(Permission):  # type: ignore[misc]
-    """AWS::Lambda::Permission that can be updated and deleted; it is not enforced."""
+    """AWS::Lambda::Permission that can be updated and deleted; it counts for other accounts alone."""
 
     @classmethod
     def update_from_cloudformation_json(

@@ -12,17 +12,18 @@ from headroom.localaws.events.targets import (
     Undeliverable,
     invoke_function,
     publish_to_topic,
+    put_on_stream,
     send_dead_letter,
     send_message,
     write_log,
 )
-from headroom.localaws.iam import service_may
+from headroom.localaws.iam import lets_account, service_may
 from headroom.localaws.state import AccountRegion, Cloud
 
 _FEATURES = re.compile(r" m/\S+")
 """botocore lists the features in use in an order of chance."""
 _DELIVERS = {
-    "events": "events:PutEvents", "lambda": "lambda:InvokeFunction", "sns": "sns:Publish",
+    "events": "events:PutEvents", "firehose": "firehose:PutRecord", "lambda": "lambda:InvokeFunction", "sns": "sns:Publish",
     "sqs": "sqs:SendMessage",
 }  # fmt: skip
 """What a target's role must allow, by the target's service."""
@@ -123,6 +124,8 @@ def send_to_target(
         invoke_function(cloud, arn, body)
     elif service == "logs":
         write_log(cloud, account_region, arn, body)
+    elif service == "firehose":
+        put_on_stream(cloud, arn, body)
     elif service == "events":
         _forward(cloud, arn, body)
     else:
@@ -130,7 +133,19 @@ def send_to_target(
 
 
 def _forward(cloud: Cloud, arn: str, body: str) -> None:
-    dispatch_event(cloud, AccountRegion.of_arn(arn), json.loads(body), arn.rsplit("/", 1)[-1])
+    """To a bus that exists and lets the account of the event in; AWS retries neither case."""
+    from moto.events.models import events_backends
+
+    event, there, name = json.loads(body), AccountRegion.of_arn(arn), arn.rsplit("/", 1)[-1]
+    bus = there.backend(events_backends).event_buses.get(name)
+    if bus is None:
+        raise Undeliverable(f"No event bus {arn}")
+    account, policy = str(event["account"]), json.loads(bus.policy or '{"Statement": []}')
+    if account != there.account and not lets_account(
+        policy["Statement"], account, "events:PutEvents", arn
+    ):
+        raise Undeliverable(f"The policy of {arn} does not let account {account} in")
+    dispatch_event(cloud, there, event, name)
 
 
 def target_input(target: Mapping[str, Any], event: Mapping[str, Any]) -> str:
