@@ -240,7 +240,6 @@ class Hub(Construct):
         policy = iam.ManagedPolicy(
             self,
             "Operators",
-            managed_policy_name=f"{self.prefix}-operators-{Aws.REGION}",
             description="Lets people send requests to the organization's deployments of Headroom",
             statements=[statement],
         )

@@ -11,6 +11,23 @@ from headroom.localaws.events import streams_of
 from headroom.localaws.state import current_cloud
 
 
+class EventBus(LocalResource):
+    """AWS::Events::EventBus; its rules stay when it is updated."""
+
+    kind = "AWS::Events::EventBus"
+    name_property = "Name"
+    attributes = ("Arn", "Name")
+
+    def make(self) -> None:
+        backend = self.account_region.backend(events_backends)
+        if self.name not in backend.event_buses:
+            backend.create_event_bus(name=self.name)
+        self.values |= {"Arn": backend.event_buses[self.name].arn, "Name": self.name}
+
+    def remove_resource(self) -> None:
+        self.account_region.backend(events_backends).event_buses.pop(self.name, None)
+
+
 class EventBusPolicy(LocalResource):
     """AWS::Events::EventBusPolicy with one statement."""
 
@@ -77,4 +94,4 @@ class NamedQuery(LocalResource):
     kind = "AWS::Athena::NamedQuery"
 
 
-MODELS = (EventBusPolicy, DeliveryStream, Database, GlueTable, WorkGroup, NamedQuery)
+MODELS = (EventBus, EventBusPolicy, DeliveryStream, Database, GlueTable, WorkGroup, NamedQuery)

@@ -84,20 +84,25 @@ def deliver_event(
     cloud: Cloud, account_region: AccountRegion, target: Mapping[str, Any], event: Mapping[str, Any]
 ) -> None:
     """One event to one target."""
-    deliver(cloud, account_region, target, target_input(target, event))
+    deliver(cloud, account_region, target, target_input(target, event), service="events")
 
 
 def deliver(
-    cloud: Cloud, account_region: AccountRegion, target: Mapping[str, Any], body: str
+    cloud: Cloud,
+    account_region: AccountRegion,
+    target: Mapping[str, Any],
+    body: str,
+    *,
+    service: str = "scheduler",
 ) -> None:
     """Send to a target; what cannot be delivered goes to the target's dead-letter queue.
 
-    A target with a role needs the role's permission for both.
+    A target with a role needs the role's permission; Scheduler uses the role for the queue too.
     """
     arn, role = str(target["Arn"]), target.get("RoleArn")
 
     def may(action: str, resource: str) -> bool:
-        return not role or service_may(cloud, str(role), "scheduler", action, resource)
+        return not role or service_may(cloud, str(role), service, action, resource)
 
     try:
         action = _DELIVERS.get(arn.split(":")[2])
@@ -106,7 +111,7 @@ def deliver(
         send_to_target(cloud, account_region, arn, body, target)
     except Undeliverable as error:
         dead = (target.get("DeadLetterConfig") or {}).get("Arn")
-        if dead and may("sqs:SendMessage", dead):
+        if dead and (service == "events" or may("sqs:SendMessage", dead)):
             send_dead_letter(dead, body, str(error))
 
 
