@@ -37,7 +37,7 @@ class Priority(IntEnum):
 
 STOPS = frozenset({Step.BREAKER_OPENED, Step.PAUSED, Step.RESUMED, Step.BREAKER_CLOSED})
 NEEDS_YOU = frozenset(
-    {Step.FAILED, Step.REFUSED, Step.UNKNOWN, Step.INEFFECTIVE, Step.AWAITING, Step.POLICY_REFUSED}
+    {Step.FAILED, Step.REFUSED, Step.UNKNOWN, Step.INEFFECTIVE, Step.AWAITING}
 )  # fmt: skip
 
 
