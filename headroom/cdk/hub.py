@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from aws_cdk import Acknowledgment, Aws, Duration, RemovalPolicy, Validations
+from aws_cdk import Acknowledgment, Aws, Duration, RemovalPolicy, Stack, Validations
 from aws_cdk import aws_events as events
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kinesisfirehose as firehose
@@ -142,6 +142,13 @@ class Hub(Construct):
             description="Lets Firehose write records to the bucket",
             statements=[allow(BUCKET_ACTIONS, arn, f"{arn}/*", sid="WriteRecords")],
             source_account=Aws.ACCOUNT_ID,
+        )
+        name = Stack.of(self).resolve(arn)["Fn::GetAtt"][0]
+        Validations.of(self).acknowledge(
+            Acknowledgment(
+                id=f"AwsSolutions-IAM5[Resource::<{name}.Arn>/*]",
+                reason="Objects of the hub's own bucket; Firehose names them by time and at random.",
+            )
         )
         kind = firehose.CfnDeliveryStream
         lines = kind.ProcessorProperty(

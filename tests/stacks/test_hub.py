@@ -148,7 +148,7 @@ def test_what_the_queries_count_is_what_the_records_say() -> None:
     assert changes["added_usd"] - changes["saved_usd"] == pytest.approx(sum(applied))
     held = [f for f in facts if f["step"] == "decided" and f["answer"] == "hold"]
     assert sum(row["decisions"] for row in _rows("held")) == len(held) > 0
-    assert {row["step"] for row in _rows("people")} >= {"approved", "paused", "policy_published"}
+    assert {row["step"] for row in _rows("people")} >= {"paused", "resumed", "breaker_closed"}
 
 
 def test_the_named_queries_and_the_dashboard_read_what_there_is(hub: Template) -> None:

@@ -64,7 +64,8 @@ def test_only_the_buckets_have_no_default(whole: dict[str, Any]) -> None:
 def _chosen(node: Any, conditions: dict[str, bool]) -> Any:
     """A part of the template as CloudFormation resolves its conditions."""
     if isinstance(node, list):
-        return [_chosen(item, conditions) for item in node]
+        chosen = (_chosen(item, conditions) for item in node)
+        return [item for item in chosen if item != NO_VALUE]
     if not isinstance(node, dict):
         return node
     if "Fn::If" in node:
