@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,10 @@ from headroom.adapters.events.schemas import DETAIL_TYPES, schema
 from headroom.cdk import Hub
 from headroom.cdk.hub_dashboard import PANELS
 from headroom.cdk.hub_queries import COLUMNS, DETAIL, QUERIES, RENAMED, SINCE, statement
+from headroom.policy.parts import LONGEST_PART
 from headroom.settings import SettingsError
 from tests.adapters.events.test_bus import EVERY
-from tests.stacks.conftest import Synth, Synthesised, Template, properties, resources
+from tests.stacks.conftest import ROOT, Synth, Synthesised, Template, properties, resources
 
 HUB = "999999999999"
 HUB_SETTINGS = {
@@ -158,6 +160,17 @@ def test_the_named_queries_and_the_dashboard_read_what_there_is(hub: Template) -
     known = {f"detail.{name}" for name in DETAIL} | {"detail.plan.price_change_usd"}
     for _, query in PANELS.values():
         assert set(re.findall(r"detail(?:\.\w+)+", query)) <= known
+
+
+def test_the_guide_names_every_property_and_query_with_what_the_code_has() -> None:
+    text = (ROOT / "docs" / "hub.md").read_text(encoding="utf-8")
+    for name, one in list(signature(Hub.__init__).parameters.items())[3:]:
+        default = "none" if one.default is one.empty else f"`{one.default}`"
+        assert f"| `{name}` | {default} |" in text
+    assert "`headroom_hub.records`" in text
+    assert f"{LONGEST_PART:,} characters" in text
+    for output in ("BusArn", "OperatorsPolicyArn", "HubRedelivery"):
+        assert f"`{output}`" in text
 
 
 def test_a_deployment_without_a_hub_has_nothing_of_it(shipped: Synthesised) -> None:
