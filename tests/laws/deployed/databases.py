@@ -100,7 +100,9 @@ class Rds:
         """What CloudWatch publishes of a minute."""
         if "DBClusterIdentifier" in dimensions:
             ios = self.ios_a_day[dimensions["DBClusterIdentifier"]] / 1440 / 2
-            return {"VolumeReadIOPs": ios, "VolumeWriteIOPs": ios, "VolumeBytesUsed": 1e11}.get(metric)
+            return {"VolumeReadIOPs": ios, "VolumeWriteIOPs": ios, "VolumeBytesUsed": 1e11}.get(
+                metric
+            )
         name = dimensions["DBInstanceIdentifier"]
         if name not in self.loads:
             return {"CommitLatency": 2.0}.get(metric)

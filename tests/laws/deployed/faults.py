@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -63,10 +64,8 @@ class Invocation:
             case "throttled":
                 raise _throttled(call)
             case "lost":
-                try:
+                with suppress(Refusal):
                     do()
-                except Refusal:
-                    pass
                 raise ReadTimeoutError(endpoint_url="https://aws")
         raise NotImplementedError(fault.kind)
 

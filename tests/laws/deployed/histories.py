@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from random import Random
 
 from tests.laws.deployed.faults import MOST_ATTEMPTS, Fault
@@ -28,7 +29,9 @@ class History:
 
     def play(self) -> Stage:
         """Play it under the law; raises Broken."""
-        return tell(STORIES[self.story], dict(self.faults), stale=self.stale, meanwhile=self.meanwhile)
+        return tell(
+            STORIES[self.story], dict(self.faults), stale=self.stale, meanwhile=self.meanwhile
+        )
 
     def __str__(self) -> str:
         told = [f"{f.kind} x{f.many} at call {f.at} of run {run}" for run, f in self.faults]
@@ -36,6 +39,7 @@ class History:
         return f"{self.story}: {', '.join(told) or 'undisturbed'}{aged} {self.meanwhile}".strip()
 
 
+@cache
 def logs(story: str, *, stale: bool = False) -> list[list[str]]:
     """The calls of each invocation of an undisturbed history."""
     return [run.log for run in tell(STORIES[story], stale=stale).functions.invocations]
@@ -67,11 +71,13 @@ def failed_calls(story: str, *, stale: bool = False) -> Iterator[History]:
                 yield _history(story, run, Fault(kind="fails", at=at, many=many), stale=stale)
 
 
-def interruptions(story: str, *, stale: bool = False) -> Iterator[History]:
+def interruptions(
+    story: str, *, stale: bool = False, only: tuple[str, ...] = tuple(MEANWHILE)
+) -> Iterator[History]:
     """Between any two calls, something happens elsewhere."""
     for run, log in enumerate(logs(story, stale=stale)):
         for at in range(1, len(log) + 1):
-            for name in MEANWHILE:
+            for name in only:
                 fault = Fault(kind="meanwhile", at=at)
                 yield _history(story, run, fault, stale=stale, meanwhile=name)
 
@@ -91,9 +97,7 @@ def random_history(seed: int) -> History:
     )  # fmt: skip
 
 
-def _history(
-    story: str, run: int, fault: Fault, *, stale: bool, meanwhile: str = ""
-) -> History:
+def _history(story: str, run: int, fault: Fault, *, stale: bool, meanwhile: str = "") -> History:
     return History(story=story, faults=((run, fault),), stale=stale, meanwhile=meanwhile)
 
 

@@ -35,11 +35,15 @@ HEARD = frozenset(
     }
 )  # fmt: skip
 """Records that people must hear of; and escalations."""
+SWITCHED = (Step.BREAKER_OPENED, Step.BREAKER_CLOSED, Step.PAUSED, Step.RESUMED)
+"""Records with chains of their own, whose messages are about a decision or about none."""
 PROVEN = (Step.RELIEVED, Step.UNTESTED, Step.INEFFECTIVE, Step.ROLLED_BACK)
 """Ends of a change that free its place: it was seen to have landed."""
 CALLS = 8
 """Calls of a process between its last look at policy and pause and the change; for RDS, which is looked
 at twice and noted in between, the most there are."""
+ATTEMPTS = 4
+"""Of one Publish: if no answer comes, each may have been a message."""
 CENT = Decimal("0.01")
 OF_ACCOUNT = account_key(ACCOUNT, REGION)
 HOUR = timedelta(hours=1)
@@ -70,6 +74,8 @@ class Law:
     paused_at: int | None = None
     """The number of the call after which a pause was in force."""
     paused_until: datetime | None = None
+    breaker: bool = False
+    """Whether the breaker is open."""
     policy_at: int | None = None
     """The same of the policy that is published now."""
     began: dict[str, datetime] = field(default_factory=dict)
@@ -83,15 +89,23 @@ class Law:
         if chain.decision_id in self.used:
             raise Broken(f"once: {chain.decision_id} is sent a second time")
         self.used.add(chain.decision_id)
+        if self.breaker:
+            raise Broken(f"breaker: {name} is changed while it is open")
         for what, at in (("pause", self.paused_at), ("policy", self.policy_at)):
-            if at is not None and account.calls - at > CALLS and self._outdated(account, chain.decision_id, what):
+            if (
+                at is not None
+                and account.calls - at > CALLS
+                and self._outdated(account, chain.decision_id, what)
+            ):
                 raise Broken(f"{what}: {name} is changed {account.calls - at} calls after it")
 
     def _outdated(self, account: Account, decision_id: str, what: str) -> bool:
         if what == "pause":
             return self.paused_until is not None and account.now < self.paused_until
         decision = json.loads(_records(account)[decision_id][0].body)
-        return bool(decision["policy_version"] != policy_from_json(account.policy, source="law").version)
+        return bool(
+            decision["policy_version"] != policy_from_json(account.policy, source="law").version
+        )
 
     def after_change(self, account: Account, call: Call, name: str) -> None:
         """AWS accepted a change: it counts as in flight until it is done, or on record as proven."""
@@ -156,19 +170,30 @@ class Law:
             true += _increase(account, name, volume.owner, volume.life.billed(account.now))
         for name, load in account.rds.loads.items():
             true += _increase(account, name, load.owner, account.rds.billed(name, account.now))
-        found = [i.item for i in account.tables.partition(STATE.name, OF_ACCOUNT) if i["item"] == BUDGET]
-        total = next((Decimal(v["N"]) for i in found for k, v in i.items() if k == SUM), Decimal(0)) / 10**6
+        found = [
+            i.item for i in account.tables.partition(STATE.name, OF_ACCOUNT) if i["item"] == BUDGET
+        ]
+        total = (
+            next((Decimal(v["N"]) for i in found for k, v in i.items() if k == SUM), Decimal(0))
+            / 10**6
+        )
         if abs(total - true) > CENT:
             raise Broken(f"sums: AWS charges ${true} more, the account's sum is ${total}")
 
     def _heard(self, functions: Functions, chains: Mapping[str, list[Record]]) -> None:
         told = Counter(_told(functions.account))
-        groups = {name for name, chain in chains.items() if json.loads(chain[0].body or "{}").get("group")}
-        most = 1 + functions.crashes + sum(i.fault.kind in ("lost", "fails") for i in functions.invocations)
+        steps = {step for _, step in told}
+        groups = {
+            name for name, chain in chains.items() if json.loads(chain[0].body or "{}").get("group")
+        }
+        most = 1 + sum(ATTEMPTS for i in functions.invocations if i.fault.kind != "none")
         for name, chain in chains.items():
             for record in chain:
                 must = record.step in HEARD or record.outcome == "escalate"
-                if must and name not in groups and not told[name, record.step.value]:
+                heard = told[name, record.step.value] or (
+                    record.step in SWITCHED and record.step in steps
+                )
+                if must and name not in groups and not heard:
                     raise Broken(f"heard: nobody heard of {record.step} of {name}")
         if groups and not any(name in groups for name, _ in told):
             raise Broken("heard: nobody heard of the set")
@@ -180,7 +205,9 @@ class Law:
                 if (name, record.sequence) not in published:
                     raise Broken(f"published: {record.step} of {name} never reached the bus")
 
-    def _events(self, account: Account, chains: Mapping[str, list[Record]], delivered: set[str]) -> None:
+    def _events(
+        self, account: Account, chains: Mapping[str, list[Record]], delivered: set[str]
+    ) -> None:
         recorded = {
             item["event_id"]["S"]: item["led_to"]["S"]
             for item in account.tables.items(RECORDS.name)
@@ -207,13 +234,21 @@ def relieved(account: Account) -> None:
 
 def nothing_open(account: Account) -> bool:
     """Whether no change is under way, wanted or asked for, and people heard of all there is."""
-    noticed = any(i["item"].startswith("notice#") for i in account.tables.partition(STATE.name, OF_ACCOUNT))
+    noticed = any(
+        i["item"].startswith("notice#") for i in account.tables.partition(STATE.name, OF_ACCOUNT)
+    )
     return not noticed and not any(_open(state) for _, state in _states(account))
 
 
 def _open(state: StoredState) -> list[object]:
     """What keeps a resource from being at rest."""
-    every = (state.chain, *state.reserved, state.approval_request, state.rollback, state.unstarted_act)
+    every = (
+        state.chain,
+        *state.reserved,
+        state.approval_request,
+        state.rollback,
+        state.unstarted_act,
+    )
     return [each for each in every if each is not None]
 
 

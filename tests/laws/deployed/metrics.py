@@ -12,7 +12,9 @@ Measured = Callable[[Mapping[str, str], str, datetime], float | None]
 """A metric of a minute by its dimensions and name; sums are of 60 seconds."""
 
 
-def metric_data(asked: Mapping[str, Any], now: datetime, first: datetime, measured: Measured) -> Mapping[str, Any]:
+def metric_data(
+    asked: Mapping[str, Any], now: datetime, first: datetime, measured: Measured
+) -> Mapping[str, Any]:
     """The answer of GetMetricData; of a longer period its first minute stands for all."""
     start = max(datetime.fromtimestamp(asked["StartTime"], UTC), first)
     end = min(datetime.fromtimestamp(asked["EndTime"], UTC), now - LATE)

@@ -25,7 +25,7 @@ from headroom.settings import Detection, FunctionSettings
 from tests.builders import ACCOUNT, REGION
 from tests.laws.deployed.account import VISIBLE_AFTER, Account
 from tests.laws.deployed.faults import NO_FAULT, Crash, Fault, Invocation
-from tests.laws.deployed.wire import Call, connect
+from tests.laws.deployed.wire import connect
 
 ARN = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:headroom"
 SETTINGS = FunctionSettings(
@@ -36,6 +36,8 @@ SETTINGS = FunctionSettings(
 )  # fmt: skip
 BATCH = 10
 MINUTE = timedelta(minutes=1)
+PUBLISHED_WITHIN = timedelta(minutes=11)
+"""A dispatcher that has nothing else to do is not run every minute here, only so soon after a record."""
 _accounts: list[Account] = []
 """The account that answers now."""
 
@@ -52,7 +54,9 @@ class Context:
 
 @cache
 def _session() -> boto3.Session:
-    session = wiring.session_in(REGION, aws_access_key_id="testing", aws_secret_access_key="testing")
+    session = wiring.session_in(
+        REGION, aws_access_key_id="testing", aws_secret_access_key="testing"
+    )
     connect(session, lambda call: _accounts[-1].answer(call))
     return session
 
@@ -120,6 +124,7 @@ class Functions:
     meanwhile: Callable[[], None] = lambda: None
     _published: int = 0
     """Records there were when the dispatcher ran last."""
+    _publish_by: datetime | None = None
     _loaded: ClassVar[dict[str, ModuleType]] = {}
 
     def function(self, name: str) -> ModuleType:
@@ -133,7 +138,7 @@ class Functions:
     def dispatch(self) -> None:
         """The dispatcher's run of a minute."""
         self._run(lambda: self.function("sweep").handler({}, Context()))
-        self._published = len(self.account.tables.items(RECORDS.name))
+        self._published, self._publish_by = len(self.account.tables.items(RECORDS.name)), None
 
     def deliver(self) -> bool:
         """Hand a worker what is visible on the queue, if anything; whether there was."""
@@ -148,7 +153,12 @@ class Functions:
             message.visible_at = account.now + VISIBLE_AFTER
             times = {"ApproximateReceiveCount": str(message.receives)}
             records.append(
-                {"messageId": name, "receiptHandle": name, "body": message.body, "attributes": times}
+                {
+                    "messageId": name,
+                    "receiptHandle": name,
+                    "body": message.body,
+                    "attributes": times,
+                }
             )
         done = self._run(lambda: self.function("signals").handler({"Records": records}, Context()))
         if done is not None:
@@ -188,7 +198,8 @@ class Functions:
         account = self.account
         times = [m.visible_at for m in account.queue.values()]
         if len(account.tables.items(RECORDS.name)) != self._published:
-            times.append(account.now + MINUTE)
+            self._publish_by = self._publish_by or account.now + PUBLISHED_WITHIN
+            times.append(self._publish_by)
         for shard in DUE_SHARDS:
             found = account.tables.partition("due", shard)
             times += [datetime.fromisoformat(stored["wake_at"]) for stored in found]
@@ -221,5 +232,3 @@ class Functions:
 def _minute(at: datetime) -> datetime:
     whole = at.replace(second=0, microsecond=0)
     return whole if whole == at else whole + MINUTE
-
-

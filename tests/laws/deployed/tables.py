@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from datetime import datetime, timedelta
-from typing import Any
+from datetime import UTC, datetime, timedelta
+from typing import Any, ClassVar
 
 from botocore.exceptions import ClientError
 
@@ -18,7 +18,7 @@ OPERATIONS = {
     "UpdateItem": "update_item", "DeleteItem": "delete_item",
     "TransactWriteItems": "transact_write_items",
 }  # fmt: skip
-CONDITIONS = ("ConditionExpression", "KeyConditionExpression")
+LONG_AGO = datetime.min.replace(tzinfo=UTC)
 TOKEN = timedelta(minutes=10)
 """How long a repeated token is the same transaction. Source: TransactWriteItems (2026-11)."""
 
@@ -26,12 +26,13 @@ TOKEN = timedelta(minutes=10)
 class DynamoDb(DynamoDbInMemory):
     """The ledger's two tables; `lag` is how old the answers of its indexes are."""
 
+    lacking: ClassVar[tuple[str, str, str]] = ("", "", "")
+    """What a mutant leaves out of conditions: a table, the start of an item's name, and the words."""
+
     def __init__(self) -> None:
         super().__init__()
-        self.now = datetime.min
+        self.now = LONG_AGO
         self.lag = timedelta(0)
-        self.unconditional: frozenset[str] = frozenset()
-        """Conditions that are left out of every request: what a mutant lacks."""
         self.seen: set[str] = set()
         """Conditions that writes were made under."""
         self._writes: list[tuple[datetime, Table, Stored, Stored]] = []
@@ -43,7 +44,7 @@ class DynamoDb(DynamoDbInMemory):
         asked.pop("ReturnValues", None)
         if call.operation == "TransactWriteItems":
             token = asked["ClientRequestToken"]
-            if self.now - self._tokens.get(token, datetime.min.replace(tzinfo=self.now.tzinfo)) < TOKEN:
+            if self.now - self._tokens.get(token, LONG_AGO) < TOKEN:
                 return {}
             asked["TransactItems"] = [
                 {kind: self._judged(part) for kind, part in each.items()}
@@ -94,14 +95,16 @@ class DynamoDb(DynamoDbInMemory):
         super()._replace(table, before, after)
 
     def _judged(self, action: Mapping[str, Any]) -> dict[str, Any]:
-        """The action, without its condition where that is one of a mutant's."""
+        """The action, without what a mutant lacks of its condition."""
         condition = action.get("ConditionExpression")
         if condition is None:
             return dict(action)
         self.seen.add(f"{action['TableName']}: {condition}")
-        if f"{action['TableName']}: {condition}" not in self.unconditional:
+        table, item, lacks = self.lacking
+        about = (action.get("Key") or action["Item"]).get("item", {}).get("S", "")
+        if action["TableName"] != table or not about.startswith(item):
             return dict(action)
-        return {k: v for k, v in action.items() if k != "ConditionExpression"}
+        return {**action, "ConditionExpression": condition.replace(lacks, "True")}
 
 
 def _paged(answer: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -80,7 +80,9 @@ def connect(session: boto3.Session, answer: Answer) -> None:
 
     UserAgentString.to_string = lambda self: "law"  # type: ignore[method-assign]  # a tenth of a call
     session.events.register("before-send", send)
-    session.events.register("choose-signer", lambda **_: UNSIGNED)  # nobody checks it, and it is slow
+    session.events.register(
+        "choose-signer", lambda **_: UNSIGNED
+    )  # nobody checks it, and it is slow
 
 
 def _call(service_id: str, request: AWSPreparedRequest) -> Call:
