@@ -67,6 +67,7 @@ class Account:
     """Codes with which AWS refuses the next changes of storage."""
     invocation: Invocation | None = None
     calls: int = 0
+    put_so_far: int = 0
     before_change: Watch = lambda account, call, name: None
     after_change: Watch = lambda account, call, name: None
     measured_since: datetime = NOW - timedelta(minutes=32)
@@ -82,7 +83,8 @@ class Account:
     def put(self, body: Mapping[str, Any] | str, delay_s: float = 0) -> None:
         """A message for the workers."""
         text = body if isinstance(body, str) else json.dumps(body)
-        name = f"m{len(self.queue)}-{self.calls}"
+        self.put_so_far += 1
+        name = f"m{self.put_so_far}"
         self.queue[name] = Message(body=text, visible_at=self.now + timedelta(seconds=delay_s))
 
     def _do(self, call: Call) -> Mapping[str, Any]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import cache
 from itertools import chain
+from random import Random
 from math import inf
 from types import ModuleType
 from typing import Any
@@ -239,8 +240,10 @@ MUTANTS: Mapping[str, Mutant] = {
 
 
 def _first(histories: Iterator[History]) -> tuple[History, ...]:
-    """Those about the run of the first alarm or event, in which the change is made."""
-    return tuple(each for each in histories if each.faults[0][0] == 0)
+    """Those about the run of the first alarm or event, in which the change is made, in any order."""
+    found = [each for each in histories if each.faults[0][0] == 0]
+    Random(1).shuffle(found)
+    return tuple(found)
 
 
 @cache

@@ -15,7 +15,8 @@ from types import ModuleType
 from typing import Any, ClassVar
 
 import boto3
-from botocore.retries import bucket
+from botocore.retries.adaptive import ClientRateLimiter
+from botocore.retries.quota import RetryQuota
 
 from headroom import wiring
 from headroom.adapters.ledger.transactions import Transactions
@@ -82,8 +83,10 @@ def deployed(account: Account) -> Iterator[Functions]:
         (wiring, "price_list_from", lambda *_, **__: None),
         (Transactions, "wait", lambda self, attempt: None),
         (time, "sleep", lambda s: None),
-        (bucket.Clock, "sleep", lambda self, s: _pass(account, s)),
-        (bucket.Clock, "current_time", lambda self: account.now.timestamp()),
+        # Clients outlive a history: what they remember of one must not slow down the next.
+        (ClientRateLimiter, "on_sending_request", lambda self, request, **_: None),
+        (ClientRateLimiter, "on_receiving_response", lambda self, **_: None),
+        (RetryQuota, "acquire", lambda self, capacity_amount: True),
     ]
     before = [(where, name, getattr(where, name)) for where, name, _ in patches]
     environment = dict(environ)
@@ -105,10 +108,6 @@ def deployed(account: Account) -> Iterator[Functions]:
             setattr(where, name, value)
         environ.clear()
         environ.update(environment)
-
-
-def _pass(account: Account, seconds: float) -> None:
-    account.now += timedelta(seconds=max(seconds, 0.001))
 
 
 @dataclass(slots=True, kw_only=True)
