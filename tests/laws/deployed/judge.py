@@ -74,6 +74,8 @@ class Law:
     paused_at: int | None = None
     """The number of the call after which a pause was in force."""
     paused_until: datetime | None = None
+    wanted_back: bool = False
+    """Whether a person asked for a change to be undone, on record."""
     breaker: bool = False
     """Whether the breaker is open."""
     policy_at: int | None = None
@@ -134,12 +136,14 @@ class Law:
         self._nothing_open(account, chains)
         self._accepted(account, chains)
         self._sums(account)
+        if self.wanted_back and not any(c[-1].step is Step.ROLLED_BACK for c in chains.values()):
+            raise Broken("liveness: a rollback that a person asked for was forgotten")
         self._heard(functions, chains)
         self._events(account, chains, delivered)
 
     def _nothing_open(self, account: Account, chains: Mapping[str, list[Record]]) -> None:
-        if account.queue:
-            raise Broken(f"liveness: {len(account.queue)} messages are left on the queue")
+        if stuck := [each.body for each in account.queue.values() if each.receives > 1]:
+            raise Broken(f"liveness: messages come again and again: {stuck}")
         for name, state in _states(account):
             if _open(state):
                 raise Broken(f"liveness: {name} keeps {_open(state)}")

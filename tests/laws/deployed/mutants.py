@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import cache
 from itertools import chain
-from random import Random
 from math import inf
+from random import Random
 from types import ModuleType
 from typing import Any
 
@@ -191,8 +191,8 @@ _SOUND_CLAIM = WorkLedger.claim_work
 
 MUTANTS: Mapping[str, Mutant] = {
     # Conditions of the ledger's writes
-    "a record replaces another": Mutant(families=("a worker stalls of relief", "lost of relief"), patch=_without("records", "", "attribute_not_exists(#id)")),
-    "a state replaces one that was not read": Mutant(families=("a worker stalls of relief",), patch=_without("state", "resource_state", "#version = :version")),
+    "a record replaces another": Mutant(held_by="the version of the state that is written with it", families=("a worker stalls of relief", "lost of relief"), patch=_without("records", "", "attribute_not_exists(#id)")),
+    "a state replaces one that was not read": Mutant(shows=tuple(meanwhile("relief", 4, at, "a person wants it back") for at in range(18, 29)), families=("a worker stalls of relief",), patch=_without("state", "resource_state", "#version = :version")),
     "a first state replaces another": Mutant(families=("a worker stalls of relief",), patch=_without("state", "resource_state", "attribute_not_exists(#version)")),
     "the changes under way replace others": Mutant(families=("a worker stalls of two volumes",), patch=_without("state", "concurrency", "#version = :version")),
     "the first change under way replaces another": Mutant(families=("a worker stalls of two volumes",), patch=_without("state", "concurrency", "attribute_not_exists(#version)")),

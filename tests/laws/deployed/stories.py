@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from headroom.domain.resources import StorageMode, VolumeType
-from headroom.domain.state import Step
+from headroom.domain.state import Record, Step
 from headroom.policy import canonical_json, parse_policy
 from headroom.proving.awsrules import ModificationRefused, VolumeLifecycle
 from tests.adapters.events import deliveries
@@ -127,14 +127,15 @@ class Stage:
         self.law.paused_until = self.now
 
     def lift(self, text: str) -> None:
-        """What was forbidden meanwhile is allowed again, and the alarms ring once more."""
+        """What was forbidden meanwhile is allowed again, and then the alarms ring once more."""
+        forbidden = self.law.paused_at is not None or self.account.policy != text
         if self.law.paused_until is not None and self.now < self.law.paused_until:
             self.resume()
         if self.account.policy != text:
             self.publish(text)
-        for name in self.account.ec2.volumes:
+        for name in self.account.ec2.volumes if forbidden else ():
             self.alarm(name)
-        for name in self.account.rds.loads:
+        for name in self.account.rds.loads if forbidden else ():
             self.event(name)
         self.functions.dispatch()
         self.run(minutes=5)
@@ -154,9 +155,12 @@ class Stage:
 
     def roll_back(self) -> None:
         """A person wants the latest accepted change undone."""
-        used = sorted(self.law.used)
-        if used:
-            self.person(lambda ledger: ledger.request_rollback(used[-1], at=self.now, who="alice"))
+        for used in sorted(self.law.used)[-1:]:
+            self.person(lambda ledger, of=used: self._ask_back(ledger, of))
+
+    def _ask_back(self, ledger: Any, decision_id: str) -> None:
+        said = ledger.request_rollback(decision_id, at=self.now, who="alice")
+        self.law.wanted_back = self.law.wanted_back or isinstance(said, Record)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,7 +199,7 @@ def tell(
             stage.lift(story.account().policy)
         settle(functions)
         law.settled(functions, stage.delivered)
-        if not meanwhile or story.ends is relieved:
+        if not meanwhile or (story.ends is relieved and not law.wanted_back):
             story.ends(account)
     return stage
 
@@ -481,6 +485,10 @@ def _hang_and_again(stage: Stage) -> None:
     _again(stage)
 
 
+def _wants_back(stage: Stage) -> None:
+    stage.roll_back()
+
+
 def _somebody(stage: Stage) -> None:
     """Somebody changes the first volume by hand."""
     stage.law.others_change = True
@@ -497,5 +505,6 @@ MEANWHILE: Mapping[str, Callable[[Stage], None]] = {
     "another worker": _again, "pause": _pause_a_while, "a narrower policy": _forbid,
     "another policy": _allow_more, "a call hangs": _hang, "a worker stalls": _hang_and_again,
     "somebody changes it": _somebody,
+    "a person wants it back": _wants_back,
 }  # fmt: skip
 """What may happen between two calls."""

@@ -22,10 +22,10 @@ from tests.laws.deployed.judge import Broken
 from tests.laws.deployed.mutants import MUTANTS, noticed
 from tests.laws.deployed.stories import STORIES, tell
 
-RUNS = int(os.environ.get("LAW_RUNS", "10"))
+RUNS = int(os.environ.get("LAW_RUNS", "4"))
 FIRST = int(os.environ.get("LAW_FROM", "0"))
-LONG = ("broken", "rolled back", "given back", "by turns", "paused", "dear volumes")
-"""Stories that take a second each, played by `make fuzz` alone."""
+SHORT = ("relief", "two volumes", "set", "database", "space", "cluster", "others", "approved")
+"""Stories that are played whole here; the others take longer and are part of `make fuzz`."""
 
 
 def kept(history: History) -> None:
@@ -36,7 +36,7 @@ def kept(history: History) -> None:
         pytest.fail(f"{history}: {said}")
 
 
-@pytest.mark.parametrize("story", [name for name in STORIES if name not in LONG])
+@pytest.mark.parametrize("story", SHORT)
 def test_with_reads_that_lag_behind_every_story_comes_to_its_end(story: str) -> None:
     kept(History(story=story, faults=(), stale=True))
 
@@ -61,7 +61,7 @@ def test_the_answer_to_any_write_of_a_change_may_be_lost() -> None:
 
 
 def test_a_change_meets_another_worker_a_pause_or_another_owner() -> None:
-    for history in of_the_change(list(interruptions("relief")))[::45]:
+    for history in of_the_change(list(interruptions("relief")))[::60]:
         kept(history)
 
 
@@ -75,7 +75,9 @@ def test_random_histories_keep_the_law() -> None:
             pytest.fail(f"history {seed}: {history}: {said}")
 
 
-@pytest.mark.parametrize("name", ["no settling", "nobody is told", "events are not recorded"])
+@pytest.mark.parametrize(
+    "name", ["nobody is told", "events are not recorded", "a state replaces one that was not read"]
+)
 def test_the_law_notices_what_is_taken_away(name: str) -> None:
     """`make fuzz` takes away every condition, lease and re-check in turn."""
     assert noticed(name) is not None
