@@ -39,9 +39,10 @@ SWITCHED = (Step.BREAKER_OPENED, Step.BREAKER_CLOSED, Step.PAUSED, Step.RESUMED)
 """Records with chains of their own, whose messages are about a decision or about none."""
 PROVEN = (Step.RELIEVED, Step.UNTESTED, Step.INEFFECTIVE, Step.ROLLED_BACK)
 """Ends of a change that free its place: it was seen to have landed."""
-CALLS = 8
-"""Calls of a process between its last look at policy and pause and the change; for RDS, which is looked
-at twice and noted in between, the most there are."""
+CALLS = {"ModifyVolume": {"pause": 2, "policy": 3}}
+"""Calls of a process after its last look at a pause or at the policy, the change left out."""
+CALLS_OF_RDS = 8
+"""The same for RDS, which is looked at twice and noted in between."""
 ATTEMPTS = 4
 """Of one Publish: if no answer comes, each may have been a message."""
 CENT = Decimal("0.01")
@@ -66,6 +67,8 @@ class Law:
     """Watches each change at the instant AWS gets it, and judges what is left when all is quiet."""
 
     max_in_flight: int = 1
+    most_usd: Decimal | None = None
+    """The policy's limit of all increases, USD a month."""
     others_change: bool = False
     """Whether somebody else changes storage in the story."""
     used: set[str] = field(default_factory=set)
@@ -94,9 +97,10 @@ class Law:
         if self.breaker:
             raise Broken(f"breaker: {name} is changed while it is open")
         for what, at in (("pause", self.paused_at), ("policy", self.policy_at)):
+            most = CALLS.get(call.operation, {}).get(what, CALLS_OF_RDS)
             if (
                 at is not None
-                and account.calls - at > CALLS
+                and account.calls - at > most
                 and self._outdated(account, chain.decision_id, what)
             ):
                 raise Broken(f"{what}: {name} is changed {account.calls - at} calls after it")
@@ -111,6 +115,9 @@ class Law:
 
     def after_change(self, account: Account, call: Call, name: str) -> None:
         """AWS accepted a change: it counts as in flight until it is done, or on record as proven."""
+        added = _added(account)
+        if self.most_usd is not None and added > self.most_usd:
+            raise Broken(f"money: ${added} added, ${self.most_usd} allowed in the account")
         flying = [each for each in account.changes if self._in_flight(account, each)]
         if len(flying) > self.max_in_flight:
             names = [each.name for each in flying]
@@ -169,11 +176,7 @@ class Law:
             raise Broken(f"records: AWS accepted {dict(made)}, on record are {dict(told)}")
 
     def _sums(self, account: Account) -> None:
-        true = Decimal(0)
-        for name, volume in account.ec2.volumes.items():
-            true += _increase(account, name, volume.owner, volume.life.billed(account.now))
-        for name, load in account.rds.loads.items():
-            true += _increase(account, name, load.owner, account.rds.billed(name, account.now))
+        true = _added(account)
         found = [
             i.item for i in account.tables.partition(STATE.name, OF_ACCOUNT) if i["item"] == BUDGET
         ]
@@ -279,7 +282,23 @@ def _records(account: Account) -> dict[str, list[Record]]:
     return found
 
 
-def _increase(account: Account, name: str, owner: Any, billed: Any) -> Decimal:
+def _added(account: Account) -> Decimal:
+    """What AWS charges more than for what the owners set, USD a month."""
+    volumes = account.ec2.volumes.items()
+    databases = account.rds.loads.items()
+    return sum(
+        (
+            *(_increase(v.owner, v.life.billed(account.now)) for _, v in volumes),
+            *(
+                _increase(load.owner, account.rds.billed(name, account.now))
+                for name, load in databases
+            ),
+        ),
+        Decimal(0),
+    )
+
+
+def _increase(owner: Any, billed: Any) -> Decimal:
     return max(PRICES.monthly(billed) - PRICES.monthly(owner), Decimal(0))
 
 

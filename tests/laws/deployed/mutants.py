@@ -196,10 +196,10 @@ MUTANTS: Mapping[str, Mutant] = {
     "a first state replaces another": Mutant(families=("a worker stalls of relief",), patch=_without("state", "resource_state", "attribute_not_exists(#version)")),
     "the changes under way replace others": Mutant(families=("a worker stalls of two volumes",), patch=_without("state", "concurrency", "#version = :version")),
     "the first change under way replaces another": Mutant(families=("a worker stalls of two volumes",), patch=_without("state", "concurrency", "attribute_not_exists(#version)")),
-    "the sum is not limited": Mutant(families=("quiet of dear volumes", "another worker of dear volumes"), patch=_without("state", "budget", "(attribute_not_exists(#sum) OR #sum <= :room)")),
-    "a pause does not stop an intent": Mutant(families=("pause of relief",), patch=_without("state", "pause", "(attribute_not_exists(#until) OR #until <= :now)")),
-    "a breaker does not stop an intent": Mutant(families=("quiet of broken",), patch=_without("state", "pause", "attribute_not_exists(#opened)")),
-    "a claim is no claim": Mutant(families=("another worker of relief",), patch=_without("state", "work", "(attribute_not_exists(#until) OR #until <= :now)")),
+    "the sum is not limited": Mutant(families=("another worker of one of two dear"), patch=_without("state", "budget", "(attribute_not_exists(#sum) OR #sum <= :room)")),
+    "a pause does not stop an intent": Mutant(held_by="the pause is read again before the call", families=("pause of relief",), patch=_without("state", "pause", "(attribute_not_exists(#until) OR #until <= :now)")),
+    "a breaker does not stop an intent": Mutant(held_by="the guardrail of that name", families=("quiet of broken",), patch=_without("state", "pause", "attribute_not_exists(#opened)")),
+    "a claim is no claim": Mutant(held_by="the version of the state; tests/application/test_work.py counts reconciliations", families=("another worker of relief",), patch=_without("state", "work", "(attribute_not_exists(#until) OR #until <= :now)")),
     "anybody ends a claim": Mutant(families=("a worker stalls of relief",), patch=_without("state", "work", "#by = :by")),
     "notes replace others": Mutant(families=("another worker of relief", "a worker stalls of relief"), patch=_without("state", "note", "#version = :before OR #by = :mine")),
     "a look postpones an open change": Mutant(families=("quiet of twice and late",), patch=_without("state", "resource_state", "(attribute_not_exists(#chain) AND attribute_not_exists(#asking))")),
@@ -207,7 +207,7 @@ MUTANTS: Mapping[str, Mutant] = {
     "an event's record is replaced": Mutant(families=("quiet of twice and late",), patch=_without("records", "", "#final = :no")),
     "a scan begins twice": Mutant(families=("quiet of relief",), patch=_without("state", "scan", "#period < :period")),
     # Leases, times and order
-    "no lease": Mutant(families=("crash of relief", "a worker stalls of relief"), patch=_all(_with(module("application.execute"), LEASE=NOTHING), _with(module("application.chains"), LEASE=NOTHING), _with(module("application.groups"), LEASE=NOTHING))),
+    "no lease": Mutant(held_by="the claim of the worker, and the time that is looked at before the call", families=("crash of relief", "a worker stalls of relief"), patch=_all(_with(module("application.execute"), LEASE=NOTHING), _with(module("application.chains"), LEASE=NOTHING), _with(module("application.groups"), LEASE=NOTHING))),
     "no settling": Mutant(families=("quiet of by turns", "quiet of two volumes", "quiet of set"), patch=_with(module("application.chains"), SETTLING=NOTHING)),
     "no patience with EC2": Mutant(families=("lost of relief",), patch=_with(module("application.chains"), GIVE_AWS=NOTHING)),
     "no patience with RDS": Mutant(families=("lost of database",), patch=_with(module("application.chains"), GIVE_RDS=NOTHING)),
@@ -269,8 +269,9 @@ MOST = 120
 def noticed(name: str, most: int = MOST, until: float = inf) -> tuple[History, str] | None:
     """The first history in which the law, or anything else, notices a mutant, and what it says."""
     mutant = MUTANTS[name]
+    histories = tuple(chain(mutant.shows, *map(family, mutant.families)))  # of the sound functions
     with mutant.patch():
-        for number, history in enumerate(chain(mutant.shows, *map(family, mutant.families))):
+        for number, history in enumerate(histories):
             if number >= most or time.time() > until:
                 return None
             try:
