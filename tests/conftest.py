@@ -13,6 +13,8 @@ import sys
 from functools import cache
 from importlib import import_module
 from random import Random
+from shutil import rmtree
+from tempfile import mkdtemp
 
 import botocore.session
 import pytest
@@ -27,12 +29,25 @@ settings.register_profile(
     "fuzz", derandomize=False, database=None, deadline=None, suppress_health_check=QUIET,
     print_blob=True,
 )  # fmt: skip
+CODE_FOLDER = "_LOCAL_AWS_CODE_FOLDER"
 FUZZ = "HEADROOM_FUZZ" in os.environ
 os.environ["MOTO_EC2_LOAD_DEFAULT_AMIS"] = "false"  # 1,300 images, made anew for each test of EC2
 settings.load_profile("fuzz" if FUZZ else "headroom")
 # Sessions share what they read of AWS's service models: half of the time of a new client.
 botocore.session.create_loader = cache(botocore.session.create_loader)
 pytest_plugins = ["tests.fuzz"] if FUZZ else []
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Endpoints unpack the functions' code into one folder of the run."""
+    if not hasattr(config, "workerinput"):
+        os.environ[CODE_FOLDER] = mkdtemp(prefix="headroom-code-")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """The folder of the run goes with it."""
+    if not hasattr(config, "workerinput"):
+        rmtree(os.environ.pop(CODE_FOLDER), ignore_errors=True)
 
 
 def pytest_collection_finish() -> None:

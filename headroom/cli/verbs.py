@@ -63,6 +63,7 @@ COMMANDS: tuple[Verb | Group, ...] = (
     Verb("budget", "headroom.cli.commands.budget:budget"),
     Verb("audit", "headroom.cli.commands.audit:audit"),
     Verb("explain", "headroom.cli.commands.explain:explain"),
+    Verb("writeback", "headroom.cli.commands.writeback:writeback"),
     Verb("report", "headroom.cli.commands.report:report"),
     Verb("version", "headroom.cli.commands.version:version"),
     Group(

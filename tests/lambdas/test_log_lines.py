@@ -26,9 +26,22 @@ WORDS = frozenset(
 Line = dict[str, Any]
 
 
+_written: dict[Part, list[Line]] = {}
+_recorded: list[str] = []
+
+
 @pytest.fixture
-def lines(deployment: Deployment, function: Function) -> dict[Part, list[Line]]:
-    """The log of both functions: a scan, a change, a decision to hold, and their publication."""
+def lines(request: pytest.FixtureRequest) -> dict[Part, list[Line]]:
+    """The log of both functions, written once for all tests of this file."""
+    if not _written:
+        deployment, function = map(request.getfixturevalue, ("deployment", "function"))
+        _written.update(_log_of(deployment, function))
+        _recorded.extend(deployment.steps())
+    return _written
+
+
+def _log_of(deployment: Deployment, function: Function) -> dict[Part, list[Line]]:
+    """A scan, a change, a decision to hold, and their publication."""
     enrolled, observed = deployment.volume(), deployment.volume(mode=None)
     for each in (enrolled, observed):
         deployment.starve(each)
@@ -97,10 +110,10 @@ def test_each_text_that_a_query_compares_is_one_that_occurs(
 
 
 def test_each_record_has_one_line_with_its_guardrails_and_its_price(
-    deployment: Deployment, lines: dict[Part, list[Line]]
+    lines: dict[Part, list[Line]],
 ) -> None:
     recorded = [line for line in lines[Part.SWEEP_LOG] if line["message"] == "recorded"]
-    assert sorted(line["step"] for line in recorded) == deployment.steps()
+    assert sorted(line["step"] for line in recorded) == _recorded
     held = [line for line in recorded if line["answer"] == "hold"]
     applied = [line for line in recorded if line["step"] == "applied"]
     assert any(line["blocking"] for line in held)

@@ -10,8 +10,8 @@ from tools.fleet_week import Week, play
 
 
 @cache
-def played(at_risk: float = 0.05) -> Week:
-    return play(100, 2.0, at_risk=at_risk)
+def played(volumes: int = 100, at_risk: float = 0.05) -> Week:
+    return play(volumes, 2.0, at_risk=at_risk)
 
 
 def test_a_quiet_volume_costs_little_more_than_a_metric_an_hour() -> None:
@@ -31,7 +31,7 @@ def test_a_volume_at_risk_costs_about_what_the_bill_says() -> None:
 
 
 def test_pressure_is_seen_within_five_minutes_at_risk_and_within_the_hour_elsewhere() -> None:
-    week = played(0.3)
+    week = played(40, at_risk=0.3)
     assert week.waits_at_risk
     assert median(week.waits_at_risk) <= 5
     assert len(week.waits_quiet) > 5

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from headroom.adapters.actions import EVENT_SOURCE
 from headroom.adapters.notifications import clipped, plan_facts, plan_of
 from headroom.domain.decision import Act, Decision, Escalate, Hold
+from headroom.domain.reports import handoff_values
 from headroom.domain.state import Record, Step
 from headroom.ports import Delivery, Recorded
 from headroom.serialization import Unreadable, decision_from_json
@@ -155,7 +156,7 @@ def log_fields(recorded: Recorded) -> dict[str, Any]:
 def _decided(decision: Decision | None) -> dict[str, Any]:
     """What a decision adds; nulls where there is none."""
     names = ("answer", "reason", "trigger", "mode", "binding", "policy_version", "plan",
-             "approval", "expires", "held_until", "cause", "remedy")  # fmt: skip
+             "approval", "expires", "held_until", "cause", "remedy", "write_back")  # fmt: skip
     told: dict[str, Any] = {**dict.fromkeys(names), "blocking": []}
     if decision is None:
         return told
@@ -178,6 +179,7 @@ def _decided(decision: Decision | None) -> dict[str, Any]:
         "held_until": _instant(until),
         "cause": None if escalated is None else clipped(escalated.cause, LONGEST),
         "remedy": None if escalated is None else clipped(escalated.remedy, LONGEST),
+        "write_back": handoff_values(decision),
     }
 
 

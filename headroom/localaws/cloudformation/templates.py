@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 from moto.cloudformation import parsing
 from moto.cloudformation.models import Stack
+from moto.cloudformation.utils import yaml_tag_constructor
 
 from headroom.localaws.state import AwsError
 
@@ -24,6 +25,14 @@ PSEUDO = frozenset(
     )
 )  # fmt: skip
 _SUBSTITUTED = re.compile(r"\$\{([^!{}][^{}]*)\}")
+
+
+def parse_quickly() -> None:
+    """Let moto parse templates with libyaml: ten times as fast as in Python alone."""
+    if not yaml.__with_libyaml__:
+        return
+    yaml.add_multi_constructor("", yaml_tag_constructor, yaml.CLoader)
+    yaml.Loader = yaml.CLoader  # type: ignore[misc,assignment]
 
 
 def read(text: Any) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -22,6 +23,8 @@ from headroom.localaws.state import AccountRegion, Cloud
 
 ASYNC_RETRY_AFTER = (timedelta(minutes=1), timedelta(minutes=2))
 """How long Lambda waits before it tries an asynchronous call again, and again."""
+CODE_FOLDER = "_LOCAL_AWS_CODE_FOLDER"
+"""Variable that names where code is unpacked; endpoints that share a folder unpack it once."""
 
 
 @dataclass(order=True, slots=True)
@@ -41,6 +44,7 @@ class FunctionFleet:
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
         self._root = cloud.options.state_dir
+        self._code = Path(os.environ.get(CODE_FOLDER) or self._root / "functions")
         self._processes: dict[str, FunctionProcess] = {}
         self._locks: dict[str, threading.Lock] = {}
         self._lock = threading.RLock()
@@ -148,7 +152,7 @@ class FunctionFleet:
                 self._drop(deployment.arn)
                 present = None
             if present is None:
-                root = self._root / "functions" / sha256(deployment.code).hexdigest()[:16]
+                root = self._code / sha256(deployment.code).hexdigest()[:16]
                 present = self._processes[deployment.arn] = FunctionProcess(
                     deployment,
                     task_root=root,

@@ -8,8 +8,10 @@ import json
 import os
 import queue
 import select
+import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import zipfile
@@ -178,10 +180,14 @@ def _unpack(code: bytes, into: Path) -> None:
     """Unpack the code, once for all functions that have it: the first keeps what it compiles."""
     if into.is_dir():
         return
-    fresh = into.with_suffix(".new")
+    into.parent.mkdir(parents=True, exist_ok=True)
+    fresh = Path(tempfile.mkdtemp(prefix=into.name, dir=into.parent))
     with zipfile.ZipFile(io.BytesIO(code)) as archive:
         archive.extractall(fresh)
-    fresh.rename(into)
+    try:
+        fresh.rename(into)
+    except OSError:  # another endpoint was faster
+        shutil.rmtree(fresh)
 
 
 def _error(kind: str, message: str) -> Answer:

@@ -20,6 +20,7 @@ from headroom.localaws.functions import fleet_of
 from headroom.localaws.iam import AccessDenied, authorize, denial
 from headroom.localaws.loads import Loads
 from headroom.localaws.prices import PRICE_LIST_TARGET, answer_price_list
+from headroom.localaws.quotas import Throttled, take_token, too_many
 from headroom.localaws.server.guard import key_of, refusal
 from headroom.localaws.server.http_server import Forbidden, HttpServer
 from headroom.localaws.state import Clock, ClockMode, Cloud, Identifiers, Options, install_cloud
@@ -141,9 +142,14 @@ class RunningEndpoint:
         if environ["PATH_INFO"].startswith(PREFIX):
             return self._control(environ, start)
         try:
+            take_token(self.cloud, environ, key_of(environ))
             authorize(self.cloud, environ, key_of(environ))
-        except AccessDenied as error:
-            status, headers, body = denial(error, environ.get("CONTENT_TYPE", ""))
+        except (AccessDenied, Throttled) as error:
+            status, headers, body = (
+                too_many(error)
+                if isinstance(error, Throttled)
+                else denial(error, environ.get("CONTENT_TYPE", ""))
+            )
             start(status, headers)
             return [body]
         answer: Iterable[bytes] = self._moto(environ, start)

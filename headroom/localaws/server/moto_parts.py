@@ -30,7 +30,12 @@ from moto.sqs import models as sqs_models
 from moto.sqs import responses as sqs_responses
 from moto.sqs import urls as sqs_urls
 
-from headroom.localaws.cloudformation import CloudFormationApi, LocalCloudFormation, register_all
+from headroom.localaws.cloudformation import (
+    CloudFormationApi,
+    LocalCloudFormation,
+    parse_quickly,
+    register_all,
+)
 from headroom.localaws.cloudwatch import CloudWatchApi
 from headroom.localaws.ebs import Ec2Api
 from headroom.localaws.events import EventsApi, LocalEvents, LocalScheduler, send_if_matching
@@ -199,6 +204,7 @@ def install(cloud: Cloud) -> None:
     # moto lists a class's methods for every request: 2 ms for EC2 unless remembered.
     core_responses.method_names_from_class = cache(core_responses.method_names_from_class)
     quick_answers.install()
+    parse_quickly()
     sqs_models.Message.visible = property(_visible)
     _keep_time(cloud)
     _name_things(cloud)

@@ -51,6 +51,8 @@ class Options:
     seed: int | None = None
     evaluate_iam: bool = True
     """Whether requests of deployed roles need the permissions that their policies give."""
+    quotas: bool = False
+    """Whether requests of EC2 and CloudWatch are throttled as AWS throttles them."""
     access_key: str = field(default_factory=new_access_key)
     """Requests must carry it, or one that the endpoint's STS issued; new at each start."""
 

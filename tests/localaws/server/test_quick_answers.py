@@ -6,7 +6,9 @@ import json
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
+import boto3
 import pytest
+from moto import mock_aws
 from moto.core.responses import ActionContext, ActionResult
 from moto.core.serialize import (
     AttributePickerContext,
@@ -16,6 +18,7 @@ from moto.core.serialize import (
     get_serializer_class,
 )
 from moto.core.utils import get_service_model
+from moto.dynamodb.models.table import Table
 from moto.dynamodb.responses import DynamoResult
 
 from headroom.localaws.server import quick_answers
@@ -99,3 +102,71 @@ def test_a_member_is_found_under_the_names_that_moto_knows() -> None:
             assert quick_answers._member(serializer, value, key, shape) == XFormedAttributePicker()(
                 context
             ), (value, key)
+
+
+QUERIES: tuple[dict[str, Any], ...] = (
+    {"KeyConditionExpression": "pk = :k", "ExpressionAttributeValues": {":k": {"S": "k1"}}},
+    {"KeyConditionExpression": "pk = :k", "ExpressionAttributeValues": {":k": {"S": "none"}}},
+    {
+        "KeyConditionExpression": "pk = :k AND sk BETWEEN :a AND :b", "ScanIndexForward": False,
+        "ExpressionAttributeValues": {":k": {"S": "k0"}, ":a": {"N": "2"}, ":b": {"N": "11"}},
+    },
+    {
+        "KeyConditionExpression": "g = :g AND due <= :d", "IndexName": "by_due", "Limit": 2,
+        "ExpressionAttributeValues": {":g": {"S": "g1"}, ":d": {"S": "d7"}},
+    },
+    {
+        "KeyConditionExpression": "g = :g", "IndexName": "by_due", "FilterExpression": "sk > :n",
+        "ExpressionAttributeValues": {":g": {"S": "g0"}, ":n": {"N": "3"}},
+    },
+    {
+        "KeyConditionExpression": "n = :n", "IndexName": "by_number",
+        "ExpressionAttributeValues": {":n": {"N": "1.0"}},
+    },
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("query", QUERIES)
+@mock_aws
+def test_queries_and_scans_find_what_moto_finds(query: dict[str, Any]) -> None:
+    quick_answers.install()
+    client = boto3.client("dynamodb", region_name="us-east-1")
+    client.create_table(
+        TableName="t", BillingMode="PAY_PER_REQUEST",
+        AttributeDefinitions=[
+            {"AttributeName": name, "AttributeType": kind}
+            for name, kind in (("pk", "S"), ("sk", "N"), ("g", "S"), ("due", "S"), ("n", "N"))
+        ],
+        KeySchema=[
+            {"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"},
+        ],
+        GlobalSecondaryIndexes=[
+            {
+                "IndexName": "by_due", "Projection": {"ProjectionType": "ALL"},
+                "KeySchema": [
+                    {"AttributeName": "g", "KeyType": "HASH"},
+                    {"AttributeName": "due", "KeyType": "RANGE"},
+                ],
+            },
+            {
+                "IndexName": "by_number", "Projection": {"ProjectionType": "KEYS_ONLY"},
+                "KeySchema": [{"AttributeName": "n", "KeyType": "HASH"}],
+            },
+        ],
+    )  # fmt: skip
+    for number in (7, 2, 10, 0, 9, 4, 1, 11, 3, 8, 5, 6):
+        item = {"pk": {"S": f"k{number % 2}"}, "sk": {"N": str(number)}, "n": {"N": "1"}}
+        if number % 4:  # the others are in no index
+            item |= {"g": {"S": f"g{number % 3}"}, "due": {"S": f"d{number % 5}"}}
+        client.put_item(TableName="t", Item=item)
+
+    def found() -> list[list[dict[str, Any]]]:
+        pages = client.get_paginator("query").paginate(TableName="t", **query)
+        return [page["Items"] for page in pages] + [client.scan(TableName="t")["Items"]]
+
+    fast = found()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Table, "query", quick_answers._slow_query)
+        patch.setattr(Table, "all_items", quick_answers._slow_all_items)
+        assert found() == fast
+    assert len(fast[-1]) == 12
