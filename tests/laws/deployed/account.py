@@ -67,6 +67,8 @@ class Account:
     """Codes with which AWS refuses the next changes of storage."""
     invocation: Invocation | None = None
     calls: int = 0
+    times: list[datetime] = field(default_factory=list)
+    """When each call began."""
     put_so_far: int = 0
     before_change: Watch = lambda account, call, name: None
     after_change: Watch = lambda account, call, name: None
@@ -76,6 +78,7 @@ class Account:
         """One request of whoever runs now."""
         self.now += A_CALL
         self.calls += 1
+        self.times.append(self.now)
         if self.invocation is None:
             return self._do(call)
         return self.invocation.call(call, lambda: self._do(call))

@@ -43,6 +43,8 @@ CALLS = {"ModifyVolume": {"pause": 2, "policy": 3}}
 """Calls of a process after its last look at a pause or at the policy, the change left out."""
 CALLS_OF_RDS = 8
 """The same for RDS, which is looked at twice and noted in between."""
+FRESH = timedelta(minutes=1)
+"""How old an intent may be at the last look before its change."""
 ATTEMPTS = 4
 """Of one Publish: if no answer comes, each may have been a message."""
 CENT = Decimal("0.01")
@@ -96,6 +98,9 @@ class Law:
         self.used.add(chain.decision_id)
         if self.breaker:
             raise Broken(f"breaker: {name} is changed while it is open")
+        between = CALLS.get(call.operation, {}).get("pause", CALLS_OF_RDS)
+        if account.times[-1 - between] - chain.since > FRESH:
+            raise Broken(f"late: {name} is changed though it was intended at {chain.since}")
         for what, at in (("pause", self.paused_at), ("policy", self.policy_at)):
             most = CALLS.get(call.operation, {}).get(what, CALLS_OF_RDS)
             if (

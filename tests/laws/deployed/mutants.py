@@ -196,7 +196,7 @@ MUTANTS: Mapping[str, Mutant] = {
     "a first state replaces another": Mutant(families=("a worker stalls of relief",), patch=_without("state", "resource_state", "attribute_not_exists(#version)")),
     "the changes under way replace others": Mutant(families=("a worker stalls of two volumes",), patch=_without("state", "concurrency", "#version = :version")),
     "the first change under way replaces another": Mutant(families=("a worker stalls of two volumes",), patch=_without("state", "concurrency", "attribute_not_exists(#version)")),
-    "the sum is not limited": Mutant(families=("another worker of one of two dear"), patch=_without("state", "budget", "(attribute_not_exists(#sum) OR #sum <= :room)")),
+    "the sum is not limited": Mutant(families=("another worker of one of two dear",), patch=_without("state", "budget", "(attribute_not_exists(#sum) OR #sum <= :room)")),
     "a pause does not stop an intent": Mutant(held_by="the pause is read again before the call", families=("pause of relief",), patch=_without("state", "pause", "(attribute_not_exists(#until) OR #until <= :now)")),
     "a breaker does not stop an intent": Mutant(held_by="the guardrail of that name", families=("quiet of broken",), patch=_without("state", "pause", "attribute_not_exists(#opened)")),
     "a claim is no claim": Mutant(held_by="the version of the state; tests/application/test_work.py counts reconciliations", families=("another worker of relief",), patch=_without("state", "work", "(attribute_not_exists(#until) OR #until <= :now)")),
@@ -211,8 +211,8 @@ MUTANTS: Mapping[str, Mutant] = {
     "no settling": Mutant(families=("quiet of by turns", "quiet of two volumes", "quiet of set"), patch=_with(module("application.chains"), SETTLING=NOTHING)),
     "no patience with EC2": Mutant(families=("lost of relief",), patch=_with(module("application.chains"), GIVE_AWS=NOTHING)),
     "no patience with RDS": Mutant(families=("lost of database",), patch=_with(module("application.chains"), GIVE_RDS=NOTHING)),
-    "an old claim": Mutant(families=("another worker of relief",), patch=_with(module("application.work"), CLAIM=NOTHING)),
-    "fencing is not checked": Mutant(families=("a worker stalls of relief",), patch=_with(StoredState, held=lambda self, *_: True)),
+    "an old claim": Mutant(held_by="the version of the state, and the time that is looked at before the call", families=("another worker of relief",), patch=_with(module("application.work"), CLAIM=NOTHING)),
+    "fencing is not checked": Mutant(held_by="the steps that may follow, and the time that is looked at before the call", families=("a worker stalls of relief",), patch=_with(StoredState, held=lambda self, *_: True)),
     "a stale describe blames somebody": Mutant(families=("quiet of two volumes",), patch=_with(module("domain.decision.assess"), _landing=_blames)),
     # Re-checks before the call
     "the policy is not read again": Mutant(families=("a narrower policy of relief",), patch=_with(module("application.execute"), _outdated=_outdated_but("policy"))),
@@ -224,7 +224,7 @@ MUTANTS: Mapping[str, Mutant] = {
     # What is allowed
     "a lease is no lease": Mutant(families=("a worker stalls of relief",), patch=_with(intents, reservation=_fits(lease_until=None))),
     "an older decision is carried out": Mutant(families=("a worker stalls of relief",), patch=_with(intents, reservation=_fits(last_decision_id=...))),
-    "an open breaker of a resource is passed": Mutant(families=("quiet of broken",), patch=_with(intents, reservation=_fits(breaker_opened_at=None))),
+    "an open breaker of a resource is passed": Mutant(held_by="the guardrail failures", families=("quiet of broken",), patch=_with(intents, reservation=_fits(breaker_opened_at=None))),
     "any number of changes at once": Mutant(families=("quiet of two volumes", "another worker of two volumes"), patch=_with(intents, admit_change=lambda concurrency, decision, now: concurrency)),
     "any step may follow": Mutant(families=("a worker stalls of relief",), patch=_with(ledger, may_follow=lambda *_: True)),
     # What must not be lost

@@ -128,6 +128,7 @@ class Stage:
 
     def lift(self, text: str) -> None:
         """What was forbidden meanwhile is allowed again, and then the alarms ring once more."""
+        self.account.refusals.clear()
         forbidden = self.law.paused_at is not None or self.account.policy != text
         if self.law.paused_until is not None and self.now < self.law.paused_until:
             self.resume()
