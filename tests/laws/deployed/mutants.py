@@ -213,7 +213,7 @@ MUTANTS: Mapping[str, Mutant] = {
     "no patience with RDS": Mutant(families=("lost of database",), patch=_with(module("application.chains"), GIVE_RDS=NOTHING)),
     "an old claim": Mutant(held_by="the version of the state, and the time that is looked at before the call", families=("another worker of relief",), patch=_with(module("application.work"), CLAIM=NOTHING)),
     "fencing is not checked": Mutant(held_by="the steps that may follow, and the time that is looked at before the call", families=("a worker stalls of relief",), patch=_with(StoredState, held=lambda self, *_: True)),
-    "a stale describe blames somebody": Mutant(families=("quiet of two volumes",), patch=_with(module("domain.decision.assess"), _landing=_blames)),
+    "a stale describe blames somebody": Mutant(families=("quiet of two volumes", "quiet of by turns", "quiet of set", "crash of relief", "lost of relief"), patch=_with(module("domain.decision.assess"), _landing=_blames)),
     # Re-checks before the call
     "the policy is not read again": Mutant(families=("a narrower policy of relief",), patch=_with(module("application.execute"), _outdated=_outdated_but("policy"))),
     "the pause is not read again": Mutant(families=("pause of relief",), patch=_with(module("application.execute"), _outdated=_outdated_but("paused"))),

@@ -22,6 +22,7 @@ from tests.laws.deployed.judge import Broken
 from tests.laws.deployed.mutants import MUTANTS, noticed
 from tests.laws.deployed.stories import STORIES, tell
 
+pytestmark = pytest.mark.filterwarnings("ignore:No application metrics")
 RUNS = int(os.environ.get("LAW_RUNS", "4"))
 FIRST = int(os.environ.get("LAW_FROM", "0"))
 SHORT = ("relief", "two volumes", "set", "database", "space", "cluster", "others", "approved")
