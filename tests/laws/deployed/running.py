@@ -21,7 +21,6 @@ from botocore.retries.quota import RetryQuota
 from headroom import wiring
 from headroom.adapters.ledger.transactions import Transactions
 from headroom.adapters.tables import DUE_SHARDS, RECORDS, STATE
-from headroom.ports import Reporting
 from headroom.settings import Detection, FunctionSettings
 from tests.builders import ACCOUNT, REGION
 from tests.laws.deployed.account import VISIBLE_AFTER, Account
@@ -123,6 +122,8 @@ class Functions:
     meanwhile: Callable[[], None] = lambda: None
     _published: int = 0
     """Records there were when the dispatcher ran last."""
+    _before: int = 0
+    """The same for the run before that one."""
     _publish_by: datetime | None = None
     _loaded: ClassVar[dict[str, ModuleType]] = {}
 
@@ -137,7 +138,8 @@ class Functions:
     def dispatch(self) -> None:
         """The dispatcher's run of a minute."""
         self._run(lambda: self.function("sweep").handler({}, Context()))
-        self._published, self._publish_by = len(self.account.tables.items(RECORDS.name)), None
+        self._before, self._publish_by = self._published, None
+        self._published = len(self.account.tables.items(RECORDS.name))
 
     def deliver(self) -> bool:
         """Hand a worker what is visible on the queue, if anything; whether there was."""
@@ -188,9 +190,9 @@ class Functions:
             self.dispatch()
             account.now += timedelta(seconds=1)
 
-    def reporting(self) -> Reporting:
-        """What the functions report with."""
-        return wiring.begin(ARN).reporting
+    def published(self) -> bool:
+        """Whether nothing was recorded since the dispatcher ran last, and a run before saw it."""
+        return len(self.account.tables.items(RECORDS.name)) == self._published == self._before
 
     def _next(self) -> datetime | None:
         """When anything has to be done next; None when all is quiet."""

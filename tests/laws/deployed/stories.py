@@ -215,9 +215,11 @@ def settle(functions: Functions) -> None:
     account = functions.account
     for _ in range(5):
         functions.until(account.now + LONGEST, lambda: nothing_open(account))
-        for _ in range(2):  # what an index does not show yet, the next minute's run does
+        while True:  # what an index does not show yet, a later run publishes
             functions.dispatch()
             functions.until(account.now + MINUTES)
+            if functions.published():
+                break
         if nothing_open(account):
             return
 
