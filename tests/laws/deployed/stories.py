@@ -441,6 +441,7 @@ STORIES: Mapping[str, Story] = {
     "dear volumes": Story(
         account=_dear_volumes, script=_relief_of_two, max_in_flight=2, most_usd=Decimal(60)
     ),
+    "one of two": Story(account=_two_volumes, script=_relief),
     "one of two dear": Story(
         account=_dear_volumes, script=_relief, max_in_flight=2, most_usd=Decimal(60)
     ),
