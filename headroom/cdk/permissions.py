@@ -64,8 +64,9 @@ def change(
 ) -> iam.PolicyStatement:
     """An Allow statement to change storage, only with this tag (any value for None) if one is given.
 
-    Volumes, database instances and clusters all know `aws:ResourceTag`.
-    Source: Service Authorization Reference, EC2 and RDS (2026-11).
+    `ec2:ModifyVolume` requires a volume, `rds:ModifyDBInstance` a db and `rds:ModifyDBCluster` a cluster;
+    all three resource types have the key `aws:ResourceTag/${TagKey}`.
+    Source: Service Authorization Reference, EC2 and RDS (as of 2026-05-10).
     """
     statement = allow(actions, *resources, sid=sid)
     if tag is not None:

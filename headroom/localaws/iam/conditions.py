@@ -21,7 +21,13 @@ KEYS = frozenset(
     }
 )  # fmt: skip
 """Condition keys, in lower case, whose values the endpoint knows, or knows to be absent."""
-KEY_FAMILIES = ("aws:requesttag/", "aws:resourcetag/", "ec2:resourcetag/")
+KEY_FAMILIES = (
+    "aws:requesttag/",
+    "aws:resourcetag/",
+    "ec2:resourcetag/",
+    "rds:cluster-tag/",
+    "rds:db-tag/",
+)
 """Beginnings of keys that end with the key of a tag."""
 
 

@@ -1,6 +1,6 @@
 """What a request asks IAM for: actions, resources and condition keys, from its operation and parameters.
 
-Source: Service Authorization Reference, the pages of each service (2026-11). A request that is not
+Source: Service Authorization Reference, the pages of each service (as of 2026-05-10). A request that is not
 listed here needs its action on every resource; one whose action is not known is denied.
 """
 

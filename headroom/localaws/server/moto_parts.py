@@ -22,6 +22,7 @@ import moto.rds.urls
 from moto.awslambda import models as lambda_models
 from moto.awslambda import urls as lambda_urls
 from moto.core.responses import ActionResult
+from moto.dynamodb.models import dynamodb_backends
 from moto.events import models as events_models
 from moto.iam import models as iam_models
 from moto.iam import urls as iam_urls
@@ -42,6 +43,7 @@ from headroom.localaws.events import EventsApi, LocalEvents, LocalScheduler, sen
 from headroom.localaws.functions import fleet_of
 from headroom.localaws.rds import RdsApi
 from headroom.localaws.server import quick_answers
+from headroom.localaws.server.transactions import LocalDynamoDb
 from headroom.localaws.state import AccountRegion, AwsError, Cloud, current_cloud
 
 _CLOCKED = {
@@ -198,6 +200,7 @@ def install(cloud: Cloud) -> None:
     iam_models.iam_backends.backend = LocalIam
     lambda_models.lambda_backends.backend = LocalLambda
     scheduler_backends.backend = LocalScheduler
+    dynamodb_backends.backend = LocalDynamoDb
     events_models.events_backends.backend = LocalEvents
     cloudformation_responses.cloudformation_backends.backend = LocalCloudFormation
     events_models.Rule.send_to_targets = _send_to_targets

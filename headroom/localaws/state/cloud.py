@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -76,6 +76,8 @@ class Cloud:
     ids: Identifiers
     url: str = ""
     functions: FunctionInvoker | None = None
+    tags_of_database: Callable[[str], Mapping[str, str]] = lambda _: {}
+    """By ARN; what IAM evaluates asks, and cannot import what keeps databases."""
     _parts: dict[type, dict[AccountRegion, Any]] = field(default_factory=dict)
 
     def part(
