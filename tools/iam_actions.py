@@ -20,7 +20,7 @@ from headroom.localaws.iam.reference import FILE
 WRITTEN = "2026-11-22"
 """When the tables below were last edited by AWS's documentation of the services."""
 SERVICES = (
-    "cloudwatch", "dynamodb", "ec2", "events", "kms", "lambda", "logs", "pricing", "rds", "sns",
+    "cloudwatch", "dynamodb", "ec2", "events", "firehose", "kms", "lambda", "logs", "pricing", "rds", "sns",
     "sqs", "ssm", "sts", "xray",
 )  # fmt: skip
 """Their names in botocore are their prefixes in policies."""

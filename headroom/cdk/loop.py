@@ -33,7 +33,9 @@ from headroom.cdk.permissions import (
     ledger_statements,
     loop_statements,
     prices_statement,
+    publishing_statements,
 )
+from headroom.cdk.spoke import Forwarding, let_hub_ask
 from headroom.cdk.state import add_outputs
 from headroom.cdk.triggers import SIGNALS_TIMEOUT, SWEEP_TIMEOUT, SignalsQueue, SweepSchedule
 from headroom.domain.policy import Policy, with_caps
@@ -43,7 +45,7 @@ from headroom.policy import (
     parameter_texts,
     published,
 )
-from headroom.settings import DeploymentConfig, FunctionSettings, Names
+from headroom.settings import OFF, DeploymentConfig, FunctionSettings, Names
 
 REQUESTS_TIMEOUT = Duration.seconds(20)
 """A cold start, one call of STS and a few transactions take about two seconds."""
@@ -84,6 +86,8 @@ class Loop(Construct):
             service=config.prefix,
             hard_caps=config.hard_caps,
             extend_document=names.extend_document if config.ebs_free_space == "on" else "off",
+            hub_role=config.hub_role,
+            hub_policy_role=config.hub_policy_role,
         )
         here = loop_statements(
             kept, names, databases=config.databases, clusters=config.clusters,
@@ -144,7 +148,7 @@ class Loop(Construct):
                 description="Headroom: records what people ask for, with who asked",
                 timeout=REQUESTS_TIMEOUT,
                 memory_mib=512,
-                statements=ledger_statements(kept),
+                statements=[*ledger_statements(kept), *publishing_statements(config)],
                 name=names.requests_function,
             ),
             code=code,
@@ -153,6 +157,10 @@ class Loop(Construct):
         ).function
         if config.ebs_free_space == "on":
             ExtendDocument(self, "ExtendFileSystems", names)
+        let_hub_ask(self, config, requests)
+        if config.hub_bus != OFF:
+            forwarding = Forwarding(self, "HubEvents", bus=config.hub_bus)
+            add_outputs(self, names, {"HubRedelivery": forwarding.redelivery_command})
         signals_queue.feed(signals, max_concurrency=config.queue_max_concurrency)
         schedule.start(sweep)
         DetectionAlarms(self, "Detection", config)

@@ -94,4 +94,16 @@ COMMANDS: tuple[Verb | Group, ...] = (
             Verb("close", "headroom.cli.commands.pause:close"),
         ),
     ),
+    Group(
+        "hub",
+        "Ask deployments in other accounts, from the account of a hub.",
+        (
+            Verb("approve", "headroom.cli.hub.asking:approve"),
+            Verb("reject", "headroom.cli.hub.asking:reject"),
+            Verb("pause", "headroom.cli.hub.asking:pause"),
+            Verb("resume", "headroom.cli.hub.asking:resume"),
+            Verb("publish", "headroom.cli.hub.asking:publish"),
+            Verb("redeliver", "headroom.cli.hub.redelivery:redeliver"),
+        ),
+    ),
 )

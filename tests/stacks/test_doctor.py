@@ -16,6 +16,7 @@ from headroom.localaws.iam.policies import Access
 from headroom.settings import FunctionSettings
 from tests.builders import ACCOUNT, REGION
 from tests.stacks.conftest import Synth, Synthesised, resources
+from tests.stacks.test_hub import HUB_SETTINGS
 
 HERE = f"{REGION}:{ACCOUNT}"
 SETTINGS = FunctionSettings(
@@ -50,6 +51,17 @@ def roles(made: Synthesised) -> Iterator[tuple[str, str]]:
         name = function["Properties"]["Role"]["Fn::GetAtt"][0]
         (policy,) = made.loop["Resources"][name]["Properties"]["Policies"]
         yield function["Properties"]["Handler"], json.dumps(text(policy["PolicyDocument"]))
+
+
+def test_the_put_of_a_hubs_policy_is_asked_for_where_it_is_granted(synth: Synth) -> None:
+    made = synth(detection="sweep", **HUB_SETTINGS)
+    settings = replace(SETTINGS, hub_policy_role=HUB_SETTINGS["hub_policy_role"])
+    (policy,) = [text for handler, text in roles(made) if handler == REQUESTS]
+    *_, put = questions(REQUESTS, settings, f"arn:aws:lambda:{HERE}:function:f")
+    assert put.actions == ("ssm:PutParameter",)
+    assert evaluate(
+        Policies("role", "session", (policy,)), Access("ssm:PutParameter", put.resource)
+    ).allowed
 
 
 @pytest.mark.parametrize(

@@ -34,8 +34,11 @@ REQUEST = "Headroom Request"
 STOP = "Headroom Stop"
 DETAIL_TYPES = (DECISION, REQUEST, CHANGE, STOP)
 REQUESTS = frozenset(
-    {Step.AWAITING, Step.APPROVED, Step.REJECTED, Step.EXPIRED, Step.ROLLBACK_REQUESTED}
-)
+    {
+        Step.AWAITING, Step.APPROVED, Step.REJECTED, Step.EXPIRED, Step.ROLLBACK_REQUESTED,
+        Step.POLICY_PUBLISHED, Step.POLICY_REFUSED,
+    }
+)  # fmt: skip
 STOPS = frozenset({Step.PAUSED, Step.RESUMED, Step.BREAKER_OPENED, Step.BREAKER_CLOSED})
 BATCH_LIMIT = 10
 """Entries of one call. Source: EventBridge API reference, PutEvents (botocore 1.44, 2026-11)."""

@@ -26,7 +26,7 @@ MAYBE: Schema = {"type": ["string", "null"]}
 INSTANT: Schema = {"type": "string", "format": "date-time"}
 SAYS = {
     DECISION: "One look at a volume ended in a decision: act, hold or escalate.",
-    REQUEST: "A change waits for a person, who answered or not in time; or asks for a rollback.",
+    REQUEST: "A change waits for a person, who answered or not in time; or asks for a rollback; or a hub publishes a policy.",
     CHANGE: "What became of a decision to act: intended, applied, relieved, failed and so on.",
     STOP: "What stops every change, or lets it go on: pauses and circuit breakers.",
 }

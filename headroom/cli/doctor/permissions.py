@@ -16,7 +16,7 @@ from headroom.adapters import actions
 from headroom.adapters.tables import LEDGER_ACTIONS
 from headroom.cli.doctor.deployed import Deployed
 from headroom.cli.doctor.findings import Fact, Finding, denied
-from headroom.settings import FunctionSettings, SettingsError
+from headroom.settings import OFF, FunctionSettings, SettingsError
 
 REDEPLOY = "deploy again (`cdk deploy --all`): the role's policy is not the deployed one"
 WORKER, DISPATCHER, REQUESTS = (
@@ -105,9 +105,11 @@ def questions(handler: str, settings: FunctionSettings, function_arn: str) -> It
         yield Question(actions=LEDGER_ACTIONS[kind], resource=arn("dynamodb", f"table/{table}"))
     if settings.seal_key != "off":
         yield Question(actions=actions.SEAL_ACTIONS, resource=settings.seal_key)
-    if handler == REQUESTS:
-        return
     parameter = arn("ssm", f"parameter{settings.policy_parameter}")
+    if handler == REQUESTS:
+        if settings.hub_policy_role != OFF:
+            yield Question(actions=actions.POLICY_WRITE_ACTIONS, resource=parameter)
+        return
     queue = arn("sqs", settings.queue_url.rpartition("/")[2])
     yield Question(actions=actions.POLICY_READ_ACTIONS, resource=parameter)
     yield Question(actions=actions.NOTIFIER_ACTIONS, resource=settings.topic_arn)

@@ -14,7 +14,7 @@ from headroom.localaws.iam.patterns import arn_matches, text_matches
 
 KEYS = frozenset(
     {
-        "aws:principalaccount", "aws:principalarn", "aws:principaltype", "aws:requestedregion",
+        "aws:principalaccount", "aws:principalarn", "aws:principalorgid", "aws:principaltype", "aws:requestedregion",
         "aws:resourceaccount", "aws:securetransport", "aws:sourceaccount", "aws:sourcearn",
         "aws:tagkeys", "aws:viaawsservice", "dynamodb:leadingkeys", "events:detail-type",
         "events:source", "kms:viaservice",

@@ -9,6 +9,7 @@ from typing import Any
 from wsgiref.types import WSGIEnvironment
 
 from headroom.localaws.iam.conditions import PolicyNotUnderstood
+from headroom.localaws.iam.cross_account import ORGANIZATION
 from headroom.localaws.iam.evaluation import Ruling, evaluate
 from headroom.localaws.iam.incoming import call_of
 from headroom.localaws.iam.policies import Access, Grant, statements_of
@@ -161,6 +162,7 @@ def _context(
     values = {
         "aws:principalaccount": (session.account,),
         "aws:principalarn": (session.role,),
+        "aws:principalorgid": (ORGANIZATION,),
         "aws:principaltype": ("AssumedRole",),
         "aws:requestedregion": (region,),
         "aws:securetransport": ("true",),  # the endpoint stands for AWS's, which are HTTPS

@@ -191,6 +191,7 @@ _REQUESTS: Mapping[tuple[str, str], Ask] = {
     ("cloudwatch", "DescribeAlarmContributors"): _same(_named("AlarmName", "alarm:")),
     ("pricing", "GetProducts"): _same(_anything),
     ("ssm", "GetParameter"): _same(_parameter),
+    ("ssm", "PutParameter"): _same(_parameter),
     ("ssm", "GetCalendarState"): _get_calendar_state,
     ("kms", "GenerateMac"): _same(_named("KeyId", "key/")),
     ("kms", "VerifyMac"): _same(_named("KeyId", "key/")),
