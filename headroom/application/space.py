@@ -1,4 +1,4 @@
-"""Free space of databases in the rhythm of looks: who deserves one, and when the next is due."""
+"""Free space in the rhythm of looks: who deserves one, and when the next is due."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from headroom.domain.decision import (
     decide,
     full_within_a_day,
 )
+from headroom.domain.resources import Kind
 from headroom.domain.state import Notify
-from headroom.domain.workload import SpaceBasis
 from headroom.ports import Glance, Ports, StorageView
 
 LOW, NOTHING = 0.10, 0.01
@@ -46,14 +46,28 @@ def may_run_out_of_space(view: StorageView, glance: Glance | None) -> bool:
 
 
 def space_check(decision: Decision) -> datetime | None:
-    """When free space is to be looked at again without waiting for a scan; None where it can wait."""
-    space, at, limits = decision.space, decision.at, decision.effective.limits
+    """When free space is to be looked at again without waiting for a scan; None where it can wait.
+
+    Scans do not read what is free of volumes, so those that may grow have a time of their own.
+    """
+    at, limits, volume = decision.at, decision.effective.limits, decision.observation.volume
     acts = isinstance(decision.answer, Act)
-    if space is None or acts or not (decision.effective.enrolled and limits.grow_space):
+    if acts or not (decision.effective.enrolled and limits.grow_space):
         return None  # whose storage may not grow is found by scans when it is near
+    found = _by_forecast(decision)
+    if volume.ref.kind is not Kind.EBS or not volume.instance_ids:
+        return found
+    at_most = at + (DAILY if decision.space is None else LATER)
+    return at_most if found is None else min(found, at_most)
+
+
+def _by_forecast(decision: Decision) -> datetime | None:
+    space, at = decision.space, decision.at
+    if space is None:
+        return None
     if space.young:
         return at + JUST_BEGUN
-    if space.unclear or space.basis is SpaceBasis.FILE_SYSTEM:
+    if space.unclear:
         return at + LATER if decision.demand.known_minutes else None
     if space.short:
         return at + (NEAR if full_within_a_day(space, at) else LATER)

@@ -109,6 +109,26 @@ def test_a_volume_of_which_nothing_is_published_is_never_grown_for_space() -> No
     decision = decided(silent)
     assert decision.space is None
     assert isinstance(decision.answer, Hold)
+    assert space_check(decision) == NOW + timedelta(days=1)  # somebody may configure the agent
+    assert space_check(decided(silent, grow_space=False)) is None
+
+
+@pytest.mark.parametrize(
+    ("free", "within"),
+    [
+        (lambda _: 150.0, timedelta(hours=6)),  # no scan reads it
+        (steadily(40.5, 19.0), timedelta(hours=2)),
+        (lambda h: 150.0 - max(0.0, (0.25 - h) * 500), timedelta(minutes=10)),
+    ],
+)
+def test_a_volume_that_may_grow_is_looked_at_as_soon_as_its_forecast_takes(
+    free: Free, within: timedelta
+) -> None:
+    decision = decided(disk(free=free))
+    assert isinstance(decision.answer, Hold), decision.summary
+    at = space_check(decision)
+    assert at is not None
+    assert NOW < at <= NOW + within
 
 
 @pytest.mark.parametrize(
