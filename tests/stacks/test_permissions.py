@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -314,13 +315,14 @@ def test_file_systems_are_extended_only_where_the_owner_turns_it_on(
     made = synth(ebs_free_space="on", enrolment_tag_key="team", enrolment_tag_value="db")
     (document,) = properties(made.loop, "AWS::SSM::Document")
     assert document["Name"] == "headroom-extend-file-system"
-    steps = document["Content"]["mainSteps"]
+    content = document["Content"]
+    assert len(json.dumps(content)) < 64 * 1024  # the most that Systems Manager takes
+    steps = content["mainSteps"]
     assert [s["precondition"]["StringEquals"][1] for s in steps] == ["Linux", "Windows"]
-    assert len(str(document["Content"])) < 64 * 1024  # the most that Systems Manager takes
     for step in steps:
         text = "\n".join(step["inputs"]["runCommand"])
         assert set(re.findall(r"\{\{\s*(\w+)\s*\}\}", text)) == {"VolumeId", "SizeGib"}
-    patterns = [one["allowedPattern"] for one in document["Content"]["parameters"].values()]
+    patterns = [one["allowedPattern"] for one in content["parameters"].values()]
     for pattern, good in zip(patterns, ("vol-0123456789abcdef0", "65536"), strict=True):
         assert re.match(pattern, good)
         assert not any(re.match(pattern, f"{good}{bad}") for bad in ("'", " ", ";", "$(x)", "`"))
