@@ -28,17 +28,28 @@ def _client() -> Any:
 
 
 @contextmanager
-def answering(*answers: tuple[str, Shape] | tuple[str, str]) -> Iterator[Any]:
-    """A client that gives these answers in turn: a response of a method, or an error code."""
-    client = _client()
-    with Stubber(client) as stub:
-        for method, answer in answers:
-            if isinstance(answer, str):
-                stub.add_client_error(method, answer, "no")
-            else:
-                stub.add_response(method, answer)
-        yield client
+def stubbed() -> Iterator[Stubber]:
+    """A client without answers yet; all that it is given must be asked for."""
+    with Stubber(_client()) as stub:
+        yield stub
         stub.assert_no_pending_responses()
+
+
+def add(stub: Stubber, method: str, answer: Shape | str) -> None:
+    """The next answer: a response of the method, or an error code."""
+    if isinstance(answer, str):
+        stub.add_client_error(method, answer, "no")
+    else:
+        stub.add_response(method, answer)
+
+
+@contextmanager
+def answering(*answers: tuple[str, Shape | str]) -> Iterator[Any]:
+    """A client that gives these answers in turn."""
+    with stubbed() as stub:
+        for method, answer in answers:
+            add(stub, method, answer)
+        yield stub.client
 
 
 def saving(usd: float, currency: str = "USD") -> Shape:
