@@ -8,8 +8,10 @@ from headroom.cli.second_opinion.opinion import SecondOpinion
 from headroom.cli.terminal.output import money
 
 TITLE = "Where Compute Optimizer recommends something else"
-COLUMNS = ("Resource", "Headroom", "Compute Optimizer", "Its own estimate of the saving",
-           "Why they differ")  # fmt: skip
+COLUMNS = (
+    "Resource", "Headroom", "Compute Optimizer", "Difference a month", "Its own saving",
+    "Why they differ",
+)  # fmt: skip
 CSV_COLUMNS = ("finding", "target", "usd_per_month", "usd_change", "saving_usd", "after_discounts",
                "refreshed_at", "agrees", "explanation")  # fmt: skip
 PREFIX = "optimizer_"
@@ -17,24 +19,23 @@ PREFIX = "optimizer_"
 
 
 def summary(plan: FleetPlan) -> list[str]:
-    """How far the two agree, in a sentence or two; nothing if Compute Optimizer was not asked."""
+    """How far the two agree, in a sentence; nothing if Compute Optimizer was not or cannot be read."""
     total = opinion_totals(plan.rows, plan.recommended)
-    if total is None:
+    if total is None or (plan.not_recommended and not total["recommendations"]):
         return []
     left = total["recommendations"] - total["compared"]
+    undecided = f"; {left:,} are not compared: the engine did not decide about them" if left else ""
     return [
         f"Compute Optimizer has a recommendation for {total['recommendations']:,} of "
         f"{len(plan.rows):,} resources: {total['agree']:,} as Headroom, {total['disagree']:,} "
-        "otherwise"
-        + (f", {left:,} not compared because the engine did not decide about them" if left else "")
-        + "."
+        f"otherwise{undecided}."
     ]
 
 
 def differing(plan: FleetPlan) -> list[tuple[PlanRow, SecondOpinion]]:
-    """The resources that they differ on, the largest change of price first."""
+    """The resources that they differ on, the largest difference of price first."""
     found = [(row, row.opinion) for row in plan.rows if row.opinion and not row.opinion.agrees]
-    return sorted(found, key=lambda each: -abs(each[1].usd_change or 0.0))
+    return sorted(found, key=lambda each: -abs(each[1].usd_difference or 0.0))
 
 
 def cells(row: PlanRow, opinion: SecondOpinion) -> tuple[str, ...]:
@@ -43,6 +44,7 @@ def cells(row: PlanRow, opinion: SecondOpinion) -> tuple[str, ...]:
         row.resource + (f" ({row.name})" if row.name else ""),
         f"{opinion.headroom}, {_usd(opinion.headroom_usd_per_month)}",
         f"{opinion.target}, {_usd(opinion.usd_per_month)}",
+        "-" if (usd := opinion.usd_difference) is None else money(usd, signed=True),
         opinion.own_saving,
         opinion.explanation,
     )
@@ -53,9 +55,9 @@ def section(plan: FleetPlan, most: int) -> list[Json]:
     if plan.recommended is None:
         return []
     rows = [
-        {"kind": "none", "cells": cells(row, opinion),
+        {"kind": "differs", "cells": cells(row, opinion),
          "sort": [row.resource, opinion.headroom_usd_per_month or 0.0, opinion.usd_per_month or 0.0,
-                  opinion.saving_usd or 0.0, opinion.explanation]}
+                  opinion.usd_difference or 0.0, opinion.saving_usd or 0.0, opinion.explanation]}
         for row, opinion in differing(plan)[:most]
     ]  # fmt: skip
     return [{"title": TITLE, "columns": COLUMNS, "rows": rows}]

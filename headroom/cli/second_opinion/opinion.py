@@ -45,6 +45,13 @@ class SecondOpinion:
     """One sentence on why they disagree, or that they agree."""
 
     @property
+    def usd_difference(self) -> float | None:
+        """What its target costs more a month than Headroom's; None where a price is not known."""
+        if self.usd_per_month is None or self.headroom_usd_per_month is None:
+            return None
+        return self.usd_per_month - self.headroom_usd_per_month
+
+    @property
     def own_saving(self) -> str:
         """Compute Optimizer's own estimate a month, for example `$3.20 after discounts`."""
         if self.saving_usd is None:

@@ -153,7 +153,7 @@ def test_the_fleet_is_compared_where_something_else_is_recommended(
     optimizer.recommends(*shapes)
     assert run(asked) == 0
     text = " ".join(capsys.readouterr().out.split())
-    for words in ("recommendation for 3 of 4 resources: 1 as Headroom, 1 otherwise, 1 not compared",
+    for words in ("recommendation for 3 of 4 resources: 1 as Headroom, 1 otherwise; 1 are not compared",
                   "Where Compute Optimizer recommends something else", "Why they differ"):  # fmt: skip
         assert words in text, words
 
