@@ -21,6 +21,8 @@ LOG_RETENTION_DAYS = (1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 
 SHORTEST_RECORD_DAYS = 90
 """Days that records are kept at least: a chain may be open for weeks, and be rolled back later."""
 
+OFF = "off"
+"""The value of a setting for something that a deployment does not have."""
 _KINDS = (("ebs",), ("ebs", "rds"), ("ebs", "rds", "aurora"))
 """What may be enrolled together; Aurora's events come with those of RDS."""
 
@@ -78,6 +80,11 @@ def _email(value: object, name: str) -> object:
     return _text(r"[^@\s]+@[^@\s]+\.[^@\s]+", "an e-mail address")(value, name)
 
 
+def _or_off(pattern: str, meaning: str) -> _Reader:
+    read = _text(rf"{OFF}|{pattern}", f"{meaning}, or {OFF}")
+    return lambda value, name: OFF if value is None else read(value, name)
+
+
 def _hard_caps(value: object, name: str) -> HardCaps:
     try:
         return hard_caps_of(value, name)
@@ -103,6 +110,10 @@ _TAG = _text(
     r"[\w .:/=+\-@]{1,128}", "letters, digits, spaces or one of _.:/=+-@, at most 128 in all"
 )
 _NAME = _text(r"\S(.*\S)?", "a name")
+BUS_ARN = r"arn:aws[a-z-]*:events:[a-z0-9-]+:[0-9]{12}:event-bus/[\w./-]{1,256}"
+ROLE_ARN = r"arn:aws[a-z-]*:iam::[0-9]{12}:role/[\w+=,.@/-]{1,576}"
+_BUS = _or_off(BUS_ARN, "the ARN of an event bus")
+_ROLE = _or_off(ROLE_ARN, "the ARN of a role")
 
 
 def _setting(read: _Reader, default: Any = MISSING, *, variable: str = "") -> Any:
@@ -217,6 +228,10 @@ class FunctionSettings(_Kinds):
     """ARN of the KMS key that seals records; `off` without one."""
     hard_caps: HardCaps = _setting(_hard_caps, HardCaps())  # noqa: RUF009 - a field
     """What no policy, tag or approval exceeds, as JSON; `none` without any."""
+    hub_role: str = _setting(_ROLE, OFF)
+    """ARN of the role of another account whose people may approve, reject, pause and resume here."""
+    hub_policy_role: str = _setting(_ROLE, OFF)
+    """ARN of the role of another account whose people may publish a policy here."""
     metrics_namespace: str = _setting(_NAME, "Headroom", variable="POWERTOOLS_METRICS_NAMESPACE")
     """Powertools reads this variable and the next one as well."""
     service: str = _setting(_NAME, "headroom", variable="POWERTOOLS_SERVICE_NAME")
@@ -283,6 +298,12 @@ class DeploymentConfig(_Kinds):
     """Whether there is a CloudWatch dashboard: $3 a month, but for the first three of an account."""
     hard_caps: HardCaps = _setting(_hard_caps, HardCaps())  # noqa: RUF009 - a field
     """Ceilings above the policy, written like its settings: {"max_iops": 16000}."""
+    hub_bus: str = _setting(_BUS, OFF)
+    """ARN of the hub's event bus, which gets a copy of every event of Headroom."""
+    hub_role: str = _setting(_ROLE, OFF)
+    """ARN of a role of the hub's account: people who have it may approve, reject, pause and resume."""
+    hub_policy_role: str = _setting(_ROLE, OFF)
+    """ARN of a role of the hub's account: people who have it may publish a policy."""
     burst_balance_alarm_percent: int = _setting(_whole(1, 100), 70)
     """BurstBalance below which the alarm wakes the engine; it never decides."""
     alarm_datapoints: int = _setting(_whole(1, 60), 2)

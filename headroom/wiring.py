@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -32,7 +33,10 @@ from headroom.adapters.prices import (
 )
 from headroom.adapters.responses import fast_session
 from headroom.adapters.work import SqsWorkQueue
+from headroom.application import HubRoles
+from headroom.domain.policy import Policy, PolicyError
 from headroom.domain.resources import Kind
+from headroom.policy import received_policy
 from headroom.ports import Ports, Reporting
 from headroom.settings import FunctionSettings, SettingsError
 
@@ -145,8 +149,22 @@ class Account:
         partition = self._session.get_partition_for_region(self.region)
         url = os.environ.get("AWS_ENDPOINT_URL") or sts_url(partition, self.region)
         return caller_of(
-            request, proof, account_id=self.account_id, region=self.region, url=url, send=_post
-        )
+            request, proof, account_id=self.account_id, region=self.region, url=url, send=_post,
+            hubs=self.hub_roles.accounts,
+        )  # fmt: skip
+
+    @property
+    def hub_roles(self) -> HubRoles:
+        """Roles of another account whose people may ask."""
+        return HubRoles(asks=self.settings.hub_role, publishes=self.settings.hub_policy_role)
+
+    def publish_policy(self, text: object, sha256: str, *, who: str) -> Policy:
+        """Publish the policy in `text`, whose hash was signed; raises PolicyError, ReadFailed."""
+        if not isinstance(text, str) or hashlib.sha256(text.encode()).hexdigest() != sha256:
+            raise PolicyError("The published policy is not the one of the request.")
+        policy = received_policy(text, self.settings.hard_caps, self.account_id, self.region)
+        self.policies().publish(policy, who=who)
+        return policy
 
     def policies(self) -> ParameterPolicies:
         """The published policy, read anew by every invocation."""

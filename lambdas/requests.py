@@ -1,5 +1,7 @@
 """Takes people's requests: approve, reject, roll back, release, pause, resume, close a breaker.
 
+People of a hub may approve, reject, pause, resume and publish a policy, where the owner lets them.
+
 It records them with the caller whom STS names and the time of its own clock. Nothing that a request
 says about its caller counts.
 """
@@ -14,7 +16,14 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from headroom import wiring
 from headroom.adapters.callers import NotProven
-from headroom.application import Answer, InvalidRequest, Status, carry_out, parse_request
+from headroom.application import (
+    Answer,
+    Caller,
+    InvalidRequest,
+    Status,
+    carry_out_for,
+    parse_request,
+)
 from headroom.ports import ReadFailed
 
 logger = Logger()
@@ -31,14 +40,18 @@ def handler(event: Any, context: LambdaContext) -> dict[str, str]:
             raise InvalidRequest("The request is no text.")
         request = parse_request(
             text, state_table=account.settings.state_table, account_id=account.account_id,
-            region=account.region,
+            region=account.region, prefix=account.settings.service,
         )  # fmt: skip
         who = account.caller_of(text, proof)
     except (InvalidRequest, NotProven) as problem:
         logger.warning("request refused", reason=str(problem))
         return asdict(Answer(status=Status.REFUSED, detail=str(problem)))
     try:
-        answer = carry_out(account.ledger, request, at=wiring.utc_now(), who=who)
+        answer = carry_out_for(
+            Caller(who=who, at=wiring.utc_now()), account.ledger, request,
+            account_id=account.account_id, roles=account.hub_roles,
+            publish=lambda: account.publish_policy(given.get("policy"), request.sha256, who=who),
+        )  # fmt: skip
     except ReadFailed as problem:
         logger.exception("a request failed or its result is unknown")
         return {"status": "failed", "detail": str(problem)}

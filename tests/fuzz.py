@@ -1,8 +1,9 @@
 """Random exploration: `python -m tests.fuzz MINUTES [SEED]`, or `make fuzz MINUTES=n SEED=n`.
 
 Plays, in rounds until the time is over, every property with examples that `make test` does not
-draw, and random trials of the law (tests/laws); at the end it breaks each guardrail in turn to
-see that the law notices. What is found is written to build/fuzz as a test that pytest collects:
+draw, random trials of the law (tests/laws) and random histories of the deployed handlers
+(tests/laws/deployed). At the end it breaks each guardrail and takes away each condition, lease and
+re-check in turn, to see that the law notices. What is found is written to build/fuzz as a test that pytest collects:
 `python -m pytest build/fuzz` plays it again. The same seed draws the same examples. Ends with 1 if
 anything was found.
 """
@@ -35,7 +36,9 @@ FOR_MUTANTS = 0.2
 """Share of the time that is kept for breaking guardrails."""
 SHRINK_S = 60
 BLOB = re.compile(r"@reproduce_failure\('[^']*', (b'[^']*')\)")
-TRIAL = re.compile(r"trial (\d+): ")
+TRIAL = re.compile(r"(trial|history) (\d+): ")
+EXPLORING = ("test_law.py", "test_deployed.py")
+"""Files with random trials of their own."""
 NOTHING_COLLECTED = 5
 EXAMPLE = '''"""Found by `make fuzz` (seed {seed}) in {node}.
 
@@ -61,6 +64,19 @@ from tests.laws.script import play, script
 
 def test_{name}() -> None:
     play(script({seed}))
+'''
+
+
+HISTORY = '''"""Found by `make fuzz`: the law was broken in history {seed} of the deployed handlers.
+
+{told}
+"""
+
+from tests.laws.deployed.histories import random_history
+
+
+def test_{name}() -> None:
+    random_history({seed}).play()
 '''
 
 
@@ -91,7 +107,7 @@ def _round(seed: int, until: float) -> int:
     files = [
         str(file.relative_to(ROOT))
         for file in sorted((ROOT / "tests").rglob("test_*.py"))
-        if "from hypothesis" in file.read_text(encoding="utf-8") or file.name == "test_law.py"
+        if "from hypothesis" in file.read_text(encoding="utf-8") or file.name in EXPLORING
     ]
     environment = os.environ | {
         UNTIL: str(until), SEED: str(seed),
@@ -107,10 +123,13 @@ def _round(seed: int, until: float) -> int:
 
 
 def _mutants(seed: int, end: float) -> int:
-    """Break each guardrail in trials drawn from the seed, as many as there is time for."""
+    """Break each guardrail in trials drawn from the seed, then each mutant of the deployed handlers."""
+    from tests.laws.deployed import mutants
     from tests.laws.mutants import broken_in_turn
 
-    return broken_in_turn(range(seed * TRIALS, 10**12), end)
+    middle = time.time() + (end - time.time()) / 2
+    missed = broken_in_turn(range(seed * TRIALS, 10**12), middle)
+    return mutants.main([], end) or missed
 
 
 def again(node: str, blob: bytes) -> None:
@@ -171,7 +190,9 @@ def keep(node: str, told: str) -> Path | None:
             name=f"found_{name}", blob=blobs[-1],
         )  # fmt: skip
     elif trials:
-        text = LAW.format(seed=trials[0], told=said, name=f"trial_{trials[0]}")
+        sort, number = trials[0]
+        law = LAW if sort == "trial" else HISTORY
+        text = law.format(seed=number, told=said, name=f"{sort}_{number}")
     else:
         return None
     FOUND.mkdir(parents=True, exist_ok=True)

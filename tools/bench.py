@@ -1,6 +1,6 @@
 """Time what people wait for, print it and keep it in docs/benchmarks.md.
 
-Deciding, simulating, one full comparison, synth, a function's cold import, a command's start and a fleet.
+Deciding, simulating, one full comparison, synth, a function's cold import, a command's start, a fleet and a storm.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ from headroom.proving.vectorized import VectorizedVolume, VectorizedWorld
 from headroom.proving.workloads import SAMPLES, read_trace, sample_load_series
 from headroom.serialization import decision_to_json
 from tools.fleet_bench import run
+from tools.storm import storm
 
 ROOT = Path(__file__).resolve().parents[1]
 SCENARIO = ROOT / "docs" / "scenarios" / "nightly-batch-gp2.yaml"
@@ -108,7 +109,8 @@ class Figure:
     @property
     def shown(self) -> str:
         """The value to as many digits as it is worth."""
-        return f"{self.value:,.1f}" if self.value < 100 else f"{self.value:,.0f}"
+        exact = isinstance(self.value, int) or self.value >= 100
+        return f"{self.value:,.0f}" if exact else f"{self.value:,.1f}"
 
 
 def physics() -> Iterator[Figure]:
@@ -231,6 +233,40 @@ def fleets() -> Iterator[Figure]:
             yield Figure(name=f"{said}: {what}", value=value, unit=unit)
 
 
+STORM_EVENTS, STORM_VOLUMES = 10_000, 100
+STORM_HEAD = "\n## A storm of alarms\n"
+
+
+def stormed(now: datetime) -> str:
+    """The page's part about a storm, which is measured here."""
+    took = storm(STORM_EVENTS, STORM_VOLUMES)
+    figures = [
+        Figure(name="AWS calls of the workers per event", value=took.calls_per_event, unit="calls"),
+        Figure(name="events with a record", value=took.recorded, unit=f"of {took.events:,}"),
+        Figure(name="decisions", value=took.led_to.get("decision", 0), unit="events"),
+        Figure(name="answered by a decision of another event", value=took.led_to.get("coalesced", 0), unit="events"),
+        Figure(name="a change was open", value=took.led_to.get("change_open", 0), unit="events"),
+        Figure(name="parked in dead letters", value=took.parked, unit="messages"),
+        Figure(name="most memory of the worker", value=took.worker_mib, unit="MiB"),
+        Figure(name="changed at once", value=len(took.at_once), unit="volumes"),
+        Figure(name="changed when a place was free", value=len(took.in_turn), unit="volumes"),
+        Figure(name="least starved of these", value=min(took.in_turn, default=0), unit="minutes"),
+        Figure(name="most starved that still wait", value=max(took.queued, default=0), unit="minutes"),
+    ]  # fmt: skip
+    for figure in figures:
+        print(figure, flush=True)
+    calls = ", ".join(
+        f"{name} {count:,}" for name, count in sorted(took.calls.items(), key=lambda c: -c[1])
+    )
+    return (
+        f"{STORM_HEAD}\nWritten by `make bench`, or alone by `python -m tools.bench --only storm`. {took.events:,} "
+        f"alarm events about {took.volumes:,} starving volumes arrive in one minute at the deployed queue, with the "
+        "queue's settings of the template, on the local endpoint with IAM evaluated. One worker runs at a time. "
+        f"{now:%Y-%m-%d}.\n\n| what | figure | |\n|---|--:|---|\n{_rows(figures)}\n"
+        f"The calls until every message was done with: {calls}.\n"
+    )
+
+
 def decision_kept(path: Path) -> str:
     """Write one decision to `path`, as the demo keeps its records; returns its id."""
     decision = run_engine(sample_load_series(SAMPLE), STARTS["gp3"], Conditions()).decisions[0]
@@ -278,6 +314,10 @@ RATIOS = (
 )
 
 
+def _rows(figures: list[Figure]) -> str:
+    return "".join(f"| {f.name} | {f.shown} | {f.unit} |\n" for f in figures)
+
+
 def page(figures: list[Figure], now: datetime) -> str:
     """docs/benchmarks.md."""
     values = {figure.name: figure.value for figure in figures}
@@ -296,21 +336,26 @@ def page(figures: list[Figure], now: datetime) -> str:
     ratios += (
         f"| `{HELP}` against `{TYPER}` | {values[HELP] / values[TYPER]:,.1f} times as long |\n"
     )
-    table = "".join(f"| {f.name} | {f.shown} | {f.unit} |\n" for f in figures)
-    return f"{head}{table}\n| within this run | |\n|---|---|\n{ratios}"
+    return f"{head}{_rows(figures)}\n| within this run | |\n|---|---|\n{ratios}"
 
 
 def main() -> None:
     """Print a line per measurement as it is made, then write the page."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--traces", type=Path, help="directory of traces to compare on")
-    traces: Path | None = arguments.parse_args().traces
+    arguments.add_argument("--only", choices=["storm"], help="measure and write this part alone")
+    given = arguments.parse_args()
+    now, traces = datetime.now(UTC), given.traces
+    if given.only:
+        rest = PAGE.read_text(encoding="utf-8").partition(STORM_HEAD)[0]
+        PAGE.write_text(rest + stormed(now), encoding="utf-8")
+        return
     figures = []
     for measuring in (starting(), physics(), deciding(), comparing(traces), deploying(), fleets()):
         for figure in measuring:
             print(figure, flush=True)
             figures.append(figure)
-    PAGE.write_text(page(figures, datetime.now(UTC)), encoding="utf-8")
+    PAGE.write_text(page(figures, now) + stormed(now), encoding="utf-8")
 
 
 if __name__ == "__main__":

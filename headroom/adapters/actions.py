@@ -75,3 +75,9 @@ RETRY_ACTIONS = ("sqs:ChangeMessageVisibility",)
 
 PRICES_ACTIONS = ("pricing:GetProducts",)
 """Adapter price_list. Knows no resource: takes `*` only; in one of its three Regions."""
+
+POLICY_WRITE_ACTIONS = ("ssm:PutParameter",)
+"""Adapter policies, where a hub may publish one. Takes the one parameter's ARN."""
+
+FORWARD_ACTIONS = ("events:PutEvents",)
+"""Of the role with which EventBridge forwards events to a hub. Takes the ARN of the hub's bus."""

@@ -5,6 +5,7 @@ The door offers the dispatcher, the worker, `sweep` (both in one process), signa
 
 from headroom.application.dispatch import DispatchReport, dispatch
 from headroom.application.dry_run import DryRunResult, decide_dry_run
+from headroom.application.hub import Caller, HubRoles, carry_out_for
 from headroom.application.reporting import (
     NotificationReport,
     PublishedRecords,

@@ -99,8 +99,10 @@ def _due(
     def claimed(one: Due) -> bool:
         return ports.state_store.claim_due(one, now + TAKEN)
 
+    # Not since it was due: a worker that stalled may have made it due for an instant that is past,
+    # and whoever reconciled it meanwhile did not see what that worker wrote.
     items = [
-        WorkItem(ref=one.ref, trigger=one.why, since=one.due_at)
+        WorkItem(ref=one.ref, trigger=one.why, since=now)
         for one, mine in on_threads(claimed, chosen, threads)
         if mine
     ]

@@ -22,7 +22,7 @@ from headroom.domain.workload import digest_of
 from headroom.ports import Ports, ReadFailed, StorageView
 
 SAVED_EVERY = timedelta(hours=24)
-"""How much newer a profile must be than the stored one to be stored: each look reads 14 days anyway, so a
+"""How much newer a profile must be than the stored one to be stored: each look knows 14 days anyway, so a
 stored profile that is a day old loses nothing, and a write costs by its size (up to 50 KB)."""
 
 

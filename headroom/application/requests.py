@@ -32,6 +32,7 @@ class Verb(StrEnum):
     PAUSE = "pause"
     RESUME = "resume"
     CLOSE_BREAKER = "close_breaker"
+    PUBLISH_POLICY = "publish_policy"
 
 
 _FIELDS = {
@@ -42,8 +43,10 @@ _FIELDS = {
     Verb.PAUSE: frozenset({"seconds"}),
     Verb.RESUME: frozenset(),
     Verb.CLOSE_BREAKER: frozenset({"resource"}),
+    Verb.PUBLISH_POLICY: frozenset({"sha256"}),
 }
-"""What each takes beside a reason; None in `seconds` is no end, in `resource` the whole account."""
+"""What each takes beside a reason; None in `seconds` is no end, in `resource` the whole account. A policy comes
+beside the request, which has its SHA-256 in hex."""
 
 
 class InvalidRequest(ValueError):
@@ -68,6 +71,7 @@ class Request:
     decision_id: str = ""
     pause_for: timedelta | None = None
     ref: ResourceRef | None = None
+    sha256: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,10 +86,12 @@ class Ledger(Requests, Switches, Protocol):
     """Keeps requests and switches."""
 
 
-def parse_request(text: str, *, state_table: str, account_id: str, region: str) -> Request:
+def parse_request(
+    text: str, *, state_table: str, account_id: str, region: str, prefix: str = ""
+) -> Request:
     """The request in `text`, which may be anything; raises InvalidRequest.
 
-    It must name the state table of the deployment that it is for.
+    It must name the deployment that it is for: its state table, or, as a hub does, its prefix.
     """
     if len(text) > LONGEST_REQUEST or not text.isascii():
         raise InvalidRequest(f"A request has {LONGEST_REQUEST} bytes of ASCII at most.")
@@ -97,14 +103,15 @@ def parse_request(text: str, *, state_table: str, account_id: str, region: str) 
     if not isinstance(verb, str) or verb not in set(Verb):
         raise InvalidRequest(f"A request has a verb: {', '.join(Verb)}.")
     verb = Verb(verb)
-    if set(given) != {"verb", "state_table", "reason"} | _FIELDS[verb]:
+    named = "prefix" if "prefix" in given else "state_table"
+    if set(given) != {"verb", named, "reason"} | _FIELDS[verb]:
         names = ", ".join(sorted({"reason", "state_table"} | _FIELDS[verb]))
         raise InvalidRequest(f"The request to {verb} takes exactly: {names}.")
-    if given["state_table"] != state_table:
+    if given[named] != {"prefix": prefix, "state_table": state_table}[named]:
         raise InvalidRequest(f"This deployment keeps its state in {state_table}, not elsewhere.")
     return Request(
         verb=verb, reason=_reason(given["reason"]), decision_id=_decision_id(given),
-        pause_for=_span(given), ref=_ref(given, account_id, region),
+        pause_for=_span(given), ref=_ref(given, account_id, region), sha256=_sha256(given),
     )  # fmt: skip
 
 
@@ -129,6 +136,10 @@ def carry_out(ledger: Ledger, request: Request, *, at: datetime, who: str) -> An
         case Verb.CLOSE_BREAKER:
             if not ledger.close_breaker(request.ref, at=at, who=who, reason=request.reason):
                 return Answer(status=Status.NOTHING, detail="the breaker was not open")
+        case Verb.PUBLISH_POLICY:
+            return Answer(
+                status=Status.REFUSED, detail="Only a hub publishes policies; deploy yours."
+            )
     return Answer(status=Status.DONE, detail=f"recorded: {request.verb} by {who}")
 
 
@@ -162,6 +173,13 @@ def _decision_id(given: dict[str, Any]) -> str:
     found = given.get("decision_id", "")
     if not isinstance(found, str) or not re.fullmatch(r"[\w:.-]{0,128}", found, re.ASCII):
         raise InvalidRequest("The id of the decision is none.")
+    return found
+
+
+def _sha256(given: dict[str, Any]) -> str:
+    found = given.get("sha256", "")
+    if not isinstance(found, str) or not re.fullmatch(r"([0-9a-f]{64})?", found, re.ASCII):
+        raise InvalidRequest("The SHA-256 of the policy is none.")
     return found
 
 

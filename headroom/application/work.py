@@ -99,11 +99,11 @@ def items_of_event(
     except ReadFailed as error:
         refs = tuple(signal.ref.arn for signal in signals if signal.ref is not None)
         outcome = EventOutcome(led_to=LedTo.UNREADABLE, detail=str(error))
-        ports.archive.record_event(event_record(event, refs, outcome, at=now))
+        ports.archive.record_events([event_record(event, refs, outcome, at=now)])
         raise
     except ContributorsUnknown as unknown:
         outcome = EventOutcome(led_to=LedTo.SCAN, detail=str(unknown))
-        ports.archive.record_event(event_record(event, (), outcome, at=now))
+        ports.archive.record_events([event_record(event, (), outcome, at=now)])
         return ()
     if len(items) == 1:
         return (replace(items[0], events=(event,)),)
@@ -112,7 +112,7 @@ def items_of_event(
         why = LedTo.MUTED if signals[0].muted else LedTo.IRRELEVANT
         outcome = EventOutcome(led_to=why, detail=signals[0].detail)
     arns = [item.ref.arn for item in items] or [s.ref.arn for s in signals if s.ref is not None]
-    ports.archive.record_event(event_record(event, tuple(arns), outcome, at=now))
+    ports.archive.record_events([event_record(event, tuple(arns), outcome, at=now)])
     return tuple(items)
 
 
@@ -191,7 +191,12 @@ def _chunk(
     holder = uuid4().hex
     taken: list[WorkItem] = []
     done: list[tuple[WorkItem, EventOutcome]] = []
-    for item, claim in on_threads(lambda i: _claim(ports, i, holder, now, apart), chunk, threads):
+    refused = _not_claimable(ports, chunk, now, apart)
+
+    def claimed(item: WorkItem) -> Claim | Answered | Exception:
+        return refused.get(item.ref.arn) or _claim(ports, item, holder, now, apart)
+
+    for item, claim in on_threads(claimed, chunk, threads):
         if isinstance(claim, Exception):
             done.append((item, _failed(ports, item, claim, now, report)))
         elif isinstance(claim, Answered):
@@ -216,29 +221,23 @@ def _chunk(
             else:
                 report.count(None if isinstance(outcome, EventOutcome) else outcome)
                 done.append((item, _outcome_of(outcome)))
-    _record_events(ports, done, now, report, threads)
+    _record_events(ports, done, now, report)
 
 
 def _record_events(
-    ports: Ports, done: Sequence[tuple[WorkItem, EventOutcome]], now: datetime, report: WorkReport,
-    threads: int,
-) -> None:  # fmt: skip
-    """Record what each event led to; one that cannot be recorded is to be delivered again."""
-
-    def record(told: tuple[WorkItem, EventOutcome]) -> Exception | None:
-        item, outcome = told
-        try:
-            for event in item.events:
-                ports.archive.record_event(event_record(event, (item.ref.arn,), outcome, at=now))
-        except Exception as error:
-            return error
-        return None
-
+    ports: Ports, done: Sequence[tuple[WorkItem, EventOutcome]], now: datetime, report: WorkReport
+) -> None:
+    """Record what each event led to; if that fails, their items are to be delivered again."""
     from_events = [each for each in done if each[0].events]
-    for (item, _), error in on_threads(record, from_events, threads):
-        if error is not None and item not in report.unanswered:
-            report.fail(f"the record of an event of {item.ref.resource_id}", error)
-            report.unanswered.append(item)
+    try:
+        ports.archive.record_events([
+            event_record(event, (item.ref.arn,), outcome, at=now)
+            for item, outcome in from_events
+            for event in item.events
+        ])  # fmt: skip
+    except Exception as error:
+        report.fail("records of events", error)
+        report.unanswered += [item for item, _ in from_events if item not in report.unanswered]
 
 
 def _coalesced_into(began: datetime) -> EventOutcome:
@@ -249,6 +248,18 @@ def _outcome_of(found: Decision | EventOutcome) -> EventOutcome:
     if isinstance(found, EventOutcome):
         return found
     return EventOutcome(led_to=LedTo.DECISION, which=found.decision_id, detail=found.summary)
+
+
+def _not_claimable(
+    ports: Ports, items: Sequence[WorkItem], now: datetime, apart: timedelta
+) -> Mapping[str, Claim | Answered]:
+    """Those that need no try to claim them: in a storm nearly all, and one read tells."""
+    if len(items) < 2:
+        return {}
+    try:
+        return ports.work.not_claimable(items, now=now, not_after=now - apart)
+    except ReadFailed:
+        return {}
 
 
 def _claim(

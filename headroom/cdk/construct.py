@@ -37,6 +37,9 @@ class Settings(TypedDict, total=False):
     topic_key: Literal["on", "off"]
     dashboard: Literal["on", "off"]
     hard_caps: Mapping[str, object] | str
+    hub_bus: str
+    hub_role: str
+    hub_policy_role: str
     burst_balance_alarm_percent: int
     alarm_datapoints: int
     alarm_periods: int

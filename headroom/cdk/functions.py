@@ -56,7 +56,7 @@ class HeadroomFunction(Construct):
         log_group = logs.LogGroup(
             self,
             "Logs",
-            retention=_retention(config.log_retention_days),
+            retention=retention(config.log_retention_days),
             removal_policy=RemovalPolicy.DESTROY,
         )
         role = role_for(
@@ -93,7 +93,7 @@ class HeadroomFunction(Construct):
         )
 
 
-def _retention(days: int) -> logs.RetentionDays:
+def retention(days: int) -> logs.RetentionDays:
     """The CDK's name for so many days; settings has refused what AWS does not take."""
     by_days = {
         1: "ONE_DAY",

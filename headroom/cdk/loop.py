@@ -32,7 +32,9 @@ from headroom.cdk.permissions import (
     ledger_statements,
     loop_statements,
     prices_statement,
+    publishing_statements,
 )
+from headroom.cdk.spoke import Forwarding, let_hub_ask
 from headroom.cdk.state import add_outputs
 from headroom.cdk.triggers import SIGNALS_TIMEOUT, SWEEP_TIMEOUT, SignalsQueue, SweepSchedule
 from headroom.domain.policy import Policy, with_caps
@@ -42,7 +44,7 @@ from headroom.policy import (
     parameter_texts,
     published,
 )
-from headroom.settings import DeploymentConfig, FunctionSettings, Names
+from headroom.settings import OFF, DeploymentConfig, FunctionSettings, Names
 
 REQUESTS_TIMEOUT = Duration.seconds(20)
 """A cold start, one call of STS and a few transactions take about two seconds."""
@@ -82,6 +84,8 @@ class Loop(Construct):
             kinds=config.kinds,
             service=config.prefix,
             hard_caps=config.hard_caps,
+            hub_role=config.hub_role,
+            hub_policy_role=config.hub_policy_role,
         )
         here = loop_statements(
             kept, names, databases=config.databases, clusters=config.clusters,
@@ -135,13 +139,17 @@ class Loop(Construct):
                 description="Headroom: records what people ask for, with who asked",
                 timeout=REQUESTS_TIMEOUT,
                 memory_mib=512,
-                statements=ledger_statements(kept),
+                statements=[*ledger_statements(kept), *publishing_statements(config)],
                 name=names.requests_function,
             ),
             code=code,
             settings=settings,
             config=config,
         ).function
+        let_hub_ask(self, config, requests)
+        if config.hub_bus != OFF:
+            forwarding = Forwarding(self, "HubEvents", bus=config.hub_bus)
+            add_outputs(self, names, {"HubRedelivery": forwarding.redelivery_command})
         signals_queue.feed(signals, max_concurrency=config.queue_max_concurrency)
         schedule.start(sweep)
         DetectionAlarms(self, "Detection", config)

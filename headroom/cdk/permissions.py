@@ -18,7 +18,7 @@ from constructs import Construct
 
 from headroom.adapters import actions
 from headroom.adapters.tables import LEDGER_ACTIONS
-from headroom.settings import Names
+from headroom.settings import OFF, DeploymentConfig, Names
 
 LOG_ACTIONS = ("logs:CreateLogStream", "logs:PutLogEvents")
 TRACE_ACTIONS = ("xray:PutTelemetryRecords", "xray:PutTraceSegments")
@@ -64,8 +64,9 @@ def change(
 ) -> iam.PolicyStatement:
     """An Allow statement to change storage, only with this tag (any value for None) if one is given.
 
-    Volumes, database instances and clusters all know `aws:ResourceTag`.
-    Source: Service Authorization Reference, EC2 and RDS (2026-11).
+    `ec2:ModifyVolume` requires a volume, `rds:ModifyDBInstance` a db and `rds:ModifyDBCluster` a cluster;
+    all three resource types have the key `aws:ResourceTag/${TagKey}`.
+    Source: Service Authorization Reference, EC2 and RDS (as of 2026-05-10).
     """
     statement = allow(actions, *resources, sid=sid)
     if tag is not None:
@@ -177,6 +178,15 @@ def calendar_statements(calendars: Sequence[str]) -> list[iam.PolicyStatement]:
     if not calendars:
         return []
     return [allow(actions.CALENDAR_READ_ACTIONS, *named, sid="AskChangeCalendars")]
+
+
+def publishing_statements(config: DeploymentConfig) -> list[iam.PolicyStatement]:
+    """Putting the policy, where the owner lets a hub publish one."""
+    if config.hub_policy_role == OFF:
+        return []
+    here = f"{Aws.REGION}:{Aws.ACCOUNT_ID}"
+    parameter = f"arn:{Aws.PARTITION}:ssm:{here}:parameter{config.names.policy_parameter}"
+    return [allow(actions.POLICY_WRITE_ACTIONS, parameter, sid="PublishPolicy")]
 
 
 def prices_statement() -> iam.PolicyStatement:

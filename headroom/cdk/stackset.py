@@ -21,7 +21,7 @@ from headroom.cdk.loop import Loop
 from headroom.cdk.state import State
 from headroom.domain.policy import NO_CAPS, RESOURCE_TAG_CAP
 from headroom.policy import TEMPLATE_PARTS, canonical_json, default_policy
-from headroom.settings import DeploymentConfig, Detection
+from headroom.settings import BUS_ARN, OFF, ROLE_ARN, DeploymentConfig, Detection
 
 Json = Any
 Template = dict[str, Json]
@@ -37,13 +37,15 @@ _FIXED = ("Type", "DeletionPolicy", "UpdateReplacePolicy", "DependsOn")
 def template(context: Mapping[str, object]) -> Template:
     """The template; `context` holds settings that get no parameter, and feature flags of the CDK."""
     variants = {
-        choice.value: _synthesised({**context, "detection": choice.value}) for choice in Detection
+        choice.value: _synthesised({**context, **_HUB_SETTINGS, "detection": choice.value})
+        for choice in Detection
     }
     whole = _Merge(variants).template()
     _add_policy(whole)
     del whole["Outputs"][DeploymentConfig.from_context(context).names.output("PolicyVersion")]
     _add_subscription(whole)
     _add_hard_caps(whole)
+    _add_hub(whole, context)
     whole["Description"] = f"Headroom {__version__}: keeps storage out of I/O starvation"
     whole["Parameters"] = PARAMETERS
     return {key: whole[key] for key in _ORDER}
@@ -77,6 +79,24 @@ PARAMETERS: Template = {
         "AllowedPattern": rf"(?!.*{RESOURCE_TAG_CAP}).+",
         "Description": "Ceilings above every policy, as JSON; none for none",
     },
+    "HubBus": {
+        "Type": "String",
+        "Default": OFF,
+        "AllowedPattern": f"{OFF}|{BUS_ARN}",
+        "Description": "ARN of the hub's event bus",
+    },
+    "HubRole": {
+        "Type": "String",
+        "Default": OFF,
+        "AllowedPattern": f"{OFF}|{ROLE_ARN}",
+        "Description": "ARN of the role whose people approve and pause",
+    },
+    "HubPolicyRole": {
+        "Type": "String",
+        "Default": OFF,
+        "AllowedPattern": f"{OFF}|{ROLE_ARN}",
+        "Description": "ARN of the role whose people publish policies",
+    },
     "Policy": {
         "Type": "String",
         "Default": canonical_json(default_policy()),
@@ -91,6 +111,15 @@ PARAMETERS: Template = {
         for number in range(1, TEMPLATE_PARTS + 1)
     },
 }
+_HUB = {
+    "HubBus": "arn:aws:events:us-east-1:000000000001:event-bus/hub",
+    "HubRole": "arn:aws:iam::000000000002:role/hub",
+    "HubPolicyRole": "arn:aws:iam::000000000003:role/hub",
+}
+"""Values with which the hub's parts are synthesised, by the parameter that takes their place."""
+_HUB_SETTINGS = dict(
+    zip(("hub_bus", "hub_role", "hub_policy_role"), _HUB.values(), strict=True)
+)  # fmt: skip
 _ORDER = ("Description", "Parameters", "Conditions", "Resources", "Outputs")
 
 
@@ -214,6 +243,49 @@ def _add_hard_caps(whole: Template) -> None:
         variables = body.get("Properties", {}).get("Environment", {}).get("Variables", {})
         if CAPS_VARIABLE in variables:
             variables[CAPS_VARIABLE] = {"Ref": "HardCaps"}
+
+
+def _add_hub(whole: Template, context: Mapping[str, object]) -> None:
+    """Put parameters in the place of the hub's ARNs; without them its parts do not exist."""
+    parts = {"HubBus": "HubEvents", "HubRole": "HubAsks", "HubPolicyRole": "HubPublishes"}
+    for parameter, construct in parts.items():
+        has = f"Has{parameter}"
+        whole["Conditions"][has] = {"Fn::Not": [{"Fn::Equals": [{"Ref": parameter}, OFF]}]}
+        for name, body in whole["Resources"].items():
+            if name.startswith(construct):
+                body["Condition"] = has
+    redelivery = whole["Outputs"][
+        DeploymentConfig.from_context(context).names.output("HubRedelivery")
+    ]
+    redelivery |= {"Condition": "HasHubBus", "Value": _with_hub(redelivery["Value"])}
+    for body in whole["Resources"].values():
+        body["Properties"] = _with_hub(body.get("Properties", {}))
+
+
+def _with_hub(node: Json) -> Json:
+    """A part of the template with the parameters instead of the hub's ARNs and their accounts."""
+    for parameter, arn in _HUB.items():
+        if node == arn:
+            return {"Ref": parameter}
+        if node == arn.split(":")[4]:
+            return {"Fn::Select": [4, {"Fn::Split": [":", {"Ref": parameter}]}]}
+    if isinstance(node, list):
+        return [_with_hub(part) for item in node for part in _parted(item)]
+    if not isinstance(node, dict):
+        return node
+    found = {key: _with_hub(value) for key, value in node.items()}
+    if found.get("Sid") == "PublishPolicy":
+        return {"Fn::If": ["HasHubPolicyRole", found, NO_VALUE]}
+    return found
+
+
+def _parted(item: Json) -> list[Json]:
+    """A text of a Fn::Join with the ARN of the hub's bus in it as three; anything else alone."""
+    bus = _HUB["HubBus"]
+    if not isinstance(item, str) or item == bus or bus not in item:
+        return [item]
+    before, _, after = item.partition(bus)
+    return [before, bus, after]
 
 
 def _add_subscription(whole: Template) -> None:

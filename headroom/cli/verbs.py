@@ -63,6 +63,7 @@ COMMANDS: tuple[Verb | Group, ...] = (
     Verb("budget", "headroom.cli.commands.budget:budget"),
     Verb("audit", "headroom.cli.commands.audit:audit"),
     Verb("explain", "headroom.cli.commands.explain:explain"),
+    Verb("writeback", "headroom.cli.commands.writeback:writeback"),
     Verb("report", "headroom.cli.commands.report:report"),
     Verb("version", "headroom.cli.commands.version:version"),
     Group(
@@ -91,6 +92,18 @@ COMMANDS: tuple[Verb | Group, ...] = (
         (
             Verb("list", "headroom.cli.commands.pause:breakers"),
             Verb("close", "headroom.cli.commands.pause:close"),
+        ),
+    ),
+    Group(
+        "hub",
+        "Ask deployments in other accounts, from the account of a hub.",
+        (
+            Verb("approve", "headroom.cli.hub.asking:approve"),
+            Verb("reject", "headroom.cli.hub.asking:reject"),
+            Verb("pause", "headroom.cli.hub.asking:pause"),
+            Verb("resume", "headroom.cli.hub.asking:resume"),
+            Verb("publish", "headroom.cli.hub.asking:publish"),
+            Verb("redeliver", "headroom.cli.hub.redelivery:redeliver"),
         ),
     ),
 )

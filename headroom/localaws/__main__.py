@@ -33,6 +33,7 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--no-cloudtrail", action="store_true")
     parser.add_argument("--seed", type=int)
     parser.add_argument("--no-iam", action="store_true")
+    parser.add_argument("--quotas", action="store_true")
     parser.add_argument("--until-stdin-ends", action="store_true")
     return parser.parse_args(argv)
 
@@ -52,6 +53,7 @@ def main(argv: list[str] | None = None) -> None:
         cloudtrail=not arguments.no_cloudtrail,
         seed=arguments.seed,
         evaluate_iam=not arguments.no_iam,
+        quotas=arguments.quotas,
     )
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr)
     logging.getLogger("werkzeug").setLevel(logging.ERROR)

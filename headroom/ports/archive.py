@@ -24,10 +24,10 @@ class Archive(Protocol):
     def reject(self, event_id: str, *, reason: str, excerpt: str, at: datetime) -> None:
         """Record an event of unknown shape, once per event id."""
 
-    def record_event(self, record: EventRecord) -> None:
-        """Record what an event led to, in place of what is known of it unless that is final.
+    def record_events(self, records: Sequence[EventRecord]) -> None:
+        """Record what events led to, in place of what is known of each unless that is final.
 
-        One record for each event id. Raises ReadFailed.
+        One record for each event id. Raises ReadFailed; some may be recorded then.
         """
 
     def event_records(

@@ -17,8 +17,14 @@ class Switches(Protocol):
     An intent checks them in its own transaction, so they take effect at once.
     """
 
-    def pause(self, until: datetime | None, *, at: datetime, who: str, reason: str = "") -> None:
-        """Stop every act (until None: without end is datetime.max in UTC)."""
+    def pause(
+        self, until: datetime | None, *, at: datetime, who: str, reason: str = "",
+        own_until: datetime | None = None,
+    ) -> None:  # fmt: skip
+        """Stop every act (until None: without end is datetime.max in UTC).
+
+        `own_until` is the end of the account's own pause that this one of a hub replaces.
+        """
 
     def resume(self, *, at: datetime, who: str, reason: str = "") -> None:
         """End the pause; an open breaker stays open."""
@@ -27,6 +33,11 @@ class Switches(Protocol):
         self, ref: ResourceRef | None, *, at: datetime, who: str, reason: str = ""
     ) -> bool:
         """Close the breaker of a resource, or of the account (None); False if none was open."""
+
+    def record_policy(
+        self, version: str, refused: str | None, *, at: datetime, who: str, reason: str = ""
+    ) -> None:
+        """Record that somebody published a policy, or why it was refused."""
 
     def stop_state(self) -> StopState:
         """All that is paused (even if its time is over) or open now."""

@@ -93,6 +93,14 @@ class WorkClaims(Protocol):
         Not if the last finished reconciliation began after `not_after`. Raises ReadFailed.
         """
 
+    def not_claimable(
+        self, items: Sequence[WorkItem], *, now: datetime, not_after: datetime
+    ) -> Mapping[str, Claim | Answered]:
+        """By ARN, what `claim_work` would say of the items that it would not claim, in one read.
+
+        Raises ReadFailed.
+        """
+
     def finish_work(self, ref: ResourceRef, *, holder: str, began: datetime | None) -> None:
         """End the claim, if it is still `holder`'s; `began` is None where nothing was finished."""
 

@@ -308,6 +308,16 @@ def test_dispatchers_each_minute_over_slow_workers_begin_each_reconciliation_onc
     assert len(watched.began) == 30
 
 
+def test_what_a_stalled_worker_made_due_is_not_answered_by_an_earlier_look(stage: Stage) -> None:
+    """Its due time lies before a reconciliation that began before it was written."""
+    one, queue = stage.add(volume()), Queue()
+    work(stage.ports, [item()], lambda: NOW + 5 * MINUTE)
+    stage.ledger.reconciled(one, at=NOW, due_at=NOW + MINUTE)
+    dispatch(stage.ports, queue, NOW + 7 * MINUTE, scan_every_s=NEVER)
+    report = work(stage.ports, queue.taken(), lambda: NOW + 7 * MINUTE)
+    assert (report.reconciled, report.coalesced) == (1, 0)
+
+
 def test_more_than_there_is_room_for_goes_most_starved_first_and_the_rest_later(
     stage: Stage,
 ) -> None:

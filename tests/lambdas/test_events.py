@@ -104,7 +104,7 @@ def test_an_event_that_cannot_be_recorded_is_delivered_again(
         raise ReadFailed("PutItem")
 
     with monkeypatch.context() as outage:
-        outage.setattr(DynamoLedger, "record_event", fail)
+        outage.setattr(DynamoLedger, "record_events", fail)
         assert handler(event, Context())["batchItemFailures"] == [{"itemIdentifier": "m0"}]
     deployment.set_clock(NOW + timedelta(minutes=2))
     handler(event, Context())

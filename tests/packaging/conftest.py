@@ -57,7 +57,9 @@ def environment(folder: Path, built: Path, *extras: str) -> Installed:
             if source.exists() and not (packages / top).exists():
                 (packages / top).symlink_to(source)
     pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python")]
-    subprocess.run([*pip, "install", "-q", "--no-deps", "--no-index", str(built)], check=True)
+    subprocess.run(
+        [*pip, "install", "-q", "--no-compile", "--no-deps", "--no-index", str(built)], check=True
+    )
     return Installed(bin=folder / "bin", packages=packages)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from headroom.cli.demo.results.access import access_of, listed, names_of
 from headroom.localaws.iam.reference import known_actions
 from tests.stacks.conftest import Synth, Synthesised, resources
+from tests.stacks.test_hub import HUB_SETTINGS
 
 
 def _listed(value: Any) -> list[Any]:
@@ -44,7 +45,8 @@ def test_every_grant_is_used_by_the_demo_or_listed_with_a_reason(
     assert set(names) <= known, "run the demo, then list the grant"
     (tmp_path / "policy.yaml").write_text("account:\n  calendars: [closed-days]\n")
     everything = synth(
-        topic_key="on", seal_records="on", policy_file=str(tmp_path / "policy.yaml")
+        topic_key="on", seal_records="on", policy_file=str(tmp_path / "policy.yaml"),
+        **HUB_SETTINGS,
     )  # fmt: skip
     assert set(names_of(_grants(everything))) == known, "the list names a grant that is gone"
     assert all(len(reason) > 30 for reason in listed().unused.values())

@@ -25,22 +25,25 @@ import aws_cdk as cdk
 from aws_cdk import Validations
 from cdk_nag import AwsSolutionsChecks
 import app as entry
-from headroom.cdk import functions
+from headroom.cdk import Hub, functions
+from tests.stacks.test_hub import HUB_SETTINGS, ORGANIZATION
 for how in ("shipped", "volumes", "unexplained"):
     context = json.load(open("cdk.json"))["context"]
     if how == "volumes":
-        context["kinds"] = "ebs"
+        context |= {"kinds": "ebs", **HUB_SETTINGS}
     app = cdk.App(outdir=f"{sys.argv[1]}/{how}", context=context)
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))
     if how == "unexplained":
         functions.explain_wildcards = lambda *_: None
     _, loop = entry.build(app)
+    if how == "volumes":
+        Hub(cdk.Stack(app, "HeadroomHub"), "Hub", organization_id=ORGANIZATION)
     if how == "unexplained":
         cdk.aws_s3.Bucket(loop, "Careless")
     print(how, flush=True)
     app.synth()
 """
-"""Three synths with the rules, in a process that the first finding ends; each says when it begins."""
+"""Three synths with the rules, one of them with a hub, in a process that the first finding ends; each says when it begins."""
 
 IAM5 = "AwsSolutions-IAM5[Resource::{}]"
 HERE = "<AWS::Region>:<AWS::AccountId>"

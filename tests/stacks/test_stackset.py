@@ -18,8 +18,9 @@ from headroom.policy import (
     policy_from_json,
 )
 from headroom.policy.parts import LONGEST_PART
-from headroom.settings import Detection
+from headroom.settings import OFF, Detection
 from tests.stacks.conftest import ROOT, Synth, Template, properties
+from tests.stacks.test_hub import HUB_SETTINGS
 from tests.stacks.test_lint import IGNORED, UNKNOWN_TO_CFN_LINT
 
 LARGEST = 1_000_000
@@ -63,7 +64,8 @@ def test_only_the_buckets_have_no_default(whole: dict[str, Any]) -> None:
 def _chosen(node: Any, conditions: dict[str, bool]) -> Any:
     """A part of the template as CloudFormation resolves its conditions."""
     if isinstance(node, list):
-        return [_chosen(item, conditions) for item in node]
+        chosen = (_chosen(item, conditions) for item in node)
+        return [item for item in chosen if item != NO_VALUE]
     if not isinstance(node, dict):
         return node
     if "Fn::If" in node:
@@ -73,13 +75,15 @@ def _chosen(node: Any, conditions: dict[str, bool]) -> Any:
     return {key: value for key, value in resolved.items() if value != NO_VALUE}
 
 
-def _resolved(whole: Template, detection: str) -> dict[str, dict[str, Any]]:
+HUB_OFF = dict.fromkeys(("HubBus", "HubRole", "HubPolicyRole"), OFF)
+
+
+def _resolved(whole: Template, detection: str, **hub: str) -> dict[str, dict[str, Any]]:
     def holds(condition: Any) -> bool:
         ((how, given),) = condition.items()
         if how == "Fn::Equals":
-            return bool(
-                {"Detection": detection, "NotifyEmail": ""}.get(given[0]["Ref"], "") == given[1]
-            )
+            chosen = {"Detection": detection, **HUB_OFF, **hub}
+            return bool(chosen.get(given[0]["Ref"], "") == given[1])
         return any(map(holds, given)) if how == "Fn::Or" else not holds(given[0])
 
     conditions = {name: holds(each) for name, each in whole["Conditions"].items()}
@@ -130,7 +134,38 @@ def test_its_functions_may_do_what_the_apps_may_and_ask_any_calendar(
     whole: dict[str, Any], synth: Synth
 ) -> None:
     made = synth()
-    assert _actions(whole) == _actions(made.loop) | {"ssm:GetCalendarState"}
+    ours = {**whole, "Resources": _resolved(whole, "adaptive")}
+    assert _actions(ours) == _actions(made.loop) | {"ssm:GetCalendarState"}
+
+
+def test_with_a_hub_it_is_what_the_app_deploys_with_one(
+    whole: dict[str, Any], synth: Synth
+) -> None:
+    """The parameters stand where the app has the ARNs of its settings, and nowhere else."""
+    made = synth(detection="sweep", **HUB_SETTINGS)
+    given = dict(zip(HUB_OFF, HUB_SETTINGS.values(), strict=True))
+    parts = _resolved(whole, "sweep", **given)
+    ours = [body for each in made.templates for body in each["Resources"].values()]
+    for kind in ("AWS::Events::Rule", "AWS::SQS::Queue", "AWS::Lambda::Permission"):
+        assert _fingerprints(_given(list(parts.values()), given), kind) == _fingerprints(ours, kind)
+    assert _actions({"Resources": parts}) == _actions(made.loop) | {"ssm:GetCalendarState"}
+    assert whole["Outputs"]["HubRedelivery"]["Condition"] == "HasHubBus"
+    assert "00000000000" not in as_text(whole)
+
+
+def _given(node: Any, parameters: dict[str, str]) -> Any:
+    """A part of the template with the values of parameters, and accounts taken out of ARNs."""
+    if isinstance(node, list):
+        return [_given(item, parameters) for item in node]
+    if not isinstance(node, dict):
+        return node
+    if node.get("Ref") in parameters:
+        return parameters[node["Ref"]]
+    if "Fn::Select" in node:
+        number, split = node["Fn::Select"]
+        separator, text = split["Fn::Split"]
+        return _given(text, parameters).split(separator)[number]
+    return {key: _given(value, parameters) for key, value in node.items()}
 
 
 def _actions(document: Template) -> set[str]:

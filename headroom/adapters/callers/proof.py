@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -66,9 +66,13 @@ def prove(request: str, credentials: Any, *, account_id: str, region: str, url: 
 
 
 def caller_of(
-    request: str, proof: object, *, account_id: str, region: str, url: str, send: Send
-) -> str:
-    """ARN of who signed `request`, as STS says; raises NotProven."""
+    request: str, proof: object, *, account_id: str, region: str, url: str, send: Send,
+    hubs: Collection[str] = (),
+) -> str:  # fmt: skip
+    """ARN of who signed `request`, as STS says; raises NotProven.
+
+    Callers are of the account itself or of one of `hubs`.
+    """
     parsed = _proof(proof, region)
     headers = {
         "Content-Type": FORM, HEADER: _digest(request, account_id, region),
@@ -84,7 +88,7 @@ def caller_of(
     arn, account = (re.search(p, answer) for p in (r"<Arn>([^<]{1,2048})<", r"<Account>(\d{12})<"))
     if arn is None or account is None:
         raise NotProven("STS's answer names no caller.")
-    if account[1] != account_id:
+    if account[1] not in (account_id, *hubs):
         raise NotProven(
             f"The request is signed by {arn[1]}, which is not of account {account_id}: "
             "take on a role of that account."

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 from headroom.adapters.cloudwatch.history import older_windows
 from headroom.adapters.cloudwatch.metric_data import Query, read, window
 from headroom.adapters.cloudwatch.metrics import ACTIVITY, GLANCE, HISTORY
+from headroom.adapters.cloudwatch.past import PastReads
 from headroom.adapters.cloudwatch.rds_metrics import (
     balance_queries,
     glance_of,
@@ -33,6 +35,7 @@ class CloudWatchRdsMetrics:
     def __init__(self, client: CloudWatchClient, *, glance: timedelta = GLANCE) -> None:
         self._client = client
         self._glance = glance
+        self._past = PastReads()
 
     def glance(self, views: Sequence[StorageView], now: datetime) -> Mapping[str, Glance]:
         """A Glance at the last half hour of every database, by resource id; raises ReadFailed.
@@ -78,11 +81,12 @@ class CloudWatchRdsMetrics:
     def history(self, view: StorageView, now: datetime) -> VolumeActivity | None:
         """The last 14 days at five-minute periods; None when nothing was published.
 
-        Raises ReadFailed.
+        What this process read of them in the last hours is not read again. Raises ReadFailed.
         """
         _member_of(view)
         span = window(now, length=HISTORY, period_s=300)
-        found = read(self._client, storage_queries(view.volume, span.period_s), span)
+        queries = storage_queries(view.volume, span.period_s)
+        found = self._past.read(partial(read, self._client), queries, span)
         found = _own_activity(found, view.volume)
         if not any(series.known() for series in found.values()):
             return None

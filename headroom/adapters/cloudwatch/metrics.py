@@ -22,6 +22,7 @@ from headroom.adapters.cloudwatch.ebs_metrics import (
 )
 from headroom.adapters.cloudwatch.history import older_windows
 from headroom.adapters.cloudwatch.metric_data import Query, Window, read, window
+from headroom.adapters.cloudwatch.past import PastReads
 from headroom.adapters.errors import code_of, reading
 from headroom.adapters.events import rds as events_rds
 from headroom.domain.detection import Glance, Metric
@@ -81,6 +82,7 @@ class CloudWatchMetrics:
         self._glance = glance
         self._account_id = account_id
         self._region = region
+        self._past = PastReads()
 
     def glance(self, views: Sequence[StorageView], now: datetime) -> Mapping[str, Glance]:
         """A Glance at the last half hour of every volume, by volume id; raises ReadFailed.
@@ -151,10 +153,10 @@ class CloudWatchMetrics:
     def history(self, view: StorageView, now: datetime) -> VolumeActivity | None:
         """The last 14 days at five-minute periods; None when nothing was published.
 
-        Raises ReadFailed.
+        What this process read of them in the last hours is not read again. Raises ReadFailed.
         """
         span = window(now, length=HISTORY, period_s=300)
-        found = self._read(volume_queries(view.volume, span.period_s), span)
+        found = self._past.read(self._read, volume_queries(view.volume, span.period_s), span)
         if not any(series.known() for series in found.values()):
             return None
         return volume_activity(view.volume, found, span)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from headroom.adapters.actions import EVENT_SOURCE
 from headroom.adapters.notifications import clipped, plan_facts, plan_of
 from headroom.domain.decision import Act, Decision, Escalate, Hold
+from headroom.domain.reports import handoff_values
 from headroom.domain.state import Record, Step
 from headroom.ports import Delivery, Recorded
 from headroom.serialization import Unreadable, decision_from_json
@@ -33,8 +34,11 @@ REQUEST = "Headroom Request"
 STOP = "Headroom Stop"
 DETAIL_TYPES = (DECISION, REQUEST, CHANGE, STOP)
 REQUESTS = frozenset(
-    {Step.AWAITING, Step.APPROVED, Step.REJECTED, Step.EXPIRED, Step.ROLLBACK_REQUESTED}
-)
+    {
+        Step.AWAITING, Step.APPROVED, Step.REJECTED, Step.EXPIRED, Step.ROLLBACK_REQUESTED,
+        Step.POLICY_PUBLISHED, Step.POLICY_REFUSED,
+    }
+)  # fmt: skip
 STOPS = frozenset({Step.PAUSED, Step.RESUMED, Step.BREAKER_OPENED, Step.BREAKER_CLOSED})
 BATCH_LIMIT = 10
 """Entries of one call. Source: EventBridge API reference, PutEvents (botocore 1.44, 2026-11)."""
@@ -155,7 +159,7 @@ def log_fields(recorded: Recorded) -> dict[str, Any]:
 def _decided(decision: Decision | None) -> dict[str, Any]:
     """What a decision adds; nulls where there is none."""
     names = ("answer", "reason", "trigger", "mode", "binding", "policy_version", "plan",
-             "approval", "expires", "held_until", "cause", "remedy")  # fmt: skip
+             "approval", "expires", "held_until", "cause", "remedy", "write_back")  # fmt: skip
     told: dict[str, Any] = {**dict.fromkeys(names), "blocking": []}
     if decision is None:
         return told
@@ -178,6 +182,7 @@ def _decided(decision: Decision | None) -> dict[str, Any]:
         "held_until": _instant(until),
         "cause": None if escalated is None else clipped(escalated.cause, LONGEST),
         "remedy": None if escalated is None else clipped(escalated.remedy, LONGEST),
+        "write_back": handoff_values(decision),
     }
 
 

@@ -17,7 +17,7 @@ from headroom.adapters.events.bus import (
     VERSION,
 )
 from headroom.domain.policy import Mode
-from headroom.domain.resources import VolumeType
+from headroom.domain.resources import Tool, VolumeType
 from headroom.domain.state import Step
 
 Schema = dict[str, object]
@@ -26,7 +26,7 @@ MAYBE: Schema = {"type": ["string", "null"]}
 INSTANT: Schema = {"type": "string", "format": "date-time"}
 SAYS = {
     DECISION: "One look at a volume ended in a decision: act, hold or escalate.",
-    REQUEST: "A change waits for a person, who answered or not in time; or asks for a rollback.",
+    REQUEST: "A change waits for a person, who answered or not in time; or asks for a rollback; or a hub publishes a policy.",
     CHANGE: "What became of a decision to act: intended, applied, relieved, failed and so on.",
     STOP: "What stops every change, or lets it go on: pauses and circuit breakers.",
 }
@@ -116,12 +116,37 @@ def _detail(detail_type: str) -> Schema:
         "held_until": _told(MAYBE, "When a hold clears by itself, if that is known."),
         "cause": _told(MAYBE, "Of an escalation."),
         "remedy": _told(MAYBE, "What the owner can do about it."),
+        "write_back": _told(
+            {"anyOf": [{"type": "null"}, _write_back()]},
+            "What code must say for `plan.to` to last; null where no other owner is recognised.",
+        ),
     }  # fmt: skip
     if detail_type == DECISION:
         decided["step"] = {"const": Step.DECIDED.value}
     if detail_type == REQUEST:
         decided["who"] = _told(MAYBE, "Who answered or asked.")
     return decided
+
+
+def _write_back() -> Schema:
+    return _all(
+        {
+            "tool": {"enum": [tool.value for tool in Tool]},
+            "stack": _told(MAYBE, "The CloudFormation stack."),
+            "logical_id": _told(MAYBE, "The resource in its template."),
+            "cluster": _told(MAYBE, "The Kubernetes cluster."),
+            "namespace": _told(MAYBE, "Of the claim."),
+            "claim": _told(MAYBE, "The PersistentVolumeClaim."),
+            "driver": _told(MAYBE, "The CSI driver that made the volume."),
+            "name": _told(MAYBE, "The tag `Name` of the resource."),
+            "resource_type": _told(TEXT, "What the tool calls the resource."),
+            "settings": {
+                "type": "object",
+                "additionalProperties": {"type": ["string", "integer", "null"]},
+                "description": "By the tool's names; one that is null must not be set.",
+            },
+        }
+    )
 
 
 def _plan() -> Schema:

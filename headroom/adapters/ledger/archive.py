@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from botocore.exceptions import ClientError
@@ -14,7 +14,7 @@ from headroom.adapters.ledger.event_items import (
     event_place,
     event_record_of,
 )
-from headroom.adapters.ledger.items import unwire, wire
+from headroom.adapters.ledger.items import Item, unwire, wire
 from headroom.adapters.ledger.reads import days
 from headroom.adapters.ledger.seals import SEAL
 from headroom.adapters.ledger.state_table import CONDITION_FAILED
@@ -23,6 +23,9 @@ from headroom.adapters.tables import BY_DAY, BY_OUTCOME, BY_RESOURCE, RECORDS
 from headroom.domain.ledger import rejection_record
 from headroom.domain.state import EventRecord, Record
 from headroom.serialization import body_to_json
+
+PARTS_AT_ONCE = 100
+"""Source: DynamoDB API reference, TransactWriteItems (2026-11)."""
 
 
 class Archive(Tables):
@@ -60,22 +63,50 @@ class Archive(Tables):
                 if code_of(error) != CONDITION_FAILED:  # else it is recorded already
                     raise
 
-    def record_event(self, record: EventRecord) -> None:
-        """Put the record of an event unless a final one is there; one write unit, in no index."""
+    def record_events(self, records: Sequence[EventRecord]) -> None:
+        """Put each event's record unless a final one is there, up to 100 in one transaction.
+
+        In no index; one write unit for one alone, two for each of several.
+        """
+        puts = {(i["decision_id"]["S"], i["sequence"]["N"]): i for i in map(self._event, records)}
+        every = [self._unless_final(item) for item in puts.values()]
+        for first in range(0, len(every), PARTS_AT_ONCE):
+            some = every[first : first + PARTS_AT_ONCE]
+            if len(some) == 1:
+                self._put_event(some[0])
+            else:
+                self._put_events(some)
+
+    def _event(self, record: EventRecord) -> Item:
         expires = None if self._keep is None else record.event.claimed_at + self._keep
-        put = {
+        return event_item(record, expires)
+
+    def _unless_final(self, item: Item) -> Item:
+        return {
             "TableName": self._table,
-            "Item": event_item(record, expires),
+            "Item": item,
             "ConditionExpression": "attribute_not_exists(#id) OR #final = :no",
             "ExpressionAttributeNames": {"#id": RECORDS.partition.name, "#final": "final"},
             "ExpressionAttributeValues": {":no": wire(False)},
         }
+
+    def _put_event(self, put: Item) -> None:
         with reading("PutItem"):
             try:
                 self._client.put_item(**put)
             except ClientError as error:
                 if code_of(error) != CONDITION_FAILED:  # else its outcome is known already
                     raise
+
+    def _put_events(self, puts: Sequence[Item]) -> None:
+        """All in one transaction, without those whose outcome is known already."""
+        while puts:
+            cancelled = self._transactions.write(
+                [{"Put": put} for put in puts], token=self._new_id(), landed=lambda: False
+            )
+            if cancelled is None:
+                return
+            puts = [put for place, put in enumerate(puts) if place not in cancelled.failed]
 
     def event_records(
         self, *, since: datetime, until: datetime, resource: str | None = None

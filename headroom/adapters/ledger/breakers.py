@@ -21,6 +21,7 @@ from headroom.domain.state import STATE_FORMAT, AccountStopState, Breaker, Pause
 
 UNTIL, OPENED, COUNT = "paused_until", "breaker_opened_at", "failures_in_a_row"
 CLOSED = "breaker_closed_at"
+OWN_UNTIL = "own_pause_until"
 BREAKER_COUNT, WHY = "breaker_failures", "breaker_why"
 NAMES = {
     "#until": UNTIL, "#opened": OPENED, "#count": COUNT, "#failures": BREAKER_COUNT, "#why": WHY,
@@ -82,13 +83,17 @@ class BreakerItems:
         """
         sets, values = "SET #by = :by, #at = :at", {":by": wire(who), ":at": wire(moment(at))}
         if pause is None:
-            expression = f"{sets} REMOVE #until, #reason"
+            expression = f"{sets} REMOVE #until, #reason, #own"
         else:
             expression = f"{sets}, #until = :until, #reason = :reason"
             values |= {":until": wire(moment(pause.until)), ":reason": wire(pause.reason)}
+            expression += " REMOVE #own" if pause.own_until is None else ", #own = :own"
+            if pause.own_until is not None:
+                values[":own"] = wire(moment(pause.own_until))
         return self._update(
             PAUSE, expression,
-            {"#until": UNTIL, "#by": "by", "#at": "at", "#reason": "reason"}, values,
+            {"#until": UNTIL, "#by": "by", "#at": "at", "#reason": "reason", "#own": OWN_UNTIL},
+            values,
             usable=pause is None,
         )  # fmt: skip
 
@@ -162,6 +167,7 @@ def account_stops(item: Item | None, account: str) -> AccountStopState:
         pause = Pause(
             until=instant(unwire(item[UNTIL])), since=instant(unwire(item["at"])),
             who=unwire(item["by"]), reason=unwire(item.get("reason", {"S": ""})),
+            own_until=instant(unwire(item[OWN_UNTIL])) if OWN_UNTIL in item else None,
         )  # fmt: skip
     return AccountStopState(
         pause=pause,

@@ -90,8 +90,9 @@ class DynamoLedger(
         while True:
             last = self._records.last(decision_id)
             if last is None or not may_follow(last.step, step):
-                before = None if last is None else last.step
-                raise IllegalStep(f"{step} may not follow {before} in {decision_id}")
+                raise IllegalStep(
+                    _why_not_after(None if last is None else last.step, step, decision_id)
+                )
             if last.resource != ref.arn:
                 raise IllegalStep(f"{decision_id} is about {last.resource}, not {ref.arn}")
             seen = self._state.snapshot(ref)
@@ -144,3 +145,12 @@ class DynamoLedger(
             {"Put": self._put(record, token)},
             self._notice(notice_of(record, notify, about=decision_id)),
         ]
+
+
+def _why_not_after(before: Step | None, step: Step, decision_id: str) -> str:
+    if before is None or before in set(Step):
+        return f"{step} may not follow {before} in {decision_id}"
+    return (
+        f"a newer release left {decision_id} at step {before}; if this lasts, end the change with "
+        f"`headroom release {decision_id}`"
+    )

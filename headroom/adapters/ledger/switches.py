@@ -6,7 +6,12 @@ from datetime import datetime
 
 from headroom.adapters.ledger.items import Item
 from headroom.adapters.ledger.tables import RECORD, Tables
-from headroom.domain.ledger import after_closed, breaker_closed_record, pause_record
+from headroom.domain.ledger import (
+    after_closed,
+    breaker_closed_record,
+    pause_record,
+    policy_record,
+)
 from headroom.domain.resources import ResourceRef
 from headroom.domain.state import (
     INDEFINITE,
@@ -22,11 +27,15 @@ from headroom.serialization import body_to_json
 class SwitchLedger(Tables):
     """Each switch is one transaction with its record."""
 
-    def pause(self, until: datetime | None, *, at: datetime, who: str, reason: str = "") -> None:
+    def pause(
+        self, until: datetime | None, *, at: datetime, who: str, reason: str = "",
+        own_until: datetime | None = None,
+    ) -> None:  # fmt: skip
         """Stop every act until then, None without end; recorded."""
-        self._switch(
-            Pause(until=until or INDEFINITE, since=at, who=who, reason=reason), at, who, reason
+        paused = Pause(
+            until=until or INDEFINITE, since=at, who=who, reason=reason, own_until=own_until
         )
+        self._switch(paused, at, who, reason)
 
     def resume(self, *, at: datetime, who: str, reason: str = "") -> None:
         """End the pause; recorded. Raises ReadFailed where this release cannot read what it ends."""
@@ -52,6 +61,16 @@ class SwitchLedger(Tables):
                 return True
             next(retries)
 
+    def record_policy(
+        self, version: str, refused: str | None, *, at: datetime, who: str, reason: str = ""
+    ) -> None:
+        """Record that somebody published a policy, or why it was refused; people hear of it."""
+        body = body_to_json({"version": version, "who": who, "reason": reason, "refused": refused})
+        record = policy_record(
+            self._account, version, refused, at=at, who=who, reason=reason, body=body
+        )
+        self._written(record, self._new_id(), [])
+
     def stop_state(self) -> StopState:
         """All that is paused (even if its time is over) or open now."""
         return StopState(account=self._stops.account(), breakers=self._stops.breakers())
@@ -65,7 +84,7 @@ class SwitchLedger(Tables):
     def _written(self, record: Record, token: str, parts: list[Item]) -> bool:
         """Whether `parts` are written, alone where a record of this very instant exists already."""
         refused = self._write(record, token, parts, Notify(text=record.summary))
-        if refused is not None and RECORD in refused.failed:
+        if parts and refused is not None and RECORD in refused.failed:
             refused = self._transactions.write(parts, token=self._new_id(), landed=lambda: False)
         return refused is None
 

@@ -47,9 +47,25 @@ class WorkLedger(Notes):
             return Claim.TAKEN
         found = self._reads.items(self._state_name, [self._work_key(item.ref)])
         with reading(f"who works on {item.ref.arn}"):
-            held = readable(found[0]) if found else {}
-            done = instant(unwire(held["done"])) if "done" in held else None
-        return Answered(done) if done is not None and done > item.since else Claim.BUSY
+            done = _done(readable(found[0])) if found else None
+        return _refusal(item, done)
+
+    def not_claimable(
+        self, items: Sequence[WorkItem], *, now: datetime, not_after: datetime
+    ) -> Mapping[str, Claim | Answered]:
+        """By ARN, what `claim_work` would say of the items that it would not claim, in one read."""
+        found: dict[str, Claim | Answered] = {}
+        for first in range(0, len(items), KEYS_AT_ONCE):
+            some = {item.ref.arn: item for item in items[first : first + KEYS_AT_ONCE]}
+            keys = [self._work_key(item.ref) for item in some.values()]
+            for held in self._reads.items(self._state_name, keys):
+                with reading("who works on what"):
+                    item, done = some[str(unwire(held["owner"]))], _done(readable(held))
+                    until = instant(unwire(held["until"])) if "until" in held else None
+                taken = until is not None and until > now
+                if taken or (done is not None and done > min(item.since, not_after)):
+                    found[item.ref.arn] = _refusal(item, done)
+        return found
 
     def finish_work(self, ref: ResourceRef, *, holder: str, began: datetime | None) -> None:
         """End the claim, if it is still `holder`'s; `began` is None where nothing was finished."""
@@ -120,10 +136,19 @@ class WorkLedger(Notes):
         return {"owner": wire(ref.arn), "item": wire(WORK)}
 
 
+def _done(held: Item) -> datetime | None:
+    """When the last finished reconciliation began."""
+    return instant(unwire(held["done"])) if "done" in held else None
+
+
+def _refusal(item: WorkItem, done: datetime | None) -> Claim | Answered:
+    return Answered(done) if done is not None and done > item.since else Claim.BUSY
+
+
 def _glanced(item: Item) -> Glanced:
     """What cannot be read is as if it were not there: the resource is glanced at the sooner."""
     with reading("who was reconciled"):
-        done = instant(unwire(item["done"])) if "done" in item else None
+        done = _done(item)
     try:
         state = from_json(unwire(item["glance"]), GlanceState) if "glance" in item else None
     except (KeyError, TypeError, ValueError):

@@ -44,6 +44,8 @@ SWITCHED = {
     "paused": "paused in {place}",
     "resumed": "changes resumed in {place}",
     "breaker_closed": "the breaker of {what} was closed",
+    "policy_published": "the hub's policy is in force in {place}",
+    "policy_refused": "the hub's policy was refused in {place}",
 }
 """Switches that people operate, by step."""
 UNDOABLE = frozenset({"applied", "relieved", "untested", "ineffective"})

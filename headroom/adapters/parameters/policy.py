@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from headroom.adapters.errors import reading
 from headroom.domain.policy import HardCaps, Policy, PolicyError, PolicyUnreadable, with_caps
-from headroom.policy import part_index, policy_from_json
+from headroom.policy import canonical_json, part_index, policy_from_json
 from headroom.ports import ReadFailed
 
 if TYPE_CHECKING:
@@ -35,6 +35,17 @@ class ParameterPolicies:
         """The policy as it is now; `current` says the same from here on."""
         self._answer = self._read()
         return self._answer
+
+    def publish(self, policy: Policy, *, who: str) -> None:
+        """Put `policy`, which fits into one parameter, in the place of the one in force.
+
+        Raises ReadFailed, also where it is not known whether it was put.
+        """
+        with reading(f"SSM parameter {self._parameter}"):
+            self._client.put_parameter(
+                Name=self._parameter, Value=canonical_json(policy), Type="String", Overwrite=True,
+                Description=f"Version {policy.version}, published by {who}"[:1024],
+            )  # fmt: skip
 
     def _read(self) -> Policy | PolicyUnreadable:
         source = f"SSM parameter {self._parameter}"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from headroom.adapters.errors import reading
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 ITEMS_A_MESSAGE = 10
 MESSAGES_A_CALL = 10
 """Source: SQS API reference, SendMessageBatch (2026-11)."""
+EVENTS_A_MESSAGE = 100
+"""Events take up to 200 bytes each, and a call may have 256 KB: in a storm one item can have thousands."""
 SOON = 240
 """Items that one worker takes in the two minutes that work may wait on the queue: what is more
 starved by then goes first only as long as it is not on the queue."""
@@ -31,8 +34,7 @@ class SqsWorkQueue:
 
     def put(self, items: Sequence[WorkItem], *, delay_s: int = 0) -> None:
         """Put items on the queue, ten to a message; raises ReadFailed if one could not be."""
-        groups = (items[i : i + ITEMS_A_MESSAGE] for i in range(0, len(items), ITEMS_A_MESSAGE))
-        self._send([items_message(group) for group in groups], delay_s)
+        self._send([items_message(group) for group in _groups(items)], delay_s)
 
     def put_pages(self, pages: Sequence[ScanPage]) -> None:
         """Put pages on the queue, one to a message; raises ReadFailed if one could not be."""
@@ -77,3 +79,21 @@ class SqsWorkQueue:
             lost += len(answer.get("Failed", ()))
         if lost:
             raise ReadFailed(f"SendMessageBatch: {lost} of {len(bodies)} messages were refused")
+
+
+def _groups(items: Sequence[WorkItem]) -> Iterator[list[WorkItem]]:
+    """Items for one message each; one with too many events becomes several of the same resource."""
+    group: list[WorkItem] = []
+    for item in (part for each in items for part in _parts(each)):
+        events = sum(len(one.events) for one in (*group, item))
+        if group and (len(group) == ITEMS_A_MESSAGE or events > EVENTS_A_MESSAGE):
+            yield group
+            group = []
+        group.append(item)
+    if group:
+        yield group
+
+
+def _parts(item: WorkItem) -> Iterator[WorkItem]:
+    for first in range(0, max(1, len(item.events)), EVENTS_A_MESSAGE):
+        yield replace(item, events=item.events[first : first + EVENTS_A_MESSAGE])

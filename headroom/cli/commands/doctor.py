@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from headroom.cli.doctor import fleet, loop, rules
+from headroom.cli.doctor import competitors, fleet, loop, permissions, rules
+from headroom.cli.doctor.contact import Recorder, bundle, recorded
 from headroom.cli.doctor.deployed import deployed
 from headroom.cli.doctor.findings import Check, Examined, examine
 from headroom.cli.sources.deployment import deployment
 from headroom.cli.sources.options import DeploymentOptions, JsonOption
-from headroom.cli.terminal.output import emit, say
+from headroom.cli.terminal.files import refuse_unwritable, save
+from headroom.cli.terminal.output import emit, err, say
 from headroom.cli.terminal.problems import OK
 
 FOUND = 2
@@ -20,6 +24,7 @@ FOUND = 2
 CHECKS: tuple[tuple[str, Check], ...] = (
     ("stacks", loop.stacks),
     ("functions", loop.functions),
+    ("permissions", permissions.permissions),
     ("triggers", loop.triggers),
     ("queues", loop.queues),
     ("sweep", loop.sweep),
@@ -32,7 +37,7 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("prices", rules.prices),
     ("enrolment", fleet.enrolment),
     ("telemetry tags", fleet.telemetry),
-    ("other automations", fleet.competitors),
+    ("other automations", competitors.competitors),
 )
 """In the order in which an owner would fix them."""
 
@@ -46,19 +51,35 @@ def doctor(
             "HeadroomState, else the stack of the tables.",
         ),
     ] = None,
+    contact: Annotated[
+        Path | None,
+        typer.Option(
+            "--contact",
+            help="Write a redacted bundle to this file, for you to read and to send if you like.",
+        ),
+    ] = None,
     as_json: JsonOption = False,
     *,
     where: DeploymentOptions,
 ) -> int:
     """Examine a deployment: is it complete and healthy, and what to do where it is not.
 
-    Reads only. What the caller may not read is a finding that names the permission.
+    Reads only. What the caller may not read is a finding that names the permission. `--contact`
+    writes findings and shapes of AWS's answers without ids, names, tags or account numbers.
 
     Exit code 0 if all is well, 2 if there are findings, 1 if no deployment could be found.
     """
     is_local = where.local or where.endpoint_url is not None
-    found = deployed(deployment(where), loop_stack, is_local=is_local)
+    here, recorder = deployment(where), Recorder()
+    if contact is not None:
+        refuse_unwritable(contact)
+        here = recorded(here, recorder)
+    found = deployed(here, loop_stack, is_local=is_local)
     examined = [examine(name, check, found) for name, check in CHECKS]
+    if contact is not None:
+        content = bundle(examined, recorder.answers, found.now)
+        save(json.dumps(content, indent=2, ensure_ascii=False) + "\n", contact)
+        say(f"Wrote {contact}. Read it before you send it; nothing was sent.", err())
     count = sum(len(each.findings) for each in examined)
     if as_json:
         emit({"account": found.here.account.account_id, "region": found.here.account.region,

@@ -31,6 +31,9 @@ def up(
     iam: Annotated[
         bool, typer.Option(help="Evaluate the policies of deployed roles, as IAM does.")
     ] = True,
+    quotas: Annotated[
+        bool, typer.Option("--quotas", help="Throttle requests of EC2 and CloudWatch as AWS does.")
+    ] = False,
     state_dir: StateOption = STATE,
     as_json: JsonOption = False,
 ) -> int:
@@ -38,7 +41,9 @@ def up(
     from headroom.localaws import daemon
 
     err().print("Starting the local AWS endpoint ...", style="dim")
-    endpoint = daemon.up(port=port, state_dir=state_dir, clock=clock.value, no_iam=not iam)
+    endpoint = daemon.up(
+        port=port, state_dir=state_dir, clock=clock.value, no_iam=not iam, quotas=quotas
+    )
     if as_json:
         emit({"url": endpoint.url, "pid": endpoint.pid, "environment": endpoint.environment()})
     else:

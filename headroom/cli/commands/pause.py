@@ -38,7 +38,7 @@ def pause(
     Changes that AWS has already started continue and are verified. Headroom keeps observing and
     recording.
     """
-    span, reason = None if duration is None else _span(duration), normalized_reason(reason)
+    span, reason = None if duration is None else span_of(duration), normalized_reason(reason)
     here = deployment(where)
     seconds = None if span is None else int(span.total_seconds())
     refuse(here.ask(Verb.PAUSE, reason, seconds=seconds))
@@ -136,7 +136,8 @@ def refuse(answer: Answer) -> Answer:
     return answer
 
 
-def _span(text: str) -> timedelta:
+def span_of(text: str) -> timedelta:
+    """The duration in `30m`, `2h` or `7d`; raises BadRequest."""
     found = re.fullmatch(r"(\d{1,6})([mhd])", text)
     span = timedelta(**{_UNITS[found[2]]: int(found[1])}) if found else timedelta(0)
     if not timedelta(0) < span <= LONGEST_PAUSE:

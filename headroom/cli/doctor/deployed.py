@@ -14,6 +14,7 @@ from headroom.adapters.parameters import ParameterPolicies
 from headroom.cli.sources.deployment import Deployment
 from headroom.cli.sources.outputs import stack_of
 from headroom.domain.policy import HardCaps, Policy, PolicyUnreadable
+from headroom.ports import ReadFailed, StorageView
 from headroom.settings import FunctionSettings, SettingsError
 
 
@@ -45,6 +46,8 @@ class Deployed:
     stacks: tuple[Stack, ...]
     is_local: bool
     """Whether it is an endpoint that lacks services of AWS."""
+    storage: dict[str, tuple[StorageView, ...] | ReadFailed] = field(default_factory=dict)
+    """By kind, once `fleet.storage` has read it."""
     _clients: dict[str, Any] = field(default_factory=dict)
 
     @property

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 
-from botocore.exceptions import ClientError
-
 from headroom.adapters.ebs import EbsStorage
-from headroom.adapters.errors import code_of
 from headroom.cli.doctor.deployed import Deployed
 from headroom.cli.doctor.findings import Fact, Finding, could_not_look
 from headroom.cli.sources.storage import clusters_of, databases_of
@@ -16,33 +13,20 @@ from headroom.domain.policy import PolicyUnreadable, limits_for
 from headroom.ports import ReadFailed, StorageView
 
 Found = Iterator[Finding | Fact]
-NOT_IN_USE = ("OptInRequired", "OptInRequiredException", "SubscriptionRequiredException")
+Views = tuple[StorageView, ...]
 
 
 def enrolment(deployed: Deployed) -> Found:
     """Something is enrolled, and RDS does not grow what Headroom may grow."""
-    policy = deployed.policy
-    if isinstance(policy, PolicyUnreadable):
+    if isinstance(deployed.policy, PolicyUnreadable):
         return
-    account = deployed.here.account
-    settings = next(iter(deployed.settings), None)
-    kinds = ("ebs",) if settings is None else tuple(settings.kinds.split(","))
-    readers = {
-        "ebs": lambda: EbsStorage(
-            account.ec2, account_id=account.account_id, region=account.region
-        ).fleet(),
-        "rds": lambda: databases_of(account).fleet(),
-        "aurora": lambda: clusters_of(account).fleet(),
-    }
-    total = enrolled = 0
-    for kind in kinds:
-        try:
-            views: list[StorageView] = list(readers[kind]())
-        except ReadFailed as problem:
-            yield could_not_look(problem)
+    total = count = 0
+    for kind, views in storage(deployed).items():
+        if isinstance(views, ReadFailed):
+            yield could_not_look(views)
             continue
-        own = [view for view in views if limits_for(policy, view.volume).enrolled]
-        total, enrolled = total + len(views), enrolled + len(own)
+        own = enrolled(deployed, views)
+        total, count = total + len(views), count + len(own)
         yield Fact(text=f"{kind}: {len(own):,} of {len(views):,} are enrolled")
         for view in own:
             facts = view.volume.facts
@@ -53,12 +37,40 @@ def enrolment(deployed: Deployed) -> Found:
                     fix="keep one of the two: set MaxAllocatedStorage to the allocated size to switch "
                     "autoscaling off (docs/operate/free-space.md)",
                 )
-    if not enrolled:
+    if not count:
         yield Finding(
             problem=f"nothing is enrolled: none of {total:,} resources may be changed",
             fix="tag storage headroom=auto, or add a rule with mode auto or approve to the policy; "
             "`headroom plan --all` shows what would happen",
         )
+
+
+def storage(deployed: Deployed) -> Mapping[str, Views | ReadFailed]:
+    """Every resource by kind, read once; the failure where a kind cannot be read."""
+    if not deployed.storage:
+        account = deployed.here.account
+        settings = next(iter(deployed.settings), None)
+        readers: Mapping[str, Callable[[], Iterable[StorageView]]] = {
+            "ebs": lambda: EbsStorage(
+                account.ec2, account_id=account.account_id, region=account.region
+            ).fleet(),
+            "rds": lambda: databases_of(account).fleet(),
+            "aurora": lambda: clusters_of(account).fleet(),
+        }
+        for kind in ("ebs",) if settings is None else settings.kinds.split(","):
+            try:
+                deployed.storage[kind] = tuple(readers[kind]())
+            except ReadFailed as problem:
+                deployed.storage[kind] = problem
+    return deployed.storage
+
+
+def enrolled(deployed: Deployed, views: Views) -> Views:
+    """Those that the policy enrols."""
+    policy = deployed.policy
+    if isinstance(policy, PolicyUnreadable):
+        return ()
+    return tuple(view for view in views if limits_for(policy, view.volume).enrolled)
 
 
 def telemetry(deployed: Deployed) -> Found:
@@ -84,26 +96,3 @@ def telemetry(deployed: Deployed) -> Found:
             "see nothing",
             fix="aws observabilityadmin start-telemetry-enrichment, or deploy with -c detection=fleet",
         )
-
-
-def competitors(deployed: Deployed) -> Found:
-    """No rule of Compute Optimizer changes volumes that Headroom may change."""
-    if deployed.is_local:
-        yield Fact(text="a local endpoint has no Compute Optimizer")
-        return
-    try:
-        found = deployed.client("compute-optimizer-automation").list_automation_rules()
-    except ClientError as problem:
-        if code_of(problem) not in NOT_IN_USE:
-            raise
-        yield Fact(text="Compute Optimizer's automation is not in use")
-        return
-    for rule in found["automationRules"]:
-        upgrades = "UpgradeEbsVolumeType" in rule.get("recommendedActionTypes", [])
-        if rule.get("status") == "Active" and upgrades:
-            yield Finding(
-                problem=f"the Compute Optimizer rule {rule.get('name', rule.get('ruleId'))} changes types "
-                "of volumes: both use the same four modifications in 24 hours",
-                fix="exclude storage with the tag headroom from the rule, or set it inactive",
-            )
-    yield Fact(text=f"{len(found['automationRules'])} rules of Compute Optimizer")

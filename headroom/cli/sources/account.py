@@ -113,8 +113,14 @@ def _client(session: Any, endpoint_url: str | None, service: str, config: Config
 
 
 def _proof(session: boto3.Session, account_id: str, sts: str, request: str) -> dict[str, str]:
-    """Signed for the Region's own STS, or for the local endpoint; nothing is sent."""
-    credentials, region = session.get_credentials(), str(session.region_name)
+    return signed(session, request, account_id=account_id, region=str(session.region_name), sts=sts)
+
+
+def signed(
+    session: boto3.Session, request: str, *, account_id: str, region: str, sts: str
+) -> dict[str, str]:
+    """The caller's proof for the Region's own STS, or for the local endpoint; nothing is sent."""
+    credentials = session.get_credentials()
     if credentials is None:
         raise Problem(NO_CREDENTIALS)
     if urlsplit(sts).hostname not in LOCAL:

@@ -20,6 +20,7 @@ from headroom.domain.catalog.reachable import (
     highest_settings,
     included,
     rules_of,
+    setting_names,
     why_invalid,
     why_refused,
 )

@@ -9,11 +9,15 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from headroom.domain.catalog.ebs import GP2_BURST_IOPS, volumes_under
+from headroom.domain.catalog.ebs import NAMES as EBS_NAMES
 from headroom.domain.catalog.ebs import reachable as ebs_rules
+from headroom.domain.catalog.rds import CLUSTER_NAMES, INSTANCE_NAMES
 from headroom.domain.catalog.rds import reachable as rds_rules
 from headroom.domain.resources import (
     STORAGE_MODES,
     Configuration,
+    Kind,
+    ResourceRef,
     SettingNames,
     ValidStorage,
     VolumeType,
@@ -52,9 +56,6 @@ class StorageRules(Protocol):
     ) -> tuple[str, Mapping[str, str | int | bool]]:  # fmt: skip
         """The API call that makes the change, and its parameters. Raises ValueError."""
 
-    def setting_names(self, configuration: Configuration) -> SettingNames:
-        """What infrastructure as code calls the kind and its settings."""
-
 
 EBS: StorageRules = ebs_rules
 RDS: StorageRules = rds_rules
@@ -64,6 +65,14 @@ def rules_of(configuration: Configuration) -> StorageRules:
     """The rules of the kind of storage that `configuration` is; RDS changes Aurora clusters too."""
     rds = configuration.database is not None or configuration.volume_type in STORAGE_MODES
     return RDS if rds else EBS
+
+
+def setting_names(ref: ResourceRef) -> SettingNames:
+    """What infrastructure as code calls the resource and its settings."""
+    if ref.kind is Kind.EBS:
+        return EBS_NAMES
+    cluster = ref.kind is Kind.AURORA or ref.resource_id.startswith("cluster:")
+    return CLUSTER_NAMES if cluster else INSTANCE_NAMES
 
 
 def why_invalid(configuration: Configuration) -> str | None:

@@ -64,4 +64,12 @@ from headroom.domain.decision.verification import (
     Untested,
     Verification,
 )
-from headroom.domain.decision.write_back import write_back_text
+from headroom.domain.decision.write_back import (
+    Settings,
+    claim_patch,
+    class_manifest,
+    class_name,
+    class_text,
+    settings,
+    write_back_text,
+)

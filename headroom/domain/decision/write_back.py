@@ -15,8 +15,9 @@ import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from headroom.domain.catalog import rules_of
+from headroom.domain.catalog import setting_names
 from headroom.domain.resources import (
+    EBS_CSI,
     STORAGE_MODES,
     CodeOwner,
     Configuration,
@@ -24,10 +25,12 @@ from headroom.domain.resources import (
     SettingNames,
     Tool,
     Volume,
+    VolumeType,
 )
 
 FOUR = ("type", "size", "iops", "throughput")
 Pairs = list[tuple[str, str | int]]
+Settings = dict[str, str | int | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +45,7 @@ class WriteBack:
 
 def write_back(volume: Volume, owner: CodeOwner, target: Configuration) -> tuple[WriteBack, ...]:
     """What `owner`'s files must say for `volume` to stay at `target`, the best way first."""
-    names = rules_of(target).setting_names(target)
+    names = setting_names(volume.ref)
     name = volume.ref.resource_id.removeprefix("cluster:")
     match owner.tool:
         case Tool.CLOUDFORMATION:
@@ -55,11 +58,11 @@ def write_back(volume: Volume, owner: CodeOwner, target: Configuration) -> tuple
                 ),
             )  # fmt: skip
         case Tool.KUBERNETES if owner.claim:
-            return (_attributes_class(target), _claim_patch(owner, target))
+            return (_attributes_class(owner, target), _claim_patch(owner, target))
         case Tool.KUBERNETES:
             return (_node(names, target),)
         case Tool.PULUMI:
-            pairs = _pairs(names.pulumi_properties, target)
+            pairs = _set(_terraform_settings(names.pulumi_properties, target))
             keys = ", ".join(key for key, _ in pairs)
             return (
                 WriteBack(
@@ -81,11 +84,40 @@ def write_back_text(owner: CodeOwner, parts: tuple[WriteBack, ...], *, noun: str
     return "\n".join(lines)
 
 
-def _pairs(names: Iterable[str], target: Configuration) -> Pairs:
-    """Names and values of what may be set. An Aurora cluster has no size to set."""
+def settings(tool: Tool, names: SettingNames, target: Configuration) -> tuple[str, Settings]:
+    """What `tool` calls the resource, and its settings by the tool's names; None must be absent."""
+    match tool:
+        case Tool.CLOUDFORMATION:
+            return names.cloudformation, _all(names.properties, target)
+        case Tool.KUBERNETES if names.arguments == FOUR:
+            parameters = _all(FOUR, target)
+            del parameters["size"]  # a class has none; the claim's storage request is another field
+            return "VolumeAttributesClass", parameters
+        case Tool.PULUMI:
+            return names.pulumi, _terraform_settings(names.pulumi_properties, target)
+        case _:
+            return names.terraform, _terraform_settings(names.arguments, target)
+
+
+def _all(names: Iterable[str], target: Configuration) -> Settings:
     size = None if target.volume_type in STORAGE_MODES else target.size_gib
     values = (target.volume_type.value, size, target.iops, target.throughput_mibps)
-    return [(name, v) for name, v in zip(names, values, strict=True) if v is not None]
+    return dict(zip(names, values, strict=True))
+
+
+def _pairs(names: Iterable[str], target: Configuration) -> Pairs:
+    """Names and values of what may be set. An Aurora cluster has no size to set."""
+    return _set(_all(names, target))
+
+
+def _set(settings: Settings) -> Pairs:
+    return [(name, value) for name, value in settings.items() if value is not None]
+
+
+def _terraform_settings(names: Iterable[str], target: Configuration) -> Settings:
+    """Aurora Standard is the empty storage type of Terraform's provider and of Pulumi's."""
+    standard = VolumeType.AURORA.value
+    return {name: "" if value == standard else value for name, value in _all(names, target).items()}
 
 
 def _yaml(pairs: Iterable[tuple[str, object]]) -> str:
@@ -120,7 +152,7 @@ def _terraform(
     volume: Volume, name: str, names: SettingNames, target: Configuration
 ) -> Iterator[WriteBack]:
     ebs = volume.ref.kind is Kind.EBS
-    pairs = _pairs(names.arguments, target)
+    pairs = _set(_terraform_settings(names.arguments, target))
     lookup = f" (`terraform state list` with `-id={name}` names it)" if ebs else ""
     ignore = "" if ebs else f", or leave {', '.join(key for key, _ in pairs)} to ignore_changes"
     yield WriteBack(
@@ -161,30 +193,50 @@ def class_name(target: Configuration) -> str:
     return "-".join(["headroom", *(str(part) for part in parts if part is not None)])
 
 
-def _attributes_class(target: Configuration) -> WriteBack:
+def class_manifest(target: Configuration, driver: str) -> dict[str, object]:
+    """The VolumeAttributesClass that holds the settings of `target`."""
+    parameters = {key: str(value) for key, value in _pairs(FOUR, target) if key != "size"}
+    return {
+        "apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttributesClass",
+        "metadata": {"name": class_name(target)}, "driverName": driver, "parameters": parameters,
+    }  # fmt: skip
+
+
+def class_text(target: Configuration, driver: str) -> str:
+    """The same as YAML."""
     values = [(key, value) for key, value in _pairs(FOUR, target) if key != "size"]
     lines = [
         "apiVersion: storage.k8s.io/v1", "kind: VolumeAttributesClass", "metadata:",
-        f"  name: {class_name(target)}", "driverName: ebs.csi.aws.com", "parameters:",
+        f"  name: {class_name(target)}", f"driverName: {driver}", "parameters:",
         *(f"  {key}: {json.dumps(str(value))}" for key, value in values),
     ]  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
+def _attributes_class(owner: CodeOwner, target: Configuration) -> WriteBack:
     return WriteBack(
         language="kubernetes",
         where="Once per cluster (Kubernetes 1.34 or later; v1beta1 from 1.31 on, if enabled):",
-        text="\n".join(lines) + "\n",
+        text=class_text(target, owner.driver or EBS_CSI),
+    )
+
+
+def claim_patch(owner: CodeOwner, target: Configuration) -> str:
+    """The command that names the class in the claim."""
+    patch = json.dumps({"spec": {"volumeAttributesClassName": class_name(target)}})
+    return (
+        f"kubectl patch pvc {shlex.quote(owner.claim)} --namespace "
+        f"{shlex.quote(owner.namespace or 'default')} --patch '{patch}'\n"
     )
 
 
 def _claim_patch(owner: CodeOwner, target: Configuration) -> WriteBack:
-    namespace = owner.namespace or "default"
-    patch = json.dumps({"spec": {"volumeAttributesClassName": class_name(target)}})
     return WriteBack(
         language="shell",
-        where=f"Then the claim {namespace}/{owner.claim}, here and in its manifest. The driver finds "
-        "the volume as the class wants it, though it may use one of AWS's four changes a day to say "
-        "so. A claim without a class is never put back.",
-        text=f"kubectl patch pvc {shlex.quote(owner.claim)} --namespace {shlex.quote(namespace)} "
-        f"--patch '{patch}'\n",
+        where=f"Then the claim {owner.namespace or 'default'}/{owner.claim}, here and in its manifest, "
+        "once AWS has accepted the change: the driver then finds the volume as the class wants it "
+        "and modifies nothing. A claim without a class is never put back.",
+        text=claim_patch(owner, target),
     )
 
 

@@ -25,6 +25,7 @@ from headroom.domain.ledger.record_builders import (
     next_record,
     notice_of,
     pause_record,
+    policy_record,
     rejection_record,
     rollback_request_record,
     withdrawal_text,

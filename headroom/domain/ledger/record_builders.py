@@ -98,6 +98,19 @@ def pause_record(
     )
 
 
+def policy_record(
+    account: str, version: str, refused: str | None, *, at: datetime, who: str, reason: str,
+    body: str,
+) -> Record:  # fmt: skip
+    """The only record of a policy that somebody published, or that was refused, None if it was not."""
+    step, summary = Step.POLICY_PUBLISHED, f"policy {version} published by {who}"
+    if refused is not None:
+        step, summary = Step.POLICY_REFUSED, f"policy of {who} refused: {refused}"
+    return _single(
+        step, account, at.astimezone(UTC).isoformat(), at, _because(summary, reason), body
+    )
+
+
 def rollback_request_record(resource: str, request: RollbackRequest, *, body: str) -> Record:
     """The only record of a rollback that a person asked for."""
     instant = request.requested_at.astimezone(UTC).isoformat()

@@ -46,6 +46,7 @@ from headroom.domain.policy.policy import (
     Policy,
     PolicyUnreadable,
     Rule,
+    beyond_caps,
     events_of,
     limits_for,
     narrowed,

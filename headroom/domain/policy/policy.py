@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
 from headroom.domain.policy.enrolment import Ceilings, LimitsReader
 from headroom.domain.policy.events import KnownEvent
-from headroom.domain.policy.fields import GROUP_TAG, POLICY_NAMES
+from headroom.domain.policy.fields import GROUP_TAG, POLICY_NAMES, plain_value
 from headroom.domain.policy.freezes import Freeze
 from headroom.domain.policy.hard_caps import HARD_CAP, HardCaps, capped_limits
-from headroom.domain.policy.limits import RDS_CEILINGS, Limits, Mode
+from headroom.domain.policy.limits import NARROWER, RDS_CEILINGS, Limits, Mode
 from headroom.domain.policy.selector import Selector
 from headroom.domain.policy.tags import apply_tags
 from headroom.domain.policy.time_of_day import TimeOfDay
@@ -75,6 +75,25 @@ class PolicyUnreadable:
     """The policy cannot be read, and nothing may change until it can."""
 
     reason: str
+
+
+def beyond_caps(policy: Policy, caps: HardCaps) -> Iterator[str]:
+    """Each setting of a policy that allows more than the hard caps, in words."""
+    places: list[tuple[str, dict[str, object]]] = [
+        ("defaults", {name: getattr(policy.defaults, name) for name, _ in caps.settings}),
+        ("defaults of databases", dict(policy.rds_ceilings)),
+        *((f"rule {number}", dict(rule.settings)) for number, rule in enumerate(policy.rules, 1)),
+    ]
+    for where, settings in places:
+        for name, cap in caps.settings:
+            if name in settings and NARROWER[name](settings[name], cap) != settings[name]:
+                called = POLICY_NAMES[name]
+                said = plain_value(called, settings[name]), plain_value(called, cap)
+                yield f"{where}: {called} {said[0]} is more than the hard cap {said[1]}"
+    most = caps.account_increase_usd
+    if most is not None and policy.account_increase_usd > most:
+        asked = policy.account_increase_usd
+        yield f"account: an increase of ${asked:,} is more than the hard cap ${most:,}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

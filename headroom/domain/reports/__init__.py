@@ -15,7 +15,7 @@ from headroom.domain.reports.daily_digest import (
     PendingApproval,
     RecordCount,
 )
-from headroom.domain.reports.handoff import handoff_text
+from headroom.domain.reports.handoff import handoff_text, handoff_values
 from headroom.domain.reports.message_rate import (
     Counts,
     Priority,

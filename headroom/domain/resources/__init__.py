@@ -31,7 +31,9 @@ from headroom.domain.resources.databases import (
 )
 from headroom.domain.resources.digest import digest
 from headroom.domain.resources.external_owners import (
+    AUTO_MODE_CSI,
     DEFAULT_CODE_TAGS,
+    EBS_CSI,
     CodeOwner,
     SettingNames,
     Tool,

@@ -2,20 +2,26 @@
 
 Sources: CloudFormation "Resource tags" (stack-level tags are put on every AWS::EC2::Volume and on
 no volume that comes of an instance's block device mappings), Amazon EBS CSI driver docs/tagging.md,
-EKS User Guide "Amazon EKS cluster tags" (2026-10). Terraform and Pulumi have no tag of their own:
+EKS User Guide "Amazon EKS cluster tags" (2026-10); AWS managed policy AmazonEKSBlockStoragePolicy,
+which lets EKS Auto Mode change only volumes with the tag `eks:eks-cluster-name` (2026-11). Terraform and Pulumi have no tag of their own:
 the policy lists those that mean them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
+
+from headroom.domain.resources.volumes import LATER
 
 STACK, STACK_ID, LOGICAL_ID = (
     f"aws:cloudformation:{name}" for name in ("stack-name", "stack-id", "logical-id")
 )
-CSI_CLUSTER = "ebs.csi.aws.com/cluster"
+CSI_CLUSTER, CSI_NAME = "ebs.csi.aws.com/cluster", "CSIVolumeName"
+AUTO_MODE_CLUSTER = "eks:eks-cluster-name"
+EBS_CSI, AUTO_MODE_CSI = "ebs.csi.aws.com", "ebs.csi.eks.amazonaws.com"
+"""Names of the CSI drivers: the add-on or self-managed one, and the one built into EKS Auto Mode."""
 CLAIM, NAMESPACE, PERSISTENT_VOLUME = (
     f"kubernetes.io/created-for/{name}" for name in ("pvc/name", "pvc/namespace", "pv/name")
 )
@@ -52,13 +58,16 @@ class CodeOwner:
     cluster: str = ""
     namespace: str = ""
     claim: str = ""
+    driver: str = field(default="", metadata=LATER)
+    """The CSI driver that made the volume; empty for one that no driver of these made."""
 
     def __str__(self) -> str:
         match self.tool:
             case Tool.CLOUDFORMATION:
                 return f"{self.tool} (stack {self.stack or 'unknown'})"
             case Tool.KUBERNETES if self.claim:
-                return f"{self.tool} (claim {self.namespace or 'default'}/{self.claim})"
+                tool = "EKS Auto Mode" if self.driver == AUTO_MODE_CSI else self.tool
+                return f"{tool} (claim {self.namespace or 'default'}/{self.claim})"
             case Tool.KUBERNETES:
                 return f"{self.tool} (cluster {self.cluster or 'unknown'})"
             case Tool.CODE:
@@ -97,16 +106,21 @@ def code_owner(
 
 def _cluster(tags: Mapping[str, str]) -> CodeOwner | None:
     of_cluster = next((key for key in sorted(tags) if key.startswith(CLUSTER)), "")
-    detected_from = next(
-        (key for key in (CLAIM, PERSISTENT_VOLUME, CSI_CLUSTER) if key in tags), ""
-    )
+    named = (CLAIM, PERSISTENT_VOLUME, CSI_CLUSTER, AUTO_MODE_CLUSTER)
+    detected_from = next((key for key in named if key in tags), "")
     if not detected_from and not of_cluster:
         return None
     return CodeOwner(
         tool=Tool.KUBERNETES, detected_from=detected_from or of_cluster,
-        cluster=of_cluster.removeprefix(CLUSTER), namespace=tags.get(NAMESPACE, ""),
-        claim=tags.get(CLAIM, ""),
+        cluster=tags.get(AUTO_MODE_CLUSTER) or of_cluster.removeprefix(CLUSTER),
+        namespace=tags.get(NAMESPACE, ""), claim=tags.get(CLAIM, ""), driver=_driver(tags),
     )  # fmt: skip
+
+
+def _driver(tags: Mapping[str, str]) -> str:
+    if AUTO_MODE_CLUSTER in tags:
+        return AUTO_MODE_CSI
+    return EBS_CSI if CSI_CLUSTER in tags or CSI_NAME in tags else ""
 
 
 def _stack(tags: Mapping[str, str]) -> CodeOwner | None:

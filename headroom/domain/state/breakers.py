@@ -37,6 +37,9 @@ class Pause:
     since: datetime
     who: str
     reason: str = ""
+    own_until: datetime | None = None
+    """Until when people of the account itself had paused, if a longer pause of the hub replaced
+    theirs: the hub does not end it sooner."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

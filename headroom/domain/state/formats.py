@@ -1,7 +1,7 @@
 """Versions of the stored formats: each item and each stored decision carries the one it was written in.
 
 Raise a version when an earlier release would misread the new form: a field gets another meaning,
-unit or type, a field that a decision needs moves, or the hash of a record covers something else. A
+unit or type, a field that a decision needs moves, an index is keyed otherwise, or the hash of a record covers something else. A
 new field with a default needs no new version. Whoever raises one keeps reading every earlier
 version, with its way to compute the hash, and adds a text in the old form to `tests/stored`.
 """

@@ -51,13 +51,17 @@ class Step(StrEnum):
     RESUMED = "resumed"
     BREAKER_OPENED = "breaker_opened"
     BREAKER_CLOSED = "breaker_closed"
+    POLICY_PUBLISHED = "policy_published"
+    POLICY_REFUSED = "policy_refused"
+    """The hub published a policy that is invalid or broader than the hard caps."""
 
 
 NEXT: dict[Step | None, frozenset[Step]] = {
     None: frozenset(
         {
             Step.DECIDED, Step.REJECTED_SIGNAL, Step.PAUSED, Step.RESUMED, Step.BREAKER_OPENED,
-            Step.BREAKER_CLOSED, Step.ROLLBACK_REQUESTED,
+            Step.BREAKER_CLOSED, Step.ROLLBACK_REQUESTED, Step.POLICY_PUBLISHED,
+            Step.POLICY_REFUSED,
         }
     ),
     Step.DECIDED: frozenset({Step.AWAITING, Step.INTENDED, Step.WITHDRAWN}),

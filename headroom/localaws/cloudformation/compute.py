@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import base64
+import json
 from typing import Any, cast
 
-from moto.awslambda.models import LambdaFunction, Permission, lambda_backends
+from moto.awslambda.models import LambdaFunction, lambda_backends
 
 from headroom.localaws.cloudformation.model import (
     LocalResource,
@@ -73,18 +74,25 @@ class DeployedFunction(ShortSignatures, LambdaFunction):  # type: ignore[misc]
         return found
 
 
-class InvokePermission(Permission):  # type: ignore[misc]
-    """AWS::Lambda::Permission that can be updated and deleted; it is not enforced."""
+class InvokePermission(LocalResource):
+    """AWS::Lambda::Permission, a statement of the function's policy; it counts for other accounts alone."""
 
-    @classmethod
-    def update_from_cloudformation_json(
-        cls, original_resource: Any, new_resource_name: str, *request: Any, **named: Any
-    ) -> Any:
-        """Add the new statement."""
-        return cls.create_from_cloudformation_json(new_resource_name, *request, **named)
+    kind = "AWS::Lambda::Permission"
 
-    def delete(self, account_id: str, region_name: str) -> None:
-        """Nothing enforces it, so nothing is undone."""
+    def make(self) -> None:
+        given = {name: v for name, v in self.properties.items() if name != "FunctionName"}
+        self.remove_resource()
+        policy = self._function().policy
+        policy.add_statement(json.dumps({**given, "StatementId": self.name}))
+
+    def remove_resource(self) -> None:
+        function = self._function()
+        kept = [one for one in function.policy.statements if one["Sid"] != self.name]
+        function.policy.statements = kept
+
+    def _function(self) -> Any:
+        backend = self.account_region.backend(lambda_backends)
+        return backend.get_function(str(self.properties["FunctionName"]))
 
 
 class EventInvokeConfig(LocalResource):

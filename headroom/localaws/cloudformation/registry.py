@@ -5,6 +5,7 @@ from __future__ import annotations
 from moto.cloudformation import parsing
 
 from headroom.localaws.cloudformation import (
+    analytics,
     compute,
     databases,
     messaging,
@@ -16,7 +17,7 @@ from headroom.localaws.cloudformation import (
 
 def register_all() -> None:
     """Let CloudFormation make resources by the models of this package."""
-    for module in (compute, databases, messaging, monitoring, storage, volumes):
+    for module in (analytics, compute, databases, messaging, monitoring, storage, volumes):
         for model in module.MODELS:
             kind = model.cloudformation_type()
             parsing.get_model_map()[kind] = model

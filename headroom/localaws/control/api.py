@@ -16,6 +16,7 @@ from headroom.localaws.control.pacer import MinuteLoop
 from headroom.localaws.ebs import volume_store
 from headroom.localaws.iam import report
 from headroom.localaws.loads import Loads, as_json, place_of
+from headroom.localaws.quotas import refusals
 from headroom.localaws.state import AccountRegion, ClockRefused, Cloud
 from headroom.proving.inputs import BadInput
 
@@ -34,6 +35,7 @@ class Control:
         self._routes: Mapping[tuple[str, str], Callable[[dict[str, Any]], Any]] = {
             ("GET", "state"): self._state,
             ("GET", "iam"): lambda _: report(cloud),
+            ("GET", "quotas"): lambda _: refusals(cloud),
             ("GET", "clock"): self._get_clock,
             ("POST", "clock"): self._set_clock,
             ("POST", "load"): self._load,

@@ -15,4 +15,4 @@ from headroom.localaws.events.bus import (
 from headroom.localaws.events.expressions import whole_minute
 from headroom.localaws.events.schedule_backends import LocalEvents, LocalScheduler
 from headroom.localaws.events.schedules import start_due_schedules
-from headroom.localaws.events.targets import Undeliverable, publish_to_topic
+from headroom.localaws.events.targets import Undeliverable, publish_to_topic, streams_of

@@ -12,17 +12,18 @@ from headroom.localaws.events.targets import (
     Undeliverable,
     invoke_function,
     publish_to_topic,
+    put_on_stream,
     send_dead_letter,
     send_message,
     write_log,
 )
-from headroom.localaws.iam import service_may
+from headroom.localaws.iam import lets_account, service_may
 from headroom.localaws.state import AccountRegion, Cloud
 
 _FEATURES = re.compile(r" m/\S+")
 """botocore lists the features in use in an order of chance."""
 _DELIVERS = {
-    "events": "events:PutEvents", "lambda": "lambda:InvokeFunction", "sns": "sns:Publish",
+    "events": "events:PutEvents", "firehose": "firehose:PutRecord", "lambda": "lambda:InvokeFunction", "sns": "sns:Publish",
     "sqs": "sqs:SendMessage",
 }  # fmt: skip
 """What a target's role must allow, by the target's service."""
@@ -83,20 +84,25 @@ def deliver_event(
     cloud: Cloud, account_region: AccountRegion, target: Mapping[str, Any], event: Mapping[str, Any]
 ) -> None:
     """One event to one target."""
-    deliver(cloud, account_region, target, target_input(target, event))
+    deliver(cloud, account_region, target, target_input(target, event), service="events")
 
 
 def deliver(
-    cloud: Cloud, account_region: AccountRegion, target: Mapping[str, Any], body: str
+    cloud: Cloud,
+    account_region: AccountRegion,
+    target: Mapping[str, Any],
+    body: str,
+    *,
+    service: str = "scheduler",
 ) -> None:
     """Send to a target; what cannot be delivered goes to the target's dead-letter queue.
 
-    A target with a role needs the role's permission for both.
+    A target with a role needs the role's permission; Scheduler uses the role for the queue too.
     """
     arn, role = str(target["Arn"]), target.get("RoleArn")
 
     def may(action: str, resource: str) -> bool:
-        return not role or service_may(cloud, str(role), "scheduler", action, resource)
+        return not role or service_may(cloud, str(role), service, action, resource)
 
     try:
         action = _DELIVERS.get(arn.split(":")[2])
@@ -105,7 +111,7 @@ def deliver(
         send_to_target(cloud, account_region, arn, body, target)
     except Undeliverable as error:
         dead = (target.get("DeadLetterConfig") or {}).get("Arn")
-        if dead and may("sqs:SendMessage", dead):
+        if dead and (service == "events" or may("sqs:SendMessage", dead)):
             send_dead_letter(dead, body, str(error))
 
 
@@ -123,6 +129,8 @@ def send_to_target(
         invoke_function(cloud, arn, body)
     elif service == "logs":
         write_log(cloud, account_region, arn, body)
+    elif service == "firehose":
+        put_on_stream(cloud, arn, body)
     elif service == "events":
         _forward(cloud, arn, body)
     else:
@@ -130,7 +138,19 @@ def send_to_target(
 
 
 def _forward(cloud: Cloud, arn: str, body: str) -> None:
-    dispatch_event(cloud, AccountRegion.of_arn(arn), json.loads(body), arn.rsplit("/", 1)[-1])
+    """To a bus that exists and lets the account of the event in; AWS retries neither case."""
+    from moto.events.models import events_backends
+
+    event, there, name = json.loads(body), AccountRegion.of_arn(arn), arn.rsplit("/", 1)[-1]
+    bus = there.backend(events_backends).event_buses.get(name)
+    if bus is None:
+        raise Undeliverable(f"No event bus {arn}")
+    account, policy = str(event["account"]), json.loads(bus.policy or '{"Statement": []}')
+    if account != there.account and not lets_account(
+        policy["Statement"], account, "events:PutEvents", arn
+    ):
+        raise Undeliverable(f"The policy of {arn} does not let account {account} in")
+    dispatch_event(cloud, there, event, name)
 
 
 def target_input(target: Mapping[str, Any], event: Mapping[str, Any]) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from moto.events import urls as events_urls
@@ -11,8 +13,10 @@ from moto.scheduler import urls as scheduler_urls
 from moto.scheduler.exceptions import ValidationException
 from moto.scheduler.models import EventBridgeSchedulerBackend
 
+from headroom.localaws.events.bus import event_of, send_to_target
 from headroom.localaws.events.expressions import BadSchedule, check, check_rule
-from headroom.localaws.state import AwsError
+from headroom.localaws.events.targets import Undeliverable
+from headroom.localaws.state import AccountRegion, AwsError, current_cloud
 
 
 class LocalScheduler(EventBridgeSchedulerBackend):  # type: ignore[misc]
@@ -47,6 +51,32 @@ class LocalEvents(EventsBackend):  # type: ignore[misc]
                     "ValidationException", "Parameter ScheduleExpression is not valid."
                 ) from error
         return super().put_rule(name, **request)
+
+    def put_events(self, events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """To a bus of another account too, if its policy lets this one in."""
+        away = [self._is_away(one.get("EventBusName") or "") for one in events]
+        here = iter(super().put_events([e for e, no in zip(events, away, strict=True) if not no]))
+        return [
+            self._put_away(one) if elsewhere else next(here)
+            for one, elsewhere in zip(events, away, strict=True)
+        ]
+
+    def _is_away(self, bus: str) -> bool:
+        return bus.startswith("arn:") and bus.split(":")[4] != self.account_id
+
+    def _put_away(self, entry: Mapping[str, Any]) -> dict[str, Any]:
+        cloud, here = current_cloud(), AccountRegion(self.account_id, self.region_name)
+        given = entry.get("Time")
+        event = event_of(
+            cloud, here, source=entry["Source"], detail_type=entry["DetailType"],
+            resources=entry.get("Resources") or [], detail=json.loads(entry["Detail"]),
+            at=None if given is None else datetime.fromtimestamp(float(given), UTC),
+        )  # fmt: skip
+        try:
+            send_to_target(cloud, here, entry["EventBusName"], json.dumps(event), {})
+        except Undeliverable as error:
+            return {"ErrorCode": "NotAuthorizedForDetailTypeException", "ErrorMessage": str(error)}
+        return {"EventId": event["id"]}
 
 
 def _check_schedule(request: Mapping[str, Any]) -> None:

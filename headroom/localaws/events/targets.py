@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
 from headroom.localaws.state import AccountRegion, Cloud
 
 
@@ -56,6 +61,45 @@ def invoke_function(cloud: Cloud, arn: str, body: str) -> None:
     if cloud.functions is None or not cloud.functions.knows(arn):
         raise Undeliverable(f"No function {arn}")
     cloud.functions.invoke_later(arn, body.encode())
+
+
+@dataclass(slots=True)
+class Streams:
+    """Firehose streams of an account and Region by name: the configuration of their S3 destination."""
+
+    destinations: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+def streams_of(cloud: Cloud, account_region: AccountRegion) -> Streams:
+    """The streams there."""
+    return cloud.part(Streams, account_region, Streams)
+
+
+def put_on_stream(cloud: Cloud, arn: str, body: str) -> None:
+    """Put a record, which is an object of its own in the bucket at once; raises Undeliverable."""
+    from moto.s3 import s3_backends
+
+    place, name = AccountRegion.of_arn(arn), arn.rsplit("/", 1)[-1]
+    destination = streams_of(cloud, place).destinations.get(name)
+    if destination is None:
+        raise Undeliverable(f"No stream {arn}")
+    now = cloud.clock.now()
+    prefix = re.sub(
+        r"!\{timestamp:([A-Za-z-]+)\}", lambda m: now.strftime(_JAVA[m[1]]), destination["Prefix"]
+    )
+    processors = (destination.get("ProcessingConfiguration") or {}).get("Processors") or ()
+    lines = any(one["Type"] == "AppendDelimiterToRecord" for one in processors)
+    data = (body + ("\n" if lines else "")).encode()
+    zipped = destination.get("CompressionFormat") == "GZIP"
+    key = f"{prefix}{name}-1-{now:%Y-%m-%d-%H-%M-%S}-{cloud.ids.uuid('object')}"
+    s3_backends[place.account]["aws"].put_object(
+        destination["BucketARN"].rsplit(":", 1)[-1], key + (".gz" if zipped else ""),
+        gzip.compress(data) if zipped else data,
+    )  # fmt: skip
+
+
+_JAVA = {"yyyy-MM-dd": "%Y-%m-%d"}
+"""Patterns of Java's DateTimeFormatter that are known here."""
 
 
 def write_log(cloud: Cloud, account_region: AccountRegion, arn: str, body: str) -> None:

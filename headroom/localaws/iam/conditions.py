@@ -14,14 +14,20 @@ from headroom.localaws.iam.patterns import arn_matches, text_matches
 
 KEYS = frozenset(
     {
-        "aws:principalaccount", "aws:principalarn", "aws:principaltype", "aws:requestedregion",
+        "aws:principalaccount", "aws:principalarn", "aws:principalorgid", "aws:principaltype", "aws:requestedregion",
         "aws:resourceaccount", "aws:securetransport", "aws:sourceaccount", "aws:sourcearn",
         "aws:tagkeys", "aws:viaawsservice", "dynamodb:leadingkeys", "events:detail-type",
         "events:source", "kms:viaservice",
     }
 )  # fmt: skip
 """Condition keys, in lower case, whose values the endpoint knows, or knows to be absent."""
-KEY_FAMILIES = ("aws:requesttag/", "aws:resourcetag/", "ec2:resourcetag/")
+KEY_FAMILIES = (
+    "aws:requesttag/",
+    "aws:resourcetag/",
+    "ec2:resourcetag/",
+    "rds:cluster-tag/",
+    "rds:db-tag/",
+)
 """Beginnings of keys that end with the key of a tag."""
 
 

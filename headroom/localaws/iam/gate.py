@@ -9,12 +9,13 @@ from typing import Any
 from wsgiref.types import WSGIEnvironment
 
 from headroom.localaws.iam.conditions import PolicyNotUnderstood
+from headroom.localaws.iam.cross_account import ORGANIZATION
 from headroom.localaws.iam.evaluation import Ruling, evaluate
 from headroom.localaws.iam.incoming import call_of
 from headroom.localaws.iam.policies import Access, Grant, statements_of
 from headroom.localaws.iam.reference import known_actions
 from headroom.localaws.iam.requests import Call, UnknownRequest, accesses_of
-from headroom.localaws.iam.resources import key_of_topic, tags_of_resource
+from headroom.localaws.iam.resources import key_of_topic, tag_values
 from headroom.localaws.iam.roles import (
     Session,
     deployed_roles,
@@ -50,6 +51,8 @@ class AccessLog:
     """How often: session, action, resource, why."""
     used: set[tuple[str, Grant]] = field(default_factory=set)
     """Roles and those of their grants that allowed something."""
+    calls: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Requests by ARN of a deployed role and operation (`ec2:DescribeVolumes`), repeated ones included."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(self, session: Session, access: Access, ruling: Ruling) -> None:
@@ -71,6 +74,7 @@ def authorize(cloud: Cloud, environ: WSGIEnvironment, access_key: str) -> None:
         return
     try:
         call = call_of(environ, session.account)
+        _count(cloud, session, call)
         accesses = [] if (call.service, call.operation) == NEEDS_NOTHING else _all_accesses(call)
     except (UnknownRequest, ValueError, KeyError, TypeError, AttributeError) as error:
         unknown = Access(f"{environ['REQUEST_METHOD']} {environ['PATH_INFO']}", "*")
@@ -101,10 +105,14 @@ def report(cloud: Cloud) -> dict[str, Any]:
     log = _log(cloud)
     with log.lock:
         denials, used, evaluated = dict(log.denials), set(log.used), log.evaluated
+        calls = dict(log.calls)
     names = ("session", "action", "resource", "why")
     return {
         "evaluates": cloud.options.evaluate_iam,
         "evaluated": evaluated,
+        "calls": [
+            {"role": role, "call": call, "times": times} for (role, call), times in calls.items()
+        ],
         "denials": [
             {**dict(zip(names, denial, strict=True)), "times": times}
             for denial, times in denials.items()
@@ -140,7 +148,7 @@ def _rule(cloud: Cloud, session: Session, access: Access, region: str) -> Ruling
     try:
         if access.action not in known_actions():
             raise PolicyNotUnderstood(f"IAM knows no action {access.action}.")
-        full = Access(access.action, access.resource, _context(session, access, region))
+        full = Access(access.action, access.resource, _context(cloud, session, access, region))
         ruling = evaluate(policies_for(session, access.resource), full)
     except PolicyNotUnderstood as error:
         ruling = Ruling(False, f"because a policy is not understood: {error}")
@@ -149,11 +157,12 @@ def _rule(cloud: Cloud, session: Session, access: Access, region: str) -> Ruling
 
 
 def _context(
-    session: Session, access: Access, region: str
+    cloud: Cloud, session: Session, access: Access, region: str
 ) -> tuple[tuple[str, tuple[str, ...]], ...]:
     values = {
         "aws:principalaccount": (session.account,),
         "aws:principalarn": (session.role,),
+        "aws:principalorgid": (ORGANIZATION,),
         "aws:principaltype": ("AssumedRole",),
         "aws:requestedregion": (region,),
         "aws:securetransport": ("true",),  # the endpoint stands for AWS's, which are HTTPS
@@ -161,8 +170,7 @@ def _context(
         **dict(access.context),
     }
     if access.action.startswith(_TAGGED):
-        for key, value in tags_of_resource(access.resource).items():
-            values[f"aws:resourcetag/{key}"] = values[f"ec2:resourcetag/{key}"] = (value,)
+        values |= tag_values(cloud, access.resource)
     return tuple(sorted(values.items()))
 
 
@@ -171,6 +179,12 @@ def _message(session: Session, access: Access, ruling: Ruling) -> str:
         f"User: {session.arn} is not authorized to perform: {access.action} "
         f"on resource: {access.resource} {ruling.why}"
     )
+
+
+def _count(cloud: Cloud, session: Session, call: Call) -> None:
+    log = _log(cloud)
+    with log.lock:
+        log.calls[session.role, f"{call.service}:{call.operation}"] += 1
 
 
 def _log(cloud: Cloud) -> AccessLog:

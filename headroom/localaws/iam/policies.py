@@ -110,6 +110,11 @@ def statements_of(document: str, *, of_resource: bool = False) -> tuple[Statemen
     )
 
 
+def statement_of_resource(given: Mapping[str, Any]) -> Statement:
+    """One statement of a resource's policy; raises PolicyNotUnderstood."""
+    return _statement(given, True)
+
+
 def _statement(given: Any, of_resource: bool) -> Statement:
     if not isinstance(given, Mapping) or not _ELEMENTS.issuperset(given):
         raise PolicyNotUnderstood(f"A statement has elements that are not known: {sorted(given)}.")

@@ -1,6 +1,6 @@
 """What a request asks IAM for: actions, resources and condition keys, from its operation and parameters.
 
-Source: Service Authorization Reference, the pages of each service (2026-11). A request that is not
+Source: Service Authorization Reference, the pages of each service (as of 2026-05-10). A request that is not
 listed here needs its action on every resource; one whose action is not known is denied.
 """
 
@@ -191,6 +191,7 @@ _REQUESTS: Mapping[tuple[str, str], Ask] = {
     ("cloudwatch", "DescribeAlarmContributors"): _same(_named("AlarmName", "alarm:")),
     ("pricing", "GetProducts"): _same(_anything),
     ("ssm", "GetParameter"): _same(_parameter),
+    ("ssm", "PutParameter"): _same(_parameter),
     ("ssm", "GetCalendarState"): _get_calendar_state,
     ("kms", "GenerateMac"): _same(_named("KeyId", "key/")),
     ("kms", "VerifyMac"): _same(_named("KeyId", "key/")),

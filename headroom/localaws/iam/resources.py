@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headroom.localaws.state import AccountRegion
+from headroom.localaws.state import AccountRegion, Cloud
 
 
 def policies_of_resource(arn: str) -> list[Any]:
@@ -49,21 +49,28 @@ def key_of_topic(arn: str) -> str | None:
     )
 
 
-def tags_of_resource(arn: str) -> dict[str, str]:
-    """Tags of a volume, a database or a cluster."""
+TAG_KEYS = {
+    "ec2:volume": ("aws:resourcetag", "ec2:resourcetag"),
+    "rds:db": ("aws:resourcetag", "rds:db-tag"),
+    "rds:cluster": ("aws:resourcetag", "rds:cluster-tag"),
+}
+"""Condition keys in lower case that hold the tags of a resource, by its type. Source: Service Authorization
+Reference, resource types of EC2 and RDS (as of 2026-05-10)."""
+
+
+def tag_values(cloud: Cloud, arn: str) -> dict[str, tuple[str, ...]]:
+    """Values of the condition keys that hold the tags of a volume, a database or a cluster."""
     _, _, service, _, _, name = arn.split(":", 5)
-    place = AccountRegion.of_arn(arn)
-    if service == "ec2" and name.startswith("volume/"):
-        from moto.ec2.models import ec2_backends
+    keys = TAG_KEYS.get(f"{service}:{name.replace(':', '/').partition('/')[0]}", ())
+    if not keys:
+        return {}
+    tags = cloud.tags_of_database(arn) if service == "rds" else _tags_of_volume(arn)
+    return {f"{key}/{tag}": (value,) for tag, value in tags.items() for key in keys}
 
-        volume = place.backend(ec2_backends).volumes.get(name.removeprefix("volume/"))
-        tags = volume.get_tags() if volume is not None else []
-        return {tag["key"]: tag["value"] for tag in tags}
-    if service == "rds":
-        from moto.rds.models import rds_backends
 
-        kind, _, own = name.partition(":")
-        backend = place.backend(rds_backends)
-        found = {"db": backend.databases, "cluster": backend.clusters}.get(kind, {}).get(own)
-        return {tag["Key"]: tag["Value"] for tag in getattr(found, "tags", None) or ()}
-    return {}
+def _tags_of_volume(arn: str) -> dict[str, str]:
+    from moto.ec2.models import ec2_backends
+
+    volume = AccountRegion.of_arn(arn).backend(ec2_backends).volumes.get(arn.rpartition("/")[2])
+    tags = volume.get_tags() if volume is not None else []
+    return {tag["key"]: tag["value"] for tag in tags}

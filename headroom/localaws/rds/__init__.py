@@ -15,6 +15,7 @@ from headroom.localaws.rds.databases import (
     DatabaseStore,
     DbCluster,
     database_store,
+    tags_of_database,
 )
 from headroom.localaws.rds.events import MESSAGES, put_database_event
 from headroom.localaws.rds.shapes import cluster_shape, instance_shape

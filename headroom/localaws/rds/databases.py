@@ -167,6 +167,14 @@ class DatabaseStore:
             )
 
 
+def tags_of_database(cloud: Cloud, arn: str) -> Mapping[str, str]:
+    """Tags of the instance or cluster of this ARN; none where there is none."""
+    store = database_store(cloud, AccountRegion.of_arn(arn))
+    kind, _, name = arn.split(":", 5)[5].partition(":")
+    known: Mapping[str, _Database] = store.clusters if kind == "cluster" else store.instances
+    return known[name].tags if name in known else {}
+
+
 def database_store(cloud: Cloud, account_region: AccountRegion) -> DatabaseStore:
     """The databases of an account and Region."""
     return cloud.part(DatabaseStore, account_region, lambda: DatabaseStore(cloud, account_region))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib import import_module
 from typing import Any
 from wsgiref.types import StartResponse, WSGIEnvironment
@@ -20,8 +20,11 @@ from headroom.localaws.functions import fleet_of
 from headroom.localaws.iam import AccessDenied, authorize, denial
 from headroom.localaws.loads import Loads
 from headroom.localaws.prices import PRICE_LIST_TARGET, answer_price_list
+from headroom.localaws.quotas import Throttled, take_token, too_many
+from headroom.localaws.rds import tags_of_database
 from headroom.localaws.server.guard import key_of, refusal
 from headroom.localaws.server.http_server import Forbidden, HttpServer
+from headroom.localaws.server.transactions import ONE_AT_A_TIME
 from headroom.localaws.state import Clock, ClockMode, Cloud, Identifiers, Options, install_cloud
 
 _DIRECT = frozenset({"cloudwatch", "dynamodb", "ec2", "events", "rds", "sns", "sqs", "ssm", "sts"})
@@ -47,6 +50,9 @@ class _Moto(DomainDispatcherApplication):  # type: ignore[misc]
             if target.startswith(PRICE_LIST_TARGET):  # moto has no such service
                 return _priced(target.removeprefix(PRICE_LIST_TARGET), environ, start_response)
             name = self.get_backend_for_host(self.infer_service_region_host(environ, "/"))
+            if name == "dynamodb":
+                with ONE_AT_A_TIME:
+                    return _direct(_dispatcher(name), environ, start_response)
             if name in _DIRECT:
                 return _direct(_dispatcher(name), environ, start_response)
         return super().__call__(environ, start_response)
@@ -105,6 +111,7 @@ class RunningEndpoint:
 
         moto_parts.install(self.cloud)
         self.cloud.functions = fleet_of(self.cloud)
+        self.cloud.tags_of_database = partial(tags_of_database, self.cloud)
         self._loads = Loads(self.cloud)
         self._minute_loop = MinuteLoop(self.cloud, self._loads)
         self._control = Control(self.cloud, self._loads, self._minute_loop)
@@ -141,9 +148,14 @@ class RunningEndpoint:
         if environ["PATH_INFO"].startswith(PREFIX):
             return self._control(environ, start)
         try:
+            take_token(self.cloud, environ, key_of(environ))
             authorize(self.cloud, environ, key_of(environ))
-        except AccessDenied as error:
-            status, headers, body = denial(error, environ.get("CONTENT_TYPE", ""))
+        except (AccessDenied, Throttled) as error:
+            status, headers, body = (
+                too_many(error)
+                if isinstance(error, Throttled)
+                else denial(error, environ.get("CONTENT_TYPE", ""))
+            )
             start(status, headers)
             return [body]
         answer: Iterable[bytes] = self._moto(environ, start)

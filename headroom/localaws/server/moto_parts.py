@@ -22,6 +22,7 @@ import moto.rds.urls
 from moto.awslambda import models as lambda_models
 from moto.awslambda import urls as lambda_urls
 from moto.core.responses import ActionResult
+from moto.dynamodb.models import dynamodb_backends
 from moto.events import models as events_models
 from moto.iam import models as iam_models
 from moto.iam import urls as iam_urls
@@ -40,8 +41,10 @@ from headroom.localaws.cloudwatch import CloudWatchApi
 from headroom.localaws.ebs import Ec2Api
 from headroom.localaws.events import EventsApi, LocalEvents, LocalScheduler, send_if_matching
 from headroom.localaws.functions import fleet_of
+from headroom.localaws.iam import lets_account
 from headroom.localaws.rds import RdsApi
 from headroom.localaws.server import quick_answers
+from headroom.localaws.server.transactions import LocalDynamoDb
 from headroom.localaws.state import AccountRegion, AwsError, Cloud, current_cloud
 
 _CLOCKED = {
@@ -170,7 +173,7 @@ class LocalLambda(lambda_models.LambdaBackend):  # type: ignore[misc]
         response_headers: Any,
     ) -> bytes | None:
         """RequestResponse waits for the answer, Event returns at once and is retried by Lambda."""
-        model = self.get_function(function_name, qualifier)
+        model = self._invoked(function_name, qualifier)
         fleet = fleet_of(current_cloud())
         payload = body.encode() if isinstance(body, str) else bytes(body or b"")
         kind = headers.get("X-Amz-Invocation-Type", "RequestResponse")
@@ -183,6 +186,22 @@ class LocalLambda(lambda_models.LambdaBackend):  # type: ignore[misc]
         if not answer.ok:
             response_headers["x-amz-function-error"] = "Unhandled"
         return answer.body
+
+    def _invoked(self, name: str, qualifier: str | None) -> Any:
+        """The function; one of another account only if its policy lets this account in."""
+        if not name.startswith("arn:") or name.split(":")[4] == self.account_id:
+            return self.get_function(name, qualifier)
+        there = AccountRegion.of_arn(name).backend(lambda_models.lambda_backends)
+        model = there.get_function(name, qualifier)
+        if not lets_account(
+            model.policy.statements, self.account_id, "lambda:InvokeFunction", model.function_arn
+        ):
+            raise AwsError(
+                "AccessDeniedException",
+                f"Account {self.account_id} is not authorized to perform: lambda:InvokeFunction on "
+                f"resource: {name} because no resource-based policy allows the action",
+            )
+        return model
 
 
 def install(cloud: Cloud) -> None:
@@ -198,6 +217,7 @@ def install(cloud: Cloud) -> None:
     iam_models.iam_backends.backend = LocalIam
     lambda_models.lambda_backends.backend = LocalLambda
     scheduler_backends.backend = LocalScheduler
+    dynamodb_backends.backend = LocalDynamoDb
     events_models.events_backends.backend = LocalEvents
     cloudformation_responses.cloudformation_backends.backend = LocalCloudFormation
     events_models.Rule.send_to_targets = _send_to_targets

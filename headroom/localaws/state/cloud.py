@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -51,6 +51,8 @@ class Options:
     seed: int | None = None
     evaluate_iam: bool = True
     """Whether requests of deployed roles need the permissions that their policies give."""
+    quotas: bool = False
+    """Whether requests of EC2 and CloudWatch are throttled as AWS throttles them."""
     access_key: str = field(default_factory=new_access_key)
     """Requests must carry it, or one that the endpoint's STS issued; new at each start."""
 
@@ -74,6 +76,8 @@ class Cloud:
     ids: Identifiers
     url: str = ""
     functions: FunctionInvoker | None = None
+    tags_of_database: Callable[[str], Mapping[str, str]] = lambda _: {}
+    """By ARN; what IAM evaluates asks, and cannot import what keeps databases."""
     _parts: dict[type, dict[AccountRegion, Any]] = field(default_factory=dict)
 
     def part(

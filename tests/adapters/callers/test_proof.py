@@ -72,6 +72,15 @@ def test_a_caller_of_another_account_is_refused() -> None:
         named(proof(), sts=Sts(account_id="999999999999"))
 
 
+def test_a_caller_of_a_hub_that_the_deployment_names_is_named() -> None:
+    hub = "999999999999"
+    found = caller_of(
+        REQUEST, proof(), account_id=ACCOUNT, region=REGION, url=URL, send=Sts(account_id=hub),
+        hubs={hub},
+    )  # fmt: skip
+    assert found == f"arn:aws:sts::{hub}:assumed-role/people/alice"
+
+
 @pytest.mark.parametrize("answer", ["", "<Arn></Arn>", "<Arn>x</Arn>", "{}"])
 def test_an_answer_without_a_name_names_nobody(answer: str) -> None:
     with pytest.raises(NotProven, match="names no caller"):

@@ -26,7 +26,7 @@ from headroom.adapters.events.bus import (
 )
 from headroom.adapters.events.schemas import file_name, schema, schema_text
 from headroom.domain.aurora import decide_cluster
-from headroom.domain.decision import Act
+from headroom.domain.decision import Act, decide
 from headroom.domain.ledger import (
     breaker_closed_record,
     breaker_opened_record,
@@ -34,13 +34,22 @@ from headroom.domain.ledger import (
     next_record,
     pause_record,
 )
-from headroom.domain.policy import Mode
+from headroom.domain.policy import CodeOwned, Mode
 from headroom.domain.state import INDEFINITE, Breaker, Record, Step
 from headroom.ports import Delivery, Recorded
 from headroom.serialization import decision_to_json, to_json
 from tests import ROOT
 from tests.adapters.notifications.test_topic import acting, escalating, holding
-from tests.builders import ACCOUNT, NOW, REGION, policy, ref
+from tests.builders import (
+    ACCOUNT,
+    NOW,
+    REGION,
+    decision_input,
+    policy,
+    ref,
+    starved_gp3,
+    volume,
+)
 from tests.domain.clusters import cluster_evidence
 
 FILES = ROOT / "docs" / "events"
@@ -113,6 +122,39 @@ def test_a_decision_about_a_cluster_fits_the_schema_too() -> None:
     assert (told["binding"], told["reason"]) == ("storage_mode", "cheaper")
     assert told["plan"]["to"]["volume_type"] == "aurora-iopt1"
     assert told["resource"].endswith(":cluster:orders")
+
+
+OWNERS: list[tuple[dict[str, str], dict[str, object]]] = [
+    ({"ManagedBy": "terraform", "Name": "data"},
+     {"tool": "Terraform", "name": "data", "resource_type": "aws_ebs_volume"}),
+    ({"aws:cloudformation:stack-name": "orders", "aws:cloudformation:logical-id": "Data"},
+     {"tool": "CloudFormation", "stack": "orders", "logical_id": "Data", "resource_type": "AWS::EC2::Volume"}),
+    ({"kubernetes.io/created-for/pvc/name": "pg", "eks:eks-cluster-name": "prod"},
+     {"tool": "Kubernetes", "claim": "pg", "cluster": "prod", "driver": "ebs.csi.eks.amazonaws.com",
+      "resource_type": "VolumeAttributesClass"}),
+    ({"pulumi": "true"}, {"tool": "Pulumi", "resource_type": "aws.ebs.Volume"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("tags", "expected"), OWNERS, ids=lambda value: value.get("tool", ""))
+def test_an_event_has_the_values_that_its_other_owner_must_write(
+    tags: dict[str, str], expected: dict[str, object]
+) -> None:
+    decision = decide(decision_input(starved_gp3(vol=volume(tags=tuple(tags.items())))))
+    event = as_received(entry(decided(decision)))
+    Draft7Validator(schema(event["detail-type"])).validate(event)
+    told, target = event["detail"]["write_back"], event["detail"]["plan"]["to"]
+    assert {key: value for key, value in told.items() if value and key != "settings"} == expected
+    numbers = [value for value in told["settings"].values() if isinstance(value, int)]
+    sizes = [] if expected["tool"] == "Kubernetes" else [target["size_gib"]]
+    assert numbers == [*sizes, target["iops"], target["throughput_mibps"]]
+
+
+def test_code_that_is_left_alone_gets_no_values() -> None:
+    tags = (("ManagedBy", "terraform"),)
+    left = policy(infrastructure_as_code=CodeOwned.LEAVE)
+    decision = decide(decision_input(starved_gp3(vol=volume(tags=tags)), rules=left))
+    assert detail(decided(decision))["write_back"] is None
 
 
 @pytest.mark.parametrize("kind", DETAIL_TYPES)

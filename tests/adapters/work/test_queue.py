@@ -114,3 +114,28 @@ def test_a_queue_that_does_not_answer_is_said(sqs: Any) -> None:
         queue.put([WorkItem(ref=ref(), trigger="due", since=NOW)])
     with pytest.raises(ReadFailed):
         queue.room()
+
+
+def test_an_item_with_thousands_of_events_fits_into_calls_of_256_kb() -> None:
+    calls: list[list[str]] = []
+
+    class Sqs:
+        """Keeps what is sent."""
+
+        def send_message_batch(self, *, Entries: list[Any], **_: object) -> dict[str, object]:
+            calls.append([entry["MessageBody"] for entry in Entries])
+            return {}
+
+    events = tuple(
+        SourceEvent(event_id=f"{n:0128}", claim=Claim.CHECK_CONTRIBUTORS, claimed_at=NOW)
+        for n in range(3_500)
+    )
+    one = WorkItem(ref=ref(), trigger="alarm", since=NOW, must_record=True, events=events)
+    few = [WorkItem(ref=ref(f"vol-x{n}"), trigger="due", since=NOW) for n in range(25)]
+    SqsWorkQueue(lambda: Sqs(), url="https://sqs", workers=2).put([one, *few])  # type: ignore[arg-type]
+    assert all(sum(map(len, bodies)) < 262_144 for bodies in calls)
+    read = [read_message(json.loads(body)) for bodies in calls for body in bodies]
+    items = [item for work in read if work is not None for item in work.items]
+    assert tuple(e for i in items if i.ref == ref() for e in i.events) == events
+    assert [item for item in items if item.ref != ref()] == few
+    assert len(calls) == 4

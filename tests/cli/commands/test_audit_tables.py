@@ -147,8 +147,8 @@ def test_events_are_listed_with_what_they_led_to(
     book = DynamoLedger(
         client, records_table="records", state_table="state", account_id=ACCOUNT, region=REGION
     )
-    book.record_event(event("e1", "vol-1"))
-    book.record_event(event("e2", "vol-2"))
+    book.record_events([event("e1", "vol-1")])
+    book.record_events([event("e2", "vol-2")])
     command = ["audit", "--events", "--region", REGION, "--records-table", "records", *since()]
     assert run([*command, "--resource", "vol-2", "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)

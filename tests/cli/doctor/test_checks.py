@@ -14,11 +14,12 @@ from headroom.cli.commands.doctor import CHECKS
 from headroom.cli.doctor.deployed import Deployed, Stack
 from headroom.cli.doctor.findings import Finding, examine
 from headroom.domain.policy import Policy
+from headroom.domain.state import Step
 from headroom.policy import canonical_json, default_policy
 from headroom.settings import FunctionSettings
 from tests.builders import ACCOUNT, REGION
 from tests.cli.doctor.deployment import POLICY, ROLE, Whole, client, published, whole
-from tests.contracts.decisions import act, failed
+from tests.contracts.decisions import act, append, failed, intended
 
 
 @pytest.fixture
@@ -155,6 +156,19 @@ def lose_prices(_: Whole) -> None:
             )
 
 
+def mark_by_custodian(_: Whole) -> None:
+    (volume,) = client("ec2").describe_volumes()["Volumes"]
+    tag = {"Key": "maid_status", "Value": "no backup: delete@2026/12/01"}
+    client("ec2").create_tags(Resources=[volume["VolumeId"]], Tags=[tag])
+
+
+def grow_a_claim(_: Whole) -> None:
+    (volume,) = client("ec2").describe_volumes()["Volumes"]
+    claim = {"Key": "kubernetes.io/created-for/pvc/name", "Value": "pg-0"}
+    client("ec2").create_tags(Resources=[volume["VolumeId"]], Tags=[claim])
+    client("ec2").modify_volume(VolumeId=volume["VolumeId"], Size=200, VolumeType="gp3")
+
+
 @pytest.mark.parametrize(
     ("damage", "check", "said"),
     [
@@ -178,6 +192,8 @@ def lose_prices(_: Whole) -> None:
         (pause, "pauses and breakers", "Paused until"),
         (enrol_nothing, "enrolment", "nothing is enrolled"),
         (lose_prices, "prices", "no price list was read"),
+        (mark_by_custodian, "other automations", "have tags of Cloud Custodian"),
+        (grow_a_claim, "other automations", "of Kubernetes claims were grown by somebody else"),
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )
@@ -257,3 +273,13 @@ def test_a_denied_call_is_a_finding_that_names_the_permission(
     assert name == "queues"
     assert finding.problem == "could not look: GetQueueAttributes is denied"
     assert finding.fix.startswith("grant sqs:GetQueueAttributes to the caller")
+
+
+def test_a_claims_volume_that_headroom_grew_is_no_finding(there: Whole) -> None:
+    grow_a_claim(there)
+    (volume,) = client("ec2").describe_volumes()["Volumes"]
+    now, ledger = there.deployed.now, there.deployed.here.ledger
+    made = act("d1", volume["VolumeId"], at=now)
+    intent = intended(ledger, made, now, lease_until=now + timedelta(minutes=20))
+    append(ledger, made, Step.APPLIED, at=now, intent=intent)
+    assert [name for name, _ in findings(there.again()) if name == "other automations"] == []

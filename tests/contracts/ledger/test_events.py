@@ -32,32 +32,41 @@ def listed(ledger: Any, **asked: Any) -> list[EventRecord]:
 @pytest.mark.parametrize("led_to", LedTo)
 def test_a_record_of_an_event_reads_back_as_it_was_written(ledger: Any, led_to: LedTo) -> None:
     written = record(outcome=EventOutcome(led_to=led_to, which="x", detail="why"))
-    ledger.record_event(written)
+    ledger.record_events([written])
     assert listed(ledger) == [written]
 
 
 def test_a_retried_event_has_its_last_outcome_and_a_final_one_stays(ledger: Any) -> None:
-    ledger.record_event(record(outcome=FAILED))
+    ledger.record_events([record(outcome=FAILED)])
     again = record(outcome=FAILED, recorded_at=NOW + timedelta(minutes=1))
-    ledger.record_event(again)
+    ledger.record_events([again])
     assert listed(ledger) == [again]
-    ledger.record_event(record())
-    ledger.record_event(record(outcome=FAILED, recorded_at=NOW + DAY))
-    ledger.record_event(record(outcome=EventOutcome(led_to=LedTo.GONE)))
+    ledger.record_events([record()])
+    ledger.record_events([record(outcome=FAILED, recorded_at=NOW + DAY)])
+    ledger.record_events([record(outcome=EventOutcome(led_to=LedTo.GONE))])
     assert listed(ledger) == [record()]
 
 
 def test_events_of_one_instant_have_a_record_each(ledger: Any) -> None:
     for number in range(30):
-        ledger.record_event(record(f"e{number}"))
+        ledger.record_events([record(f"e{number}")])
     assert sorted(r.event.event_id for r in listed(ledger)) == sorted(f"e{n}" for n in range(30))
+
+
+def test_many_events_are_recorded_at_once_and_a_final_outcome_stays(ledger: Any) -> None:
+    ledger.record_events([record("e7"), record("e8", outcome=FAILED)])
+    again = EventOutcome(led_to=LedTo.COALESCED, which="x")
+    every = [record(f"e{number}", outcome=again) for number in range(120)]
+    ledger.record_events([*every, every[0]])
+    found = {r.event.event_id: r.outcome for r in listed(ledger)}
+    assert found == {r.event.event_id: again for r in every} | {"e7": READ}
 
 
 def test_events_are_listed_newest_first_by_time_and_resource(ledger: Any) -> None:
     hours = [-30, -5, 0, 5, 20]
     for number, hour in enumerate(hours):
         at = NOW + timedelta(hours=hour)
-        ledger.record_event(record(f"e{number}", at=at, name=f"vol-{number % 2}"))
+        ledger.record_events([record(f"e{number}", at=at, name=f"vol-{number % 2}")])
     span = {"since": NOW - timedelta(hours=5), "until": NOW + timedelta(hours=5)}
     assert [r.event.event_id for r in listed(ledger, **span)] == ["e3", "e2", "e1"]
     odd = listed(ledger, **span, resource=ref("vol-1").arn)
@@ -66,7 +75,7 @@ def test_events_are_listed_newest_first_by_time_and_resource(ledger: Any) -> Non
 
 def test_no_list_of_records_has_an_event(ledger: Any) -> None:
     """They would be published, counted in the digest and sent to people otherwise."""
-    ledger.record_event(record())
+    ledger.record_events([record()])
     span = {"since": NOW - DAY, "until": NOW + DAY}
     assert list(ledger.by_time(**span)) == []
     assert list(ledger.by_resource(ref("vol-1").arn, **span)) == []

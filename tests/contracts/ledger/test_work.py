@@ -124,6 +124,24 @@ def test_two_reconciliations_begin_a_minute_apart(ledger: Any) -> None:
     assert claim(ledger, "two", NOW + MINUTE) is Claim.TAKEN
 
 
+@pytest.mark.parametrize("began", [None, NOW - MINUTE, NOW - timedelta(seconds=5), NOW])
+@pytest.mark.parametrize("since", [NOW - 2 * MINUTE, NOW - timedelta(seconds=10), NOW])
+@pytest.mark.parametrize("held", [False, True])
+def test_one_read_of_many_says_what_each_claim_would(
+    ledger: Any, began: datetime | None, since: datetime, held: bool
+) -> None:
+    if began is not None:
+        claim(ledger, "one", began)
+        ledger.finish_work(ref(), holder="one", began=began)
+    if held:
+        claim(ledger, "other", NOW, apart=-MINUTE)
+    items = [WorkItem(ref=ref(), trigger="due", since=since)]
+    items += [replace(items[0], ref=ref(f"vol-x{number}")) for number in range(150)]
+    found = ledger.not_claimable(items, now=NOW, not_after=NOW - MINUTE)
+    expected = claim(ledger, "two", NOW, since=since)
+    assert found == ({} if expected is Claim.TAKEN else {ref().arn: expected})
+
+
 def test_one_that_failed_answers_nothing_and_may_be_tried_at_once(ledger: Any) -> None:
     claim(ledger, "one")
     ledger.finish_work(ref(), holder="one", began=None)

@@ -91,7 +91,8 @@ def test_an_instance_that_turns_out_to_be_the_limit_is_named() -> None:
     ("changes", "expected"),
     [
         ({"modification": change(ModificationState.FAILED)}, FailedAtAws),
-        ({"volume": volume(gp3())}, Diverged),
+        ({"volume": volume(gp3()), "modification": modification(gp3(), started_at=NOW)}, Diverged),
+        ({"volume": volume(gp3()), "modification": None}, Diverged),
         ({"volume": volume(gp3(100, 16_000, 1000))}, Diverged),
         ({"modification": change(ModificationState.MODIFYING)}, Pending),
     ],
@@ -117,6 +118,14 @@ def test_a_volume_still_described_as_it_was_while_modifying_has_not_diverged() -
     modifying = change(ModificationState.MODIFYING)
     told = assess(replace(seen(modification=modifying), volume=volume(gp3())), plan(), APPLIED)
     assert isinstance(told, Pending)
+
+
+@pytest.mark.parametrize("state", [ModificationState.OPTIMIZING, ModificationState.COMPLETED])
+def test_a_describe_that_is_older_than_the_list_of_modifications_blames_nobody(
+    state: ModificationState,
+) -> None:
+    stale = replace(seen(modification=change(state)), volume=volume(gp3()))
+    assert isinstance(assess(stale, plan(), APPLIED), Pending)
 
 
 @pytest.mark.parametrize(

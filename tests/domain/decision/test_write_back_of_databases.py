@@ -73,3 +73,16 @@ def test_terraform_gets_the_arguments_of_its_own_resource(
     assert "aws_ebs_volume" not in part.text
     assert ("iops" in part.text) == (target.iops is not None)
     assert "is orders" in part.where
+
+
+def test_aurora_standard_is_no_storage_type_in_terraform() -> None:
+    standard, faster = (
+        Configuration(volume_type=mode, size_gib=0, iops=None, throughput_mibps=None)
+        for mode in (VolumeType.AURORA, VolumeType.AURORA_IOPT1)
+    )
+    cluster = volume(standard, ref=replace(ref("orders"), kind=Kind.AURORA))
+    for target, text in ((standard, '""'), (faster, '"aurora-iopt1"')):
+        owner = code_owner((("ManagedBy", "terraform"),), DEFAULT_CODE_TAGS)
+        assert owner is not None
+        (part,) = write_back(cluster, owner, target)
+        assert f"storage_type = {text}" in part.text

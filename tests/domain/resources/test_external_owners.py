@@ -2,7 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from headroom.domain.resources import DEFAULT_CODE_TAGS, Tool, code_owner
+from headroom.domain.resources import (
+    AUTO_MODE_CSI,
+    DEFAULT_CODE_TAGS,
+    EBS_CSI,
+    Tool,
+    code_owner,
+)
 
 STACK_ID = "arn:aws:cloudformation:us-east-1:123456789012:stack/orders/0a1b"
 
@@ -23,6 +29,7 @@ STACK_ID = "arn:aws:cloudformation:us-east-1:123456789012:stack/orders/0a1b"
         ),
         ({"ebs.csi.aws.com/cluster": "true"}, Tool.KUBERNETES, "cluster unknown"),
         ({"kubernetes.io/cluster/prod": "owned"}, Tool.KUBERNETES, "cluster prod"),
+        ({"eks:eks-cluster-name": "prod"}, Tool.KUBERNETES, "cluster prod"),
         ({"ManagedBy": "Terraform"}, Tool.TERRAFORM, "Terraform"),
         ({"managed_by": "terraform"}, Tool.TERRAFORM, "Terraform"),
         ({"terraform": "true"}, Tool.TERRAFORM, "Terraform"),
@@ -36,6 +43,24 @@ def test_another_owner_is_told_by_its_tags(tags: dict[str, str], tool: Tool, tol
     assert owner.tool is tool
     assert told in str(owner)
     assert owner.detected_from.partition("=")[0] in tags
+
+
+@pytest.mark.parametrize(
+    ("tags", "driver"),
+    [
+        ({"ebs.csi.aws.com/cluster": "true"}, EBS_CSI), ({"CSIVolumeName": "pvc-1"}, EBS_CSI),
+        ({"eks:eks-cluster-name": "prod", "CSIVolumeName": "pvc-1"}, AUTO_MODE_CSI), ({}, ""),
+    ],
+    ids=["cluster tag", "volume name", "EKS Auto Mode", "in-tree plugin"],
+)  # fmt: skip
+def test_the_driver_that_made_a_claims_volume_is_known_by_its_tags(
+    tags: dict[str, str], driver: str
+) -> None:
+    claim = {"kubernetes.io/created-for/pvc/name": "pg"}
+    owner = code_owner(tuple({**claim, **tags}.items()), DEFAULT_CODE_TAGS)
+    assert owner is not None
+    assert owner.driver == driver
+    assert str(owner).startswith("EKS Auto Mode") == (driver == AUTO_MODE_CSI)
 
 
 @pytest.mark.parametrize(

@@ -144,7 +144,7 @@ def test_every_resource_is_really_there_with_what_its_template_says(program: Pro
 @pytest.mark.parametrize(
     ("resource", "words"),
     [
-        ({"Type": "AWS::Athena::WorkGroup"}, "AWS::Athena::WorkGroup is not supported"),
+        ({"Type": "AWS::Athena::DataCatalog"}, "AWS::Athena::DataCatalog is not supported"),
         ({"Type": "Custom::Thing", "Properties": {}}, "Custom::Thing"),
         ({"Type": "AWS::CloudWatch::Alarm", "Properties": {"AlarmName": "x"}}, "required"),
         (
@@ -185,7 +185,7 @@ def test_what_a_failed_creation_made_is_kept_only_where_it_is_retained_in_any_ca
             **TABLE["Properties"], "TableName": name, "DeletionProtectionEnabled": False,
         },  # type: ignore[dict-item]
     }  # fmt: skip
-    odd = {"Type": "AWS::Athena::WorkGroup", "DependsOn": ["Table"]}
+    odd = {"Type": "AWS::Athena::DataCatalog", "DependsOn": ["Table"]}
     assert deploy(program, name, {"Table": table, "Odd": odd})["StackStatus"] == "ROLLBACK_COMPLETE"
     assert (name in program.client("dynamodb").list_tables()["TableNames"]) is left
 
@@ -242,7 +242,7 @@ def test_a_failed_update_leaves_the_stack_as_it_was(program: Program) -> None:
     changed = {**queue, "Properties": {"QueueName": name, "VisibilityTimeout": 90}}
     cloudformation = program.client("cloudformation")
     for resources, status, timeout in (
-        ({"Queue": changed, "Odd": {"Type": "AWS::Athena::WorkGroup"}}, "UPDATE_ROLLBACK_COMPLETE", "60"),
+        ({"Queue": changed, "Odd": {"Type": "AWS::Athena::DataCatalog"}}, "UPDATE_ROLLBACK_COMPLETE", "60"),
         ({"Queue": changed}, "UPDATE_COMPLETE", "90"),
     ):  # fmt: skip
         cloudformation.update_stack(

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
-import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import boto3
 import pytest
 
-from headroom.adapters.parameters import ParameterPolicies
-from headroom.cdk.asset import stage_function_code
 from headroom.cdk.stackset import as_text, template
-from headroom.domain.policy import HardCaps, Policy
 from headroom.localaws.daemon import LocalAws
 from headroom.policy import (
     TEMPLATE_PARTS,
@@ -27,12 +21,12 @@ from headroom.policy import (
     parameter_texts,
     parse_policy,
 )
+from tests.localaws.endtoend.organization import START, Place, code_zip, given
 
 ROOT = Path(__file__).resolve().parents[3]
 ACCOUNTS = ("111111111111", "222222222222", "333333333333")
 REGIONS = ("eu-central-1", "us-west-2")
 PLACES = [(account, region) for account in ACCOUNTS for region in REGIONS]
-START = datetime.fromisoformat("2026-01-05T00:00:00+00:00")
 BUCKET = "acme-headroom"
 LONG = parse_policy(
     {
@@ -52,71 +46,6 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-class Place:
-    """One account and Region, with what StackSets would do there."""
-
-    def __init__(self, aws: LocalAws, account: str, region: str) -> None:
-        own = boto3.client("sts", endpoint_url=aws.url, region_name=region, **aws.credentials)
-        role = f"arn:aws:iam::{account}:role/stacksets-exec"
-        given = own.assume_role(RoleArn=role, RoleSessionName="stacksets")["Credentials"]
-        self._session = boto3.Session(
-            aws_access_key_id=given["AccessKeyId"], aws_secret_access_key=given["SecretAccessKey"],
-            aws_session_token=given["SessionToken"], region_name=region,
-        )  # fmt: skip
-        self._url = aws.url
-
-    def client(self, service: str) -> Any:
-        return self._session.client(service, endpoint_url=self._url)
-
-    @property
-    def stack(self) -> dict[str, Any]:
-        found = self.client("cloudformation").describe_stacks(StackName="Headroom")["Stacks"][0]
-        outputs = {o["OutputKey"]: o["OutputValue"] for o in found.get("Outputs", [])}
-        return {"status": found["StackStatus"], "outputs": outputs}
-
-    @property
-    def alarms(self) -> list[str]:
-        found = self.client("cloudwatch").describe_alarms()["MetricAlarms"]
-        return [alarm["AlarmName"] for alarm in found]
-
-    @property
-    def expressions(self) -> set[str]:
-        found = self.client("cloudwatch").describe_alarms(AlarmNamePrefix="headroom-detect-")
-        return {a["Metrics"][0]["Expression"] for a in found["MetricAlarms"]}
-
-    @property
-    def sweeps(self) -> float:
-        found = self.client("cloudwatch").get_metric_statistics(
-            Namespace="Headroom", MetricName="SweepCompleted", Statistics=["Sum"], Period=3_600,
-            Dimensions=[{"Name": "service", "Value": "headroom"}],
-            StartTime=START, EndTime=START + timedelta(hours=1),
-        )  # fmt: skip
-        return float(sum(point["Sum"] for point in found["Datapoints"]))
-
-    @property
-    def policy(self) -> str:
-        found = ParameterPolicies(
-            self.client("ssm"), parameter="/headroom/policy", caps=HardCaps()
-        ).current()
-        assert isinstance(found, Policy), found
-        return found.version
-
-    @property
-    def code(self) -> set[str]:
-        functions = self.client("lambda").list_functions()["Functions"]
-        return {function["CodeSha256"] for function in functions}
-
-    @property
-    def addresses(self) -> list[str]:
-        found = self.client("sns").list_subscriptions()["Subscriptions"]
-        return [each["Endpoint"] for each in found]
-
-    def seen(self) -> dict[str, Any]:
-        """Everything a test asks about, now."""
-        names = ("stack", "alarms", "expressions", "sweeps", "policy", "code", "addresses")
-        return {name: getattr(self, name) for name in names}
-
-
 @dataclass(frozen=True, kw_only=True)
 class Course:
     """What was seen in each place after creation, after each update, and after a deletion."""
@@ -126,20 +55,6 @@ class Course:
     updated: dict[tuple[str, str], dict[str, Any]]
     tables: list[str]
     functions: list[Any]
-
-
-def _zip(marker: str) -> bytes:
-    """The functions' package; `marker` makes it another one."""
-    folder, buffer = stage_function_code(), io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in sorted(p for p in folder.rglob("*") if p.is_file()):
-            archive.writestr(path.relative_to(folder).as_posix(), path.read_bytes())
-        archive.writestr("marker", marker)
-    return buffer.getvalue()
-
-
-def _given(**values: str) -> list[dict[str, str]]:
-    return [{"ParameterKey": key, "ParameterValue": value} for key, value in values.items()]
 
 
 @pytest.fixture(scope="module")
@@ -155,7 +70,7 @@ def course(text: str) -> Iterator[Course]:
             where = {"LocationConstraint": region}
             s3.create_bucket(Bucket=f"{BUCKET}-{region}", CreateBucketConfiguration=where)
             for key in ("one.zip", "two.zip"):
-                s3.put_object(Bucket=f"{BUCKET}-{region}", Key=key, Body=_zip(key))
+                s3.put_object(Bucket=f"{BUCKET}-{region}", Key=key, Body=code_zip(key))
         aws.control("clock", {"set": START.isoformat(), "seed": 1})
         places = {place: Place(aws, *place) for place in PLACES}
 
@@ -163,7 +78,7 @@ def course(text: str) -> Iterator[Course]:
             for place in places.values():
                 call = getattr(place.client("cloudformation"), f"{verb}_stack")
                 call(
-                    StackName="Headroom", TemplateBody=text, Parameters=_given(**values),
+                    StackName="Headroom", TemplateBody=text, Parameters=given(**values),
                     Capabilities=["CAPABILITY_IAM"],
                 )  # fmt: skip
             aws.control("tick", {"minutes": 2})

@@ -148,6 +148,28 @@ def test_a_tag_of_the_resource_can_be_a_condition(program: Program) -> None:
     assert denied(ec2.modify_volume, VolumeId=other, Iops=4_000)[0] == "UnauthorizedOperation"
 
 
+@pytest.mark.parametrize(
+    ("key", "holds"),
+    [("aws:ResourceTag/team", True), ("rds:db-tag/team", True), ("rds:cluster-tag/team", False),
+     ("ec2:ResourceTag/team", False)],
+)  # fmt: skip
+def test_tags_of_a_database_are_in_the_keys_of_its_resource_type(
+    program: Program, key: str, holds: bool
+) -> None:
+    program.client("rds").create_db_instance(
+        DBInstanceIdentifier="orders", DBInstanceClass="db.r6i.large", Engine="postgres",
+        AllocatedStorage=100, StorageType="gp3", MasterUsername="admin1",
+        MasterUserPassword="secret99", Tags=[{"Key": "team", "Value": "db"}],
+    )  # fmt: skip
+    condition = {"StringEquals": {key: "db"}}
+    rds = Role(program, allow("rds:ModifyDBInstance", Condition=condition)).client("rds")
+    change = {"DBInstanceIdentifier": "orders", "AllocatedStorage": 110}
+    if holds:
+        rds.modify_db_instance(**change)
+    else:
+        assert denied(rds.modify_db_instance, **change)[0] == "AccessDenied"
+
+
 def test_the_policy_of_a_table_denies_what_the_roles_own_policy_allows(program: Program) -> None:
     program.client("cloudformation").create_stack(
         StackName="tables", TemplateBody=json.dumps({"Resources": {"Table": TABLE}})

@@ -5,7 +5,7 @@ The door offers the limits table, `capability`, and the rules that `catalog.rule
 """
 
 from headroom.domain.catalog.ebs import reachable
-from headroom.domain.catalog.ebs.change import parameters
+from headroom.domain.catalog.ebs.change import NAMES, parameters
 from headroom.domain.catalog.ebs.limits import (
     DURABILITY_PERCENT,
     GP2_BURST_IOPS,

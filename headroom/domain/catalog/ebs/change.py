@@ -40,8 +40,3 @@ def request(
 ) -> tuple[str, Mapping[str, str | int]]:
     """The API call that leads from `origin` to `target`, and its parameters."""
     return "ModifyVolume", {"VolumeId": name, **parameters(origin, target)}
-
-
-def setting_names(configuration: Configuration) -> SettingNames:
-    """What code calls the settings of such storage."""
-    return NAMES

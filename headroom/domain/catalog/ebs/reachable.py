@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from headroom.domain.catalog.ebs import limits as catalogue
 from headroom.domain.catalog.ebs.change import request as request
-from headroom.domain.catalog.ebs.change import setting_names as setting_names
 from headroom.domain.catalog.ebs.limits import LIMITS, max_iops
 from headroom.domain.catalog.ebs.limits import why_invalid as why_invalid
 from headroom.domain.resources import Configuration, ValidStorage, VolumeType

@@ -5,7 +5,13 @@ The door offers the bands of each engine, and the rules that `catalog.rules_of` 
 """
 
 from headroom.domain.catalog.rds import reachable
-from headroom.domain.catalog.rds.change import Parameters, flushed, parameters
+from headroom.domain.catalog.rds.change import (
+    CLUSTER_NAMES,
+    INSTANCE_NAMES,
+    Parameters,
+    flushed,
+    parameters,
+)
 from headroom.domain.catalog.rds.limits import (
     Band,
     band_of,

@@ -84,13 +84,6 @@ def request(
     return "ModifyDBCluster" if "DBClusterIdentifier" in sent else "ModifyDBInstance", sent
 
 
-def setting_names(configuration: Configuration) -> SettingNames:
-    """What code calls the settings of such storage; RDS's own names, of an instance or a cluster."""
-    database = configuration.database
-    cluster = database is None or database.deployment is Deployment.CLUSTER
-    return CLUSTER_NAMES if cluster else INSTANCE_NAMES
-
-
 def flushed(pending: Mapping[str, object]) -> tuple[str, ...]:
     """Names of other pending changes that ApplyImmediately would also apply, sorted.
 

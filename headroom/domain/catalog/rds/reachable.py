@@ -8,7 +8,6 @@ from math import ceil, floor
 
 from headroom.domain.catalog.ebs import LIMITS, capability, fewest
 from headroom.domain.catalog.rds.change import request as request
-from headroom.domain.catalog.rds.change import setting_names as setting_names
 from headroom.domain.catalog.rds.limits import (
     Band,
     band_of,

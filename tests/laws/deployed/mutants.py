@@ -1,0 +1,306 @@
+"""Is this law any good? Each condition, lease and re-check is taken away in turn, and it must notice.
+
+`python -m tests.laws.deployed.mutants [NAME...]` plays each mutant in the histories that should show it
+and ends with 1 when one is not noticed. `make fuzz` does so at its end.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from functools import cache
+from itertools import chain
+from math import inf
+from random import Random
+from types import ModuleType
+from typing import Any
+
+from headroom import wiring
+from headroom.adapters.ledger import intents, ledger
+from headroom.adapters.ledger.resource_states import StateStore
+from headroom.adapters.ledger.tables import Tables
+from headroom.adapters.ledger.work import WorkLedger
+from headroom.domain.decision import Diverged
+from headroom.domain.state import StoredState
+from headroom.ports import Answered, Claim
+from lambdas import signals
+from tests.laws.deployed import running
+from tests.laws.deployed.faults import Fault
+from tests.laws.deployed.histories import (
+    History,
+    crash_points,
+    failed_calls,
+    interruptions,
+    lost_answers,
+)
+from tests.laws.deployed.judge import Broken
+from tests.laws.deployed.tables import DynamoDb
+
+OPEN = "(open: no history here shows it yet, and what holds instead is not worked out)"
+Patch = Callable[[], AbstractContextManager[None]]
+NOTHING = timedelta(0)
+
+
+def module(name: str) -> ModuleType:
+    """A module inside a room, by its full name: the doors hide some of them behind functions."""
+    return sys.modules[f"headroom.{name}"]
+
+
+def _with(where: Any, **replaced: Any) -> Patch:
+    """Within it, attributes of a module or class are others."""
+
+    @contextmanager
+    def patch() -> Iterator[None]:
+        before = {name: where.__dict__[name] for name in replaced}
+        for name, value in replaced.items():
+            setattr(where, name, value)
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                setattr(where, name, value)
+
+    return patch
+
+
+def _without(table: str, item: str, words: str) -> Patch:
+    """Within it, conditions on these items lack some words."""
+    return _with(DynamoDb, lacking=(table, item, words))
+
+
+def _all(*patches: Patch) -> Patch:
+    @contextmanager
+    def patch() -> Iterator[None]:
+        if not patches:
+            yield
+            return
+        with patches[0](), _all(*patches[1:])():
+            yield
+
+    return patch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mutant:
+    """What is taken away, and where that should show."""
+
+    patch: Patch
+    families: tuple[str, ...] = ("quiet of relief",)
+    shows: tuple[History, ...] = ()
+    """Histories that are played first."""
+    held_by: str = ""
+    """What holds instead, where the law need not notice."""
+
+
+def meanwhile(story: str, run: int, at: int, what: str, *, stale: bool = False) -> History:
+    """One interruption."""
+    faults = ((run, Fault(kind="meanwhile", at=at)),)
+    return History(story=story, faults=faults, stale=stale, meanwhile=what)
+
+
+def struck(
+    story: str, run: int, kind: str, at: int, many: int = 1, *, stale: bool = False
+) -> History:
+    """One fault."""
+    return History(story=story, faults=((run, Fault(kind=kind, at=at, many=many)),), stale=stale)
+
+
+def quiet(story: str, *, stale: bool = False) -> History:
+    """An undisturbed history."""
+    return History(story=story, faults=(), stale=stale)
+
+
+def _keeps_retrying() -> Patch:
+    """ModifyVolume is sent again when its answer is lost."""
+
+    @contextmanager
+    def patch() -> Iterator[None]:
+        kept = dict(running._clients())
+        running._clients().clear()
+        try:
+            with _with(wiring, ONCE=wiring.READS.merge(wiring.ONCE).merge(RETRIES))():
+                yield
+        finally:
+            running._clients().clear()
+            running._clients().update(kept)
+
+    return patch
+
+
+RETRIES = wiring.Config(retries={"mode": "standard", "total_max_attempts": 4})
+
+
+def _outdated_but(*looked_at: str) -> Callable[..., str | None]:
+    """The last look before a change, without some of what it looks at."""
+    sound = module("application.execute")._outdated
+
+    def look(ports: Any, decision: Any, now: Any) -> str | None:
+        why: str | None = sound(ports, decision, now)
+        return None if why is not None and any(word in why for word in looked_at) else why
+
+    return look
+
+
+def _blames(observation: Any, plan: Any, applied_at: Any) -> Any:
+    found = _SOUND_LANDING(observation, plan, applied_at)
+    stale = getattr(found, "detail", "").startswith("AWS still describes")
+    return Diverged(detail="it is as it was") if stale else found
+
+
+_SOUND_LANDING = module("domain.decision.assess")._landing
+_SOUND_WRITE, _SOUND_SENT = Tables._write, module("application.reporting.notify")._sent
+_SOUND_SAVE, _SOUND_FIT = StateStore.save_modifications, intents.reservation
+
+
+def _unheard(
+    self: Any, record: Any, token: Any, parts: Any, notify: Any = None, *, about: str = ""
+) -> Any:
+    return _SOUND_WRITE(self, record, token, parts, None, about=about)
+
+
+def _forgotten_first(reporting: Any, batch: Any, now: Any) -> bool:
+    reporting.outbox.notified([notice for message in batch for notice in message.covers])
+    return bool(_SOUND_SENT(reporting, batch, now))
+
+
+def _not_ours(self: Any, ref: Any, seen: Any, **named: Any) -> None:
+    _SOUND_SAVE(self, ref, [each for each in seen if each.by == "other"], **named)
+
+
+def _fits(**changes: Any) -> Callable[..., Any]:
+    """What an intent reserves, with less of the state known."""
+
+    def fit(state: StoredState, decision: Any, last: Any, now: Any) -> Any:
+        known = {
+            name: decision.decision_id if value is ... else value for name, value in changes.items()
+        }
+        return _SOUND_FIT(replace(state, **known), decision, last, now)
+
+    return fit
+
+
+def _never_answered(self: Any, item: Any, **named: Any) -> Any:
+    found = _SOUND_CLAIM(self, item, **named)
+    return Claim.BUSY if isinstance(found, Answered) else found
+
+
+_SOUND_CLAIM = WorkLedger.claim_work
+
+MUTANTS: Mapping[str, Mutant] = {
+    # Conditions of the ledger's writes
+    "a record replaces another": Mutant(held_by="the version of the state that is written with it", families=("a worker stalls of relief", "lost of relief"), patch=_without("records", "", "attribute_not_exists(#id)")),
+    "a state replaces one that was not read": Mutant(shows=tuple(meanwhile("relief", 4, at, "a person wants it back") for at in range(18, 29)), families=("a worker stalls of relief",), patch=_without("state", "resource_state", "#version = :version")),
+    "a first state replaces another": Mutant(families=("a worker stalls of relief",), patch=_without("state", "resource_state", "attribute_not_exists(#version)")),
+    "the changes under way replace others": Mutant(held_by=OPEN, families=("another worker of one of two",), patch=_without("state", "concurrency", "#version = :version")),
+    "the first change under way replaces another": Mutant(families=("another worker of one of two",), patch=_without("state", "concurrency", "attribute_not_exists(#version)")),
+    "the sum is not limited": Mutant(families=("another worker of one of two dear",), patch=_without("state", "budget", "(attribute_not_exists(#sum) OR #sum <= :room)")),
+    "a pause does not stop an intent": Mutant(held_by="the pause is read again before the call", families=("pause of relief",), patch=_without("state", "pause", "(attribute_not_exists(#until) OR #until <= :now)")),
+    "a breaker does not stop an intent": Mutant(held_by="the guardrail of that name", families=("quiet of broken",), patch=_without("state", "pause", "attribute_not_exists(#opened)")),
+    "a claim is no claim": Mutant(held_by="the version of the state; tests/application/test_work.py counts reconciliations", families=("another worker of relief",), patch=_without("state", "work", "(attribute_not_exists(#until) OR #until <= :now)")),
+    "anybody ends a claim": Mutant(held_by=OPEN, families=("a worker stalls of relief",), patch=_without("state", "work", "#by = :by")),
+    "notes replace others": Mutant(held_by=OPEN, families=("another worker of relief", "a worker stalls of relief"), patch=_without("state", "note", "#version = :before OR #by = :mine")),
+    "a look postpones an open change": Mutant(held_by=OPEN, families=("quiet of twice and late",), patch=_without("state", "resource_state", "(attribute_not_exists(#chain) AND attribute_not_exists(#asking))")),
+    "the due are claimed twice": Mutant(held_by=OPEN, families=("another worker of relief",), patch=_without("state", "resource_state", "#wake = :seen")),
+    "an event's record is replaced": Mutant(held_by="nothing is lost: the later record says what the event led to as well", families=("quiet of twice and late",), patch=_without("records", "", "#final = :no")),
+    "a scan begins twice": Mutant(held_by=OPEN, families=("quiet of relief",), patch=_without("state", "scan", "#period < :period")),
+    # Leases, times and order
+    "no lease": Mutant(held_by="the claim of the worker, and the time that is looked at before the call", families=("crash of relief", "a worker stalls of relief"), patch=_all(_with(module("application.execute"), LEASE=NOTHING), _with(module("application.chains"), LEASE=NOTHING), _with(module("application.groups"), LEASE=NOTHING))),
+    "no settling": Mutant(families=("quiet of by turns", "quiet of two volumes", "quiet of set"), patch=_with(module("application.chains"), SETTLING=NOTHING)),
+    "no patience with EC2": Mutant(held_by=OPEN, families=("lost of relief",), patch=_with(module("application.chains"), GIVE_AWS=NOTHING)),
+    "no patience with RDS": Mutant(held_by=OPEN, families=("lost of database",), patch=_with(module("application.chains"), GIVE_RDS=NOTHING)),
+    "an old claim": Mutant(held_by="the version of the state, and the time that is looked at before the call", families=("another worker of relief",), patch=_with(module("application.work"), CLAIM=NOTHING)),
+    "fencing is not checked": Mutant(held_by="the steps that may follow, and the time that is looked at before the call", families=("a worker stalls of relief",), patch=_with(StoredState, held=lambda self, *_: True)),
+    "a stale describe blames somebody": Mutant(families=("quiet of two volumes", "quiet of by turns", "quiet of set", "crash of relief", "lost of relief"), patch=_with(module("domain.decision.assess"), _landing=_blames)),
+    # Re-checks before the call
+    "the policy is not read again": Mutant(families=("a narrower policy of relief",), patch=_with(module("application.execute"), _outdated=_outdated_but("policy"))),
+    "the pause is not read again": Mutant(families=("pause of relief",), patch=_with(module("application.execute"), _outdated=_outdated_but("paused"))),
+    "the time is not looked at again": Mutant(families=("a call hangs of relief", "a worker stalls of relief"), patch=_with(module("application.execute"), _outdated=_outdated_but(" s ago"))),
+    "EBS volumes are not looked at again": Mutant(held_by="AWS, which refuses a change while another one is in flight", families=("somebody changes it of relief",), patch=_with(module("adapters.ebs.storage"), moved_on=lambda *a, **k: None)),
+    "databases are not looked at again": Mutant(held_by=OPEN, families=("quiet of database",), patch=_with(module("adapters.rds.storage"), moved_on=lambda *a, **k: None)),
+    "clusters are not looked at again": Mutant(held_by=OPEN, families=("quiet of cluster",), patch=_with(module("adapters.aurora.storage"), moved_on=lambda *a, **k: None)),
+    # What is allowed
+    "a lease is no lease": Mutant(families=("a worker stalls of relief",), patch=_with(intents, reservation=_fits(lease_until=None))),
+    "an older decision is carried out": Mutant(held_by=OPEN, families=("a worker stalls of relief",), patch=_with(intents, reservation=_fits(last_decision_id=...))),
+    "an open breaker of a resource is passed": Mutant(held_by="the guardrail failures", families=("quiet of broken",), patch=_with(intents, reservation=_fits(breaker_opened_at=None))),
+    "any number of changes at once": Mutant(families=("quiet of two volumes", "another worker of two volumes"), patch=_with(intents, admit_change=lambda concurrency, decision, now: concurrency)),
+    "any step may follow": Mutant(held_by=OPEN, families=("a worker stalls of relief",), patch=_with(ledger, may_follow=lambda *_: True)),
+    # What must not be lost
+    "a change is sent again by the client": Mutant(families=("lost of relief",), patch=_keeps_retrying()),
+    "a lost answer is a failed write": Mutant(held_by="the token: DynamoDB answers a repeated transaction like the first", families=("lost of relief",), patch=_with(Tables, _is_same_decision=lambda *_: False)),
+    "nobody is told": Mutant(families=("quiet of relief",), patch=_with(Tables, _write=_unheard)),
+    "what was told is forgotten first": Mutant(families=("crash of relief",), patch=_with(module("application.reporting.notify"), _sent=_forgotten_first)),
+    "events are not recorded": Mutant(families=("quiet of relief",), patch=_with(module("application.work"), _record_events=lambda *a, **k: None)),
+    "what failed is not delivered again": Mutant(families=("fails of relief",), patch=_with(signals, _hand_back=lambda *a, **k: None)),
+    "what is answered is done again": Mutant(held_by=OPEN, families=("quiet of twice and late",), patch=_with(WorkLedger, claim_work=_never_answered)),
+    "our own change is not remembered": Mutant(families=("quiet of given back", "quiet of relief"), patch=_with(StateStore, save_modifications=_not_ours)),
+}  # fmt: skip
+
+
+def _first(histories: Iterator[History]) -> tuple[History, ...]:
+    """Those about the run of the first alarm or event, in which the change is made, in any order."""
+    found = [each for each in histories if each.faults[0][0] == 0]
+    Random(1).shuffle(found)
+    return tuple(found)
+
+
+@cache
+def family(name: str) -> tuple[History, ...]:
+    """Histories of one sort, by what befalls the first run."""
+    sort, _, story = name.partition(" of ")
+    match sort:
+        case "quiet":
+            return (quiet(story), quiet(story, stale=True))
+        case "crash":
+            return _first(crash_points(story, stale=True))
+        case "lost":
+            return _first(lost_answers(story, stale=True))
+        case "fails":
+            return _first(failed_calls(story, stale=True))
+    return _first(interruptions(story, only=(sort,)))
+
+
+MOST = 120
+"""Histories played for one mutant before it is given up."""
+
+
+def noticed(name: str, most: int = MOST, until: float = inf) -> tuple[History, str] | None:
+    """The first history in which the law, or anything else, notices a mutant, and what it says."""
+    mutant = MUTANTS[name]
+    histories = tuple(chain(mutant.shows, *map(family, mutant.families)))  # of the sound functions
+    with mutant.patch():
+        for number, history in enumerate(histories):
+            if number >= most or time.time() > until:
+                return None
+            try:
+                history.play()
+            except Broken as said:
+                return history, str(said)
+            except Exception as said:  # a function that never works is noticed as well
+                return history, repr(said)
+    return None
+
+
+def main(names: list[str], end: float = inf) -> int:
+    """Take each away in turn and say what came of it."""
+    missed = 0
+    for name in names or MUTANTS:
+        if time.time() > end:
+            print(f"{name:45} no time was left")
+            continue
+        found = noticed(name, until=end)
+        missed += found is None and not MUTANTS[name].held_by
+        told = (
+            f"NOT NOTICED {MUTANTS[name].held_by}"
+            if found is None
+            else f"{found[0]} | {found[1][:140]}"
+        )
+        print(f"{name:45} {told}", flush=True)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

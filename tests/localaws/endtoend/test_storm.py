@@ -1,0 +1,28 @@
+"""A storm of alarms through the deployed queue and functions: few calls, nothing lost, nothing parked."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.localaws.conftest import Program
+from tests.stacks.conftest import shared_synth
+from tools.storm import Play
+
+
+def test_a_storm_costs_few_calls_and_every_event_has_its_record(
+    program: Program, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    templates = shared_synth(tmp_path_factory)().directory
+    play = Play(program.aws, templates, volumes=12, after_min=3)
+    scheduler = program.client("scheduler")
+    (schedule,) = scheduler.list_schedules()["Schedules"]
+    scheduler.delete_schedule(Name=schedule["Name"])  # the workers alone
+    took = play.storm(220)
+    assert (took.recorded, took.parked, took.waiting) == (220, 0, 0)
+    assert sum(took.led_to.values()) == 220
+    assert took.calls_per_event <= 3
+    assert len(took.at_once) == 10, "as many as may be under way in a zone"
+    assert len(took.queued) == 2
+    assert list(took.queued) == sorted(took.queued, reverse=True), "the most starved first"
+    assert took.worker_mib < 256
+    assert took.denials == 0

@@ -1,0 +1,222 @@
+"""The hub, and what a deployment has where its owner names one: nothing by default, and nothing more."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+import aws_cdk as cdk
+import pytest
+
+from headroom.adapters.events import log_fields
+from headroom.adapters.events.bus import entry
+from headroom.adapters.events.schemas import DETAIL_TYPES, schema
+from headroom.cdk import Hub
+from headroom.cdk.hub_dashboard import PANELS
+from headroom.cdk.hub_queries import COLUMNS, DETAIL, QUERIES, RENAMED, SINCE, statement
+from headroom.policy.parts import LONGEST_PART
+from headroom.settings import SettingsError
+from tests.adapters.events.test_bus import EVERY
+from tests.stacks.conftest import ROOT, Synth, Synthesised, Template, properties, resources
+
+HUB = "999999999999"
+HUB_SETTINGS = {
+    "hub_bus": f"arn:aws:events:eu-central-1:{HUB}:event-bus/headroom-hub",
+    "hub_role": f"arn:aws:iam::{HUB}:role/operators",
+    "hub_policy_role": f"arn:aws:iam::{HUB}:role/policy-owners",
+}
+ORGANIZATION = "o-a1b2c3d4e5"
+
+
+def synthesised(folder: Path, **props: Any) -> Template:
+    app = cdk.App(outdir=str(folder), analytics_reporting=False)
+    Hub(cdk.Stack(app, "Hub"), "Hub", **{"organization_id": ORGANIZATION, **props})
+    found: Template = app.synth().get_stack_by_name("Hub").template
+    return found
+
+
+@pytest.fixture(scope="module")
+def hub(tmp_path_factory: pytest.TempPathFactory) -> Template:
+    return synthesised(tmp_path_factory.mktemp("hub") / "cdk.out")
+
+
+def _statements(template: Template, kind: str) -> list[dict[str, Any]]:
+    found = []
+    for each in properties(template, kind):
+        documents = [p["PolicyDocument"] for p in each.get("Policies", [])]
+        documents += [each["PolicyDocument"]] if "PolicyDocument" in each else []
+        found += [one for document in documents for one in document["Statement"]]
+    return found
+
+
+def test_only_accounts_of_the_organization_may_forward_to_the_bus(hub: Template) -> None:
+    (policy,) = properties(hub, "AWS::Events::EventBusPolicy")
+    statement_of_bus = policy["Statement"]
+    assert statement_of_bus["Action"] == "events:PutEvents"
+    assert statement_of_bus["Condition"] == {"StringEquals": {"aws:PrincipalOrgID": ORGANIZATION}}
+
+
+def test_the_hub_may_do_nothing_in_another_account_but_what_its_people_ask(hub: Template) -> None:
+    actions = {a for one in _statements(hub, "AWS::IAM::Role") for a in _listed(one["Action"])}
+    assert {action.partition(":")[0] for action in actions} == {"firehose", "s3"}
+    (ask,) = _statements(hub, "AWS::IAM::ManagedPolicy")
+    assert ask["Action"] == "lambda:InvokeFunction"
+    assert ask["Condition"] == {"StringEquals": {"aws:ResourceOrgID": ORGANIZATION}}
+    assert json.dumps(ask["Resource"]).endswith('":lambda:*:*:function:headroom-requests"]]}')
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def test_the_bucket_is_private_encrypted_and_stays(hub: Template) -> None:
+    ((_, bucket),) = resources(hub, "AWS::S3::Bucket").items()
+    assert bucket["DeletionPolicy"] == "Retain"
+    assert set(bucket["Properties"]["PublicAccessBlockConfiguration"].values()) == {True}
+    (rule,) = bucket["Properties"]["LifecycleConfiguration"]["Rules"]
+    assert rule["ExpirationInDays"] == 400
+
+
+@pytest.mark.parametrize(
+    "props", [{"organization_id": "acme"}, {"prefix": "Hub"}, {"record_retention_days": 0}]
+)
+def test_what_makes_no_sense_is_refused(tmp_path: Path, props: dict[str, Any]) -> None:
+    with pytest.raises(SettingsError):
+        synthesised(tmp_path, **props)
+
+
+def test_the_table_has_every_field_of_every_event_with_its_type() -> None:
+    """But `from` and `to` of a plan, which the summary has in words, and what programs write back."""
+    kinds = {"string": "string", "integer": "int", "number": "double", "boolean": "boolean"}
+    envelope, detail, plan = set(), {}, {}
+    for name in DETAIL_TYPES:
+        top: Any = schema(name)["properties"]
+        envelope |= set(top)
+        for field, said in top["detail"]["properties"].items():
+            types = {t for t in _listed(said.get("type", "string")) if t != "null"}
+            if field == "plan":
+                plan = said["anyOf"][1]["properties"]
+            elif field == "write_back":
+                continue
+            elif types == {"array"}:
+                detail[field] = "array<string>"
+            else:
+                detail[field] = kinds[types.pop()]
+    renamed = {RENAMED.get(column, column) for column in COLUMNS}
+    assert envelope - renamed == {"version", "source"}
+    assert {k: v for k, v in DETAIL.items() if k != "plan"} == detail
+    inner = dict(pair.split(":") for pair in DETAIL["plan"][7:-1].split(","))
+    assert inner == {name: kinds[plan[name]["type"]] for name in plan if name not in ("from", "to")}
+
+
+def _database(copies: int) -> sqlite3.Connection:
+    """Real events, each `copies` times, with the fields that queries name as flat columns."""
+    names = [*(f"detail.{n}" for n in DETAIL if n != "plan"), "detail.plan.price_change_usd"]
+    columns = ["account", "region", "time", "day", *names]
+    made = sqlite3.connect(":memory:")
+    quoted = ", ".join(f'"{column}"' for column in columns)
+    made.execute(f"CREATE TABLE records ({quoted})")
+    for one in EVERY * copies:
+        detail = json.loads(entry(one)["Detail"])
+        values = {f"detail.{key}": value for key, value in detail.items()}
+        values["detail.plan.price_change_usd"] = (detail.get("plan") or {}).get("price_change_usd")
+        values |= {"account": "1", "region": "r", "time": detail["at"], "day": detail["at"][:10]}
+        row = [json.dumps(v) if isinstance(v, list) else v for v in map(values.get, columns)]
+        made.execute(f"INSERT INTO records VALUES ({', '.join('?' * len(columns))})", row)
+    return made
+
+
+def _rows(name: str, copies: int = 1) -> list[dict[str, Any]]:
+    """What SQLite answers to a query: structs are flat columns there, and the month is all time."""
+    text = statement(name, "records").replace(SINCE, "'2000-01-01'")
+    flat = re.sub(r"\bdetail(\.\w+)+", lambda found: f'"{found[0]}"', text)
+    cursor = _database(copies).execute(flat)
+    return [dict(zip([c[0] for c in cursor.description], r, strict=True)) for r in cursor]
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_every_query_answers_from_real_records_and_counts_none_twice(name: str) -> None:
+    assert _rows(name)
+    assert sorted(map(str, _rows(name, 3))) == sorted(map(str, _rows(name)))
+
+
+def test_what_the_queries_count_is_what_the_records_say() -> None:
+    facts = [log_fields(one) for one in EVERY]
+    applied = [f["price_change_usd"] or 0 for f in facts if f["step"] == "applied"]
+    (changes,) = _rows("changes")
+    assert changes["changes"] == len(applied) > 0
+    assert changes["added_usd"] - changes["saved_usd"] == pytest.approx(sum(applied))
+    held = [f for f in facts if f["step"] == "decided" and f["answer"] == "hold"]
+    assert sum(row["decisions"] for row in _rows("held")) == len(held) > 0
+    assert {row["step"] for row in _rows("people")} >= {"paused", "resumed", "breaker_closed"}
+
+
+def test_the_named_queries_and_the_dashboard_read_what_there_is(hub: Template) -> None:
+    made = properties(hub, "AWS::Athena::NamedQuery")
+    assert {one["Name"] for one in made} == {f"headroom-hub-{name}" for name in QUERIES}
+    assert all('"headroom_hub"."records"' in one["QueryString"] for one in made)
+    known = {f"detail.{name}" for name in DETAIL} | {"detail.plan.price_change_usd"}
+    for _, query in PANELS.values():
+        assert set(re.findall(r"detail(?:\.\w+)+", query)) <= known
+
+
+def test_the_guide_names_every_property_and_query_with_what_the_code_has() -> None:
+    text = (ROOT / "docs" / "hub.md").read_text(encoding="utf-8")
+    for name, one in list(signature(Hub.__init__).parameters.items())[3:]:
+        default = "none" if one.default is one.empty else f"`{one.default}`"
+        assert f"| `{name}` | {default} |" in text
+    assert "`headroom_hub.records`" in text
+    assert f"{LONGEST_PART:,} characters" in text
+    for output in ("BusArn", "OperatorsPolicyArn", "HubRedelivery"):
+        assert f"`{output}`" in text
+
+
+def test_a_deployment_without_a_hub_has_nothing_of_it(shipped: Synthesised) -> None:
+    text = json.dumps([shipped.state["Resources"], shipped.loop["Resources"]])
+    assert "HubEvents" not in text
+    assert resources(shipped.loop, "AWS::Lambda::Permission") == {}
+    assert "ssm:PutParameter" not in text
+
+
+def test_a_deployment_lets_events_out_to_the_bus_that_it_was_told(synth: Synth) -> None:
+    made = synth(detection="sweep", **HUB_SETTINGS).loop
+    forward = [s for s in _statements(made, "AWS::IAM::Role") if s.get("Sid") == "ForwardEvents"]
+    assert [(one["Action"], one["Resource"]) for one in forward] == [
+        ("events:PutEvents", HUB_SETTINGS["hub_bus"])
+    ]
+    (rule,) = [
+        r for r in properties(made, "AWS::Events::Rule") if r["EventPattern"] == {"source": ["headroom"]}
+    ]  # fmt: skip
+    (target,) = rule["Targets"]
+    assert target["Arn"] == HUB_SETTINGS["hub_bus"]
+    assert target["RetryPolicy"] == {
+        "MaximumEventAgeInSeconds": 86_400,
+        "MaximumRetryAttempts": 185,
+    }
+    assert "DeadLetterConfig" in target
+
+
+def test_only_the_hubs_account_may_invoke_the_requests_function(synth: Synth) -> None:
+    made = synth(detection="sweep", **HUB_SETTINGS).loop
+    permissions = properties(made, "AWS::Lambda::Permission")
+    assert {p["Principal"] for p in permissions} == {HUB}
+    names = {json.dumps(p["FunctionName"]) for p in permissions}
+    assert len(names) == 1
+    assert "Requests" in names.pop()
+
+
+def test_the_policy_is_put_by_the_requests_function_alone(synth: Synth) -> None:
+    made = synth(detection="sweep", **HUB_SETTINGS).loop
+    able = [
+        name
+        for name, role in resources(made, "AWS::IAM::Role").items()
+        if "ssm:PutParameter" in json.dumps(role)
+    ]
+    assert len(able) == 1
+    assert able[0].startswith("Requests")
+    (put,) = [s for s in _statements(made, "AWS::IAM::Role") if s.get("Sid") == "PublishPolicy"]
+    assert json.dumps(put["Resource"]).endswith('":parameter/headroom/policy"]]}')
