@@ -8,7 +8,7 @@ from typing import assert_never
 
 from headroom.application import rollback
 from headroom.application.execute import LEASE, VERIFY_AFTER, known
-from headroom.application.extension import after_growth
+from headroom.application.space import after_growth
 from headroom.domain.catalog.rds import SETTLES
 from headroom.domain.decision import (
     Act,

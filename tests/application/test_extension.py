@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from headroom.application.extension import after_growth
+from headroom.application.space import after_growth
 from headroom.domain.decision import (
     Act,
     Diverged,
