@@ -92,7 +92,7 @@ def _landing(observation: Observation, plan: Plan, applied_at: datetime) -> Veri
         return _pending(observation, plan, applied_at, "the change has not landed")
     if ours and observation.volume.configuration == plan.origin:
         # Two reads of different age: a change that AWS lists as past `modifying` has landed.
-        return _pending(observation, plan, applied_at, "AWS still describes it as it was")
+        return _pending(observation, plan, applied_at, "AWS still describes the old configuration")
     if observation.volume.configuration != plan.target:
         return Diverged(detail=f"expected {plan.target}, found {observation.volume.configuration}")
     return None

@@ -192,8 +192,12 @@ def grow_a_claim(_: Whole) -> None:
         (pause, "pauses and breakers", "Paused until"),
         (enrol_nothing, "enrolment", "nothing is enrolled"),
         (lose_prices, "prices", "no price list was read"),
-        (mark_by_custodian, "other automations", "have tags of Cloud Custodian"),
-        (grow_a_claim, "other automations", "of Kubernetes claims were grown by somebody else"),
+        (mark_by_custodian, "other automations", "have Cloud Custodian's tags"),
+        (
+            grow_a_claim,
+            "other automations",
+            "of Kubernetes claims were grown by something other than Headroom",
+        ),
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )
