@@ -28,7 +28,7 @@ import app as entry
 from headroom.cdk import Hub, functions
 from tests.stacks.test_hub import HUB_SETTINGS, ORGANIZATION
 for how in ("shipped", "volumes", "unexplained"):
-    context = json.load(open("cdk.json"))["context"]
+    context = json.load(open("cdk.json"))["context"] | {"aws:cdk:disable-asset-staging": True}
     if how == "volumes":
         context |= {"kinds": "ebs", "ebs_free_space": "on", **HUB_SETTINGS}
     app = cdk.App(outdir=f"{sys.argv[1]}/{how}", context=context)
