@@ -41,6 +41,8 @@ class Invocation:
     """What happens elsewhere before the call of that fault."""
     calls: int = 0
     dead: bool = False
+    struck: bool = False
+    """Whether its fault befell it."""
     log: list[str] = field(default_factory=list)
 
     def call(self, call: Call, do: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
@@ -52,6 +54,7 @@ class Invocation:
         fault = self.fault
         if not fault.at <= self.calls < fault.at + fault.many:
             return do()
+        self.struck = True
         match fault.kind:
             case "crash":
                 self.dead = True

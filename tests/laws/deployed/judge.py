@@ -19,7 +19,15 @@ from headroom.adapters.ledger.state_table import SUM
 from headroom.adapters.tables import BUDGET, RECORDS, STATE, STATE_ITEM, account_key
 from headroom.domain.catalog import catalogue_prices
 from headroom.domain.catalog.ebs import capability
-from headroom.domain.state import NEXT, Record, Step, StoredState, broken_link
+from headroom.domain.state import (
+    BY_HEADROOM,
+    NEXT,
+    ROLLBACK,
+    Record,
+    Step,
+    StoredState,
+    broken_link,
+)
 from headroom.policy import policy_from_json
 from tests.builders import ACCOUNT, REGION
 from tests.laws.deployed.account import Account, Change
@@ -163,6 +171,9 @@ class Law:
         for name, state in _states(account):
             if _open(state):
                 raise Broken(f"liveness: {name} keeps {_open(state)}")
+            others = [m for m in state.modifications if m.by not in (BY_HEADROOM, ROLLBACK)]
+            if others and not self.others_change:
+                raise Broken(f"blame: {name} was changed by somebody else: {others}")
         for name, chain in chains.items():
             if broken_link(tuple(chain)) is not None:
                 raise Broken(f"records: the chain {name} is broken")

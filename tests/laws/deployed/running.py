@@ -137,7 +137,11 @@ class Functions:
 
     def dispatch(self) -> None:
         """The dispatcher's run of a minute."""
+        number = len(self.invocations)
         self._run(lambda: self.function("sweep").handler({}, Context()))
+        if self.invocations[number].struck:
+            self._publish_by = self.account.now + MINUTE
+            return
         self._before, self._publish_by = self._published, None
         self._published = len(self.account.tables.items(RECORDS.name))
 

@@ -333,7 +333,9 @@ def _broken(stage: Stage) -> None:
     stage.account.refusals = ["UnauthorizedOperation"] * 5
     stage.alarm(ONE)
     stage.run(hours=24, minutes=5)
-    stage.law.breaker = True
+    stage.law.breaker = (
+        stored_state(stage.account, arn_of(stage.account, ONE)).breaker_opened_at is not None
+    )
     stage.alarm(ONE)
     stage.run(minutes=30)
     stage.law.breaker = False
@@ -403,6 +405,39 @@ def _database_events(stage: Stage) -> None:
     stage.run(minutes=50)
 
 
+def _database_goes_back(stage: Stage) -> None:
+    """Once a describe showed the change, one from before our request answers, and another one."""
+    stage.event(DB)
+    stage.run(minutes=4, seconds=10)
+    _older_after_newer(stage, lambda: stage.event(DB))
+    stage.run(minutes=50)
+
+
+def _cluster_goes_back(stage: Stage) -> None:
+    """The same of a cluster, whose mode changes at once."""
+    stage.functions.dispatch()
+    stage.run(seconds=70)
+    _older_after_newer(
+        stage, lambda: stage.deliver(_call_of_rds("ModifyDBCluster", dBClusterIdentifier=CLUSTER))
+    )
+    stage.run(hours=2)
+
+
+def _call_of_rds(name: str, **parameters: str) -> dict[str, Any]:
+    """A call as CloudTrail reports it."""
+    event = deliveries.api_call(parameters, name, eventSource="rds.amazonaws.com")
+    return {**event, "source": "aws.rds"}
+
+
+def _older_after_newer(stage: Stage, wake: Callable[[], None]) -> None:
+    usual = stage.account.lags
+    for lag in (0, 330, 0, 460):
+        stage.account.lags = (timedelta(seconds=lag),)
+        wake()
+        stage.run(seconds=65)
+    stage.account.lags = usual
+
+
 def _cluster_switch(stage: Stage) -> None:
     stage.functions.dispatch()
     stage.run(hours=2)
@@ -434,6 +469,8 @@ STORIES: Mapping[str, Story] = {
     "set": Story(account=_set, script=_relief, ends=relieved, max_in_flight=2),
     "database": Story(account=_database, script=_database_relief, ends=relieved),
     "database events": Story(account=_database, script=_database_events, ends=relieved),
+    "database goes back": Story(account=_database, script=_database_goes_back, ends=relieved),
+    "cluster goes back": Story(account=_cluster, script=_cluster_goes_back, ends=_is_optimized),
     "space": Story(account=_growing, script=_database_relief),
     "cluster": Story(account=_cluster, script=_cluster_switch, ends=_is_optimized),
     "refused": Story(account=_one_volume, script=_refused, ends=relieved),

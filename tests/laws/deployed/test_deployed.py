@@ -25,7 +25,10 @@ from tests.laws.deployed.stories import STORIES, tell
 pytestmark = pytest.mark.filterwarnings("ignore:No application metrics")
 RUNS = int(os.environ.get("LAW_RUNS", "4"))
 FIRST = int(os.environ.get("LAW_FROM", "0"))
-SHORT = ("relief", "two volumes", "set", "database", "space", "cluster", "others", "approved")
+SHORT = (
+    "relief", "two volumes", "set", "database", "database goes back", "space", "cluster",
+    "cluster goes back", "others", "approved",
+)  # fmt: skip
 """Stories that are played whole here; the others take longer and are part of `make fuzz`."""
 
 
