@@ -17,6 +17,7 @@ from typing import Any
 from headroom.adapters.ledger.items import record_of, state_of
 from headroom.adapters.ledger.state_table import SUM
 from headroom.adapters.tables import BUDGET, RECORDS, STATE, STATE_ITEM, account_key
+from headroom.adapters.work.messages import MARK
 from headroom.domain.catalog import catalogue_prices
 from headroom.domain.catalog.ebs import capability
 from headroom.domain.state import (
@@ -107,7 +108,8 @@ class Law:
         if self.breaker:
             raise Broken(f"breaker: {name} is changed while it is open")
         between = CALLS.get(call.operation, {}).get("pause", CALLS_OF_RDS)
-        if account.times[-1 - between] - chain.since > FRESH:
+        run = account.invocation
+        if run is not None and run.times[-1 - between] - chain.since > FRESH:
             raise Broken(f"late: {name} is changed though it was intended at {chain.since}")
         for what, at in (("pause", self.paused_at), ("policy", self.policy_at)):
             most = CALLS.get(call.operation, {}).get(what, CALLS_OF_RDS)
@@ -162,6 +164,7 @@ class Law:
         )
         if self.wanted_back and not answered:
             raise Broken("liveness: a rollback that a person asked for was forgotten")
+        self._scans(account)
         self._heard(functions, chains)
         self._events(account, chains, delivered)
 
@@ -183,6 +186,17 @@ class Law:
             wrong = {Step.DIVERGED, Step.FAILED} & {record.step for record in chain}
             if wrong and not self.others_change:
                 raise Broken(f"blame: {name} ends {chain[-1].summary}, and nobody else was there")
+
+    def _scans(self, account: Account) -> None:
+        """One scan of the fleet a day."""
+        begun = {
+            page["scan"]
+            for text in account.bodies
+            if (page := json.loads(text).get(MARK, {}).get("page"))
+        }
+        days = Counter(scan[: len("2026-01-05")] for scan in begun)
+        if days and max(days.values()) > 1:
+            raise Broken(f"scans: {sorted(begun)}")
 
     def _accepted(self, account: Account, chains: Mapping[str, list[Record]]) -> None:
         """As many changes on record as AWS accepted, resource by resource."""
