@@ -13,6 +13,7 @@ from headroom.application import DryRunResult, decide_dry_run
 from headroom.cli.fleet.options import FleetOptions
 from headroom.cli.loading import imported
 from headroom.cli.policy.show import in_force
+from headroom.cli.second_opinion import one_resource as opinions
 from headroom.cli.sources.account import account
 from headroom.cli.sources.deployment import reading
 from headroom.cli.sources.dry_run import deployment_or_none, dry_run_ports
@@ -48,6 +49,10 @@ def plan(
         typer.Option(min=1, max=MOST, help="Price every volume type for this many MiB/s."),
     ] = None,
     as_json: JsonOption = False,
+    second_opinion: Annotated[
+        bool,
+        typer.Option("--second-opinion", help="Compare with Compute Optimizer's recommendations."),
+    ] = False,
     *,
     options: DeploymentOptions,
     fleet: FleetOptions,
@@ -65,9 +70,8 @@ def plan(
             raise BadRequest(
                 "--all plans for every resource: leave the name, --iops and --mibps out."
             )
-        return int(
-            imported("headroom.cli.fleet.command:plan_all")(options, fleet, policy, as_json=as_json)
-        )
+        plan_all = imported("headroom.cli.fleet.command:plan_all")
+        return int(plan_all(options, fleet, policy, as_json=as_json, second_opinion=second_opinion))
     if resource is None:
         raise BadRequest("Name a resource, such as vol-0123456789abcdef0, or give --all.")
     if fleet != FleetOptions():
@@ -81,6 +85,8 @@ def plan(
     decision = found.decision
     remarks = found.remarks if here is not None else (NOT_DEPLOYED, *found.remarks)
     prices = _table(ports, where.region)
+    opinion = opinions.opinion_on(where, decision, rules, prices) if second_opinion else None
+    remarks = (*remarks, opinion) if isinstance(opinion, str) else remarks
     view = planned.PlanView(
         decision=decision, policy=name, remarks=remarks, need=(need := _need(decision, iops, mibps)),
         alternatives=()
@@ -91,9 +97,11 @@ def plan(
         ),
     )  # fmt: skip
     if as_json:
-        emit(planned.as_object(view))
+        emit(planned.as_object(view) | (opinions.as_object(opinion) if second_opinion else {}))
     else:
         planned.show(view, out())
+        if isinstance(opinion, opinions.SecondOpinion):
+            opinions.show(opinion, out())
     return OK
 
 

@@ -20,24 +20,26 @@ CHANGES_DUE = 2
 
 
 def plan_all(
-    options: DeploymentOptions, fleet: FleetOptions, policy: Path | None, *, as_json: bool
-) -> int:
+    options: DeploymentOptions, fleet: FleetOptions, policy: Path | None, *, as_json: bool,
+    second_opinion: bool,
+) -> int:  # fmt: skip
     """Plan for the whole fleet; 2 when changes are due or possible, 1 after an error, else 0."""
     try:
-        return _plan_all(options, fleet, policy, as_json=as_json)
+        return _plan_all(options, fleet, policy, as_json=as_json, second_opinion=second_opinion)
     except BadRequest as problem:  # 2 says that changes are due
         raise Problem(str(problem)) from None
 
 
 def _plan_all(
-    options: DeploymentOptions, fleet: FleetOptions, policy: Path | None, *, as_json: bool
-) -> int:
+    options: DeploymentOptions, fleet: FleetOptions, policy: Path | None, *, as_json: bool,
+    second_opinion: bool,
+) -> int:  # fmt: skip
     for path in filter(None, (fleet.csv, fleet.html)):
         refuse_unwritable(path)
     request = Request(
         tags=tags_of(fleet.tag), kinds=frozenset(fleet.kind or Kind),
         as_if_auto=fleet.as_if is not None, deep=fleet.deep,
-        processes=fleet.processes or os.cpu_count() or 1,
+        processes=fleet.processes or os.cpu_count() or 1, second_opinion=second_opinion,
     )  # fmt: skip
     everywhere = tuple(
         places(options.account, policy, kinds=set(request.kinds), stack=options.stack)
@@ -50,7 +52,7 @@ def _plan_all(
             say(f"Give --resume {fleet.resume} again to go on from here.", err())
         raise
     if fleet.csv is not None:
-        save(tables.as_csv(found.rows), fleet.csv)
+        save(tables.as_csv(found), fleet.csv)
     if fleet.html is not None:
         page.write_plan(found, fleet.html)
     for path in filter(None, (fleet.csv, fleet.html)):

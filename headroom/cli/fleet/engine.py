@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from functools import cached_property, partial
 
 from headroom.adapters.cloudwatch import PrefetchedMetrics
+from headroom.adapters.compute_optimizer import Recommendation
 from headroom.adapters.ebs import EbsStorage
 from headroom.application import DryRunResult, decide_dry_run
 from headroom.cli.fleet.pool import portable, worked
 from headroom.cli.fleet.rows import Change, Depth, PlanRow
 from headroom.cli.fleet.screen import plain_row, with_instances
+from headroom.cli.second_opinion.opinion import SecondOpinion, second_opinion
 from headroom.cli.sources.account import Account
 from headroom.cli.sources.deployment import Deployment, deployment_in
 from headroom.cli.sources.dry_run import FixedPolicy, dry_run_ports
@@ -52,6 +54,8 @@ class Rules:
     now: datetime
     stack: str | None
     """The stack of the deployment whose tables are read; None for none."""
+    recommended: Mapping[str, Recommendation] = field(default_factory=dict)
+    """Compute Optimizer's recommendations by ARN, to compare with."""
 
 
 def decided(
@@ -59,7 +63,9 @@ def decided(
 ) -> Iterator[list[PlanRow]]:
     """The rows of `views`, a chunk at a time, in order."""
     prices = None if rules.prices is None else portable(rules.prices)
-    make = partial(Engine, replace(rules, prices=prices))
+    arns = {view.volume.ref.arn for view in views} & rules.recommended.keys()
+    advice = {arn: rules.recommended[arn] for arn in arns}
+    make = partial(Engine, replace(rules, prices=prices, recommended=advice))
     yield from worked(views, make, where, rules.options, chunk=CHUNK, processes=processes)
 
 
@@ -118,9 +124,16 @@ class Engine:
             storage = _DryStorage(ports.storage if known is None else self._volumes, known, clean)
             ports = replace(ports, storage=storage, policies=FixedPolicy(policy))  # type: ignore[arg-type]
             found = decide_dry_run(ports, ref, self._rules.now)
+            opinion = self._opinion(found.decision, policy)
         except Exception as error:  # one resource's trouble must not hide the others
             return self._failed(view, error)
-        return row_of(found, view.volume, self._rules)
+        return replace(row_of(found, view.volume, self._rules), opinion=opinion)
+
+    def _opinion(self, decision: Decision, policy: Policy) -> SecondOpinion | None:
+        advice = self._rules.recommended.get(decision.observation.volume.ref.arn)
+        if advice is None:
+            return None
+        return second_opinion(decision, advice, policy, self._rules.prices)
 
     def _failed(self, view: StorageView, error: Exception) -> PlanRow:
         why = str(error) if isinstance(error, ReadFailed) else f"{type(error).__name__}: {error}"

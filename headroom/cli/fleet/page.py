@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from headroom.cli.fleet import tables
+from headroom.cli.fleet import opinions, tables
 from headroom.cli.fleet.planning import FleetPlan
 from headroom.cli.fleet.rows import CHANGES, Change, Json, PlanRow
 from headroom.cli.terminal.files import save
@@ -27,7 +27,11 @@ def render_plan(plan: FleetPlan) -> str:
     total = plan.totals
     told = [row for row in plan.rows if row.change in (*CHANGES, Change.HOLD, Change.FAILED)]
     quiet = len(plan.rows) - len(told)
-    notes = [*plan.notes(), f"{quiet:,} resources need no change and are not listed."]
+    notes = [
+        *opinions.summary(plan),
+        *plan.notes(),
+        f"{quiet:,} resources need no change and are not listed.",
+    ]
     if len(told) > MOST_ROWS:
         notes.append(f"The first {MOST_ROWS:,} of {len(told):,} are listed; --csv has all.")
     facts = (
@@ -44,7 +48,8 @@ def render_plan(plan: FleetPlan) -> str:
         title=f"Plan for {', '.join(plan.places)}, {utc(plan.at)}",
         lead=tables.summary(plan)[1], facts=facts,
         sections=[{"title": "What would change, and what is held", "columns": COLUMNS,
-                   "rows": [_row(row) for row in told[:MOST_ROWS]]}],
+                   "rows": [_row(row) for row in told[:MOST_ROWS]]},
+                  *opinions.section(plan, MOST_ROWS)],
         notes=notes,
     )  # fmt: skip
 

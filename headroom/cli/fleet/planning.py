@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from rich.progress import Progress
 
+from headroom.adapters.compute_optimizer import Recommendation
 from headroom.cli.fleet.engine import Rules, decided
 from headroom.cli.fleet.places import Place, Tags, others
 from headroom.cli.fleet.resume import Finished
@@ -17,16 +18,20 @@ from headroom.cli.fleet.rows import (
     Json,
     PlanRow,
     biggest_first,
+    opinion_totals,
     row_from_json,
     totals,
 )
-from headroom.cli.fleet.screen import SUMMARY_DAYS, plain_row, screened
+from headroom.cli.fleet.screen import SUMMARY_DAYS, Screened, plain_row, screened
+from headroom.cli.second_opinion.opinion import both_keep, keeps
+from headroom.cli.second_opinion.reading import Recommended, recommended
 from headroom.cli.terminal.output import err, say
 from headroom.cli.terminal.problems import Problem
 from headroom.domain.policy import owner_prices
 from headroom.domain.resources import Kind
 from headroom.ports import ReadFailed, StorageView
 
+NONE = Recommended()
 USD_PER_MINUTE = 0.10
 """What a starved minute counts when rows are ordered: the balanced preset."""
 
@@ -41,6 +46,8 @@ class Request:
     deep: int | None
     """At most so many resources go to the engine, the biggest first; None for all that could change."""
     processes: int
+    second_opinion: bool = False
+    """Whether Compute Optimizer is asked too."""
 
     def work(self, places: Sequence[Place]) -> Json:
         """What finished work is of."""
@@ -48,7 +55,7 @@ class Request:
             "command": "plan --all",
             "places": [f"{place.name} {place.policy.version}" for place in places],
             "tags": list(self.tags), "kinds": sorted(kind.value for kind in self.kinds),
-            "as_if_auto": self.as_if_auto,
+            "as_if_auto": self.as_if_auto, "second_opinion": self.second_opinion,
         }  # fmt: skip
 
 
@@ -62,6 +69,10 @@ class FleetPlan:
     as_if_auto: bool
     deployed: bool
     rows: tuple[PlanRow, ...]
+    recommended: int | None = None
+    """Resources that Compute Optimizer has a recommendation for; None if it was not asked."""
+    not_recommended: tuple[str, ...] = ()
+    """Why recommendations are missing."""
 
     @property
     def totals(self) -> Json:
@@ -75,6 +86,8 @@ class FleetPlan:
             "as_if": "auto" if self.as_if_auto else None, "deployed": self.deployed,
             "totals": self.totals, "resources": [row.to_json() for row in self.rows],
             "notes": self.notes(),
+            **({} if (found := opinion_totals(self.rows, self.recommended)) is None
+               else {"second_opinion": found}),
         }  # fmt: skip
 
     def notes(self) -> list[str]:
@@ -91,19 +104,24 @@ class FleetPlan:
                "what it really is."] if self.as_if_auto else []),
             *([] if self.deployed else ["Headroom is not deployed here: earlier changes, budgets and "
                                         "requests are unknown."]),
+            *(f"{note}." for note in self.not_recommended),
         ]  # fmt: skip
 
 
 def planned(places: Sequence[Place], request: Request, finished: Finished) -> FleetPlan:
     """Screen everything, then decide about what could change, the biggest first."""
     rows: list[PlanRow] = []
+    known_advice, missing = 0, list[str]()
     console = err()
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         for place in places:
             task = bar.add_task(f"Reading {place.name}", total=None)
             candidates = []
-            for row, view in _first_look(place, request):
+            advice = recommended(place.where, request.kinds) if request.second_opinion else NONE
+            missing += advice.notes
+            for row, view in _first_look(place, request, advice.by_arn):
                 bar.advance(task)
+                known_advice += row.arn in advice.by_arn
                 if view is None:
                     rows.append(row)
                 else:
@@ -120,7 +138,7 @@ def planned(places: Sequence[Place], request: Request, finished: Finished) -> Fl
             task = bar.add_task(f"Deciding in {place.name}", total=len(again))
             done = 0
             for some in decided(
-                [view for _, view in again], _rules(place, request), place.where,
+                [view for _, view in again], _rules(place, request, advice.by_arn), place.where,
                 processes=request.processes,
             ):  # fmt: skip
                 for row in some:
@@ -136,23 +154,30 @@ def planned(places: Sequence[Place], request: Request, finished: Finished) -> Fl
         as_if_auto=request.as_if_auto,
         deployed=all(place.deployment is not None for place in places),
         rows=tuple(biggest_first(rows, USD_PER_MINUTE)),
+        recommended=known_advice if request.second_opinion else None,
+        not_recommended=tuple(dict.fromkeys(missing)),
     )  # fmt: skip
 
 
-def _rules(place: Place, request: Request) -> Rules:
+def _rules(place: Place, request: Request, advice: Mapping[str, Recommendation]) -> Rules:
     stack = None if place.deployment is None else place.deployment.stack
     return Rules(
         options=place.options, policy=place.policy, prices=place.prices,
-        as_if_auto=request.as_if_auto, now=place.where.now, stack=stack,
+        as_if_auto=request.as_if_auto, now=place.where.now, stack=stack, recommended=advice,
     )  # fmt: skip
 
 
-def _first_look(place: Place, request: Request) -> Iterator[tuple[PlanRow, StorageView | None]]:
-    """The row of each resource, with its view where the engine should decide."""
+def _first_look(
+    place: Place, request: Request, advice: Mapping[str, Recommendation]
+) -> Iterator[tuple[PlanRow, StorageView | None]]:
+    """The row of each resource, with its view where the engine should decide.
+
+    It also decides where Compute Optimizer recommends a change that the first look does not see.
+    """
     if Kind.EBS in request.kinds:
         try:
             for one in screened(place.where, place.policy, place.prices, request.tags):
-                yield one.row, one.view if one.worth_deciding else None
+                yield _with_opinion(one, advice.get(one.row.arn))
         except ReadFailed as failed:
             raise Problem(f"The volumes of {place.name} cannot be read: {failed}.") from None
     for view in others(place, set(request.kinds), request.tags):
@@ -162,6 +187,19 @@ def _first_look(place: Place, request: Request) -> Iterator[tuple[PlanRow, Stora
             why="not read yet",
         )  # fmt: skip
         yield row, view
+
+
+def _with_opinion(
+    one: Screened, advice: Recommendation | None
+) -> tuple[PlanRow, StorageView | None]:
+    row, current = one.row, one.view.volume.configuration
+    if one.worth_deciding:
+        return row, one.view
+    if advice is None or row.depth is Depth.CONFIGURATION:
+        return row, None
+    if not keeps(advice, current):
+        return row, one.view
+    return replace(row, opinion=both_keep(advice, current, row.usd_per_month)), None
 
 
 def _worth(row: PlanRow) -> tuple[float, float]:

@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
+from headroom.cli.second_opinion.opinion import SecondOpinion, opinion_from_json
+
 Json = dict[str, Any]
 
 
@@ -67,6 +69,8 @@ class PlanRow:
     blocked_by: tuple[str, ...]
     """Guardrails that block the change."""
     why: str
+    opinion: SecondOpinion | None = None
+    """Compute Optimizer's, if it was asked and the two were compared."""
 
     @property
     def due(self) -> bool:
@@ -89,6 +93,7 @@ def row_from_json(fields: Mapping[str, Any]) -> PlanRow:
     return PlanRow(**plain | {
         "depth": Depth(plain["depth"]), "change": Change(plain["change"]),
         "blocked_by": tuple(plain["blocked_by"]),
+        "opinion": None if plain["opinion"] is None else opinion_from_json(plain["opinion"]),
     })  # fmt: skip
 
 
@@ -121,4 +126,19 @@ def totals(rows: Sequence[PlanRow]) -> Json:
         "usd_down": round(sum(min(0.0, row.usd_change) for row in due), 2),
         "usd_possible": round(sum(min(0.0, row.usd_change) for row in rows if row.possible), 2),
         "starved_minutes_per_day": round(sum(row.starved_minutes_per_day for row in due), 1),
+    }
+
+
+def opinion_totals(rows: Sequence[PlanRow], recommended: int | None) -> Json | None:
+    """How far Compute Optimizer agrees, `recommended` resources of the fleet; None if not asked."""
+    if recommended is None:
+        return None
+    compared = [row.opinion for row in rows if row.opinion is not None]
+    savings = (opinion.saving_usd for opinion in compared if not opinion.agrees)
+    return {
+        "recommendations": recommended,
+        "compared": len(compared),
+        "agree": sum(opinion.agrees for opinion in compared),
+        "disagree": sum(not opinion.agrees for opinion in compared),
+        "usd_of_its_savings_where_they_disagree": round(sum(filter(None, savings)), 2),
     }

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from rich.console import Console
 
+from headroom.cli.fleet import opinions
 from headroom.cli.fleet.planning import FleetPlan
 from headroom.cli.fleet.rows import CHANGES, Change, Depth, PlanRow
 from headroom.cli.terminal.output import money, number, say, table, utc
@@ -36,6 +37,9 @@ def show(plan: FleetPlan, console: Console) -> None:
         console.print(table("Biggest first", COLUMNS, rows))
     if len(told) > MOST_ROWS:
         say(f"And {len(told) - MOST_ROWS:,} more: --json, --csv and --html have them all.", console)
+    differing = [opinions.cells(*each) for each in opinions.differing(plan)]
+    if differing:
+        console.print(table(opinions.TITLE, opinions.COLUMNS, differing[:MOST_ROWS]))
     for note in plan.notes():
         say(f"Note: {note}", console)
 
@@ -63,13 +67,19 @@ def summary(plan: FleetPlan) -> list[str]:
         )
     if total["failed"]:
         lines.append(f"{total['failed']:,} could not be read.")
-    return lines
+    return [*lines, *opinions.summary(plan)]
 
 
-def as_csv(rows: Iterable[PlanRow]) -> str:
+def as_csv(plan: FleetPlan) -> str:
     """A line per resource; text that a spreadsheet would take for a formula begins with an apostrophe."""
-    values = (row.to_json() | {"blocked_by": " ".join(row.blocked_by)} for row in rows)
-    return csv_of(CSV_COLUMNS, ([each[name] for name in CSV_COLUMNS] for each in values))
+    asked = plan.recommended is not None
+    more = [opinions.PREFIX + name for name in opinions.CSV_COLUMNS] if asked else []
+    return csv_of((*CSV_COLUMNS, *more), (_values(row, asked=asked) for row in plan.rows))
+
+
+def _values(row: PlanRow, *, asked: bool) -> list[object]:
+    fields = row.to_json() | {"blocked_by": " ".join(row.blocked_by)}
+    return [*(fields[n] for n in CSV_COLUMNS), *(opinions.csv_cells(row.opinion) if asked else ())]
 
 
 def csv_of(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

@@ -8,7 +8,13 @@ from headroom.domain.guardrails.case import Case, ClusterCase, verdict_of
 from headroom.domain.guardrails.cost_benefit import MIN_KNOWN_MINUTES
 from headroom.domain.guardrails.databases import AVAILABLE
 from headroom.domain.guardrails.owner import gains_durability
-from headroom.domain.guardrails.registry import CLUSTER_GUARDRAILS, GUARDRAILS, judge, judge_all
+from headroom.domain.guardrails.registry import (
+    ABOUT_THE_RESOURCE,
+    CLUSTER_GUARDRAILS,
+    GUARDRAILS,
+    judge,
+    judge_all,
+)
 from headroom.domain.guardrails.verdicts import (
     CONCURRENCY_GUARDRAILS,
     QUEUEABLE_GUARDRAILS,

@@ -214,7 +214,7 @@ MUTANTS: Mapping[str, Mutant] = {
     "no patience with EC2": Mutant(families=("the change is lost of alarm and old reads",), patch=_with(module("application.chains"), GIVE_AWS=NOTHING)),
     "no patience with RDS": Mutant(families=("the change is lost of event and old reads",), patch=_with(module("application.chains"), GIVE_RDS=NOTHING)),
     "an old claim": Mutant(held_by="the version of the state, and the time that is looked at before the call", families=("another worker of relief",), patch=_with(module("application.work"), CLAIM=NOTHING)),
-    "fencing is not checked": Mutant(held_by="the steps that may follow, and the time that is looked at before the call", families=("a worker stalls of relief",), patch=_with(StoredState, held=lambda self, *_: True)),
+    "fencing is not checked": Mutant(held_by="the lease, which outlasts any function, and the time that is looked at before the call", families=("a worker stalls of relief",), patch=_with(StoredState, held=lambda self, *_: True)),
     "a stale describe blames somebody": Mutant(families=("quiet of two volumes", "quiet of by turns", "quiet of set", "crash of relief", "lost of relief"), patch=_with(module("domain.decision.assess"), _landing=_blames)),
     # Re-checks before the call
     "the policy is not read again": Mutant(families=("a narrower policy of relief",), patch=_with(module("application.execute"), _outdated=_outdated_but("policy"))),
@@ -225,12 +225,10 @@ MUTANTS: Mapping[str, Mutant] = {
     "clusters are not looked at again": Mutant(held_by="the look right before the call, which compares the mode with the one before; RDS is at work on any other change", families=("quiet of cluster",), patch=_with(module("adapters.aurora.storage"), moved_on=lambda *a, **k: None)),
     # What is allowed
     "a lease is no lease": Mutant(families=("a worker stalls of relief",), patch=_with(intents, reservation=_fits(lease_until=None))),
-    "an older decision is carried out": Mutant(held_by="its chain: the later decision withdrew it in its own transaction", families=("a worker stalls of relief",), patch=_with(intents, reservation=_fits(last_decision_id=...))),
-    "an older decision is carried out, and is not withdrawn": Mutant(families=("a worker stalls of relief",), patch=_all(_with(intents, reservation=_fits(last_decision_id=...)), _with(Tables, _withdrawals=lambda *_: []))),
+    "an older decision is carried out": Mutant(held_by="its chain, which the later decision withdrew in its own transaction, and the lease of a later change", families=("a worker stalls of relief",), patch=_with(intents, reservation=_fits(last_decision_id=...))),
     "an open breaker of a resource is passed": Mutant(held_by="the guardrail failures", families=("quiet of broken",), patch=_with(intents, reservation=_fits(breaker_opened_at=None))),
     "any number of changes at once": Mutant(families=("quiet of two volumes", "another worker of two volumes"), patch=_with(intents, admit_change=lambda concurrency, decision, now: concurrency)),
-    "any step may follow": Mutant(held_by="the fencing number and, for a decision that was overtaken, the version of the state", families=("a worker stalls of relief",), patch=_with(ledger, may_follow=lambda *_: True)),
-    "any step may follow, and fencing is not checked": Mutant(families=("a worker stalls of relief",), patch=_all(_with(ledger, may_follow=lambda *_: True), _with(StoredState, held=lambda self, *_: True))),
+    "any step may follow": Mutant(held_by="the lease, which outlasts any function: nobody else goes on with the chain; and the version of the state", families=("a worker stalls of relief",), patch=_with(ledger, may_follow=lambda *_: True)),
     # What must not be lost
     "a change is sent again by the client": Mutant(families=("lost of relief",), patch=_keeps_retrying()),
     "a lost answer is a failed write": Mutant(held_by="the token: DynamoDB answers a repeated transaction like the first", families=("lost of relief",), patch=_with(Tables, _is_same_decision=lambda *_: False)),
