@@ -17,6 +17,8 @@ from headroom.domain.workload import UsageDay
 
 REQUEST_TTL = timedelta(hours=2)
 """How long after a request a change to exactly its target counts as its effect."""
+SETTLES = timedelta(minutes=10)
+"""How long after a change was reported RDS may still report the mode before it."""
 KEPT_DAYS = 45
 """The 30 days between changes to I/O-Optimized, and fourteen days before them."""
 
@@ -59,6 +61,8 @@ class ClusterMemory:
     """The last change of ours that landed."""
     renamed_at: datetime | None = None
     """When it was first observed under a name that another cluster had before; None if none had."""
+    changed_at: datetime | None = None
+    """When `mode` was first observed in place of the other one; None if it never was."""
 
     @property
     def first_seen_in_mode(self) -> datetime | None:
@@ -84,9 +88,13 @@ def remember(before: ClusterMemory | None, observed: ObservedMode, at: datetime)
         return before
     request = _recent_request(before, at)
     ours = request is not None and (request.origin, request.target) == (before.mode, mode)
+    if not ours and before.changed_at is not None and at - before.changed_at <= SETTLES:
+        return (
+            before  # RDS's reads are eventually consistent: the answer is older than the one before
+        )
     began = request.at if request is not None and ours else at
     change = ClusterModeChange(at=began, origin=before.mode, target=mode)
-    return replace(before, mode=mode, last_change=change, last_request=None)
+    return replace(before, mode=mode, last_change=change, last_request=None, changed_at=at)
 
 
 def _recent_request(before: ClusterMemory, at: datetime) -> ClusterModeChange | None:

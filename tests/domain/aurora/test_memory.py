@@ -12,7 +12,7 @@ from headroom.domain.aurora import (
     remember,
     with_days,
 )
-from headroom.domain.aurora.memory import KEPT_DAYS
+from headroom.domain.aurora.memory import KEPT_DAYS, SETTLES
 from headroom.domain.resources import StorageMode
 from headroom.domain.workload import UsageDay
 from headroom.serialization import from_json, to_json
@@ -44,6 +44,17 @@ def test_a_change_begins_with_our_request_or_its_first_observation() -> None:
     assert ours.last_request is None
     theirs = remember(known(), shown(IO_OPTIMIZED), later)
     assert theirs.last_change == ClusterModeChange(at=later, origin=STANDARD, target=IO_OPTIMIZED)
+
+
+def test_an_older_answer_after_a_newer_one_is_no_change_by_somebody_else() -> None:
+    called = ClusterModeChange(at=NOW, origin=STANDARD, target=IO_OPTIMIZED)
+    first = NOW + timedelta(minutes=2)
+    ours = remember(known(last_request=called), shown(IO_OPTIMIZED), first)
+    assert remember(ours, shown(STANDARD), first + timedelta(minutes=1)) == ours
+    assert remember(ours, shown(STANDARD), first + SETTLES) == ours
+    real = first + SETTLES + timedelta(minutes=1)
+    back = ClusterModeChange(at=real, origin=IO_OPTIMIZED, target=STANDARD)
+    assert remember(ours, shown(STANDARD), real).last_change == back
 
 
 def test_an_old_request_does_not_explain_a_change_of_today() -> None:

@@ -67,9 +67,8 @@ class Account:
     """Codes with which AWS refuses the next changes of storage."""
     invocation: Invocation | None = None
     calls: int = 0
-    times: list[datetime] = field(default_factory=list)
-    """When each call began."""
-    put_so_far: int = 0
+    bodies: list[str] = field(default_factory=list)
+    """Every message ever put on the queue."""
     before_change: Watch = lambda account, call, name: None
     after_change: Watch = lambda account, call, name: None
     measured_since: datetime = NOW - timedelta(minutes=32)
@@ -78,16 +77,16 @@ class Account:
         """One request of whoever runs now."""
         self.now += A_CALL
         self.calls += 1
-        self.times.append(self.now)
         if self.invocation is None:
             return self._do(call)
+        self.invocation.times.append(self.now)
         return self.invocation.call(call, lambda: self._do(call))
 
     def put(self, body: Mapping[str, Any] | str, delay_s: float = 0) -> None:
         """A message for the workers."""
         text = body if isinstance(body, str) else json.dumps(body)
-        self.put_so_far += 1
-        name = f"m{self.put_so_far}"
+        self.bodies.append(text)
+        name = f"m{len(self.bodies)}"
         self.queue[name] = Message(body=text, visible_at=self.now + timedelta(seconds=delay_s))
 
     def _do(self, call: Call) -> Mapping[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from botocore.exceptions import ReadTimeoutError
@@ -41,7 +42,11 @@ class Invocation:
     """What happens elsewhere before the call of that fault."""
     calls: int = 0
     dead: bool = False
+    struck: bool = False
+    """Whether its fault befell it."""
     log: list[str] = field(default_factory=list)
+    times: list[datetime] = field(default_factory=list)
+    """When each call began."""
 
     def call(self, call: Call, do: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
         """One call and what befalls it; a dead process makes no more."""
@@ -52,6 +57,7 @@ class Invocation:
         fault = self.fault
         if not fault.at <= self.calls < fault.at + fault.many:
             return do()
+        self.struck = True
         match fault.kind:
             case "crash":
                 self.dead = True

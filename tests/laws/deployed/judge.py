@@ -17,9 +17,18 @@ from typing import Any
 from headroom.adapters.ledger.items import record_of, state_of
 from headroom.adapters.ledger.state_table import SUM
 from headroom.adapters.tables import BUDGET, RECORDS, STATE, STATE_ITEM, account_key
+from headroom.adapters.work.messages import MARK
 from headroom.domain.catalog import catalogue_prices
 from headroom.domain.catalog.ebs import capability
-from headroom.domain.state import NEXT, Record, Step, StoredState, broken_link
+from headroom.domain.state import (
+    BY_HEADROOM,
+    NEXT,
+    ROLLBACK,
+    Record,
+    Step,
+    StoredState,
+    broken_link,
+)
 from headroom.policy import policy_from_json
 from tests.builders import ACCOUNT, REGION
 from tests.laws.deployed.account import Account, Change
@@ -99,7 +108,8 @@ class Law:
         if self.breaker:
             raise Broken(f"breaker: {name} is changed while it is open")
         between = CALLS.get(call.operation, {}).get("pause", CALLS_OF_RDS)
-        if account.times[-1 - between] - chain.since > FRESH:
+        run = account.invocation
+        if run is not None and run.times[-1 - between] - chain.since > FRESH:
             raise Broken(f"late: {name} is changed though it was intended at {chain.since}")
         for what, at in (("pause", self.paused_at), ("policy", self.policy_at)):
             most = CALLS.get(call.operation, {}).get(what, CALLS_OF_RDS)
@@ -154,6 +164,7 @@ class Law:
         )
         if self.wanted_back and not answered:
             raise Broken("liveness: a rollback that a person asked for was forgotten")
+        self._scans(account, chains)
         self._heard(functions, chains)
         self._events(account, chains, delivered)
 
@@ -163,6 +174,9 @@ class Law:
         for name, state in _states(account):
             if _open(state):
                 raise Broken(f"liveness: {name} keeps {_open(state)}")
+            others = [m for m in state.modifications if m.by not in (BY_HEADROOM, ROLLBACK)]
+            if others and not self.others_change:
+                raise Broken(f"blame: {name} was changed by somebody else: {others}")
         for name, chain in chains.items():
             if broken_link(tuple(chain)) is not None:
                 raise Broken(f"records: the chain {name} is broken")
@@ -172,6 +186,17 @@ class Law:
             wrong = {Step.DIVERGED, Step.FAILED} & {record.step for record in chain}
             if wrong and not self.others_change:
                 raise Broken(f"blame: {name} ends {chain[-1].summary}, and nobody else was there")
+
+    def _scans(self, account: Account, chains: Mapping[str, list[Record]]) -> None:
+        """One scan of the fleet a day, and one more for each pause or breaker that people ended."""
+        own = (json.loads(text).get(MARK, {}) for text in account.bodies)
+        begun = {each["page"]["scan"] for each in own if "page" in each}
+        days = Counter(scan[: len("2026-01-05")] for scan in begun)
+        ended = sum(
+            r.step in (Step.RESUMED, Step.BREAKER_CLOSED) for c in chains.values() for r in c
+        )
+        if days and max(days.values()) > 1 + ended:
+            raise Broken(f"scans: {sorted(begun)}")
 
     def _accepted(self, account: Account, chains: Mapping[str, list[Record]]) -> None:
         """As many changes on record as AWS accepted, resource by resource."""

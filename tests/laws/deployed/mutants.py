@@ -29,18 +29,19 @@ from headroom.domain.state import StoredState
 from headroom.ports import Answered, Claim
 from lambdas import signals
 from tests.laws.deployed import running
+from tests.laws.deployed.account import MODIFIES
 from tests.laws.deployed.faults import Fault
 from tests.laws.deployed.histories import (
     History,
     crash_points,
     failed_calls,
     interruptions,
+    logs,
     lost_answers,
 )
 from tests.laws.deployed.judge import Broken
 from tests.laws.deployed.tables import DynamoDb
 
-OPEN = "(open: no history here shows it yet, and what holds instead is not worked out)"
 Patch = Callable[[], AbstractContextManager[None]]
 NOTHING = timedelta(0)
 
@@ -195,39 +196,39 @@ MUTANTS: Mapping[str, Mutant] = {
     "a record replaces another": Mutant(held_by="the version of the state that is written with it", families=("a worker stalls of relief", "lost of relief"), patch=_without("records", "", "attribute_not_exists(#id)")),
     "a state replaces one that was not read": Mutant(shows=tuple(meanwhile("relief", 4, at, "a person wants it back") for at in range(18, 29)), families=("a worker stalls of relief",), patch=_without("state", "resource_state", "#version = :version")),
     "a first state replaces another": Mutant(families=("a worker stalls of relief",), patch=_without("state", "resource_state", "attribute_not_exists(#version)")),
-    "the changes under way replace others": Mutant(held_by=OPEN, families=("another worker of one of two",), patch=_without("state", "concurrency", "#version = :version")),
+    "the changes under way replace others": Mutant(families=("another worker at an intent of third first",), patch=_without("state", "concurrency", "#version = :version")),
     "the first change under way replaces another": Mutant(families=("another worker of one of two",), patch=_without("state", "concurrency", "attribute_not_exists(#version)")),
     "the sum is not limited": Mutant(families=("another worker of one of two dear",), patch=_without("state", "budget", "(attribute_not_exists(#sum) OR #sum <= :room)")),
     "a pause does not stop an intent": Mutant(held_by="the pause is read again before the call", families=("pause of relief",), patch=_without("state", "pause", "(attribute_not_exists(#until) OR #until <= :now)")),
     "a breaker does not stop an intent": Mutant(held_by="the guardrail of that name", families=("quiet of broken",), patch=_without("state", "pause", "attribute_not_exists(#opened)")),
     "a claim is no claim": Mutant(held_by="the version of the state; tests/application/test_work.py counts reconciliations", families=("another worker of relief",), patch=_without("state", "work", "(attribute_not_exists(#until) OR #until <= :now)")),
-    "anybody ends a claim": Mutant(held_by=OPEN, families=("a worker stalls of relief",), patch=_without("state", "work", "#by = :by")),
-    "notes replace others": Mutant(held_by=OPEN, families=("another worker of relief", "a worker stalls of relief"), patch=_without("state", "note", "#version = :before OR #by = :mine")),
-    "a look postpones an open change": Mutant(held_by=OPEN, families=("quiet of twice and late",), patch=_without("state", "resource_state", "(attribute_not_exists(#chain) AND attribute_not_exists(#asking))")),
-    "the due are claimed twice": Mutant(held_by=OPEN, families=("another worker of relief",), patch=_without("state", "resource_state", "#wake = :seen")),
+    "anybody ends a claim": Mutant(held_by="the version of the state, as where a claim is no claim", families=("a worker stalls of relief",), patch=_without("state", "work", "#by = :by")),
+    "notes replace others": Mutant(held_by="the claim of the worker, for what is remembered of a database; what other notes lose is done twice: a page is read, an event published again", families=("another worker of relief", "a worker stalls of relief"), patch=_without("state", "note", "#version = :before OR #by = :mine")),
+    "a look postpones an open change": Mutant(held_by="the claim of the worker: nobody looks at it meanwhile; tests/contracts/ledger/test_resource_states.py shows who stalled", families=("quiet of asked and over", "quiet of twice and late"), patch=_without("state", "resource_state", "(attribute_not_exists(#chain) AND attribute_not_exists(#asking))")),
+    "the due are claimed twice": Mutant(held_by="the claim of the worker: the second message is answered by the first", families=("another worker of relief",), patch=_without("state", "resource_state", "#wake = :seen")),
     "an event's record is replaced": Mutant(held_by="nothing is lost: the later record says what the event led to as well", families=("quiet of twice and late",), patch=_without("records", "", "#final = :no")),
-    "a scan begins twice": Mutant(held_by=OPEN, families=("quiet of relief",), patch=_without("state", "scan", "#period < :period")),
+    "a scan begins twice": Mutant(families=("quiet of relief",), patch=_without("state", "scan", "#period < :period")),
     # Leases, times and order
     "no lease": Mutant(held_by="the claim of the worker, and the time that is looked at before the call", families=("crash of relief", "a worker stalls of relief"), patch=_all(_with(module("application.execute"), LEASE=NOTHING), _with(module("application.chains"), LEASE=NOTHING), _with(module("application.groups"), LEASE=NOTHING))),
     "no settling": Mutant(families=("quiet of by turns", "quiet of two volumes", "quiet of set"), patch=_with(module("application.chains"), SETTLING=NOTHING)),
-    "no patience with EC2": Mutant(held_by=OPEN, families=("lost of relief",), patch=_with(module("application.chains"), GIVE_AWS=NOTHING)),
-    "no patience with RDS": Mutant(held_by=OPEN, families=("lost of database",), patch=_with(module("application.chains"), GIVE_RDS=NOTHING)),
+    "no patience with EC2": Mutant(families=("the change is lost of alarm and old reads",), patch=_with(module("application.chains"), GIVE_AWS=NOTHING)),
+    "no patience with RDS": Mutant(families=("the change is lost of event and old reads",), patch=_with(module("application.chains"), GIVE_RDS=NOTHING)),
     "an old claim": Mutant(held_by="the version of the state, and the time that is looked at before the call", families=("another worker of relief",), patch=_with(module("application.work"), CLAIM=NOTHING)),
-    "fencing is not checked": Mutant(held_by="the steps that may follow, and the time that is looked at before the call", families=("a worker stalls of relief",), patch=_with(StoredState, held=lambda self, *_: True)),
+    "fencing is not checked": Mutant(held_by="the lease, which outlasts any function, and the time that is looked at before the call", families=("a worker stalls of relief",), patch=_with(StoredState, held=lambda self, *_: True)),
     "a stale describe blames somebody": Mutant(families=("quiet of two volumes", "quiet of by turns", "quiet of set", "crash of relief", "lost of relief"), patch=_with(module("domain.decision.assess"), _landing=_blames)),
     # Re-checks before the call
     "the policy is not read again": Mutant(families=("a narrower policy of relief",), patch=_with(module("application.execute"), _outdated=_outdated_but("policy"))),
     "the pause is not read again": Mutant(families=("pause of relief",), patch=_with(module("application.execute"), _outdated=_outdated_but("paused"))),
     "the time is not looked at again": Mutant(families=("a call hangs of relief", "a worker stalls of relief"), patch=_with(module("application.execute"), _outdated=_outdated_but(" s ago"))),
     "EBS volumes are not looked at again": Mutant(held_by="AWS, which refuses a change while another one is in flight", families=("somebody changes it of relief",), patch=_with(module("adapters.ebs.storage"), moved_on=lambda *a, **k: None)),
-    "databases are not looked at again": Mutant(held_by=OPEN, families=("quiet of database",), patch=_with(module("adapters.rds.storage"), moved_on=lambda *a, **k: None)),
-    "clusters are not looked at again": Mutant(held_by=OPEN, families=("quiet of cluster",), patch=_with(module("adapters.aurora.storage"), moved_on=lambda *a, **k: None)),
+    "databases are not looked at again": Mutant(held_by="RDS is at work on a change for longer than a decision is fresh, and what it works on is refused by the line after", families=("quiet of database",), patch=_with(module("adapters.rds.storage"), moved_on=lambda *a, **k: None)),
+    "clusters are not looked at again": Mutant(held_by="the look right before the call, which compares the mode with the one before; RDS is at work on any other change", families=("quiet of cluster",), patch=_with(module("adapters.aurora.storage"), moved_on=lambda *a, **k: None)),
     # What is allowed
     "a lease is no lease": Mutant(families=("a worker stalls of relief",), patch=_with(intents, reservation=_fits(lease_until=None))),
-    "an older decision is carried out": Mutant(held_by=OPEN, families=("a worker stalls of relief",), patch=_with(intents, reservation=_fits(last_decision_id=...))),
+    "an older decision is carried out": Mutant(held_by="its chain, which the later decision withdrew in its own transaction, and the lease of a later change", families=("a worker stalls of relief",), patch=_with(intents, reservation=_fits(last_decision_id=...))),
     "an open breaker of a resource is passed": Mutant(held_by="the guardrail failures", families=("quiet of broken",), patch=_with(intents, reservation=_fits(breaker_opened_at=None))),
     "any number of changes at once": Mutant(families=("quiet of two volumes", "another worker of two volumes"), patch=_with(intents, admit_change=lambda concurrency, decision, now: concurrency)),
-    "any step may follow": Mutant(held_by=OPEN, families=("a worker stalls of relief",), patch=_with(ledger, may_follow=lambda *_: True)),
+    "any step may follow": Mutant(held_by="the lease, which outlasts any function: nobody else goes on with the chain; and the version of the state", families=("a worker stalls of relief",), patch=_with(ledger, may_follow=lambda *_: True)),
     # What must not be lost
     "a change is sent again by the client": Mutant(families=("lost of relief",), patch=_keeps_retrying()),
     "a lost answer is a failed write": Mutant(held_by="the token: DynamoDB answers a repeated transaction like the first", families=("lost of relief",), patch=_with(Tables, _is_same_decision=lambda *_: False)),
@@ -235,7 +236,7 @@ MUTANTS: Mapping[str, Mutant] = {
     "what was told is forgotten first": Mutant(families=("crash of relief",), patch=_with(module("application.reporting.notify"), _sent=_forgotten_first)),
     "events are not recorded": Mutant(families=("quiet of relief",), patch=_with(module("application.work"), _record_events=lambda *a, **k: None)),
     "what failed is not delivered again": Mutant(families=("fails of relief",), patch=_with(signals, _hand_back=lambda *a, **k: None)),
-    "what is answered is done again": Mutant(held_by=OPEN, families=("quiet of twice and late",), patch=_with(WorkLedger, claim_work=_never_answered)),
+    "what is answered is done again": Mutant(held_by="nothing is lost but calls; tests/application/test_work.py counts reconciliations", families=("quiet of twice and very late",), patch=_with(WorkLedger, claim_work=_never_answered)),
     "our own change is not remembered": Mutant(families=("quiet of given back", "quiet of relief"), patch=_with(StateStore, save_modifications=_not_ours)),
 }  # fmt: skip
 
@@ -260,7 +261,31 @@ def family(name: str) -> tuple[History, ...]:
             return _first(lost_answers(story, stale=True))
         case "fails":
             return _first(failed_calls(story, stale=True))
+    if sort == "the change is lost":
+        return tuple(each for each in lost_answers(story) if _changes(story, each))
+    if sort == "another worker at an intent":
+        return tuple(meanwhile(story, run, at, "another worker") for run, at in _intents(story))
     return _first(interruptions(story, only=(sort,)))
+
+
+def _intents(story: str) -> Iterator[tuple[int, int]]:
+    """Run and call of the intents of all changes."""
+    for run, log in enumerate(logs(story)):
+        for at, call in enumerate(log):
+            if is_change(call):
+                before = [n for n, each in enumerate(log[:at], 1) if "TransactWrite" in each]
+                yield run, before[-1]
+
+
+def is_change(call: str) -> bool:
+    """Whether a call of a log changes storage."""
+    return call.partition(".")[2] in MODIFIES
+
+
+def _changes(story: str, history: History) -> bool:
+    """Whether the fault befalls a change of storage."""
+    run, fault = history.faults[0]
+    return is_change(logs(story)[run][fault.at - 1])
 
 
 MOST = 120

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from headroom.domain.resources import Configuration, Modification, ModificationState, Volume
 
 SETTLES = timedelta(minutes=10)
-"""How long after a change was accepted RDS may not report it yet."""
+"""How long RDS may still report what was before a change: after it was accepted, or after it was reported."""
 ATTEMPT_TTL = timedelta(hours=1)
 """How long after a request a change to its exact target counts as its effect."""
 
@@ -55,6 +55,8 @@ class LastObserved:
     last_request: Attempt | None = None
     renamed_at: datetime | None = None
     """When it was first observed under another database's former name; None if it has its own."""
+    changed_at: datetime | None = None
+    """When `configuration` was first observed in place of another one; None if it never was."""
 
 
 def next_remembered(
@@ -74,11 +76,15 @@ def next_remembered(
             identity=observed.identity, configuration=observed.configuration, modification=change,
             renamed_at=None if before is None else at,
         )  # fmt: skip
+    if before.modification is not None and _is_older(before, before.modification, observed, at):
+        again = replace(before.modification, state=ModificationState.MODIFYING, ended_at=None)
+        return replace(before, modification=again)
     if before.configuration.database != observed.configuration.database:
         # Its owner changed the deployment, and with it the price.
         return LastObserved(
             identity=observed.identity, configuration=observed.configuration,
             modification=_begun(observed, before.configuration, at), renamed_at=before.renamed_at,
+            changed_at=at,
         )  # fmt: skip
     attempt = before.last_request
     if attempt is not None and at - attempt.at > ATTEMPT_TTL:
@@ -89,6 +95,7 @@ def next_remembered(
         modification=_latest(replace(before, last_request=attempt), observed, at),
         last_request=attempt,
         renamed_at=before.renamed_at,
+        changed_at=before.changed_at if observed.configuration == before.configuration else at,
     )
 
 
@@ -120,6 +127,21 @@ def after_rename(volume: Volume, last_observed: LastObserved | None) -> Volume:
 def modification_in_progress(observed: ObservedStorage) -> bool:
     """Whether a change of the storage is in progress; one that waits for its window is not."""
     return observed.working or (observed.target is not None and not observed.settled)
+
+
+def _is_older(
+    before: LastObserved, last: Modification, observed: ObservedStorage, at: datetime
+) -> bool:
+    """Whether RDS reports what was before the last change, soon after it reported the change.
+
+    Its reads are eventually consistent, and a real way back takes longer: such an answer is an older one.
+    """
+    return (
+        before.changed_at is not None
+        and at - before.changed_at <= SETTLES
+        and before.configuration == last.target
+        and observed.configuration == last.origin != last.target
+    )
 
 
 def _latest(before: LastObserved, observed: ObservedStorage, at: datetime) -> Modification | None:

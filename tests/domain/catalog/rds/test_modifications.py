@@ -111,6 +111,36 @@ def test_work_that_goes_on_after_a_moment_of_rest_is_told_the_same_twice() -> No
     assert next_remembered(once, seen(LARGE, working=True), NOW) == once
 
 
+@pytest.mark.parametrize(
+    "old",
+    [seen(SMALL), seen(SMALL, FAST, settled=False), seen(SMALL, working=True)],
+    ids=["before our request", "while it was pending", "while RDS began"],
+)
+@pytest.mark.parametrize("new", [seen(FAST), seen(FAST, working=True)], ids=["over", "optimizing"])
+def test_an_older_answer_after_a_newer_one_is_no_change_by_somebody_else(
+    new: ObservedStorage, old: ObservedStorage
+) -> None:
+    noted = after_accepted(None, seen(), Attempt(at=NOW, origin=SMALL, target=FAST))
+    noted = next_remembered(noted, new, NOW + at(20))
+    for minutes, observed in ((21, old), (22, new), (30, old)):
+        noted = next_remembered(noted, observed, NOW + at(minutes))
+        change = noted.modification
+        assert change is not None
+        assert (change.started_at, change.origin, change.target) == (NOW, SMALL, FAST)
+        assert change.in_flight == (observed is old or new.working)
+
+
+def test_what_is_still_reported_after_a_while_is_a_way_back_by_somebody_else() -> None:
+    noted = after_accepted(None, seen(), Attempt(at=NOW, origin=SMALL, target=FAST))
+    noted = next_remembered(noted, seen(FAST), NOW + at(20))
+    noted = next_remembered(noted, seen(SMALL), NOW + at(21))
+    change = next_remembered(noted, seen(SMALL), NOW + at(21) + SETTLES).modification
+    assert change is not None
+    assert (change.origin, change.target) == (FAST, SMALL)
+    assert change.started_at == NOW + at(21) + SETTLES
+    assert not change.in_flight
+
+
 def test_a_database_made_multi_az_was_changed_by_its_owner() -> None:
     noted = after_accepted(None, seen(SMALL), Attempt(at=NOW, origin=SMALL, target=FAST))
     of_both = rds(VolumeType.GP3, 500, 12_000, 500, deployment=Deployment.MULTI_AZ)
@@ -147,7 +177,11 @@ def test_laws_of_every_course_of_looks(sequence: list[tuple[int, ObservedStorage
         before, noted = noted, next_remembered(noted, look, now)
         assert next_remembered(noted, look, now) == noted  # looking twice is looking once
         assert from_json(to_json(noted), LastObserved) == noted
-        assert noted.configuration == look.configuration
+        if noted.configuration != look.configuration:  # an older answer, soon after a newer one
+            assert before is not None
+            assert before.changed_at is not None
+            assert now - before.changed_at <= SETTLES
+            assert noted.configuration == before.configuration
         change = noted.modification
         if look.working:
             assert change is not None
