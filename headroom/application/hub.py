@@ -142,4 +142,4 @@ def _own_until(pause: Pause | None, at: datetime, account_id: str) -> datetime |
 
 def _held(until: datetime) -> str:
     ends = "without end" if until >= INDEFINITE else f"until {until:%Y-%m-%d %H:%M} UTC"
-    return f"people of this account paused {ends}, and only they end that"
+    return f"people of this account paused {ends}, and only they can end that pause"

@@ -147,4 +147,4 @@ def test_a_published_policy_and_a_refused_one_are_recorded_with_who(
 def test_the_accounts_own_people_deploy_their_policy(ledger: DynamoLedger) -> None:
     answer = asked(ledger, SAM, Verb.PUBLISH_POLICY)
     assert answer.status is Status.REFUSED
-    assert "deploy yours" in answer.detail
+    assert "Deploy yours" in answer.detail

@@ -59,7 +59,9 @@ def _inserted(place: Found, setting: Setting, value: str | int) -> Edit:
     file, block = place.file, place.block
     text = f'"{value}"' if isinstance(value, str) else str(value)
     if "\n" not in file.text[block.opened : block.closed]:
-        raise CannotPatch(f"{place.place}: the block is one line; add {setting.name} = {text}")
+        raise CannotPatch(
+            f"{place.place}: the block is on one line: add {setting.name} = {text} by hand"
+        )
     end = "\r\n" if "\r\n" in file.text else "\n"
     there = [one for one in block.attributes if one.name in setting.beside]
     if not there:
@@ -86,7 +88,7 @@ def _removed(file: File, attribute: Attribute) -> Edit:
     alone = not (file.text[first : attribute.start] + file.text[attribute.value_end : last]).strip()
     if not alone or not is_literal(file.value(attribute)):
         raise CannotPatch(
-            f"{file.at(attribute.start)}: {attribute.name} must go: remove it by hand"
+            f"{file.at(attribute.start)}: remove {attribute.name} by hand: the new type does not have it"
         )
     return Edit(path=file.path, start=first, end=last, text="")
 
@@ -129,8 +131,8 @@ def _refuse_shared(code: Code, place: Found) -> None:
         callers = code.callers(each.folder)
         if len(callers) > min(depth, 1):
             raise CannotPatch(
-                f"{place.place} is in {each.folder}, which is called several times, or from outside the "
-                f"directory: {', '.join(callers)}. A value there would change the others too"
+                f"{place.place} is in the module {each.folder}, which has several calls, or calls outside "
+                f"the directory: {', '.join(callers)}. A value there would change the others too"
             )
 
 
@@ -162,7 +164,7 @@ def _assignment(code: Code, place: Found, name: str, here: str) -> tuple[File, A
         places = [file.at(attribute.start) for file, attribute in (*given, *defaults)]
         raise CannotPatch(
             f"{here}; the variable is set in {', '.join(places) or 'no file here (-var, TF_VAR_ or the pipeline)'}"
-            ": change it where your deployment takes it from"
+            ": change the value that your deployment uses"
         )
     file, attribute = chosen[0]
     if not is_literal(file.value(attribute)):

@@ -50,8 +50,8 @@ def refuse_other(
     if ("" if current == "0" else current) not in expected:
         had = "none" if before in (None, "") else before
         raise CannotPatch(
-            f"{place}: {name} is {current}, and the volume had {had} before the change: another "
-            "resource, or a change of its owner. Decide by hand"
+            f"{place}: {name} is {current}, but was {had} before the change: this is another resource, "
+            "or its owner changes the value too. Change it by hand"
         )
 
 

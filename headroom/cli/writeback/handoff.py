@@ -90,7 +90,7 @@ def of_event(event: object) -> Handoff:
         )  # fmt: skip
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as problem:
         raise BadRequest(
-            "The file holds no event of Headroom (docs/events.md): "
+            "The file is not an event of Headroom (docs/events.md): "
             f"{type(problem).__name__}: {problem}."
         ) from None
 
@@ -98,7 +98,7 @@ def of_event(event: object) -> Handoff:
 def _refuse_undone(decision_id: str, step: Step, *, made: bool) -> None:
     if step is Step.RELEASED and not made:
         raise BadRequest(
-            f"Decision {decision_id} was released before AWS accepted its change, as far as is known: "
+            f"Decision {decision_id} was released, and nothing shows that AWS accepted its change: "
             "nothing to write back."
         )
     if step in UNDONE:

@@ -50,7 +50,7 @@ def test_a_decision_that_a_later_one_replaced_is_refused(
     later = replace(first, decision_id="b" * 20, at=NOW + timedelta(days=2))
     file = str(written(tmp_path / "records.jsonl", chain(first, APPLIED), chain(later, APPLIED)))
     assert run(["writeback", first.decision_id, "--file", file]) == 2
-    assert f"Decision {later.decision_id} has changed {VOLUME} since" in capsys.readouterr().err
+    assert f"Decision {later.decision_id} has since changed {VOLUME}" in capsys.readouterr().err
     assert run(["writeback", later.decision_id, "--file", file]) == 0
 
 
@@ -71,7 +71,7 @@ def test_a_change_released_before_aws_accepted_it_is_not_written_back(
         assert run([*words, file]) == code
         said = capsys.readouterr()
         assert bool(said.out) == (code == 0)
-        assert ("released before AWS accepted" in said.err) == (code == 2)
+        assert ("was released, and nothing shows" in said.err) == (code == 2)
 
 
 def test_a_later_change_that_was_released_may_have_changed_it(
@@ -82,13 +82,15 @@ def test_a_later_change_that_was_released_may_have_changed_it(
     unclear = [(Step.INTENDED, "Intended.", 0), (Step.RELEASED, "Released by hand.", 9)]
     file = str(written(tmp_path / "records.jsonl", chain(first, APPLIED), chain(later, unclear)))
     assert run(["writeback", first.decision_id, "--file", file]) == 2
-    assert f"Decision {later.decision_id} may have changed {VOLUME}" in capsys.readouterr().err
+    assert (
+        f"Decision {later.decision_id} may have since changed {VOLUME}" in capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [([], "Give either the id"), (["x", "--event", "y"], "Give either the id"),
-     (["--event", "missing.json"], "cannot be read as JSON"), (["--event", "other.json"], "no event of Headroom")],
+     (["--event", "missing.json"], "cannot be read as JSON"), (["--event", "other.json"], "not an event of Headroom")],
 )  # fmt: skip
 def test_what_makes_no_sense_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],

@@ -106,7 +106,7 @@ def test_a_second_time_there_is_nothing_to_patch(folder: Path, capsys: Any) -> N
     changed_lines(folder, patch)
     code, again, said = written_back(folder, event(), capsys=capsys)
     assert (code, again) == (0, "")
-    assert "the code says so already" in said
+    assert "the code already has the values" in said
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_an_instance_finds_its_devices_by_the_state(
         made = event(arn=volume_arn(made_volume))
         code, patch, said = written_back(folder, made, "--state", there, capsys=capsys)
         assert code == 0, said
-        assert ("terraform plan must show no change" in said) == bool(device)
+        assert ("check that terraform plan shows no changes" in said) == bool(device)
         assert sorted(changed_lines(folder, patch)) == sorted(inserted)
         (folder / "main.tf").write_text(INSTANCE)
 
@@ -314,17 +314,17 @@ def test_a_value_that_the_call_passes_in_is_patched_though_another_calls_the_mod
 
 
 @pytest.mark.parametrize(
-    ("disk", "before"),
+    ("disk", "before", "after"),
     [
-        (MODULE["modules/disk/main.tf"].replace("= var.iops", "= 3000"), GP3),
-        (MODULE["modules/disk/main.tf"].replace("  iops = var.iops\n", ""), GP3),
+        (MODULE["modules/disk/main.tf"].replace("= var.iops", "= 3000"), GP3, FAST),
+        (MODULE["modules/disk/main.tf"].replace("  iops = var.iops\n", ""), GP3, FAST),
         (MODULE["modules/disk/main.tf"].replace('"gp3"', '"io2"').replace("var.mibps", "200"),
-         settings("io2", 100, 3000, 200)),
+         settings("io2", 100, 3000, 200), settings("io2", 100, 6000, None)),
     ],
-    ids=["a literal", "a new line", "another type"],
+    ids=["a literal", "a new line", "a line that goes"],
 )  # fmt: skip
 def test_nothing_inside_a_module_of_several_calls_is_patched(
-    folder: Path, capsys: Any, disk: str, before: Any
+    folder: Path, capsys: Any, disk: str, before: Any, after: Any
 ) -> None:
     there = state(folder, **IN_MODULE)
     for files in (
@@ -343,9 +343,9 @@ def test_nothing_inside_a_module_of_several_calls_is_patched(
             if nested
             else ("--state", there)
         )
-        code, patch, said = written_back(folder, event(before), *options, capsys=capsys)
+        code, patch, said = written_back(folder, event(before, after), *options, capsys=capsys)
         assert (code, patch) == (1, "")
-        assert "is called several times" in said
+        assert "which has several calls" in said
 
 
 def test_a_module_called_from_outside_the_directory_is_not_patched(
@@ -370,9 +370,9 @@ def test_a_module_called_from_outside_the_directory_is_not_patched(
         ({"live/main.tf": MODULE["live/main.tf"].replace("= var.mibps", "= max(var.mibps, 1)")},
          "computed: change it by hand"),
         ({"live/main.tf": MODULE["live/main.tf"].replace("  iops ", "  count = 2\n  iops ")},
-         "several resources by count"),
+         "several resources with count"),
         ({"stage/main.tf": MODULE["live/main.tf"]}, "is ambiguous: "),
-        ({"live/main.tf": 'module "disk" {\n  source = "org/disk/aws"\n}\n'}, "modules from a registry"),
+        ({"live/main.tf": 'module "disk" {\n  source = "org/disk/aws"\n}\n'}, "Registry modules"),
         ({"live/bad.tf": "resource {{"}, "cannot be read as HCL: line 1"),
     ],
     ids=["another tfvars file", "set nowhere", "a variable of two uses", "computed", "count",
@@ -395,11 +395,11 @@ def test_what_would_be_a_guess_is_refused_with_the_place_of_the_value(
         (MAIN.replace("orders-log", "orders-data"), "is ambiguous: "),
         (MAIN.replace("orders-data", "${var.name}-data"), "has no aws_ebs_volume"),
         (MAIN.replace("  size              = 100", "  size              = 900"),
-         "size is 900, and the volume had 100 before the change"),
+         "size is 900, but was 100 before the change"),
         (MAIN.replace("  iops              = 3000", "  iops              = 9000"),
-         "iops is 9000, and the volume had 3000 before the change"),
-        (MAIN.replace('= "gp3"', '= "io2"'), "type is io2, and the volume had gp3"),
-        ('resource "aws_ebs_volume" "d" { tags = { x = 1, Name = "orders-data" } }\n', "is one line"),
+         "iops is 9000, but was 3000 before the change"),
+        (MAIN.replace('= "gp3"', '= "io2"'), "type is io2, but was gp3"),
+        ('resource "aws_ebs_volume" "d" { tags = { x = 1, Name = "orders-data" } }\n', "is on one line"),
     ],
     ids=["two of one name", "a computed name", "smaller", "the owner's own raise", "another volume",
          "one line"],
@@ -437,7 +437,7 @@ def test_what_ignore_changes_leaves_to_headroom_is_left(folder: Path, capsys: An
             (step, f"ended as {step}")
             for step in ("refused", "withdrawn", "expired", "diverged", "gone")
         ),
-        ("released", "was released before AWS accepted"),
+        ("released", "was released, and nothing shows that AWS accepted"),
     ],
 )
 def test_a_change_that_was_not_made_is_not_written_back(
@@ -468,7 +468,7 @@ def test_an_instance_by_its_address_alone_is_no_device(folder: Path, capsys: Any
         folder, event(), "--address", "aws_instance.web", capsys=capsys
     )
     assert (code, patch) == (1, "")
-    assert "a device of an instance is found by --state only" in said
+    assert "use --state to find a device of an instance" in said
 
 
 @pytest.mark.parametrize(("text", "code"), [("[]", 2), ("{}", 1), ('{"values": {}}', 1)])
