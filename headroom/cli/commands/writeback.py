@@ -17,7 +17,7 @@ from headroom.cli.terminal.output import emit, err, say
 from headroom.cli.terminal.problems import FAILED, OK, BadRequest
 from headroom.cli.writeback import cloudformation, kubernetes, terraform
 from headroom.cli.writeback.edits import CannotPatch, Patched, top_of, unified
-from headroom.cli.writeback.handoff import MADE, Handoff, of_chain, of_event
+from headroom.cli.writeback.handoff import ACCEPTED, Handoff, of_chain, of_event
 from headroom.cli.writeback.modules import Code
 from headroom.cli.writeback.state import Address, address_in_state, logical_id
 from headroom.domain.decision import claim_patch, class_text, settings
@@ -97,7 +97,7 @@ def writeback(
             done = _applied(handoff, cluster, where)
             emit({**_object(handoff), "done": done}) if as_json else say(f"{done}.")
             return OK
-        found = _patched(handoff, directory, _json(state), address)
+        found = _patched(handoff, directory, _json(state), address, where)
         diff = unified(found.edits, top_of(directory))
     except CannotPatch as problem:
         if as_json:
@@ -132,14 +132,15 @@ def _handoff(decision_id: str, event: Path | None, where: RecordsOptions) -> Han
 
 
 def _refuse_replaced(opened: Source, first: Record, handoff: Handoff) -> None:
-    """Raise BadRequest where a later decision changed the resource again."""
+    """Raise BadRequest where a later decision changed the resource again, or may have."""
     later = opened.records.record_summaries(
         since=first.at, until=opened.now, resource=handoff.ref.arn
     )
-    newest = next((one for one in later if one.step in MADE), None)
+    newest = next((one for one in later if one.step in ACCEPTED | {Step.RELEASED}), None)
     if newest is not None and newest.decision_id != handoff.decision_id:
+        has = "has" if newest.step in ACCEPTED else "may have"
         raise BadRequest(
-            f"Decision {newest.decision_id} has since changed {short(handoff.ref.arn)}: write that one back."
+            f"Decision {newest.decision_id} {has} since changed {short(handoff.ref.arn)}: write that one back."
         )
 
 
@@ -153,7 +154,9 @@ def _json(path: Path | None) -> Any:
         raise BadRequest(f"{path} cannot be read as JSON: {problem}.") from None
 
 
-def _patched(handoff: Handoff, directory: Path, state: Any, address: str) -> Patched:
+def _patched(
+    handoff: Handoff, directory: Path, state: Any, address: str, where: RecordsOptions
+) -> Patched:
     """The patch by the owner's tool; a state says which tool it is where no tag does."""
     if not directory.exists():
         raise BadRequest(f"{directory} does not exist.")
@@ -177,6 +180,8 @@ def _patched(handoff: Handoff, directory: Path, state: Any, address: str) -> Pat
         there = Address(address=address) if address else None
         if there is None and state is not None:
             there = address_in_state(state, handoff)
+        if there is not None and there.replaces and handoff.made:
+            _refuse_moved(handoff, where, "with the patch, Terraform would replace the instance")
         return terraform.patched(Code(directory), handoff, there)
     if tool is Tool.KUBERNETES:
         return kubernetes.patched(directory, handoff)
@@ -187,12 +192,12 @@ def _applied(handoff: Handoff, cluster: kubernetes.Kubectl, where: RecordsOption
     if handoff.owner is None or handoff.owner.tool is not Tool.KUBERNETES:
         raise BadRequest("--apply is only for Kubernetes claims. Use --patch for code.")
     if handoff.made:
-        _refuse_moved(handoff, where)
+        _refuse_moved(handoff, where, "with the class, the driver would change it")
     return kubernetes.applied(handoff, cluster)
 
 
-def _refuse_moved(handoff: Handoff, where: RecordsOptions) -> None:
-    """Raise CannotPatch if the volume is not what the class would say: the driver would change it."""
+def _refuse_moved(handoff: Handoff, where: RecordsOptions, why: str) -> None:
+    """Raise CannotPatch if the volume is not what the code or the class would say."""
     here = imported("headroom.cli.sources.account:account")(
         region=where.region or handoff.ref.region, profile=where.profile,
         endpoint_url=where.endpoint_url, local=where.local,
@@ -207,9 +212,7 @@ def _refuse_moved(handoff: Handoff, where: RecordsOptions) -> None:
         raise CannotPatch(f"the volume cannot be read: {problem}") from None
     current = seen.volume.configuration
     if current != handoff.target:
-        raise CannotPatch(
-            f"the volume is {current}, not {handoff.target}: with the class, the driver would change it"
-        )
+        raise CannotPatch(f"the volume is {current}, not {handoff.target}: {why}")
 
 
 def _print(handoff: Handoff, as_json: bool) -> None:

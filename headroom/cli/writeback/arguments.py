@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from headroom.cli.writeback.edits import CannotPatch, Edit, files, read
+from headroom.cli.writeback.edits import CannotPatch, Edit, files, read, refuse_other
 from headroom.cli.writeback.hcl import Attribute, Unreadable, parse
 from headroom.cli.writeback.modules import Code, File, Found, is_literal, plain
 
@@ -31,22 +31,25 @@ def edits_of(code: Code, place: Found, setting: Setting) -> Iterator[Edit]:
     unchanged = value == setting.origin
     if attribute is None:
         if value is not None and not unchanged:
+            _refuse_shared(code, place)
             yield _inserted(place, setting, value)
         return
+    current = plain(place.file.value(attribute))
+    if current is not None:
+        refuse_other(place.file.at(attribute.start), name, current, setting.origin, value)
     if unchanged and (setting.is_size or value is None):
         return
     if value is None:
+        _refuse_shared(code, place)
         yield _removed(place.file, attribute)
         return
-    file, attribute = _where_set(code, place, name, attribute)
+    place, file, attribute = _where_set(code, place, name, attribute)
     old = file.value(attribute)
     current = plain(old) or ""
-    if current == str(value) and is_literal(old):
+    if current == str(value):
         return
-    if setting.is_size and current.isdigit() and int(current) > int(value):
-        raise CannotPatch(
-            f"{file.at(attribute.start)}: {name} is {current}, larger than {value}: storage cannot shrink"
-        )
+    refuse_other(file.at(attribute.start), name, current, setting.origin, value)
+    _refuse_shared(code, place)
     text = f'"{value}"' if isinstance(value, str) or old.startswith('"') else str(value)
     yield Edit(path=file.path, start=attribute.value_start, end=attribute.value_end, text=text)
 
@@ -90,11 +93,16 @@ def _removed(file: File, attribute: Attribute) -> Edit:
     return Edit(path=file.path, start=first, end=last, text="")
 
 
-def _where_set(code: Code, place: Found, name: str, attribute: Attribute) -> tuple[File, Attribute]:
-    """The literal that the argument has in the end; raises CannotPatch where that is not one place."""
+def _where_set(
+    code: Code, place: Found, name: str, attribute: Attribute
+) -> tuple[Found, File, Attribute]:
+    """The literal that the argument has in the end, and the block whose module holds it.
+
+    Raises CannotPatch where that is not one place.
+    """
     file, expression = place.file, place.file.value(attribute)
     if is_literal(expression):
-        return file, attribute
+        return place, file, attribute
     here = f"{file.at(attribute.start)}: {name} is {' '.join(expression.split())}"
     variable = _VARIABLE.fullmatch(expression)
     if variable is None:
@@ -111,18 +119,21 @@ def _where_set(code: Code, place: Found, name: str, attribute: Attribute) -> tup
     if place.calls:
         call = place.calls[-1]
         passed = call.block.attribute(variable[1])
-        if _callers(code, place) > 1 and passed is None:
-            raise CannotPatch(
-                f"{here}, whose default applies to every call of the module: change it by hand"
-            )
         if passed is not None:
             above = Found(call.file, call.block, place.calls[:-1])
             return _where_set(code, above, variable[1], passed)
-    return _assignment(code, place, variable[1], here)
+    return (place, *_assignment(code, place, variable[1], here))
 
 
-def _callers(code: Code, place: Found) -> int:
-    return sum(folder == place.folder.resolve() for _, folder in code.calls)
+def _refuse_shared(code: Code, place: Found) -> None:
+    """Raise CannotPatch if a module that the block is in, at any level, has more than its one call."""
+    for depth, each in enumerate((*place.calls, place)):
+        callers = code.callers(each.folder)
+        if len(callers) > min(depth, 1):
+            raise CannotPatch(
+                f"{place.place} is in the module {each.folder}, which has several calls, or calls outside "
+                f"the directory: {', '.join(callers)}. A value there would change the others too"
+            )
 
 
 def _assignment(code: Code, place: Found, name: str, here: str) -> tuple[File, Attribute]:

@@ -17,7 +17,15 @@ from pathlib import Path
 
 import yaml
 
-from headroom.cli.writeback.edits import CannotPatch, Edit, Patched, files, line_of, read
+from headroom.cli.writeback.edits import (
+    CannotPatch,
+    Edit,
+    Patched,
+    files,
+    line_of,
+    read,
+    refuse_other,
+)
 from headroom.cli.writeback.handoff import Handoff
 from headroom.cli.writeback.nodes import get, is_literal, key_of, text_of
 from headroom.domain.decision import settings
@@ -64,16 +72,28 @@ def patched(folder: Path, handoff: Handoff, logical_id: str, found_by: str) -> P
         raise CannotPatch(
             f"{template.at(properties)}: the properties are merged in with << or Fn::Transform: change them by hand"
         )
+    _refuse_other_name(template, properties, handoff)
     size = handoff.names.properties[1]
     edits: list[Edit] = []
     for name, value in wanted.items():
         as_text = handoff.names.size_is_text and name == size
-        setting = _Setting(name, value, value != origin[name], name == size, as_text, tuple(wanted))
+        setting = _Setting(name, value, origin[name], name == size, as_text, tuple(wanted))
         edits += _edits(template, properties, setting)
     return Patched(
         place=f"{template.at(template.resource)} {logical_id}, found by {found_by}",
         edits=tuple(edits),
     )
+
+
+def _refuse_other_name(template: Template, properties: yaml.MappingNode, handoff: Handoff) -> None:
+    """Raise CannotPatch for a database that the template gives another name."""
+    key = f"{handoff.names.cloudformation.rpartition(':')[2]}Identifier"
+    node = get(properties, key)
+    literal = node is not None and is_literal(template.text, node)
+    if literal and node.value.lower() != handoff.identifier:
+        raise CannotPatch(
+            f"{template.at(node)}: {key} is {node.value}, not {handoff.identifier}: this is another resource"
+        )
 
 
 def templates(folder: Path, logical_id: str) -> Iterator[Template]:
@@ -99,7 +119,7 @@ def templates(folder: Path, logical_id: str) -> Iterator[Template]:
 class _Setting:
     name: str
     value: str | int | None
-    changes: bool
+    origin: str | int | None
     is_size: bool
     as_text: bool
     beside: tuple[str, ...]
@@ -107,24 +127,22 @@ class _Setting:
 
 def _edits(template: Template, properties: yaml.MappingNode, setting: _Setting) -> Iterator[Edit]:
     pair = next((each for each in properties.value if key_of(each[0]) == setting.name), None)
+    unchanged = setting.value == setting.origin
     if pair is None:
-        if setting.value is not None and setting.changes:
+        if setting.value is not None and not unchanged:
             yield _inserted(template, properties, setting)
         return
-    if not setting.changes and (setting.is_size or setting.value is None):
-        return
     key, node = pair
+    if is_literal(template.text, node):
+        refuse_other(template.at(key), setting.name, node.value, setting.origin, setting.value)
+    if unchanged and (setting.is_size or setting.value is None):
+        return
     _refuse_computed(template, setting.name, key, node)
     if setting.value is None:
         yield _removed(template, properties, pair)
         return
     if node.value == str(setting.value):
         return
-    if setting.is_size and node.value.isdigit() and int(node.value) > int(setting.value):
-        raise CannotPatch(
-            f"{template.at(node)}: {setting.name} is {node.value}, larger than {setting.value}: "
-            "storage cannot shrink"
-        )
     quote = node.style or ""
     yield Edit(path=template.path, start=node.start_mark.index, end=node.end_mark.index,
                text=f"{quote}{setting.value}{quote}")  # fmt: skip

@@ -39,6 +39,22 @@ class CannotPatch(Exception):
     """No patch can be made without guessing; the message says where the values live."""
 
 
+def refuse_other(
+    place: str, name: str, current: str, before: str | int | None, after: str | int | None
+) -> None:
+    """Raise CannotPatch for a literal that is neither the value before the change nor after it.
+
+    Then the code means another resource, or its owner changes the value too.
+    """
+    expected = {"" if value in (None, 0) else str(value) for value in (before, after)}
+    if ("" if current == "0" else current) not in expected:
+        had = "none" if before in (None, "") else before
+        raise CannotPatch(
+            f"{place}: {name} is {current}, but was {had} before the change: this is another resource, "
+            "or its owner changes the value too. Change it by hand"
+        )
+
+
 def files(folder: Path, *suffixes: str) -> Iterator[Path]:
     """The files below a folder, or the one file, whose names end so; in order, and not of tools."""
     if folder.is_file():

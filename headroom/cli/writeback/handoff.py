@@ -20,10 +20,10 @@ from headroom.domain.resources import (
 )
 from headroom.domain.state import Record, Step
 
-MADE = frozenset(
-    {Step.APPLIED, Step.ALREADY_THERE, Step.RELIEVED, Step.UNTESTED, Step.INEFFECTIVE,
-     Step.ROLLED_BACK, Step.RELEASED}
-)  # fmt: skip
+ACCEPTED = frozenset({Step.APPLIED, Step.ALREADY_THERE})
+"""Steps that say that AWS accepted the change; a chain without one may have changed nothing."""
+VERIFIED = frozenset({Step.RELIEVED, Step.UNTESTED, Step.INEFFECTIVE, Step.ROLLED_BACK})
+"""Steps that only an accepted change reaches, for an event, which has no chain."""
 UNDONE = frozenset(
     {Step.WITHDRAWN, Step.REFUSED, Step.STALE, Step.NOT_APPLIED, Step.FAILED, Step.DIVERGED,
      Step.REJECTED, Step.EXPIRED, Step.GONE}
@@ -61,12 +61,11 @@ def of_chain(chain: Sequence[Record]) -> Handoff:
     plan, volume = decision.plan, decision.observation.volume
     if plan is None:
         raise BadRequest(f"Decision {decision.decision_id} has no plan: nothing to write back.")
-    steps = [record.step for record in chain]
-    _refuse_undone(decision.decision_id, steps[-1])
+    made = any(record.step in ACCEPTED for record in chain)
+    _refuse_undone(decision.decision_id, chain[-1].step, made=made)
     return Handoff(
         decision_id=decision.decision_id, ref=volume.ref, name=volume.tag("Name"),
-        owner=decision.code_owner, origin=plan.origin, target=plan.target,
-        made=any(step in MADE for step in steps),
+        owner=decision.code_owner, origin=plan.origin, target=plan.target, made=made,
     )  # fmt: skip
 
 
@@ -76,7 +75,8 @@ def of_event(event: object) -> Handoff:
         detail: Any = event
         detail = detail.get("detail", detail)
         step = Step(detail["step"])
-        _refuse_undone(detail["decision_id"], step)
+        made = step in ACCEPTED | VERIFIED
+        _refuse_undone(detail["decision_id"], step, made=made)
         if detail["plan"] is None:
             raise BadRequest("The event has no plan: nothing to write back.")
         place = detail["resource"].split(":", 5)
@@ -86,7 +86,7 @@ def of_event(event: object) -> Handoff:
             ref=named(detail["resource"], region=place[3], account_id=place[4]),
             name=None if back is None else back["name"], owner=_owner(back),
             origin=_configuration(detail["plan"]["from"]),
-            target=_configuration(detail["plan"]["to"]), made=step in MADE,
+            target=_configuration(detail["plan"]["to"]), made=made,
         )  # fmt: skip
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as problem:
         raise BadRequest(
@@ -95,7 +95,12 @@ def of_event(event: object) -> Handoff:
         ) from None
 
 
-def _refuse_undone(decision_id: str, step: Step) -> None:
+def _refuse_undone(decision_id: str, step: Step, *, made: bool) -> None:
+    if step is Step.RELEASED and not made:
+        raise BadRequest(
+            f"Decision {decision_id} was released, and nothing shows that AWS accepted its change: "
+            "nothing to write back."
+        )
     if step in UNDONE:
         raise BadRequest(f"Decision {decision_id} ended as {step.value}: nothing to write back.")
 

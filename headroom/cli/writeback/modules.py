@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from headroom.cli.writeback.edits import CannotPatch, files, line_of, read
+from headroom.cli.writeback.edits import CannotPatch, files, line_of, read, top_of
 from headroom.cli.writeback.hcl import Attribute, Block, Unreadable, parse
 
 _LITERAL = re.compile(r'-?\d+(?:\.\d+)?|"[^"$%\\]*"')
@@ -86,6 +86,15 @@ class Code:
                 if text.startswith("."):
                     found.append((call, (folder / text).resolve()))
         return found
+
+    def callers(self, folder: Path) -> list[str]:
+        """The places in the whole repository, also outside this folder, that call a module."""
+        return [call.place for call, target in self._repository.calls if target == folder.resolve()]
+
+    @cached_property
+    def _repository(self) -> Code:
+        top = top_of(self.top)
+        return self if top == self.top.resolve() else Code(top)
 
     def at_address(self, address: str) -> list[Found]:
         """The blocks that an address of Terraform's state names, in every root that has them."""

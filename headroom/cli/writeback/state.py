@@ -22,6 +22,11 @@ class Address:
     """`root_block_device`, or the device name of an `ebs_block_device`."""
     found_by: str = "the address"
 
+    @property
+    def replaces(self) -> bool:
+        """Whether Terraform replaces the instance where the block differs from the volume."""
+        return self.device not in ("", "root_block_device")
+
 
 def logical_id(stack: Mapping[str, object], handoff: Handoff) -> str:
     """The logical id in what `aws cloudformation describe-stack-resources` prints; raises CannotPatch."""

@@ -27,6 +27,7 @@ ARGUMENTS = frozenset(
 )  # fmt: skip
 DEVICE_ARGUMENTS = ("volume_type", "volume_size", "iops", "throughput")
 _NAME_TAG = re.compile(r'[{,\n]\s*"?Name"?\s*[=:]\s*"([^"$%\\]*)"')
+_IDENTIFIERS = {"aws_db_instance": "identifier", "aws_rds_cluster": "cluster_identifier"}
 _SEVERAL = ("count", "for_each")
 
 
@@ -96,6 +97,8 @@ def _refuse_several(found: Found) -> None:
 def _resource(code: Code, handoff: Handoff, address: Address | None) -> tuple[Found, str]:
     if address is not None:
         found, by = code.at_address(address.address), address.found_by
+        for each in found:
+            _refuse_other_name(each, handoff)
         what = address.address
     else:
         found, by = _by_name(code, handoff)
@@ -123,13 +126,23 @@ def _by_name(code: Code, handoff: Handoff) -> tuple[list[Found], str]:
             each for each in code.resources(terraform) if handoff.name in _name_tags(each)
         ]  # fmt: skip
         return tagged, f"the tag Name = {handoff.name}"
-    key = "cluster_identifier" if terraform == "aws_rds_cluster" else "identifier"
-    named = []
-    for each in code.resources(terraform):
-        attribute = each.block.attribute(key)
-        if attribute and plain(each.file.value(attribute)) == handoff.identifier:
-            named.append(each)
+    named = [each for each in code.resources(terraform) if _name(each) == handoff.identifier]
+    key = _IDENTIFIERS[terraform]
     return named, f"{key} = {handoff.identifier}"
+
+
+def _name(found: Found) -> str | None:
+    """The literal identifier of a database."""
+    attribute = found.block.attribute(_IDENTIFIERS.get(found.block.labels[0], ""))
+    return None if attribute is None else plain(found.file.value(attribute))
+
+
+def _refuse_other_name(found: Found, handoff: Handoff) -> None:
+    name = _name(found)
+    if name is not None and name.lower() != handoff.identifier:
+        raise CannotPatch(
+            f"{found.place} is {name}, not {handoff.identifier}: this is another resource"
+        )
 
 
 def _name_tags(found: Found) -> list[str]:

@@ -54,6 +54,39 @@ def test_a_decision_that_a_later_one_replaced_is_refused(
     assert run(["writeback", later.decision_id, "--file", file]) == 0
 
 
+@pytest.mark.parametrize("asked", [Step.INTENDED, Step.UNKNOWN])
+def test_a_change_released_before_aws_accepted_it_is_not_written_back(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], asked: Step
+) -> None:
+    decision = decide(decision_input(starved_gp3(vol=volume(ref=ref(VOLUME), tags=OWNED))))
+    (tmp_path / "main.tf").write_text(
+        'resource "aws_ebs_volume" "x" {\n  tags = { Name = "orders-data" }\n}\n'
+    )
+    unclear = [(Step.INTENDED, "Intended.", 0), (Step.UNKNOWN, "No answer.", 1)]
+    unclear = unclear[: 1 if asked is Step.INTENDED else 2]
+    released = [(Step.RELEASED, "Released by hand.", 9)]
+    words = ["writeback", decision.decision_id, "--patch", "--directory", str(tmp_path), "--file"]
+    for steps, code in ((unclear, 2), ([*APPLIED], 0)):
+        file = str(written(tmp_path / "records.jsonl", chain(decision, [*steps, *released])))
+        assert run([*words, file]) == code
+        said = capsys.readouterr()
+        assert bool(said.out) == (code == 0)
+        assert ("was released, and nothing shows" in said.err) == (code == 2)
+
+
+def test_a_later_change_that_was_released_may_have_changed_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = decide(decision_input(starved_gp3(vol=volume(ref=ref(VOLUME), tags=OWNED))))
+    later = replace(first, decision_id="b" * 20, at=NOW + timedelta(days=2))
+    unclear = [(Step.INTENDED, "Intended.", 0), (Step.RELEASED, "Released by hand.", 9)]
+    file = str(written(tmp_path / "records.jsonl", chain(first, APPLIED), chain(later, unclear)))
+    assert run(["writeback", first.decision_id, "--file", file]) == 2
+    assert (
+        f"Decision {later.decision_id} may have since changed {VOLUME}" in capsys.readouterr().err
+    )
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [([], "Give either the id"), (["x", "--event", "y"], "Give either the id"),

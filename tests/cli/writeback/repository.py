@@ -20,6 +20,10 @@ TERRAFORM = {**NOBODY, "tool": "Terraform", "name": "orders-data"}
 STACK = {**NOBODY, "tool": "CloudFormation", "stack": "orders", "logical_id": "DataVolume"}
 
 
+def volume_arn(volume_id: str) -> str:
+    return f"arn:aws:ec2:{REGION}:{ACCOUNT}:volume/{volume_id}"
+
+
 def settings(volume_type: str, size: int, iops: int | None, mibps: int | None) -> dict[str, Any]:
     return {"volume_type": volume_type, "size_gib": size, "iops": iops, "throughput_mibps": mibps}
 

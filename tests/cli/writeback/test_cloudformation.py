@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from tests.cli.writeback.repository import (
+    CLUSTER,
     DATABASE,
     FAST,
     GP3,
@@ -136,8 +137,34 @@ def test_a_stacks_list_of_resources_finds_a_database_without_tags(
 
 
 @pytest.mark.parametrize(
+    ("kind", "named", "arn"),
+    [("AWS::RDS::DBInstance", "DBInstanceIdentifier", DATABASE),
+     ("AWS::RDS::DBCluster", "DBClusterIdentifier", CLUSTER)],
+)  # fmt: skip
+@pytest.mark.parametrize(("name", "code"), [("Orders", 0), ("orders-test", 1)])
+def test_a_database_of_another_name_is_refused(
+    folder: Path, capsys: Any, kind: str, named: str, arn: str, name: str, code: int
+) -> None:
+    repository(folder, {
+        "db.yml": f"Resources:\n  Db:\n    Type: {kind}\n    Properties:\n      {named}: {name}\n      Iops: 12000\n"
+    })  # fmt: skip
+    grown = event(
+        settings("io1", 400, 12000, None), settings("io1", 400, 14000, None), arn=arn,
+        owner={**STACK, "logical_id": "Db"},
+    )  # fmt: skip
+    made, patch, said = written_back(folder, grown, capsys=capsys)
+    assert (made, bool(patch)) == (code, not code)
+    assert (f"{named} is {name}, not orders" in said) == bool(code)
+
+
+@pytest.mark.parametrize(
     ("files", "said"),
     [
+        ({"a.yaml": YAML.replace("'3000'  # the default", "9000")},
+         "Iops is 9000, but was 3000 before the change"),
+        ({"a.json": JSON.replace('{"Ref": "Size"}', "800")},
+         "Size is 800, but was 100"),
+        ({"a.json": JSON.replace('"gp3"', '"io2"')}, "VolumeType is io2, but was gp3"),
         ({"a.yaml": YAML.replace("'3000'  # the default", "!Ref Iops")},
          "is the stack's parameter Iops (", ),
         ({"a.json": JSON.replace("3000", '{"Fn::If": ["P", 1, 2]}')}, "is Fn::If: change it by hand"),
@@ -148,7 +175,7 @@ def test_a_stacks_list_of_resources_finds_a_database_without_tags(
         ({"a.yaml": YAML.replace("AWS::EC2::Volume", "AWS::EC2::Instance")}, "no template in"),
         ({"cdk.json": "{}"}, "run `cdk synth`"),
     ],
-    ids=["parameter", "function", "anchor", "merge", "two templates", "another type", "cdk without output"],
+    ids=["the owner's own raise", "another size", "another volume", "parameter", "function", "anchor", "merge", "two templates", "another type", "cdk without output"],
 )  # fmt: skip
 def test_what_would_be_a_guess_is_refused_with_the_place_of_the_value(
     folder: Path, capsys: Any, files: dict[str, str], said: str

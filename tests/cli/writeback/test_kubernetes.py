@@ -11,7 +11,6 @@ from typing import Any
 import boto3
 import pytest
 import yaml
-from moto import mock_aws
 
 from headroom.cli.main import run
 from tests.builders import ACCOUNT, REGION
@@ -23,6 +22,7 @@ from tests.cli.writeback.repository import (
     event,
     repository,
     settings,
+    volume_arn,
     written_back,
 )
 
@@ -126,24 +126,10 @@ def test_without_a_patch_the_class_and_the_command_are_printed(tmp_path: Path, c
 
 
 @pytest.fixture
-def volume_id(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The volume of the claim in its account, as the change made it."""
-    for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(f"AWS_{name}", "test")
-    for name in ("AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL"):
-        monkeypatch.delenv(name, raising=False)
-    with mock_aws():
-        made = boto3.client("ec2", region_name=REGION).create_volume(
-            AvailabilityZone=f"{REGION}a", Size=100, VolumeType="gp3", Iops=6000, Throughput=400
-        )
-        yield made["VolumeId"]
-
-
-@pytest.fixture
-def cluster(volume_id: str) -> Iterator[Cluster]:
+def cluster(made_volume: str) -> Iterator[Cluster]:
     claim = {"kind": "PersistentVolumeClaim", "metadata": {"name": "pg-0", "resourceVersion": "7"},
              "spec": {"volumeName": "pvc-1", "storageClassName": "gp3"}}  # fmt: skip
-    volume = {"spec": {"csi": {"driver": "ebs.csi.aws.com", "volumeHandle": volume_id}}}
+    volume = {"spec": {"csi": {"driver": "ebs.csi.aws.com", "volumeHandle": made_volume}}}
     with serving(Cluster(objects={PVC: claim, PV: volume})) as there:
         yield there
 
@@ -151,8 +137,7 @@ def cluster(volume_id: str) -> Iterator[Cluster]:
 def apply(folder: Path, there: Cluster, capsys: Any, **changes: Any) -> tuple[int, str]:
     path = folder / "event.json"
     volume = boto3.client("ec2", region_name=REGION).describe_volumes()["Volumes"][0]["VolumeId"]
-    arn = f"arn:aws:ec2:{REGION}:{ACCOUNT}:volume/{volume}"
-    path.write_text(json.dumps(event(**{"owner": CLAIM, "arn": arn, **changes})))
+    path.write_text(json.dumps(event(**{"owner": CLAIM, "arn": volume_arn(volume), **changes})))
     code = run(["writeback", "--event", str(path), "--apply", "--context", "there",
                 "--kubeconfig", kubeconfig(folder, there)])  # fmt: skip
     said = capsys.readouterr()

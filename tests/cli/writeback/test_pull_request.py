@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -28,9 +29,10 @@ from tests.cli.writeback.repository import VOLUME, git, repository
 EXAMPLE = ROOT / "examples" / "pull-request"
 OWNED = (("headroom", "auto"), ("ManagedBy", "terraform"), ("Name", "orders-data"))
 MAIN = 'resource "aws_ebs_volume" "data" {\n  type = "gp3"\n  size = 100\n  tags = { Name = "orders-data" }\n}\n'
-RULE = yaml.safe_load(
-    (EXAMPLE / "rule.yaml").read_text(encoding="utf-8").replace("!Sub ", "").replace("!GetAtt ", "")
-)["Resources"]["Rule"]["Properties"]
+RESOURCES = yaml.safe_load(
+    re.sub(r"!(Sub|GetAtt|Ref) ", "", (EXAMPLE / "rule.yaml").read_text(encoding="utf-8"))
+)["Resources"]
+RULE = RESOURCES["Rule"]["Properties"]
 
 
 def decision(tags: tuple[tuple[str, str], ...] = OWNED) -> Decision:
@@ -53,9 +55,19 @@ def payload(event: dict[str, Any]) -> dict[str, Any]:
     return dict(sent["client_payload"])
 
 
+GH = """cd "{folder}"
+[ "$1 $2" = "pr list" ] && {{ [ "$3 $4 $5 $6" = "--head $(sed -n 4p gh.txt) --state all" ] && echo 7; exit 0; }}
+[ -e refused ] && exit 1
+printf "%s\\n" "$@" > gh.txt; cat > body.txt
+"""
+
+
 @pytest.fixture
 def runner(tmp_path: Path) -> dict[str, str]:
-    """The environment of a job: a checkout with a remote, `headroom`, and a `gh` that keeps its words."""
+    """The environment of a job: a checkout with a remote, `headroom`, and a `gh` of one pull request.
+
+    The file `refused` makes it refuse to create one.
+    """
     for name in ("bin", "temp", "code"):
         (tmp_path / name).mkdir()
     git(tmp_path, "init", "-q", "--bare", "remote.git")
@@ -63,7 +75,7 @@ def runner(tmp_path: Path) -> dict[str, str]:
     git(code, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "-m", "first")
     git(code, "remote", "add", "origin", str(tmp_path / "remote.git"))
     for name, text in (
-        ("gh", f'printf "%s\\n" "$@" > "{tmp_path}/gh.txt"; cat > "{tmp_path}/body.txt"'),
+        ("gh", GH.format(folder=tmp_path)),
         ("headroom", f'exec "{sys.executable}" -m headroom.cli.main "$@"'),
     ):
         path = tmp_path / "bin" / name
@@ -113,10 +125,26 @@ def test_a_change_becomes_one_pull_request_though_its_event_comes_twice(
     assert [line for line in diff.splitlines() if line.startswith("+ ")] == [
         f"+  iops = {target.iops}", f"+  throughput = {target.throughput_mibps}",
     ]  # fmt: skip
-    (tmp_path / "gh.txt").unlink()
+    (tmp_path / "body.txt").unlink()
     git(code, "switch", "-q", "-")
     assert run_job(code, runner, payload(event)) == [0, 0]
-    assert not (tmp_path / "gh.txt").exists()
+    assert not (tmp_path / "body.txt").exists()
+
+
+def test_a_pull_request_that_failed_is_made_by_the_next_run(
+    tmp_path: Path, runner: dict[str, str]
+) -> None:
+    made, code = decision(), tmp_path / "code"
+    (tmp_path / "refused").touch()
+    (tmp_path / "gh.txt").touch()
+    assert run_job(code, runner, payload(applied(made))) == [0, 1]
+    branch = f"headroom/{made.decision_id}"
+    pushed = git(tmp_path / "remote.git", "rev-parse", branch)
+    (tmp_path / "refused").unlink()
+    git(code, "switch", "-q", "-")
+    assert run_job(code, runner, payload(applied(made))) == [0, 0]
+    assert (tmp_path / "gh.txt").read_text().splitlines()[:4] == ["pr", "create", "--head", branch]
+    assert git(tmp_path / "remote.git", "rev-parse", branch) == pushed
 
 
 def test_what_cannot_be_patched_fails_the_job(tmp_path: Path, runner: dict[str, str]) -> None:
@@ -130,6 +158,21 @@ def test_the_rule_leaves_out_what_no_code_owns_and_what_was_not_made() -> None:
     nobody = decision((("headroom", "auto"),))
     assert not pattern.matches_event(applied(nobody))
     assert not pattern.matches_event(as_received(entry(decided(decision()))))
+
+
+def test_an_event_that_github_does_not_take_is_kept_and_alarms() -> None:
+    assert RULE["Targets"][0]["DeadLetterConfig"] == {"Arn": "Undelivered.Arn"}
+    (allowed,) = RESOURCES["UndeliveredPolicy"]["Properties"]["PolicyDocument"]["Statement"]
+    assert RESOURCES["UndeliveredPolicy"]["Properties"]["Queues"] == ["Undelivered"]
+    assert allowed == {
+        "Effect": "Allow", "Principal": {"Service": "events.amazonaws.com"}, "Action": "sqs:SendMessage",
+        "Resource": "Undelivered.Arn", "Condition": {"ArnEquals": {"aws:SourceArn": "Rule.Arn"}},
+    }  # fmt: skip
+    alarm = RESOURCES["UndeliveredAlarm"]["Properties"]
+    assert alarm["MetricName"] == "ApproximateNumberOfMessagesVisible"
+    assert alarm["Dimensions"] == [{"Name": "QueueName", "Value": "Undelivered.QueueName"}]
+    assert (alarm["ComparisonOperator"], alarm["Threshold"]) == ("GreaterThanThreshold", 0)
+    assert alarm["AlarmActions"] == ["AlarmTopic"]
 
 
 def test_the_rules_template_is_one() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.cli.writeback.repository import (
+    ARN,
     CLUSTER,
     DATABASE,
     FAST,
@@ -19,6 +20,7 @@ from tests.cli.writeback.repository import (
     event,
     repository,
     settings,
+    volume_arn,
     written_back,
 )
 
@@ -140,8 +142,7 @@ def test_a_setting_that_the_new_type_does_not_have_goes(folder: Path, capsys: An
     assert "-  throughput = 200" in changed_lines(folder, patch)
 
 
-def test_an_instance_finds_its_devices_by_the_state(folder: Path, capsys: Any) -> None:
-    text = """resource "aws_instance" "web" {
+INSTANCE = """resource "aws_instance" "web" {
   root_block_device {
     volume_size = 100
   }
@@ -156,22 +157,63 @@ def test_an_instance_finds_its_devices_by_the_state(folder: Path, capsys: Any) -
   }
 }
 """
-    repository(folder, {"main.tf": text})
+
+
+def test_an_instance_finds_its_devices_by_the_state(
+    folder: Path, made_volume: str, capsys: Any
+) -> None:
+    repository(folder, {"main.tf": INSTANCE})
     for root, device, inserted in (
-        ([{"volume_id": VOLUME}], [], ["+    iops        = 6000", "+    throughput  = 400"]),
-        ([], [{"volume_id": VOLUME, "device_name": "/dev/sdf"}],
+        ([{"volume_id": made_volume}], [], ["+    iops        = 6000", "+    throughput  = 400"]),
+        ([], [{"volume_id": made_volume, "device_name": "/dev/sdf"}],
          ["-    iops        = 3000", "+    iops        = 6000", "+    throughput  = 400"]),
     ):  # fmt: skip
         there = state(folder, resource("aws_instance.web", "aws_instance", root_block_device=root,
                                        ebs_block_device=device))  # fmt: skip
-        code, patch, said = written_back(folder, event(), "--state", there, capsys=capsys)
+        made = event(arn=volume_arn(made_volume))
+        code, patch, said = written_back(folder, made, "--state", there, capsys=capsys)
         assert code == 0, said
         assert ("check that terraform plan shows no changes" in said) == bool(device)
         assert sorted(changed_lines(folder, patch)) == sorted(inserted)
-        (folder / "main.tf").write_text(text)
-    code, patch, said = written_back(folder, event(step="decided"), "--state", there, capsys=capsys)
+        (folder / "main.tf").write_text(INSTANCE)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"step": "decided"}, "replaces the instance"),
+        ({"after": settings("gp3", 100, 5000, 400)}, "the volume is gp3 100 GiB 6000 IOPS 400 MiB/s, not gp3 100 GiB 5000"),
+        ({"arn": ARN}, "the volume cannot be read"),
+    ],
+    ids=["not made", "not what the volume is", "gone"],
+)  # fmt: skip
+def test_an_ebs_block_device_is_patched_only_to_what_its_volume_is(
+    folder: Path, made_volume: str, capsys: Any, changes: dict[str, Any], said: str
+) -> None:
+    repository(folder, {"main.tf": INSTANCE})
+    what = event(**{"arn": volume_arn(made_volume), **changes})
+    device = [{"volume_id": what["detail"]["resource"].split("/")[-1], "device_name": "/dev/sdf"}]
+    there = state(folder, resource("aws_instance.web", "aws_instance", ebs_block_device=device))
+    code, patch, told = written_back(folder, what, "--state", there, capsys=capsys)
     assert (code, patch) == (1, "")
-    assert "replaces the instance" in said
+    assert said in told
+
+
+def test_an_ebs_block_device_is_not_patched_without_credentials(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
+        monkeypatch.setenv(name, str(folder.parent / "none"))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    repository(folder, {"main.tf": INSTANCE})
+    device = [{"volume_id": VOLUME, "device_name": "/dev/sdf"}]
+    there = state(folder, resource("aws_instance.web", "aws_instance", ebs_block_device=device))
+    code, patch, said = written_back(folder, event(), "--state", there, capsys=capsys)
+    assert code != 0
+    assert patch == ""
+    assert "No AWS credentials found" in said
 
 
 def test_a_volume_of_its_own_goes_before_the_instance_that_lists_it(
@@ -220,6 +262,17 @@ def test_databases_are_found_by_their_identifier(
     assert changed_lines(folder, patch) == lines
 
 
+def test_an_address_of_a_database_of_another_name_is_refused(folder: Path, capsys: Any) -> None:
+    text = 'resource "aws_db_instance" "x" {\n  identifier = "test"\n  iops = 12000\n}\n'
+    repository(folder, {"main.tf": text})
+    grown = event(
+        settings("io1", 400, 12000, None), settings("io1", 400, 14000, None), arn=DATABASE
+    )
+    code, patch, said = written_back(folder, grown, "--address", "aws_db_instance.x", capsys=capsys)
+    assert (code, patch) == (1, "")
+    assert "main.tf:1 is test, not orders" in said
+
+
 MODULE = {
     "modules/disk/main.tf": 'variable "iops" {\n  default = 3000\n}\nvariable "mibps" {}\n'
     'resource "aws_ebs_volume" "this" {\n  type = "gp3"\n  iops = var.iops\n  throughput = var.mibps\n}\n',
@@ -232,14 +285,79 @@ IN_MODULE = {
 
 
 def test_a_modules_values_are_patched_where_they_are_passed_in(folder: Path, capsys: Any) -> None:
-    files = {**MODULE, "live/terraform.tfvars": "mibps = 200 # MiB/s\n"}
+    files = {**MODULE, "live/terraform.tfvars": "mibps = 125 # MiB/s\n"}
     repository(folder, files)
     there = state(folder, **IN_MODULE)
     code, patch, said = written_back(folder, event(), "--state", there, capsys=capsys)
     assert code == 0, said
     assert changed_lines(folder, patch) == [
-        "-  iops   = 3000", "+  iops   = 6000", "-mibps = 200 # MiB/s", "+mibps = 400 # MiB/s",
+        "-  iops   = 3000", "+  iops   = 6000", "-mibps = 125 # MiB/s", "+mibps = 400 # MiB/s",
     ]  # fmt: skip
+
+
+TWICE = MODULE["live/main.tf"] + (
+    'module "logs" {\n  source = "../modules/disk"\n  iops   = 3000\n  mibps  = 125\n}\n'
+)
+
+
+def test_a_value_that_the_call_passes_in_is_patched_though_another_calls_the_module(
+    folder: Path, capsys: Any
+) -> None:
+    repository(folder, {**MODULE, "live/main.tf": TWICE})
+    code, patch, said = written_back(
+        folder, event(), "--state", state(folder, **IN_MODULE), capsys=capsys
+    )
+    assert code == 0, said
+    assert changed_lines(folder, patch) == [
+        "-  default = 125", "+  default = 400", "-  iops   = 3000", "+  iops   = 6000",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("disk", "before", "after"),
+    [
+        (MODULE["modules/disk/main.tf"].replace("= var.iops", "= 3000"), GP3, FAST),
+        (MODULE["modules/disk/main.tf"].replace("  iops = var.iops\n", ""), GP3, FAST),
+        (MODULE["modules/disk/main.tf"].replace('"gp3"', '"io2"').replace("var.mibps", "200"),
+         settings("io2", 100, 3000, 200), settings("io2", 100, 6000, None)),
+    ],
+    ids=["a literal", "a new line", "a line that goes"],
+)  # fmt: skip
+def test_nothing_inside_a_module_of_several_calls_is_patched(
+    folder: Path, capsys: Any, disk: str, before: Any, after: Any
+) -> None:
+    there = state(folder, **IN_MODULE)
+    for files in (
+        {"modules/disk/main.tf": disk, "live/main.tf": TWICE},
+        {  # one call of the module, two of the module that holds it
+            "modules/disk/main.tf": disk,
+            "modules/pair/main.tf": MODULE["live/main.tf"].replace("../modules/disk", "../disk"),
+            "live/main.tf": 'module "a" {\n  source = "../modules/pair"\n}\n'
+            'module "b" {\n  source = "../modules/pair"\n}\n',
+        },
+    ):
+        repository(folder, files)
+        nested = "modules/pair/main.tf" in files
+        options = (
+            ("--address", "module.a.module.disk.aws_ebs_volume.this")
+            if nested
+            else ("--state", there)
+        )
+        code, patch, said = written_back(folder, event(before, after), *options, capsys=capsys)
+        assert (code, patch) == (1, "")
+        assert "which has several calls" in said
+
+
+def test_a_module_called_from_outside_the_directory_is_not_patched(
+    folder: Path, capsys: Any
+) -> None:
+    disk = MODULE["modules/disk/main.tf"].replace("= var.iops", "= 3000")
+    repository(folder, {**MODULE, "modules/disk/main.tf": disk})
+    code, patch, said = written_back(
+        folder / "modules", event(), "--address", "aws_ebs_volume.this", capsys=capsys
+    )
+    assert (code, patch) == (1, "")
+    assert "live/main.tf:4" in said
 
 
 @pytest.mark.parametrize(
@@ -276,10 +394,15 @@ def test_what_would_be_a_guess_is_refused_with_the_place_of_the_value(
     [
         (MAIN.replace("orders-log", "orders-data"), "is ambiguous: "),
         (MAIN.replace("orders-data", "${var.name}-data"), "has no aws_ebs_volume"),
-        (MAIN.replace("  size              = 100", "  size              = 900"), "storage cannot shrink"),
+        (MAIN.replace("  size              = 100", "  size              = 900"),
+         "size is 900, but was 100 before the change"),
+        (MAIN.replace("  iops              = 3000", "  iops              = 9000"),
+         "iops is 9000, but was 3000 before the change"),
+        (MAIN.replace('= "gp3"', '= "io2"'), "type is io2, but was gp3"),
         ('resource "aws_ebs_volume" "d" { tags = { x = 1, Name = "orders-data" } }\n', "is on one line"),
     ],
-    ids=["two of one name", "a computed name", "smaller", "one line"],
+    ids=["two of one name", "a computed name", "smaller", "the owner's own raise", "another volume",
+         "one line"],
 )  # fmt: skip
 def test_a_volume_that_is_not_certain_is_refused(
     folder: Path, capsys: Any, text: str, said: str
@@ -307,14 +430,24 @@ def test_what_ignore_changes_leaves_to_headroom_is_left(folder: Path, capsys: An
     assert "ignore_changes leaves iops to Headroom" in said
 
 
-@pytest.mark.parametrize("step", ["refused", "withdrawn", "expired", "diverged", "gone"])
+@pytest.mark.parametrize(
+    ("step", "why"),
+    [
+        *(
+            (step, f"ended as {step}")
+            for step in ("refused", "withdrawn", "expired", "diverged", "gone")
+        ),
+        ("released", "was released, and nothing shows that AWS accepted"),
+    ],
+)
 def test_a_change_that_was_not_made_is_not_written_back(
-    folder: Path, capsys: Any, step: str
+    folder: Path, capsys: Any, step: str, why: str
 ) -> None:
     repository(folder, {"main.tf": MAIN})
     code, patch, said = written_back(folder, event(step=step), capsys=capsys)
     assert (code, patch) == (2, "")
-    assert f"ended as {step}: nothing to write back" in said
+    assert why in said
+    assert "nothing to write back" in said
 
 
 def test_without_a_recognised_owner_the_state_says_whose_it_is(folder: Path, capsys: Any) -> None:
