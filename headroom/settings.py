@@ -229,9 +229,9 @@ class FunctionSettings(_Kinds):
     hard_caps: HardCaps = _setting(_hard_caps, HardCaps())  # noqa: RUF009 - a field
     """What no policy, tag or approval exceeds, as JSON; `none` without any."""
     hub_role: str = _setting(_ROLE, OFF)
-    """ARN of the role of another account whose people may approve, reject, pause and resume here."""
+    """ARN of the role of the hub's account whose people may approve, reject, pause and resume here."""
     hub_policy_role: str = _setting(_ROLE, OFF)
-    """ARN of the role of another account whose people may publish a policy here."""
+    """ARN of the role of the hub's account whose people may publish a policy here."""
     metrics_namespace: str = _setting(_NAME, "Headroom", variable="POWERTOOLS_METRICS_NAMESPACE")
     """Powertools reads this variable and the next one as well."""
     service: str = _setting(_NAME, "headroom", variable="POWERTOOLS_SERVICE_NAME")
