@@ -125,7 +125,6 @@ def test_a_policy_that_cannot_be_read_is_unreadable(ssm: SSMClient, code: str) -
 
 def test_a_policy_is_published_in_the_tier_of_the_deployment(ssm: SSMClient) -> None:
     """A parameter of the advanced tier cannot be lowered: the next deployment would fail."""
-    publish(ssm, canonical_json(default_policy()))
     ssm_backends[DEFAULT_ACCOUNT_ID]["us-east-1"].default_parameter_tier = "Advanced"
     policy = policy_from_json('{"version": 1, "defaults": {"max_iops": 4000}}', source="here")
     policies = ParameterPolicies(ssm, parameter=NAME, caps=HardCaps())
