@@ -145,6 +145,11 @@ class Names:
         return f"{self.prefix}-requests"
 
     @property
+    def extend_document(self) -> str:
+        """Name of the SSM document that extends file systems."""
+        return f"{self.prefix}-extend-file-system"
+
+    @property
     def detection_alarms(self) -> str:
         """Prefix of alarms that wake the loop: the deployed ones, and any that the owner adds."""
         return f"{self.prefix}-detect-"
@@ -228,6 +233,8 @@ class FunctionSettings(_Kinds):
     """ARN of the KMS key that seals records; `off` without one."""
     hard_caps: HardCaps = _setting(_hard_caps, HardCaps())  # noqa: RUF009 - a field
     """What no policy, tag or approval exceeds, as JSON; `none` without any."""
+    extend_document: str = _setting(_NAME, "off")
+    """Name of the SSM document that extends file systems; `off` where volumes' free space is not read."""
     hub_role: str = _setting(_ROLE, OFF)
     """ARN of the role of the hub's account whose people may approve, reject, pause and resume here."""
     hub_policy_role: str = _setting(_ROLE, OFF)
@@ -292,6 +299,9 @@ class DeploymentConfig(_Kinds):
     """Days after which DynamoDB deletes the records of decisions; 0 keeps them for ever."""
     seal_records: str = _setting(_text("on|off", "on or off"), "off")
     """Whether each record is sealed with a key of KMS, which costs $1 a month and requests."""
+    ebs_free_space: str = _setting(_text("on|off", "on or off"), "off")
+    """Whether free space of volumes is read where the CloudWatch agent publishes it, and their
+    file systems are extended through Systems Manager after growth."""
     topic_key: str = _setting(_text("on|off", "on or off"), "off")
     """Whether messages are encrypted at rest with a key of KMS, which costs $1 a month."""
     dashboard: str = _setting(_text("on|off", "on or off"), "off")

@@ -20,6 +20,7 @@ from botocore.httpsession import URLLib3Session
 from headroom.adapters.callers import NotProven, caller_of, sts_url
 from headroom.adapters.cloudwatch import glance_window
 from headroom.adapters.events import EventBus
+from headroom.adapters.instances import ManagedFileSystems
 from headroom.adapters.kinds import Environment, adapters_of
 from headroom.adapters.ledger import DynamoLedger, Sealer
 from headroom.adapters.notifications import SnsNotifier
@@ -37,7 +38,7 @@ from headroom.application import HubRoles
 from headroom.domain.policy import Policy, PolicyError, PolicyUnreadable
 from headroom.domain.resources import Kind
 from headroom.policy import received_policy
-from headroom.ports import Ports, Reporting
+from headroom.ports import FileSystems, Ports, Reporting
 from headroom.settings import FunctionSettings, SettingsError
 
 CONNECTIONS = 32
@@ -144,6 +145,12 @@ class Account:
             self.ledger, price_list_from(self._session, region=self.region), clock=_clock
         )
 
+    def _file_systems(self) -> FileSystems | None:
+        document = self.settings.extend_document
+        return (
+            None if document == "off" else ManagedFileSystems(self.reads("ssm"), document=document)
+        )
+
     def caller_of(self, request: str, proof: object) -> str:
         """ARN of who signed the request, as this Region's STS says; raises NotProven."""
         partition = self._session.get_partition_for_region(self.region)
@@ -173,6 +180,7 @@ class Account:
                 clients=self, account_id=self.account_id, region=self.region, notes=self.ledger,
                 clock=_clock, aurora_prices=self.aurora_prices,
                 glance=glance_window(timedelta(minutes=self.settings.scan_every_minutes)),
+                disks=self.settings.extend_document != "off",
             ),
         )  # fmt: skip
         policies, ledger = self.policies(), self.ledger
@@ -180,7 +188,7 @@ class Account:
             storage=made.storage, metrics=made.metrics, fleet=made.fleet, ledger=ledger, state_store=ledger, scan=ledger, work=ledger,
             archive=ledger, policies=policies, prices=self.prices,
             calendars=ManagerCalendars(self.reads("ssm")),
-            clusters=made.clusters, clock=_clock,
+            clusters=made.clusters, clock=_clock, file_systems=self._file_systems(),
         )  # fmt: skip
 
 

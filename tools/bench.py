@@ -246,12 +246,12 @@ def stormed(now: datetime) -> str:
         Figure(name="decisions", value=took.led_to.get("decision", 0), unit="events"),
         Figure(name="answered by a decision of another event", value=took.led_to.get("coalesced", 0), unit="events"),
         Figure(name="a change was open", value=took.led_to.get("change_open", 0), unit="events"),
-        Figure(name="parked in dead letters", value=took.parked, unit="messages"),
-        Figure(name="most memory of the worker", value=took.worker_mib, unit="MiB"),
+        Figure(name="messages in the dead-letter queue", value=took.parked, unit="messages"),
+        Figure(name="peak memory of the worker", value=took.worker_mib, unit="MiB"),
         Figure(name="changed at once", value=len(took.at_once), unit="volumes"),
-        Figure(name="changed when a place was free", value=len(took.in_turn), unit="volumes"),
+        Figure(name="changed when a slot became free", value=len(took.in_turn), unit="volumes"),
         Figure(name="least starved of these", value=min(took.in_turn, default=0), unit="minutes"),
-        Figure(name="most starved that still wait", value=max(took.queued, default=0), unit="minutes"),
+        Figure(name="most starved that still waits", value=max(took.queued, default=0), unit="minutes"),
     ]  # fmt: skip
     for figure in figures:
         print(figure, flush=True)
@@ -259,11 +259,11 @@ def stormed(now: datetime) -> str:
         f"{name} {count:,}" for name, count in sorted(took.calls.items(), key=lambda c: -c[1])
     )
     return (
-        f"{STORM_HEAD}\nWritten by `make bench`, or alone by `python -m tools.bench --only storm`. {took.events:,} "
-        f"alarm events about {took.volumes:,} starving volumes arrive in one minute at the deployed queue, with the "
-        "queue's settings of the template, on the local endpoint with IAM evaluated. One worker runs at a time. "
+        f"{STORM_HEAD}\nWritten by `make bench`. `python -m tools.bench --only storm` runs this part only. {took.events:,} "
+        f"alarm events about {took.volumes:,} starving volumes arrive in one minute at the deployed queue on the "
+        "local endpoint, with the template's queue settings and IAM evaluation. One worker runs at a time. "
         f"{now:%Y-%m-%d}.\n\n| what | figure | |\n|---|--:|---|\n{_rows(figures)}\n"
-        f"The calls until every message was done with: {calls}.\n"
+        f"Calls until every message was processed: {calls}.\n"
     )
 
 

@@ -286,7 +286,7 @@ DATABASES: Mapping[Guardrail, Entry] = {
     Guardrail.FREE_SPACE: Entry(
         clears="when enough space is free again, or the plan adds space",
         do="Allow growth, free up space, or grow the storage yourself: see "
-        "[free space](operate/free-space.md). EBS volumes publish no free space and are never blocked.",
+        "[free space](operate/free-space.md). A volume whose free space is not read is never blocked.",
         example="4 of 400 GiB are free, and the storage would be full in two hours.",
         blocked=eg.nearly_full,
     ),

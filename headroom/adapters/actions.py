@@ -44,6 +44,15 @@ RDS_EVENTS = (
 METRICS_READ_ACTIONS = ("cloudwatch:GetMetricData",)
 """Adapter cloudwatch. Knows no resource: takes `*` only."""
 
+DISK_READ_ACTIONS = ("cloudwatch:ListMetrics",)
+"""Adapter cloudwatch, only where free space of volumes is read. Knows no resource: takes `*` only."""
+
+EXTEND_ACTIONS = ("ssm:SendCommand",)
+"""Adapter instances, only where free space of volumes is read. Takes the one document's ARN, and those of
+instances, with the condition key `ssm:resourceTag`."""
+EXTEND_READ_ACTIONS = ("ssm:GetCommandInvocation",)
+"""Adapter instances. Knows no resource: takes `*` only."""
+
 ALARM_READ_ACTIONS = ("cloudwatch:DescribeAlarmContributors", "cloudwatch:DescribeAlarms")
 """Adapter cloudwatch, `contributors`. Takes alarm ARNs. Only the first is called, but no published list
 of IAM's actions has it: it may be authorised as the second (checked 2026-11)."""

@@ -43,6 +43,8 @@ class Environment:
     clock: Callable[[], datetime]
     glance: timedelta
     """How far back a fleet scan reads."""
+    disks: bool = False
+    """Whether free space of volumes is read where an agent publishes it."""
     aurora_prices: AuroraPriceBook | None
 
 
@@ -65,7 +67,7 @@ def _volumes(env: Environment) -> EbsFleet:
 def _volume_metrics(env: Environment) -> CloudWatchMetrics:
     return CloudWatchMetrics(
         env.clients.reads("cloudwatch"), account_id=env.account_id, region=env.region,
-        glance=env.glance,
+        glance=env.glance, disks=env.disks,
     )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from typing import assert_never
 
 from headroom.application import rollback
 from headroom.application.execute import LEASE, VERIFY_AFTER, known
+from headroom.application.space import after_growth
 from headroom.domain.catalog.rds import SETTLES
 from headroom.domain.decision import (
     Act,
@@ -150,6 +151,7 @@ def _verify(
     else:
         check = assess if decision.rollback_of is None else assess_rollback
         verification = check(observation, act.plan, chain.since)
+        verification = after_growth(ports, observation, act.plan, verification)
     if isinstance(verification, Pending):
         ports.state_store.reconciled(
             observation.volume.ref, at=now, due_at=verification.next_reconcile_at

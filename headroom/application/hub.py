@@ -195,4 +195,4 @@ def _own_until(
 
 
 def _held(until: datetime) -> str:
-    return f"people of this account paused {ending(until)}, and only they end that"
+    return f"people of this account paused {ending(until)}, and only they can end that pause"

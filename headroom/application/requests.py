@@ -145,7 +145,8 @@ def carry_out(
                 return Answer(status=Status.NOTHING, detail="the breaker was not open")
         case Verb.PUBLISH_POLICY:
             return Answer(
-                status=Status.REFUSED, detail="Only a hub publishes policies; deploy yours."
+                status=Status.REFUSED,
+                detail="Only a hub can publish a policy by request. Deploy yours instead.",
             )
     return recorded(request, who)
 
@@ -250,7 +251,7 @@ def _decision_id(given: dict[str, Any]) -> str:
 def _sha256(given: dict[str, Any]) -> str:
     found = given.get("sha256", "")
     if not isinstance(found, str) or not re.fullmatch(r"([0-9a-f]{64})?", found, re.ASCII):
-        raise InvalidRequest("The SHA-256 of the policy is none.")
+        raise InvalidRequest("sha256 must be 64 lowercase hexadecimal digits.")
     return found
 
 

@@ -1,4 +1,8 @@
-"""Free space of databases in the rhythm of looks: who deserves one, and when the next is due."""
+"""Free space: who deserves a look, when the next is due, and the file system after a volume grew.
+
+A file system is extended on its instance, once AWS reports the volume as `optimizing` or `completed`. What
+the instance reads back ends the chain: extended, or refused with the reason.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +15,19 @@ from headroom.domain.decision import (
     Decision,
     DecisionInput,
     Escalate,
+    Ineffective,
+    Pending,
+    Relieved,
+    Verification,
     decide,
     full_within_a_day,
 )
+from headroom.domain.planning import Plan
+from headroom.domain.policy import Mode, Policy, limits_for
+from headroom.domain.resources import Kind, ModificationState, Observation
 from headroom.domain.state import Notify
-from headroom.ports import Glance, Ports, StorageView
+from headroom.domain.workload import spans
+from headroom.ports import Extended, Glance, Ports, StorageView
 
 LOW, NOTHING = 0.10, 0.01
 """Shares of the storage: free below the first it is woken for sooner, below the second always."""
@@ -29,6 +41,8 @@ LATER = timedelta(hours=6)
 """The same of one that is short of space for longer, or of which too little is known."""
 DAILY = timedelta(hours=24)
 """Whatever comes later is found by the look of every day."""
+LANDED = (ModificationState.OPTIMIZING, ModificationState.COMPLETED)
+BY_HAND = "extend the partition and the file system on the instance yourself"
 
 
 def may_run_out_of_space(view: StorageView, glance: Glance | None) -> bool:
@@ -45,11 +59,25 @@ def may_run_out_of_space(view: StorageView, glance: Glance | None) -> bool:
 
 
 def space_check(decision: Decision) -> datetime | None:
-    """When free space is to be looked at again without waiting for a scan; None where it can wait."""
-    space, at, limits = decision.space, decision.at, decision.effective.limits
+    """When free space is to be looked at again without waiting for a scan; None where it can wait.
+
+    Scans do not read what is free of volumes, so those that may grow have a time of their own.
+    """
+    at, limits, volume = decision.at, decision.effective.limits, decision.observation.volume
     acts = isinstance(decision.answer, Act)
-    if space is None or acts or not (decision.effective.enrolled and limits.grow_space):
+    if acts or not (decision.effective.enrolled and limits.grow_space):
         return None  # whose storage may not grow is found by scans when it is near
+    found = _by_forecast(decision)
+    if volume.ref.kind is not Kind.EBS or not volume.instance_ids:
+        return found
+    at_most = at + (DAILY if decision.space is None else LATER)
+    return at_most if found is None else min(found, at_most)
+
+
+def _by_forecast(decision: Decision) -> datetime | None:
+    space, at = decision.space, decision.at
+    if space is None:
+        return None
     if space.young:
         return at + JUST_BEGUN
     if space.unclear:
@@ -81,3 +109,50 @@ def warn(ports: Ports, decision_input: DecisionInput) -> None:
     if not near or not full_within_a_day(decision.space, at):
         return
     ports.ledger.decided(decision, due_at=None, notify=Notify(text=decision.summary))
+
+
+def after_growth(
+    ports: Ports, observation: Observation, plan: Plan, verification: Verification
+) -> Verification:
+    """`verification`, unless the file system of a volume that grew was or cannot be extended now."""
+    shown = not isinstance(verification, Pending | Ineffective)
+    if shown or not _to_be_extended(observation, plan) or not _allowed(ports, observation):
+        return verification
+    if ports.file_systems is None:
+        return verification
+    volume = observation.volume
+    found = ports.file_systems.extend(volume)
+    if isinstance(found, Extended):
+        if not spans(found.size_gib, volume.configuration.size_gib):
+            short = f"{found.detail}: the volume has {volume.configuration.size_gib} GiB"
+            return Ineffective(cause=f"{short}; {BY_HAND}")
+        alone = plan.growth is not None and plan.growth.alone
+        return Relieved(detail=found.detail) if alone else verification
+    if found.again and isinstance(verification, Pending):
+        return verification
+    return Ineffective(cause=f"the file system was not extended: {found.why}; {BY_HAND}")
+
+
+def _to_be_extended(observation: Observation, plan: Plan) -> bool:
+    """Whether a volume that one instance has was grown for space, and AWS has made it larger."""
+    volume, change = observation.volume, observation.modification
+    return (
+        plan.growth is not None
+        and plan.origin.database is None
+        and volume.configuration == plan.target
+        and change is not None
+        and change.target == plan.target
+        and change.state in LANDED
+        and len(volume.instance_ids) == 1
+        and not volume.multi_attach
+    )
+
+
+def _allowed(ports: Ports, observation: Observation) -> bool:
+    """Whether the owner still wants it: nothing is paused, and the policy lets the volume grow."""
+    volume, policy = observation.volume, ports.policies.current()
+    paused = ports.state_store.resource_state(volume.ref, observation.at).paused_until
+    if not isinstance(policy, Policy) or (paused is not None and paused > observation.at):
+        return False
+    limits = limits_for(policy, volume).limits
+    return limits.grow_space and limits.mode in (Mode.APPROVE, Mode.AUTO)

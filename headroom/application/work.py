@@ -227,17 +227,21 @@ def _chunk(
 def _record_events(
     ports: Ports, done: Sequence[tuple[WorkItem, EventOutcome]], now: datetime, report: WorkReport
 ) -> None:
-    """Record what each event led to; if that fails, their items are to be delivered again."""
-    from_events = [each for each in done if each[0].events]
+    """Record what each event led to, together; an item whose events cannot be is delivered again."""
+    records = [
+        (item, [event_record(event, (item.ref.arn,), outcome, at=now) for event in item.events])
+        for item, outcome in done
+        if item.events
+    ]
     try:
-        ports.archive.record_events([
-            event_record(event, (item.ref.arn,), outcome, at=now)
-            for item, outcome in from_events
-            for event in item.events
-        ])  # fmt: skip
+        ports.archive.record_events([record for _, some in records for record in some])
     except Exception as error:
+        if len(records) > 1:  # one that cannot be written keeps no other from its record
+            for each in done:
+                _record_events(ports, [each], now, report)
+            return
         report.fail("records of events", error)
-        report.unanswered += [item for item, _ in from_events if item not in report.unanswered]
+        report.unanswered += [item for item, _ in records if item not in report.unanswered]
 
 
 def _coalesced_into(began: datetime) -> EventOutcome:

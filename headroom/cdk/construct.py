@@ -34,6 +34,7 @@ class Settings(TypedDict, total=False):
     log_retention_days: int
     record_retention_days: int
     seal_records: Literal["on", "off"]
+    ebs_free_space: Literal["on", "off"]
     topic_key: Literal["on", "off"]
     dashboard: Literal["on", "off"]
     hard_caps: Mapping[str, object] | str

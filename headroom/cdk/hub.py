@@ -63,7 +63,7 @@ class Hub(Construct):
         super().__init__(scope, construct_id)
         if not re.fullmatch(r"o-[a-z0-9]{10,32}", organization_id):
             raise SettingsError(
-                f"organization_id is {organization_id!r}; it must be like o-a1b2c3d4e5."
+                f"organization_id is {organization_id!r}; it must look like o-a1b2c3d4e5."
             )
         DeploymentConfig.from_context({"prefix": prefix}, called="Setting")
         if record_retention_days < 1:
@@ -206,7 +206,7 @@ class Hub(Construct):
             self,
             "Keep",
             name=self.prefix,
-            description="Keeps the organization's records of Headroom",
+            description="Stores the organization's Headroom records",
             event_bus_name=self.bus.event_bus_name,
             event_pattern={"source": [EVENT_SOURCE]},
             targets=[
@@ -247,7 +247,7 @@ class Hub(Construct):
         policy = iam.ManagedPolicy(
             self,
             "Operators",
-            description="Lets people send requests to the organization's deployments of Headroom",
+            description="Allows requests to the organization's Headroom deployments",
             statements=[statement],
         )
         Validations.of(policy).acknowledge(

@@ -23,14 +23,14 @@ PANELS: Mapping[str, tuple[str, str]] = {
         " latest(detail.summary) as summary by account, of_region, detail.decision_id"
         ' | filter step = "awaiting" | sort expires asc',
     ),
-    "Failed, or needs a person": (
+    "Failed or escalated": (
         "table",
         'filter detail.outcome in ["escalate", "failed", "refused", "ineffective", "diverged",'
         ' "breaker_opened", "policy_refused"]'
         f" | {PLACE} | display @timestamp, account, of_region, detail.outcome, detail.summary"
         " | sort @timestamp desc | limit 50",
     ),
-    "Pauses and circuit breakers: the last of each": (
+    "Pauses and circuit breakers: latest event": (
         "table",
         f'filter `detail-type` = "Headroom Stop" | {PLACE}'
         ' | fields strcontains(detail.step, "breaker") as is_breaker'
@@ -45,7 +45,7 @@ PANELS: Mapping[str, tuple[str, str]] = {
         ' sum(strcontains(detail.outcome, "hold")) as holds,'
         ' sum(strcontains(detail.outcome, "escalate")) as escalations by bin(1h)',
     ),
-    "USD a month added and saved, by account": (
+    "USD per month added and saved, by account": (
         "table",
         'filter detail.step = "applied"'
         f" | {PLACE}, greatest(detail.plan.price_change_usd, 0) as more,"
@@ -53,7 +53,7 @@ PANELS: Mapping[str, tuple[str, str]] = {
         " | stats count(*) as changes, sum(more) as added_usd, sum(less) as saved_usd by account, of_region"
         " | sort added_usd desc",
     ),
-    "Deployments, by when they were last heard of": (
+    "Deployments, longest silent first": (
         "table",
         f"{PLACE} | stats max(@timestamp) as last, count(*) as records by account, of_region"
         " | sort last asc",
@@ -92,7 +92,7 @@ class HubDashboard(Construct):
         widgets.append(
             {"type": "metric", "x": 0, "y": 3 + (len(PANELS) + 1) // 2 * 7, "width": 24,
              "height": 6, "properties": {
-                 "title": "Records that arrived, failed and were kept", "region": Aws.REGION,
+                 "title": "Records received, failed and stored", "region": Aws.REGION,
                  "view": "timeSeries", "period": 300, "metrics": metrics,
              }}
         )  # fmt: skip

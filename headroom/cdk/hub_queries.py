@@ -58,7 +58,7 @@ QUERIES: Mapping[str, tuple[str, str]] = {
         "ORDER BY expires",
     ),
     "changes": (
-        "Changes that AWS accepted and USD a month, by account",
+        "Changes that AWS accepted, and USD per month added and saved, by account",
         "SELECT account, region, count(*) AS changes, "
         "sum(CASE WHEN price_change_usd > 0 THEN price_change_usd ELSE 0 END) AS added_usd, "
         "sum(CASE WHEN price_change_usd < 0 THEN -price_change_usd ELSE 0 END) AS saved_usd "
@@ -83,7 +83,7 @@ QUERIES: Mapping[str, tuple[str, str]] = {
         "WHERE copy = 1 AND who IS NOT NULL ORDER BY at DESC",
     ),
     "last-heard": (
-        "When each deployment was last heard of",
+        "When each deployment last sent an event",
         "SELECT account, region, max(at) AS last, count(*) AS records FROM record "
         "WHERE copy = 1 GROUP BY account, region ORDER BY last",
     ),
@@ -112,7 +112,7 @@ class HubTable(Construct):
             self,
             "Database",
             catalog_id=Aws.ACCOUNT_ID,
-            database_input={"name": name, "description": "Records of Headroom"},
+            database_input={"name": name, "description": "Headroom's records"},
         )
         table = glue.CfnTable(
             self,
@@ -126,7 +126,7 @@ class HubTable(Construct):
             self,
             "WorkGroup",
             name=prefix,
-            description="Questions about the records of Headroom",
+            description="Queries over Headroom's records",
             recursive_delete_option=True,
             work_group_configuration={
                 "enforceWorkGroupConfiguration": True,

@@ -14,6 +14,7 @@ from headroom.adapters import actions
 from headroom.cdk.alarms import DetectionAlarms, SelfAlarms
 from headroom.cdk.dashboard import Dashboard
 from headroom.cdk.detection import price_note, short_price
+from headroom.cdk.extend import ExtendDocument, extend_statements
 from headroom.cdk.functions import FunctionSpec, HeadroomFunction
 from headroom.cdk.names import (
     PRICED_PARTITION,
@@ -84,12 +85,13 @@ class Loop(Construct):
             kinds=config.kinds,
             service=config.prefix,
             hard_caps=config.hard_caps,
+            extend_document=names.extend_document if config.ebs_free_space == "on" else "off",
             hub_role=config.hub_role,
             hub_policy_role=config.hub_policy_role,
         )
         here = loop_statements(
             kept, names, databases=config.databases, clusters=config.clusters,
-            resource_tag=config.hard_caps.resource_tag,
+            disks=config.ebs_free_space == "on", resource_tag=config.hard_caps.resource_tag,
         )  # fmt: skip
         schedule = SweepSchedule(self, "SweepSchedule")
         queue_arn = signals_queue.queue.queue_arn
@@ -104,7 +106,14 @@ class Loop(Construct):
                 description="Headroom: a worker; reconciles what the queue holds",
                 timeout=SIGNALS_TIMEOUT,
                 memory_mib=1_769,  # a whole processor: twenty resources are read together
-                statements=[*here, *asked, contributor_statement(names), take, put],
+                statements=[
+                    *here,
+                    *asked,
+                    *extend_statements(config),
+                    contributor_statement(names),
+                    take,
+                    put,
+                ],
             ),
             code=code,
             settings=settings,
@@ -146,6 +155,8 @@ class Loop(Construct):
             settings=settings,
             config=config,
         ).function
+        if config.ebs_free_space == "on":
+            ExtendDocument(self, "ExtendFileSystems", names)
         let_hub_ask(self, config, requests)
         if config.hub_bus != OFF:
             forwarding = Forwarding(self, "HubEvents", bus=config.hub_bus)

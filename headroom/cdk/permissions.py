@@ -99,12 +99,12 @@ def deny_others(sid: str, actions: Sequence[str], names: Names) -> iam.PolicySta
 
 def loop_statements(
     kept: Kept, names: Names, *, databases: bool = False, clusters: bool = False,
-    resource_tag: tuple[str, str | None] | None = None,
+    disks: bool = False, resource_tag: tuple[str, str | None] | None = None,
 ) -> list[iam.PolicyStatement]:  # fmt: skip
     """What observing, deciding, acting and recording takes, and nothing else.
 
-    With `databases` the storage of databases too, with `clusters` that of Aurora. With
-    `resource_tag` (key, and value unless any) only storage that has this tag can be changed.
+    With `databases` the storage of databases too, with `clusters` that of Aurora, with `disks` what
+    agents measure of free space on volumes. With `resource_tag` (key, and value unless any) only storage that has this tag can be changed.
     """
     here = f"{Aws.REGION}:{Aws.ACCOUNT_ID}"
     return [
@@ -118,6 +118,7 @@ def loop_statements(
         *(_database_statements(here, resource_tag) if databases else ()),
         *((allow(actions.AURORA_READ_ACTIONS, "*", sid="SeeClusters"),) if clusters else ()),
         allow(actions.METRICS_READ_ACTIONS, "*", sid="ReadMetrics"),
+        *((allow(actions.DISK_READ_ACTIONS, "*", sid="FindDiskMetrics"),) if disks else ()),
         *dispatch_statements(kept, names),
     ]
 
@@ -263,7 +264,7 @@ def explain_wildcards(
     volumes = f"arn:<AWS::Partition>:ec2:{here}:volume/*"
     alarms = f"arn:<AWS::Partition>:cloudwatch:{here}:alarm:{names.detection_alarms}*"
     reasons = {
-        "*": "ec2:Describe*, cloudwatch:GetMetricData, pricing:GetProducts and xray:Put* know no "
+        "*": "ec2:Describe*, cloudwatch:GetMetricData and ListMetrics, pricing:GetProducts and xray:Put* know no "
         "resource-level permissions; each action is named and none of them changes storage.",
         volumes: "Which volumes may change is the policy's and the tags' to say, judged and "
         "recorded by the guardrails; IAM holds it to volumes of this account and Region.",
@@ -273,6 +274,12 @@ def explain_wildcards(
         reasons["*"] = reasons["*"].replace("cloudwatch:", "rds:Describe*, cloudwatch:", 1)
         for one in _databases(f"arn:<AWS::Partition>:rds:{here}"):
             reasons[one] = reasons[volumes].replace("volumes", "databases")
+    if granted >= set(actions.EXTEND_ACTIONS):
+        reasons["*"] = reasons["*"].replace(" and xray", ", ssm:GetCommandInvocation and xray", 1)
+        reasons[f"arn:<AWS::Partition>:ec2:{here}:instance/*"] = (
+            "Only Headroom's own document may be run, and only on instances that carry the "
+            "enrolment tag, by the statement's condition."
+        )
     if granted >= set(actions.ALARM_READ_ACTIONS):
         reasons[alarms] = (
             "The detection alarms are found by their common name prefix, so that alarms the "

@@ -83,19 +83,19 @@ PARAMETERS: Template = {
         "Type": "String",
         "Default": OFF,
         "AllowedPattern": f"{OFF}|{BUS_ARN}",
-        "Description": "ARN of the hub's event bus",
+        "Description": "ARN of the hub's event bus, or off",
     },
     "HubRole": {
         "Type": "String",
         "Default": OFF,
         "AllowedPattern": f"{OFF}|{ROLE_ARN}",
-        "Description": "ARN of the role whose people approve and pause",
+        "Description": "ARN of the hub role whose users may approve and pause, or off",
     },
     "HubPolicyRole": {
         "Type": "String",
         "Default": OFF,
         "AllowedPattern": f"{OFF}|{ROLE_ARN}",
-        "Description": "ARN of the role whose people publish policies",
+        "Description": "ARN of the hub role whose users may publish policies, or off",
     },
     "Policy": {
         "Type": "String",

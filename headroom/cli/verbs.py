@@ -96,7 +96,7 @@ COMMANDS: tuple[Verb | Group, ...] = (
     ),
     Group(
         "hub",
-        "Ask deployments in other accounts, from the account of a hub.",
+        "Send requests to deployments in other accounts, from the account of a hub.",
         (
             Verb("approve", "headroom.cli.hub.asking:approve"),
             Verb("reject", "headroom.cli.hub.asking:reject"),

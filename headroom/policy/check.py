@@ -265,7 +265,8 @@ def _idle(number: int, rule: Rule, limits: Limits) -> Iterator[str]:
     if "max_size_gib" in said and not (limits.growth or limits.grow_space):
         yield f"Rule {number} sets max_size_gib, which does not count while growth is false."
     if said.get("grow_space") and rule.selector.kind is Kind.EBS:
-        yield f"Rule {number} sets grow_space, but of volumes nobody publishes what is free."
+        how = "in a deployment with ebs_free_space on, for file systems that its agents measure"
+        yield f"Rule {number} sets grow_space, which counts for volumes only {how}."
     if "space_horizon_days" in said and not limits.grow_space:
         idle = "which does not count while grow_space is false"
         yield f"Rule {number} sets space_horizon_days, {idle}."

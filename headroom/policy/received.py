@@ -20,7 +20,7 @@ def received_policy(text: str, caps: HardCaps, account_id: str, region: str) -> 
     size = len(canonical_json(policy))
     if size > LONGEST_PART:
         raise PolicyError(
-            f"{SOURCE}: what counts in account {account_id}, {region} has {size:,} characters; "
+            f"{SOURCE}: the part for account {account_id}, {region} has {size:,} characters; "
             f"{LONGEST_PART:,} is the most. Deploy it instead."
         )
     return policy

@@ -5,6 +5,7 @@ The door offers every protocol, and the errors that adapters raise."""
 
 from headroom.ports.archive import Archive
 from headroom.ports.clusters import Clusters
+from headroom.ports.file_systems import Extended, FileSystems, NotExtended
 from headroom.ports.ledger import IllegalStep, Intent, Ledger, LostLease, NotIntended
 from headroom.ports.limits import Policies, Prices
 from headroom.ports.metrics import ContributorsUnknown, Glance, GlanceRequest, Metrics

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from headroom.ports.archive import Archive
 from headroom.ports.clusters import Clusters
+from headroom.ports.file_systems import FileSystems
 from headroom.ports.ledger import Ledger
 from headroom.ports.limits import Calendars, NoCalendars, Policies, Prices
 from headroom.ports.metrics import Metrics
@@ -36,3 +37,5 @@ class Ports:
     """The instant now, where time passes while a resource is reconciled; None where it stands still."""
     fleet: FleetReads | None = None
     """None where only single reads are known: of a simulated account."""
+    file_systems: FileSystems | None = None
+    """None where the file systems of volumes are left to their owners."""

@@ -167,6 +167,12 @@ def test_cloudwatch_calls_what_it_names(aws: tuple[boto3.Session, set[str]]) -> 
     metrics.history(view, NOW)
     assert called == set(actions.METRICS_READ_ACTIONS)
     called.clear()
+    disks = CloudWatchMetrics(
+        session.client("cloudwatch"), account_id=ACCOUNT, region=REGION, disks=True
+    )
+    disks.activity(view, NOW)
+    assert called == {*actions.METRICS_READ_ACTIONS, *actions.DISK_READ_ACTIONS}
+    called.clear()
     with pytest.raises((ReadFailed, ClientError, NotImplementedError)):
         metrics.contributors("headroom-detect")  # moto knows no contributors; the call is made
     assert called == {"cloudwatch:DescribeAlarmContributors"} < set(actions.ALARM_READ_ACTIONS)

@@ -302,4 +302,4 @@ def test_a_policy_is_recorded_before_it_is_put_and_again_if_that_fails(
 def test_the_accounts_own_people_deploy_their_policy(ledger: DynamoLedger) -> None:
     answer = asked(ledger, SAM, Verb.PUBLISH_POLICY)
     assert answer.status is Status.REFUSED
-    assert "deploy yours" in answer.detail
+    assert "Deploy yours" in answer.detail

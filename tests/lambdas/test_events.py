@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from headroom.adapters.cloudwatch import CloudWatchMetrics
 from headroom.adapters.ebs import EbsFleet
 from headroom.adapters.ledger import DynamoLedger
-from headroom.domain.state import LedTo
+from headroom.domain.state import EventRecord, LedTo
 from headroom.ports import ContributorsUnknown, ReadFailed
 from tests.adapters.events import deliveries as d
 from tests.builders import NOW, ref
@@ -109,6 +110,26 @@ def test_an_event_that_cannot_be_recorded_is_delivered_again(
     deployment.set_clock(NOW + timedelta(minutes=2))
     handler(event, Context())
     assert set(deployment.events()) == {"e"}
+
+
+def test_an_event_that_cannot_be_recorded_keeps_no_other_from_its_record(
+    deployment: Deployment, function: Function, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    volumes = [deployment.volume(mode=None) for _ in range(3)]
+    for one in volumes:
+        deployment.starve(one)
+    handler, record_events = function("signals").handler, DynamoLedger.record_events
+
+    def refuse(ledger: DynamoLedger, records: Sequence[EventRecord]) -> None:
+        if any(one.event.event_id == "bad" for one in records):
+            raise ReadFailed("TransactWriteItems: ValidationException")
+        record_events(ledger, records)
+
+    monkeypatch.setattr(DynamoLedger, "record_events", refuse)
+    names = ("first", "bad", "last")
+    events = [named(name, alarm_for(one)) for name, one in zip(names, volumes, strict=True)]
+    assert handler(batch(*events), Context())["batchItemFailures"] == [{"itemIdentifier": "m1"}]
+    assert set(deployment.events()) == {"first", "last"}
 
 
 def test_what_leads_to_no_decision_says_why(

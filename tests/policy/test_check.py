@@ -210,9 +210,9 @@ RDS = {"kind": "rds"}
         ([(RDS, AUTO), ({"type": "gp3"}, {"types": ["gp3", "io1"]})], {},
          "Rule 2 widens types for volumes"),
         ([], {"grow_space": True, "max_iops": 64_000},
-         "The defaults section sets grow_space, which only databases have: it counts in a rule"),
+         "The defaults section sets grow_space, which databases take only from a rule"),
         ([({"tags": {"a": "b"}}, {"aurora_goal": "performance"})], {},
-         "Rule 1 sets aurora_goal, which only databases have"),
+         "Rule 1 sets aurora_goal, which databases take only from"),
     ],
 )  # fmt: skip
 def test_what_somebody_may_think_is_said_of_databases_is_remarked(

@@ -18,7 +18,7 @@ from tests.stacks.conftest import ROOT, Matching
 pytestmark = pytest.mark.java
 TEXT = (ROOT / "docs" / "events.md").read_text(encoding="utf-8")
 RULES = re.findall(r"```json\n(.*?)```", TEXT.split("## Rules")[1].split("## An event")[0], re.S)
-DEAR, NEEDS, APPLIED, OBSERVED, STOPS = RULES
+DEAR, NEEDS, APPLIED, OBSERVED, WRITE_BACK, STOPS = RULES
 CASES: tuple[tuple[str, Recorded, tuple[str, ...]], ...] = (
     ("an act", decided(acting()), ()),
     ("a hold in observe", decided(holding()), (OBSERVED,)),
@@ -48,9 +48,17 @@ def test_a_rule_on_the_price_compares_numbers(ruler: Any) -> None:
         assert bool(matcher.matchesRule(json.dumps(event), DEAR)) is wanted
 
 
+def test_a_rule_on_code_takes_accepted_changes_of_code_that_can_be_patched(ruler: Any) -> None:
+    matcher = ruler.JClass("software.amazon.event.ruler.Ruler")
+    event = as_received(entry(later(Step.APPLIED)))
+    for tool, wanted in (("Terraform", True), ("CloudFormation", True), ("Kubernetes", False)):
+        event["detail"]["write_back"] = {"tool": tool}
+        assert bool(matcher.matchesRule(json.dumps(event), WRITE_BACK)) is wanted
+
+
 def test_every_rule_shown_is_one_that_eventbridge_accepts(ruler: Any) -> None:
     compiler = ruler.JClass("software.amazon.event.ruler.RuleCompiler")
-    assert [compiler.check(rule) for rule in RULES] == [None] * 5
+    assert [compiler.check(rule) for rule in RULES] == [None] * 6
 
 
 @pytest.mark.parametrize("recorded", EVERY, ids=lambda r: r.record.step.value)

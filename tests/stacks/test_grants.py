@@ -45,7 +45,8 @@ def test_every_grant_is_used_by_the_demo_or_listed_with_a_reason(
     assert set(names) <= known, "run the demo, then list the grant"
     (tmp_path / "policy.yaml").write_text("account:\n  calendars: [closed-days]\n")
     everything = synth(
-        topic_key="on", seal_records="on", policy_file=str(tmp_path / "policy.yaml"),
+        topic_key="on", seal_records="on", ebs_free_space="on",
+        policy_file=str(tmp_path / "policy.yaml"),
         **HUB_SETTINGS,
     )  # fmt: skip
     assert set(names_of(_grants(everything))) == known, "the list names a grant that is gone"

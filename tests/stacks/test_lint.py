@@ -30,7 +30,7 @@ from tests.stacks.test_hub import HUB_SETTINGS, ORGANIZATION
 for how in ("shipped", "volumes", "unexplained"):
     context = json.load(open("cdk.json"))["context"]
     if how == "volumes":
-        context |= {"kinds": "ebs", **HUB_SETTINGS}
+        context |= {"kinds": "ebs", "ebs_free_space": "on", **HUB_SETTINGS}
     app = cdk.App(outdir=f"{sys.argv[1]}/{how}", context=context)
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))
     if how == "unexplained":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -299,3 +300,42 @@ def test_seals_are_off_until_the_owner_turns_them_on(synth: Synth, shipped: Synt
     assert made.state["Outputs"]["SealKeyArn"]["Value"] == {"Fn::GetAtt": [key, "Arn"]}
     for function in properties(made.loop, "AWS::Lambda::Function"):
         assert "SealKey" in str(function["Environment"]["Variables"]["HEADROOM_SEAL_KEY"])
+
+
+def test_file_systems_are_extended_only_where_the_owner_turns_it_on(
+    synth: Synth, shipped: Synthesised
+) -> None:
+    for action in (
+        *actions.DISK_READ_ACTIONS,
+        *actions.EXTEND_ACTIONS,
+        *actions.EXTEND_READ_ACTIONS,
+    ):
+        assert _granting(shipped, action) == []
+    assert resources(shipped.loop, "AWS::SSM::Document") == {}
+    made = synth(ebs_free_space="on", enrolment_tag_key="team", enrolment_tag_value="db")
+    (document,) = properties(made.loop, "AWS::SSM::Document")
+    assert document["Name"] == "headroom-extend-file-system"
+    content = document["Content"]
+    assert len(json.dumps(content)) < 64 * 1024  # the most that Systems Manager takes
+    steps = content["mainSteps"]
+    assert [s["precondition"]["StringEquals"][1] for s in steps] == ["Linux", "Windows"]
+    for step in steps:
+        text = "\n".join(step["inputs"]["runCommand"])
+        assert set(re.findall(r"\{\{\s*(\w+)\s*\}\}", text)) == {"VolumeId", "SizeGib"}
+    patterns = [one["allowedPattern"] for one in content["parameters"].values()]
+    for pattern, good in zip(patterns, ("vol-0123456789abcdef0", "65536"), strict=True):
+        assert re.match(pattern, good)
+        assert not any(re.match(pattern, f"{good}{bad}") for bad in ("'", " ", ";", "$(x)", "`"))
+
+    of_document, of_instances = sorted(
+        _granting(made, "ssm:SendCommand"), key=lambda s: "Condition" in s
+    )
+    name = document["Name"]
+    where = "<AWS::Region>:<AWS::AccountId>"
+    assert _text(of_document["Resource"]) == f"arn:<AWS::Partition>:ssm:{where}:document/{name}"
+    assert _text(of_instances["Resource"]) == f"arn:<AWS::Partition>:ec2:{where}:instance/*"
+    assert of_instances["Condition"] == {"StringEquals": {"ssm:resourceTag/team": "db"}}
+    for function in properties(made.loop, "AWS::Lambda::Function"):
+        assert function["Environment"]["Variables"]["HEADROOM_EXTEND_DOCUMENT"] == name
+    roles = resources(made.loop, "AWS::IAM::Role")
+    assert [n[:7] for n, role in roles.items() if "ssm:SendCommand" in str(role)] == ["Signals"]

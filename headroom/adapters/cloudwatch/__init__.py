@@ -1,4 +1,5 @@
-"""Metrics of volumes, databases, clusters and their instances, read with GetMetricData only.
+"""Metrics of volumes, databases, clusters and their instances, read with GetMetricData, and with
+ListMetrics what agents measure.
 
 May import `adapters.events` (resource names in dimensions), `adapters.errors`, `ports` and the domain.
 The door offers one metrics adapter for each kind of storage, and the history for replays."""
@@ -11,6 +12,7 @@ from headroom.adapters.cloudwatch.clusters import (
     queries,
 )
 from headroom.adapters.cloudwatch.databases import CloudWatchRdsMetrics
+from headroom.adapters.cloudwatch.disk_metrics import disks_of
 from headroom.adapters.cloudwatch.history import LONGEST_DAYS, CloudWatchHistory, Past, batches
 from headroom.adapters.cloudwatch.metric_data import read, window
 from headroom.adapters.cloudwatch.metrics import CloudWatchMetrics, glance_window

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from headroom.adapters.cloudwatch.disk_metrics import DiskSpace
 from headroom.adapters.cloudwatch.metric_data import Query, Statistic, Window
 from headroom.domain.detection import Glance, Metric
 from headroom.domain.resources import (
@@ -248,6 +249,7 @@ def volume_activity(
     found: Mapping[Query, Series],
     span: Window,
     instance: Instance | None = None,
+    disk: DiskSpace | None = None,
 ) -> VolumeActivity:
     """A volume\'s activity from what was found, None where nothing was; rates per second."""
 
@@ -276,6 +278,8 @@ def volume_activity(
         busiest_iops=busiest_ops if longer else None,
         busiest_mibps=_divided(busiest_kib, _KIB_PER_MIB) if longer else None,
         stalled=stalled if stalled.known() else None,
+        free_gib=None if disk is None else disk.free_gib(found, span),
+        file_system_gib=None if disk is None else disk.size_gib(found, span),
     )
 
 

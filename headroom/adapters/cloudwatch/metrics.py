@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
 
+from headroom.adapters.cloudwatch.disk_metrics import DiskSpace, disks_of
 from headroom.adapters.cloudwatch.ebs_metrics import (
     balance_queries,
     glance_of,
@@ -67,7 +68,8 @@ def glance_window(scan_every: timedelta) -> timedelta:
 class CloudWatchMetrics:
     """Metrics of one account and Region, read with GetMetricData only.
 
-    `glance` is how far a Glance looks back, in whole minutes.
+    `glance` is how far a Glance looks back, in whole minutes. With `disks` free space is read too,
+    of volumes whose file system the CloudWatch agent measures.
     """
 
     def __init__(
@@ -77,9 +79,11 @@ class CloudWatchMetrics:
         account_id: str,
         region: str,
         glance: timedelta = GLANCE,
+        disks: bool = False,
     ) -> None:
         self._client = client
         self._glance = glance
+        self._reads_disks = disks
         self._account_id = account_id
         self._region = region
         self._past = PastReads()
@@ -138,11 +142,16 @@ class CloudWatchMetrics:
         slow_span = window(now, length=ACTIVITY, period_s=300)
         instances = [view.instance for view in views if view.instance is not None]
         own = (q for v in views for q in volume_queries(v.volume, instance=v.instance))
-        found = self._read((*own, *(q for one in instances for q in instance_queries(one))), span)
+        disks = self._disks(views)
+        space = (query for disk in disks.values() for query in disk.queries)
+        of_instances = (q for one in instances for q in instance_queries(one))
+        found = self._read((*own, *of_instances, *space), span)
         slow = self._read((q for one in instances for q in balance_queries(one)), slow_span)
         return {
             view.volume.ref.arn: (
-                volume_activity(view.volume, found, span, view.instance),
+                volume_activity(
+                    view.volume, found, span, view.instance, disks.get(view.volume.ref.resource_id)
+                ),
                 None
                 if view.instance is None
                 else instance_activity(view.instance, found, span, slow, slow_span),
@@ -156,10 +165,13 @@ class CloudWatchMetrics:
         What this process read of them in the last hours is not read again. Raises ReadFailed.
         """
         span = window(now, length=HISTORY, period_s=300)
-        found = self._past.read(self._read, volume_queries(view.volume, span.period_s), span)
+        disk = self._disks([view]).get(view.volume.ref.resource_id)
+        space = () if disk is None else disk.queries
+        queries = (*volume_queries(view.volume, span.period_s), *space)
+        found = self._past.read(self._read, queries, span)
         if not any(series.known() for series in found.values()):
             return None
-        return volume_activity(view.volume, found, span)
+        return volume_activity(view.volume, found, span, disk=disk)
 
     def older_history(
         self, view: StorageView, now: datetime, *, since: datetime, until: datetime
@@ -176,6 +188,9 @@ class CloudWatchMetrics:
             )
             for span in older_windows(now, since, until)
         )
+
+    def _disks(self, views: Sequence[StorageView]) -> Mapping[str, DiskSpace]:
+        return disks_of(self._client, views) if self._reads_disks else {}
 
     def _read(self, queries: Iterable[Query], span: Window) -> Mapping[Query, Series]:
         return read(self._client, queries, span)

@@ -209,7 +209,11 @@ def _busiest_member(seen: Sequence[VolumeActivity], span: Window) -> VolumeActiv
             return None
         return _alike(known[0], tuple(known[one].values[i] for i, one in enumerate(chosen)))
 
-    chosen_of = {f.name: pick(f.name) for f in fields(VolumeActivity) if f.name != "free_gib"}
+    chosen_of = {
+        f.name: pick(f.name)
+        for f in fields(VolumeActivity)
+        if f.name not in ("free_gib", "file_system_gib")
+    }
     free = _lowest(each.free_gib for each in seen if each.free_gib is not None)
     return VolumeActivity(**chosen_of, free_gib=free)  # type: ignore[arg-type]
 

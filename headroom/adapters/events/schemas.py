@@ -26,7 +26,7 @@ MAYBE: Schema = {"type": ["string", "null"]}
 INSTANT: Schema = {"type": "string", "format": "date-time"}
 SAYS = {
     DECISION: "One look at a volume ended in a decision: act, hold or escalate.",
-    REQUEST: "A change waits for a person, who answered or not in time; or asks for a rollback; or a hub publishes a policy.",
+    REQUEST: "A change awaits approval, was approved, rejected or expired; a rollback was requested; a hub published a policy.",
     CHANGE: "What became of a decision to act: intended, applied, relieved, failed and so on.",
     STOP: "What stops every change, or lets it go on: pauses and circuit breakers.",
 }
@@ -118,7 +118,7 @@ def _detail(detail_type: str) -> Schema:
         "remedy": _told(MAYBE, "What the owner can do about it."),
         "write_back": _told(
             {"anyOf": [{"type": "null"}, _write_back()]},
-            "What code must say for `plan.to` to last; null where no other owner is recognised.",
+            "The values that code needs for `plan.to` to last; null if no other owner is recognised.",
         ),
     }  # fmt: skip
     if detail_type == DECISION:
@@ -133,17 +133,17 @@ def _write_back() -> Schema:
         {
             "tool": {"enum": [tool.value for tool in Tool]},
             "stack": _told(MAYBE, "The CloudFormation stack."),
-            "logical_id": _told(MAYBE, "The resource in its template."),
+            "logical_id": _told(MAYBE, "The resource's logical id in the template."),
             "cluster": _told(MAYBE, "The Kubernetes cluster."),
-            "namespace": _told(MAYBE, "Of the claim."),
+            "namespace": _told(MAYBE, "The namespace of the claim."),
             "claim": _told(MAYBE, "The PersistentVolumeClaim."),
-            "driver": _told(MAYBE, "The CSI driver that made the volume."),
+            "driver": _told(MAYBE, "The CSI driver that created the volume."),
             "name": _told(MAYBE, "The tag `Name` of the resource."),
-            "resource_type": _told(TEXT, "What the tool calls the resource."),
+            "resource_type": _told(TEXT, "The resource type in that tool."),
             "settings": {
                 "type": "object",
                 "additionalProperties": {"type": ["string", "integer", "null"]},
-                "description": "By the tool's names; one that is null must not be set.",
+                "description": "Under the tool's own names. Remove a setting that is null.",
             },
         }
     )

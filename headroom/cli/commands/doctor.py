@@ -36,6 +36,7 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("limits", rules.limits),
     ("prices", rules.prices),
     ("enrolment", fleet.enrolment),
+    ("free space", fleet.free_space),
     ("telemetry tags", fleet.telemetry),
     ("other automations", competitors.competitors),
 )
@@ -55,7 +56,7 @@ def doctor(
         Path | None,
         typer.Option(
             "--contact",
-            help="Write a redacted bundle to this file, for you to read and to send if you like.",
+            help="Also write a redacted bundle for the maintainers to this file. Nothing is sent.",
         ),
     ] = None,
     as_json: JsonOption = False,
@@ -64,8 +65,9 @@ def doctor(
 ) -> int:
     """Examine a deployment: is it complete and healthy, and what to do where it is not.
 
-    Reads only. What the caller may not read is a finding that names the permission. `--contact`
-    writes findings and shapes of AWS's answers without ids, names, tags or account numbers.
+    Changes nothing in AWS. What the caller may not read is a finding that names the permission.
+    `--contact` writes the findings and the structure of AWS's responses to a file, without ids,
+    names, tag values or account numbers.
 
     Exit code 0 if all is well, 2 if there are findings, 1 if no deployment could be found.
     """
@@ -79,7 +81,7 @@ def doctor(
     if contact is not None:
         content = bundle(examined, recorder.answers, found.now)
         save(json.dumps(content, indent=2, ensure_ascii=False) + "\n", contact)
-        say(f"Wrote {contact}. Read it before you send it; nothing was sent.", err())
+        say(f"Wrote {contact}. Nothing was sent. Read it before you send it.", err())
     count = sum(len(each.findings) for each in examined)
     if as_json:
         emit({"account": found.here.account.account_id, "region": found.here.account.region,

@@ -32,7 +32,7 @@ def up(
         bool, typer.Option(help="Evaluate the policies of deployed roles, as IAM does.")
     ] = True,
     quotas: Annotated[
-        bool, typer.Option("--quotas", help="Throttle requests of EC2 and CloudWatch as AWS does.")
+        bool, typer.Option("--quotas", help="Throttle EC2 and CloudWatch requests as AWS does.")
     ] = False,
     state_dir: StateOption = STATE,
     as_json: JsonOption = False,

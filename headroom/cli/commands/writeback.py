@@ -30,59 +30,64 @@ CODE = (Tool.TERRAFORM, Tool.OPENTOFU, Tool.CODE)
 
 def writeback(
     decision_id: Annotated[
-        str, typer.Argument(metavar="[DECISION]", help="Id of the decision, if not --event.")
+        str,
+        typer.Argument(metavar="[DECISION]", help="Id of the decision, unless --event is given."),
     ] = "",
     event: Annotated[
         Path | None,
         typer.Option(
-            "--event", help="An event of Headroom as JSON, `-` for stdin, instead of an id."
+            "--event",
+            help="File with an event of Headroom as JSON (`-` for stdin), instead of an id.",
         ),
     ] = None,
     patch: Annotated[
-        bool, typer.Option("--patch", help="Print a unified diff of the code for `git apply`.")
+        bool, typer.Option("--patch", help="Print a unified diff for `git apply`.")
     ] = False,
     directory: Annotated[
-        Path, typer.Option("--directory", help="Folder, or one file, of Terraform or templates.")
+        Path, typer.Option("--directory", help="Folder or file with the code or manifests.")
     ] = Path(),
     state: Annotated[
         Path | None,
         typer.Option(
             "--state",
-            help="JSON of `terraform show -json`, or of `aws cloudformation describe-stack-resources`: "
-            "finds the resource by its id.",
+            help="File with the output of `terraform show -json` or `aws cloudformation "
+            "describe-stack-resources`, to find the resource by its id.",
         ),
     ] = None,
     address: Annotated[
         str,
-        typer.Option("--address", help="The resource's address in Terraform, or its logical id."),
+        typer.Option(
+            "--address", help="The resource's Terraform address, or its CloudFormation logical id."
+        ),
     ] = "",
     apply: Annotated[
         bool,
         typer.Option(
             "--apply",
-            help="Name the VolumeAttributesClass in the claim, in the cluster, by kubectl.",
+            help="Set the VolumeAttributesClass of the Kubernetes claim, with kubectl.",
         ),
     ] = False,
     kubeconfig: Annotated[
-        Path | None, typer.Option("--kubeconfig", help="The kubeconfig for --apply.")
+        Path | None, typer.Option("--kubeconfig", help="Kubeconfig file for --apply.")
     ] = None,
-    context: Annotated[str, typer.Option("--context", help="The context for --apply.")] = "",
+    context: Annotated[str, typer.Option("--context", help="Kubeconfig context for --apply.")] = "",
     as_json: JsonOption = False,
     *,
     where: RecordsOptions,
 ) -> int:
-    """Print what code must say for a change to last, or with `--patch` the diff that says it.
+    """Print the values that code needs for a change to last, or with `--patch` a diff of your code.
 
-    Reads files and writes none: `headroom writeback ID --patch | git apply` at the repository's root.
-    Only `--apply` changes anything, and only the claim of a Kubernetes cluster.
-    What is ambiguous or computed is not patched; stderr says where the value lives.
+    Reads files and writes none. In the root of the repository, run
+    `headroom writeback ID --patch | git apply`. Only `--apply` changes anything: it creates the class
+    and sets it in the claim of a Kubernetes cluster. Ambiguous or computed values are not patched;
+    stderr shows where they are set.
 
-    Exit code 0 with the whole patch, also if it is empty because the code says so already; 1 if any
-    value could not be patched, with no patch.
+    Exit code 0 if the patch is complete (empty if the code already has the values), 1 if any value
+    could not be patched. In that case no patch is printed.
     """
     handoff = _handoff(decision_id, event, where)
     if patch and apply:
-        raise BadRequest("Give either --patch or --apply.")
+        raise BadRequest("Give --patch or --apply, not both.")
     if not patch and not apply:
         _print(handoff, as_json)
         return OK
@@ -105,7 +110,7 @@ def writeback(
         emit({**_object(handoff), "patch": diff, "place": found.place,
               "remarks": list(found.remarks), "problem": None})  # fmt: skip
         return OK
-    say(f"{found.place}: {'patched' if diff else 'the code says so already'}.", err())
+    say(f"{found.place}: {'patched' if diff else 'the code already has the values'}.", err())
     for remark in found.remarks:
         say(f"Note: {remark}.", err())
     sys.stdout.write(diff)
@@ -134,7 +139,7 @@ def _refuse_replaced(opened: Source, first: Record, handoff: Handoff) -> None:
     newest = next((one for one in later if one.step in MADE), None)
     if newest is not None and newest.decision_id != handoff.decision_id:
         raise BadRequest(
-            f"Decision {newest.decision_id} has changed {short(handoff.ref.arn)} since: write that back."
+            f"Decision {newest.decision_id} has since changed {short(handoff.ref.arn)}: write that one back."
         )
 
 
@@ -151,9 +156,9 @@ def _json(path: Path | None) -> Any:
 def _patched(handoff: Handoff, directory: Path, state: Any, address: str) -> Patched:
     """The patch by the owner's tool; a state says which tool it is where no tag does."""
     if not directory.exists():
-        raise BadRequest(f"There is no {directory}.")
+        raise BadRequest(f"{directory} does not exist.")
     if state is not None and not isinstance(state, dict):
-        raise BadRequest("The state is no JSON object of Terraform or CloudFormation.")
+        raise BadRequest("The --state file is not a JSON object from Terraform or CloudFormation.")
     of_stack = state is not None and not {"values", "prior_state"} & set(state)
     owner = handoff.owner
     tool = Tool.TERRAFORM if owner is None else owner.tool
@@ -175,12 +180,12 @@ def _patched(handoff: Handoff, directory: Path, state: Any, address: str) -> Pat
         return terraform.patched(Code(directory), handoff, there)
     if tool is Tool.KUBERNETES:
         return kubernetes.patched(directory, handoff)
-    raise CannotPatch(f"{owner} has no patch: write the values by hand")
+    raise CannotPatch(f"{owner} cannot be patched: write the values by hand")
 
 
 def _applied(handoff: Handoff, cluster: kubernetes.Kubectl, where: RecordsOptions) -> str:
     if handoff.owner is None or handoff.owner.tool is not Tool.KUBERNETES:
-        raise BadRequest("--apply is for claims of Kubernetes; use --patch for code.")
+        raise BadRequest("--apply is only for Kubernetes claims. Use --patch for code.")
     if handoff.made:
         _refuse_moved(handoff, where)
     return kubernetes.applied(handoff, cluster)
@@ -193,7 +198,9 @@ def _refuse_moved(handoff: Handoff, where: RecordsOptions) -> None:
         endpoint_url=where.endpoint_url, local=where.local,
     )  # fmt: skip
     if here.account_id != handoff.ref.account_id:
-        raise BadRequest(f"The credentials are of account {here.account_id}, not the volume's.")
+        raise BadRequest(
+            f"The credentials are for account {here.account_id}, which is not the volume's account."
+        )
     try:
         seen = imported("headroom.cli.sources.storage:read_storage")(here, handoff.ref)
     except (ReadFailed, ResourceGone) as problem:
@@ -201,7 +208,7 @@ def _refuse_moved(handoff: Handoff, where: RecordsOptions) -> None:
     current = seen.volume.configuration
     if current != handoff.target:
         raise CannotPatch(
-            f"the volume is {current}, not {handoff.target}: with that class the driver would change it"
+            f"the volume is {current}, not {handoff.target}: with the class, the driver would change it"
         )
 
 

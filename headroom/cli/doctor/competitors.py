@@ -48,10 +48,10 @@ def _custodian(mine: Views) -> Found:
     ]  # fmt: skip
     if marked:
         yield Finding(
-            problem=f"{_many(marked)} have tags of Cloud Custodian: what it modifies takes the same changes, "
-            "and what it is marked for may be deletion",
-            fix='leave enrolled storage out of the policy (filter `"tag:headroom": absent`), or do not '
-            "enrol it",
+            problem=f"{_many(marked)} have Cloud Custodian's tags: its changes use the same four "
+            "modifications in 24 hours, and it may have marked them for deletion",
+            fix='exclude enrolled storage from the Custodian policy (filter `"tag:headroom": absent`), or '
+            "do not enrol it",
         )
 
 
@@ -73,13 +73,14 @@ def _claims(deployed: Deployed, mine: Views) -> Found:
     grown = [view for view in claims if _grown_by_others(deployed, view)]
     if grown:
         yield Finding(
-            problem=f"{_many(grown)} of Kubernetes claims were grown by somebody else in the last "
-            f"{RECENT.days} days, as pvc-autoresizer does: each growth takes one of four changes a day",
-            fix="resize in larger steps (annotation resize.topolvm.io/increase of the claims), or leave "
-            "these claims to one of the two",
+            problem=f"{_many(grown)} of Kubernetes claims were grown by something other than Headroom in "
+            f"the last {RECENT.days} days, as pvc-autoresizer does: each growth uses one of four "
+            "modifications in 24 hours",
+            fix="resize in larger steps (annotation resize.topolvm.io/increase of the claims), or let only "
+            "one of the two manage these claims",
         )
     if claims:
-        yield Fact(text=f"{len(claims)} enrolled volumes are of Kubernetes claims")
+        yield Fact(text=f"{len(claims)} enrolled volumes belong to Kubernetes claims")
 
 
 def _grown_by_others(deployed: Deployed, view: StorageView) -> bool:
@@ -113,8 +114,8 @@ def _compute_optimizer(deployed: Deployed) -> Found:
         upgrades = "UpgradeEbsVolumeType" in rule.get("recommendedActionTypes", [])
         if rule.get("status") == "Active" and upgrades:
             yield Finding(
-                problem=f"the Compute Optimizer rule {rule.get('name', rule.get('ruleId'))} changes types "
-                "of volumes: both use the same four modifications in 24 hours",
-                fix="exclude storage with the tag headroom from the rule, or set it inactive",
+                problem=f"the Compute Optimizer rule {rule.get('name', rule.get('ruleId'))} changes volume "
+                "types: both use the same four modifications in 24 hours",
+                fix="exclude storage with the tag headroom from the rule, or deactivate the rule",
             )
-    yield Fact(text=f"{len(found['automationRules'])} rules of Compute Optimizer")
+    yield Fact(text=f"{len(found['automationRules'])} Compute Optimizer rules")

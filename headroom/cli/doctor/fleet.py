@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 
+from headroom.adapters.cloudwatch import disks_of
 from headroom.adapters.ebs import EbsStorage
 from headroom.cli.doctor.deployed import Deployed
 from headroom.cli.doctor.findings import Fact, Finding, could_not_look
@@ -12,6 +13,7 @@ from headroom.cli.sources.storage import clusters_of, databases_of
 from headroom.domain.policy import PolicyUnreadable, limits_for
 from headroom.ports import ReadFailed, StorageView
 
+MOST_NAMED = 5
 Found = Iterator[Finding | Fact]
 Views = tuple[StorageView, ...]
 
@@ -42,6 +44,34 @@ def enrolment(deployed: Deployed) -> Found:
             problem=f"nothing is enrolled: none of {total:,} resources may be changed",
             fix="tag storage headroom=auto, or add a rule with mode auto or approve to the policy; "
             "`headroom plan --all` shows what would happen",
+        )
+
+
+def free_space(deployed: Deployed) -> Found:
+    """Of volumes that may grow before they are full it is read what is free."""
+    on = any(settings.extend_document != "off" for settings in deployed.settings)
+    views = storage(deployed).get("ebs", ())
+    if not on or isinstance(views, ReadFailed):
+        yield Fact(text="free space of volumes is not read" if not on else "no volume was read")
+        return
+    policy = deployed.policy
+    may_grow = [
+        view
+        for view in enrolled(deployed, views)
+        if not isinstance(policy, PolicyUnreadable)
+        and view.volume.instance_ids
+        and limits_for(policy, view.volume).limits.grow_space
+    ]
+    known = disks_of(deployed.client("cloudwatch"), may_grow)
+    unread = [v.volume.ref.resource_id for v in may_grow if v.volume.ref.resource_id not in known]
+    yield Fact(text=f"it is read of {len(known):,} of {len(may_grow):,} volumes that may grow")
+    if unread:
+        more = f" and {len(unread) - MOST_NAMED:,} more" if len(unread) > MOST_NAMED else ""
+        yield Finding(
+            problem=f"free space is not known of {', '.join(unread[:MOST_NAMED])}{more}, so that "
+            "nothing is grown for it",
+            fix="have the CloudWatch agent publish the size and the use of one file system with the "
+            "volume's id (docs/operate/free-space.md#when-free-space-is-not-read), or set grow_space: false",
         )
 
 

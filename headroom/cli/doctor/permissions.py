@@ -18,7 +18,7 @@ from headroom.cli.doctor.deployed import Deployed
 from headroom.cli.doctor.findings import Fact, Finding, denied
 from headroom.settings import OFF, FunctionSettings, SettingsError
 
-REDEPLOY = "deploy again (`cdk deploy --all`): the role's policy is not the deployed one"
+REDEPLOY = "deploy again (`cdk deploy --all`): the role's policy was changed"
 WORKER, DISPATCHER, REQUESTS = (
     f"lambdas.{name}.handler" for name in ("signals", "sweep", "requests")
 )
@@ -36,7 +36,7 @@ class Question:
 def permissions(deployed: Deployed) -> Iterator[Finding | Fact]:
     """The functions' roles may do what the functions do, by IAM's simulation where it may be asked."""
     if deployed.is_local:
-        yield Fact(text="a local endpoint has no policy simulation")
+        yield Fact(text="a local endpoint has no policy simulator")
         return
     asked = 0
     for function in deployed.functions:
@@ -77,17 +77,17 @@ def _simulated(client: Any, role: str, question: Question) -> list[Mapping[str, 
 
 def _finding(name: str, result: Mapping[str, Any], question: Question) -> Finding:
     if not result.get("OrganizationsDecisionDetail", {}).get("AllowedByOrganizations", True):
-        why, fix = "a service control policy of the organization", "have that policy allow it"
+        why, fix = "a service control policy of the organization", "change that policy to allow it"
     elif not result.get("PermissionsBoundaryDecisionDetail", {}).get(
         "AllowedByPermissionsBoundary", True
     ):
-        why, fix = "the role's permissions boundary", "have the boundary allow it"
+        why, fix = "the role's permissions boundary", "change the boundary to allow it"
     elif result["EvalDecision"] == "explicitDeny":
-        why, fix = "a statement that denies it", "remove the statement from the role's policies"
+        why, fix = "a policy of the role denies it", "remove that statement"
     else:
         why, fix = "no policy allows it", REDEPLOY
     return Finding(
-        problem=f"the role of {name} may not {result['EvalActionName']} on {question.resource}: {why}",
+        problem=f"the role of {name} is denied {result['EvalActionName']} on {question.resource}: {why}",
         fix=fix,
     )
 

@@ -27,8 +27,8 @@ def summary(plan: FleetPlan) -> list[str]:
     undecided = f"; {left:,} are not compared: the engine did not decide about them" if left else ""
     return [
         f"Compute Optimizer has a recommendation for {total['recommendations']:,} of "
-        f"{len(plan.rows):,} resources: {total['agree']:,} as Headroom, {total['disagree']:,} "
-        f"otherwise{undecided}."
+        f"{len(plan.rows):,} resources: {total['agree']:,} agree with Headroom, "
+        f"{total['disagree']:,} differ{undecided}."
     ]
 
 

@@ -65,9 +65,9 @@ def pause(
     *,
     how: HubOptions,
 ) -> int:
-    """Stop all changes in other accounts; a longer pause of their own people stays.
+    """Stop all changes in other accounts. A longer pause by an account's own people stays.
 
-    Exit code 1 if any deployment refused, or it is not known what it did: run it again.
+    Exit code 1 if any deployment refused or did not answer. In the second case, run it again.
     """
     seconds = None if duration is None else int(span_of(duration).total_seconds())
     wanted = spokes_of(spoke, spokes)
@@ -83,7 +83,7 @@ def resume(
     *,
     how: HubOptions,
 ) -> int:
-    """End the hub's pauses in other accounts; those of their own people, and circuit breakers, stay."""
+    """End the hub's pauses in other accounts. Pauses by their own people and circuit breakers stay."""
     wanted = spokes_of(spoke, spokes)
     return ask_each(Hub(how, wanted), Verb.RESUME, normalized_reason(reason), as_json=as_json)
 
@@ -97,9 +97,9 @@ def publish(
     *,
     how: HubOptions,
 ) -> int:
-    """Publish a policy to other accounts; each refuses one that its hard caps do not allow.
+    """Publish a policy to other accounts. Each refuses a policy that exceeds its hard caps.
 
-    A deployment that refuses keeps the policy that it has, and records why.
+    A deployment that refuses keeps its current policy and records the reason.
     """
     policy = load_policy_file(file)
     first_problem(policy, source=str(file))

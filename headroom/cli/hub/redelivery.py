@@ -28,7 +28,7 @@ def redeliver(
     *,
     where: AccountOptions,
 ) -> int:
-    """Put the events that the hub did not take on its bus again, in the deployment's account.
+    """Send undelivered events to the hub's bus again. Run it in the deployment's account.
 
     The stack's output HubRedelivery is the whole command. What the bus refuses stays in the queue.
     """

@@ -51,13 +51,13 @@ class HubOptions:
     local: LocalOption = False
 
 
-SPOKE_HELP = "Deployment to ask, as ACCOUNT/REGION or ACCOUNT/REGION/PREFIX"
+SPOKE_HELP = "Deployment that gets the request, as ACCOUNT/REGION or ACCOUNT/REGION/PREFIX"
 SpokeOption = Annotated[str, typer.Option("--spoke", help=f"{SPOKE_HELP}.")]
 SpokeOptions = Annotated[
     list[str] | None, typer.Option("--spoke", help=f"{SPOKE_HELP}; may be repeated.")
 ]
 SpokesOption = Annotated[
-    Path | None, typer.Option("--spokes", help="File with one deployment in each line.")
+    Path | None, typer.Option("--spokes", help="File with one deployment per line.")
 ]
 
 
@@ -67,7 +67,7 @@ def spoke_of(text: str) -> Spoke:
     region, _, prefix = rest.partition("/")
     if not re.fullmatch(ACCOUNT_ID, account_id) or not re.fullmatch(REGION, region):
         raise BadRequest(
-            f"{text!r} is no deployment; write ACCOUNT/REGION, 111122223333/us-east-1."
+            f"{text!r} is not a deployment. Write ACCOUNT/REGION, such as 111122223333/us-east-1."
         )
     return Spoke(account_id, region, prefix or DEFAULT_PREFIX)
 
@@ -131,7 +131,7 @@ class Hub:
         except (BotoCoreError, ValueError) as problem:
             return str(problem)
         if not isinstance(answer, dict) or answer.get("status") not in set(Status):
-            return f"{function} says {answer}"
+            return f"{function} returned {answer}"
         return Answer(status=Status(answer["status"]), detail=str(answer["detail"]))
 
     def _proof(self, spoke: Spoke, request: str) -> dict[str, str]:

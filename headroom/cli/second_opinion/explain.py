@@ -47,21 +47,21 @@ def _same(it: Comparison) -> str | None:
         return None
     if it.plan is None:
         outdated = not it.keeps or _made_for_another(it)
-        return "What it recommended is in place" if outdated else BOTH_KEEP.rstrip(".")
+        return "Its recommendation is already in place" if outdated else BOTH_KEEP.rstrip(".")
     blocking = it.blocking
     if not blocking:
-        return "Both want the same"
-    return f"Both want the same, which Headroom is kept from by {_names(blocking)}"
+        return "Both recommend the same change"
+    return f"Both recommend the same change, which is blocked by {_names(blocking)}"
 
 
 def _outdated(it: Comparison) -> str | None:
     at, changed, made = it.recommendation.refreshed_at, it.changed_at, it.recommendation.made_for
     of = "" if at is None else f" of {utc(at)}"
     if at is not None and changed is not None and at < changed:
-        return f"Its recommendation{of} was made before the last change, of {utc(changed)}"
+        return f"Its recommendation{of} is older than the last change, of {utc(changed)}"
     if made is None or not _made_for_another(it):
         return None
-    return f"Its recommendation{of} is for {configured(made, it.current)}, which it is no longer"
+    return f"Its recommendation{of} is for {configured(made, it.current)}, which is not the current configuration"
 
 
 def _made_for_another(it: Comparison) -> bool:
@@ -82,7 +82,7 @@ def _older_generation(it: Comparison) -> str | None:
     kind = it.advised.volume_type if it.advised else it.current.volume_type
     if kind is it.current.volume_type or kind not in OLDER:
         return None
-    return f"Its type {kind.value} is of an older generation than {OLDER[kind]}"
+    return f"It recommends {kind.value}, an older generation than {OLDER[kind]}"
 
 
 def _refused(it: Comparison) -> str | None:
@@ -90,8 +90,8 @@ def _refused(it: Comparison) -> str | None:
         return None
     if it.advised.size_gib < it.current.size_gib:
         return (
-            f"It recommends {it.advised.size_gib:,} GiB, less than the {it.current.size_gib:,} GiB "
-            "of now, and storage cannot shrink"
+            f"It recommends {it.advised.size_gib:,} GiB, less than the current "
+            f"{it.current.size_gib:,} GiB, and storage cannot shrink"
         )
     why = why_refused(it.current, it.advised, it.decision.observation.valid)
     return None if why is None else f"AWS would not accept it as one change: {why}"
@@ -125,15 +125,15 @@ def _less_than_the_peak(it: Comparison) -> str | None:
         above = [(at, rate) for at, rate in _hours(it.decision, what) if rate > advised * TOLERANCE]
         if above:
             at, rate = max(above, key=lambda each: each[1])
-            took = f"the {number(rate)} {unit} that the hour of {utc(at)} took"
+            took = f"the {number(rate)} {unit} used in the hour of {utc(at)}"
             days = _not_analyzed(it.recommendation, [at for at, _ in above])
             if days is None:
                 return f"It {it.verb} {number(advised)} {unit}, less than {took}"
             every = _rhythm([at for at, _ in above])
-            coming = "" if every is None else f", a load that comes every {every} days"
+            coming = "" if every is None else f", a load that recurs every {every} days"
             return (
                 f"It {it.verb} {number(advised)} {unit}: its look-back of {number(days)} days does "
-                f"not reach {took}{coming}"
+                f"not include {took}{coming}"
             )
         peak = (it.decision.demand.peak_iops, it.decision.demand.peak_mibps)[what]
         if it.decision.resource_state.profile is None and peak > advised * TOLERANCE:
@@ -183,14 +183,14 @@ def _more_than_needed(it: Comparison) -> str | None:
         return None
     demand, more = it.decision.demand, f"for {money(advised - usd)} more a month than {it.target}"
     if not demand.known_minutes:
-        return f"It {it.verb} what no load is known for, {more}"
+        return f"It {it.verb} performance for which no load is known, {more}"
     if demand.iops.censored or demand.mibps.censored:
         return None  # held back by a limit: nobody knows how much would be enough
     if demand.peak_iops > rates[0][0] or demand.peak_mibps > rates[1][0]:
         return None
     return (
-        f"It {it.verb} more than the {number(demand.peak_iops)} IOPS and "
-        f"{number(demand.peak_mibps)} MiB/s that the load took at its peak, {more}"
+        f"It {it.verb} more than the load's peak of {number(demand.peak_iops)} IOPS and "
+        f"{number(demand.peak_mibps)} MiB/s, {more}"
     )
 
 
@@ -226,7 +226,7 @@ def _blocked_by(blocking: tuple[Verdict, ...]) -> str | None:
         return None
     first, *others = (replace(verdict, detail="") for verdict in blocking)
     beside = f", and by {_names(others)}" if others else ""
-    return f"Headroom is kept from it by {decision_view.verdict_line(first)}{beside}"
+    return f"Its recommendation is blocked by {decision_view.verdict_line(first)}{beside}"
 
 
 def _valued_less(it: Comparison) -> str | None:
@@ -249,13 +249,13 @@ def _only_ours(it: Comparison) -> str | None:
         return None
     if it.plan.price_change_usd < 0:
         less = money(-it.plan.price_change_usd)
-        return f"It keeps what there is, and Headroom finds enough for {less} less a month"
-    return f"It keeps what there is, and Headroom found: {it.decision.diagnosis.explanation}"
+        return f"It keeps the current configuration, but Headroom finds a sufficient one for {less} less a month"
+    return f"It keeps the current configuration, but Headroom found: {it.decision.diagnosis.explanation}"
 
 
 def _otherwise(it: Comparison) -> str | None:
     if it.decision.current_usd is None:
-        return "Headroom knows no price of this storage, so it values no change"
+        return "Headroom has no price for this storage, so it cannot value a change"
     return f"Headroom found: {it.decision.diagnosis.explanation or it.decision.summary}"
 
 

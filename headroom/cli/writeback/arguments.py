@@ -45,7 +45,7 @@ def edits_of(code: Code, place: Found, setting: Setting) -> Iterator[Edit]:
         return
     if setting.is_size and current.isdigit() and int(current) > int(value):
         raise CannotPatch(
-            f"{file.at(attribute.start)}: {name} is {current}, more than {value}: storage cannot shrink"
+            f"{file.at(attribute.start)}: {name} is {current}, larger than {value}: storage cannot shrink"
         )
     text = f'"{value}"' if isinstance(value, str) or old.startswith('"') else str(value)
     yield Edit(path=file.path, start=attribute.value_start, end=attribute.value_end, text=text)
@@ -56,7 +56,9 @@ def _inserted(place: Found, setting: Setting, value: str | int) -> Edit:
     file, block = place.file, place.block
     text = f'"{value}"' if isinstance(value, str) else str(value)
     if "\n" not in file.text[block.opened : block.closed]:
-        raise CannotPatch(f"{place.place}: the block is one line; add {setting.name} = {text}")
+        raise CannotPatch(
+            f"{place.place}: the block is on one line: add {setting.name} = {text} by hand"
+        )
     end = "\r\n" if "\r\n" in file.text else "\n"
     there = [one for one in block.attributes if one.name in setting.beside]
     if not there:
@@ -83,7 +85,7 @@ def _removed(file: File, attribute: Attribute) -> Edit:
     alone = not (file.text[first : attribute.start] + file.text[attribute.value_end : last]).strip()
     if not alone or not is_literal(file.value(attribute)):
         raise CannotPatch(
-            f"{file.at(attribute.start)}: {attribute.name} must go: remove it by hand"
+            f"{file.at(attribute.start)}: remove {attribute.name} by hand: the new type does not have it"
         )
     return Edit(path=file.path, start=first, end=last, text="")
 
@@ -110,7 +112,9 @@ def _where_set(code: Code, place: Found, name: str, attribute: Attribute) -> tup
         call = place.calls[-1]
         passed = call.block.attribute(variable[1])
         if _callers(code, place) > 1 and passed is None:
-            raise CannotPatch(f"{here}, whose default holds for every call of the module")
+            raise CannotPatch(
+                f"{here}, whose default applies to every call of the module: change it by hand"
+            )
         if passed is not None:
             above = Found(call.file, call.block, place.calls[:-1])
             return _where_set(code, above, variable[1], passed)
@@ -149,7 +153,7 @@ def _assignment(code: Code, place: Found, name: str, here: str) -> tuple[File, A
         places = [file.at(attribute.start) for file, attribute in (*given, *defaults)]
         raise CannotPatch(
             f"{here}; the variable is set in {', '.join(places) or 'no file here (-var, TF_VAR_ or the pipeline)'}"
-            ": change it where your deployment takes it from"
+            ": change the value that your deployment uses"
         )
     file, attribute = chosen[0]
     if not is_literal(file.value(attribute)):

@@ -61,7 +61,9 @@ def patched(folder: Path, handoff: Handoff, logical_id: str, found_by: str) -> P
     if not isinstance(properties, yaml.MappingNode):
         raise CannotPatch(f"{template.at(template.resource)}: {logical_id} has no properties")
     if any(key_of(key) in ("<<", "Fn::Transform") for key, _ in properties.value):
-        raise CannotPatch(f"{template.at(properties)}: the properties are merged from elsewhere")
+        raise CannotPatch(
+            f"{template.at(properties)}: the properties are merged in with << or Fn::Transform: change them by hand"
+        )
     size = handoff.names.properties[1]
     edits: list[Edit] = []
     for name, value in wanted.items():
@@ -120,7 +122,7 @@ def _edits(template: Template, properties: yaml.MappingNode, setting: _Setting) 
         return
     if setting.is_size and node.value.isdigit() and int(node.value) > int(setting.value):
         raise CannotPatch(
-            f"{template.at(node)}: {setting.name} is {node.value}, more than {setting.value}: "
+            f"{template.at(node)}: {setting.name} is {node.value}, larger than {setting.value}: "
             "storage cannot shrink"
         )
     quote = node.style or ""
@@ -143,8 +145,8 @@ def _refuse_computed(template: Template, name: str, key: yaml.Node, node: yaml.N
     default = text_of(parameter, "Default")
     raise CannotPatch(
         f"{here} is the stack's parameter {argument} ({template.at(parameter)}, default "
-        f"{default or 'none'}): change it where the stack is deployed from, because the default holds for "
-        "no stack that has a value"
+        f"{default or 'none'}): change the value that your deployment passes, because an existing stack "
+        "ignores the default"
     )
 
 
@@ -208,7 +210,9 @@ def _removed(
     end = text.find("\n", node.end_mark.index) + 1 or len(text)
     rest = text[start : key.start_mark.index] + text[node.end_mark.index : end]
     if rest.strip():
-        raise CannotPatch(f"{template.at(key)}: {key_of(key)} must go: remove it by hand")
+        raise CannotPatch(
+            f"{template.at(key)}: remove {key_of(key)} by hand: the new type does not have it"
+        )
     return Edit(path=template.path, start=start, end=end, text="")
 
 

@@ -90,7 +90,7 @@ def of_event(event: object) -> Handoff:
         )  # fmt: skip
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as problem:
         raise BadRequest(
-            "The file holds no event of Headroom (docs/events.md): "
+            "The file is not an event of Headroom (docs/events.md): "
             f"{type(problem).__name__}: {problem}."
         ) from None
 

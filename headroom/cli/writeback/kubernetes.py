@@ -39,7 +39,9 @@ def patched(folder: Path, handoff: Handoff) -> Patched:
     claim, namespace = _claim(handoff)
     driver = handoff.owner.driver if handoff.owner else ""
     if not driver:
-        raise CannotPatch("no CSI driver of EBS made the volume, by its tags: it takes no class")
+        raise CannotPatch(
+            "the volume's tags name no EBS CSI driver, so a VolumeAttributesClass does not apply"
+        )
     name, documents = class_name(handoff.target), list(_documents(folder))
     found = [
         (path, text, root)
@@ -52,7 +54,7 @@ def patched(folder: Path, handoff: Handoff) -> Patched:
         places = ", ".join(f"{path}:{root.start_mark.line + 1}" for path, _, root in found)
         raise CannotPatch(
             f"{folder} has {len(found)} manifests of the claim {namespace}/{claim} {places}. A claim of a "
-            "StatefulSet or a chart has none of its own: apply the class and the patch, or use --apply"
+            "StatefulSet or a Helm chart has no manifest of its own: use --apply, or apply the class and the patch by hand"
         )
     path, text, root = found[0]
     edits = list(_named(path, text, root, name))
@@ -94,7 +96,7 @@ def _named(path: Path, text: str, root: yaml.MappingNode, name: str) -> Iterator
         return
     place = f"{path}:{line_of(text, current.start_mark.index)}"
     if not is_literal(text, current):
-        raise CannotPatch(f"{place}: {FIELD} is no literal")
+        raise CannotPatch(f"{place}: {FIELD} is not a literal: change it by hand")
     _refuse_owners_class(place, current.value)
     if current.value != name:
         start, end = current.start_mark.index, current.end_mark.index
@@ -156,14 +158,14 @@ class Kubectl:
         try:
             return json.loads(made.stdout)
         except ValueError:
-            raise Problem(f"kubectl {words[0]} {words[2]} answered with no JSON.") from None
+            raise Problem(f"kubectl {words[0]} {words[2]} did not return JSON.") from None
 
 
 def applied(handoff: Handoff, cluster: Kubectl) -> str:
     """Name the class in the claim; what was done in a sentence. Raises CannotPatch, Problem."""
     if not handoff.made:
         raise CannotPatch(
-            "AWS has not accepted the change: with a class the driver would make it, past every guardrail"
+            "AWS has not accepted the change: with the class, the driver would make it without any guardrail"
         )
     claim, namespace = _claim(handoff)
     path = f"/api/v1/namespaces/{namespace}/persistentvolumeclaims/{claim}"
@@ -174,11 +176,11 @@ def applied(handoff: Handoff, cluster: Kubectl) -> str:
     name, current = class_name(handoff.target), found["spec"].get(FIELD) or ""
     _refuse_owners_class(f"claim {namespace}/{claim}", current)
     if current == name:
-        return f"Claim {namespace}/{claim} names the class {name} already"
+        return f"Claim {namespace}/{claim} already names the class {name}"
     _ensure_class(cluster, class_manifest(handoff.target, driver), name)
     found["spec"][FIELD] = name
     cluster.replace(path, found)  # with its resourceVersion: a claim that changed since is refused
-    return f"Claim {namespace}/{claim} now names the class {name} of {driver}"
+    return f"Claim {namespace}/{claim} now names the class {name} for {driver}"
 
 
 def _driver(cluster: Kubectl, claim: Any, handoff: Handoff) -> str:
@@ -189,7 +191,7 @@ def _driver(cluster: Kubectl, claim: Any, handoff: Handoff) -> str:
     if source.get("volumeHandle") != handoff.identifier:
         raise CannotPatch(
             f"the claim's volume is {source.get('volumeHandle') or 'unknown'}, not {handoff.identifier}: "
-            "another cluster, or another claim of that name"
+            "this is another cluster, or another claim of that name"
         )
     driver = str(source.get("driver"))
     if driver not in DRIVERS:
@@ -206,10 +208,10 @@ def _ensure_class(cluster: Kubectl, wanted: dict[str, Any], name: str) -> None:
             break
     else:
         raise CannotPatch(
-            "the cluster has no VolumeAttributesClass (Kubernetes 1.34, or 1.31 if enabled)"
+            "the cluster does not support VolumeAttributesClass (Kubernetes 1.34, or 1.31 if enabled)"
         )
     there = cluster.get(f"{group}/{CLASSES}/{name}")
     if there is None:
         cluster.create(f"{group}/{CLASSES}", {**wanted, "apiVersion": f"storage.k8s.io/{version}"})
     elif any(there.get(key) != wanted[key] for key in ("driverName", "parameters")):
-        raise CannotPatch(f"the class {name} exists with other content")
+        raise CannotPatch(f"the class {name} exists with different content")

@@ -95,7 +95,7 @@ class Code:
             rest = rest[step.end() :]
         resource = _RESOURCE.fullmatch(rest)
         if resource is None:
-            raise CannotPatch(f"{address} is no address of a resource")
+            raise CannotPatch(f"{address} is not a resource address")
         called = {folder for _, folder in self.calls}
         roots = [folder for folder in self.folders if folder.resolve() not in called]
         found = []

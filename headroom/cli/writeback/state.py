@@ -54,9 +54,11 @@ def address_in_state(state: Mapping[str, object], handoff: Handoff) -> Address:
             devices += _devices(address, has, handoff.identifier)
     found = whole or devices  # a volume of its own is listed under its instance too
     if len(found) != 1:
-        many = ", ".join(each.address for each in found) or "nowhere"
+        many = ", ".join(each.address for each in found)
         raise CannotPatch(
-            f"the state has {handoff.identifier} {many}: another configuration may own it"
+            f"the state has {handoff.identifier} in several places: {many}"
+            if found
+            else f"the state does not have {handoff.identifier}: another configuration may own it"
         )
     return found[0]
 

@@ -37,7 +37,7 @@ def patched(code: Code, handoff: Handoff, address: Address | None) -> Patched:
     device = "" if address is None else address.device
     if found.block.labels[0] != ("aws_instance" if device else handoff.names.terraform):
         raise CannotPatch(
-            f"{found.place} is an {found.block.labels[0]}; a device of an instance is found by --state only"
+            f"{found.place} is an {found.block.labels[0]}; use --state to find a device of an instance"
         )
     block = _device(found, device) if device else found.block
     place = Found(found.file, block, found.calls)
@@ -45,11 +45,11 @@ def patched(code: Code, handoff: Handoff, address: Address | None) -> Patched:
     if block.kind == "ebs_block_device":
         if not handoff.made:
             raise CannotPatch(
-                f"{place.place}: a change of an ebs_block_device that the volume does not have yet "
-                "replaces the instance"
+                f"{place.place}: AWS has not accepted the change yet. A change of an ebs_block_device "
+                "that differs from the volume replaces the instance"
             )
-        remarks.append("terraform plan must show no change: where an ebs_block_device differs from the "
-                       "volume, Terraform replaces the instance")  # fmt: skip
+        remarks.append("check that terraform plan shows no changes: if an ebs_block_device differs from "
+                       "the volume, Terraform replaces the instance")  # fmt: skip
     ignored = _ignored(found, block)
     if ignored:
         remarks.append(f"ignore_changes leaves {', '.join(sorted(ignored))} to Headroom")
@@ -88,8 +88,8 @@ def _refuse_several(found: Found) -> None:
         several = next((name for name in _SEVERAL if each.block.attribute(name)), None)
         if several is not None:
             raise CannotPatch(
-                f"{each.place} makes several resources by {several}: a value there would change all "
-                "of them. The values of one live in the collection that it iterates over"
+                f"{each.place} creates several resources with {several}: a value there would change all "
+                "of them. Change the one value by hand in the collection that it iterates over"
             )
 
 
@@ -102,8 +102,8 @@ def _resource(code: Code, handoff: Handoff, address: Address | None) -> tuple[Fo
         what = f"{handoff.names.terraform} of {handoff.identifier}"
     if not found:
         raise CannotPatch(
-            f"{code.top} has no {what} (by {by}). Give the state (terraform show -json) with --state, or "
-            "the address with --address; modules from a registry are not part of the directory"
+            f"{code.top} has no {what} (searched by {by}). Give the state (terraform show -json) with --state, "
+            "or the address with --address. Registry modules are not searched"
         )
     if len(found) > 1:
         places = ", ".join(each.place for each in found)
@@ -139,7 +139,9 @@ def _name_tags(found: Found) -> list[str]:
 
 def _device(found: Found, device: str) -> Block:
     if any(each.labels[:1] == ("ebs_block_device",) for each in found.block.of("dynamic")):
-        raise CannotPatch(f"{found.place} makes its devices by a dynamic block")
+        raise CannotPatch(
+            f"{found.place} creates its devices in a dynamic block: change them by hand"
+        )
     if device == "root_block_device":
         blocks = list(found.block.of(device))
     else:

@@ -92,7 +92,7 @@ def _landing(observation: Observation, plan: Plan, applied_at: datetime) -> Veri
         return _pending(observation, plan, applied_at, "the change has not landed")
     if ours and observation.volume.configuration == plan.origin:
         # Two reads of different age: a change that AWS lists as past `modifying` has landed.
-        return _pending(observation, plan, applied_at, "AWS still describes it as it was")
+        return _pending(observation, plan, applied_at, "AWS still describes the old configuration")
     if observation.volume.configuration != plan.target:
         return Diverged(detail=f"expected {plan.target}, found {observation.volume.configuration}")
     return None
@@ -278,7 +278,7 @@ def assess_space(
 ) -> Relieved | Pending | Ineffective:
     """Whether free space rose once the storage has the size of `plan`.
 
-    RDS extends the file system itself. Only the rise of free space counts, because data may fill
+    RDS extends the file system itself; on a volume somebody must. Only the rise of free space counts, because data may fill
     it again meanwhile.
     """
     added = plan.target.size_gib - plan.origin.size_gib
@@ -292,6 +292,8 @@ def assess_space(
             detail=f"free space rose by {risen:.1f} of {added} GiB added; {free:.1f} free"
         )
     detail = f"free space rose by {max(0.0, risen):.1f} GiB where {added} were added"
+    if plan.origin.database is None:
+        detail += "; extend the partition and the file system on the instance"
     late = observation.at - applied_at > VERIFICATION_TIMEOUT
     settled = observation.modification is None or not observation.modification.in_flight
     measured = sum(at >= applied_at + SPACE_BEFORE for at, _ in since)

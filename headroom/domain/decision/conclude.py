@@ -82,7 +82,7 @@ def conclude(analysis: Analysis, judgements: tuple[PlanJudgement, ...]) -> Actio
     space_action = decide_space(
         analysis.space, decision_input.observation.volume.facts, effective.limits, judgements,
         decision_input.observation.at, priced=current_price(decision_input) is not None,
-        busy=(change := decision_input.observation.modification) is not None and change.in_flight,
+        change=decision_input.observation.modification,
     )  # fmt: skip
     return by_load if space_action is None else _for_space(analysis, space_action, by_load)
 

@@ -35,7 +35,7 @@ from headroom.domain.planning import GroupConstraint, GroupDetail, Plan
 from headroom.domain.policy import EffectiveLimits, PolicyUnreadable
 from headroom.domain.resources import LATER, CodeOwner, Observation, code_owner, digest
 from headroom.domain.state import ProfileSummary, ResourceState, Signature
-from headroom.domain.workload import Binding, Demand, Diagnosis, SpaceForecast
+from headroom.domain.workload import Binding, Demand, Diagnosis, SpaceBasis, SpaceForecast
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,8 +193,8 @@ def _priced_by(decision_input: DecisionInput, between: str, none: str) -> str:
 def _findings(analysis: Analysis) -> str:
     """Findings about the load, and about free space where it matters, in words."""
     space, load = analysis.space, analysis.diagnosis.explanation
-    unclear = space is not None and space.unclear and analysis.effective.limits.grow_space
-    if space is None or not (space.short or unclear):
+    unsure = space is not None and (space.unclear or space.basis is SpaceBasis.FILE_SYSTEM)
+    if space is None or not (space.short or (unsure and analysis.effective.limits.grow_space)):
         return load
     calm = analysis.diagnosis.binding is Binding.NOTHING
     return space.explanation if calm else f"{space.explanation}; {load}"

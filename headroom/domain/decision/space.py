@@ -10,8 +10,8 @@ from headroom.domain.decision.approval import requested_in_advance
 from headroom.domain.guardrails import Guardrail, PlanJudgement, Verdict, all_clear_at, distance
 from headroom.domain.planning import Plan, autoscaling_can_add, rds_autoscales
 from headroom.domain.policy import Limits
-from headroom.domain.resources import DatabaseFacts
-from headroom.domain.workload import SpaceForecast
+from headroom.domain.resources import DatabaseFacts, Modification
+from headroom.domain.workload import SpaceBasis, SpaceForecast
 
 SPACE_CAUSE = "space_"
 """Prefix of the causes of escalations about free space."""
@@ -20,6 +20,8 @@ AVAILABLE = "available"
 STORAGE_FULL = "storage-full"
 NOTIFY_WITHIN = timedelta(days=3)
 """How near full a database must be before an owner without `grow_space` is notified."""
+EXTENDED_WITHIN = timedelta(hours=2)
+"""How long after a volume grew its file system may still be extended, and metrics show it."""
 BEFORE_FULL = timedelta(hours=1)
 """Growth that is allowed less than this before the storage is full comes too late."""
 TODAY = timedelta(hours=24)
@@ -73,7 +75,7 @@ def space_forecast_for_owner(
 
 def decide_space(
     space: SpaceForecast | None, facts: DatabaseFacts | None, limits: Limits,
-    judgements: Sequence[PlanJudgement], at: datetime, *, priced: bool, busy: bool,
+    judgements: Sequence[PlanJudgement], at: datetime, *, priced: bool, change: Modification | None,
 ) -> SpaceAction | None:  # fmt: skip
     """The action for a shortage of space; None if there is none or RDS grows the storage itself."""
     for_space = [j for j in judgements if j.plan.growth is not None]
@@ -84,8 +86,11 @@ def decide_space(
     if space.unclear:
         asleep = facts is not None and facts.status != AVAILABLE  # stopped, restoring, ...
         return None if asleep or not limits.grow_space else _unclear(space)
+    if space.basis is SpaceBasis.FILE_SYSTEM:
+        return _file_system(limits, change, at)
     if not space.short:
         return None
+    busy = change is not None and change.in_flight
     found = _if_short(space, facts, limits, for_space, at, priced=priced, busy=busy)
     if isinstance(found, NotifyOwner) and full_within_a_day(space, at):
         return replace(found, cause=f"{found.cause}_today")
@@ -99,7 +104,7 @@ def _if_short(
     if facts is not None and facts.max_allocated_gib is not None and rds_autoscales(facts):
         return _autoscaling(space, facts.max_allocated_gib, at, busy=busy)
     if not for_space:
-        why = "no size that RDS takes adds any" if priced else "no price is known for more"
+        why = "no size that AWS takes adds any" if priced else "no price is known for more"
         return NotifyOwner(
             cause=f"{SPACE_CAUSE}{'no_plan' if priced else 'price_unknown'}",
             remedy=f"{why}: make room, or grow it yourself", plan=None,
@@ -128,6 +133,19 @@ def _unclear(space: SpaceForecast) -> SpaceAction:
     return NotifyOwner(
         cause=f"{SPACE_CAUSE}unclear", plan=None,
         remedy="growth cannot be undone, so Headroom waits for clearer data: check it yourself",
+    )  # fmt: skip
+
+
+def _file_system(limits: Limits, change: Modification | None, at: datetime) -> SpaceAction | None:
+    """A volume larger than its file system: growing it again would be for nothing."""
+    if not limits.grow_space:
+        return None
+    if change is not None and (change.in_flight or at < change.started_at + EXTENDED_WITHIN):
+        return HoldForSpace(plan=None, until=None, unclear=True)
+    return NotifyOwner(
+        cause=f"{SPACE_CAUSE}file_system", plan=None,
+        remedy="the volume is larger, so Headroom does not grow it: extend the partition and the "
+        "file system on the instance (docs/operate/free-space.md#extend-a-file-system)",
     )  # fmt: skip
 
 

@@ -233,9 +233,10 @@ def claim_patch(owner: CodeOwner, target: Configuration) -> str:
 def _claim_patch(owner: CodeOwner, target: Configuration) -> WriteBack:
     return WriteBack(
         language="shell",
-        where=f"Then the claim {owner.namespace or 'default'}/{owner.claim}, here and in its manifest, "
-        "once AWS has accepted the change: the driver then finds the volume as the class wants it "
-        "and modifies nothing. A claim without a class is never put back.",
+        where="After AWS has accepted the change, set the class in the claim "
+        f"{owner.namespace or 'default'}/{owner.claim}, in the cluster and in its manifest. The volume "
+        "then already matches the class, so the driver modifies nothing. The driver never reverts the "
+        "volume of a claim without a class.",
         text=claim_patch(owner, target),
     )
 

@@ -102,9 +102,9 @@ def full_copy(case: Case) -> Verdict:
 
 
 def space_first(case: Case) -> Verdict:
-    """Block all changes except added space while a database is about to be full.
+    """Block all changes except added space while storage is about to be full.
 
-    RDS may work on a change for a day, and accepts no growth from anyone meanwhile.
+    AWS may work on a change for a day, and accepts no growth from anyone meanwhile.
     """
     space = case.space
     full_at = None if space is None else space.full_at
@@ -114,7 +114,7 @@ def space_first(case: Case) -> Verdict:
         return allowed(Guardrail.FREE_SPACE, "enough")
     return verdict_of(
         Guardrail.FREE_SPACE, Relation.IS, "about to be full", "enough", "",
-        f"{space.explanation}; RDS may work on a change for a day, in which nobody adds space",
+        f"{space.explanation}; AWS may work on a change for a day, in which nobody adds space",
         temporary=plan.growth is None,  # a copy that comes too late only gets later
     )  # fmt: skip
 

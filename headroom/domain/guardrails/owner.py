@@ -77,11 +77,11 @@ def growth(case: Case) -> Verdict:
         allowed = limits.grow_space and (limits.growth or not plan.full_copy)
         enough = plan.growth.target_size_gib if allowed else plan.origin.size_gib
         limit = max(limit, enough) if allowed and not plan.only_for_space else enough
-    detail = "growing cannot be undone; the file system is not touched" if plan.grows else ""
-    if plan.grows and plan.origin.database is not None:
-        detail = "growing cannot be undone"  # RDS extends the file system by itself
-        if plan.growth is not None and not limits.grow_space:
-            detail += "; grow_space is not set, which would let it grow for free space"
+    detail = "growing cannot be undone" if plan.grows else ""
+    if plan.grows and plan.origin.database is None and plan.growth is None:
+        detail += "; the file system is not touched"  # RDS extends it by itself
+    if plan.growth is not None and not limits.grow_space:
+        detail += "; grow_space is not set, which would let it grow for free space"
     return verdict_of(
         Guardrail.GROWTH, Relation.AT_MOST, plan.target.size_gib, limit, "GiB", detail
     )

@@ -1,7 +1,8 @@
-"""Plans that give a database more space: growth alone, or combined with a plan for its load. Pure.
+"""Plans that give storage more space: growth alone, or combined with a plan for its load. Pure.
 
 One change does both if both are needed, because each uses one of four slots a day and may block the
-next for hours. Growth alone keeps the type; IOPS rise only where RDS's ratios require it.
+next for hours. Growth alone keeps the type; IOPS rise only where RDS's ratios require it. A volume
+grows by a tenth at least, as RDS requires of databases: its owner must extend the file system.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from headroom.domain.catalog import why_invalid
 from headroom.domain.catalog.rds import at_size, full_copy, least_size
 from headroom.domain.planning.build_plan import plan_to
 from headroom.domain.planning.plan import Plan, SpaceGrowth
@@ -18,6 +20,8 @@ from headroom.domain.workload import SpaceForecast
 
 TOGETHER = 3
 """Plans for the load that are combined with growth, best first."""
+LEAST_OF_VOLUME_GIB = 2
+"""The least that a volume grows by, so that it shows whether its file system followed."""
 AUTOSCALING_ADDS_GIB = 10
 """The least that RDS's autoscaling adds; a tenth of the size where that is more."""
 
@@ -79,7 +83,7 @@ def _alone(situation: Situation, space: SpaceForecast) -> Iterator[Plan]:
 
 
 def _most(situation: Situation, below_gib: int) -> Configuration | None:
-    """The largest size that RDS accepts, if that is less than needed."""
+    """The largest size that AWS accepts, if that is less than needed."""
     current = situation.current
     low, high = least_size(current, current.size_gib + 1), below_gib - 1
     if low > high or _grown(situation, current, low) is None:
@@ -118,6 +122,11 @@ def _fits(situation: Situation, target: Configuration) -> bool:
 
 def _grown(situation: Situation, kept: Configuration, size_gib: int) -> Configuration | None:
     """`kept` with at least `size_gib`, as one change from the present storage leads to it."""
+    if kept.database is None:
+        least = situation.current.size_gib + LEAST_OF_VOLUME_GIB
+        size = max(least_size(situation.current, size_gib), least, kept.size_gib)
+        larger = replace(kept, size_gib=size)
+        return larger if why_invalid(larger) is None else None
     return at_size(
         situation.current, kept.volume_type, max(size_gib, kept.size_gib),
         iops=kept.iops or 0, mibps=kept.throughput_mibps or 0, valid=situation.observation.valid,

@@ -14,12 +14,12 @@ from headroom.domain.policy.tags import MODE_TAG
 from headroom.domain.resources import GOVERNED, STRIPES, Kind, VolumeType
 
 DATABASES = tuple(kind for kind in GOVERNED if requires_named_kind(kind))
-ONLY_DATABASES = frozenset(
+MEANT_FOR_DATABASES = frozenset(
     name for name in FRIENDLY
     if name in ("grow_space", "free_space_percent", "space_horizon_days", "full_copy")
     or name.startswith("aurora_")
 )  # fmt: skip
-"""Settings that do not apply to volumes."""
+"""Settings that are of no use for volumes, or only where their free space is read."""
 _KINDS = " or ".join(f"kind: {kind.value}" for kind in DATABASES)
 
 
@@ -53,11 +53,11 @@ def remarks_on_kinds(policy: Policy) -> Iterator[str]:
             if name != "mode" and name not in named
             and at_most(name, getattr(usual, name), value) != value
         ]  # fmt: skip
-        theirs = [name for name in wider if name in ONLY_DATABASES]
+        theirs = [name for name in wider if name in MEANT_FOR_DATABASES]
         if theirs:
             yield (
-                f"{where} sets {', '.join(theirs)}, which only databases have: it counts in a rule "
-                f"that names {_KINDS}."
+                f"{where} sets {', '.join(theirs)}, which databases take only from a rule that "
+                f"names {_KINDS}."
             )
         wider = [name for name in wider if name not in theirs]
         if wider and named:  # otherwise nobody expects it to widen databases

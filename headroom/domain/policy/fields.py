@@ -419,10 +419,10 @@ FRIENDLY: Mapping[str, Setting] = MappingProxyType(
         ),
         "grow_space": _boolean(
             "grow_space",
-            "Whether a database's storage may grow before it is full; AWS can never undo it.",
+            "Whether storage may grow before it is full; AWS can never undo it.",
         ),
         "free_space_percent": _integer(
-            "free_space_percent", 1, 50, "Share of a database's storage that should stay free."
+            "free_space_percent", 1, 50, "Share of the storage that should stay free."
         ),
         "space_horizon_days": _integer(
             "space_horizon_days", 2, 90, "For how many days a growth of storage should be enough."

@@ -106,9 +106,9 @@ class Limits:
     change_windows: Windows = ()
     """When changes may be started; at any time if there are none."""
     grow_space: bool = False
-    """Whether a database's storage may grow before it is full; it can never be undone."""
+    """Whether storage may grow before it is full; it can never be undone."""
     free_space_percent: int = 10
-    """Share of a database's storage that should stay free."""
+    """Share of the storage that should stay free."""
     space_horizon_days: int = 14
     """For how many days growth should be enough."""
     aurora_goal: Goal = Goal.COST

@@ -77,10 +77,13 @@ class VolumeActivity:
     """In periods longer than a minute: operations/s of the busiest one; None when not read."""
     busiest_mibps: Series | None = None
     free_gib: Series | None = field(default=None, metadata=LATER)
-    """Lowest free space of a database's storage; None for a volume, where none is published."""
+    """Lowest free space of a database's storage, or of the one file system of a volume; None where
+    it is not published."""
     stalled: Series | None = field(default=None, metadata=LATER)
     """1 in minutes in which the volume completed no I/O that was waiting, else 0; None where it is
     not published: databases, volumes of instances that are not Nitro, and earlier days."""
+    file_system_gib: Series | None = field(default=None, metadata=LATER)
+    """Size of a volume's one file system; None for a database, which has none of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

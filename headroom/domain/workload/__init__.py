@@ -37,7 +37,12 @@ from headroom.domain.workload.forecast import (
     demand_forecast,
     past_of,
 )
-from headroom.domain.workload.free_space import SpaceBasis, SpaceForecast, space_forecast
+from headroom.domain.workload.free_space import (
+    SpaceBasis,
+    SpaceForecast,
+    space_forecast,
+    spans,
+)
 from headroom.domain.workload.history import checked_days, demand_levels
 from headroom.domain.workload.instance_balance import forecast_balance, forecast_text, imminent
 from headroom.domain.workload.latency import slow_below_limits, slowest_ms

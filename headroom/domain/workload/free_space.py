@@ -1,4 +1,6 @@
-"""The forecast of a database's free space: when it is full, and the size that would be enough. Pure.
+"""The forecast of free space: when it is full, and the size that would be enough. Pure.
+
+Of a database's storage, or of the one file system on a volume where an agent publishes it.
 
 It uses three things: what earlier days did after this hour, how their highest hours rose, and for
 some hours the rate of the last one, if it is steady and no earlier day explains it. A rise that has
@@ -11,7 +13,7 @@ Source: RDS User Guide, "Managing capacity automatically with Amazon RDS storage
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from math import ceil
@@ -56,6 +58,10 @@ DOUBTED = timedelta(days=3)
 """How long Headroom does not grow storage again after a growth that free space never showed."""
 OTHER_STORAGE = 0.02
 """Share of the size by which no more can be free than there is, whatever units are rounded."""
+FILE_SYSTEM_LESS = 0.05
+"""Share of a volume, and GiB, up to which its file system may be smaller: boot partitions, metadata.
+Any growth must be larger, or one that never reached the file system would not be noticed."""
+FILE_SYSTEM_LESS_GIB = 2.0
 EASED = 1.2
 """Times the reserve that must be left before a shortage counts as over."""
 
@@ -70,11 +76,13 @@ class SpaceBasis(StrEnum):
     LEVEL = "level"
     """Less than the reserve has been free for an hour, or for 15 minutes while it fills."""
     UNCLEAR = "unclear"
+    FILE_SYSTEM = "file_system"
+    """The volume is larger than its file system, so more of it would not add free space."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpaceForecast:
-    """Free space of a database now and ahead, in GiB of one copy of its storage."""
+    """Free space now and ahead, in GiB of one copy of a database's storage, or of a volume."""
 
     size_gib: int
     free_gib: float
@@ -109,7 +117,8 @@ class SpaceForecast:
     def eased(self) -> bool:
         """Whether a notified shortage is clearly over."""
         plenty = self.lowest_gib >= EASED * self.reserve_gib
-        return not self.short and not self.unclear and plenty
+        known = self.basis not in (SpaceBasis.UNCLEAR, SpaceBasis.FILE_SYSTEM)
+        return known and plenty and not self.short
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,10 +141,10 @@ class _Ahead:
 def space_forecast(
     observation: Observation, modifications: Sequence[KnownModification], limits: Limits
 ) -> SpaceForecast | None:
-    """The forecast; None for a volume, and where no free space was ever published."""
+    """The forecast; None where no free space was ever published."""
     configuration = observation.volume.configuration
     recent, history = _free_series(observation)
-    if configuration.database is None or recent is None:
+    if recent is None:
         return None
     at, made_at = observation.at, observation.volume.created_at
     # Metrics of an earlier database with the same name are excluded.
@@ -143,6 +152,9 @@ def space_forecast(
     if not free:
         return None
     grown = growths([m for m in modifications if m.started_at >= made_at], free, at)
+    smaller = _file_system_smaller(observation)
+    if smaller is not None:
+        return _not_spanned(configuration.size_gib, limits, free[-1][1], smaller)
     taken = _of_this(used(free, configuration.size_gib, grown), configuration.size_gib)
     fresh = [p for p in taken if p[0] > at - FRESH]
     lately = [p for p in taken if p[0] > at - timedelta(hours=1)]
@@ -154,6 +166,21 @@ def space_forecast(
         return _unclear(configuration.size_gib, limits, taken[-1][1], why)
     ahead = _ahead(taken, lately, at, float(configuration.size_gib))
     return _forecast(configuration.size_gib, limits, ahead, lately, at)
+
+
+def _file_system_smaller(observation: Observation) -> float | None:
+    """Size of the file system where the volume is clearly larger; None where it is not, or unknown."""
+    size, series = observation.volume.configuration.size_gib, observation.activity.file_system_gib
+    seen = () if series is None else tuple(series.points())
+    if not seen:
+        return None
+    gib = seen[-1][1]
+    return None if spans(gib, size) else gib
+
+
+def spans(file_system_gib: float, size_gib: int) -> bool:
+    """Whether a file system takes its volume up, but for metadata and partitions for booting."""
+    return size_gib - file_system_gib <= max(FILE_SYSTEM_LESS_GIB, FILE_SYSTEM_LESS * size_gib)
 
 
 def _of_this(taken: Sequence[Point], size_gib: int) -> Sequence[Point]:
@@ -312,6 +339,12 @@ def _explained(
             rate = f"{ahead.day_rise:.1f} GiB more expected within a day"
             below = ", which leaves less than the reserve of " if short else ", the reserve is "
             return f"{free}; {rate}{below}{reserve:.1f}{end}"
+
+
+def _not_spanned(size: int, limits: Limits, free: float, file_system: float) -> SpaceForecast:
+    why = f"its file system has {file_system:.1f} of {size} GiB, {free:.1f} free"
+    found = _unclear(size, limits, size - free, "")
+    return replace(found, basis=SpaceBasis.FILE_SYSTEM, explanation=why)
 
 
 def _unclear(size: int, limits: Limits, gib: float, why: str) -> SpaceForecast:

@@ -8,7 +8,7 @@ from typing import Any
 from moto.dynamodb.models import dynamodb_backends
 from moto.dynamodb.models.table import Table
 from moto.kms.models import Key, kms_backends
-from moto.ssm.models import Parameter, ssm_backends
+from moto.ssm.models import Document, Parameter, ssm_backends
 
 from headroom.localaws.cloudformation.model import (
     LocalResource,
@@ -109,6 +109,26 @@ class UpdatableParameter(ShortSignatures, Parameter):  # type: ignore[misc]
         )  # fmt: skip
 
 
+class CommandDocument(ShortSignatures, Document):  # type: ignore[misc]
+    """AWS::SSM::Document whose content is an object; moto takes it as text only."""
+
+    @classmethod
+    def made(cls, name: str, properties: Properties, account_region: AccountRegion) -> Any:
+        """Create with its content as JSON."""
+        return Document.create_from_cloudformation_json(
+            name, {"Properties": {**properties, "Content": json.dumps(properties["Content"])}},
+            account_region.account, account_region.region,
+        )  # fmt: skip
+
+    @classmethod
+    def changed(cls, resource: Any, properties: Properties, account_region: AccountRegion) -> Any:
+        """The new content as the default version; the endpoint keeps no earlier ones."""
+        account_region.backend(ssm_backends).delete_document(
+            name=resource.name, document_version="", version_name="", force=True
+        )
+        return cls.made(resource.name, properties, account_region)
+
+
 class EncryptionKey(ShortSignatures, Key):  # type: ignore[misc]
     """AWS::KMS::Key; moto makes every key one for encryption."""
 
@@ -144,4 +164,4 @@ class BucketPolicy(LocalResource):
     kind = "AWS::S3::BucketPolicy"
 
 
-MODELS = (ProtectedTable, UpdatableParameter, EncryptionKey, BucketPolicy)
+MODELS = (ProtectedTable, UpdatableParameter, CommandDocument, EncryptionKey, BucketPolicy)

@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from headroom.domain.catalog import PriceTable, catalogue_prices, why_invalid
 from headroom.domain.catalog.ebs import LIMITS, capability, max_iops
-from headroom.domain.policy import PRESETS, Policy
+from headroom.domain.policy import PRESETS, OneWay, Policy
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.policy import parse_policy
 from headroom.proving.awsrules import DelayRanges, Delays, Range, drawn
@@ -114,6 +114,8 @@ def within(
     kind = target.volume_type
     if kind not in limits.types and kind is not origin.volume_type:
         return None
+    if kind is VolumeType.IO2 is not origin.volume_type and limits.one_way is not OneWay.ALLOW:
+        return None  # for good, and nobody can be asked
     most = Decimal(str(start_usd)) + min(
         limits.price_increase_usd, conditions.policy.account_increase_usd
     )

@@ -50,14 +50,14 @@ def test_a_decision_that_a_later_one_replaced_is_refused(
     later = replace(first, decision_id="b" * 20, at=NOW + timedelta(days=2))
     file = str(written(tmp_path / "records.jsonl", chain(first, APPLIED), chain(later, APPLIED)))
     assert run(["writeback", first.decision_id, "--file", file]) == 2
-    assert f"Decision {later.decision_id} has changed {VOLUME} since" in capsys.readouterr().err
+    assert f"Decision {later.decision_id} has since changed {VOLUME}" in capsys.readouterr().err
     assert run(["writeback", later.decision_id, "--file", file]) == 0
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [([], "Give either the id"), (["x", "--event", "y"], "Give either the id"),
-     (["--event", "missing.json"], "cannot be read as JSON"), (["--event", "other.json"], "no event of Headroom")],
+     (["--event", "missing.json"], "cannot be read as JSON"), (["--event", "other.json"], "not an event of Headroom")],
 )  # fmt: skip
 def test_what_makes_no_sense_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],

@@ -15,9 +15,9 @@ from headroom.cli.doctor.deployed import Deployed, Stack
 from headroom.cli.doctor.findings import Finding, examine
 from headroom.domain.policy import Policy
 from headroom.domain.state import Step
-from headroom.policy import canonical_json, default_policy
+from headroom.policy import canonical_json, default_policy, parse_policy
 from headroom.settings import FunctionSettings
-from tests.builders import ACCOUNT, REGION
+from tests.builders import ACCOUNT, IMAGE, REGION
 from tests.cli.doctor.deployment import POLICY, ROLE, Whole, client, published, whole
 from tests.contracts.decisions import act, append, failed, intended
 
@@ -192,8 +192,12 @@ def grow_a_claim(_: Whole) -> None:
         (pause, "pauses and breakers", "Paused until"),
         (enrol_nothing, "enrolment", "nothing is enrolled"),
         (lose_prices, "prices", "no price list was read"),
-        (mark_by_custodian, "other automations", "have tags of Cloud Custodian"),
-        (grow_a_claim, "other automations", "of Kubernetes claims were grown by somebody else"),
+        (mark_by_custodian, "other automations", "have Cloud Custodian's tags"),
+        (
+            grow_a_claim,
+            "other automations",
+            "of Kubernetes claims were grown by something other than Headroom",
+        ),
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )
@@ -283,3 +287,46 @@ def test_a_claims_volume_that_headroom_grew_is_no_finding(there: Whole) -> None:
     intent = intended(ledger, made, now, lease_until=now + timedelta(minutes=20))
     append(ledger, made, Step.APPLIED, at=now, intent=intent)
     assert [name for name, _ in findings(there.again()) if name == "other automations"] == []
+
+
+def test_volumes_that_may_grow_and_are_not_measured_are_found(there: Whole) -> None:
+    (volume,) = client("ec2").describe_volumes()["Volumes"]
+    run = client("ec2").run_instances(ImageId=IMAGE, MinCount=1, MaxCount=1)
+    instance_id = run["Instances"][0]["InstanceId"]
+    client("ec2").attach_volume(
+        VolumeId=volume["VolumeId"], InstanceId=instance_id, Device="/dev/sdf"
+    )
+    put_policy(parse_policy({"defaults": {"grow_space": True}}, source="policy"))
+
+    def about() -> list[str]:
+        found = findings(there.again())
+        return [finding.problem for name, finding in found if name == "free space"]
+
+    assert about() == []  # the deployment does not read free space
+    settings = FunctionSettings(
+        records_table="records", state_table="state", policy_parameter="/headroom/policy",
+        topic_arn=there.topic, queue_url=there.queue, extend_document="headroom-extend",
+    )  # fmt: skip
+    for name in ("signals", "sweep"):
+        client("lambda").update_function_configuration(
+            FunctionName=name, Environment={"Variables": settings.to_environment()}
+        )
+    (problem,) = about()
+    assert volume["VolumeId"] in problem
+    labels = {
+        "InstanceId": instance_id,
+        "VolumeId": volume["VolumeId"],
+        "path": "/",
+        "fstype": "xfs",
+    }
+    for metric in ("disk_used_percent", "disk_total"):
+        client("cloudwatch").put_metric_data(
+            Namespace="CWAgent",
+            MetricData=[
+                {
+                    "MetricName": metric, "Value": 50, "Timestamp": datetime.now(UTC),
+                    "Dimensions": [{"Name": n, "Value": v} for n, v in labels.items()],
+                }
+            ],
+        )  # fmt: skip
+    assert about() == []

@@ -164,7 +164,7 @@ def test_the_command_writes_the_file_and_sends_nothing(
 ) -> None:
     path = tmp_path / "bundle.json"
     assert run(["doctor", "--contact", str(path), *HERE]) == 2
-    assert "Read it before you send it; nothing was sent." in capsys.readouterr().err
+    assert "Nothing was sent. Read it before you send it." in capsys.readouterr().err
     made = json.loads(path.read_text(encoding="utf-8"))
     assert made["format"] == "headroom contact 1"
     assert ACCOUNT not in path.read_text(encoding="utf-8")

@@ -65,12 +65,12 @@ def simulated(there: Whole, iam: Iam) -> tuple[list[Finding], list[str]]:
     ("result", "said", "fix"),
     [
         ({"EvalDecision": "implicitDeny"}, "no policy allows it", "deploy again"),
-        ({"EvalDecision": "explicitDeny"}, "a statement that denies it", "remove the statement"),
+        ({"EvalDecision": "explicitDeny"}, "a policy of the role denies it", "remove that statement"),
         ({"EvalDecision": "implicitDeny", "OrganizationsDecisionDetail": {"AllowedByOrganizations": False}},
-         "a service control policy", "have that policy allow it"),
+         "a service control policy", "change that policy to allow it"),
         ({"EvalDecision": "implicitDeny",
           "PermissionsBoundaryDecisionDetail": {"AllowedByPermissionsBoundary": False}},
-         "permissions boundary", "have the boundary allow it"),
+         "permissions boundary", "change the boundary to allow it"),
     ],
     ids=["missing", "denied", "organization", "boundary"],
 )  # fmt: skip
@@ -79,7 +79,7 @@ def test_what_a_role_may_not_do_is_found(
 ) -> None:
     (finding,), _ = simulated(there, Iam(ModifyVolume=result))
     assert finding.problem.startswith(
-        "the role of signals may not ec2:ModifyVolume on arn:aws:ec2:"
+        "the role of signals is denied ec2:ModifyVolume on arn:aws:ec2:"
     )
     assert said in finding.problem
     assert finding.fix.startswith(fix)

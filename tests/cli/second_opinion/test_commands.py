@@ -75,7 +75,7 @@ def test_one_volume_is_planned_for_with_both_targets_side_by_side(
     for words in ("Compute Optimizer │ gp3 100 GiB 4000 IOPS 125 MiB/s │ $13.00",
                   "$3.20 after discounts",
                   "finding: NotOptimized, of 2026-01-04 16:00Z, from 14 days, performance risk 1 of 4.",
-                  "It recommends more than the 100 IOPS and 1.57 MiB/s that the load took"):  # fmt: skip
+                  "It recommends more than the load's peak of 100 IOPS and 1.57 MiB/s"):  # fmt: skip
         assert words in text, words
 
 
@@ -141,7 +141,7 @@ def test_the_fleet_is_compared_where_something_else_is_recommended(
     }  # fmt: skip
     assert rows[names["keep"]]["opinion"]["explanation"] == "Both keep it as it is."
     differs = rows[names["raise"]]["opinion"]["explanation"]
-    assert differs.startswith("It recommends more than the 100 IOPS")
+    assert differs.startswith("It recommends more than the load's peak of 100 IOPS")
     with files[0].open(newline="") as file:
         lines = {line["resource"]: line for line in csv.DictReader(file)}
     assert lines[names["raise"]]["optimizer_explanation"] == differs
@@ -153,7 +153,7 @@ def test_the_fleet_is_compared_where_something_else_is_recommended(
     optimizer.recommends(*shapes)
     assert run(asked) == 0
     text = " ".join(capsys.readouterr().out.split())
-    for words in ("recommendation for 3 of 4 resources: 1 as Headroom, 1 otherwise; 1 are not compared",
+    for words in ("recommendation for 3 of 4 resources: 1 agree with Headroom, 1 differ; 1 are not compared",
                   "Where Compute Optimizer recommends something else", "Why they differ"):  # fmt: skip
         assert words in text, words
 

@@ -106,15 +106,15 @@ class Case:
 CASES = {
     "neither changes anything": Case(advice(None, gp3()), "Both keep it as it is.", agrees=True),
     "the same target": Case(
-        advice(RAISED, gp3()), "Both want the same.", starved_gp3(), agrees=True
+        advice(RAISED, gp3()), "Both recommend the same change.", starved_gp3(), agrees=True
     ),
     "the same target, blocked": Case(
         advice(RAISED, gp3()),
-        "Both want the same, which Headroom is kept from by mode.",
+        "Both recommend the same change, which is blocked by mode.",
         starved_gp3(vol=volume(tags=(("headroom", "observe"),))), agrees=True,
     ),
     "it was followed": Case(
-        advice(gp3(), gp2(100)), "What it recommended is in place.", agrees=True
+        advice(gp3(), gp2(100)), "Its recommendation is already in place.", agrees=True
     ),
     "a type that nobody knows": Case(
         advice("gp9"),
@@ -122,24 +122,24 @@ CASES = {
     ),
     "before the last change": Case(
         advice(TALL, gp3()),
-        "Its recommendation of 2026-01-04 16:00Z was made before the last change, of 2026-01-05 10:00Z.",
+        "Its recommendation of 2026-01-04 16:00Z is older than the last change, of 2026-01-05 10:00Z.",
         state=changed(hours_ago=2),
     ),
     "for another configuration": Case(
         advice(TALL, gp2(100)),
-        "Its recommendation of 2026-01-04 16:00Z is for gp2 100 GiB, which it is no longer.",
+        "Its recommendation of 2026-01-04 16:00Z is for gp2 100 GiB, which is not the current configuration.",
     ),
     "a type that the policy does not allow": Case(
         advice(io(VolumeType.IO1, 100), gp3()),
         "The policy does not allow its type io1 here, only gp3, io2.",
     ),
     "an older generation": Case(
-        advice(gp2(100), gp3()), "Its type gp2 is of an older generation than gp3.",
+        advice(gp2(100), gp3()), "It recommends gp2, an older generation than gp3.",
         rules=policy(types=(VolumeType.GP3, VolumeType.GP2)),
     ),
     "a smaller size": Case(
         advice(gp3(50), gp3()),
-        "It recommends 50 GiB, less than the 100 GiB of now, and storage cannot shrink.",
+        "It recommends 50 GiB, less than the current 100 GiB, and storage cannot shrink.",
     ),
     "what AWS refuses": Case(
         advice(gp3(100, 90_000, 125), gp3()),
@@ -147,29 +147,29 @@ CASES = {
     ),
     "less than a recent hour took": Case(
         advice(gp3(), TALL),
-        "It recommends 3,000 IOPS, less than the 4,200 IOPS that the hour of 2026-01-04 17:00Z took.",
+        "It recommends 3,000 IOPS, less than the 4,200 IOPS used in the hour of 2026-01-04 17:00Z.",
         QUIET_TALL, state=past(20, 19 + 5 / 24),
     ),
     "less than a load that comes more seldom than it looks back": Case(
         advice(gp3(), TALL),
-        "It recommends 3,000 IOPS: its look-back of 14 days does not reach the 4,200 IOPS that the "
-        "hour of 2025-10-07 12:00Z took, a load that comes every 30 days.",
+        "It recommends 3,000 IOPS: its look-back of 14 days does not include the 4,200 IOPS used in the "
+        "hour of 2025-10-07 12:00Z, a load that recurs every 30 days.",
         QUIET_TALL, state=past(100, 10, 40, 70),
     ),
     "more than the load took": Case(
         advice(gp3(100, 4_000), gp3()),
-        "It recommends more than the 100 IOPS and 1.56 MiB/s that the load took at its peak, for "
+        "It recommends more than the load's peak of 100 IOPS and 1.56 MiB/s, for "
         "$5.00 more a month than gp3 100 GiB 3000 IOPS 125 MiB/s.",
     ),
     "a guardrail": Case(
         advice(gp3(), TALL),
-        "Headroom is kept from it by give_back_data: 0 is less than 1 measured days; clears at "
+        "Its recommendation is blocked by give_back_data: 0 is less than 1 measured days; clears at "
         "2026-01-06 12:00Z, and by cost_benefit.",
         QUIET_TALL,
     ),
     "the owner's largest step": Case(
         advice(gp3(100, 16_000, 1_000), gp3()),
-        "Headroom is kept from it by largest_step: 8 is more than 4 x.", starved_gp3(),
+        "Its recommendation is blocked by largest_step: 8 is more than 4 x.", starved_gp3(),
     ),
     "a lower value": Case(
         advice(gp3(100, 3_100), gp3()),
@@ -177,12 +177,12 @@ CASES = {
     ),
     "it sees no starvation": Case(
         advice(None, gp3()),
-        "It keeps what there is, and Headroom found: 3000 IOPS served at a limit of 3000.",
+        "It keeps the current configuration, but Headroom found: 3000 IOPS served at a limit of 3000.",
         starved_gp3(),
     ),
     "it sees no saving": Case(
         advice(None, gp2(400)),
-        "It keeps more than the 100 IOPS and 1.56 MiB/s that the load took at its peak, for $3.00 "
+        "It keeps more than the load's peak of 100 IOPS and 1.56 MiB/s, for $3.00 "
         "more a month than gp3 400 GiB 3000 IOPS 250 MiB/s.",
         QUIET_GP2,
     ),
@@ -199,7 +199,7 @@ def test_each_disagreement_has_its_reason(case: Case) -> None:
 @pytest.mark.parametrize(
     ("ios_a_day", "target", "sentence"),
     [
-        (100e6, "aurora-iopt1", "Both want the same."),
+        (100e6, "aurora-iopt1", "Both recommend the same change."),
         (1e6, None, "Both keep it as it is."),
         (1e6, "aurora-iopt1", "By the bill of the days that Headroom read, aurora-iopt1 costs "
                               "$1,072.24 a month and aurora $823.46."),
@@ -233,7 +233,7 @@ def test_without_a_price_there_is_still_a_reason() -> None:
     opinion = second_opinion(decision, advice(gp3(100, 4_000), gp3()), policy(), None)
     assert opinion.usd_per_month is None
     assert opinion.explanation == (
-        "Headroom knows no price of this storage, so it values no change."
+        "Headroom has no price for this storage, so it cannot value a change."
     )
 
 

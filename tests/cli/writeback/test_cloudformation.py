@@ -143,7 +143,7 @@ def test_a_stacks_list_of_resources_finds_a_database_without_tags(
         ({"a.json": JSON.replace("3000", '{"Fn::If": ["P", 1, 2]}')}, "is Fn::If: change it by hand"),
         ({"a.yaml": YAML.replace("'3000'  # the default", "&i 3000")}, "is an alias or anchor"),
         ({"a.yaml": YAML.replace("      Iops: '3000'", "      <<: *common")
-          .replace("Parameters:", "x: &common {Iops: 1}\nParameters:")}, "merged from elsewhere"),
+          .replace("Parameters:", "x: &common {Iops: 1}\nParameters:")}, "merged in with <<"),
         ({"a.yaml": YAML, "b.yaml": YAML}, "is in several templates: "),
         ({"a.yaml": YAML.replace("AWS::EC2::Volume", "AWS::EC2::Instance")}, "no template in"),
         ({"cdk.json": "{}"}, "run `cdk synth`"),

@@ -102,7 +102,7 @@ def test_a_class_that_headroom_named_before_is_replaced(folder: Path, capsys: An
          CLAIM, "names the class gold, which its owner chose"),
         (MANIFEST + "---\n" + MANIFEST, CLAIM, "has 2 manifests of the claim db/pg-0"),
         (MANIFEST.replace("name: pg-0", "name: pg"), CLAIM, "A claim of a StatefulSet"),
-        (MANIFEST, {**CLAIM, "driver": None}, "no CSI driver of EBS made the volume"),
+        (MANIFEST, {**CLAIM, "driver": None}, "tags name no EBS CSI driver"),
         (MANIFEST, {**CLAIM, "claim": None}, "no claim uses the volume"),
     ],
     ids=["owner's class", "two manifests", "no manifest", "in-tree volume", "node's volume"],
@@ -167,7 +167,7 @@ def test_the_claim_in_the_cluster_names_a_class_that_is_created(
     cluster.versions = (version,)
     code, said = apply(tmp_path, cluster, capsys)
     assert code == 0, said
-    assert f"Claim db/pg-0 now names the class {NAME} of ebs.csi.aws.com." in said
+    assert f"Claim db/pg-0 now names the class {NAME} for ebs.csi.aws.com." in said
     made = cluster.objects[f"{STORAGE}/{version}/{CLASSES}/{NAME}"]
     assert (made["apiVersion"], made["driverName"]) == (
         f"storage.k8s.io/{version}",
@@ -231,8 +231,8 @@ def changed_meanwhile(there: Cluster) -> None:
         (gone, "the cluster has no claim db/pg-0"), (another_volume, "the claim's volume is vol-1, not vol-"),
         (another_driver, "the volume's driver is efs.csi.aws.com"),
         (owners_class, "names the class gold, which its owner chose"),
-        (other_content, f"the class {NAME} exists with other content"),
-        (no_classes, "the cluster has no VolumeAttributesClass"), (may_not_write, "(Forbidden)"),
+        (other_content, f"the class {NAME} exists with different content"),
+        (no_classes, "the cluster does not support VolumeAttributesClass"), (may_not_write, "(Forbidden)"),
         (changed_meanwhile, "(Conflict)"),
     ],
     ids=lambda value: getattr(value, "__name__", None),
@@ -255,7 +255,7 @@ def test_a_claim_that_is_not_certain_keeps_its_class(
         ({"after": settings("gp3", 100, 5000, 400)}, "the volume is gp3 100 GiB 6000 IOPS 400 MiB/s, not gp3 100 GiB 5000"),
         ({"arn": f"arn:aws:ec2:{REGION}:{ACCOUNT}:volume/vol-0dead"}, "the volume cannot be read"),
         ({"owner": {**CLAIM, "claim": "../../secrets"}}, "no claim uses the volume"),
-        ({"owner": TERRAFORM}, "--apply is for claims of Kubernetes"),
+        ({"owner": TERRAFORM}, "--apply is only for Kubernetes claims"),
     ],
     ids=["not made", "an event of before", "deleted", "a name that is none", "another owner"],
 )  # fmt: skip

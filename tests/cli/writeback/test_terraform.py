@@ -104,7 +104,7 @@ def test_a_second_time_there_is_nothing_to_patch(folder: Path, capsys: Any) -> N
     changed_lines(folder, patch)
     code, again, said = written_back(folder, event(), capsys=capsys)
     assert (code, again) == (0, "")
-    assert "the code says so already" in said
+    assert "the code already has the values" in said
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_an_instance_finds_its_devices_by_the_state(folder: Path, capsys: Any) -
                                        ebs_block_device=device))  # fmt: skip
         code, patch, said = written_back(folder, event(), "--state", there, capsys=capsys)
         assert code == 0, said
-        assert ("terraform plan must show no change" in said) == bool(device)
+        assert ("check that terraform plan shows no changes" in said) == bool(device)
         assert sorted(changed_lines(folder, patch)) == sorted(inserted)
         (folder / "main.tf").write_text(text)
     code, patch, said = written_back(folder, event(step="decided"), "--state", there, capsys=capsys)
@@ -252,9 +252,9 @@ def test_a_modules_values_are_patched_where_they_are_passed_in(folder: Path, cap
         ({"live/main.tf": MODULE["live/main.tf"].replace("= var.mibps", "= max(var.mibps, 1)")},
          "computed: change it by hand"),
         ({"live/main.tf": MODULE["live/main.tf"].replace("  iops ", "  count = 2\n  iops ")},
-         "several resources by count"),
+         "several resources with count"),
         ({"stage/main.tf": MODULE["live/main.tf"]}, "is ambiguous: "),
-        ({"live/main.tf": 'module "disk" {\n  source = "org/disk/aws"\n}\n'}, "modules from a registry"),
+        ({"live/main.tf": 'module "disk" {\n  source = "org/disk/aws"\n}\n'}, "Registry modules"),
         ({"live/bad.tf": "resource {{"}, "cannot be read as HCL: line 1"),
     ],
     ids=["another tfvars file", "set nowhere", "a variable of two uses", "computed", "count",
@@ -277,7 +277,7 @@ def test_what_would_be_a_guess_is_refused_with_the_place_of_the_value(
         (MAIN.replace("orders-log", "orders-data"), "is ambiguous: "),
         (MAIN.replace("orders-data", "${var.name}-data"), "has no aws_ebs_volume"),
         (MAIN.replace("  size              = 100", "  size              = 900"), "storage cannot shrink"),
-        ('resource "aws_ebs_volume" "d" { tags = { x = 1, Name = "orders-data" } }\n', "is one line"),
+        ('resource "aws_ebs_volume" "d" { tags = { x = 1, Name = "orders-data" } }\n', "is on one line"),
     ],
     ids=["two of one name", "a computed name", "smaller", "one line"],
 )  # fmt: skip
@@ -335,7 +335,7 @@ def test_an_instance_by_its_address_alone_is_no_device(folder: Path, capsys: Any
         folder, event(), "--address", "aws_instance.web", capsys=capsys
     )
     assert (code, patch) == (1, "")
-    assert "a device of an instance is found by --state only" in said
+    assert "use --state to find a device of an instance" in said
 
 
 @pytest.mark.parametrize(("text", "code"), [("[]", 2), ("{}", 1), ('{"values": {}}', 1)])

@@ -120,7 +120,7 @@ CHOICES: dict[str, dict[str, Any]] = {
     "a policy of two parts": {"rules": 40},
     "seals": {"seal_records": "on"},
     "an encrypted topic": {"topic_key": "on"},
-    "only volumes": {"kinds": "ebs"},
+    "only volumes, and what is free of them": {"kinds": "ebs", "ebs_free_space": "on"},
     "a dry run": {"hard_caps": {"mode": "observe", "resource_tag": "team=db"}, "kinds": "ebs,rds"},
     "everything without alarms": {"detection": "sweep", "seal_records": "on"},
 }

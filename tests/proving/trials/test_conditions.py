@@ -57,22 +57,25 @@ def test_starts_are_what_the_conditions_say():
         (STARTS["gp2"], gp3(3_000, 125), gp3(3_000, 125)),
         (gp3(3_000, 125), gp3(3_000, 125), None),
         (gp3(3_000, 125), io(VolumeType.IO1, 5_000), None),
+        (gp3(3_000, 125), io(VolumeType.IO2, 5_000), None),
+        (io(VolumeType.IO2, 6_000), io(VolumeType.IO2, 5_000), io(VolumeType.IO2, 5_000)),
         (gp3(3_000, 125), STARTS["gp2"], None),
         (STARTS["gp2"], Configuration(volume_type=VolumeType.GP2, size_gib=500, iops=None,
                                       throughput_mibps=None), None),
         (gp3(3_000, 125), gp3(6_000, 300, size=500), gp3(6_000, 300)),
     ],
     ids=["fits", "largest step", "ceilings", "at the ceilings", "another type", "what is there",
-         "a type that is not allowed", "back to gp2", "growth", "growth beside IOPS"],
+         "a type that is not allowed", "io2 is for good", "less of io2", "back to gp2", "growth", "growth beside IOPS"],
 )  # fmt: skip
 def test_a_target_is_cut_to_the_owners_limits(origin, wish, left):
     assert cut(origin, wish) == left
 
 
 def test_the_price_may_rise_only_so_far_above_the_start():
-    left = cut(gp3(3_000, 125), io(VolumeType.IO2, 12_000))
+    start = io(VolumeType.IO2, 3_000)
+    left = within(BALANCED, start, 245.0, io(VolumeType.IO2, 12_000))
     assert left is not None
-    assert 281.8 < BALANCED.monthly(left) <= 282.0
+    assert 494.8 < BALANCED.monthly(left) <= 495.0
 
 
 def test_io1_may_be_given_less_without_changing_its_type():
@@ -90,7 +93,7 @@ def test_growth_is_for_those_who_may_grow():
     ("start", "most"),
     [
         ("gp2", gp3(16_000, 1_000)), ("gp3", gp3(16_000, 1_000)),
-        ("io1", io(VolumeType.IO2, 16_000)),
+        ("io1", gp3(16_000, 1_000)),
     ],
 )  # fmt: skip
 def test_the_ceiling_is_the_most_that_any_number_of_changes_reaches(start, most):

@@ -1,0 +1,141 @@
+"""When the file system of a volume that grew is extended, and what that makes of the growth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from headroom.application.space import after_growth
+from headroom.domain.decision import (
+    Act,
+    Diverged,
+    Ineffective,
+    Pending,
+    Relieved,
+    Verification,
+    decide,
+)
+from headroom.domain.planning import Plan
+from headroom.domain.policy import Mode, Policy, PolicyUnreadable, TagsMay
+from headroom.domain.resources import ModificationState, Observation, Volume
+from headroom.ports import Extended, NotExtended
+from tests.builders import NOW, decision_input, modification, policy, resource_state
+from tests.domain.decision.test_volume_space import GROW, disk
+
+WAITING = Pending(next_reconcile_at=NOW, detail="free space rose by 0.0 GiB where 31 were added")
+FAILED = Ineffective(cause="free space rose by 0.0 GiB where 31 were added")
+DONE = Extended(size_gib=228.0, detail="file system extended: xfs, 198.0 -> 228.0 GiB")
+MODIFYING, OPTIMIZING = ModificationState.MODIFYING, ModificationState.OPTIMIZING
+
+
+@dataclass
+class Instance:
+    """An instance that answers so, and how often it was asked."""
+
+    says: Extended | NotExtended = DONE
+    asked: list[Volume] = field(default_factory=list)
+
+    def extend(self, volume: Volume) -> Extended | NotExtended:
+        self.asked.append(volume)
+        return self.says
+
+
+@cache
+def grown() -> Plan:
+    answer = decide(decision_input(disk(), rules=policy(**GROW))).answer
+    assert isinstance(answer, Act)
+    return answer.plan
+
+
+def seen(state: ModificationState = OPTIMIZING, **changes: object) -> Observation:
+    plan = grown()
+    change = modification(plan.target, origin=plan.origin, state=state)
+    found = disk(plan.target, file_system_gib=198.0, modification=change)
+    return replace(found, volume=replace(found.volume, **changes))  # type: ignore[arg-type]
+
+
+def verified(
+    instance: Instance | None, found: Observation | None = None, before: Verification = WAITING, *,
+    rules: Policy | PolicyUnreadable | None = None, paused_hours: float = 0.0, plan: Plan | None = None,
+) -> Verification:  # fmt: skip
+    until = NOW + timedelta(hours=paused_hours)
+    state = resource_state(paused_until=until if paused_hours else None)
+    ports: Any = SimpleNamespace(
+        file_systems=instance,
+        policies=SimpleNamespace(current=lambda: rules or policy(**GROW)),
+        state_store=SimpleNamespace(resource_state=lambda ref, now: state),
+    )
+    return after_growth(ports, found or seen(), plan or grown(), before)
+
+
+@pytest.mark.parametrize("state", [OPTIMIZING, ModificationState.COMPLETED])
+@pytest.mark.parametrize("before", [WAITING, FAILED])
+def test_a_file_system_that_was_extended_ends_the_growth(
+    state: ModificationState, before: Verification
+) -> None:
+    instance = Instance()
+    assert verified(instance, seen(state), before) == Relieved(detail=DONE.detail)
+    assert [one.ref.resource_id for one in instance.asked] == ["vol-1"]
+
+
+def test_growth_combined_with_a_change_for_the_load_goes_on_to_be_verified() -> None:
+    plan = grown()
+    assert plan.growth is not None
+    both = replace(plan, growth=replace(plan.growth, alone=False))
+    assert verified(Instance(), plan=both) == WAITING
+
+
+@pytest.mark.parametrize(
+    ("says", "before", "cause"),
+    [
+        (NotExtended(why="it is encrypted (LUKS)", again=False), WAITING, "it is encrypted (LUKS)"),
+        (NotExtended(why="busy", again=True), FAILED, "was not extended: busy"),
+        (Extended(size_gib=198.0, detail="file system already: 198.0 GiB"), WAITING, "231 GiB"),
+    ],
+)
+def test_what_could_not_be_extended_ends_with_what_to_do(
+    says: Extended | NotExtended, before: Verification, cause: str
+) -> None:
+    found = verified(Instance(says), before=before)
+    assert isinstance(found, Ineffective)
+    assert cause in found.cause
+    assert "yourself" in found.cause
+
+
+def test_what_may_work_later_is_tried_again() -> None:
+    assert verified(Instance(NotExtended(why="busy", again=True))) == WAITING
+
+
+@pytest.mark.parametrize(
+    ("changes", "how"),
+    [
+        ({"found": seen(MODIFYING)}, "AWS has not made it larger"),
+        ({"found": replace(seen(), modification=None)}, "nothing is known of a change"),
+        ({"found": seen(configuration=grown().origin)}, "it still has its old size"),
+        ({"found": seen(instance_ids=())}, "no instance"),
+        ({"found": seen(instance_ids=("i-1", "i-2"), multi_attach=True)}, "several instances"),
+        ({"plan": replace(grown(), growth=None)}, "it grew for IOPS"),
+        ({"before": Relieved(detail="free space rose")}, "somebody extended it"),
+        ({"before": Diverged(detail="found another size")}, "somebody changed it"),
+        ({"paused_hours": 1.0}, "changes are paused"),
+        ({"rules": policy(**{**GROW, "grow_space": False})}, "the owner took it back"),
+        (
+            {"rules": policy(**{**GROW, "mode": Mode.OBSERVE, "tags_may": TagsMay.NARROW})},
+            "the owner took it back",
+        ),
+        ({"rules": PolicyUnreadable(reason="gone")}, "the policy cannot be read"),
+    ],
+)
+def test_nothing_runs_on_an_instance_where(changes: dict[str, Any], how: str) -> None:
+    instance = Instance()
+    assert verified(instance, **changes) == changes.get("before", WAITING), how
+    assert instance.asked == []
+
+
+def test_without_the_document_growth_is_verified_by_free_space_alone() -> None:
+    assert verified(None) == WAITING
