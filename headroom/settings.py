@@ -236,9 +236,9 @@ class FunctionSettings(_Kinds):
     extend_document: str = _setting(_NAME, "off")
     """Name of the SSM document that extends file systems; `off` where volumes' free space is not read."""
     hub_role: str = _setting(_ROLE, OFF)
-    """ARN of the role of another account whose people may approve, reject, pause and resume here."""
+    """ARN of the role of the hub's account whose people may approve, reject, pause and resume here."""
     hub_policy_role: str = _setting(_ROLE, OFF)
-    """ARN of the role of another account whose people may publish a policy here."""
+    """ARN of the role of the hub's account whose people may publish a policy here."""
     metrics_namespace: str = _setting(_NAME, "Headroom", variable="POWERTOOLS_METRICS_NAMESPACE")
     """Powertools reads this variable and the next one as well."""
     service: str = _setting(_NAME, "headroom", variable="POWERTOOLS_SERVICE_NAME")

@@ -35,7 +35,7 @@ from headroom.adapters.prices import (
 from headroom.adapters.responses import fast_session
 from headroom.adapters.work import SqsWorkQueue
 from headroom.application import HubRoles
-from headroom.domain.policy import Policy, PolicyError
+from headroom.domain.policy import Policy, PolicyError, PolicyUnreadable
 from headroom.domain.resources import Kind
 from headroom.policy import received_policy
 from headroom.ports import FileSystems, Ports, Reporting
@@ -165,14 +165,6 @@ class Account:
         """Roles of another account whose people may ask."""
         return HubRoles(asks=self.settings.hub_role, publishes=self.settings.hub_policy_role)
 
-    def publish_policy(self, text: object, sha256: str, *, who: str) -> Policy:
-        """Publish the policy in `text`, whose hash was signed; raises PolicyError, ReadFailed."""
-        if not isinstance(text, str) or hashlib.sha256(text.encode()).hexdigest() != sha256:
-            raise PolicyError("The published policy is not the one of the request.")
-        policy = received_policy(text, self.settings.hard_caps, self.account_id, self.region)
-        self.policies().publish(policy, who=who)
-        return policy
-
     def policies(self) -> ParameterPolicies:
         """The published policy, read anew by every invocation."""
         settings = self.settings
@@ -198,6 +190,38 @@ class Account:
             calendars=ManagerCalendars(self.reads("ssm")),
             clusters=made.clusters, clock=_clock, file_systems=self._file_systems(),
         )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReceivedPolicy:
+    """The policy that somebody sent to an account, as text whose hash was signed."""
+
+    account: Account
+    text: object
+    sha256: str
+    who: str
+
+    def check(self) -> Policy:
+        """What of it counts here; raises PolicyError, also where none could be replaced.
+
+        Owners may delete or break the policy to stop everything; that must not end by a publication.
+        """
+        text, account = self.text, self.account
+        if not isinstance(text, str) or hashlib.sha256(text.encode()).hexdigest() != self.sha256:
+            raise PolicyError("The published policy is not the one of the request.")
+        caps = account.settings.hard_caps
+        policy = received_policy(text, caps, account.account_id, account.region)
+        held = account.policies().current()
+        if isinstance(held, PolicyUnreadable):
+            raise PolicyError(
+                "The policy here cannot be read, which stops all changes; deploy one to go on: "
+                f"{held.reason}"
+            )
+        return policy
+
+    def put(self, policy: Policy) -> None:
+        """Publish it; raises ReadFailed."""
+        self.account.policies().publish(policy, who=self.who)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

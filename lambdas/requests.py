@@ -50,7 +50,9 @@ def handler(event: Any, context: LambdaContext) -> dict[str, str]:
         answer = carry_out_for(
             Caller(who=who, at=wiring.utc_now()), account.ledger, request,
             account_id=account.account_id, roles=account.hub_roles,
-            publish=lambda: account.publish_policy(given.get("policy"), request.sha256, who=who),
+            publication=wiring.ReceivedPolicy(
+                account=account, text=given.get("policy"), sha256=request.sha256, who=who
+            ),
         )  # fmt: skip
     except ReadFailed as problem:
         logger.exception("a request failed or its result is unknown")

@@ -7,19 +7,22 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Protocol
 
 from headroom.domain.resources import Kind, ResourceRef
-from headroom.domain.state import Step, StopState, active_pause
-from headroom.ports import AnswerRejected, Requests, Switches
+from headroom.domain.state import INDEFINITE, Pause, Step, StopState, active_pause
+from headroom.ports import AnswerRejected, ReadFailed, Requests, Switches
 
 LONGEST_REQUEST = 4_096
 """Bytes."""
 LONGEST_REASON = 500
 LONGEST_PAUSE = timedelta(days=90)
+ATTEMPTS = 5
+"""At a pause that others change at the same time."""
 
 
 class Verb(StrEnum):
@@ -115,8 +118,13 @@ def parse_request(
     )  # fmt: skip
 
 
-def carry_out(ledger: Ledger, request: Request, *, at: datetime, who: str) -> Answer:
-    """Record the request of `who`, or say why not; nothing is changed in storage."""
+def carry_out(
+    ledger: Ledger, request: Request, *, at: datetime, who: str, of_hub: Callable[[str], bool]
+) -> Answer:
+    """Record the request of `who`, or say why not; nothing is changed in storage.
+
+    `of_hub` says whether a pause is a hub's, by who paused.
+    """
     match request.verb:
         case Verb.APPROVE:
             return _answered(ledger, request, Step.APPROVED, at, who)
@@ -128,8 +136,7 @@ def carry_out(ledger: Ledger, request: Request, *, at: datetime, who: str) -> An
             if isinstance(asked, AnswerRejected):
                 return Answer(status=Status.REFUSED, detail=asked.detail)
         case Verb.PAUSE:
-            until = None if request.pause_for is None else at + request.pause_for
-            ledger.pause(until, at=at, who=who, reason=request.reason)
+            return _paused(ledger, request, at, who, of_hub)
         case Verb.RESUME:
             if not _resumed(ledger, request, at, who):
                 return Answer(status=Status.NOTHING, detail="nothing was paused")
@@ -141,7 +148,71 @@ def carry_out(ledger: Ledger, request: Request, *, at: datetime, who: str) -> An
                 status=Status.REFUSED,
                 detail="Only a hub can publish a policy by request. Deploy yours instead.",
             )
+    return recorded(request, who)
+
+
+def recorded(request: Request, who: str) -> Answer:
+    """What somebody hears whose request was recorded as it is."""
     return Answer(status=Status.DONE, detail=f"recorded: {request.verb} by {who}")
+
+
+def switched(
+    ledger: Ledger, request: Request, at: datetime, who: str,
+    next_pause: Callable[[Pause | None], tuple[Pause | None, Answer] | Answer],
+) -> Answer:  # fmt: skip
+    """Put `next_pause` of the pause in force in its place, if nobody changes it meanwhile.
+
+    An answer alone changes nothing. Raises ReadFailed if others changed the pause every time.
+    """
+    for _ in range(ATTEMPTS):
+        stored = ledger.stop_state().account.pause
+        found = next_pause(active_pause(stored, at))
+        if isinstance(found, Answer):
+            return found
+        pause, answer = found
+        if ledger.switch(pause, over=stored, at=at, who=who, reason=request.reason):
+            return answer
+    raise ReadFailed(f"the pause changed during each of {ATTEMPTS} attempts")
+
+
+def pause_end(request: Request, at: datetime) -> datetime:
+    """Until when the request would pause."""
+    return INDEFINITE if request.pause_for is None else at + request.pause_for
+
+
+def ending(until: datetime) -> str:
+    """The end of a pause in words."""
+    return "without end" if until >= INDEFINITE else f"until {until:%Y-%m-%d %H:%M} UTC"
+
+
+def _paused(
+    ledger: Ledger, request: Request, at: datetime, who: str, of_hub: Callable[[str], bool]
+) -> Answer:
+    """Pause; a longer pause of a hub goes on, and the hub cannot end it before this one is over.
+
+    Where the pause in force cannot be read, this one replaces it: stopping must not wait for that.
+    """
+    until = pause_end(request, at)
+
+    def next_pause(held: Pause | None) -> tuple[Pause | None, Answer]:
+        if held is None or not _longer(held, until, of_hub):
+            pause = Pause(until=until, since=at, who=who, reason=request.reason)
+            return pause, recorded(request, who)
+        detail = (
+            f"a hub paused {ending(held.until)}, which stays in force; `headroom resume` ends it"
+        )
+        return replace(held, own_until=until), Answer(status=Status.DONE, detail=detail)
+
+    try:
+        return switched(ledger, request, at, who, next_pause)
+    except ReadFailed:
+        ledger.pause(until, at=at, who=who, reason=request.reason)
+    return recorded(request, who)
+
+
+def _longer(held: Pause, until: datetime, of_hub: Callable[[str], bool]) -> bool:
+    """Whether it is a hub that paused for longer, and not only the account's own people before."""
+    return of_hub(held.who) and held.own_until != held.until and held.until > until
 
 
 def _answered(ledger: Ledger, request: Request, step: Step, at: datetime, who: str) -> Answer:

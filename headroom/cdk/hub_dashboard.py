@@ -13,26 +13,30 @@ HELP = (
     "`headroom hub approve ID --spoke ACCOUNT/REGION` | `headroom hub pause --spokes FILE` | "
     "`headroom hub publish policy.yaml --spokes FILE` | Athena: the named queries of the workgroup"
 )
+PLACE = "fields coalesce(detail.region, region) as of_region"
+"""The Region of the deployment; that of a redelivered event is the hub's."""
 PANELS: Mapping[str, tuple[str, str]] = {
     "Waiting for approval": (
         "table",
         'filter `detail-type` in ["Headroom Request", "Headroom Change"]'
-        " | stats latest(detail.step) as step, latest(detail.expires) as expires,"
-        " latest(detail.summary) as summary by account, region, detail.decision_id"
+        f" | {PLACE} | stats latest(detail.step) as step, latest(detail.expires) as expires,"
+        " latest(detail.summary) as summary by account, of_region, detail.decision_id"
         ' | filter step = "awaiting" | sort expires asc',
     ),
     "Failed or escalated": (
         "table",
         'filter detail.outcome in ["escalate", "failed", "refused", "ineffective", "diverged",'
         ' "breaker_opened", "policy_refused"]'
-        " | fields @timestamp, account, region, detail.outcome, detail.summary"
+        f" | {PLACE} | display @timestamp, account, of_region, detail.outcome, detail.summary"
         " | sort @timestamp desc | limit 50",
     ),
     "Pauses and circuit breakers: latest event": (
         "table",
-        'filter `detail-type` = "Headroom Stop"'
+        f'filter `detail-type` = "Headroom Stop" | {PLACE}'
+        ' | fields strcontains(detail.step, "breaker") as is_breaker'
         " | stats latest(detail.step) as step, latest(detail.until) as until, latest(detail.who) as who,"
-        " max(@timestamp) as since by account, region | sort since desc",
+        " max(@timestamp) as since by account, of_region, detail.resource, is_breaker"
+        " | sort since desc",
     ),
     "Decisions, per hour": (
         "timeSeries",
@@ -44,14 +48,15 @@ PANELS: Mapping[str, tuple[str, str]] = {
     "USD per month added and saved, by account": (
         "table",
         'filter detail.step = "applied"'
-        " | fields greatest(detail.plan.price_change_usd, 0) as more,"
+        f" | {PLACE}, greatest(detail.plan.price_change_usd, 0) as more,"
         " greatest(0 - detail.plan.price_change_usd, 0) as less"
-        " | stats count(*) as changes, sum(more) as added_usd, sum(less) as saved_usd by account, region"
+        " | stats count(*) as changes, sum(more) as added_usd, sum(less) as saved_usd by account, of_region"
         " | sort added_usd desc",
     ),
     "Deployments, longest silent first": (
         "table",
-        "stats max(@timestamp) as last, count(*) as records by account, region | sort last asc",
+        f"{PLACE} | stats max(@timestamp) as last, count(*) as records by account, of_region"
+        " | sort last asc",
     ),
 }  # fmt: skip
 """Title, view and query of CloudWatch Logs Insights, two in a row."""

@@ -38,15 +38,16 @@ RENAMED = {"detail_type": "detail-type"}
 """Columns whose field in the event has another name."""
 SINCE = "date_format(current_date - interval '30' day, '%Y-%m-%d')"
 _ONCE = """WITH record AS (
-  SELECT account, region, detail.decision_id AS decision_id, detail.sequence AS sequence,
-         detail.step AS step, detail.outcome AS outcome, detail.at AS at, detail.resource AS resource,
+  SELECT account, coalesce(detail.region, region) AS region,
+         detail.decision_id AS decision_id, detail.sequence AS sequence, detail.step AS step, detail.outcome AS outcome, detail.at AS at, detail.resource AS resource,
          detail.summary AS summary, detail.reason AS reason, detail.who AS who,
          detail.expires AS expires, detail.plan.price_change_usd AS price_change_usd,
          row_number() OVER (PARTITION BY account, detail.record_hash ORDER BY time) AS copy
   FROM {table}
   WHERE day >= {since}
 )"""
-"""The records of 30 days, each once: events come at least once."""
+"""The records of 30 days, each once: events come at least once. The Region is the record's: an event
+that was redelivered has the hub's."""
 QUERIES: Mapping[str, tuple[str, str]] = {
     "waiting": (
         "Changes that wait for approval",

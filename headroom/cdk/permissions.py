@@ -182,12 +182,15 @@ def calendar_statements(calendars: Sequence[str]) -> list[iam.PolicyStatement]:
 
 
 def publishing_statements(config: DeploymentConfig) -> list[iam.PolicyStatement]:
-    """Putting the policy, where the owner lets a hub publish one."""
+    """Reading the policy and putting another, where the owner lets a hub publish one."""
     if config.hub_policy_role == OFF:
         return []
     here = f"{Aws.REGION}:{Aws.ACCOUNT_ID}"
     parameter = f"arn:{Aws.PARTITION}:ssm:{here}:parameter{config.names.policy_parameter}"
-    return [allow(actions.POLICY_WRITE_ACTIONS, parameter, sid="PublishPolicy")]
+    return [
+        allow(actions.POLICY_READ_ACTIONS, parameter, f"{parameter}/*", sid="ReadPolicy"),
+        allow(actions.POLICY_WRITE_ACTIONS, parameter, sid="PublishPolicy"),
+    ]
 
 
 def prices_statement() -> iam.PolicyStatement:

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from headroom.domain.decision import Decision
 from headroom.domain.resources import ResourceRef
-from headroom.domain.state import Record, Step, StopState
+from headroom.domain.state import Pause, Record, Step, StopState
 
 
 class Switches(Protocol):
@@ -17,17 +17,16 @@ class Switches(Protocol):
     An intent checks them in its own transaction, so they take effect at once.
     """
 
-    def pause(
-        self, until: datetime | None, *, at: datetime, who: str, reason: str = "",
-        own_until: datetime | None = None,
-    ) -> None:  # fmt: skip
-        """Stop every act (until None: without end is datetime.max in UTC).
-
-        `own_until` is the end of the account's own pause that this one of a hub replaces.
-        """
+    def pause(self, until: datetime | None, *, at: datetime, who: str, reason: str = "") -> None:
+        """Stop every act (until None: without end is datetime.max in UTC), whatever was in force."""
 
     def resume(self, *, at: datetime, who: str, reason: str = "") -> None:
         """End the pause; an open breaker stays open."""
+
+    def switch(
+        self, pause: Pause | None, *, over: Pause | None, at: datetime, who: str, reason: str = ""
+    ) -> bool:
+        """As `pause` and, None, `resume`, only while the stored pause is `over`; whether it was."""
 
     def close_breaker(
         self, ref: ResourceRef | None, *, at: datetime, who: str, reason: str = ""
@@ -35,9 +34,13 @@ class Switches(Protocol):
         """Close the breaker of a resource, or of the account (None); False if none was open."""
 
     def record_policy(
-        self, version: str, refused: str | None, *, at: datetime, who: str, reason: str = ""
-    ) -> None:
-        """Record that somebody published a policy, or why it was refused."""
+        self, version: str, refused: str | None, *, sha256: str, at: datetime, who: str,
+        reason: str = "",
+    ) -> None:  # fmt: skip
+        """Record that somebody published a policy, or why it was refused.
+
+        `sha256` is the hash of the whole text that was sent, in hex.
+        """
 
     def stop_state(self) -> StopState:
         """All that is paused (even if its time is over) or open now."""

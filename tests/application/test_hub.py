@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 
 from headroom.adapters.ledger import DynamoLedger
 from headroom.application import Answer, Caller, HubRoles, Request, Status, Verb, carry_out_for
+from headroom.application.requests import Ledger
 from headroom.domain.policy import Policy, PolicyError
-from headroom.domain.state import INDEFINITE, active_pause
+from headroom.domain.state import INDEFINITE, StopState, active_pause
+from headroom.ports import ReadFailed
 from tests.builders import ACCOUNT, NOW
 from tests.cli.commands.test_pause import ledger
 
@@ -24,16 +29,39 @@ SAM = f"arn:aws:sts::{ACCOUNT}:assumed-role/people/sam"
 HOUR = timedelta(hours=1)
 
 
-def _no_policy() -> Policy:
-    raise AssertionError("nothing is published")
+OWN = HubRoles(asks=ASKS.replace(HUB, ACCOUNT), publishes=PUBLISHES.replace(HUB, ACCOUNT))
+"""Roles of a hub in the deployment's own account."""
+OWN_ANN, OWN_EVA = ANN.replace(HUB, ACCOUNT), EVA.replace(HUB, ACCOUNT)
+TAKEN = replace(Policy(version=""), version="1234")
 
 
-def asked(ledger: DynamoLedger, who: str, verb: Verb, hours: float | None = None,
-          at: datetime = NOW, roles: HubRoles = ROLES) -> Answer:  # fmt: skip
-    request = Request(verb=verb, pause_for=None if hours is None else hours * HOUR)
+@dataclass
+class Sent:
+    """A policy that was sent, why it may not be published, and why it cannot be put."""
+
+    refused: str | None = None
+    lost: str | None = None
+    when_put: Callable[[], object] = lambda: None
+
+    def check(self) -> Policy:
+        if self.refused is not None:
+            raise PolicyError(self.refused)
+        return TAKEN
+
+    def put(self, policy: Policy) -> None:
+        self.when_put()
+        if self.lost is not None:
+            raise ReadFailed(self.lost)
+
+
+def asked(ledger: Ledger, who: str, verb: Verb, hours: float | None = None, at: datetime = NOW,
+          roles: HubRoles = ROLES, sent: Sent | None = None) -> Answer:  # fmt: skip
+    pause_for = None if hours is None else hours * HOUR
+    request = Request(verb=verb, pause_for=pause_for, reason="quarter" if sent else "", sha256="ab")
     return carry_out_for(
-        Caller(who=who, at=at), ledger, request, account_id=ACCOUNT, roles=roles, publish=_no_policy
-    )
+        Caller(who=who, at=at), ledger, request, account_id=ACCOUNT, roles=roles,
+        publication=sent or Sent(refused="nothing is published"),
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -93,7 +121,13 @@ PAUSE, RESUME = Verb.PAUSE, Verb.RESUME
         ([(SAM, PAUSE, 1), (ANN, PAUSE, 4), (ANN, PAUSE, 0.5)], "nothing", 4, ANN),
         ([(ANN, PAUSE, 4), (ANN, PAUSE, 1)], "done", 1, ANN),
         ([(ANN, PAUSE, 4), (SAM, RESUME, None)], "done", 0, ""),
-        ([(ANN, PAUSE, 4), (SAM, PAUSE, 1), (ANN, RESUME, None)], "refused", 1, SAM),
+        ([(ANN, PAUSE, 4), (SAM, PAUSE, 1)], "done", 4, ANN),
+        ([(ANN, PAUSE, 4), (SAM, PAUSE, 1), (ANN, RESUME, None)], "done", 1, ANN),
+        ([(ANN, PAUSE, 4), (SAM, PAUSE, 1), (ANN, RESUME, None), (ANN, RESUME, None)], "refused", 1, ANN),
+        ([(ANN, PAUSE, 4), (SAM, PAUSE, 1), (ANN, RESUME, None), (SAM, PAUSE, 0.5)], "done", 0.5, SAM),
+        ([(ANN, PAUSE, 4), (SAM, PAUSE, 1), (SAM, RESUME, None)], "done", 0, ""),
+        ([(ANN, PAUSE, 4), (SAM, PAUSE, None), (ANN, RESUME, None)], "refused", None, SAM),
+        ([(SAM, PAUSE, 4), (SAM, PAUSE, 1)], "done", 1, SAM),
     ],
 )  # fmt: skip
 def test_the_hub_ends_no_pause_of_the_accounts_own_people(
@@ -121,27 +155,148 @@ def test_the_hub_closes_no_breaker_of_the_account(ledger: DynamoLedger) -> None:
     assert ledger.stop_state().account.closed_at is None
 
 
+@pytest.mark.parametrize(
+    ("asks", "status", "until_hours"),
+    [
+        ([(SAM, PAUSE, 2), (OWN_ANN, PAUSE, 1)], "nothing", 2),
+        ([(SAM, PAUSE, 2), (OWN_ANN, RESUME, None)], "refused", 2),
+        ([(SAM, PAUSE, 1), (OWN_ANN, PAUSE, 4), (OWN_ANN, RESUME, None)], "done", 1),
+        ([(OWN_ANN, PAUSE, 4), (SAM, PAUSE, 1)], "done", 4),
+        ([(OWN_ANN, PAUSE, 4), (OWN_ANN, RESUME, None)], "done", 0),
+        ([(ANN, PAUSE, 4), (OWN_ANN, RESUME, None)], "done", 0),
+    ],
+)
+def test_a_role_of_the_hub_is_the_hubs_in_the_hubs_own_account_too(
+    ledger: DynamoLedger, asks: list[Asked], status: str, until_hours: float
+) -> None:
+    """The last: the hub was in another account before."""
+    answers = [
+        asked(ledger, name, verb, hours, NOW + timedelta(seconds=second), OWN)
+        if name is not ANN
+        else asked(ledger, name, verb, hours)
+        for second, (name, verb, hours) in enumerate(asks)
+    ]
+    assert answers[-1].status == status
+    pause = active_pause(ledger.stop_state().account.pause, NOW + timedelta(minutes=1))
+    assert (pause is None) is (until_hours == 0)
+    assert pause is None or abs(pause.until - NOW - until_hours * HOUR) < timedelta(minutes=1)
+
+
+def test_what_the_hub_may_not_ask_it_may_not_in_its_own_account_either(
+    ledger: DynamoLedger,
+) -> None:
+    for who, verb in ((OWN_ANN, Verb.CLOSE_BREAKER), (OWN_ANN, Verb.PUBLISH_POLICY),
+                      (OWN_EVA, Verb.PAUSE), (OWN_EVA, Verb.RELEASE)):  # fmt: skip
+        assert asked(ledger, who, verb, roles=OWN).status is Status.REFUSED
+    assert ledger.notices_written == 0
+    assert asked(ledger, OWN_EVA, Verb.PUBLISH_POLICY, roles=OWN, sent=Sent()).status is Status.DONE
+
+
+class Raced:
+    """A ledger in which somebody else is faster, between a read and the write after it."""
+
+    def __init__(self, ledger: DynamoLedger, *faster: Callable[[], object]) -> None:
+        self._ledger, self._faster = ledger, list(faster)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._ledger, name)
+
+    def stop_state(self) -> StopState:
+        found = self._ledger.stop_state()
+        if self._faster:
+            self._faster.pop(0)()
+        return found
+
+
+@pytest.mark.parametrize(
+    ("before", "faster", "slower", "status", "until_hours"),
+    [
+        ([], (SAM, PAUSE, 2), (ANN, PAUSE, 1), "nothing", 2),
+        ([(ANN, PAUSE, 4)], (SAM, PAUSE, 5), (ANN, RESUME, None), "refused", 5),
+        ([(ANN, PAUSE, 4)], (SAM, PAUSE, 1), (ANN, RESUME, None), "done", 1),
+        ([(SAM, PAUSE, 1)], (SAM, PAUSE, 3), (ANN, PAUSE, 2), "nothing", 3),
+        ([], (ANN, PAUSE, 4), (SAM, PAUSE, 1), "done", 4),
+        ([(ANN, PAUSE, 4)], (SAM, RESUME, None), (ANN, RESUME, None), "nothing", 0),
+    ],
+)
+def test_no_pause_is_lost_that_comes_between_read_and_write(
+    ledger: DynamoLedger, before: list[Asked], faster: Asked, slower: Asked, status: str,
+    until_hours: float,
+) -> None:  # fmt: skip
+    for who, verb, hours in before:
+        asked(ledger, who, verb, hours)
+
+    def first() -> None:
+        who, verb, hours = faster
+        asked(ledger, who, verb, hours, NOW + timedelta(seconds=1))
+
+    who, verb, hours = slower
+    raced: Any = Raced(ledger, first)
+    assert asked(raced, who, verb, hours, NOW + timedelta(seconds=2)).status == status
+    pause = ledger.stop_state().account.pause
+    assert (pause is None) is (until_hours == 0)
+    assert pause is None or abs(pause.until - NOW - until_hours * HOUR) < timedelta(minutes=1)
+
+
+def test_a_pause_of_the_accounts_own_people_waits_for_no_quiet_moment(ledger: DynamoLedger) -> None:
+    """The hub gives up where the pause never stays as it was read; they do not."""
+
+    def other(second: int) -> Callable[[], object]:
+        return lambda: asked(ledger, ANN, PAUSE, 1, NOW + timedelta(seconds=second))
+
+    busy: Any = Raced(ledger, *map(other, range(1, 12)))
+    with pytest.raises(ReadFailed, match="changed during each"):
+        asked(busy, ANN, PAUSE, 2, NOW + timedelta(minutes=1))
+    assert asked(busy, SAM, PAUSE, 3, NOW + timedelta(minutes=2)).status is Status.DONE
+    pause = ledger.stop_state().account.pause
+    assert pause is not None
+    assert pause.who == SAM
+
+
+def test_what_is_recorded_of_a_shorter_pause_is_the_one_in_force(ledger: DynamoLedger) -> None:
+    asked(ledger, ANN, PAUSE, 4)
+    later = NOW + timedelta(seconds=1)
+    answer = asked(ledger, SAM, PAUSE, 1, later)
+    assert answer.detail.startswith("a hub paused until 2026-01-05 16:00 UTC, which stays in force")
+    newest, _ = ledger.by_outcome("paused", since=NOW, until=later)
+    assert newest.summary == f"paused until {(NOW + 4 * HOUR).isoformat()} by {SAM}"
+
+
+def _published(ledger: DynamoLedger) -> list[str]:
+    """Summaries of what was recorded about policies."""
+    outcomes = ("policy_published", "policy_refused")
+    found = [ledger.by_outcome(o, since=NOW - HOUR, until=NOW + HOUR) for o in outcomes]
+    return [record.summary for records in found for record in records]
+
+
 @pytest.mark.parametrize("refused", [None, "The published policy: it is broad."])
 def test_a_published_policy_and_a_refused_one_are_recorded_with_who(
     ledger: DynamoLedger, refused: str | None
 ) -> None:
-    def publish() -> Policy:
-        if refused is not None:
-            raise PolicyError(refused)
-        return replace(Policy(version=""), version="1234")
-
-    answer = carry_out_for(
-        Caller(who=EVA, at=NOW), ledger, Request(verb=Verb.PUBLISH_POLICY, reason="quarter"),
-        account_id=ACCOUNT, roles=ROLES, publish=publish,
-    )  # fmt: skip
-    outcome = "policy_published" if refused is None else "policy_refused"
-    (record,) = ledger.by_outcome(outcome, since=NOW - HOUR, until=NOW + HOUR)
-    assert EVA in record.summary
-    assert record.summary.endswith(": quarter")
+    answer = asked(ledger, EVA, Verb.PUBLISH_POLICY, sent=Sent(refused=refused))
+    expected = f"policy 1234 published by {EVA}: quarter"
+    if refused is not None:
+        expected = f"policy of {EVA} refused: {refused}: quarter"
+    assert _published(ledger) == [expected]
     assert answer.status is (Status.DONE if refused is None else Status.REFUSED)
-    assert refused is None or refused in record.summary
     (notice,) = ledger.notices(5)
-    assert notice.text == record.summary
+    assert notice.text == expected
+
+
+def test_a_policy_is_recorded_before_it_is_put_and_again_if_that_fails(
+    ledger: DynamoLedger,
+) -> None:
+    seen: list[str] = []
+    sent = Sent(lost="no answer", when_put=lambda: seen.extend(_published(ledger)))
+    with pytest.raises(ReadFailed, match="no answer"):
+        asked(ledger, EVA, Verb.PUBLISH_POLICY, sent=sent)
+    first = f"policy 1234 published by {EVA}: quarter"
+    why = "it is not known whether 1234 is in force: no answer"
+    assert seen == [first]
+    assert _published(ledger) == [first, f"policy of {EVA} refused: {why}: quarter"]
+    assert len(ledger.notices(5)) == 2
+    (record,) = ledger.by_outcome("policy_published", since=NOW, until=NOW)
+    assert json.loads(record.body)["sha256"] == "ab"
 
 
 def test_the_accounts_own_people_deploy_their_policy(ledger: DynamoLedger) -> None:

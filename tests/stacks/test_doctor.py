@@ -53,15 +53,15 @@ def roles(made: Synthesised) -> Iterator[tuple[str, str]]:
         yield function["Properties"]["Handler"], json.dumps(text(policy["PolicyDocument"]))
 
 
-def test_the_put_of_a_hubs_policy_is_asked_for_where_it_is_granted(synth: Synth) -> None:
+def test_publishing_a_hubs_policy_is_asked_for_where_it_is_granted(synth: Synth) -> None:
     made = synth(detection="sweep", **HUB_SETTINGS)
     settings = replace(SETTINGS, hub_policy_role=HUB_SETTINGS["hub_policy_role"])
     (policy,) = [text for handler, text in roles(made) if handler == REQUESTS]
     *_, put = questions(REQUESTS, settings, f"arn:aws:lambda:{HERE}:function:f")
-    assert put.actions == ("ssm:PutParameter",)
-    assert evaluate(
-        Policies("role", "session", (policy,)), Access("ssm:PutParameter", put.resource)
-    ).allowed
+    assert put.actions == ("ssm:GetParameter", "ssm:PutParameter")
+    for action in put.actions:
+        asked = Policies("role", "session", (policy,)), Access(action, put.resource)
+        assert evaluate(*asked).allowed, action
 
 
 @pytest.mark.parametrize(

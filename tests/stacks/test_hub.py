@@ -21,6 +21,7 @@ from headroom.cdk.hub_queries import COLUMNS, DETAIL, QUERIES, RENAMED, SINCE, s
 from headroom.policy.parts import LONGEST_PART
 from headroom.settings import SettingsError
 from tests.adapters.events.test_bus import EVERY
+from tests.builders import REGION
 from tests.stacks.conftest import ROOT, Synth, Synthesised, Template, properties, resources
 
 HUB = "999999999999"
@@ -152,6 +153,8 @@ def test_what_the_queries_count_is_what_the_records_say() -> None:
     assert changes["added_usd"] - changes["saved_usd"] == pytest.approx(sum(applied))
     held = [f for f in facts if f["step"] == "decided" and f["answer"] == "hold"]
     assert sum(row["decisions"] for row in _rows("held")) == len(held) > 0
+    for name in ("changes", "held", "people"):
+        assert {row["region"] for row in _rows(name)} == {REGION}, "not the envelope's"
     assert {row["step"] for row in _rows("people")} >= {"paused", "resumed", "breaker_closed"}
 
 
@@ -162,6 +165,16 @@ def test_the_named_queries_and_the_dashboard_read_what_there_is(hub: Template) -
     known = {f"detail.{name}" for name in DETAIL} | {"detail.plan.price_change_usd"}
     for _, query in PANELS.values():
         assert set(re.findall(r"detail(?:\.\w+)+", query)) <= known
+
+
+def test_no_pause_is_hidden_by_a_breaker_and_the_region_is_the_deployments() -> None:
+    """An event that was redelivered comes from the hub's Region."""
+    (title,) = (t for t in PANELS if t.startswith("Pauses"))
+    grouped = "by account, of_region, detail.resource, is_breaker"
+    assert grouped in PANELS[title][1]
+    assert 'strcontains(detail.step, "breaker") as is_breaker' in PANELS[title][1]
+    for _, query in PANELS.values():
+        assert not re.search(r"(by account|account), region", query)
 
 
 def test_the_guide_names_every_property_and_query_with_what_the_code_has() -> None:

@@ -76,25 +76,40 @@ class BreakerItems:
             }
         }
 
-    def switched_item(self, pause: Pause | None, *, at: datetime, who: str) -> Item:
+    def switched_item(
+        self,
+        pause: Pause | None,
+        *,
+        at: datetime,
+        who: str,
+        over: tuple[Pause | None] | None = None,
+    ) -> Item:
         """Part of a transaction: the kill switch on, or off (None).
 
-        On whatever the item holds; off only where this release can read what it ends.
+        On whatever the item holds, or only over the pause (or none) in `over`; off only where this
+        release can read what it ends.
         """
         sets, values = "SET #by = :by, #at = :at", {":by": wire(who), ":at": wire(moment(at))}
         if pause is None:
             expression = f"{sets} REMOVE #until, #reason, #own"
         else:
             expression = f"{sets}, #until = :until, #reason = :reason"
-            values |= {":until": wire(moment(pause.until)), ":reason": wire(pause.reason)}
+            values |= {
+                ":until": wire(moment(pause.until)), ":reason": wire(pause.reason),
+                ":by": wire(pause.who), ":at": wire(moment(pause.since)),
+            }  # fmt: skip
             expression += " REMOVE #own" if pause.own_until is None else ", #own = :own"
             if pause.own_until is not None:
                 values[":own"] = wire(moment(pause.own_until))
+        condition = None
+        if over is not None:
+            condition, seen = _still(over[0])
+            values |= seen
         return self._update(
             PAUSE, expression,
             {"#until": UNTIL, "#by": "by", "#at": "at", "#reason": "reason", "#own": OWN_UNTIL},
-            values,
-            usable=pause is None,
+            values, condition,
+            usable=pause is None or over is not None,
         )  # fmt: skip
 
     def counted(self, before: AccountStopState, after: AccountStopState) -> Item:
@@ -187,6 +202,21 @@ def stop_reason(item: Item) -> tuple[str, str]:
         since = unwire(item[OPENED])
         return "breaker", f"the account's breaker is open since {since}; a person closes it"
     return "paused", f"paused until {unwire(item.get(UNTIL, {'S': 'further notice'}))}"
+
+
+def _still(pause: Pause | None) -> tuple[str, Item]:
+    """Condition that the item holds just this pause, or none, and the condition's values."""
+    if pause is None:
+        return "attribute_not_exists(#until)", {}
+    seen = {
+        ":seen_until": wire(moment(pause.until)), ":seen_by": wire(pause.who),
+        ":seen_at": wire(moment(pause.since)),
+    }  # fmt: skip
+    condition = "#until = :seen_until AND #by = :seen_by AND #at = :seen_at"
+    if pause.own_until is None:
+        return f"{condition} AND attribute_not_exists(#own)", seen
+    seen[":seen_own"] = wire(moment(pause.own_until))
+    return f"{condition} AND #own = :seen_own", seen
 
 
 def _breaker(item: Item, resource: str) -> Breaker:

@@ -27,21 +27,26 @@ from headroom.serialization import body_to_json
 class SwitchLedger(Tables):
     """Each switch is one transaction with its record."""
 
-    def pause(
-        self, until: datetime | None, *, at: datetime, who: str, reason: str = "",
-        own_until: datetime | None = None,
-    ) -> None:  # fmt: skip
-        """Stop every act until then, None without end; recorded."""
-        paused = Pause(
-            until=until or INDEFINITE, since=at, who=who, reason=reason, own_until=own_until
-        )
-        self._switch(paused, at, who, reason)
+    def pause(self, until: datetime | None, *, at: datetime, who: str, reason: str = "") -> None:
+        """Stop every act until then, None without end, whatever was in force; recorded."""
+        paused = Pause(until=until or INDEFINITE, since=at, who=who, reason=reason)
+        self._switch(self._stops.switched_item(paused, at=at, who=who), paused, at, who, reason)
 
     def resume(self, *, at: datetime, who: str, reason: str = "") -> None:
         """End the pause; recorded. Raises ReadFailed where this release cannot read what it ends."""
         self._stops.account()
-        self._switch(None, at, who, reason)
+        self._switch(self._stops.switched_item(None, at=at, who=who), None, at, who, reason)
         self._state.make_due_now()
+
+    def switch(
+        self, pause: Pause | None, *, over: Pause | None, at: datetime, who: str, reason: str = ""
+    ) -> bool:
+        """Put `pause` in the place of `over`, if that is what is there; recorded."""
+        item = self._stops.switched_item(pause, at=at, who=who, over=(over,))
+        done = self._switch(item, pause, at, who, reason)
+        if done and pause is None:
+            self._state.make_due_now()
+        return done
 
     def close_breaker(
         self, ref: ResourceRef | None, *, at: datetime, who: str, reason: str = ""
@@ -62,10 +67,13 @@ class SwitchLedger(Tables):
             next(retries)
 
     def record_policy(
-        self, version: str, refused: str | None, *, at: datetime, who: str, reason: str = ""
-    ) -> None:
+        self, version: str, refused: str | None, *, sha256: str, at: datetime, who: str,
+        reason: str = "",
+    ) -> None:  # fmt: skip
         """Record that somebody published a policy, or why it was refused; people hear of it."""
-        body = body_to_json({"version": version, "who": who, "reason": reason, "refused": refused})
+        body = body_to_json(
+            {"version": version, "sha256": sha256, "who": who, "reason": reason, "refused": refused}
+        )
         record = policy_record(
             self._account, version, refused, at=at, who=who, reason=reason, body=body
         )
@@ -75,11 +83,11 @@ class SwitchLedger(Tables):
         """All that is paused (even if its time is over) or open now."""
         return StopState(account=self._stops.account(), breakers=self._stops.breakers())
 
-    def _switch(self, pause: Pause | None, at: datetime, who: str, reason: str) -> None:
+    def _switch(self, item: Item, pause: Pause | None, at: datetime, who: str, reason: str) -> bool:
         until = None if pause is None else pause.until
         body = body_to_json({"until": until, "who": who, "reason": reason})
         record = pause_record(self._account, until, at=at, who=who, body=body, reason=reason)
-        self._written(record, self._new_id(), [self._stops.switched_item(pause, at=at, who=who)])
+        return self._written(record, self._new_id(), [item])
 
     def _written(self, record: Record, token: str, parts: list[Item]) -> bool:
         """Whether `parts` are written, alone where a record of this very instant exists already."""

@@ -39,11 +39,13 @@ class ParameterPolicies:
     def publish(self, policy: Policy, *, who: str) -> None:
         """Put `policy`, which fits into one parameter, in the place of the one in force.
 
+        The tier is the deployment's, whatever the account's default: none can be lowered later.
         Raises ReadFailed, also where it is not known whether it was put.
         """
         with reading(f"SSM parameter {self._parameter}"):
             self._client.put_parameter(
-                Name=self._parameter, Value=canonical_json(policy), Type="String", Overwrite=True,
+                Name=self._parameter, Value=canonical_json(policy), Type="String", Tier="Standard",
+                Overwrite=True,
                 Description=f"Version {policy.version}, published by {who}"[:1024],
             )  # fmt: skip
 

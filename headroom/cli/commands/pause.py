@@ -41,13 +41,15 @@ def pause(
     span, reason = None if duration is None else span_of(duration), normalized_reason(reason)
     here = deployment(where)
     seconds = None if span is None else int(span.total_seconds())
-    refuse(here.ask(Verb.PAUSE, reason, seconds=seconds))
+    answer = refuse(here.ask(Verb.PAUSE, reason, seconds=seconds))
     stop_state = stops_of(here)
     if as_json:
         emit(as_object(stop_state, here.account.now))
     else:
         held = stop_state.account.pause
         say(f"Paused: no changes in {here.place} {until_of(held.until if held else INDEFINITE)}.")
+        if held is not None and held.own_until is not None:
+            say(f"Note: {answer.detail}.")
     return OK
 
 

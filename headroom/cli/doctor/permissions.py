@@ -108,7 +108,8 @@ def questions(handler: str, settings: FunctionSettings, function_arn: str) -> It
     parameter = arn("ssm", f"parameter{settings.policy_parameter}")
     if handler == REQUESTS:
         if settings.hub_policy_role != OFF:
-            yield Question(actions=actions.POLICY_WRITE_ACTIONS, resource=parameter)
+            publishing = actions.POLICY_READ_ACTIONS + actions.POLICY_WRITE_ACTIONS
+            yield Question(actions=publishing, resource=parameter)
         return
     queue = arn("sqs", settings.queue_url.rpartition("/")[2])
     yield Question(actions=actions.POLICY_READ_ACTIONS, resource=parameter)

@@ -55,7 +55,8 @@ class Account:
     cloudwatch: CloudWatchClient
     prices: Prices
     client: Callable[..., Any]
-    """Any other client there, by the name of its service; a second argument is its configuration."""
+    """Any other client there, by the name of its service; `config` is its configuration, and `region`
+    another Region."""
     price_list: PriceList | None = None
     """AWS's Price List API; None where there is none in USD."""
     proof: Callable[[str], dict[str, str]] | None = None
@@ -108,8 +109,11 @@ def account(
         raise Problem(f"The AWS account{where} cannot be read: {problem}") from None
 
 
-def _client(session: Any, endpoint_url: str | None, service: str, config: Config = READS) -> Any:
-    return session.client(service, endpoint_url=endpoint_url, config=config)
+def _client(
+    session: Any, endpoint_url: str | None, service: str, config: Config = READS,
+    region: str | None = None,
+) -> Any:  # fmt: skip
+    return session.client(service, endpoint_url=endpoint_url, config=config, region_name=region)
 
 
 def _proof(session: boto3.Session, account_id: str, sts: str, request: str) -> dict[str, str]:

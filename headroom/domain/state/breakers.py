@@ -38,8 +38,8 @@ class Pause:
     who: str
     reason: str = ""
     own_until: datetime | None = None
-    """Until when people of the account itself had paused, if a longer pause of the hub replaced
-    theirs: the hub does not end it sooner."""
+    """Until when people of the account itself paused, where a longer pause of the hub is in force:
+    the hub does not end it sooner."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -53,7 +53,7 @@ class LocalEvents(EventsBackend):  # type: ignore[misc]
         return super().put_rule(name, **request)
 
     def put_events(self, events: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """To a bus of another account too, if its policy lets this one in."""
+        """To a bus of another account too, if its policy lets this one in; of another Region to none."""
         away = [self._is_away(one.get("EventBusName") or "") for one in events]
         here = iter(super().put_events([e for e, no in zip(events, away, strict=True) if not no]))
         return [
@@ -62,10 +62,14 @@ class LocalEvents(EventsBackend):  # type: ignore[misc]
         ]
 
     def _is_away(self, bus: str) -> bool:
-        return bus.startswith("arn:") and bus.split(":")[4] != self.account_id
+        return bus.startswith("arn:") and bus.split(":")[3:5] != [self.region_name, self.account_id]
 
     def _put_away(self, entry: Mapping[str, Any]) -> dict[str, Any]:
-        cloud, here = current_cloud(), AccountRegion(self.account_id, self.region_name)
+        region, bus = self.region_name, str(entry["EventBusName"])
+        if bus.split(":")[3] != region:
+            why = f"The event bus {bus} is not in {region}; rules alone forward to other Regions."
+            return {"ErrorCode": "InvalidArgument", "ErrorMessage": why}
+        cloud, here = current_cloud(), AccountRegion(self.account_id, region)
         given = entry.get("Time")
         event = event_of(
             cloud, here, source=entry["Source"], detail_type=entry["DetailType"],
@@ -73,7 +77,7 @@ class LocalEvents(EventsBackend):  # type: ignore[misc]
             at=None if given is None else datetime.fromtimestamp(float(given), UTC),
         )  # fmt: skip
         try:
-            send_to_target(cloud, here, entry["EventBusName"], json.dumps(event), {})
+            send_to_target(cloud, here, bus, json.dumps(event), {})
         except Undeliverable as error:
             return {"ErrorCode": "NotAuthorizedForDetailTypeException", "ErrorMessage": str(error)}
         return {"EventId": event["id"]}

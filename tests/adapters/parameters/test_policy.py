@@ -11,6 +11,8 @@ import boto3
 import pytest
 from botocore.stub import Stubber
 from moto import mock_aws
+from moto.core import DEFAULT_ACCOUNT_ID
+from moto.ssm.models import ssm_backends
 
 from headroom.adapters.parameters import ParameterPolicies
 from headroom.domain.policy import HardCaps, Policy, PolicyUnreadable
@@ -119,6 +121,17 @@ def test_a_policy_that_cannot_be_read_is_unreadable(ssm: SSMClient, code: str) -
         found = ParameterPolicies(ssm, parameter=NAME, caps=HardCaps()).current()
     assert isinstance(found, PolicyUnreadable)
     assert code in found.reason
+
+
+def test_a_policy_is_published_in_the_tier_of_the_deployment(ssm: SSMClient) -> None:
+    """A parameter of the advanced tier cannot be lowered: the next deployment would fail."""
+    ssm_backends[DEFAULT_ACCOUNT_ID]["us-east-1"].default_parameter_tier = "Advanced"
+    policy = policy_from_json('{"version": 1, "defaults": {"max_iops": 4000}}', source="here")
+    policies = ParameterPolicies(ssm, parameter=NAME, caps=HardCaps())
+    policies.publish(policy, who="eva")
+    (found,) = ssm.describe_parameters()["Parameters"]
+    assert found["Tier"] == "Standard"
+    assert policies.current() == policy
 
 
 def test_one_object_gives_one_answer_and_a_new_one_reads_anew(ssm: SSMClient) -> None:

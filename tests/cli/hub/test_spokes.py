@@ -39,6 +39,15 @@ def test_nobody_is_asked_without_a_deployment_or_a_file_that_can_be_read(tmp_pat
         spokes_of(None, tmp_path / "none.txt")
 
 
+@pytest.mark.parametrize("bus", ["hub", "arn:aws:events:eu-central-1:999999999999:rule/hub"])
+def test_events_are_redelivered_to_a_bus_alone(
+    capsys: pytest.CaptureFixture[str], bus: str
+) -> None:
+    """Its ARN says in which Region."""
+    assert run(["hub", "redeliver", "--queue", "https://sqs/queue", "--bus", bus]) == 2
+    assert "is not the ARN of an event bus" in capsys.readouterr().err
+
+
 def test_a_policy_that_makes_no_sense_is_published_nowhere(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

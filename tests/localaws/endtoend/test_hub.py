@@ -213,6 +213,9 @@ def play(there: Organization, monkeypatch: pytest.MonkeyPatch, said: Callable[[]
         command(name, there.person("sam", "owners", account), "redeliver", "--queue",
                 there.queue(number), "--bus", BUS, "--region", region)  # fmt: skip
 
+    events = there.places[0].client("events")
+    entry = {"Source": "headroom", "DetailType": "t", "Detail": "{}", "EventBusName": BUS}
+    (seen.told["of another Region"],) = events.put_events(Entries=[entry])["Entries"]
     redeliver("too early", 0)
     there.deploy_hub()
     there.tick()
@@ -286,9 +289,9 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Seen:
 
 
 def _events(kept: list[dict[str, Any]], step: str) -> list[tuple[str, str, str]]:
-    """Account, Region and who, of every event of a step."""
+    """Account, Region of the record and who, of every event of a step."""
     found = [e for e in kept if e["detail"]["step"] == step]
-    return sorted((e["account"], e["region"], e["detail"]["who"]) for e in found)
+    return sorted((e["account"], e["detail"]["region"], e["detail"]["who"]) for e in found)
 
 
 EVERYWHERE = sorted((*spoke, ANN) for spoke in SPOKES)
@@ -325,6 +328,12 @@ def test_what_the_hub_missed_is_kept_and_redelivered(story: Seen) -> None:
         assert story.said[f"redeliver {number}"] == "Redelivered 1 events.\n"
     assert story.told["undelivered after"] == [0, 0]
     assert _events(story.told["kept after"], "resumed") == EVERYWHERE
+    again = [e for e in story.told["kept after"] if e["detail"]["step"] == "resumed"]
+    assert {e["region"] for e in again} == {HUB_REGION}
+
+
+def test_a_bus_takes_events_of_its_own_region_alone(story: Seen) -> None:
+    assert story.told["of another Region"]["ErrorCode"] == "InvalidArgument"
 
 
 def test_a_policy_that_is_broader_than_a_hard_cap_is_refused_and_the_old_one_stays(
