@@ -38,9 +38,23 @@ def prepared(node: Any, resources: Any, *, account: str, region: str) -> Any:
     if "Fn::GetAtt" in node:
         _refuse_unknown_attribute(node["Fn::GetAtt"], resources)
     return {
-        key: prepared(value, resources, account=account, region=region)
+        key: _present(key, prepared(value, resources, account=account, region=region), resources)
         for key, value in node.items()
     }
+
+
+def _present(key: str, value: Any, resources: Any) -> Any:
+    """`value`; if it is a list that no function takes, without the elements that are AWS::NoValue."""
+    if key.startswith("Fn::") or not isinstance(value, list):
+        return value
+    return [item for item in value if not _is_nothing(item, resources)]
+
+
+def _is_nothing(node: Any, resources: Any) -> bool:
+    if isinstance(node, dict) and "Fn::If" in node:
+        condition, yes, no = node["Fn::If"]
+        return _is_nothing(yes if resources.lazy_condition_map[condition] else no, resources)
+    return bool(node == {"Ref": "AWS::NoValue"})
 
 
 def _stack_output(reference: dict[str, Any], account: str, region: str) -> str:

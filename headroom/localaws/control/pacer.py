@@ -10,6 +10,7 @@ from datetime import timedelta
 
 from moto.core.base_backend import BackendDict, backend_lock
 from moto.core.model_instances import reset_model_data
+from moto.s3.models import s3_backends
 
 from headroom.localaws.alarms import AlarmStore
 from headroom.localaws.cloudwatch import publish_queue_metrics
@@ -58,6 +59,7 @@ class MinuteLoop:
                         vars(backend).clear()  # moto's caches hold backends: free what they hold
                     regions.clear()
             reset_model_data()
+            s3_backends.bucket_accounts.clear()
             self._loads.clear()
             self._cloud.forget()
             self._cloud.functions = fleet_of(self._cloud)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
+from headroom.localaws.cloudformation.intrinsics import prepared
 from tests.localaws.conftest import Program
 
 TABLE = {
@@ -315,6 +317,16 @@ def test_a_resource_whose_condition_is_false_is_not_made(program: Program) -> No
     assert answer["StackStatus"] == "CREATE_COMPLETE"
     found = program.client("cloudformation").describe_stack_resources(StackName="conditional")
     assert [r["LogicalResourceId"] for r in found["StackResources"]] == ["Always"]
+
+
+@pytest.mark.parametrize("loud", [True, False])
+def test_an_element_that_is_no_value_is_not_in_its_list(loud: bool) -> None:
+    nothing = {"Ref": "AWS::NoValue"}
+    maybe = {"Fn::If": ["IsLoud", {"Effect": "Deny"}, nothing]}
+    node = {"Statement": [{"Effect": "Allow"}, maybe, nothing], "Id": maybe}
+    resources = SimpleNamespace(lazy_condition_map={"IsLoud": loud})
+    found = prepared(node, resources, account="123456789012", region="us-east-1")
+    assert found == {"Statement": [{"Effect": "Allow"}, *([maybe] if loud else [])], "Id": maybe}
 
 
 def test_a_resource_comes_and_goes_with_its_condition(program: Program) -> None:

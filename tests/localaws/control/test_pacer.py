@@ -129,6 +129,15 @@ def test_a_load_can_be_removed(program: Program) -> None:
     assert program.tick()["minutes"] == []
 
 
+def test_after_a_reset_a_buckets_name_is_free_again(program: Program) -> None:
+    for _ in range(2):
+        s3 = program.client("s3")
+        s3.create_bucket(Bucket="assets")
+        s3.put_object(Bucket="assets", Key="k", Body=b"v")
+        program.aws.control("reset", {})
+        assert program.client("s3").list_buckets()["Buckets"] == []
+
+
 def test_simulated_time_does_not_reach_credentials(program: Program) -> None:
     role = program.client("iam").create_role(RoleName="clocked", AssumeRolePolicyDocument="{}")
     response = program.client("sts").assume_role(RoleArn=role["Role"]["Arn"], RoleSessionName="me")
