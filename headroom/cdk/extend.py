@@ -14,7 +14,7 @@ from headroom.cdk.permissions import allow
 from headroom.settings import DeploymentConfig, Names
 
 TIMEOUT_S = "600"
-"""How long one run may take; an instance that hangs in it is told as such."""
+"""How long one run may take; an instance that hangs beyond it is reported as hanging."""
 
 
 class ExtendDocument(Construct):

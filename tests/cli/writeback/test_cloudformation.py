@@ -1,4 +1,4 @@
-"""Templates are patched where a property is literal; CDK apps are told which construct it is."""
+"""Templates are patched where a property is literal; for CDK apps the construct is named."""
 
 from __future__ import annotations
 

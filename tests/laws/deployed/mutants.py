@@ -232,8 +232,8 @@ MUTANTS: Mapping[str, Mutant] = {
     # What must not be lost
     "a change is sent again by the client": Mutant(families=("lost of relief",), patch=_keeps_retrying()),
     "a lost answer is a failed write": Mutant(held_by="the token: DynamoDB answers a repeated transaction like the first", families=("lost of relief",), patch=_with(Tables, _is_same_decision=lambda *_: False)),
-    "nobody is told": Mutant(families=("quiet of relief",), patch=_with(Tables, _write=_unheard)),
-    "what was told is forgotten first": Mutant(families=("crash of relief",), patch=_with(module("application.reporting.notify"), _sent=_forgotten_first)),
+    "nobody hears": Mutant(families=("quiet of relief",), patch=_with(Tables, _write=_unheard)),
+    "notices are deleted before they are sent": Mutant(families=("crash of relief",), patch=_with(module("application.reporting.notify"), _sent=_forgotten_first)),
     "events are not recorded": Mutant(families=("quiet of relief",), patch=_with(module("application.work"), _record_events=lambda *a, **k: None)),
     "what failed is not delivered again": Mutant(families=("fails of relief",), patch=_with(signals, _hand_back=lambda *a, **k: None)),
     "what is answered is done again": Mutant(held_by="nothing is lost but calls; tests/application/test_work.py counts reconciliations", families=("quiet of twice and very late",), patch=_with(WorkLedger, claim_work=_never_answered)),

@@ -80,7 +80,7 @@ def test_random_histories_keep_the_law() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["nobody is told", "events are not recorded", "a state replaces one that was not read"]
+    "name", ["nobody hears", "events are not recorded", "a state replaces one that was not read"]
 )
 def test_the_law_notices_what_is_taken_away(name: str) -> None:
     """`make fuzz` takes away every condition, lease and re-check in turn."""
