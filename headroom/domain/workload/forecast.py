@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
 from math import inf
 from typing import NamedTuple
@@ -117,6 +117,15 @@ class Past:
     def days(self) -> float:
         """Days that were measured."""
         return self.known / 24
+
+    @cached_property
+    def numbered(self) -> tuple[tuple[ProfileHour, ...], dict[int, int]]:
+        """The different busy hours, and by place which of them it is: periodic load repeats few."""
+        numbers: dict[ProfileHour, int] = {}
+        by_place = {
+            place: numbers.setdefault(hour, len(numbers)) for place, hour in self.busy.items()
+        }
+        return tuple(numbers), by_place
 
     @cached_property
     def begins(self) -> dict[int, int]:
@@ -271,22 +280,30 @@ class _Column(NamedTuple):
     def of(cls, past: Past, level: Level, belief: float, recent: _Recent, top: float) -> _Column:
         iops, mibps = level.iops, level.mibps
         reach, ceiling = level.reach or (inf, inf), level.ceiling or (inf, inf)
+        hours, numbers = past.numbered
+        shorts = [short_minutes(hour, iops, mibps, belief=belief) for hour in hours]
         minutes = {
-            place: short
-            for place, hour in past.busy.items()
-            if (hour.peak_iops > iops or hour.peak_mibps > mibps or hour.touched_minutes)
-            and place < recent.until
-            and (short := short_minutes(hour, iops, mibps, belief=belief)) > 0
+            place: shorts[number]
+            for place, number in numbers.items()
+            if shorts[number] > 0 and place < recent.until
         }
+
+        @cache
+        def onset(number: int) -> float:
+            return minutes_to_react(hours[number], iops, mibps, reach, belief=belief)
+
+        @cache
+        def raised(number: int, rates: tuple[float, float]) -> float:
+            return short_minutes(hours[number], *rates)
+
         first: dict[int, float] = {}
         since_onset = 0
         for place in minutes:  # in order of time
-            hour = past.busy[place]
             since_onset = since_onset + 1 if place - 1 in minutes else 0
             first[place] = (
-                minutes_to_react(hour, iops, mibps, reach, belief=belief)
-                if not since_onset
-                else short_minutes(hour, *(reach if since_onset <= HOLD_HOURS else ceiling))
+                raised(numbers[place], reach if since_onset <= HOLD_HOURS else ceiling)
+                if since_onset
+                else onset(numbers[place])
             )
         places = [place for place in minutes if place >= recent.since]
         onsets = sum(place - 1 not in minutes for place in places)
