@@ -203,7 +203,7 @@ def test_a_minute_that_one_volume_did_not_publish_is_unknown_of_the_instance_too
     published = PublishedVolume(delay=DELAY, other_iops=2.0, other_mibps=120 / 60 / 2**20)
     for i in range(10):
         at = build.T0 + i * build.MINUTE
-        own = [p for p in points if p.timestamp == at and p.dimensions[0][1] == "vol-1"]
+        own = {p.name: p.sum for p in points if p.timestamp == at and p.dimensions[0][1] == "vol-1"}
         published.put(int(at.timestamp() // 60), own)
     now = build.T0 + 12 * build.MINUTE
     cloud: Any = StatisticSets(points, now=now, delay=DELAY)

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from headroom.domain.resources import Configuration, Instance, Modification, Observation
 from headroom.proving.awsrules import VolumeLifecycle
-from headroom.proving.metrics import PublishedVolume, datapoints, instance_datapoints, minute_number
+from headroom.proving.metrics import PublishedVolume, metric_sums, minute_number
 from headroom.proving.physics import Attachment, VolumePhysics
 from headroom.proving.workloads import Workload
 from tests import builders
@@ -38,14 +38,10 @@ def observed(
     for number in range(minutes):
         start = workload.start + number * MINUTE
         facts = physics.minute(start, lifecycle)
-        points = datapoints(
-            facts,
-            volume_id="vol-1",
-            instance_id="i-1",
-            configuration=lifecycle.described(start),
+        sums = metric_sums(
+            facts, configuration=lifecycle.described(start), limits=attachment.limits
         )
-        points += instance_datapoints(facts, instance_id="i-1", limits=attachment.limits)
-        published.put(minute_number(start), points)
+        published.put(minute_number(start), sums)
     now = workload.start + timedelta(minutes=minutes)
     activity, together = published.activity(now)
     return Observation(

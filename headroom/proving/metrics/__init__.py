@@ -22,4 +22,9 @@ from headroom.proving.metrics.published import (
     PublishedVolume,
     minute_number,
 )
-from headroom.proving.metrics.volume import Datapoint, datapoints, instance_datapoints
+from headroom.proving.metrics.volume import (
+    Datapoint,
+    datapoints,
+    instance_datapoints,
+    metric_sums,
+)

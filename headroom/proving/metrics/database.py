@@ -15,8 +15,7 @@ from headroom.proving.metrics.volume import (
     Datapoint,
     Dimensions,
     alike,
-    datapoints,
-    instance_datapoints,
+    metric_sums,
 )
 from headroom.proving.physics import MinuteFacts
 
@@ -85,13 +84,7 @@ def _values(
     facts: MinuteFacts, configuration: Configuration, limits: InstanceLimits
 ) -> dict[str, float]:
     """The writer's values by RDS metric, derived from the EBS metrics of the same minute."""
-    found = {
-        point.name: point.sum
-        for point in (
-            *datapoints(facts, volume_id="-", instance_id="-", configuration=configuration),
-            *instance_datapoints(facts, instance_id="-", limits=limits, database=True),
-        )
-    }
+    found = metric_sums(facts, configuration=configuration, limits=limits, database=True)
     values = {ours: found[name] for name, ours in _SAME.items() if name in found}
     values |= {ours: found[n] / MINUTE_S for n, ours in _PER_SECOND.items() if n in found}
     for direction, ours in _WAITS.items():

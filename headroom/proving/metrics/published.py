@@ -7,7 +7,7 @@ None. Minutes are numbered from the epoch.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -15,7 +15,6 @@ from headroom.domain.catalog.ebs import MIB
 from headroom.domain.resources import InstanceActivity, Series, VolumeActivity
 from headroom.domain.workload import slowest_ms
 from headroom.ports import Glance
-from headroom.proving.metrics.volume import Datapoint
 from headroom.proving.physics import OtherLoad
 
 ACTIVITY_MIN = 3 * 60
@@ -30,7 +29,12 @@ VOLUME_SERIES = (
     "read_iops", "write_iops", "read_mibps", "write_mibps", "queue_length", "latency_ms",
     "burst_balance_percent", "iops_exceeded", "throughput_exceeded",
 )  # fmt: skip
-INSTANCE_SERIES = ("iops_exceeded", "throughput_exceeded", "io_balance", "byte_balance")
+INSTANCE_SERIES = {
+    "iops_exceeded": "InstanceEBSIOPSExceededCheck",
+    "throughput_exceeded": "InstanceEBSThroughputExceededCheck",
+    "io_balance": "EBSIOBalance%",
+    "byte_balance": "EBSByteBalance%",
+}
 RATES = VOLUME_SERIES[:4]
 BUSIEST = ("busiest_iops", "busiest_mibps")
 """What only periods of more than a minute have; see VolumeActivity."""
@@ -54,18 +58,26 @@ class MinuteValues:
 
     def put(self, minute: int, values: Values) -> None:
         """Set one minute, later than all before it."""
-        self.extend(minute, {name: [values.get(name)] for name in self.columns})
+        self._fill_up_to(minute)
+        for name, column in self.columns.items():
+            column.append(values.get(name))
 
     def extend(self, minute: int, columns: Mapping[str, list[float | None]]) -> None:
         """Set the minutes from `minute` on, later than all before them."""
+        self._fill_up_to(minute)
+        for name, column in self.columns.items():
+            column.extend(columns[name])
+
+    def _fill_up_to(self, minute: int) -> None:
+        """Let `minute` be the next one, after minutes without values where some were left out."""
         if self.first is None:
             self.first = minute
         gap = minute - self.first - len(next(iter(self.columns.values())))
         if gap < 0:
             raise ValueError(f"minute {minute} was put after a later one")
-        for name, column in self.columns.items():
-            column.extend([None] * gap)
-            column.extend(columns[name])
+        if gap:
+            for column in self.columns.values():
+                column.extend([None] * gap)
 
     def repeat(self, count: int) -> None:
         """Set the next minutes like the last one."""
@@ -86,8 +98,10 @@ class MinuteValues:
         column, offset = self.columns[name], self.first
         low = min(max(first, offset), first + count)
         high = max(low, min(first + count, visible, offset + len(column)))
-        middle = column[low - offset : high - offset]
-        return (None,) * (low - first) + tuple(middle) + (None,) * (first + count - high)
+        middle = tuple(column[low - offset : high - offset])
+        if len(middle) == count:
+            return middle
+        return (None,) * (low - first) + middle + (None,) * (first + count - high)
 
 
 class PublishedVolume:
@@ -110,15 +124,14 @@ class PublishedVolume:
         self._other, self._others = (other_iops, other_mibps), others
         self._database = database
         self._volume = MinuteValues(VOLUME_SERIES)
-        self._instance = MinuteValues(INSTANCE_SERIES)
+        self._instance = MinuteValues(tuple(INSTANCE_SERIES))
         self._slow = MinuteValues((*VOLUME_SERIES, *BUSIEST))
         self._free = MinuteValues((FREE,))
 
-    def put(self, minute: int, points: Iterable[Datapoint]) -> None:
-        """Publish one minute."""
-        found = {point.name: point.sum for point in points}
-        self._volume.put(minute, _volume_values(found))
-        self._instance.put(minute, _instance_values(found))
+    def put(self, minute: int, sums: Mapping[str, float]) -> None:
+        """Publish one minute: the sum of each metric that has a datapoint in it."""
+        self._volume.put(minute, _volume_values(sums))
+        self._instance.put(minute, _instance_values(sums))
         if minute % SLOW_MIN == SLOW_MIN - 1:
             self._slow.put(minute // SLOW_MIN, self._period(minute // SLOW_MIN, minute + 1))
 
@@ -272,11 +285,11 @@ class PublishedVolume:
 
     def _period(self, number: int, visible: int) -> Values:
         """One five-minute period from the minutes of it that are readable before `visible`."""
-        values: Values = {}
         minutes = {
             name: self._volume.cut(name, number * SLOW_MIN, SLOW_MIN, visible)
             for name in VOLUME_SERIES
         }
+        values: Values = {}
         for name, column in minutes.items():
             known = [v for v in column if v is not None]
             if not known:
@@ -340,7 +353,7 @@ def _lowest(minutes: Series) -> Series:
     return Series(start=minutes.start, period_s=60 * SLOW_MIN, values=lowest)
 
 
-def _volume_values(found: dict[str, float]) -> Values:
+def _volume_values(found: Mapping[str, float]) -> Values:
     def rate(name: str, unit: float = 1.0) -> float | None:
         return found[name] / (60 * unit) if name in found else None
 
@@ -361,12 +374,8 @@ def _volume_values(found: dict[str, float]) -> Values:
     }
 
 
-def _instance_values(found: dict[str, float]) -> Values:
-    names = (
-        "InstanceEBSIOPSExceededCheck", "InstanceEBSThroughputExceededCheck", "EBSIOBalance%",
-        "EBSByteBalance%",
-    )  # fmt: skip
-    return {column: found.get(name) for column, name in zip(INSTANCE_SERIES, names, strict=True)}
+def _instance_values(found: Mapping[str, float]) -> Values:
+    return {column: found.get(name) for column, name in INSTANCE_SERIES.items()}
 
 
 def _together(

@@ -19,6 +19,13 @@ BALANCE_EVERY_MIN = 5
 """Balances of an instance come with basic monitoring only."""
 PROVISIONED = (VolumeType.IO1, VolumeType.IO2)
 BURSTING = (VolumeType.GP2, VolumeType.ST1, VolumeType.SC1)
+OF_THE_PAIR = frozenset(
+    {
+        "VolumeAvgIOPS", "VolumeAvgThroughput", "VolumeAvgReadLatency", "VolumeAvgWriteLatency",
+        "VolumeStalledIOCheck", "VolumeIOPSExceededCheck", "VolumeThroughputExceededCheck",
+    }
+)  # fmt: skip
+"""Metrics of a volume on one instance, published under both ids."""
 
 Dimensions = tuple[tuple[str, str], ...]
 
@@ -71,25 +78,40 @@ def datapoints(
     `configuration` is what DescribeVolumes reports in that minute. The queue length is published
     with `queue_noise`, a share of it, added.
     """
-    if instance_id is None or not facts.published:
+    if instance_id is None:
         return []
     alone: Dimensions = (("VolumeId", volume_id),)
     pair: Dimensions = (("InstanceId", instance_id), ("VolumeId", volume_id))
-    points = []
-    for name, total, samples in _of_volume(facts, multi_attach, queue_noise):
-        count = samples if samples > 0 else 1.0  # without a sample: one zero
-        points.append(alike("AWS/EBS", name, alone, facts.start, total / count, count, total))
+    metrics = volume_metrics(
+        facts, configuration=configuration, nitro=nitro, multi_attach=multi_attach,
+        queue_noise=queue_noise,
+    )  # fmt: skip
+    return [
+        alike("AWS/EBS", name, pair if name in OF_THE_PAIR else alone, facts.start,
+              total / samples, samples, total)
+        for name, total, samples in metrics
+    ]  # fmt: skip
+
+
+def volume_metrics(
+    facts: MinuteFacts, *, configuration: Configuration, nitro: bool = True,
+    multi_attach: bool = False, queue_noise: float = 0.0,
+) -> list[tuple[str, float, float]]:  # fmt: skip
+    """Name, sum and number of samples of a volume's metrics in a minute, as in `datapoints`."""
+    if not facts.published:
+        return []
     kind = configuration.volume_type
+    metrics = _of_volume(facts, multi_attach, queue_noise)
     if kind in PROVISIONED:
-        points.append(_gauge("VolumeConsumedReadWriteOps", alone, facts, facts.ebs_ops))
+        metrics.append(("VolumeConsumedReadWriteOps", facts.ebs_ops, 1.0))
         if not multi_attach:
             share = 100 * facts.ebs_iops / max(1, configuration.iops or 0)
-            points.append(_gauge("VolumeThroughputPercentage", alone, facts, min(100.0, share)))
+            metrics.append(("VolumeThroughputPercentage", min(100.0, share), 1.0))
     if _has_balance(configuration, facts):
-        points.append(_gauge("BurstBalance", alone, facts, facts.burst_balance_percent or 0.0))
+        metrics.append(("BurstBalance", facts.burst_balance_percent or 0.0, 1.0))
     if nitro and kind is not VolumeType.STANDARD and configuration.database is None:
-        points += [_gauge(name, pair, facts, v) for name, v in _on_nitro(facts, multi_attach)]
-    return points
+        metrics += _on_nitro(facts, multi_attach)
+    return metrics
 
 
 def instance_datapoints(
@@ -99,67 +121,87 @@ def instance_datapoints(
 
     A database's instance has the balances only.
     """
+    alone: Dimensions = (("InstanceId", instance_id),)
+    return [
+        alike("AWS/EC2", name, alone, facts.start, value)
+        for name, value in instance_metrics(facts, limits=limits, database=database)
+    ]
+
+
+def instance_metrics(
+    facts: MinuteFacts, *, limits: InstanceLimits, database: bool = False
+) -> list[tuple[str, float]]:
+    """Name and value of an instance's metrics in a minute, as in `instance_datapoints`."""
     if not facts.published or not limits.nitro:
         return []
-    alone: Dimensions = (("InstanceId", instance_id),)
     named: list[tuple[str, float | None]] = []
     if not database:
         named += [
-            ("InstanceEBSIOPSExceededCheck", facts.instance_iops_exceeded),
-            ("InstanceEBSThroughputExceededCheck", facts.instance_throughput_exceeded),
+            ("InstanceEBSIOPSExceededCheck", float(facts.instance_iops_exceeded)),
+            ("InstanceEBSThroughputExceededCheck", float(facts.instance_throughput_exceeded)),
         ]
     if facts.start.minute % BALANCE_EVERY_MIN == 0:
         if limits.maximum_iops > limits.baseline_iops:
             named.append(("EBSIOBalance%", facts.instance_io_balance_percent))
         if limits.maximum_mibps > limits.baseline_mibps:
             named.append(("EBSByteBalance%", facts.instance_byte_balance_percent))
-    return [
-        _gauge(name, alone, facts, value, namespace="AWS/EC2")
-        for name, value in named
-        if value is not None
-    ]
+    return [(name, value) for name, value in named if value is not None]
+
+
+def metric_sums(
+    facts: MinuteFacts, *, configuration: Configuration, limits: InstanceLimits,
+    database: bool = False, queue_noise: float = 0.0,
+) -> dict[str, float]:  # fmt: skip
+    """The sums of all metrics of a volume and of its instance in a minute, by name."""
+    metrics = volume_metrics(
+        facts, configuration=configuration, nitro=limits.nitro, queue_noise=queue_noise
+    )
+    sums = {name: total for name, total, _ in metrics}
+    sums.update(instance_metrics(facts, limits=limits, database=database))
+    return sums
 
 
 def _of_volume(
     facts: MinuteFacts, multi_attach: bool, queue_noise: float
 ) -> list[tuple[str, float, float]]:
-    """Name, sum and number of samples of the metrics of every attached volume."""
+    """The metrics of every attached volume; without a sample, one zero is published."""
     ops = facts.served_ops
     waited = facts.queue_seen_avg * 60
     reads = facts.served_read_ops / ops if ops else 0.0
-    points = [
+    reading, writing = facts.served_read_ops or 1.0, facts.served_write_ops or 1.0
+    metrics = [
         ("VolumeReadOps", facts.served_read_ops, 1.0),
         ("VolumeWriteOps", facts.served_write_ops, 1.0),
-        ("VolumeReadBytes", facts.served_read_bytes, facts.served_read_ops),
-        ("VolumeWriteBytes", facts.served_write_bytes, facts.served_write_ops),
+        ("VolumeReadBytes", facts.served_read_bytes, reading),
+        ("VolumeWriteBytes", facts.served_write_bytes, writing),
         ("VolumeQueueLength", max(0.0, facts.queue_seen_avg * (1 + queue_noise)), 1.0),
     ]
     if not multi_attach:
-        points += [
-            ("VolumeTotalReadTime", waited * reads, facts.served_read_ops),
-            ("VolumeTotalWriteTime", waited * (1 - reads), facts.served_write_ops),
+        metrics += [
+            ("VolumeTotalReadTime", waited * reads, reading),
+            ("VolumeTotalWriteTime", waited * (1 - reads), writing),
             ("VolumeIdleTime", facts.idle_s, 1.0),
         ]
-    return points
+    return metrics
 
 
-def _on_nitro(facts: MinuteFacts, multi_attach: bool) -> list[tuple[str, float]]:
+def _on_nitro(facts: MinuteFacts, multi_attach: bool) -> list[tuple[str, float, float]]:
     ops = facts.served_ops
     size = facts.served_read_bytes + facts.served_write_bytes
     latency = 1000 * facts.queue_seen_avg * 60 / ops if ops else 0.0
-    points = [
-        ("VolumeAvgIOPS", ops / 60),
-        ("VolumeAvgThroughput", size / 60 / 1024),
-        ("VolumeAvgReadLatency", latency if facts.served_read_ops else 0.0),
-        ("VolumeAvgWriteLatency", latency if facts.served_write_ops else 0.0),
-        ("VolumeStalledIOCheck", 0.0),
+    metrics = [
+        ("VolumeAvgIOPS", ops / 60, 1.0),
+        ("VolumeAvgThroughput", size / 60 / 1024, 1.0),
+        ("VolumeAvgReadLatency", latency if facts.served_read_ops else 0.0, 1.0),
+        ("VolumeAvgWriteLatency", latency if facts.served_write_ops else 0.0, 1.0),
+        ("VolumeStalledIOCheck", 0.0, 1.0),
     ]
     if not multi_attach:
-        points += [
-            ("VolumeIOPSExceededCheck", float(facts.iops_exceeded)),
-            ("VolumeThroughputExceededCheck", float(facts.throughput_exceeded)),
+        metrics += [
+            ("VolumeIOPSExceededCheck", float(facts.iops_exceeded), 1.0),
+            ("VolumeThroughputExceededCheck", float(facts.throughput_exceeded), 1.0),
         ]
-    return points
+    return metrics
 
 
 def _has_balance(configuration: Configuration, facts: MinuteFacts) -> bool:
@@ -171,9 +213,3 @@ def _has_balance(configuration: Configuration, facts: MinuteFacts) -> bool:
     if configuration.volume_type is VolumeType.GP2 and gp2_baseline(configuration.size_gib) >= 3000:
         return False
     return facts.served_ops > 0
-
-
-def _gauge(
-    name: str, dimensions: Dimensions, facts: MinuteFacts, value: float, namespace: str = "AWS/EBS"
-) -> Datapoint:
-    return alike(namespace, name, dimensions, facts.start, value)

@@ -6,8 +6,10 @@ Source: EBS User Guide, "General Purpose SSD volumes", "HDD volumes", "I/O chara
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from headroom.domain.catalog.ebs import HDD_IO_BYTES, MIB, SSD_IO_BYTES
 from headroom.domain.resources import Configuration, InstanceLimits
@@ -39,6 +41,9 @@ QUEUE_LIMIT = 1024
 SERVICE_S = {False: 0.0005, True: 0.008}
 """Time of one operation on an SSD (False) or HDD (True) volume at rest."""
 MINUTE = timedelta(minutes=1)
+MINUTE_S = 60.0
+Stretch = tuple[float, float, Load | None, Configuration]
+"""From when to when, in seconds of the workload, under which load and configuration in force."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +71,14 @@ class Attachment:
         return InstanceShare(self.limits, other_iops=self.other_iops, other_mibps=self.other_mibps)
 
 
+class _Steady(NamedTuple):
+    """A minute of one load and one configuration that left queues and buckets as they were."""
+
+    load: Load | None
+    configuration: Configuration
+    facts: MinuteFacts
+
+
 class VolumePhysics:
     """One volume under one workload; keeps credits, backlog and balances between minutes.
 
@@ -88,10 +101,15 @@ class VolumePhysics:
         self._idle_outside = idle_outside
         self._first_percent = burst_balance_percent
         self._configuration: Configuration | None = None
+        self._steady: _Steady | None = None
         self._limits: VolumeLimits
         self._station = VolumeQueue(attachment.share() if attachment else None)
         free = attachment.share() if attachment else None
         self._free = None if free is None else VolumeQueue(free)
+
+    @property
+    def _others(self) -> OtherLoad | None:
+        return None if self.attachment is None else self.attachment.others
 
     @property
     def backlog(self) -> float:
@@ -100,7 +118,7 @@ class VolumePhysics:
 
     def attach_to(self, attachment: Attachment) -> None:
         """Attach the volume to another instance with full balances; the queue stays."""
-        self.attachment = attachment
+        self.attachment, self._steady = attachment, None
         self._station.instance = attachment.share()
         free = attachment.share()
         if free is None:
@@ -112,15 +130,46 @@ class VolumePhysics:
 
     def minute(self, start: datetime, lifecycle: VolumeLifecycle) -> MinuteFacts:
         """Advance over the clock minute that begins at `start`; minutes come in order."""
+        self._settle(lifecycle.effective(start))
+        self._share_instance(start)
+        stretches = self._stretches(start, lifecycle)
+        same = self._as_before(stretches)
+        if same is not None:
+            return replace(same, start=start)
+        state = self._state()
+        facts = self._minute(start, stretches)
+        queues = [queue for queue in (self._station, self._free) if queue is not None]
+        rests = self._state() == state and not any(queue.backlog for queue in queues)
+        self._steady = _Steady(*stretches[0][2:], facts) if rests and _whole(stretches) else None
+        return facts
+
+    def _as_before(self, stretches: Sequence[Stretch]) -> MinuteFacts | None:
+        """The facts of the minute before if it left everything as it was and the load goes on."""
+        before = self._steady
+        if before is None or self._others is not None or not _whole(stretches):
+            return None
+        _, _, load, configuration = stretches[0]
+        same = load is before.load and configuration is before.configuration
+        return before.facts if same else None
+
+    def _state(self) -> list[float]:
+        """All that one minute hands on to the next."""
+        found = []
+        for queue in (self._station, self._free):
+            if queue is not None:
+                found += [queue.backlog, queue.credits.level]
+                if queue.instance is not None:
+                    found += [queue.instance.iops.level, queue.instance.bytes.level]
+        return found
+
+    def _minute(self, start: datetime, stretches: Sequence[Stretch]) -> MinuteFacts:
         tally = MinuteTally(self._queue_limit)
         backlog = self._station.backlog
         ahead = self._free.backlog if self._free else 0.0
         real: list[Piece] = []
         free: list[Piece] = []
         inside = measured = 0.0
-        self._settle(lifecycle.effective(start))
-        self._share_instance(start)
-        for begin, end, load, configuration in self._stretches(start, lifecycle):
+        for begin, end, load, configuration in stretches:
             self._settle(configuration)
             inside += end - begin
             measured += end - begin if load is not None else 0.0
@@ -145,20 +194,18 @@ class VolumePhysics:
 
     def _share_instance(self, minute: datetime) -> None:
         """Give the other volumes of the instance what they ask for in this minute."""
-        if self.attachment is None or self.attachment.others is None:
+        if self._others is None or self.attachment is None:
             return
         for queue in (self._station, self._free):
             if queue is not None and queue.instance is not None:
                 queue.instance.set_others(*self.attachment.other_load(minute))
 
-    def _stretches(
-        self, start: datetime, lifecycle: VolumeLifecycle
-    ) -> list[tuple[float, float, Load | None, Configuration]]:
+    def _stretches(self, start: datetime, lifecycle: VolumeLifecycle) -> list[Stretch]:
         """The minute cut where the load or the configuration in force changes."""
         zero = (start - self.workload.start).total_seconds()
         loads = self._loads(zero, zero + 60)
         configuration, change = lifecycle.effective(start), lifecycle.next_change(start)
-        cuts: list[tuple[float, float, Load | None, Configuration]] = []
+        cuts: list[Stretch] = []
         until = zero + 60 if change is None else zero + (change - start).total_seconds()
         for begin, end, load in loads:
             while begin < end:
@@ -194,7 +241,7 @@ class VolumePhysics:
 
     def _settle(self, configuration: Configuration) -> None:
         """Put `configuration` in force; a bucket keeps its credits while the type stays."""
-        if configuration == self._configuration:
+        if configuration is self._configuration or configuration == self._configuration:
             return
         limits = volume_limits(configuration)
         old, station = self._configuration, self._station
@@ -251,3 +298,8 @@ class VolumePhysics:
             due_ops=due,
             delayed_ops=min(due, delayed),
         )
+
+
+def _whole(stretches: Sequence[Stretch]) -> bool:
+    """Whether one load and one configuration last for the whole minute."""
+    return len(stretches) == 1 and stretches[0][1] - stretches[0][0] == MINUTE_S

@@ -65,8 +65,9 @@ def simulate(
     latencies = LatencyHistogram()
     prices, billed = scenario.aws.prices, volume.lifecycle.billed(start)
     price = prices.monthly(billed)
-    while world.now < scenario.end:
-        if volume.lifecycle.billed(world.now) != billed:
+    end = scenario.end
+    while world.now < end:
+        if volume.lifecycle.billed(world.now) is not billed:
             billed = volume.lifecycle.billed(world.now)
             price = prices.monthly(billed)
         facts = world.advance()[name]

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from headroom.domain.catalog.rds import Parameters, parameters
 from headroom.domain.resources import Configuration, Kind, Modification, Signal
 from headroom.proving.awsrules import ModificationRefused
-from headroom.proving.metrics import VolumeAlarms, datapoints, instance_datapoints, minute_number
+from headroom.proving.metrics import VolumeAlarms, metric_sums, minute_number
 from headroom.proving.physics import MinuteFacts, VolumePhysics
 from headroom.proving.simulation.storage import AccountVolume, SimulatedStorage, utc_text
 
@@ -102,16 +102,12 @@ class World(SimulatedStorage[SimulatedVolume]):
 
 def publish(volume: AccountVolume, configuration: Configuration, facts: MinuteFacts) -> None:
     """Publish one minute of a volume that was described as `configuration`."""
-    limits, instance_id = volume.attachment.limits, volume.instance_id
-    points = datapoints(
-        facts, volume_id=volume.ref.resource_id, instance_id=instance_id,
-        configuration=configuration, nitro=limits.nitro,
-        queue_noise=volume.queue_noise(minute_number(facts.start)),
+    minute = minute_number(facts.start)
+    sums = metric_sums(
+        facts, configuration=configuration, limits=volume.attachment.limits,
+        database=volume.ref.kind is Kind.RDS, queue_noise=volume.queue_noise(minute),
     )  # fmt: skip
-    points += instance_datapoints(
-        facts, instance_id=instance_id, limits=limits, database=volume.ref.kind is Kind.RDS
-    )
-    volume.published.put(minute_number(facts.start), points)
+    volume.published.put(minute, sums)
 
 
 def _number(sent: Parameters, name: str) -> int | None:

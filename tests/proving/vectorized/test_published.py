@@ -10,7 +10,7 @@ import pytest
 
 from headroom.domain.resources import Series
 from headroom.proving.awsrules import VolumeLifecycle
-from headroom.proving.metrics import PublishedVolume, datapoints, instance_datapoints, minute_number
+from headroom.proving.metrics import PublishedVolume, metric_sums, minute_number
 from headroom.proving.physics import BOUNDLESS, VolumePhysics
 from headroom.proving.trials import STARTS
 from headroom.proving.vectorized import VectorizedVolume
@@ -42,9 +42,8 @@ def both(
     for minute in range(minutes):
         now = load_series.start + timedelta(minutes=minute)
         facts = physics.minute(now, lifecycle)
-        points = datapoints(facts, configuration=configuration, **NAMES)
-        points += instance_datapoints(facts, instance_id="i-1", limits=BOUNDLESS)
-        slow.put(minute_number(now), points)
+        sums = metric_sums(facts, configuration=configuration, limits=BOUNDLESS)
+        slow.put(minute_number(now), sums)
     volume = VectorizedVolume(load_series, configuration, burst_balance_percent=1.0)
     fast = VectorizedMetrics(volume, delay=DELAY)
     for stop in (minutes // 3, minutes // 2, minutes):
