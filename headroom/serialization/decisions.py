@@ -145,7 +145,7 @@ def _short(verdict: dict[str, Any]) -> dict[str, Any]:
 
 def _same(one: object, other: object) -> bool:
     """Whether they are one text in JSON: True is no 1, and 1 no 1.0."""
-    return to_json(one) == to_json(other)
+    return repr(one) == repr(other)
 
 
 def _long(verdict: dict[str, Any]) -> dict[str, Any]:

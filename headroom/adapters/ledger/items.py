@@ -46,12 +46,12 @@ def day(at: datetime) -> str:
 def wire(value: Any) -> Item:
     """JSON's own types, and bytes, in DynamoDB's notation."""
     match value:
+        case str():
+            return {"S": value}
         case None:
             return {"NULL": True}
         case bool():
             return {"BOOL": value}
-        case str():
-            return {"S": value}
         case bytes():
             return {"B": value}
         case int() | float():
@@ -67,6 +67,8 @@ def unwire(attribute: Item) -> Any:
     """JSON's own types from DynamoDB's notation."""
     (kind, value), *_ = attribute.items()
     match kind:
+        case "S" | "B" | "BOOL":
+            return value
         case "NULL":
             return None
         case "N":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache
 
 from headroom.adapters.errors import reading
 from headroom.adapters.ledger.bookmarks import Notes
@@ -156,7 +157,9 @@ def _glanced(item: Item) -> Glanced:
     return Glanced(state=state, reconciled_at=done)
 
 
+@lru_cache(maxsize=16)
 def _progress(text: str) -> ScanProgress:
+    """The progress in a note, which each step of a scan reads again."""
     if not text:
         return ScanProgress()
     with reading("the progress of the fleet scan"):

@@ -148,8 +148,8 @@ def _pressure_after(
         return ReducedTooFar(cause=lowered_too_far)
     if not plan.sustains_more:
         return _after_reduction(observation, plan, after, applied_at, so_far)
-    tested = _tested(observation, plan, after[len(after) - clear :], applied_at)
-    if clear >= (REDUCTION_CONFIRMED_MINUTES if plan.lowers else CLEAR_MINUTES) and tested:
+    enough = clear >= (REDUCTION_CONFIRMED_MINUTES if plan.lowers else CLEAR_MINUTES)
+    if enough and _tested(observation, plan, after[len(after) - clear :], applied_at):
         return Relieved(detail=_clear(after, clear))
     if clear >= REDUCTION_CONFIRMED_MINUTES and completed_at is not None:
         return Untested(detail=f"{_clear(after, clear)}: no load since that used to press")

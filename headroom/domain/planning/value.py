@@ -162,11 +162,13 @@ def _value_for_good(situation: Situation, plan: Plan) -> float:
     past, now, then = situation.past, capability(situation.current), plan.capability
     if situation.slow and plan.target.volume_type is VolumeType.IO2:  # the wish of the owner
         return 0.0
-    relieved = {
-        place: short_minutes(hour, now.sustained_iops, now.sustained_mibps)
+    hours, numbers = past.numbered
+    shorter = [
+        short_minutes(hour, now.sustained_iops, now.sustained_mibps)
         - short_minutes(hour, then.sustained_iops, then.sustained_mibps)
-        for place, hour in past.busy.items()
-    }
+        for hour in hours
+    ]
+    relieved = {place: shorter[number] for place, number in numbers.items()}
     ongoing = situation.demand.pressed_minutes * situation.demand.expected_shortfall(
         iops=now.sustained_iops, mibps=now.sustained_mibps
     )

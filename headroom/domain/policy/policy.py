@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from functools import lru_cache
 
 from headroom.domain.policy.enrolment import Ceilings, LimitsReader
 from headroom.domain.policy.events import KnownEvent
@@ -126,9 +127,36 @@ def limits_for(
     `near` are the only rules that can match it, by number and in order; None is all of them.
     For a database only what names its kind allows anything; see enrolment.py.
     """
+    if near is None:
+        return _limits_by_all_rules(_This(policy), volume)
+    return _limits(policy, volume, near)
+
+
+@lru_cache(maxsize=256)
+def _limits_by_all_rules(this: _This, volume: Volume) -> EffectiveLimits:
+    """Remembered: one reconciliation asks several times, and a scan asks of the same volumes again."""
+    return _limits(this.policy, volume, dict(enumerate(this.policy.rules, start=1)))
+
+
+class _This:
+    """This policy and no equal one: a record would say 4.0 where the other has 4."""
+
+    __slots__ = ("policy",)
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+
+    def __hash__(self) -> int:
+        return id(self.policy)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _This) and other.policy is self.policy
+
+
+def _limits(policy: Policy, volume: Volume, rules: Mapping[int, Rule]) -> EffectiveLimits:
     reading = LimitsReader(kind=volume.ref.kind)
     reading.defaults(policy.defaults, policy.rds_ceilings)
-    for number, rule in enumerate(policy.rules, start=1) if near is None else near.items():
+    for number, rule in rules.items():
         if rule.selector.matches(volume):
             reading.rule(number, rule.settings, rule.selector.kind)
     own = apply_tags(reading.limits, volume.tags)

@@ -13,8 +13,6 @@ from types import NoneType
 
 from headroom.domain.resources.observation import Series
 
-PART = 288
-"""Values of a series that are read together: a day of five-minute periods."""
 _NAN = float("nan")
 _MISSING = struct.pack(">d", _NAN)
 _PLAIN = frozenset({str, int, float, bool, NoneType, Decimal})
@@ -73,15 +71,11 @@ def _members(kind: type) -> tuple[tuple[str, bool, object], ...]:
 
 
 def _packed(values: tuple[float | None, ...]) -> bytes:
-    """The numbers as bytes, by parts: often all of a part is published, or nothing of it."""
-    return b"".join(_part(values[i : i + PART]) for i in range(0, len(values), PART))
-
-
-def _part(values: tuple[float | None, ...]) -> bytes:
+    """The numbers as bytes; usually every period was published, or none at all."""
     layout = f">{len(values)}d"
     try:
         return struct.pack(layout, *values)
-    except struct.error:  # not every period was published
-        if values.count(None) == len(values):
+    except struct.error:
+        if values == (None,) * len(values):
             return _MISSING * len(values)
         return struct.pack(layout, *[_NAN if v is None else v for v in values])

@@ -88,6 +88,8 @@ class DynamoDbInMemory:
         index = table.index(request["IndexName"]) if "IndexName" in request else None
         own = ((index or table).sort.name, table.partition.name, table.sort.name)
         partition = unwire(next(iter(values.values())))  # the partition's value comes first
+        if not self._partitions.get(((index or table).name, partition)):
+            return {"Items": []}
         with self._lock:
             found = [
                 ([stored[name] for name in own], stored.item)
@@ -180,15 +182,21 @@ def _allowed(item: Stored, action: Request) -> bool:
 
 
 def _updated(before: Stored, update: Request) -> Item:
-    sets, _, removes = update["UpdateExpression"].partition(" REMOVE ")
+    assigned, removes = _changes(update["UpdateExpression"])
     names = update["ExpressionAttributeNames"]
     changed = {
-        names[name]: wire(_value(expression, before, update))
-        for name, expression in _ASSIGNMENT.findall(sets)
+        names[name]: wire(_value(expression, before, update)) for name, expression in assigned
     }
-    removed = {names[name] for name in re.findall(r"#\w+", removes)}
+    removed = {names[name] for name in removes}
     moved = {**update["Key"], **before.item, **changed}
     return {name: value for name, value in moved.items() if name not in removed}
+
+
+@lru_cache(maxsize=256)
+def _changes(expression: str) -> tuple[list[tuple[str, str]], list[str]]:
+    """What an update sets, each with its expression, and what it removes."""
+    sets, _, removes = expression.partition(" REMOVE ")
+    return _ASSIGNMENT.findall(sets), re.findall(r"#\w+", removes)
 
 
 def _value(expression: str, item: Stored, request: Request) -> Any:

@@ -39,6 +39,11 @@ class InMemoryLedger(DynamoLedger):
     def _decision(self, decision_id: str) -> Decision:
         return self._kept.get(decision_id) or super()._decision(decision_id)
 
+    @property
+    def decisions(self) -> tuple[Decision, ...]:
+        """Every decision as it is stored, in the order they were recorded."""
+        return tuple(self._kept.values())
+
     def next_due(self) -> datetime | None:
         """The earliest instant at which a dispatcher takes anything; None when nothing is due."""
         return next((due.wake_at for due in self.due(LAST, 1)), None)

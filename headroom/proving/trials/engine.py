@@ -6,13 +6,13 @@ the deployed functions would do nothing in them.
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from headroom.application import remediate, sweep
-from headroom.domain.decision import Act, Decision
+from headroom.domain.decision import Act
 from headroom.domain.policy import Policy
 from headroom.domain.resources import Configuration, Kind, ResourceRef
-from headroom.domain.state import Notify, Record
+from headroom.domain.state import Record
 from headroom.proving.memory import InMemoryLedger, ports_in_memory
 from headroom.proving.metrics import minute_number
 from headroom.proving.simulation import ACCOUNT, SCAN_EVERY_S, VOLUME_ID
@@ -20,27 +20,8 @@ from headroom.proving.trials.conditions import Conditions
 from headroom.proving.trials.trial import Trial, TrialRun
 from headroom.proving.vectorized import VectorizedWorld
 from headroom.proving.workloads import LoadSeries
-from headroom.serialization import stored
 
 SCAN_MIN = SCAN_EVERY_S // 60
-
-
-class RecordingLedger(InMemoryLedger):
-    """A ledger that keeps the stored decisions in order."""
-
-    def __init__(self, account_id: str, region: str) -> None:
-        super().__init__(account_id, region)
-        self.decisions: list[Decision] = []
-
-    def decided(
-        self, decision: Decision, *, due_at: datetime | None, notify: Notify | None = None
-    ) -> bool:
-        """Record a decision; False if that id is already there."""
-        kept = stored(decision)
-        new = super().decided(kept, due_at=due_at, notify=notify)
-        if new:
-            self.decisions.append(kept)
-        return new
 
 
 class EngineTrialRun:
@@ -54,7 +35,7 @@ class EngineTrialRun:
         )
         late = conditions.metric_delay_of(self._volume.load_series.name)
         self.world = VectorizedWorld(self._volume, self._ref, metric_delay=late)
-        self.ledger = RecordingLedger(ACCOUNT, conditions.region)
+        self.ledger = InMemoryLedger(ACCOUNT, conditions.region)
         self._first = minute_number(self._volume.load_series.start)
         self._begin = 0
         self._ports = ports_in_memory(
@@ -117,7 +98,7 @@ def run_engine(
     engine.run(since)
     engine.note_changes()
     trial.aws_refusals = len(engine.world.refusals)
-    decisions = tuple(engine.ledger.decisions)
+    decisions = engine.ledger.decisions
     records: tuple[Record, ...] = ()
     if with_records:
         records = tuple(record for d in decisions for record in engine.ledger.chain(d.decision_id))
