@@ -65,10 +65,10 @@ def wire(value: Any) -> Item:
 
 def unwire(attribute: Item) -> Any:
     """JSON's own types from DynamoDB's notation."""
-    (kind, value), *_ = attribute.items()
+    kind, value = next(iter(attribute.items()))
+    if kind == "S":
+        return value
     match kind:
-        case "S" | "B" | "BOOL":
-            return value
         case "NULL":
             return None
         case "N":

@@ -99,9 +99,11 @@ def ratio_from_earlier_days(levels: Sequence[float], served: float) -> DemandRat
 def same_hours(earlier: Sequence[Minute], now: datetime, *, by_iops: bool) -> tuple[float, ...]:
     """The most that each earlier day took (EBS operations/s, else MiB/s) about this time of day."""
     levels: dict[int, float] = {}
+    before_s, after_s = BEFORE.total_seconds(), AFTER.total_seconds()
     for minute in earlier:
-        days = round((now - minute.at) / timedelta(days=1))
-        if days < 1 or not -BEFORE <= minute.at + timedelta(days=days) - now <= AFTER:
+        ago_s = (now - minute.at).total_seconds()
+        days = round(ago_s / 86_400)
+        if days < 1 or not -before_s <= days * 86_400 - ago_s <= after_s:
             continue
         took = minute.ssd_iops if by_iops else minute.mibps
         levels[days] = max(levels.get(days, 0.0), took)

@@ -7,7 +7,7 @@ Developer Guide, "Expressions in DynamoDB" (checked 2026-11).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 from threading import RLock
 from types import CodeType
@@ -103,6 +103,10 @@ class DynamoDbInMemory:
         page = found[: request.get("Limit", len(found))]
         rest = {"LastEvaluatedKey": page[-1][0]} if len(page) < len(found) else {}
         return {"Items": [item for _, item in page], **rest}
+
+    def entries(self, index: str, partition: str) -> Collection[Stored]:
+        """Everything in one partition of an index, in no order."""
+        return self._partitions.get((index, partition), {}).values()
 
     def put_item(self, **put: Any) -> Request:
         """One item in place of what is there, if the condition holds."""

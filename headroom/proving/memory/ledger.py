@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from headroom.adapters.ledger import DynamoLedger
-from headroom.adapters.tables import RECORDS, STATE
+from headroom.adapters.tables import DUE, DUE_SHARDS, RECORDS, STATE
 from headroom.domain.decision import Decision
 from headroom.domain.state import Notify
 from headroom.proving.memory.dynamodb import DynamoDbInMemory
@@ -20,7 +20,8 @@ class InMemoryLedger(DynamoLedger):
     """Ledger, StateStore, FleetScan, Switches, Requests and Archive of one account and Region."""
 
     def __init__(self, account_id: str, region: str) -> None:
-        client: Any = DynamoDbInMemory()
+        self._tables = DynamoDbInMemory()
+        client: Any = self._tables
         super().__init__(
             client, records_table=RECORDS.name, state_table=STATE.name, account_id=account_id,
             region=region,
@@ -46,4 +47,6 @@ class InMemoryLedger(DynamoLedger):
 
     def next_due(self) -> datetime | None:
         """The earliest instant at which a dispatcher takes anything; None when nothing is due."""
-        return next((due.wake_at for due in self.due(LAST, 1)), None)
+        entries = (entry for shard in DUE_SHARDS for entry in self._tables.entries(DUE, shard))
+        first = min((entry["wake_at"] for entry in entries), default=None)
+        return None if first is None else datetime.fromisoformat(first)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -157,8 +158,7 @@ class FakeAws:
         if volume is None or (credit and volume.shape["VolumeType"] != "gp2"):
             return {"Id": query["Id"], "Timestamps": [], "Values": [], "StatusCode": "Complete"}
         first, last = int(start.timestamp()), int(end.timestamp())
-        at = [datetime.fromtimestamp(each, UTC) for each in range(first, last, period)]
-        at = [each for each in at if each > NOW - timedelta(days=40)]
+        at = _instants(first, last, period)
         values = [volume.points(metric["MetricName"], each, period) for each in at]
         return {"Id": query["Id"], "Timestamps": at, "Values": values, "StatusCode": "Complete"}
 
@@ -171,6 +171,13 @@ class FakeAws:
 
     def get_parameter(self, **_: Any) -> Any:
         raise ClientError({"Error": {"Code": "ParameterNotFound", "Message": ""}}, "GetParameter")
+
+
+@lru_cache(maxsize=64)
+def _instants(first: int, last: int, period_s: int) -> tuple[datetime, ...]:
+    """The periods of the last 40 days in a window, which all metrics of a call share."""
+    every = (datetime.fromtimestamp(each, UTC) for each in range(first, last, period_s))
+    return tuple(each for each in every if each > NOW - timedelta(days=40))
 
 
 def _matches(shape: dict[str, Any], filters: dict[str, list[str]]) -> bool:
