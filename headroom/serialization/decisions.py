@@ -29,6 +29,7 @@ LARGEST_BODY = 64_000
 """Bytes a stored decision may have. Most have less than 24,000."""
 DIGITS = 3
 """Significant digits of a stored measurement; one more from 1,000 on."""
+_SMALL, _LARGE = f"%.{DIGITS}g", f"%.{DIGITS + 1}g"
 REPEATED_FIRST = 2
 """The format from which on verdicts and series are written once."""
 ANSWER = "answer"
@@ -226,7 +227,9 @@ def _rounded(series: Series) -> Series:
 
 
 def _digits(value: float) -> float:
-    return float(f"{value:.{DIGITS + (abs(value) >= 1_000)}g}")
+    if abs(value) >= 1_000:
+        return float(_LARGE % value)
+    return float(value) if value % 1 == 0 else float(_SMALL % value)
 
 
 def _fewer_lines(decision: Decision) -> Decision:

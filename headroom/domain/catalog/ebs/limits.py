@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import ceil, floor
 from types import MappingProxyType
 
@@ -98,14 +99,23 @@ def capability(configuration: Configuration) -> Capability:
     A database's storage is striped from its engine's threshold on: over volumes of equal size, whose
     limits and buckets add up.
     """
-    stripes = volumes_under(configuration)
-    size: float = configuration.size_gib if stripes == 1 else configuration.size_gib / stripes
-    set_iops = configuration.iops
+    return _capability(
+        configuration.volume_type, configuration.size_gib, configuration.iops,
+        configuration.throughput_mibps, volumes_under(configuration),
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=4096, typed=True)
+def _capability(
+    volume_type: VolumeType, size_gib: int, set_iops: int | None, set_mibps: int | None,
+    stripes: int,
+) -> Capability:  # fmt: skip
+    """Remembered by type as well: a record tells 3,000 from 3,000.0."""
+    size: float = size_gib if stripes == 1 else size_gib / stripes
     iops = (set_iops or 0) / stripes
-    match configuration.volume_type:
+    match volume_type:
         case VolumeType.GP3:
-            mibps = configuration.throughput_mibps or 125 * stripes
-            return _steady(set_iops or 3_000 * stripes, mibps)
+            return _steady(set_iops or 3_000 * stripes, set_mibps or 125 * stripes)
         case VolumeType.GP2:
             return _striped(_gp2(size), stripes)
         case VolumeType.IO1:
