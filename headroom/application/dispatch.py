@@ -117,15 +117,21 @@ def _scan(
     """Go on with the scan under way: begin one if none is, and put pages on the queue that nobody has."""
     progress = ports.work.scan_progress()
     old = progress.started_at is not None and now - progress.started_at > GIVEN_UP
+    kinds: tuple[str, ...] = ()
     if (not progress.open or old) and ports.scan.claim_scan(now, every_s):
         kinds = fleet_kinds(ports)
-        progress = ports.work.amend_scan(lambda before: scan_begun(before, kinds, now))
+        progress = scan_begun(progress, kinds, now)
         report.scan_began = True
     free = [p for p in progress.open if p.claimed_until is None or p.claimed_until <= now]
     if not free or progress.started_at is None:
         return progress
     scan = progress.started_at
-    progress = ports.work.amend_scan(lambda before: pages_claimed(before, now, now + PAGE_CLAIM))
+
+    def claimed(before: ScanProgress) -> ScanProgress:
+        begun = scan_begun(before, kinds, now) if kinds else before
+        return pages_claimed(begun, now, now + PAGE_CLAIM)
+
+    progress = ports.work.amend_scan(claimed)
     queue.put_pages([ScanPage(scan=scan, kind=page.kind, number=page.number) for page in free])
     report.pages = len(free)
     return progress

@@ -328,13 +328,14 @@ def _busiest(
     return max(((r or 0.0) + (w or 0.0) for r, w, c in rows if c is not None), default=None)
 
 
-def _hourly(name: str, values: Sequence[float | None]) -> tuple[float | None, ...]:
+def _hourly(name: str, values: tuple[float | None, ...]) -> tuple[float | None, ...]:
     """Values of whole hours from those of five minutes."""
     per_hour = HOUR_MIN // SLOW_MIN
     rows = (values[place : place + per_hour] for place in range(0, len(values), per_hour))
+    nothing = (None,) * per_hour  # as in most of the 400 days before a short history
     found: list[float | None] = []
     for row in rows:
-        known = [value for value in row if value is not None]
+        known = [] if row == nothing else [value for value in row if value is not None]
         if not known:
             found.append(None)
         elif name == "burst_balance_percent":
