@@ -15,9 +15,11 @@ from importlib import import_module
 from random import Random
 from shutil import rmtree
 from tempfile import mkdtemp
+from typing import Any
 
 import botocore.session
 import pytest
+from botocore.client import ClientCreator
 from hypothesis import HealthCheck, settings
 
 QUIET = (HealthCheck.too_slow,)
@@ -35,6 +37,18 @@ os.environ["MOTO_EC2_LOAD_DEFAULT_AMIS"] = "false"  # 1,300 images, made anew fo
 settings.load_profile("fuzz" if FUZZ else "headroom")
 # Sessions share what they read of AWS's service models: half of the time of a new client.
 botocore.session.create_loader = cache(botocore.session.create_loader)
+_CLASSES: dict[str, type] = {}
+_class_of = ClientCreator._create_client_class
+
+
+def _one_class_a_service(creator: ClientCreator, service: str, model: Any) -> type:
+    """A new client of a service has the class of the last: a third of the time of a new client."""
+    if service not in _CLASSES:
+        _CLASSES[service] = _class_of(creator, service, model)
+    return _CLASSES[service]
+
+
+ClientCreator._create_client_class = _one_class_a_service
 pytest_plugins = ["tests.fuzz"] if FUZZ else []
 
 
