@@ -25,6 +25,7 @@ from hypothesis import HealthCheck, settings
 QUIET = (HealthCheck.too_slow,)
 settings.register_profile(
     "headroom", derandomize=True, database=None, deadline=None, suppress_health_check=QUIET,
+    max_examples=50,
     print_blob=True,
 )  # fmt: skip
 settings.register_profile(
