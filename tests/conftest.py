@@ -32,6 +32,7 @@ settings.register_profile(
     "fuzz", derandomize=False, database=None, deadline=None, suppress_health_check=QUIET,
     print_blob=True,
 )  # fmt: skip
+LONG = ("tests/localaws/endtoend/", "tests/packaging/", "tests/tools/", "tests/laws/")
 CODE_FOLDER = "_LOCAL_AWS_CODE_FOLDER"
 FUZZ = "HEADROOM_FUZZ" in os.environ
 os.environ["MOTO_EC2_LOAD_DEFAULT_AMIS"] = "false"  # 1,300 images, made anew for each test of EC2
@@ -78,7 +79,8 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Another order, of files and within files, where one is asked for."""
+    """Long files first, or one worker ends long after the others; another order where one is asked for."""
+    items.sort(key=lambda item: not item.nodeid.startswith(LONG))
     order = os.environ.get("HEADROOM_ORDER")
     if order:
         draw, files = Random(order), dict[str, list[pytest.Item]]()
