@@ -57,12 +57,13 @@ def stored(decision: Decision) -> Decision:
     return _with_series(recorded(decision), _rounded)
 
 
-def decision_to_json(decision: Decision) -> str:
+def decision_to_json(decision: Decision, kept: Decision | None = None) -> str:
     """Canonical JSON of `stored(decision)` with its format, at most LARGEST_BODY bytes of ASCII.
 
-    Raises DecisionTooLarge if that cannot be reached.
+    `kept` is `stored(decision)`, where the caller has it. Raises DecisionTooLarge if the size cannot
+    be reached.
     """
-    kept = stored(decision)
+    kept = stored(decision) if kept is None else kept
     text = _text(kept)
     for smaller in _SMALLER:
         if len(text) <= LARGEST_BODY:

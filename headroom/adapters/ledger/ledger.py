@@ -55,8 +55,13 @@ class DynamoLedger(
 
         An earlier act that was never started is withdrawn in the same transaction.
         """
+        return self._decided(decision, decision_to_json(decision), due_at, notify)
+
+    def _decided(
+        self, decision: Decision, body: str, due_at: datetime | None, notify: Notify | None
+    ) -> bool:
         ref = decision.observation.volume.ref
-        record = first_record(decision, decision_to_json(decision))
+        record = first_record(decision, body)
         retries = self._transactions.retries(f"the state of {ref.arn}")
         while True:
             held = self._state.held(ref)

@@ -10,7 +10,7 @@ from headroom.adapters.tables import DUE, DUE_SHARDS, RECORDS, STATE
 from headroom.domain.decision import Decision
 from headroom.domain.state import Notify
 from headroom.proving.memory.dynamodb import DynamoDbInMemory
-from headroom.serialization import stored
+from headroom.serialization import decision_to_json, stored
 
 LAST = datetime.max.replace(tzinfo=UTC)
 """An instant that never comes."""
@@ -32,9 +32,10 @@ class InMemoryLedger(DynamoLedger):
         self, decision: Decision, *, due_at: datetime | None, notify: Notify | None = None
     ) -> bool:
         """As deployed; the decision is kept as it is stored, to be read without its JSON."""
-        new = super().decided(decision, due_at=due_at, notify=notify)
+        kept = stored(decision)
+        new = self._decided(decision, decision_to_json(decision, kept), due_at, notify)
         if new:
-            self._kept[decision.decision_id] = stored(decision)
+            self._kept[decision.decision_id] = kept
         return new
 
     def _decision(self, decision_id: str) -> Decision:
