@@ -96,12 +96,12 @@ class MinuteValues:
         if self.first is None:
             return (None,) * count
         column, offset = self.columns[name], self.first
+        if offset <= first and first + count <= min(visible, offset + len(column)):
+            return tuple(column[first - offset : first - offset + count])
         low = min(max(first, offset), first + count)
         high = max(low, min(first + count, visible, offset + len(column)))
-        middle = tuple(column[low - offset : high - offset])
-        if len(middle) == count:
-            return middle
-        return (None,) * (low - first) + middle + (None,) * (first + count - high)
+        middle = column[low - offset : high - offset]
+        return (None,) * (low - first) + tuple(middle) + (None,) * (first + count - high)
 
 
 class PublishedVolume:
