@@ -152,9 +152,9 @@ def space_forecast(
     if not free:
         return None
     grown = growths([m for m in modifications if m.started_at >= made_at], free, at)
-    smaller = _file_system_smaller(observation)
-    if smaller is not None:
-        return _not_spanned(configuration.size_gib, limits, free[-1][1], smaller)
+    odd = _odd_file_system(observation, limits, free[-1][1])
+    if odd is not None:
+        return odd
     taken = _of_this(used(free, configuration.size_gib, grown), configuration.size_gib)
     fresh = [p for p in taken if p[0] > at - FRESH]
     lately = [p for p in taken if p[0] > at - timedelta(hours=1)]
@@ -168,14 +168,20 @@ def space_forecast(
     return _forecast(configuration.size_gib, limits, ahead, lately, at)
 
 
-def _file_system_smaller(observation: Observation) -> float | None:
-    """Size of the file system where the volume is clearly larger; None where it is not, or unknown."""
+def _odd_file_system(
+    observation: Observation, limits: Limits, free: float
+) -> SpaceForecast | None:
+    """The forecast where the file system is not as large as its volume, or nobody knows; else None."""
     size, series = observation.volume.configuration.size_gib, observation.activity.file_system_gib
-    seen = () if series is None else tuple(series.points())
-    if not seen:
+    if series is None:
         return None
-    gib = seen[-1][1]
-    return None if spans(gib, size) else gib
+    last = series.last()
+    if last is None:
+        return _unclear(size, limits, size - free, "the size of its file system was not measured")
+    if last > size * (1 + OTHER_STORAGE):
+        why = f"its file system would have {last:.1f} GiB, more than the volume's {size}"
+        return _unclear(size, limits, size - free, why)
+    return None if spans(last, size) else _not_spanned(size, limits, free, last)
 
 
 def spans(file_system_gib: float, size_gib: int) -> bool:

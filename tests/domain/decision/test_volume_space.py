@@ -229,6 +229,30 @@ def test_metadata_and_boot_partitions_are_no_missing_space(
     assert (decision.space.basis is not SpaceBasis.FILE_SYSTEM) is whole
 
 
+def test_a_full_drive_whose_size_nobody_measures_is_never_grown() -> None:
+    """Of Windows the size is unknown below 1 % free: growth that no file system followed would repeat."""
+    full = disk(gp3(222), lambda _: 0.5)
+    system = full.activity.file_system_gib
+    assert system is not None
+    blank = replace(system, values=(None,) * len(system.values))
+    unmeasured = replace(full, activity=replace(full.activity, file_system_gib=blank))
+    grew = KnownModification(
+        started_at=NOW - timedelta(days=4), by="1" * 20, origin=gp3(200), target=gp3(222)
+    )
+    decision = decided(unmeasured, (grew,))
+    assert isinstance(decision.answer, Escalate), decision.summary
+    assert decision.answer.cause == "space_unclear"
+    assert "size of its file system was not measured" in decision.summary
+
+
+def test_a_file_system_larger_than_the_volume_is_not_the_volumes() -> None:
+    """An agent that was not started again after volumes were swapped publishes one's as the other's."""
+    decision = decided(disk(free=lambda _: 4.0, file_system_gib=500.0))
+    assert isinstance(decision.answer, Escalate), decision.summary
+    assert decision.answer.cause == "space_unclear"
+    assert "500.0 GiB, more than the volume's 200" in decision.summary
+
+
 def test_growth_that_no_file_system_shows_says_what_to_do() -> None:
     act = decided(disk()).answer
     assert isinstance(act, Act)
