@@ -28,7 +28,7 @@ USED, TOTAL = "disk_used_percent", "disk_total"
 FREE_PERCENT, FREE_MIB = "LogicalDisk % Free Space", "LogicalDisk Free Megabytes"
 FILE_SYSTEMS = ("ext4", "xfs")
 """Those that can be extended while they are mounted, with one command each."""
-BOOT = ("/boot", "/efi")
+BOOT = ("/boot/", "/efi/")
 _GIB = 1024**3
 _MIB_PER_GIB = 1024
 
@@ -89,8 +89,8 @@ def disks_of(client: CloudWatchClient, views: Sequence[StorageView]) -> dict[str
 
 def _disk(view: StorageView, listed: Mapping[str, Sequence[Dimensions]]) -> DiskSpace | None:
     of_volume = ("VolumeId", view.volume.ref.resource_id)
-    linux = _one_file_system([d for d in listed[USED] if of_volume in d and d in listed[TOTAL]])
-    if linux is not None:
+    linux = _one_file_system([d for d in listed[USED] if of_volume in d])
+    if linux is not None and linux in listed[TOTAL]:
         return DiskSpace(
             share=_query(USED, linux, "Maximum"), amount=_query(TOTAL, linux, "Minimum")
         )
@@ -116,7 +116,7 @@ def _one_file_system(found: Iterable[Dimensions]) -> Dimensions | None:
         path, kind = named.get("path"), named.get("fstype")
         if path is None or kind is None:
             continue  # summed over several file systems
-        if kind != "vfat" and not path.startswith(BOOT):
+        if kind != "vfat" and not f"{path}/".startswith(BOOT):
             systems.setdefault(named.get("device", path), dimensions)
     one = next(iter(systems.values())) if len(systems) == 1 else None
     return one if one is not None and dict(one)["fstype"] in FILE_SYSTEMS else None

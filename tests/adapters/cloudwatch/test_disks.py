@@ -96,6 +96,11 @@ def test_nothing_is_listed_or_read_where_the_owner_did_not_ask_for_it() -> None:
     assert found.file_system_gib is None
 
 
+def only_used(**labels: str) -> Published:
+    """A file system of which the agent does not publish the size."""
+    return {k: v for k, v in linux([90.0] * 9, **labels).items() if k[1] == "disk_used_percent"}
+
+
 BOOT = linux([50.0] * 9, path="/boot/efi", fstype="vfat", device="nvme1n1p15")
 
 
@@ -104,6 +109,11 @@ BOOT = linux([50.0] * 9, path="/boot/efi", fstype="vfat", device="nvme1n1p15")
     [
         (linux([90.0] * 9), True),
         ({**linux([90.0] * 9), **BOOT}, True),
+        (
+            {**linux([90.0] * 9), **linux([9.0] * 9, path="/bootstrap", device="nvme1n1p2")},
+            False,
+        ),  # data, though its name begins like that of /boot
+        ({**linux([90.0] * 9), **only_used(path="/srv", device="nvme1n1p2")}, False),
         ({**linux([90.0] * 9), **linux([90.0] * 9, path="/srv")}, True),  # mounted twice
         ({**linux([90.0] * 9), **linux([10.0] * 9, path="/srv", device="nvme1n1p2")}, False),
         ({**linux([9.0] * 9, device=""), **linux([10.0] * 9, path="/b", device="")}, False),
@@ -115,7 +125,7 @@ BOOT = linux([50.0] * 9, path="/boot/efi", fstype="vfat", device="nvme1n1p15")
         (linux([90.0] * 9, fstype="btrfs"), False),
         (linux([90.0] * 9, fstype="zfs"), False),
         (BOOT, False),
-        ({k: v for k, v in linux([90.0] * 9).items() if k[1] == "disk_used_percent"}, False),
+        (only_used(), False),
         ({}, False),
     ],
 )
