@@ -10,7 +10,7 @@
 #   headroom: refused <why>      (status 3: a person must look)
 #   headroom: later <why>        (status 4: try again)
 set -eu
-export LC_ALL=C PATH="$PATH:/usr/sbin:/sbin"
+export LC_ALL=C TMPDIR=/run PATH="$PATH:/usr/sbin:/sbin" # growpart needs a folder: /tmp may be full
 volume=$1 size_gib=$2
 
 refuse() { echo "headroom: refused $*"; exit 3; }
