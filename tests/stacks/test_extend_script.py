@@ -325,7 +325,9 @@ def test_lvm_grows_the_physical_the_logical_volume_and_the_file_system(tmp_path:
 
 @root
 def test_temporary_files_are_in_memory_where_the_root_file_system_is_full(tmp_path: Path) -> None:
-    status, told, _ = lvm(tmp_path, pvresize='[ "$TMPDIR" = /run ]')  # growpart makes a folder in it
+    status, told, _ = lvm(
+        tmp_path, pvresize='[ "$TMPDIR" = /run ]'
+    )  # growpart makes a folder in it
     assert status == 0, told
 
 

@@ -168,9 +168,7 @@ def space_forecast(
     return _forecast(configuration.size_gib, limits, ahead, lately, at)
 
 
-def _odd_file_system(
-    observation: Observation, limits: Limits, free: float
-) -> SpaceForecast | None:
+def _odd_file_system(observation: Observation, limits: Limits, free: float) -> SpaceForecast | None:
     """The forecast where the file system is not as large as its volume, or nobody knows; else None."""
     size, series = observation.volume.configuration.size_gib, observation.activity.file_system_gib
     if series is None:
