@@ -136,6 +136,8 @@ class _Ahead:
     """Whether it fills fast, but for too short a time to be sure."""
     hours_seen: int
     days_seen: int
+    looks_ahead: bool
+    """Whether enough was measured for the coming hours to be foreseen."""
 
 
 def space_forecast(
@@ -164,7 +166,9 @@ def space_forecast(
     if lost:
         why = f"storage grew by {lost[-1].added_gib} GiB, which what is free does not show"
         return _unclear(configuration.size_gib, limits, taken[-1][1], why)
-    ahead = _ahead(taken, lately, at, float(configuration.size_gib))
+    # A volume may be years older than what its agent published: hours are not taken for days.
+    by_hours = observation.activity.file_system_gib is None
+    ahead = _ahead(taken, lately, at, float(configuration.size_gib), by_hours=by_hours)
     return _forecast(configuration.size_gib, limits, ahead, lately, at)
 
 
@@ -199,7 +203,9 @@ def _free_series(observation: Observation) -> tuple[Series | None, Series | None
     return observation.activity.free_gib, None if history is None else history.free_gib
 
 
-def _ahead(taken: Sequence[Point], lately: Sequence[Point], at: datetime, size: float) -> _Ahead:
+def _ahead(
+    taken: Sequence[Point], lately: Sequence[Point], at: datetime, size: float, *, by_hours: bool
+) -> _Ahead:
     hours = by_hour(taken, at)
     now_gib = median(gib for _, gib in lately[-5:])
     days = rises(hours, LEAD_HOURS)
@@ -207,13 +213,14 @@ def _ahead(taken: Sequence[Point], lately: Sequence[Point], at: datetime, size: 
     if len(days) >= LEAST_DAYS:
         day_rise = soon_rise = median_low(days)
     else:
-        per_hour = _of_recent_hours(hours, at)
+        per_hour = _of_recent_hours(hours, at) if by_hours else 0.0
         soon_rise, day_rise = per_hour * LEAST_HOURS, per_hour * LEAD_HOURS
         per_day = max(per_day, day_rise)
     surge, sudden = _surge(lately, hours, now_gib, size)
     return _Ahead(
         now_gib=now_gib, day_rise=max(0.0, day_rise), soon_rise=soon_rise, per_day=per_day, surge_per_hour=surge,
         sudden=sudden, hours_seen=len(hours), days_seen=len(days),
+        looks_ahead=by_hours or len(days) >= LEAST_DAYS,
     )  # fmt: skip
 
 
@@ -339,6 +346,8 @@ def _explained(
             return f"{free}; what became of it in the last hour is not clear yet"
         case SpaceBasis.LEVEL:
             return f"{free}, less than the reserve of {reserve:.1f}{end}"
+        case _ if not ahead.looks_ahead:
+            return f"{free}; less than two days were measured, too little to look a day ahead{end}"
         case _:
             rate = f"{ahead.day_rise:.1f} GiB more expected within a day"
             below = ", which leaves less than the reserve of " if short else ", the reserve is "

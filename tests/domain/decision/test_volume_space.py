@@ -229,6 +229,26 @@ def test_metadata_and_boot_partitions_are_no_missing_space(
     assert (decision.space.basis is not SpaceBasis.FILE_SYSTEM) is whole
 
 
+@pytest.mark.parametrize(
+    ("free", "target"),
+    [
+        (lambda h: 47.0 + 5.0 * h, None),  # as every morning, before it is deleted at noon
+        (lambda h: 25.0 + 1.0 * h, None),
+        (lambda h: 19.0 + 0.5 * max(0.0, h - 1), gp3(220)),  # less than the reserve for an hour
+        (lambda h: 30.0 + 20.0 * min(h, 1.0), gp3(344)),  # full within two hours
+    ],
+)
+def test_the_hours_since_an_agent_began_to_measure_are_not_taken_for_the_days_to_come(
+    free: Free, target: Configuration | None
+) -> None:
+    decision = decided(disk(free=lambda h: free(h) if h <= 8 else None))
+    assert isinstance(decision.answer, Act) is (target is not None), decision.summary
+    assert decision.plan is None or decision.plan.target == target
+    if target is None:
+        assert decision.space is not None
+        assert "less than two days were measured" in decision.space.explanation
+
+
 def test_a_full_drive_whose_size_nobody_measures_is_never_grown() -> None:
     """Of Windows the size is unknown below 1 % free: growth that no file system followed would repeat."""
     full = disk(gp3(222), lambda _: 0.5)
