@@ -58,6 +58,11 @@ def _text(pattern: str, meaning: str) -> _Reader:
 
 
 def _detection(value: object, name: str) -> object:
+    if value == "otel":
+        raise SettingsError(
+            f"{name} is 'otel', which is not offered: AWS does not say what a PromQL alarm costs and how it "
+            "reports volumes; use adaptive, and add an alarm of your own as the deployment page shows."
+        )
     try:
         return Detection(value if isinstance(value, str) else "")
     except ValueError:

@@ -10,13 +10,16 @@ import pytest
 from botocore.exceptions import ClientError
 from moto import mock_aws
 
+from headroom.adapters.cloudwatch import CloudWatchResourceAlarms
 from headroom.cli.commands.doctor import CHECKS
 from headroom.cli.doctor.deployed import Deployed, Stack
 from headroom.cli.doctor.findings import Finding, examine
+from headroom.domain.detection import Metric, ResourceAlarm
 from headroom.domain.policy import Policy
+from headroom.domain.resources import Kind
 from headroom.domain.state import Step
 from headroom.policy import canonical_json, default_policy, parse_policy
-from headroom.settings import FunctionSettings
+from headroom.settings import FunctionSettings, Names
 from tests.builders import ACCOUNT, IMAGE, REGION
 from tests.cli.doctor.deployment import POLICY, ROLE, Whole, client, published, whole
 from tests.contracts.decisions import act, append, failed, intended
@@ -48,6 +51,13 @@ def test_a_healthy_deployment_has_no_finding(there: Whole) -> None:
 
 def drop_alarm(_: Whole) -> None:
     client("cloudwatch").delete_alarms(AlarmNames=["own"])
+
+
+def leave_an_alarm(_: Whole) -> None:
+    names = Names()
+    CloudWatchResourceAlarms(
+        client("cloudwatch"), prefix=names.resource_alarms, deployment=names.prefix
+    ).put(ResourceAlarm(kind=Kind.EBS, resource_id="vol-1", metric=Metric.QUEUE, threshold=32.0))
 
 
 def mute_alarm(_: Whole) -> None:
@@ -175,6 +185,11 @@ def grow_a_claim(_: Whole) -> None:
         (drop_alarm, "alarms", "the alarm own was deleted"),
         (mute_alarm, "alarms", "it notifies nobody"),
         (raise_alarm, "alarms", "the alarm own is in ALARM"),
+        (
+            leave_an_alarm,
+            "alarms on single resources",
+            "1 alarm on a single resource is not as planned",
+        ),
         (disable_rule, "triggers", "the rule alarms is DISABLED"),
         (drop_target, "triggers", "the rule alarms has no target"),
         (disable_schedule, "triggers", "the schedule minute is DISABLED"),
