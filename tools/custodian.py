@@ -62,7 +62,7 @@ def run_custodian(
         policy.write_text(json.dumps(POLICY))
         began, cpu = time.monotonic(), _children_s()
         subprocess.run(
-            [str(command), "run", "--region", region, "--cache", "none", "--output-dir", str(out), str(policy)],
+            [str(command), "run", "--region", region, "--cache-period", "0", "--output-dir", str(out), str(policy)],
             check=True, capture_output=True, timeout=most_s,
             env={**os.environ, "AWS_ENDPOINT_URL": url, "AWS_ACCESS_KEY_ID": "test",
                  "AWS_SECRET_ACCESS_KEY": "test", "AWS_DEFAULT_REGION": region,
