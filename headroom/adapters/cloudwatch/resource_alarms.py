@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from headroom.adapters.errors import reading
+from botocore.exceptions import ClientError
+
+from headroom.adapters.errors import code_of, reading
 from headroom.adapters.events import rds as events_rds
 from headroom.domain.detection import Metric, ResourceAlarm
 from headroom.domain.resources import Kind
@@ -23,6 +25,7 @@ MINUTES = 60
 time that pressure comes, like a glance an hour."""
 AT_ONCE = 100
 """Alarms in one call of DeleteAlarms or one page of DescribeAlarms."""
+GONE = frozenset({"ResourceNotFound", "ResourceNotFoundException"})
 TAG = "headroom:made-by"
 """Its value is the prefix of the deployment's names."""
 MARK = "Made and removed by Headroom: "
@@ -100,7 +103,11 @@ class CloudWatchResourceAlarms:
         """Remove alarms, a hundred at a time."""
         for first in range(0, len(names), AT_ONCE):
             with reading(f"DeleteAlarms {self._prefix}"):
-                self._client.delete_alarms(AlarmNames=list(names[first : first + AT_ONCE]))
+                try:
+                    self._client.delete_alarms(AlarmNames=list(names[first : first + AT_ONCE]))
+                except ClientError as error:
+                    if code_of(error) not in GONE:  # those that are there are deleted all the same
+                        raise
 
 
 def _settings(alarm: ResourceAlarm) -> dict[str, Any]:

@@ -221,7 +221,7 @@ def test_a_volume_with_an_alarm_of_its_own_is_seen_three_minutes_after_its_load_
     alarm = "headroom-detect-resource-"
     begun = [f"{alarm} INSUFFICIENT_DATA", f"{alarm} OK", f"{alarm} ALARM"]
     assert course.watched.states == [*begun, "none", "none", "none"], "its glances were never late"
-    assert course.watched.claims == {("pressure", 5)}
+    assert course.watched.claims == {("nothing", 4), ("pressure", 5)}
 
 
 def test_a_command_removes_the_alarms_that_stacks_leave_behind(course: Course) -> None:
