@@ -44,6 +44,11 @@ class CustodianRun:
     cpu_s: float
     calls: dict[str, int]
 
+    @property
+    def requests(self) -> int:
+        """Calls of AWS."""
+        return sum(count for name, count in self.calls.items() if name != "metrics read")
+
     def __str__(self) -> str:
         calls = ", ".join(f"{name} {count:,}" for name, count in sorted(self.calls.items()))
         return (

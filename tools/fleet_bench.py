@@ -36,7 +36,7 @@ from headroom.policy import default_policy
 from headroom.ports import Answered, Claim, Ports, ScanPage, WorkItem
 from headroom.proving.memory import InMemoryLedger, ports_in_memory
 from headroom.wiring import PACED, session_in
-from tools.custodian import run_custodian
+from tools.custodian import CustodianRun, run_custodian
 
 ACCOUNT, REGION = "123456789012", "us-east-1"
 THREADS = 16
@@ -164,6 +164,7 @@ class Run:
     read_units: int
     write_units: int
     failed: int
+    custodian: CustodianRun | None = None
 
     @property
     def ec2_calls(self) -> int:
@@ -172,7 +173,8 @@ class Run:
 
     def __str__(self) -> str:
         calls = ", ".join(f"{name} {count:,}" for name, count in sorted(self.calls.items()))
-        return (
+        other = "" if self.custodian is None else f"{self.custodian}\n"
+        return other + (
             f"{self.volumes:,} volumes, {self.pressed:,} pressed: scan {self.scan_s:.1f} s, all "
             f"reconciled after {self.wall_s:.1f} s, {self.cpu_s:.1f} CPU s, "
             f"{self.reconciled:,} reconciled, {self.twice} twice within a minute, {self.failed} failed; "
@@ -220,12 +222,14 @@ def run(
 ) -> Run:  # fmt: skip
     """One scan and everything that follows from it at once.
 
-    With the command of Cloud Custodian, that runs first, on the same server, and is printed.
+    With the command of Cloud Custodian, that runs first, on the same server.
     """
     with stub(volumes, pressed, latency_ms, quotas=quotas) as url:
+        other = None
         if custodian is not None:
-            print(run_custodian(custodian, url, account_id=ACCOUNT, region=REGION), flush=True)
-        return _play(url, volumes, pressed, workers, latency_ms / 1_000, most_s)
+            other = run_custodian(custodian, url, account_id=ACCOUNT, region=REGION)
+        took = _play(url, volumes, pressed, workers, latency_ms / 1_000, most_s)
+        return replace(took, custodian=other)
 
 
 def _play(
