@@ -81,12 +81,12 @@ class CloudWatchResourceAlarms:
                 if one.get("AlarmDescription", "").startswith(MARK)
             )
 
-    def _found(self, told: Mapping[str, Any]) -> FoundAlarm:
-        alarm = _alarm(told)
-        same = alarm is not None and self.name(alarm) == told["AlarmName"]
+    def _found(self, described: Mapping[str, Any]) -> FoundAlarm:
+        alarm = _alarm(described)
+        same = alarm is not None and self.name(alarm) == described["AlarmName"]
         return FoundAlarm(
-            name=told["AlarmName"], alarm=alarm if same else None, state=told["StateValue"],
-            since=told["StateUpdatedTimestamp"],
+            name=described["AlarmName"], alarm=alarm if same else None, state=described["StateValue"],
+            since=described["StateUpdatedTimestamp"],
         )  # fmt: skip
 
     def put(self, alarm: ResourceAlarm) -> None:
@@ -134,20 +134,20 @@ def _dimensions(alarm: ResourceAlarm) -> list[tuple[str, str]]:
     return [*pair, ("VolumeId", alarm.resource_id)]
 
 
-def _alarm(told: Mapping[str, Any]) -> ResourceAlarm | None:
+def _alarm(described: Mapping[str, Any]) -> ResourceAlarm | None:
     """The alarm in an answer of DescribeAlarms, if it is one that `put` makes."""
-    key = told.get("Namespace"), told.get("MetricName"), told.get("Statistic")
-    labels = {each["Name"]: each["Value"] for each in told.get("Dimensions", ())}
+    key = described.get("Namespace"), described.get("MetricName"), described.get("Statistic")
+    labels = {each["Name"]: each["Value"] for each in described.get("Dimensions", ())}
     for (kind, metric), names in _METRICS.items():
         if names != key:
             continue
         resource = labels.get("VolumeId") if kind is Kind.EBS else events_rds.of_dimensions(labels)
         alarm = ResourceAlarm(
             kind=kind, resource_id=resource or "", metric=metric,
-            threshold=float(told.get("Threshold", 0)), instance_id=labels.get("InstanceId", ""),
+            threshold=float(described.get("Threshold", 0)), instance_id=labels.get("InstanceId", ""),
         )  # fmt: skip
         expected = _settings(alarm)
-        ours = {name: told.get(name) for name in expected if name != "Dimensions"}
+        ours = {name: described.get(name) for name in expected if name != "Dimensions"}
         same = ours == {n: v for n, v in expected.items() if n != "Dimensions"}
         return alarm if same and sorted(labels.items()) == sorted(_dimensions(alarm)) else None
     return None
