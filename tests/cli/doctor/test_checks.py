@@ -304,6 +304,17 @@ def test_a_claims_volume_that_headroom_grew_is_no_finding(there: Whole) -> None:
     assert [name for name, _ in findings(there.again()) if name == "other automations"] == []
 
 
+def reads_free_space(there: Whole) -> None:
+    settings = FunctionSettings(
+        records_table="records", state_table="state", policy_parameter="/headroom/policy",
+        topic_arn=there.topic, queue_url=there.queue, extend_document="headroom-extend",
+    )  # fmt: skip
+    for name in ("signals", "sweep"):
+        client("lambda").update_function_configuration(
+            FunctionName=name, Environment={"Variables": settings.to_environment()}
+        )
+
+
 def test_volumes_that_may_grow_and_are_not_measured_are_found(there: Whole) -> None:
     (volume,) = client("ec2").describe_volumes()["Volumes"]
     run = client("ec2").run_instances(ImageId=IMAGE, MinCount=1, MaxCount=1)
@@ -318,14 +329,7 @@ def test_volumes_that_may_grow_and_are_not_measured_are_found(there: Whole) -> N
         return [finding.problem for name, finding in found if name == "free space"]
 
     assert about() == []  # the deployment does not read free space
-    settings = FunctionSettings(
-        records_table="records", state_table="state", policy_parameter="/headroom/policy",
-        topic_arn=there.topic, queue_url=there.queue, extend_document="headroom-extend",
-    )  # fmt: skip
-    for name in ("signals", "sweep"):
-        client("lambda").update_function_configuration(
-            FunctionName=name, Environment={"Variables": settings.to_environment()}
-        )
+    reads_free_space(there)
     (problem,) = about()
     assert volume["VolumeId"] in problem
     labels = {
@@ -334,7 +338,12 @@ def test_volumes_that_may_grow_and_are_not_measured_are_found(there: Whole) -> N
         "path": "/",
         "fstype": "xfs",
     }
-    for metric in ("disk_used_percent", "disk_total"):
+    measured("disk_used_percent", "disk_total", labels)
+    assert about() == []
+
+
+def measured(first: str, second: str, labels: dict[str, str]) -> None:
+    for metric in (first, second):
         client("cloudwatch").put_metric_data(
             Namespace="CWAgent",
             MetricData=[
@@ -344,4 +353,12 @@ def test_volumes_that_may_grow_and_are_not_measured_are_found(there: Whole) -> N
                 }
             ],
         )  # fmt: skip
-    assert about() == []
+
+
+def test_drive_c_of_windows_is_known_to_be_read(there: Whole) -> None:
+    (instance,) = client("ec2").run_instances(ImageId=IMAGE, MinCount=1, MaxCount=1)["Instances"]
+    labels = {"InstanceId": instance["InstanceId"], "instance": "C:"}
+    measured("LogicalDisk % Free Space", "LogicalDisk Free Megabytes", labels)
+    put_policy(parse_policy({"defaults": {"mode": "auto", "grow_space": True}}, source="policy"))
+    reads_free_space(there)
+    assert [one for name, one in findings(there.again()) if name == "free space"] == []
