@@ -10,7 +10,7 @@ import os
 import sys
 
 import typer
-from typer._click.exceptions import ClickException
+from typer._click.exceptions import ClickException, NoArgsIsHelpError
 
 from headroom.cli.loading import Commands, imported
 from headroom.cli.terminal.output import err, say
@@ -38,6 +38,9 @@ def run(arguments: list[str] | None = None) -> int:
     gc.set_threshold(100_000, 20, 50)  # most of what a command makes are imports, which stay
     try:
         answer = app(args=arguments, prog_name="headroom", standalone_mode=False)
+    except NoArgsIsHelpError as nothing:
+        say(nothing.format_message(), err())
+        return BAD_INPUT
     except ClickException as problem:
         _complain(problem.format_message())
         return BAD_INPUT

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import typer
 from typer._click.core import Command, Parameter
@@ -39,7 +40,7 @@ def _pages(path: str, command: Command) -> Iterator[str]:
         return
     if isinstance(command, LateCommand):
         command = command.loaded()
-    yield f"\n## `{path}`\n\n{command.help}\n"
+    yield f"\n## `{path}`\n\n{command.help}\n\n```sh\n{command.epilog}\n```\n"
     rows = [_row(each) for each in command.params if each.name != "help"]
     if rows:
         yield "\n| | | default |\n|---|---|---|\n" + "".join(rows)
@@ -47,7 +48,7 @@ def _pages(path: str, command: Command) -> Iterator[str]:
 
 def _row(parameter: Parameter) -> str:
     text = getattr(parameter, "help", None) or ""
-    name = ", ".join(f"`{each}`" for each in parameter.opts)
+    name = ", ".join(f"`{each}`" for each in (*parameter.opts, *parameter.secondary_opts))
     if parameter.param_type_name == "argument":
         name = f"`{(parameter.name or '').upper()}`"
     default = parameter.default
@@ -55,9 +56,11 @@ def _row(parameter: Parameter) -> str:
     default_text = (
         "required" if parameter.required else "" if value in (None, False, "") else f"`{value}`"
     )
-    choices = getattr(getattr(parameter, "type", None), "choices", None)
-    if choices:
-        text += " One of " + ", ".join(f"`{getattr(c, 'value', c)}`" for c in choices) + "."
+    of: Any = parameter
+    if choices := of.type_descriptor.choices:
+        text += f" Values: {', '.join(f'`{each.value}`' for each in choices)}."
+    elif of.min is not None and of.max is not None:
+        text += f" From {of.min:,} to {of.max:,}."
     return f"| {name} | {text} | {default_text} |\n"
 
 

@@ -32,7 +32,7 @@ class Controller(StrEnum):
 def simulate(
     scenario: Annotated[Path, typer.Argument(help="Scenario file (docs/scenario-format.md).")],
     controller: Annotated[
-        Controller, typer.Option(help="Who may change the volume: headroom or none.")
+        Controller, typer.Option(help="Who may change the volume.")
     ] = Controller.HEADROOM,
     as_json: JsonOption = False,
     html: Annotated[Path | None, typer.Option(help="Write a report to this file.")] = None,

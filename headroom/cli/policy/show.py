@@ -39,9 +39,7 @@ def show(
     volume_type: Annotated[
         VolumeType | None, typer.Option("--type", help="Type of synthetic storage.")
     ] = None,
-    kind: Annotated[
-        Kind | None, typer.Option(help="Kind of synthetic storage: ebs, rds or aurora.")
-    ] = None,
+    kind: Annotated[Kind | None, typer.Option(help="Kind of synthetic storage.")] = None,
     size: Annotated[int, typer.Option(min=1, help="Its size in GiB.")] = 100,
     tag: Annotated[
         list[str] | None, typer.Option(help="A tag of it (KEY=VALUE). Repeatable.")

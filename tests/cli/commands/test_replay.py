@@ -211,9 +211,9 @@ def test_the_report_has_a_section_for_what_came_to_something(
 
 
 WRONG = [
-    (["--days", "0"], "'--days': Input should be greater than or equal to 1"),
-    (["--days", "500"], "'--days': Input should be less than or equal to 455"),
-    (["--days", "soon"], "'--days': Input should be a valid integer"),
+    (["--days", "0"], "'--days': it must be greater than or equal to 1"),
+    (["--days", "500"], "'--days': it must be less than or equal to 455"),
+    (["--days", "soon"], "'--days': it must be a valid integer"),
     (["--tag", "team"], "write KEY=VALUE"),
     (["--tag", "=data"], "write KEY=VALUE"),
     (["--tag", "team=nobody"], "There is no volume or database with tag team=nobody in us-east-1"),
