@@ -77,7 +77,8 @@ def spokes_of(named: Sequence[str] | None, file: Path | None) -> tuple[Spoke, ..
     try:
         listed = [] if file is None else file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as problem:
-        raise BadRequest(f"{file} cannot be read: {problem}") from None
+        why = getattr(problem, "strerror", None) or "it is not UTF-8 text"
+        raise BadRequest(f"{file} cannot be read: {why}.") from None
     lines = (line.strip() for line in listed)
     wanted = [*(named or ()), *(line for line in lines if line and not line.startswith("#"))]
     if not wanted:

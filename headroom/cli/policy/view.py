@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -155,9 +156,19 @@ def show_tests(verdicts: Sequence[Verdict], tests: PolicyTests, console: Console
                    f"{tests.policy.version}.", console)  # fmt: skip
 
 
+def _duration(minutes: int) -> str:
+    """Minutes in the largest unit that divides them: 10,080 are 7d."""
+    for unit, length in (("d", 1440), ("h", 60)):
+        if minutes and minutes % length == 0:
+            return f"{minutes // length}{unit}"
+    return f"{minutes}m"
+
+
 def _text(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list):
         return ", ".join(map(str, value))
+    if isinstance(value, str) and re.fullmatch(r"[0-9]+m", value):
+        return _duration(int(value[:-1]))
     return f"{value:,}" if isinstance(value, int | float) else str(value)

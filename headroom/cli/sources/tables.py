@@ -7,10 +7,10 @@ from contextlib import suppress
 from functools import partial
 
 import boto3
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
 
 from headroom.adapters.ledger import DynamoLedger, SealCheck, Sealer
-from headroom.cli.sources.account import opened
+from headroom.cli.sources.account import NO_CREDENTIALS, opened
 from headroom.cli.sources.options import DEFAULT_STACK, RecordsOptions
 from headroom.cli.sources.outputs import outputs_of, stack_of
 from headroom.cli.sources.records import Source
@@ -33,6 +33,8 @@ def tables(where: RecordsOptions) -> Source:
         account = session.client("sts", endpoint_url=url).get_caller_identity()
         table, state, key = _discover(session, where, url)
         client = session.client("dynamodb", endpoint_url=url)
+    except NoCredentialsError:
+        raise Problem(NO_CREDENTIALS) from None
     except (BotoCoreError, ClientError) as problem:
         raise Problem(f"The records table cannot be found: {problem}") from None
     ledger = DynamoLedger(

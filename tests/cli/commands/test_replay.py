@@ -276,8 +276,11 @@ def nobody(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("nobody")
-def test_without_credentials_it_says_how_to_sign_in(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["replay", "--region", "us-east-1"]) == 1
+@pytest.mark.parametrize("verb", ["replay", "audit", "report"])
+def test_without_credentials_it_says_how_to_sign_in(
+    verb: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([verb, "--region", "us-east-1"]) == 1
     assert "No AWS credentials found: sign in" in capsys.readouterr().err
 
 
