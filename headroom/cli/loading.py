@@ -145,9 +145,15 @@ class LateCommand(TyperCommand):
         super().__init__(verb.name, rich_markup_mode=None)
         self._verb = verb
 
-    def get_short_help_str(self, limit: int = 45) -> str:
-        """The first sentence, in a list of commands: whole, it goes on in the next line."""
+    @property
+    def summary(self) -> str:
+        """The first sentence of the command's help."""
         return self._verb.summary
+
+    def get_short_help_str(self, limit: int = 45) -> str:
+        """The beginning of the first sentence, for shell completion."""
+        self.help = self.summary
+        return super().get_short_help_str(limit)
 
     def loaded(self) -> Command:
         """The command itself, with its arguments and options."""
@@ -164,14 +170,19 @@ class LateCommand(TyperCommand):
 
 
 class CommandGroup(TyperGroup):
-    """Commands under one name."""
+    """Commands under one name, listed with their whole first sentences."""
 
-    def get_short_help_str(self, limit: int = 45) -> str:
-        """Its whole sentence, in a list of commands."""
-        return self.help or ""
+    def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:
+        """The list in the help."""
+        rows = [
+            (name, each.summary if isinstance(each, LateCommand) else each.help or "")
+            for name, each in self.commands.items()
+        ]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
 
 
-class Commands(LateConversion, TyperGroup):
+class Commands(LateConversion, CommandGroup):
     """The root: every command of the table."""
 
     def __init__(self, **attributes: Any) -> None:

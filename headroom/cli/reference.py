@@ -21,7 +21,7 @@ Results go to stdout, a table for people or one JSON value with `--json`; progre
 Every command names storage the same way: `vol-ID`, `db:NAME` for an RDS DB instance, `cluster:NAME` for a Multi-AZ DB cluster or an Aurora
 cluster, or the ARN. A plain name is refused, because an instance and a cluster may share it.
 Exit codes: `0` success, `1` failure, `2` invalid input (one sentence says why), `130` interrupted.
-`plan --all` returns `2` when changes are due, and `1` for invalid input.
+`plan --all` returns `2` when changes are due, and `doctor` when there are findings; invalid input is `1` there.
 
 Shell completion (bash, zsh, fish, PowerShell): `headroom --install-completion` adds it to the current shell's start-up file.
 `headroom --show-completion` prints the script instead, for example to source it from your own dotfiles.

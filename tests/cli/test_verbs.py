@@ -85,6 +85,23 @@ def test_a_wrong_value_is_refused_in_plain_words(
     assert said in " ".join(capsys.readouterr().err.split())
 
 
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ("plan --all --kind floppy", 1),
+        ("plan --all vol-0123456789abcdef0", 1),
+        ("plan --kind floppy", 2),
+        ("doctor --unknown", 1),
+        ("budget --unknown", 2),
+    ],
+)
+def test_invalid_input_is_1_where_2_is_a_result(
+    words: str, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(words.split()) == code
+    assert capsys.readouterr().err.startswith("headroom: ")
+
+
 @pytest.mark.parametrize("words", ["", "policy"])
 def test_without_a_command_the_help_is_printed_as_it_is(
     words: str, capsys: pytest.CaptureFixture[str]
