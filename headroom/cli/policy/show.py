@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from headroom.cli.policy import view as policy_view
-from headroom.cli.policy.check import USUAL_FILE
+from headroom.cli.policy.check import USUAL_FILE, refuse_no_place
 from headroom.cli.policy.synthetic import synthetic_volume
 from headroom.cli.policy.view import PolicyView
 from headroom.cli.sources.account import Account, account
@@ -67,6 +67,7 @@ def show(
         volume = _described(where, resource)
         rules, name = in_force(where, policy)
     else:
+        refuse_no_place(account_id, options.region)
         volume = synthetic_volume(
             kind or Kind.EBS, volume_type, size, tags, account_id=account_id,
             region=options.region or "us-east-1",
