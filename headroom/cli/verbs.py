@@ -84,6 +84,7 @@ COMMANDS: tuple[Verb | Group, ...] = (
     ),
     Verb("status", "headroom.cli.commands.status:status", "headroom status --region us-east-1"),
     Verb("doctor", "headroom.cli.commands.doctor:doctor", "headroom doctor --region us-east-1"),
+    Verb("alarms", "headroom.cli.alarms.alarms:alarms", "headroom alarms --region us-east-1"),
     Verb(
         "approvals",
         "headroom.cli.commands.requests:approvals",
