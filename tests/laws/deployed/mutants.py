@@ -21,11 +21,10 @@ from typing import Any
 
 from headroom import wiring
 from headroom.adapters.ledger import intents, ledger
-from headroom.adapters.ledger.resource_states import StateStore
 from headroom.adapters.ledger.tables import Tables
 from headroom.adapters.ledger.work import WorkLedger
 from headroom.domain.decision import Diverged
-from headroom.domain.state import StoredState
+from headroom.domain.state import BY_HEADROOM, KnownModification, StoredState
 from headroom.ports import Answered, Claim
 from lambdas import signals
 from tests.laws.deployed import running
@@ -154,7 +153,7 @@ def _blames(observation: Any, plan: Any, applied_at: Any) -> Any:
 
 _SOUND_LANDING = module("domain.decision.assess")._landing
 _SOUND_WRITE, _SOUND_SENT = Tables._write, module("application.reporting.notify")._sent
-_SOUND_SAVE, _SOUND_FIT = StateStore.save_modifications, intents.reservation
+_SOUND_FIT = intents.reservation
 
 
 def _unheard(
@@ -168,8 +167,8 @@ def _forgotten_first(reporting: Any, batch: Any, now: Any) -> bool:
     return bool(_SOUND_SENT(reporting, batch, now))
 
 
-def _not_ours(self: Any, ref: Any, seen: Any, **named: Any) -> None:
-    _SOUND_SAVE(self, ref, [each for each in seen if each.by == "other"], **named)
+def _only_a_start(decision: Any, started_at: Any) -> KnownModification:
+    return KnownModification(started_at=started_at, by=BY_HEADROOM)
 
 
 def _fits(**changes: Any) -> Callable[..., Any]:
@@ -210,7 +209,7 @@ MUTANTS: Mapping[str, Mutant] = {
     "a scan begins twice": Mutant(families=("quiet of relief",), patch=_without("state", "scan", "#period < :period")),
     # Leases, times and order
     "no lease": Mutant(held_by="the claim of the worker, and the time that is looked at before the call", families=("crash of relief", "a worker stalls of relief"), patch=_all(_with(module("application.execute"), LEASE=NOTHING), _with(module("application.chains"), LEASE=NOTHING), _with(module("application.groups"), LEASE=NOTHING))),
-    "no settling": Mutant(families=("quiet of by turns", "quiet of two volumes", "quiet of set"), patch=_with(module("application.chains"), SETTLING=NOTHING)),
+    "no settling": Mutant(families=("quiet of alarm and old reads",), patch=_with(module("application.chains"), SETTLING=NOTHING)),
     "no patience with EC2": Mutant(families=("the change is lost of alarm and old reads",), patch=_with(module("application.chains"), GIVE_AWS=NOTHING)),
     "no patience with RDS": Mutant(families=("the change is lost of event and old reads",), patch=_with(module("application.chains"), GIVE_RDS=NOTHING)),
     "an old claim": Mutant(held_by="the version of the state, and the time that is looked at before the call", families=("another worker of relief",), patch=_with(module("application.work"), CLAIM=NOTHING)),
@@ -237,7 +236,7 @@ MUTANTS: Mapping[str, Mutant] = {
     "events are not recorded": Mutant(families=("quiet of relief",), patch=_with(module("application.work"), _record_events=lambda *a, **k: None)),
     "what failed is not delivered again": Mutant(families=("fails of relief",), patch=_with(signals, _hand_back=lambda *a, **k: None)),
     "what is answered is done again": Mutant(held_by="nothing is lost but calls; tests/application/test_work.py counts reconciliations", families=("quiet of twice and very late",), patch=_with(WorkLedger, claim_work=_never_answered)),
-    "our own change is not remembered": Mutant(families=("quiet of given back", "quiet of relief"), patch=_with(StateStore, save_modifications=_not_ours)),
+    "our own change is not remembered": Mutant(families=("quiet of reverted",), patch=_with(module("application.execute"), modification_of=_only_a_start)),
 }  # fmt: skip
 
 

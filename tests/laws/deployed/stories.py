@@ -467,6 +467,20 @@ def _others(stage: Stage) -> None:
     stage.run(minutes=40)
 
 
+def _reverted(stage: Stage) -> None:
+    """The owner undoes the change, once AWS permits another one, though the load is as it was."""
+    _relief(stage)
+    life = stage.account.ec2.volumes[ONE].life
+    while (change := life.modification(stage.now)) is None or change.in_flight:
+        stage.alarm(ONE)
+        stage.run(minutes=30)
+    life.modify(stage.now, iops=3_000, throughput_mibps=125)
+    stage.alarm(ONE)
+    stage.run(minutes=40)
+    stage.alarm(ONE)
+    stage.run(hours=1)
+
+
 def _database_relief(stage: Stage) -> None:
     stage.event(DB)
     stage.run(minutes=50)
@@ -572,6 +586,7 @@ STORIES: Mapping[str, Story] = {
     "paused": Story(account=_one_volume, script=_paused, ends=relieved),
     "tightened": Story(account=_one_volume, script=_tightened, ends=relieved),
     "others": Story(account=_one_volume, script=_others, ends=relieved, others_change=True),
+    "reverted": Story(account=_one_volume, script=_reverted, ends=_is_back, others_change=True),
 }  # fmt: skip
 """By name."""
 

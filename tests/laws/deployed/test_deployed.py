@@ -27,7 +27,7 @@ RUNS = int(os.environ.get("LAW_RUNS", "3"))
 FIRST = int(os.environ.get("LAW_FROM", "0"))
 SHORT = (
     "relief", "two volumes", "set", "database", "database goes back", "space", "cluster",
-    "cluster goes back", "others", "approved",
+    "cluster goes back", "others", "approved", "reverted",
 )  # fmt: skip
 """Stories that are played whole here; the others take longer and are part of `make fuzz`."""
 
@@ -80,7 +80,14 @@ def test_random_histories_keep_the_law() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["nobody hears", "events are not recorded", "a state replaces one that was not read"]
+    "name",
+    [
+        "nobody hears",
+        "events are not recorded",
+        "a state replaces one that was not read",
+        "no settling",
+        "our own change is not remembered",
+    ],
 )
 def test_the_law_notices_what_is_taken_away(name: str) -> None:
     """`make fuzz` takes away every condition, lease and re-check in turn."""
