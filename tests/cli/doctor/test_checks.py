@@ -83,6 +83,12 @@ def park_message(there: Whole) -> None:
     client("sqs").send_message(QueueUrl=there.dead_letters, MessageBody="{}")
 
 
+def lose_the_hub(there: Whole) -> None:
+    client("sqs").send_message(QueueUrl=there.undelivered, MessageBody="{}")
+    published("ApproximateAgeOfOldestMessage", datetime.now(UTC), 30 * 3_600, namespace="AWS/SQS",
+              dimension=("QueueName", "undelivered"))  # fmt: skip
+
+
 def let_events_wait(_: Whole) -> None:
     published("ApproximateAgeOfOldestMessage", datetime.now(UTC), 1_800, namespace="AWS/SQS",
               dimension=("QueueName", "signals"))  # fmt: skip
@@ -180,6 +186,7 @@ def grow_a_claim(_: Whole) -> None:
         (disable_schedule, "triggers", "the schedule minute is DISABLED"),
         (disable_mapping, "triggers", "events wait unread"),
         (park_message, "queues", "1 messages are parked in parked"),
+        (lose_the_hub, "queues", "1 events wait in undelivered, the oldest for 30 hours"),
         (let_events_wait, "queues", "events in signals wait for 30 minutes"),
         (stop_function, "functions", "its reserved concurrency is 0"),
         (drop_function, "functions", "the function sweep was deleted"),
@@ -210,6 +217,14 @@ def test_each_damage_is_found_with_a_fix(
     assert len(about) == 1
     assert about[0].fix
     assert all(name in (check, "functions") for name, _ in found)
+
+
+def test_events_that_the_hub_did_not_take_are_found_with_the_command_that_sends_them(
+    there: Whole,
+) -> None:
+    lose_the_hub(there)
+    (finding,) = [finding for name, finding in findings(there.again()) if name == "queues"]
+    assert finding.fix.endswith("headroom hub redeliver --queue undelivered")
 
 
 def test_a_sweep_that_stopped_is_found_by_its_age(there: Whole) -> None:
