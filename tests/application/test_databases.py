@@ -248,7 +248,10 @@ def test_with_additional_volumes_no_limit_is_named_and_the_record_says_why() -> 
     assert isinstance(decision.answer, Hold)
     assert decision.answer.reason is Reason.NOT_ENOUGH_DATA
     (record,) = stage.ledger.chain(decision.decision_id)
-    assert "has RDSDBDATA2 beside its storage, and its metrics do not say which" in record.summary
+    assert (
+        "has RDSDBDATA2 beside its storage, and its metrics do not say which of them"
+        in record.summary
+    )
     assert all(
         Guardrail.DATABASE_STATE in {v.guardrail for v in judged.blocking}
         for judged in decision.judgements

@@ -109,7 +109,7 @@ def _binding(
     if facts is not None and facts.additional:
         names = ", ".join(each.name for each in facts.additional)
         return Binding.UNKNOWN, (
-            f"the instance has {names} beside its storage, and its metrics do not say which volume did what"
+            f"the instance has {names} beside its storage, and its metrics do not say which of them did what"
         )
     recent = [m for m in seen if m.at >= observation.at - RECENT]
     if not recent:

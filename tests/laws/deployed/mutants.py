@@ -24,6 +24,8 @@ from headroom.adapters.ledger import intents, ledger
 from headroom.adapters.ledger.tables import Tables
 from headroom.adapters.ledger.work import WorkLedger
 from headroom.domain.decision import Diverged
+from headroom.domain.guardrails import Guardrail
+from headroom.domain.guardrails.case import allowed
 from headroom.domain.state import BY_HEADROOM, KnownModification, StoredState
 from headroom.ports import Answered, Claim
 from lambdas import signals
@@ -94,6 +96,8 @@ class Mutant:
     """Histories that are played first."""
     held_by: str = ""
     """What holds instead, where the law need not notice."""
+    and_without: Patch | None = None
+    """Takes that away as well: then the law must notice."""
 
 
 def meanwhile(story: str, run: int, at: int, what: str, *, stale: bool = False) -> History:
@@ -129,6 +133,16 @@ def _keeps_retrying() -> Patch:
             running._clients().update(kept)
 
     return patch
+
+
+def _unguarded(*names: Guardrail) -> Patch:
+    """Some guardrails allow everything."""
+    registry = module("domain.guardrails.registry")
+    rules = tuple(
+        (name, (lambda case, name=name: allowed(name, "a mutant")) if name in names else rule)
+        for name, rule in registry.GUARDRAILS
+    )
+    return _with(registry, GUARDRAILS=rules)
 
 
 RETRIES = wiring.Config(retries={"mode": "standard", "total_max_attempts": 4})
@@ -190,6 +204,9 @@ def _never_answered(self: Any, item: Any, **named: Any) -> Any:
 
 _SOUND_CLAIM = WorkLedger.claim_work
 
+NO_LEASE = _all(_with(module("application.execute"), LEASE=NOTHING), _with(module("application.chains"), LEASE=NOTHING), _with(module("application.groups"), LEASE=NOTHING))  # fmt: skip
+NO_FENCING = _with(StoredState, held=lambda self, *_: True)
+
 MUTANTS: Mapping[str, Mutant] = {
     # Conditions of the ledger's writes
     "a record replaces another": Mutant(held_by="the version of the state that is written with it", families=("a worker stalls of relief", "lost of relief"), patch=_without("records", "", "attribute_not_exists(#id)")),
@@ -199,7 +216,7 @@ MUTANTS: Mapping[str, Mutant] = {
     "the first change under way replaces another": Mutant(families=("another worker of one of two",), patch=_without("state", "concurrency", "attribute_not_exists(#version)")),
     "the sum is not limited": Mutant(families=("another worker of one of two dear",), patch=_without("state", "budget", "(attribute_not_exists(#sum) OR #sum <= :room)")),
     "a pause does not stop an intent": Mutant(held_by="the pause is read again before the call", families=("pause of relief",), patch=_without("state", "pause", "(attribute_not_exists(#until) OR #until <= :now)")),
-    "a breaker does not stop an intent": Mutant(held_by="the guardrail of that name", families=("quiet of broken",), patch=_without("state", "pause", "attribute_not_exists(#opened)")),
+    "a breaker does not stop an intent": Mutant(held_by="the guardrail of that name", and_without=_unguarded(Guardrail.BREAKER), families=("quiet of all broken",), patch=_without("state", "pause", "attribute_not_exists(#opened)")),
     "a claim is no claim": Mutant(held_by="the version of the state; tests/application/test_work.py counts reconciliations", families=("another worker of relief",), patch=_without("state", "work", "(attribute_not_exists(#until) OR #until <= :now)")),
     "anybody ends a claim": Mutant(held_by="the version of the state, as where a claim is no claim", families=("a worker stalls of relief",), patch=_without("state", "work", "#by = :by")),
     "notes replace others": Mutant(held_by="the claim of the worker, for what is remembered of a database; what other notes lose is done twice: a page is read, an event published again", families=("another worker of relief", "a worker stalls of relief"), patch=_without("state", "note", "#version = :before OR #by = :mine")),
@@ -208,12 +225,12 @@ MUTANTS: Mapping[str, Mutant] = {
     "an event's record is replaced": Mutant(held_by="nothing is lost: the later record says what the event led to as well", families=("quiet of twice and late",), patch=_without("records", "", "#final = :no")),
     "a scan begins twice": Mutant(families=("quiet of relief",), patch=_without("state", "scan", "#period < :period")),
     # Leases, times and order
-    "no lease": Mutant(held_by="the claim of the worker, and the time that is looked at before the call", families=("crash of relief", "a worker stalls of relief"), patch=_all(_with(module("application.execute"), LEASE=NOTHING), _with(module("application.chains"), LEASE=NOTHING), _with(module("application.groups"), LEASE=NOTHING))),
+    "no lease": Mutant(held_by="the fencing number, and the time that is looked at before the call", and_without=NO_FENCING, families=("a worker stalls of relief", "crash of relief"), patch=NO_LEASE),
     "no settling": Mutant(families=("quiet of alarm and old reads",), patch=_with(module("application.chains"), SETTLING=NOTHING)),
     "no patience with EC2": Mutant(families=("the change is lost of alarm and old reads",), patch=_with(module("application.chains"), GIVE_AWS=NOTHING)),
     "no patience with RDS": Mutant(families=("the change is lost of event and old reads",), patch=_with(module("application.chains"), GIVE_RDS=NOTHING)),
     "an old claim": Mutant(held_by="the version of the state, and the time that is looked at before the call", families=("another worker of relief",), patch=_with(module("application.work"), CLAIM=NOTHING)),
-    "fencing is not checked": Mutant(held_by="the lease, which outlasts any function, and the time that is looked at before the call", families=("a worker stalls of relief",), patch=_with(StoredState, held=lambda self, *_: True)),
+    "fencing is not checked": Mutant(held_by="the lease, which outlasts any function, and the time that is looked at before the call", and_without=NO_LEASE, families=("a worker stalls of relief",), patch=NO_FENCING),
     "a stale describe blames somebody": Mutant(families=("quiet of two volumes", "quiet of by turns", "quiet of set", "crash of relief", "lost of relief"), patch=_with(module("domain.decision.assess"), _landing=_blames)),
     # Re-checks before the call
     "the policy is not read again": Mutant(families=("a narrower policy of relief",), patch=_with(module("application.execute"), _outdated=_outdated_but("policy"))),
@@ -225,7 +242,7 @@ MUTANTS: Mapping[str, Mutant] = {
     # What is allowed
     "a lease is no lease": Mutant(families=("a worker stalls of relief",), patch=_with(intents, reservation=_fits(lease_until=None))),
     "an older decision is carried out": Mutant(held_by="its chain, which the later decision withdrew in its own transaction, and the lease of a later change", families=("a worker stalls of relief",), patch=_with(intents, reservation=_fits(last_decision_id=...))),
-    "an open breaker of a resource is passed": Mutant(held_by="the guardrail failures", families=("quiet of broken",), patch=_with(intents, reservation=_fits(breaker_opened_at=None))),
+    "an open breaker of a resource is passed": Mutant(held_by="the guardrail failures", and_without=_unguarded(Guardrail.FAILURES), families=("quiet of broken",), patch=_with(intents, reservation=_fits(breaker_opened_at=None))),
     "any number of changes at once": Mutant(families=("quiet of two volumes", "another worker of two volumes"), patch=_with(intents, admit_change=lambda concurrency, decision, now: concurrency)),
     "any step may follow": Mutant(held_by="the lease, which outlasts any function: nobody else goes on with the chain; and the version of the state", families=("a worker stalls of relief",), patch=_with(ledger, may_follow=lambda *_: True)),
     # What must not be lost
@@ -291,11 +308,17 @@ MOST = 120
 """Histories played for one mutant before it is given up."""
 
 
-def noticed(name: str, most: int = MOST, until: float = inf) -> tuple[History, str] | None:
-    """The first history in which the law, or anything else, notices a mutant, and what it says."""
+def noticed(
+    name: str, most: int = MOST, until: float = inf, *, twice: bool = False
+) -> tuple[History, str] | None:
+    """The first history in which the law, or anything else, notices a mutant, and what it says.
+
+    With `twice` what holds in its place is taken away as well.
+    """
     mutant = MUTANTS[name]
     histories = tuple(chain(mutant.shows, *map(family, mutant.families)))  # of the sound functions
-    with mutant.patch():
+    more = mutant.and_without if twice else None
+    with _all(mutant.patch, *([] if more is None else [more]))():
         for number, history in enumerate(histories):
             if number >= most or time.time() > until:
                 return None
@@ -315,15 +338,20 @@ def main(names: list[str], end: float = inf) -> int:
         if time.time() > end:
             print(f"{name:45} no time was left")
             continue
-        found = noticed(name, until=end)
-        missed += found is None and not MUTANTS[name].held_by
-        told = (
-            f"NOT NOTICED {MUTANTS[name].held_by}"
-            if found is None
-            else f"{found[0]} | {found[1][:140]}"
-        )
+        mutant, found = MUTANTS[name], noticed(name, until=end)
+        told = _told(found) or f"held by {mutant.held_by}"
+        if found is None and mutant.and_without is not None:
+            found = noticed(name, until=end, twice=True)
+            told += f"; without that as well: {_told(found) or 'NOT NOTICED'}"
+            missed += found is None
+        elif found is None and not mutant.held_by:
+            missed, told = missed + 1, "NOT NOTICED"
         print(f"{name:45} {told}", flush=True)
     return 1 if missed else 0
+
+
+def _told(found: tuple[History, str] | None) -> str:
+    return "" if found is None else f"{found[0]} | {found[1][:140]}"
 
 
 if __name__ == "__main__":
