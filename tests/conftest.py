@@ -15,26 +15,42 @@ from importlib import import_module
 from random import Random
 from shutil import rmtree
 from tempfile import mkdtemp
+from typing import Any
 
 import botocore.session
 import pytest
+from botocore.client import ClientCreator
 from hypothesis import HealthCheck, settings
 
 QUIET = (HealthCheck.too_slow,)
 settings.register_profile(
     "headroom", derandomize=True, database=None, deadline=None, suppress_health_check=QUIET,
+    max_examples=50,
     print_blob=True,
 )  # fmt: skip
 settings.register_profile(
     "fuzz", derandomize=False, database=None, deadline=None, suppress_health_check=QUIET,
     print_blob=True,
 )  # fmt: skip
+LONG = ("tests/localaws/endtoend/", "tests/packaging/", "tests/tools/", "tests/laws/")
 CODE_FOLDER = "_LOCAL_AWS_CODE_FOLDER"
 FUZZ = "HEADROOM_FUZZ" in os.environ
 os.environ["MOTO_EC2_LOAD_DEFAULT_AMIS"] = "false"  # 1,300 images, made anew for each test of EC2
 settings.load_profile("fuzz" if FUZZ else "headroom")
 # Sessions share what they read of AWS's service models: half of the time of a new client.
 botocore.session.create_loader = cache(botocore.session.create_loader)
+_CLASSES: dict[str, type] = {}
+_class_of = ClientCreator._create_client_class
+
+
+def _one_class_a_service(creator: ClientCreator, service: str, model: Any) -> type:
+    """A new client of a service has the class of the last: a third of the time of a new client."""
+    if service not in _CLASSES:
+        _CLASSES[service] = _class_of(creator, service, model)
+    return _CLASSES[service]
+
+
+ClientCreator._create_client_class = _one_class_a_service
 pytest_plugins = ["tests.fuzz"] if FUZZ else []
 
 
@@ -63,7 +79,8 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Another order, of files and within files, where one is asked for."""
+    """Long files first, or one worker ends long after the others; another order where one is asked for."""
+    items.sort(key=lambda item: not item.nodeid.startswith(LONG))
     order = os.environ.get("HEADROOM_ORDER")
     if order:
         draw, files = Random(order), dict[str, list[pytest.Item]]()

@@ -514,7 +514,7 @@ def loads(data: st.DataObject) -> Any:
 
 
 @given(data=st.data())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_whatever_the_loads_a_set_is_never_left_uneven_unless_aws_refuses(
     data: st.DataObject,
 ) -> None:

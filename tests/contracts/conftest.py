@@ -85,11 +85,10 @@ def local_ledger(local_client: Any) -> DynamoLedger:
     return tables(local_client)
 
 
-IMPLEMENTATIONS = (
-    "memory_ledger",
-    "moto_ledger",
-    pytest.param("local_ledger", marks=pytest.mark.java),
-)
+LOCAL = pytest.param("local_ledger", marks=pytest.mark.java)
+STORED = LOCAL if server.required() or server.why_not() is None else "moto_ledger"
+"""The ledger on tables: AWS's own DynamoDB Local; moto only where that cannot run."""
+IMPLEMENTATIONS = ("memory_ledger", STORED)
 
 
 @pytest.fixture(params=IMPLEMENTATIONS)
@@ -98,7 +97,7 @@ def ledger(request: pytest.FixtureRequest) -> Any:
     return request.getfixturevalue(request.param)
 
 
-@pytest.fixture(params=[IMPLEMENTATIONS[0], IMPLEMENTATIONS[2]])
+@pytest.fixture(params=["memory_ledger", LOCAL])
 def raced(request: pytest.FixtureRequest) -> Any:
     """The implementations that many threads may use at once (moto's store is not one)."""
     return request.getfixturevalue(request.param)

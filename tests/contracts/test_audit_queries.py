@@ -16,6 +16,7 @@ import pytest
 from headroom.adapters.tables import due_shard
 from headroom.domain.state import Step
 from tests.builders import NOW, ref
+from tests.contracts.conftest import STORED
 from tests.contracts.decisions import act, append, escalate, hold, intended
 
 TEXT = (Path(__file__).parents[2] / "docs" / "operate" / "audit.md").read_text(encoding="utf-8")
@@ -69,7 +70,7 @@ def asked(account: Account, block: str) -> Any:
     return jmespath.search(chosen, account.client.query(**arguments))
 
 
-@pytest.fixture(params=["moto_ledger", pytest.param("local_ledger", marks=pytest.mark.java)])
+@pytest.fixture(params=[STORED])
 def account(request: pytest.FixtureRequest) -> Account:
     """An account with a few chains; DynamoDB Local knows the reserved words, moto does not."""
     ledger = request.getfixturevalue(request.param)

@@ -156,7 +156,7 @@ STEPS = st.tuples(
 @example([("status", 1), ("load", 0), ("time", 0)], True)
 @example([("by hand", 1), ("by hand", 0), ("load", 0), ("time", 2)], True)
 @given(st.lists(STEPS, min_size=5, max_size=40), st.booleans())
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_nothing_is_sent_that_anybody_forbids_and_nothing_stays_open(
     script: list[tuple[str, int]], quiet: bool
 ) -> None:

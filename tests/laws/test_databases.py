@@ -200,7 +200,7 @@ COURSES = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.sampled_from(RACES), COURSES)
 def test_no_call_breaks_what_the_owner_or_rds_asked_for(
     first: Callable[[Databases], None], sequence: list[tuple[Callable[[Databases], None], int]]

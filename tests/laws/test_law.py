@@ -18,7 +18,7 @@ from tests.laws.law import Broken, Law
 from tests.laws.mutants import noticed
 from tests.laws.script import Script, play, script, shortest
 
-RUNS = int(os.environ.get("LAW_RUNS", "120"))
+RUNS = int(os.environ.get("LAW_RUNS", "80"))
 FIRST = int(os.environ.get("LAW_FROM", "0"))
 BATCH_LIMIT = 20
 
@@ -61,7 +61,7 @@ def test_trials_are_worth_something() -> None:
 
 @pytest.mark.parametrize(
     ("name", "first"),
-    [(Guardrail.MAX_IOPS, 165), (Guardrail.LARGEST_STEP, 10), (Guardrail.DURABILITY, 30)],
+    [(Guardrail.MAX_IOPS, 170), (Guardrail.LARGEST_STEP, 10), (Guardrail.DURABILITY, 35)],
 )
 def test_the_law_notices_a_guardrail_that_lets_everything_through(
     name: Guardrail, first: int

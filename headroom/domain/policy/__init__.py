@@ -19,18 +19,7 @@ from headroom.domain.policy.events import (
     occurrences,
     parse_schedule,
 )
-from headroom.domain.policy.fields import (
-    FRIENDLY,
-    GROUP_TAG,
-    LONGEST_KEY,
-    LONGEST_VALUE,
-    PRESETS,
-    SOME_TIME_SCHEMA,
-    PolicyError,
-    plain_value,
-    refuse,
-    value_text,
-)
+from headroom.domain.policy.fields import FRIENDLY, SOME_TIME_SCHEMA, plain_value
 from headroom.domain.policy.freezes import Freeze, frozen_until, unread
 from headroom.domain.policy.hard_caps import (
     HARD_CAP,
@@ -51,6 +40,15 @@ from headroom.domain.policy.policy import (
     limits_for,
     narrowed,
     with_caps,
+)
+from headroom.domain.policy.readers import (
+    GROUP_TAG,
+    LONGEST_KEY,
+    LONGEST_VALUE,
+    PRESETS,
+    PolicyError,
+    refuse,
+    value_text,
 )
 from headroom.domain.policy.selector import Selector
 from headroom.domain.policy.tags import MODE_TAG, PREFIX

@@ -10,7 +10,6 @@ from functools import partial
 from types import MappingProxyType
 
 from headroom.domain.catalog import BY_NAME, MOST_IOPS, MOST_TIB
-from headroom.domain.policy.fields import Reader, refuse, value_text
 from headroom.domain.policy.freezes import (
     LONGEST_REASON,
     MOST_CALENDARS,
@@ -18,6 +17,7 @@ from headroom.domain.policy.freezes import (
     Freeze,
     freeze_between,
 )
+from headroom.domain.policy.readers import Reader, refuse, value_text
 from headroom.domain.policy.windows import WindowError
 from headroom.domain.state import MOST_IN_FLIGHT, MOST_PER_HOUR
 

@@ -11,13 +11,13 @@ from decimal import Decimal
 from types import MappingProxyType
 
 from headroom.domain.policy.account import SCHEDULE_AND_CONCURRENCY, AccountSetting, unchanged
-from headroom.domain.policy.fields import (
+from headroom.domain.policy.fields import MONEY_SCHEMA
+from headroom.domain.policy.readers import (
     ACCOUNT_PRICE,
     CODE_TAGS,
     GROUP_TAG_KEY,
     LONGEST_KEY,
     LONGEST_VALUE,
-    MONEY_SCHEMA,
     code_tags,
     group_tag,
     money,

@@ -11,17 +11,9 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from difflib import get_close_matches
 
-from headroom.domain.policy.fields import (
-    ACCOUNT_PRICE,
-    FRIENDLY,
-    POLICY_NAMES,
-    money,
-    plain_value,
-    refuse,
-    value_text,
-    written_money,
-)
+from headroom.domain.policy.fields import FRIENDLY, POLICY_NAMES, plain_value
 from headroom.domain.policy.limits import NARROWER, Limits, Mode
+from headroom.domain.policy.readers import ACCOUNT_PRICE, money, refuse, value_text, written_money
 
 HARD_CAP = "hard cap"
 """Origin of a limit that the deployment narrowed."""

@@ -9,10 +9,11 @@ from decimal import Decimal
 
 from headroom.domain.policy.enrolment import Ceilings, LimitsReader
 from headroom.domain.policy.events import KnownEvent
-from headroom.domain.policy.fields import GROUP_TAG, POLICY_NAMES, plain_value
+from headroom.domain.policy.fields import POLICY_NAMES, plain_value
 from headroom.domain.policy.freezes import Freeze
 from headroom.domain.policy.hard_caps import HARD_CAP, HardCaps, capped_limits
 from headroom.domain.policy.limits import NARROWER, RDS_CEILINGS, Limits, Mode
+from headroom.domain.policy.readers import GROUP_TAG
 from headroom.domain.policy.selector import Selector
 from headroom.domain.policy.tags import apply_tags
 from headroom.domain.policy.time_of_day import TimeOfDay

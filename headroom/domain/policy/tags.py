@@ -11,16 +11,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
-from headroom.domain.policy.fields import (
-    FRIENDLY,
-    GROUP_TAG,
-    POLICY_NAMES,
-    PRESETS,
-    PolicyError,
-    plain_value,
-    refuse,
-)
+from headroom.domain.policy.fields import FRIENDLY, POLICY_NAMES, plain_value
 from headroom.domain.policy.limits import Limits, TagsMay, narrower
+from headroom.domain.policy.readers import GROUP_TAG, PRESETS, PolicyError, refuse
 
 MODE_TAG = "headroom"
 """Tag whose value is a mode; `headroom: auto` enrols a resource."""

@@ -1,4 +1,7 @@
-"""The entry point of a function process: AWS's runtime client with the endpoint's clock.
+"""The entry point of function processes: AWS's runtime client with the endpoint's clock.
+
+One process a package imports what its functions share (half a second of CPU time) and forks a
+process for each function. Only what reads no environment when it is imported is shared.
 
 The deployed asset is not touched. When its module `headroom.wiring` is imported, the function
 `utc_now` there is replaced by one that reads the endpoint's clock file; any other function that
@@ -7,10 +10,16 @@ wants simulated time can be written the same way, everything else keeps system t
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import importlib
 import importlib.abc
 import importlib.machinery
+import json
 import os
+import select
+import signal
+import socket
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -55,15 +64,80 @@ class _ClockedFinder(importlib.abc.MetaPathFinder):
         return spec
 
 
-def main(arguments: Sequence[str]) -> None:
-    """Serve the handler named in the arguments until killed."""
+SHARED = ("boto3", "aws_lambda_powertools", "headroom.adapters", "headroom.application")
+"""Imported before a fork where the package has them."""
+
+
+def import_shared(task_root: str) -> None:
+    """Import what the functions of a package have in common."""
+    for name in SHARED:
+        if importlib.machinery.PathFinder.find_spec(name.partition(".")[0], [task_root]):
+            importlib.import_module(name)
+    gc.collect()
+    gc.freeze()
+
+
+def fork_as_asked(channel: socket.socket) -> str:
+    """Fork a process per request, until the channel ends; returns, in each, its handler.
+
+    A request is a line of JSON with the handler and the environment, and the descriptor that the
+    process writes to. The answers are lines `started PID` and, later, `ended PID STATUS`.
+    """
+    woken, wake = os.pipe()
+    os.set_blocking(woken, False)
+    os.set_blocking(wake, False)
+    signal.set_wakeup_fd(wake)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    while True:
+        ready, _, _ = select.select([channel.fileno(), woken], [], [])
+        if woken in ready:
+            os.read(woken, 1 << 12)
+            _report_ended(channel)
+        if channel.fileno() not in ready:
+            continue
+        text, descriptors, _, _ = socket.recv_fds(channel, 1 << 16, 1)
+        if not text:
+            os._exit(0)
+        while not text.endswith(b"\n"):
+            text += channel.recv(1 << 16)
+        (output,) = descriptors
+        child = os.fork()
+        if not child:
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            channel.close()
+            os.dup2(output, 1)
+            os.dup2(output, 2)
+            os.closerange(3, max(output, woken, wake) + 1)
+            handler, environment = json.loads(text)
+            os.environ.clear()
+            os.environ.update(environment)
+            return str(handler)
+        os.close(output)
+        channel.sendall(f"started {child}\n".encode())
+
+
+def _report_ended(channel: socket.socket) -> None:
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            child, status = os.waitpid(-1, os.WNOHANG)
+            if not child:
+                return
+            channel.sendall(f"ended {child} {os.waitstatus_to_exitcode(status)}\n".encode())
+
+
+def main(descriptor: int) -> None:
+    """Fork processes as the channel with this descriptor asks; each serves until it is killed."""
+    task_root = os.getcwd()
+    sys.path.insert(0, task_root)
+    import_shared(task_root)
+    handler = fork_as_asked(socket.socket(fileno=descriptor))
     sys.meta_path.insert(0, _ClockedFinder(os.environ.pop(CLOCK_FILE_VARIABLE)))
-    sys.path.insert(0, os.environ["LAMBDA_TASK_ROOT"])
     from awslambdaric.__main__ import main as serve
 
     gc.set_threshold(100_000, 20, 50)  # the handler's modules and clients stay until the end
-    serve(["awslambdaric", *arguments])
+    serve(["awslambdaric", handler])
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(int(sys.argv[1]))

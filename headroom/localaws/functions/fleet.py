@@ -15,6 +15,7 @@ from typing import Any
 
 from headroom.localaws.events import send_to_target
 from headroom.localaws.functions.embedded_metrics import metrics_in
+from headroom.localaws.functions.forks import ForkServer
 from headroom.localaws.functions.process import Deployment, FunctionProcess
 from headroom.localaws.functions.runtime_api import Answer
 from headroom.localaws.iam import credentials_of, service_may
@@ -45,6 +46,7 @@ class FunctionFleet:
         self._cloud = cloud
         self._root = cloud.options.state_dir
         self._code = Path(os.environ.get(CODE_FOLDER) or self._root / "functions")
+        self._forks: dict[str, ForkServer] = {}
         self._processes: dict[str, FunctionProcess] = {}
         self._locks: dict[str, threading.Lock] = {}
         self._lock = threading.RLock()
@@ -96,6 +98,8 @@ class FunctionFleet:
         with self._lock:
             for arn in list(self._processes):
                 self._drop(arn)
+            while self._forks:
+                self._forks.popitem()[1].close()
 
     def _attempt(self, call: Pending, now: datetime) -> None:
         model = self.model(call.arn)
@@ -152,16 +156,21 @@ class FunctionFleet:
                 self._drop(deployment.arn)
                 present = None
             if present is None:
-                root = self._code / sha256(deployment.code).hexdigest()[:16]
                 present = self._processes[deployment.arn] = FunctionProcess(
                     deployment,
-                    task_root=root,
+                    forks=self._forks_of(deployment.code),
                     log=self._log(deployment.name),
                     clock_file=self._root / "clock",
                     environment=self._shared_environment(deployment),
                     on_line=self._line_reader(deployment),
                 )
             return present
+
+    def _forks_of(self, code: bytes) -> ForkServer:
+        digest = sha256(code).hexdigest()[:16]
+        if digest not in self._forks:
+            self._forks[digest] = ForkServer(code, self._code / digest)
+        return self._forks[digest]
 
     def _write_as_the_function(self, deployment: Deployment) -> None:
         """Check what Lambda does with a function's role at a call: its log and its traces."""

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import json
 import os
 import queue
 import select
-import shutil
-import subprocess
-import sys
-import tempfile
 import threading
 import time
-import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from headroom.localaws.functions import entry
+from headroom.localaws.functions.forks import ForkServer
 from headroom.localaws.functions.runtime_api import Answer, Invocation, RuntimeApi
 
 START_ALLOWANCE_S = 10.0
@@ -52,32 +47,26 @@ class FunctionProcess:
         self,
         deployment: Deployment,
         *,
-        task_root: Path,
+        forks: ForkServer,
         log: Path,
         clock_file: Path,
         environment: Mapping[str, str],
         on_line: Callable[[bytes], None],
     ) -> None:
         self.deployment = deployment
-        _unpack(deployment.code, task_root)
         self._api = RuntimeApi(deployment.arn)
         self._log = log.open("ab", buffering=0)
         self._on_line = on_line
         self._pending = b""
         self._pump_lock = threading.Lock()
         self._fresh = True
-        self._child = subprocess.Popen(
-            [sys.executable, entry.__file__, deployment.handler],
-            cwd=task_root,
-            env=self._environment(task_root, clock_file, environment),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
+        self._pipe, output = os.pipe()
+        self._child = forks.start(
+            deployment.handler, self._environment(forks.variables, clock_file, environment), output
         )
-        assert self._child.stdout is not None
-        self._pipe = self._child.stdout.fileno()
         os.set_blocking(self._pipe, False)
-        threading.Thread(target=self._read, daemon=True).start()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
 
     def invoke(self, payload: bytes, request_id: str) -> Answer:
         """The function's answer, after its log lines have been read. One call at a time."""
@@ -94,14 +83,14 @@ class FunctionProcess:
     @property
     def alive(self) -> bool:
         """Whether it can be invoked again."""
-        return self._child.poll() is None and self._api.init_error is None
+        return self._child.returncode is None and self._api.init_error is None
 
     def close(self) -> None:
         """Kill the process and free everything."""
-        with contextlib.suppress(ProcessLookupError):
-            self._child.kill()
-        self._child.wait()
+        self._child.kill()
+        self._reader.join()
         self._pump()
+        os.close(self._pipe)
         self._api.close()
         with contextlib.suppress(OSError):
             self._log.close()
@@ -111,33 +100,23 @@ class FunctionProcess:
             left = until - time.monotonic()
             if left <= 0:
                 self._child.kill()
-                self._child.wait()
                 seconds = self.deployment.timeout_s
                 return _error("Sandbox.Timedout", f"Task timed out after {seconds:.2f} seconds")
             with contextlib.suppress(queue.Empty):
                 return waiting.get(timeout=min(left, 0.25))
             if self._api.init_error is not None:
                 return self._api.init_error
-            if self._child.poll() is not None:
+            if self._child.returncode is not None:
                 return _error(
                     "Runtime.ExitError",
                     f"Runtime exited with error: exit status {self._child.returncode}",
                 )
 
     def _environment(
-        self, task_root: Path, clock_file: Path, shared: Mapping[str, str]
+        self, package: Mapping[str, str], clock_file: Path, shared: Mapping[str, str]
     ) -> dict[str, str]:
         deployment = self.deployment
         own = {
-            "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
-            "HOME": str(task_root),
-            "LANG": "en_US.UTF-8",
-            "TZ": ":UTC",
-            "PYTHONHASHSEED": "0",  # the same seed gives the same record
-            "PYTHONUNBUFFERED": "1",
-            "PYTHONSAFEPATH": "1",
-            "PYTHONPATH": str(task_root),
-            "LAMBDA_TASK_ROOT": str(task_root),
             "_HANDLER": deployment.handler,
             "AWS_LAMBDA_RUNTIME_API": self._api.address,
             "AWS_LAMBDA_FUNCTION_NAME": deployment.name,
@@ -146,14 +125,13 @@ class FunctionProcess:
             "AWS_LAMBDA_LOG_GROUP_NAME": f"/aws/lambda/{deployment.name}",
             "AWS_LAMBDA_LOG_STREAM_NAME": "local",
             "AWS_LAMBDA_INITIALIZATION_TYPE": "on-demand",
-            "AWS_EXECUTION_ENV": f"AWS_Lambda_python{sys.version_info[0]}.{sys.version_info[1]}",
             "AWS_LAMBDA_LOG_FORMAT": "JSON" if deployment.json_logs else "Text",
             entry.CLOCK_FILE_VARIABLE: str(clock_file),
         }
-        return {**deployment.environment, **own, **shared}
+        return {**deployment.environment, **package, **own, **shared}
 
     def _read(self) -> None:
-        while self._child.poll() is None:
+        while self._child.returncode is None:
             with contextlib.suppress(OSError, ValueError):
                 if select.select([self._pipe], [], [], 1.0)[0]:
                     self._pump()
@@ -174,20 +152,6 @@ class FunctionProcess:
                 *lines, self._pending = (self._pending + data).split(b"\n")
                 for line in lines:
                     self._on_line(line)
-
-
-def _unpack(code: bytes, into: Path) -> None:
-    """Unpack the code, once for all functions that have it: the first keeps what it compiles."""
-    if into.is_dir():
-        return
-    into.parent.mkdir(parents=True, exist_ok=True)
-    fresh = Path(tempfile.mkdtemp(prefix=into.name, dir=into.parent))
-    with zipfile.ZipFile(io.BytesIO(code)) as archive:
-        archive.extractall(fresh)
-    try:
-        fresh.rename(into)
-    except OSError:  # another endpoint was faster
-        shutil.rmtree(fresh)
 
 
 def _error(kind: str, message: str) -> Answer:

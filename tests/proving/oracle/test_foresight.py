@@ -195,7 +195,7 @@ LEVELS = st.builds(
 )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(
     load_series=loads(),
     start=st.sampled_from(sorted(STARTS)),

@@ -196,7 +196,7 @@ def test_what_only_the_owner_can_change_is_escalated_once_as_in_the_deployed_fun
     assert said["modifications"] == []
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(
     millions=st.floats(0, 6_000),
     mode=st.sampled_from(["aurora", "aurora-iopt1"]),
