@@ -204,9 +204,6 @@ def _never_answered(self: Any, item: Any, **named: Any) -> Any:
 
 _SOUND_CLAIM = WorkLedger.claim_work
 
-NO_LEASE = _all(_with(module("application.execute"), LEASE=NOTHING), _with(module("application.chains"), LEASE=NOTHING), _with(module("application.groups"), LEASE=NOTHING))  # fmt: skip
-NO_FENCING = _with(StoredState, held=lambda self, *_: True)
-
 MUTANTS: Mapping[str, Mutant] = {
     # Conditions of the ledger's writes
     "a record replaces another": Mutant(held_by="the version of the state that is written with it", families=("a worker stalls of relief", "lost of relief"), patch=_without("records", "", "attribute_not_exists(#id)")),
@@ -217,7 +214,7 @@ MUTANTS: Mapping[str, Mutant] = {
     "the sum is not limited": Mutant(families=("another worker of one of two dear",), patch=_without("state", "budget", "(attribute_not_exists(#sum) OR #sum <= :room)")),
     "a pause does not stop an intent": Mutant(held_by="the pause is read again before the call", families=("pause of relief",), patch=_without("state", "pause", "(attribute_not_exists(#until) OR #until <= :now)")),
     "a breaker does not stop an intent": Mutant(held_by="the guardrail of that name", and_without=_unguarded(Guardrail.BREAKER), families=("quiet of all broken",), patch=_without("state", "pause", "attribute_not_exists(#opened)")),
-    "a claim is no claim": Mutant(held_by="the version of the state; tests/application/test_work.py counts reconciliations", families=("another worker of relief",), patch=_without("state", "work", "(attribute_not_exists(#until) OR #until <= :now)")),
+    "a claim is no claim": Mutant(held_by="the lease of the resource; tests/application/test_work.py counts reconciliations", and_without=_with(intents, reservation=_fits(lease_until=None)), families=("another worker of relief",), patch=_without("state", "work", "(attribute_not_exists(#until) OR #until <= :now)")),
     "anybody ends a claim": Mutant(held_by="the version of the state, as where a claim is no claim", families=("a worker stalls of relief",), patch=_without("state", "work", "#by = :by")),
     "notes replace others": Mutant(held_by="the claim of the worker, for what is remembered of a database; what other notes lose is done twice: a page is read, an event published again", families=("another worker of relief", "a worker stalls of relief"), patch=_without("state", "note", "#version = :before OR #by = :mine")),
     "a look postpones an open change": Mutant(held_by="the claim of the worker: nobody looks at it meanwhile; tests/contracts/ledger/test_resource_states.py shows who stalled", families=("quiet of asked and over", "quiet of twice and late"), patch=_without("state", "resource_state", "(attribute_not_exists(#chain) AND attribute_not_exists(#asking))")),
@@ -225,12 +222,12 @@ MUTANTS: Mapping[str, Mutant] = {
     "an event's record is replaced": Mutant(held_by="nothing is lost: the later record says what the event led to as well", families=("quiet of twice and late",), patch=_without("records", "", "#final = :no")),
     "a scan begins twice": Mutant(families=("quiet of relief",), patch=_without("state", "scan", "#period < :period")),
     # Leases, times and order
-    "no lease": Mutant(held_by="the fencing number, and the time that is looked at before the call", and_without=NO_FENCING, families=("a worker stalls of relief", "crash of relief"), patch=NO_LEASE),
+    "no lease": Mutant(families=("a worker stalls of relief", "crash of relief"), patch=_all(_with(module("application.execute"), LEASE=NOTHING), _with(module("application.chains"), LEASE=NOTHING), _with(module("application.groups"), LEASE=NOTHING))),
     "no settling": Mutant(families=("quiet of alarm and old reads",), patch=_with(module("application.chains"), SETTLING=NOTHING)),
     "no patience with EC2": Mutant(families=("the change is lost of alarm and old reads",), patch=_with(module("application.chains"), GIVE_AWS=NOTHING)),
     "no patience with RDS": Mutant(families=("the change is lost of event and old reads",), patch=_with(module("application.chains"), GIVE_RDS=NOTHING)),
-    "an old claim": Mutant(held_by="the version of the state, and the time that is looked at before the call", families=("another worker of relief",), patch=_with(module("application.work"), CLAIM=NOTHING)),
-    "fencing is not checked": Mutant(held_by="the lease, which outlasts any function, and the time that is looked at before the call", and_without=NO_LEASE, families=("a worker stalls of relief",), patch=NO_FENCING),
+    "an old claim": Mutant(held_by="the lease of the resource, and the time that is looked at before the call", and_without=_with(intents, reservation=_fits(lease_until=None)), families=("another worker of relief",), patch=_with(module("application.work"), CLAIM=NOTHING)),
+    "fencing is not checked": Mutant(held_by="the lease, which outlasts any function, and the time that is looked at before the call", families=("a worker stalls of relief",), patch=_with(StoredState, held=lambda self, *_: True)),
     "a stale describe blames somebody": Mutant(families=("quiet of two volumes", "quiet of by turns", "quiet of set", "crash of relief", "lost of relief"), patch=_with(module("domain.decision.assess"), _landing=_blames)),
     # Re-checks before the call
     "the policy is not read again": Mutant(families=("a narrower policy of relief",), patch=_with(module("application.execute"), _outdated=_outdated_but("policy"))),

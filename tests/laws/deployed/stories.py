@@ -642,6 +642,8 @@ def _again(stage: Stage) -> None:
     """Another worker takes the same alarm, and the dispatcher runs."""
     for name in stage.account.ec2.volumes:
         stage.alarm(name)
+    for name in stage.account.rds.loads:
+        stage.event(name)
     stage.functions.deliver()
     stage.functions.dispatch()
     stage.functions.deliver()
