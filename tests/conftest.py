@@ -36,6 +36,8 @@ LONG = ("tests/localaws/endtoend/", "tests/packaging/", "tests/tools/", "tests/l
 CODE_FOLDER = "_LOCAL_AWS_CODE_FOLDER"
 FUZZ = "HEADROOM_FUZZ" in os.environ
 os.environ["MOTO_EC2_LOAD_DEFAULT_AMIS"] = "false"  # 1,300 images, made anew for each test of EC2
+# The CDK's own validation is half of a synth. test_app.py keeps it; cfn-lint checks every template.
+os.environ["CDK_VALIDATION"] = "false"
 settings.load_profile("fuzz" if FUZZ else "headroom")
 # Sessions share what they read of AWS's service models: half of the time of a new client.
 botocore.session.create_loader = cache(botocore.session.create_loader)

@@ -11,11 +11,17 @@ import signal
 import sys
 import threading
 from datetime import timedelta
+from functools import cache
 from pathlib import Path
 
-from headroom.localaws.server import RunningEndpoint
-from headroom.localaws.state import ClockMode, Options
-from headroom.proving.awsrules import Delays
+import botocore.session
+
+# moto makes sessions while it is imported; they share what they read of AWS's service models.
+botocore.session.create_loader = cache(botocore.session.create_loader)
+
+from headroom.localaws.server import RunningEndpoint  # noqa: E402
+from headroom.localaws.state import ClockMode, Options  # noqa: E402
+from headroom.proving.awsrules import Delays  # noqa: E402
 
 READY_FILE = "endpoint.json"
 

@@ -28,7 +28,8 @@ class Installed:
 
     def run(self, *command: str, cwd: Path) -> subprocess.CompletedProcess[str]:
         """Run one of its programs far from the repository."""
-        environment = {"PATH": os.environ["PATH"], "HOME": os.environ["HOME"], "COLUMNS": "200"}
+        environment = {"PATH": os.environ["PATH"], "HOME": os.environ["HOME"], "COLUMNS": "200",
+                       "CDK_VALIDATION": os.environ["CDK_VALIDATION"]}  # fmt: skip
         return subprocess.run(
             [str(self.bin / command[0]), *command[1:]], cwd=cwd, env=environment,
             capture_output=True, text=True, check=False,
