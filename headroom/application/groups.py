@@ -51,6 +51,7 @@ from headroom.ports import (
 )
 
 AGAIN_AFTER = timedelta(minutes=5)
+NO_GROWTH = "the volumes of a set do not grow for free space: grow them together yourself"
 
 
 def consider(
@@ -96,7 +97,11 @@ def consider(
             problem = f"{view.volume.ref.resource_id} could not be read: {error}"
             said = GroupConstraint(name=name, problem=problem, temporary=True)
             return GroupDecision(primary=decide(decision_input, group=said), acts=())
-    return decide_group(name, decision_input, found)
+    together = decide_group(name, decision_input, found)
+    if together.acts or alone.answer.plan.growth is None:
+        return together
+    said = GroupConstraint(name=name, problem=NO_GROWTH)
+    return GroupDecision(primary=decide(decision_input, group=said), acts=())
 
 
 def _candidates(ports: Ports, views: Sequence[StorageView], now: datetime) -> tuple[Candidate, ...]:

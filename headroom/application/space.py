@@ -118,7 +118,8 @@ def after_growth(
     shown = not isinstance(verification, Pending | Ineffective)
     if shown or not _to_be_extended(observation, plan) or not _allowed(ports, observation):
         return verification
-    if ports.file_systems is None:
+    alone = plan.growth is not None and plan.growth.alone
+    if ports.file_systems is None or (not alone and _followed(observation)):
         return verification
     volume = observation.volume
     found = ports.file_systems.extend(volume)
@@ -126,7 +127,6 @@ def after_growth(
         if not spans(found.size_gib, volume.configuration.size_gib):
             short = f"{found.detail}: the volume has {volume.configuration.size_gib} GiB"
             return Ineffective(cause=f"{short}; {BY_HAND}")
-        alone = plan.growth is not None and plan.growth.alone
         return Relieved(detail=found.detail) if alone else verification
     if found.again and isinstance(verification, Pending):
         return verification
@@ -148,9 +148,16 @@ def _to_be_extended(observation: Observation, plan: Plan) -> bool:
     )
 
 
+def _followed(observation: Observation) -> bool:
+    """Whether metrics show that the file system takes up the larger volume."""
+    series = observation.activity.file_system_gib
+    last = None if series is None else series.last()
+    return last is not None and spans(last, observation.volume.configuration.size_gib)
+
+
 def _allowed(ports: Ports, observation: Observation) -> bool:
     """Whether the owner still wants it: nothing is paused, and the policy lets the volume grow."""
-    volume, policy = observation.volume, ports.policies.current()
+    volume, policy = observation.volume, ports.policies.fresh()
     paused = ports.state_store.resource_state(volume.ref, observation.at).paused_until
     if not isinstance(policy, Policy) or (paused is not None and paused > observation.at):
         return False

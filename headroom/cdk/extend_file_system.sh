@@ -10,7 +10,7 @@
 #   headroom: refused <why>      (status 3: a person must look)
 #   headroom: later <why>        (status 4: try again)
 set -eu
-export LC_ALL=C PATH="$PATH:/usr/sbin:/sbin"
+export LC_ALL=C TMPDIR=/run PATH="$PATH:/usr/sbin:/sbin" # growpart needs a folder: /tmp may be full
 volume=$1 size_gib=$2
 
 refuse() { echo "headroom: refused $*"; exit 3; }
@@ -18,7 +18,7 @@ later() { echo "headroom: later $*"; exit 4; }
 need() { command -v "$1" >/dev/null 2>&1 || refuse "$1 is not installed"; }
 type_of() { blkid -p -o value -s TYPE "$1" 2>/dev/null || [ $? -eq 2 ] || echo ambiguous; }
 bytes_of() { df -B1 --output=size "$1" | tail -n 1 | tr -d ' '; }
-mounted_at() { findmnt -nro TARGET --first-only -S "$1" || true; }
+mounted_at() { findmnt -nlo TARGET --first-only -S "$1" || true; }
 
 for tool in lsblk blkid blockdev findmnt df awk; do need "$tool"; done
 [ "$(id -u)" = 0 ] || refuse "it takes root"
@@ -112,13 +112,13 @@ if [ -n "$number" ]; then
     fi
 fi
 if [ -n "$group" ]; then
-    pvresize "$target"
+    pvresize "$target" || refuse "pvresize could not extend $target"
     free=$(vgs --noheadings -o vg_free_count "$group" | tr -d ' ')
-    [ "$free" = 0 ] || lvextend -l +100%FREE "$device"
+    [ "$free" = 0 ] || lvextend -l +100%FREE "$device" || refuse "lvextend could not extend $device"
 fi
 case $kind in
-ext4) resize2fs "$device" ;;
-xfs) xfs_growfs "$place" ;;
+ext4) resize2fs "$device" || refuse "resize2fs could not extend $device" ;;
+xfs) xfs_growfs "$place" || refuse "xfs_growfs could not extend $device at $place" ;;
 esac
 
 after=$(bytes_of "$place")

@@ -34,6 +34,7 @@ from headroom.cdk.permissions import (
     loop_statements,
     prices_statement,
     publishing_statements,
+    resource_alarm_statements,
 )
 from headroom.cdk.spoke import Forwarding, let_hub_ask
 from headroom.cdk.state import add_outputs
@@ -80,6 +81,7 @@ class Loop(Construct):
             workers=config.queue_max_concurrency,
             scan_every_minutes=config.scan_minutes,
             detection=config.detection,
+            alarm_budget_usd=config.resource_alarms_usd,
             record_retention_days=config.record_retention_days,
             seal_key="off" if kept.seal_key is None else kept.seal_key.key_arn,
             kinds=config.kinds,
@@ -132,6 +134,7 @@ class Loop(Construct):
                     *asked,
                     prices_statement(),
                     events_statement(),
+                    *resource_alarm_statements(config),
                     park,
                     put,
                 ],

@@ -198,7 +198,20 @@ class _Merge:
                 self._either({choice: value[at] for choice, value in values.items()})
                 for at in range(len(first))
             ]
+        if all(isinstance(value, list) for value in values.values()):
+            longest = max(values.values(), key=len)
+            if all([item for item in longest if item in each] == each for each in values.values()):
+                return [self._where_present(item, values) for item in longest]
         return self._one_of(values)
+
+    def _where_present(self, item: Json, lists: Mapping[str, Json]) -> Json:
+        """An item of a list that only some choices have."""
+        having = [choice for choice, each in lists.items() if item in each]
+        return (
+            item
+            if len(having) == len(lists)
+            else {"Fn::If": [self._condition(having), item, NO_VALUE]}
+        )
 
     def _one_of(self, values: Mapping[str, Json]) -> Json:
         choices = list(values)

@@ -55,6 +55,7 @@ COMMANDS: tuple[Verb | Group, ...] = (
     Verb("resume", "headroom.cli.commands.pause:resume"),
     Verb("status", "headroom.cli.commands.status:status"),
     Verb("doctor", "headroom.cli.commands.doctor:doctor"),
+    Verb("alarms", "headroom.cli.alarms.alarms:alarms"),
     Verb("approvals", "headroom.cli.commands.requests:approvals"),
     Verb("approve", "headroom.cli.commands.requests:approve"),
     Verb("reject", "headroom.cli.commands.requests:reject"),

@@ -65,6 +65,8 @@ class Rates:
     """
 
     detection: Detection = Detection.ADAPTIVE
+    alarm_budget_usd: int = DeploymentConfig().alarm_budget_usd
+    """What adaptive detection may spend on alarms on single resources."""
     scan_every_minutes: int = 5
     """How often the fleet is listed and, unless adaptive, read."""
     metrics_per_glance: int = 3
@@ -151,6 +153,7 @@ def rates_of(config: DeploymentConfig) -> Rates:
     adaptive = config.detection is Detection.ADAPTIVE
     return Rates(
         detection=config.detection,
+        alarm_budget_usd=config.resource_alarms_usd,
         scan_every_minutes=config.scan_minutes,
         reconciles_per_day=Rates().reconciles_per_day if adaptive else Decimal(1),
         keys=(config.topic_key == "on") + (config.seal_records == "on"),

@@ -67,7 +67,9 @@ def verified(
     state = resource_state(paused_until=until if paused_hours else None)
     ports: Any = SimpleNamespace(
         file_systems=instance,
-        policies=SimpleNamespace(current=lambda: rules or policy(**GROW)),
+        policies=SimpleNamespace(
+            current=lambda: policy(**GROW), fresh=lambda: rules or policy(**GROW)
+        ),
         state_store=SimpleNamespace(resource_state=lambda ref, now: state),
     )
     return after_growth(ports, found or seen(), plan or grown(), before)
@@ -88,6 +90,18 @@ def test_growth_combined_with_a_change_for_the_load_goes_on_to_be_verified() -> 
     assert plan.growth is not None
     both = replace(plan, growth=replace(plan.growth, alone=False))
     assert verified(Instance(), plan=both) == WAITING
+
+
+def test_nothing_runs_again_while_the_load_is_verified_once_the_file_system_is_seen_to_follow() -> (
+    None
+):
+    plan, instance = grown(), Instance()
+    assert plan.growth is not None
+    both = replace(plan, growth=replace(plan.growth, alone=False))
+    change = modification(plan.target, origin=plan.origin, state=OPTIMIZING)
+    followed = disk(plan.target, file_system_gib=228.0, modification=change)
+    assert verified(instance, followed, plan=both) == WAITING
+    assert instance.asked == []
 
 
 @pytest.mark.parametrize(

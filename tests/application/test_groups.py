@@ -15,7 +15,7 @@ from headroom.application import remediate, sweep
 from headroom.domain.decision import Act, Decision, Escalate, Hold
 from headroom.domain.guardrails import Guardrail
 from headroom.domain.planning.groups import LARGEST
-from headroom.domain.policy import Policy
+from headroom.domain.policy import Mode, Policy
 from headroom.domain.resources import Configuration, ResourceRef
 from headroom.domain.state import (
     KnownModification,
@@ -30,6 +30,7 @@ from headroom.serialization import decision_from_json, decision_to_json
 from tests.application.harness import Stage, calm, running_free
 from tests.application.test_signals import alarm
 from tests.builders import activity, gp2, gp3, instance, policy, ref, volume
+from tests.domain.filling import free_series
 
 SET = ("vol-1", "vol-2", "vol-3", "vol-4")
 TAGS = (("headroom", "auto"), ("headroom:group", "data"))
@@ -325,6 +326,23 @@ def test_what_holds_a_set_back_for_good_is_told_once_for_the_set() -> None:
     for name in SET:
         remediate(stage.ports, alarm(ref(name)), stage.now)
     assert [name for name, _, _ in stage.told if name != "vol-3"] == ["vol-1"]
+
+
+def test_a_set_does_not_grow_for_free_space_and_its_owner_hears_why() -> None:
+    stage = striped()
+    stage.rules = policy(mode=Mode.AUTO, grow_space=True)
+    for name in SET:
+        stage.loads[name] = calm()
+    stage.loads["vol-1"] = replace(
+        calm(),
+        free_gib=free_series(lambda _: 5.0, period_s=60, count=180),
+        file_system_gib=free_series(lambda _: 99.0, period_s=60, count=180),
+    )
+    decision = look(stage)
+    assert isinstance(decision.answer, Escalate)
+    assert decision.answer.cause == "space_group"
+    assert "volumes of a set do not grow for free space" in decision.answer.remedy
+    assert nobody_moved(stage)
 
 
 def test_a_set_that_is_larger_than_one_transaction_is_refused() -> None:

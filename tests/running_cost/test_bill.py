@@ -33,6 +33,7 @@ counts = st.integers(0, 50_000)
         (replace(QUIET, databases=100), "databases", "50.44", "50.44"),
         (QUIET, "own_alarms", "1.00", "1.00"),
         (QUIET, "own_metrics", "0.30", "0.30"),
+        (replace(QUIET, at_risk_percent=5.0), "resource_alarms", "0.00", "0.00"),
         (QUIET, "kms", "0.00", "0.00"),
     ],
 )
@@ -45,6 +46,9 @@ def test_each_item_is_the_arithmetic_by_hand(fleet: Fleet, key: str, low: str, h
     ("fleet", "key", "low", "high"),
     [
         (QUIET, "alarms", "0.00", "0.00"),
+        (QUIET, "resource_alarms", "0.00", "0.00"),
+        (replace(QUIET, at_risk_percent=0.75), "resource_alarms", "0.00", "0.80"),  # 7.5 volumes
+        (replace(QUIET, at_risk_percent=5.0), "resource_alarms", "0.00", "2.00"),  # the budget
         (QUIET, "scans", "8.82", "9.43"),  # 730 / 24 x 29-31 x 1,000 x $0.01 / 1,000
         (replace(QUIET, at_risk_percent=5.0), "scans", "11.65", "12.38"),  # 950 so, 50 x 215-225
         (QUIET, "daily", "1.00", "1.35"),  # 730 / 24 / 7 x 23-31 x 1,000 x $0.01 / 1,000

@@ -57,7 +57,7 @@ def _may_resize() -> bool:
 
 
 UNMOUNTED_RESIZE = """
-place=$(findmnt -nro TARGET -S "$1")
+place=$(findmnt -nlo TARGET -S "$1")
 umount "$1" && e2fsck -fp "$1" >/dev/null
 /usr/sbin/resize2fs "$1" && mount "$1" "$place"
 """
@@ -203,6 +203,19 @@ def test_what_was_left_undone_is_finished(make: Make) -> None:
     assert disk.mib() > 100
 
 
+@loops
+def test_a_mount_point_may_have_a_space_in_its_name(make: Make) -> None:
+    disk = make(64)
+    disk.place = disk.place / "of orders"
+    disk.place.mkdir()
+    run("mkfs.ext4", "-q", disk.device)
+    run("mount", disk.device, disk.place)
+    disk.grow(128)
+    status, told = disk.extend()
+    assert (status, told.split()[1]) == (0, "extended"), told
+    assert str(disk.place) in told
+
+
 def bare(disk: Disk) -> None:
     """Nothing on it at all."""
 
@@ -219,7 +232,7 @@ def read_only(disk: Disk) -> None:
 def two_file_systems(disk: Disk) -> None:
     partitioned(disk, "label: gpt\n1: size=20M\n2: type=L\n")
     for part in ("p1", "p2"):
-        run("mkfs.ext4", "-q", f"{disk.device}{part}")
+        run("mkfs.ext4", "-q", "-E", NOTHING_LATER, f"{disk.device}{part}")
     run("mount", f"{disk.device}p2", disk.place)
 
 
@@ -236,6 +249,8 @@ def signed(offset: int, magic: bytes) -> Callable[[Disk], None]:
     return write
 
 
+NOTHING_LATER = "lazy_itable_init=0,lazy_journal_init=0"
+"""Else the kernel writes to a mounted ext4 by itself, minutes after it was made."""
 LUKS = b"LUKS\xba\xbe\x00\x01".ljust(8, b"\0") + b"aes".ljust(32, b"\0") + b"xts".ljust(32, b"\0")
 
 
@@ -319,6 +334,21 @@ def test_lvm_grows_the_physical_the_logical_volume_and_the_file_system(tmp_path:
     assert (status, told) == (
         0, "headroom: extended xfs /dev/data/all /data 100000000000 160000000000",
     )  # fmt: skip
+
+
+@root
+@pytest.mark.parametrize("tool", ["pvresize", "lvextend", "xfs_growfs"])
+def test_a_tool_that_fails_is_named_and_a_person_must_look(tmp_path: Path, tool: str) -> None:
+    status, told, _ = lvm(tmp_path, **{tool: "exit 5"})
+    assert (status, told.split()[:3]) == (3, ["headroom:", "refused", tool])
+
+
+@root
+def test_temporary_files_are_in_memory_where_the_root_file_system_is_full(tmp_path: Path) -> None:
+    status, told, _ = lvm(
+        tmp_path, pvresize='[ "$TMPDIR" = /run ]'
+    )  # growpart makes a folder in it
+    assert status == 0, told
 
 
 @root

@@ -136,6 +136,8 @@ def test_its_functions_may_do_what_the_apps_may_and_ask_any_calendar(
     made = synth()
     ours = {**whole, "Resources": _resolved(whole, "adaptive")}
     assert _actions(ours) == _actions(made.loop) | {"ssm:GetCalendarState"}
+    elsewhere = _actions({**whole, "Resources": _resolved(whole, "sweep")})
+    assert _actions(ours) - elsewhere == {"cloudwatch:PutMetricAlarm", "cloudwatch:TagResource"}
 
 
 def test_with_a_hub_it_is_what_the_app_deploys_with_one(

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from headroom.adapters.cloudwatch.metric_data import Query, Statistic, Window
@@ -28,11 +29,18 @@ USED, TOTAL = "disk_used_percent", "disk_total"
 FREE_PERCENT, FREE_MIB = "LogicalDisk % Free Space", "LogicalDisk Free Megabytes"
 FILE_SYSTEMS = ("ext4", "xfs")
 """Those that can be extended while they are mounted, with one command each."""
-BOOT = ("/boot", "/efi")
+BOOT = ("/boot/", "/efi/")
 _GIB = 1024**3
 _MIB_PER_GIB = 1024
 
+LISTED_FOR = timedelta(minutes=5)
+"""How long a list of metrics counts. ListMetrics takes 25 calls a second, and one look needs it twice."""
+MOST_LISTED = 200
+"""Instances whose lists are remembered: their file systems are a few KB each."""
+
 Dimensions = tuple[tuple[str, str], ...]
+Listed = Mapping[str, Sequence[Dimensions]]
+"""Under which dimensions the agent of an instance publishes each metric of interest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,14 +80,35 @@ class DiskSpace:
         return Series(start=span.start, period_s=span.period_s, values=values)
 
 
-def disks_of(client: CloudWatchClient, views: Sequence[StorageView]) -> dict[str, DiskSpace]:
+class Lists:
+    """What was listed of instances in the last minutes."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, tuple[datetime, Listed]] = {}
+
+    def of(self, client: CloudWatchClient, instance_id: str, now: datetime) -> Listed:
+        """The list of one instance; raises ReadFailed."""
+        kept = self._kept.get(instance_id)
+        if kept is None or not timedelta(0) <= now - kept[0] < LISTED_FOR:
+            if len(self._kept) >= MOST_LISTED:
+                self._kept.clear()
+            kept = self._kept[instance_id] = now, listed_of(client, instance_id)
+        return kept[1]
+
+
+def disks_of(
+    client: CloudWatchClient,
+    views: Sequence[StorageView],
+    listing: Callable[[CloudWatchClient, str], Listed] | None = None,
+) -> dict[str, DiskSpace]:
     """The metrics of each volume's one file system, by volume id; raises ReadFailed.
 
-    One ListMetrics for each instance. Metrics that were not published for three hours are not listed.
+    One `listing`, of ListMetrics, for each instance. Metrics that were not published for three hours are not listed.
     """
     attached = [v for v in views if len(v.volume.instance_ids) == 1 and not v.volume.multi_attach]
     instances = dict.fromkeys(view.volume.instance_ids[0] for view in attached)
-    listed = {instance_id: _listed(client, instance_id) for instance_id in instances}
+    read = listing or listed_of
+    listed = {instance_id: read(client, instance_id) for instance_id in instances}
     found = {
         view.volume.ref.resource_id: _disk(view, listed[view.volume.instance_ids[0]])
         for view in attached
@@ -87,10 +116,10 @@ def disks_of(client: CloudWatchClient, views: Sequence[StorageView]) -> dict[str
     return {volume_id: disk for volume_id, disk in found.items() if disk is not None}
 
 
-def _disk(view: StorageView, listed: Mapping[str, Sequence[Dimensions]]) -> DiskSpace | None:
+def _disk(view: StorageView, listed: Listed) -> DiskSpace | None:
     of_volume = ("VolumeId", view.volume.ref.resource_id)
-    linux = _one_file_system([d for d in listed[USED] if of_volume in d and d in listed[TOTAL]])
-    if linux is not None:
+    linux = _one_file_system([d for d in listed[USED] if of_volume in d])
+    if linux is not None and linux in listed[TOTAL]:
         return DiskSpace(
             share=_query(USED, linux, "Maximum"), amount=_query(TOTAL, linux, "Minimum")
         )
@@ -116,14 +145,14 @@ def _one_file_system(found: Iterable[Dimensions]) -> Dimensions | None:
         path, kind = named.get("path"), named.get("fstype")
         if path is None or kind is None:
             continue  # summed over several file systems
-        if kind != "vfat" and not path.startswith(BOOT):
+        if kind != "vfat" and not f"{path}/".startswith(BOOT):
             systems.setdefault(named.get("device", path), dimensions)
     one = next(iter(systems.values())) if len(systems) == 1 else None
     return one if one is not None and dict(one)["fstype"] in FILE_SYSTEMS else None
 
 
-def _listed(client: CloudWatchClient, instance_id: str) -> Mapping[str, Sequence[Dimensions]]:
-    """Under which dimensions the agent of an instance publishes each metric of interest."""
+def listed_of(client: CloudWatchClient, instance_id: str) -> Listed:
+    """What the agent of an instance published in the last three hours; raises ReadFailed."""
     found: dict[str, list[Dimensions]] = {n: [] for n in (USED, TOTAL, FREE_PERCENT, FREE_MIB)}
     asked = {
         "Namespace": NAMESPACE, "RecentlyActive": "PT3H",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
 
-from headroom.adapters.cloudwatch.disk_metrics import DiskSpace, disks_of
+from headroom.adapters.cloudwatch.disk_metrics import DiskSpace, Lists, disks_of
 from headroom.adapters.cloudwatch.ebs_metrics import (
     balance_queries,
     glance_of,
@@ -35,7 +36,7 @@ from headroom.domain.resources import (
     Volume,
     VolumeActivity,
 )
-from headroom.ports import ContributorsUnknown, GlanceRequest, StorageView
+from headroom.ports import ContributorsUnknown, GlanceRequest, ReadFailed, StorageView
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudwatch import CloudWatchClient
@@ -58,6 +59,7 @@ REFUSED = frozenset(
 )  # fmt: skip
 """Asking for contributors again does not help: a plain alarm, a role without the permission, or a
 Region that does not know the call."""
+_log = logging.getLogger(__name__)
 
 
 def glance_window(scan_every: timedelta) -> timedelta:
@@ -83,7 +85,7 @@ class CloudWatchMetrics:
     ) -> None:
         self._client = client
         self._glance = glance
-        self._reads_disks = disks
+        self._lists = Lists() if disks else None
         self._account_id = account_id
         self._region = region
         self._past = PastReads()
@@ -142,7 +144,7 @@ class CloudWatchMetrics:
         slow_span = window(now, length=ACTIVITY, period_s=300)
         instances = [view.instance for view in views if view.instance is not None]
         own = (q for v in views for q in volume_queries(v.volume, instance=v.instance))
-        disks = self._disks(views)
+        disks = self._disks(views, now)
         space = (query for disk in disks.values() for query in disk.queries)
         of_instances = (q for one in instances for q in instance_queries(one))
         found = self._read((*own, *of_instances, *space), span)
@@ -165,7 +167,7 @@ class CloudWatchMetrics:
         What this process read of them in the last hours is not read again. Raises ReadFailed.
         """
         span = window(now, length=HISTORY, period_s=300)
-        disk = self._disks([view]).get(view.volume.ref.resource_id)
+        disk = self._disks([view], now).get(view.volume.ref.resource_id)
         space = () if disk is None else disk.queries
         queries = (*volume_queries(view.volume, span.period_s), *space)
         found = self._past.read(self._read, queries, span)
@@ -189,8 +191,19 @@ class CloudWatchMetrics:
             for span in older_windows(now, since, until)
         )
 
-    def _disks(self, views: Sequence[StorageView]) -> Mapping[str, DiskSpace]:
-        return disks_of(self._client, views) if self._reads_disks else {}
+    def _disks(self, views: Sequence[StorageView], now: datetime) -> Mapping[str, DiskSpace]:
+        """None where the role may not list them: loads are handled all the same."""
+        if self._lists is None:
+            return {}
+        lists = self._lists
+        try:
+            return disks_of(self._client, views, lambda client, one: lists.of(client, one, now))
+        except ReadFailed as problem:
+            cause = problem.__cause__
+            if not isinstance(cause, ClientError) or code_of(cause) not in REFUSED:
+                raise
+            _log.warning("free space of volumes is not read: %s", problem)
+            return {}
 
     def _read(self, queries: Iterable[Query], span: Window) -> Mapping[Query, Series]:
         return read(self._client, queries, span)

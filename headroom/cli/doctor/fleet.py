@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 
 from headroom.adapters.cloudwatch import disks_of
@@ -70,7 +71,7 @@ def free_space(deployed: Deployed) -> Found:
         and view.volume.instance_ids
         and limits_for(policy, view.volume).limits.grow_space
     ]
-    known = disks_of(deployed.client("cloudwatch"), may_grow)
+    known = disks_of(deployed.client("cloudwatch"), _with_instances(deployed, may_grow))
     unread = [v.volume.ref.resource_id for v in may_grow if v.volume.ref.resource_id not in known]
     yield Fact(text=f"it is read of {len(known):,} of {len(may_grow):,} volumes that may grow")
     if unread:
@@ -81,6 +82,14 @@ def free_space(deployed: Deployed) -> Found:
             fix="have the CloudWatch agent publish the size and the use of one file system with the "
             "volume's id (docs/operate/free-space.md#when-free-space-is-not-read), or set grow_space: false",
         )
+
+
+def _with_instances(deployed: Deployed, views: Sequence[StorageView]) -> Views:
+    """The views with their instances, which say whether C: of Windows can be any other volume."""
+    account = deployed.here.account
+    ebs = EbsStorage(account.ec2, account_id=account.account_id, region=account.region)
+    found = ebs.instances(view.volume.instance_ids[0] for view in views)
+    return tuple(replace(view, instance=found.get(view.volume.instance_ids[0])) for view in views)
 
 
 def storage(deployed: Deployed) -> Mapping[str, Views | ReadFailed]:

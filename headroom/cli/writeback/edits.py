@@ -86,7 +86,7 @@ def edited(text: str, edits: Iterable[Edit]) -> str:
 
 
 def unified(edits: Iterable[Edit], top: Path) -> str:
-    """The diff, with paths from `top`: what `git apply` takes there."""
+    """The diff, with paths from `top`: what `git apply` takes there; raises CannotPatch."""
     by_path: dict[Path, list[Edit]] = {}
     for one in edits:
         by_path.setdefault(one.path, []).append(one)
@@ -96,7 +96,10 @@ def unified(edits: Iterable[Edit], top: Path) -> str:
 
 
 def _diff(path: Path, edits: list[Edit], top: Path) -> Iterator[str]:
-    name = path.resolve().relative_to(top).as_posix()
+    there = path.resolve()
+    if not there.is_relative_to(top):
+        raise CannotPatch(f"{path} is a link out of the repository, to {there}: change it there")
+    name = there.relative_to(top).as_posix()
     name += "\t" if " " in name else ""  # as git does, so that the name ends there
     before = read(path)
     after = edited(before, edits)

@@ -136,6 +136,8 @@ class _Ahead:
     """Whether it fills fast, but for too short a time to be sure."""
     hours_seen: int
     days_seen: int
+    looks_ahead: bool
+    """Whether enough was measured for the coming hours to be foreseen."""
 
 
 def space_forecast(
@@ -152,9 +154,9 @@ def space_forecast(
     if not free:
         return None
     grown = growths([m for m in modifications if m.started_at >= made_at], free, at)
-    smaller = _file_system_smaller(observation)
-    if smaller is not None:
-        return _not_spanned(configuration.size_gib, limits, free[-1][1], smaller)
+    odd = _odd_file_system(observation, limits, free[-1][1])
+    if odd is not None:
+        return odd
     taken = _of_this(used(free, configuration.size_gib, grown), configuration.size_gib)
     fresh = [p for p in taken if p[0] > at - FRESH]
     lately = [p for p in taken if p[0] > at - timedelta(hours=1)]
@@ -164,18 +166,24 @@ def space_forecast(
     if lost:
         why = f"storage grew by {lost[-1].added_gib} GiB, which what is free does not show"
         return _unclear(configuration.size_gib, limits, taken[-1][1], why)
-    ahead = _ahead(taken, lately, at, float(configuration.size_gib))
+    # A volume may be years older than what its agent published: hours are not taken for days.
+    by_hours = observation.activity.file_system_gib is None
+    ahead = _ahead(taken, lately, at, float(configuration.size_gib), by_hours=by_hours)
     return _forecast(configuration.size_gib, limits, ahead, lately, at)
 
 
-def _file_system_smaller(observation: Observation) -> float | None:
-    """Size of the file system where the volume is clearly larger; None where it is not, or unknown."""
+def _odd_file_system(observation: Observation, limits: Limits, free: float) -> SpaceForecast | None:
+    """The forecast where the file system is not as large as its volume, or nobody knows; else None."""
     size, series = observation.volume.configuration.size_gib, observation.activity.file_system_gib
-    seen = () if series is None else tuple(series.points())
-    if not seen:
+    if series is None:
         return None
-    gib = seen[-1][1]
-    return None if spans(gib, size) else gib
+    last = series.last()
+    if last is None:
+        return _unclear(size, limits, size - free, "the size of its file system was not measured")
+    if last > size * (1 + OTHER_STORAGE):
+        why = f"its file system would have {last:.1f} GiB, more than the volume's {size}"
+        return _unclear(size, limits, size - free, why)
+    return None if spans(last, size) else _not_spanned(size, limits, free, last)
 
 
 def spans(file_system_gib: float, size_gib: int) -> bool:
@@ -195,7 +203,9 @@ def _free_series(observation: Observation) -> tuple[Series | None, Series | None
     return observation.activity.free_gib, None if history is None else history.free_gib
 
 
-def _ahead(taken: Sequence[Point], lately: Sequence[Point], at: datetime, size: float) -> _Ahead:
+def _ahead(
+    taken: Sequence[Point], lately: Sequence[Point], at: datetime, size: float, *, by_hours: bool
+) -> _Ahead:
     hours = by_hour(taken, at)
     now_gib = median(gib for _, gib in lately[-5:])
     days = rises(hours, LEAD_HOURS)
@@ -203,13 +213,14 @@ def _ahead(taken: Sequence[Point], lately: Sequence[Point], at: datetime, size: 
     if len(days) >= LEAST_DAYS:
         day_rise = soon_rise = median_low(days)
     else:
-        per_hour = _of_recent_hours(hours, at)
+        per_hour = _of_recent_hours(hours, at) if by_hours else 0.0
         soon_rise, day_rise = per_hour * LEAST_HOURS, per_hour * LEAD_HOURS
         per_day = max(per_day, day_rise)
     surge, sudden = _surge(lately, hours, now_gib, size)
     return _Ahead(
         now_gib=now_gib, day_rise=max(0.0, day_rise), soon_rise=soon_rise, per_day=per_day, surge_per_hour=surge,
         sudden=sudden, hours_seen=len(hours), days_seen=len(days),
+        looks_ahead=by_hours or len(days) >= LEAST_DAYS,
     )  # fmt: skip
 
 
@@ -335,6 +346,8 @@ def _explained(
             return f"{free}; what became of it in the last hour is not clear yet"
         case SpaceBasis.LEVEL:
             return f"{free}, less than the reserve of {reserve:.1f}{end}"
+        case _ if not ahead.looks_ahead:
+            return f"{free}; less than two days were measured, too little to look a day ahead{end}"
         case _:
             rate = f"{ahead.day_rise:.1f} GiB more expected within a day"
             below = ", which leaves less than the reserve of " if short else ", the reserve is "

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from headroom.adapters.cloudwatch import CloudWatchMetrics
-from headroom.ports import StorageView
+from headroom.ports import ReadFailed, StorageView
 from tests.adapters.cloudwatch.test_metrics import FakeCloudWatch, Key, Published, minutes, view
 from tests.builders import ACCOUNT, NOW, REGION, instance, ref, volume
 
@@ -96,6 +98,11 @@ def test_nothing_is_listed_or_read_where_the_owner_did_not_ask_for_it() -> None:
     assert found.file_system_gib is None
 
 
+def only_used(**labels: str) -> Published:
+    """A file system of which the agent does not publish the size."""
+    return {k: v for k, v in linux([90.0] * 9, **labels).items() if k[1] == "disk_used_percent"}
+
+
 BOOT = linux([50.0] * 9, path="/boot/efi", fstype="vfat", device="nvme1n1p15")
 
 
@@ -104,6 +111,11 @@ BOOT = linux([50.0] * 9, path="/boot/efi", fstype="vfat", device="nvme1n1p15")
     [
         (linux([90.0] * 9), True),
         ({**linux([90.0] * 9), **BOOT}, True),
+        (
+            {**linux([90.0] * 9), **linux([9.0] * 9, path="/bootstrap", device="nvme1n1p2")},
+            False,
+        ),  # data, though its name begins like that of /boot
+        ({**linux([90.0] * 9), **only_used(path="/srv", device="nvme1n1p2")}, False),
         ({**linux([90.0] * 9), **linux([90.0] * 9, path="/srv")}, True),  # mounted twice
         ({**linux([90.0] * 9), **linux([10.0] * 9, path="/srv", device="nvme1n1p2")}, False),
         ({**linux([9.0] * 9, device=""), **linux([10.0] * 9, path="/b", device="")}, False),
@@ -115,7 +127,7 @@ BOOT = linux([50.0] * 9, path="/boot/efi", fstype="vfat", device="nvme1n1p15")
         (linux([90.0] * 9, fstype="btrfs"), False),
         (linux([90.0] * 9, fstype="zfs"), False),
         (BOOT, False),
-        ({k: v for k, v in linux([90.0] * 9).items() if k[1] == "disk_used_percent"}, False),
+        (only_used(), False),
         ({}, False),
     ],
 )
@@ -161,3 +173,40 @@ def test_volumes_of_one_instance_are_listed_together() -> None:
     found = reader.activities(views, NOW)
     shares = [{round(v) for v in one.free_gib.known()} for one, _ in found.values() if one.free_gib]
     assert shares == [{10}, {20}]
+
+
+class Refusing(Agent):
+    """An agent's account where ListMetrics fails once it was called `after` times."""
+
+    def __init__(self, published: Published, code: str, after: int = 0) -> None:
+        super().__init__(published)
+        self.code, self.left = code, after
+
+    def paginate(self, **asked: Any) -> Iterator[dict[str, Any]]:
+        if self.left == 0:
+            raise ClientError({"Error": {"Code": self.code}}, "ListMetrics")
+        self.left -= 1
+        yield from super().paginate(**asked)
+
+
+def reading(fake: Any) -> CloudWatchMetrics:
+    return CloudWatchMetrics(fake, account_id=ACCOUNT, region=REGION, disks=True)
+
+
+def test_a_denied_list_of_metrics_stops_nothing_but_the_reading_of_free_space() -> None:
+    reader = reading(Refusing(linux([90.0] * 9), "AccessDenied"))
+    found, _ = reader.activity(view(), NOW)
+    assert found.free_gib is None
+    with pytest.raises(ReadFailed):  # which passes, and is tried again
+        reading(Refusing({}, "ThrottlingException")).activity(view(), NOW)
+
+
+def test_the_metrics_of_an_instance_are_listed_once_for_all_reads_of_five_minutes() -> None:
+    reader = reading(Refusing(linux([90.0] * 9), "ThrottlingException", after=1))
+    assert reader.activity(view(), NOW)[0].free_gib is not None
+    history = reader.history(view(), NOW)
+    assert history is not None
+    assert history.free_gib is not None
+    assert reader.activity(view(), NOW + timedelta(minutes=4))[0].free_gib is not None
+    with pytest.raises(ReadFailed):
+        reader.activity(view(), NOW + timedelta(minutes=5))

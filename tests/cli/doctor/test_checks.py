@@ -10,15 +10,17 @@ import pytest
 from botocore.exceptions import ClientError
 from moto import mock_aws
 
+from headroom.adapters.cloudwatch import CloudWatchResourceAlarms
 from headroom.cli.commands.doctor import CHECKS
 from headroom.cli.doctor.deployed import Deployed, Stack
 from headroom.cli.doctor.findings import Finding, examine
+from headroom.domain.detection import Metric, ResourceAlarm
 from headroom.domain.policy import Policy
 from headroom.domain.resources import AdditionalVolume, DatabaseFacts, Kind, ResourceRef, VolumeType
 from headroom.domain.state import Step
 from headroom.policy import canonical_json, default_policy, parse_policy
 from headroom.ports import StorageView
-from headroom.settings import FunctionSettings
+from headroom.settings import FunctionSettings, Names
 from tests.builders import ACCOUNT, IMAGE, REGION, volume
 from tests.cli.doctor.deployment import POLICY, ROLE, Whole, client, published, whole
 from tests.contracts.decisions import act, append, failed, intended
@@ -51,6 +53,13 @@ def test_a_healthy_deployment_has_no_finding(there: Whole) -> None:
 
 def drop_alarm(_: Whole) -> None:
     client("cloudwatch").delete_alarms(AlarmNames=["own"])
+
+
+def leave_an_alarm(_: Whole) -> None:
+    names = Names()
+    CloudWatchResourceAlarms(
+        client("cloudwatch"), prefix=names.resource_alarms, deployment=names.prefix
+    ).put(ResourceAlarm(kind=Kind.EBS, resource_id="vol-1", metric=Metric.QUEUE, threshold=32.0))
 
 
 def mute_alarm(_: Whole) -> None:
@@ -184,6 +193,11 @@ def grow_a_claim(_: Whole) -> None:
         (drop_alarm, "alarms", "the alarm own was deleted"),
         (mute_alarm, "alarms", "it notifies nobody"),
         (raise_alarm, "alarms", "the alarm own is in ALARM"),
+        (
+            leave_an_alarm,
+            "alarms on single resources",
+            "1 alarm on a single resource is not as planned",
+        ),
         (disable_rule, "triggers", "the rule alarms is DISABLED"),
         (drop_target, "triggers", "the rule alarms has no target"),
         (disable_schedule, "triggers", "the schedule minute is DISABLED"),
@@ -328,6 +342,17 @@ def test_a_claims_volume_that_headroom_grew_is_no_finding(there: Whole) -> None:
     assert [name for name, _ in findings(there.again()) if name == "other automations"] == []
 
 
+def reads_free_space(there: Whole) -> None:
+    settings = FunctionSettings(
+        records_table="records", state_table="state", policy_parameter="/headroom/policy",
+        topic_arn=there.topic, queue_url=there.queue, extend_document="headroom-extend",
+    )  # fmt: skip
+    for name in ("signals", "sweep"):
+        client("lambda").update_function_configuration(
+            FunctionName=name, Environment={"Variables": settings.to_environment()}
+        )
+
+
 def test_volumes_that_may_grow_and_are_not_measured_are_found(there: Whole) -> None:
     (volume,) = client("ec2").describe_volumes()["Volumes"]
     run = client("ec2").run_instances(ImageId=IMAGE, MinCount=1, MaxCount=1)
@@ -342,14 +367,7 @@ def test_volumes_that_may_grow_and_are_not_measured_are_found(there: Whole) -> N
         return [finding.problem for name, finding in found if name == "free space"]
 
     assert about() == []  # the deployment does not read free space
-    settings = FunctionSettings(
-        records_table="records", state_table="state", policy_parameter="/headroom/policy",
-        topic_arn=there.topic, queue_url=there.queue, extend_document="headroom-extend",
-    )  # fmt: skip
-    for name in ("signals", "sweep"):
-        client("lambda").update_function_configuration(
-            FunctionName=name, Environment={"Variables": settings.to_environment()}
-        )
+    reads_free_space(there)
     (problem,) = about()
     assert volume["VolumeId"] in problem
     labels = {
@@ -358,7 +376,12 @@ def test_volumes_that_may_grow_and_are_not_measured_are_found(there: Whole) -> N
         "path": "/",
         "fstype": "xfs",
     }
-    for metric in ("disk_used_percent", "disk_total"):
+    measured("disk_used_percent", "disk_total", labels)
+    assert about() == []
+
+
+def measured(first: str, second: str, labels: dict[str, str]) -> None:
+    for metric in (first, second):
         client("cloudwatch").put_metric_data(
             Namespace="CWAgent",
             MetricData=[
@@ -368,4 +391,12 @@ def test_volumes_that_may_grow_and_are_not_measured_are_found(there: Whole) -> N
                 }
             ],
         )  # fmt: skip
-    assert about() == []
+
+
+def test_drive_c_of_windows_is_known_to_be_read(there: Whole) -> None:
+    (instance,) = client("ec2").run_instances(ImageId=IMAGE, MinCount=1, MaxCount=1)["Instances"]
+    labels = {"InstanceId": instance["InstanceId"], "instance": "C:"}
+    measured("LogicalDisk % Free Space", "LogicalDisk Free Megabytes", labels)
+    put_policy(parse_policy({"defaults": {"mode": "auto", "grow_space": True}}, source="policy"))
+    reads_free_space(there)
+    assert [one for name, one in findings(there.again()) if name == "free space"] == []

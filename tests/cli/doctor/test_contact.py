@@ -141,8 +141,9 @@ def made_of(account: str, volume: str, tags: dict[str, str], words: str) -> str:
 
 SECRETS = st.text(
     st.characters(min_codepoint=33, exclude_categories=["Cs", "Cc"]), min_size=6, max_size=40
-).filter(lambda text: not re.fullmatch(r"\W*(\d{1,4}|\d{1,3}(,\d{3})*(\.\d+)?)\W*", text))
-"""Not a number among punctuation: a finding keeps its numbers."""
+)
+SHORT_NUMBER = re.compile(r"\W*[\d.,]{1,5}\W*")
+"""Stays as it is: it says how many, and nothing of whom."""
 PLAIN = made_of("1" * 12, "vol-11111111111111111", {"k1": "§§§§§§", "k2": "¤¤¤¤¤¤"}, "¶¶¶¶¶¶")
 
 
@@ -155,6 +156,7 @@ def test_no_account_id_arn_or_tag_is_ever_in_a_bundle(
 ) -> None:
     secrets = (account, hexes, f"arn:aws:kms:x:{account}", *values, words)
     assume(not any(secret in PLAIN for secret in secrets))
+    assume(not any(SHORT_NUMBER.fullmatch(secret) for secret in secrets))
     text = made_of(account, f"vol-{hexes}", {"k1": values[0], "k2": values[1]}, words)
     for secret in secrets:
         assert secret not in text

@@ -414,6 +414,18 @@ def test_a_volume_that_is_not_certain_is_refused(
     assert said in told
 
 
+def test_a_file_that_is_a_link_out_of_the_repository_is_not_patched(
+    folder: Path, capsys: Any
+) -> None:
+    shared = folder.parent / "shared.tf"
+    shared.write_text(MAIN, encoding="utf-8")
+    (folder / "main.tf").symlink_to(shared)
+    repository(folder, {"versions.tf": ""})
+    code, patch, told = written_back(folder, event(), capsys=capsys)
+    assert (code, patch) == (1, "")
+    assert "main.tf is a link out of the repository" in told
+
+
 def test_what_ignore_changes_leaves_to_headroom_is_left(folder: Path, capsys: Any) -> None:
     repository(
         folder,

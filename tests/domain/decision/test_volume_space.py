@@ -229,6 +229,50 @@ def test_metadata_and_boot_partitions_are_no_missing_space(
     assert (decision.space.basis is not SpaceBasis.FILE_SYSTEM) is whole
 
 
+@pytest.mark.parametrize(
+    ("free", "target"),
+    [
+        (lambda h: 47.0 + 5.0 * h, None),  # as every morning, before it is deleted at noon
+        (lambda h: 25.0 + 1.0 * h, None),
+        (lambda h: 19.0 + 0.5 * max(0.0, h - 1), gp3(220)),  # less than the reserve for an hour
+        (lambda h: 30.0 + 20.0 * min(h, 1.0), gp3(344)),  # full within two hours
+    ],
+)
+def test_the_hours_since_an_agent_began_to_measure_are_not_taken_for_the_days_to_come(
+    free: Free, target: Configuration | None
+) -> None:
+    decision = decided(disk(free=lambda h: free(h) if h <= 8 else None))
+    assert isinstance(decision.answer, Act) is (target is not None), decision.summary
+    assert decision.plan is None or decision.plan.target == target
+    if target is None:
+        assert decision.space is not None
+        assert "less than two days were measured" in decision.space.explanation
+
+
+def test_a_full_drive_whose_size_nobody_measures_is_never_grown() -> None:
+    """Of Windows the size is unknown below 1 % free: growth that no file system followed would repeat."""
+    full = disk(gp3(222), lambda _: 0.5)
+    system = full.activity.file_system_gib
+    assert system is not None
+    blank = replace(system, values=(None,) * len(system.values))
+    unmeasured = replace(full, activity=replace(full.activity, file_system_gib=blank))
+    grew = KnownModification(
+        started_at=NOW - timedelta(days=4), by="1" * 20, origin=gp3(200), target=gp3(222)
+    )
+    decision = decided(unmeasured, (grew,))
+    assert isinstance(decision.answer, Escalate), decision.summary
+    assert decision.answer.cause == "space_unclear"
+    assert "size of its file system was not measured" in decision.summary
+
+
+def test_a_file_system_larger_than_the_volume_is_not_the_volumes() -> None:
+    """An agent that was not started again after volumes were swapped publishes one's as the other's."""
+    decision = decided(disk(free=lambda _: 4.0, file_system_gib=500.0))
+    assert isinstance(decision.answer, Escalate), decision.summary
+    assert decision.answer.cause == "space_unclear"
+    assert "500.0 GiB, more than the volume's 200" in decision.summary
+
+
 def test_growth_that_no_file_system_shows_says_what_to_do() -> None:
     act = decided(disk()).answer
     assert isinstance(act, Act)
