@@ -161,9 +161,6 @@ class Loop(Construct):
         if config.ebs_free_space == "on":
             ExtendDocument(self, "ExtendFileSystems", names)
         let_hub_ask(self, config, requests)
-        if config.hub_bus != OFF:
-            forwarding = Forwarding(self, "HubEvents", bus=config.hub_bus)
-            add_outputs(self, names, {"HubRedelivery": forwarding.redelivery_command})
         signals_queue.feed(signals, max_concurrency=config.queue_max_concurrency)
         schedule.start(sweep)
         DetectionAlarms(self, "Detection", config)
@@ -172,8 +169,15 @@ class Loop(Construct):
         own.on_function("signals", signals)
         own.on_function("sweep", sweep)
         own.on_loop(settings)
+        hub_parts = {}
+        if config.hub_bus != OFF:
+            forwarding = Forwarding(self, "HubEvents", bus=config.hub_bus)
+            own.on_hub(forwarding.dead_letters)
+            add_outputs(self, names, {"HubRedelivery": forwarding.redelivery_command})
+            hub_parts[Part.HUB_DEAD_LETTERS] = forwarding.dead_letters.queue_name
         if config.dashboard == "on":
             parts = {
+                **hub_parts,
                 Part.SERVICE: settings.service,
                 Part.SIGNALS: signals.function_name,
                 Part.SWEEP: sweep.function_name,

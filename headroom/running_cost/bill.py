@@ -294,11 +294,14 @@ def _logs(rates: Rates, reconciles: tuple[Decimal, ...]) -> Item:
 def _events(fleet: Fleet, rates: Rates) -> Item:
     count = fleet.pressed * rates.changes_per_pressed_volume * rates.events_per_change
     said = f"{rates.changes_per_pressed_volume} changes of each volume under pressure (estimate)"
+    if rates.hub:
+        count, said = 2 * count, f"{said}; each event once more for the hub"
     return Item(key="events", name="EventBridge", parts=(_part(said, count, "event"),))
 
 
 def _own_alarms(rates: Rates) -> Item:
-    part = _part("alarms on Headroom itself", rates.own_alarms, "alarm")
+    said = "alarms on Headroom itself" + (", one on events for the hub" if rates.hub else "")
+    part = _part(said, rates.own_alarms + rates.hub, "alarm")
     return Item(key="own_alarms", name="Own alarms", parts=(part,), fixed=True)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 
-from headroom.settings import DeploymentConfig, Detection
+from headroom.settings import OFF, DeploymentConfig, Detection
 
 HOURS_PER_MONTH = 730
 MINUTES_PER_MONTH = HOURS_PER_MONTH * 60
@@ -92,6 +92,8 @@ class Rates:
     reconciles_per_day: Decimal = Decimal(1) / 7
     """Of every volume that is not switched off, whatever it does; a cluster daily."""
     own_alarms: int = 10
+    hub: bool = False
+    """Whether every event is copied to a hub, and an alarm watches those that it did not take."""
     own_metrics: tuple[int, int] = (1, 1)
     """Custom metrics that are published all the time: the others cost $0.0004 for an hour of trouble."""
     keys: int = 0
@@ -156,6 +158,7 @@ def rates_of(config: DeploymentConfig) -> Rates:
         reconciles_per_day=Rates().reconciles_per_day if adaptive else Decimal(1),
         keys=(config.topic_key == "on") + (config.seal_records == "on"),
         dashboards=int(config.dashboard == "on"),
+        hub=config.hub_bus != OFF,
     )
 
 

@@ -69,6 +69,15 @@ def test_adaptive_detection_keeps_its_price() -> None:
     assert running_cost(Fleet(volumes=0, with_credits=0), Rates()).usd[1] < 2
 
 
+def test_a_hub_costs_an_alarm_and_each_event_once_more() -> None:
+    busy = replace(QUIET, at_risk_percent=5.0)
+    bus = "arn:aws:events:us-east-1:999988887777:event-bus/hub"
+    with_hub = running_cost(busy, rates_of(DeploymentConfig(hub_bus=bus)))
+    without = running_cost(busy, rates_of(DeploymentConfig()))
+    assert with_hub.item("own_alarms").usd[0] - without.item("own_alarms").usd[0] == Decimal("0.10")
+    assert with_hub.item("events").usd[0] == 2 * without.item("events").usd[0] > 0
+
+
 @given(volumes=counts, share=st.floats(0, 1), at_risk=st.floats(0, 100), more=st.integers(1, 9))
 def test_more_to_watch_never_costs_less_and_the_total_is_the_sum(
     volumes: int, share: float, at_risk: float, more: int

@@ -148,7 +148,9 @@ def test_with_a_hub_it_is_what_the_app_deploys_with_one(
     given = dict(zip(HUB_OFF, HUB_SETTINGS.values(), strict=True))
     parts = _resolved(whole, "sweep", **given)
     ours = [body for each in made.templates for body in each["Resources"].values()]
-    for kind in ("AWS::Events::Rule", "AWS::SQS::Queue", "AWS::Lambda::Permission"):
+    for kind in (
+        "AWS::Events::Rule", "AWS::SQS::Queue", "AWS::Lambda::Permission", "AWS::CloudWatch::Alarm",
+    ):  # fmt: skip
         assert _fingerprints(_given(list(parts.values()), given), kind) == _fingerprints(ours, kind)
     assert _actions({"Resources": parts}) == _actions(made.loop) | {"ssm:GetCalendarState"}
     assert whole["Outputs"]["HubRedelivery"]["Condition"] == "HasHubBus"

@@ -70,7 +70,8 @@ def doctor(
     `--contact` writes the findings and the structure of AWS's responses to a file, without ids,
     names, tag values or account numbers.
 
-    Exit code 0 if all is well, 2 if there are findings, 1 if no deployment could be found.
+    Exit code 0 if all is well, 2 if there are findings, 1 if no deployment could be found
+    or the input is invalid.
     """
     is_local = where.local or where.endpoint_url is not None
     here, recorder = deployment(where), Recorder()

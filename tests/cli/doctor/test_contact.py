@@ -172,5 +172,5 @@ def test_the_command_writes_the_file_and_sends_nothing(
     made = json.loads(path.read_text(encoding="utf-8"))
     assert made["format"] == "headroom contact 1"
     assert ACCOUNT not in path.read_text(encoding="utf-8")
-    assert run(["doctor", "--contact", str(tmp_path), *HERE]) == 2
+    assert run(["doctor", "--contact", str(tmp_path), *HERE]) == 1
     assert "is a directory" in capsys.readouterr().err
