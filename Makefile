@@ -26,6 +26,7 @@ ORDER ?=
 # What `make test-fast` runs: what decides, and what reads policies and settings.
 FAST := tests/domain tests/policy tests/docs $(wildcard tests/test_*.py)
 TRACES ?=
+CUSTODIAN ?=
 
 # Quiet tools: no telemetry, no notices, no end-of-life banner of whichever Node is here,
 # and the CDK command line's caches stay inside the project.
@@ -64,8 +65,8 @@ check: setup ## Lint, check formatting, types and import contracts
 	@$(BIN)/mypy
 	@PYTHONPATH=. $(BIN)/lint-imports --no-cache 2>&1 | tail -n +3
 
-bench: setup ## Time deciding, simulating, comparing (TRACES=dir), synth; writes docs/benchmarks.md
-	@$(BIN)/python -m tools.bench $(if $(TRACES),--traces $(TRACES))
+bench: setup ## Time deciding, simulating, comparing (TRACES=dir), synth, fleets (CUSTODIAN=command); writes docs/benchmarks.md
+	@$(BIN)/python -m tools.bench $(if $(TRACES),--traces $(TRACES)) $(if $(CUSTODIAN),--custodian $(CUSTODIAN))
 
 quality: setup ## Compare with others' rules on TRACES=dir at every preset; writes docs/decision-quality.md
 	@$(BIN)/headroom compare --preset all $(if $(TRACES),--traces $(TRACES)) --html build/decision-quality.html \

@@ -21,6 +21,9 @@ LOG_RETENTION_DAYS = (1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 
 SHORTEST_RECORD_DAYS = 90
 """Days that records are kept at least: a chain may be open for weeks, and be rolled back later."""
 
+MOST_ALARM_BUDGET = 100
+"""Dollars a month: a thousand alarms, whose plan fits in one item of DynamoDB."""
+
 OFF = "off"
 """The value of a setting for something that a deployment does not have."""
 _KINDS = (("ebs",), ("ebs", "rds"), ("ebs", "rds", "aurora"))
@@ -55,6 +58,11 @@ def _text(pattern: str, meaning: str) -> _Reader:
 
 
 def _detection(value: object, name: str) -> object:
+    if value == "otel":
+        raise SettingsError(
+            f"{name} is 'otel', which is not offered: AWS does not say what a PromQL alarm costs and how it "
+            "reports volumes; use adaptive, and add an alarm of your own as the deployment page shows."
+        )
     try:
         return Detection(value if isinstance(value, str) else "")
     except ValueError:
@@ -155,6 +163,11 @@ class Names:
         return f"{self.prefix}-detect-"
 
     @property
+    def resource_alarms(self) -> str:
+        """Prefix of alarms on single resources, which the dispatcher makes and removes."""
+        return f"{self.detection_alarms}resource-"
+
+    @property
     def own_alarms(self) -> str:
         """Prefix of alarms on Headroom itself, which notify people and never wake the loop."""
         return f"{self.prefix}-own-"
@@ -225,6 +238,8 @@ class FunctionSettings(_Kinds):
     """Functions that take from the queue at once."""
     scan_every_minutes: int = _setting(_whole(1, 1_440), 15)
     detection: Detection = _setting(_detection, Detection.FLEET)  # noqa: RUF009 - a field
+    alarm_budget_usd: int = _setting(_whole(0, MOST_ALARM_BUDGET), 0)
+    """Dollars a month for alarms on single resources; 0 for none."""
     kinds: str = _setting(_kinds, "ebs")
     """Enrolled kinds of storage: `ebs`, `ebs,rds` or `ebs,rds,aurora`."""
     record_retention_days: int = _setting(_record_retention, 0)
@@ -266,7 +281,7 @@ class DeploymentConfig(_Kinds):
 
     prefix: str = _setting(
         _text(
-            r"(?=.{2,32}$)(?!aws|ssm)(?!.*-(?:detect|own)$)[a-z][a-z0-9]*(-[a-z0-9]+)*",
+            r"(?=.{2,32}$)(?!aws|ssm)(?!.*-(?:detect|own)(?:-|$))[a-z][a-z0-9]*(-[a-z0-9]+)*",
             "2 to 32 lower-case letters, digits and single hyphens, and start with neither aws nor ssm",
         ),
         DEFAULT_PREFIX,
@@ -275,6 +290,8 @@ class DeploymentConfig(_Kinds):
     detection: Detection = _setting(_detection, Detection.ADAPTIVE)  # noqa: RUF009 - a field
     kinds: str = _setting(_kinds, "ebs,rds,aurora")
     """Enrolled kinds of storage: `ebs`, `ebs,rds` or `ebs,rds,aurora`."""
+    alarm_budget_usd: int = _setting(_whole(0, MOST_ALARM_BUDGET), 2)
+    """Dollars a month that `adaptive` may spend on alarms on single resources, $0.10 each; 0 for none."""
     scan_every_minutes: int = _setting(_whole(0, 60), 0)
     """How often the fleet is listed; 0 for every 5 minutes if `adaptive`, else every 15."""
     policy_file: str = _setting(_text(r"\S(.*\S)?", "the path of a policy file"), "policy.yaml")
@@ -324,6 +341,11 @@ class DeploymentConfig(_Kinds):
     def scan_minutes(self) -> int:
         """How often the fleet is listed, in minutes."""
         return self.scan_every_minutes or (5 if self.detection is Detection.ADAPTIVE else 15)
+
+    @property
+    def resource_alarms_usd(self) -> int:
+        """Dollars a month for alarms on single resources; 0 unless `adaptive`."""
+        return self.alarm_budget_usd if self.detection is Detection.ADAPTIVE else 0
 
     @property
     def names(self) -> Names:

@@ -18,7 +18,7 @@ from botocore.exceptions import BotoCoreError
 from botocore.httpsession import URLLib3Session
 
 from headroom.adapters.callers import NotProven, caller_of, sts_url
-from headroom.adapters.cloudwatch import glance_window
+from headroom.adapters.cloudwatch import CloudWatchResourceAlarms, glance_window
 from headroom.adapters.events import EventBus
 from headroom.adapters.instances import ManagedFileSystems
 from headroom.adapters.kinds import Environment, adapters_of
@@ -39,7 +39,7 @@ from headroom.domain.policy import Policy, PolicyError, PolicyUnreadable
 from headroom.domain.resources import Kind
 from headroom.policy import received_policy
 from headroom.ports import FileSystems, Ports, Reporting
-from headroom.settings import FunctionSettings, SettingsError
+from headroom.settings import FunctionSettings, Names, SettingsError
 
 CONNECTIONS = 32
 """Of one client: more than threads that use it at once."""
@@ -144,6 +144,15 @@ class Account:
         return AuroraPriceBook(
             self.ledger, price_list_from(self._session, region=self.region), clock=_clock
         )
+
+    @cached_property
+    def resource_alarms(self) -> CloudWatchResourceAlarms:
+        """The alarms on single resources that this deployment makes."""
+        deployment = self.settings.service
+        return CloudWatchResourceAlarms(
+            self.reads("cloudwatch"), prefix=Names(deployment).resource_alarms,
+            deployment=deployment,
+        )  # fmt: skip
 
     def _file_systems(self) -> FileSystems | None:
         document = self.settings.extend_document

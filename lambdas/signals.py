@@ -166,6 +166,7 @@ def _page(
         found = read_page(
             wired.ports, wired.queue, page, wiring.utc_now, every_s=int(every.total_seconds()),
             threads=THREADS, adaptive=wired.settings.detection is Detection.ADAPTIVE,
+            alarm_budget_usd=wired.settings.alarm_budget_usd,
         )  # fmt: skip
         logger.info(
             "read a page of the fleet", kind=page.kind, number=page.number, scanned=found.scanned,

@@ -14,6 +14,7 @@ from headroom.adapters.events import log_fields
 from headroom.application import (
     DispatchReport,
     PublishedRecords,
+    apply_alarm_plan,
     dispatch,
     notify_people,
     publish_records,
@@ -33,6 +34,8 @@ FOR_PUBLISHING_S = 30.0
 """Seconds that must be left after a sweep to publish records."""
 FOR_DIGEST_S = 120.0
 """Seconds that must be left to read a day of records and send the digest."""
+FOR_ALARMS_S = 120.0
+"""Seconds that must be left to make and remove alarms, also where AWS throttles them."""
 FOR_PRICES_S = 90.0
 """Seconds that must be left after a sweep to refresh prices: three pages, two attempts each."""
 
@@ -91,6 +94,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     }
     ages = {"oldest_due_s": report.oldest_due_s, "scan_age_s": report.scan_age_s}
     logger.info("dispatched", extra={**swept, **ages})
+    if time_left() >= FOR_ALARMS_S:
+        _apply_alarm_plan(wired)
     if time_left() >= FOR_PRICES_S:
         _refresh_prices(wired)
     return swept
@@ -155,6 +160,23 @@ def _send_digest(wired: wiring.Wired, time_left: Callable[[], float]) -> int:
             "sent the daily digest", since=day.since.isoformat(), until=day.until.isoformat()
         )
     return 0
+
+
+def _apply_alarm_plan(wired: wiring.Wired) -> None:
+    """Make and remove alarms on single resources; a failure here never stops or undoes a sweep."""
+    try:
+        report = apply_alarm_plan(
+            wired.ports.work, wired.account.resource_alarms, wiring.utc_now(),
+            budget_usd=wired.settings.alarm_budget_usd,
+        )  # fmt: skip
+    except Exception:
+        logger.exception("alarms on single resources could not be compared; the next run does it")
+        return
+    for said, names in (("made an alarm", report.made), ("removed an alarm", report.removed)):
+        for name in names:
+            logger.info(said, alarm=name)
+    if report.error is not None:
+        logger.error("alarms on single resources are not as planned", error=report.error)
 
 
 def _open_breakers(wired: wiring.Wired) -> int:

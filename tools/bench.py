@@ -213,11 +213,14 @@ FLEETS = ((1_000, 0.0), (1_000, 0.02), (10_000, 0.0), (10_000, 0.02), (200, 1.0)
 """Volumes, and which share of them is under pressure."""
 
 
-def fleets() -> Iterator[Figure]:
-    """Dispatcher and 8 workers over a stub of AWS that takes 50 ms a call, quotas on."""
+def fleets(custodian: Path | None) -> Iterator[Figure]:
+    """Dispatcher and 8 workers over a stub of AWS that takes 50 ms a call, quotas on.
+
+    With its command, Cloud Custodian finds the pressed volumes of the same fleets.
+    """
     for volumes, pressed in FLEETS:
         said = f"{volumes:,} volumes, {'quiet' if not pressed else f'{pressed:.0%} pressed'}"
-        took = run(volumes, pressed, quotas=True)
+        took = run(volumes, pressed, quotas=True, custodian=custodian)
         for what, value, unit in (
             ("scan", took.scan_s, "s"),
             ("EC2 calls", took.ec2_calls, "calls"),
@@ -231,6 +234,12 @@ def fleets() -> Iterator[Figure]:
             ("processor", took.cpu_s, "CPU s"),
         ):
             yield Figure(name=f"{said}: {what}", value=value, unit=unit)
+        if (other := took.custodian) is not None:
+            named = f"{said}: Cloud Custodian,"
+            yield Figure(name=f"{named} volumes found", value=other.found, unit="resources")
+            yield Figure(name=f"{named} calls", value=other.requests, unit="calls")
+            yield Figure(name=f"{named} time", value=other.wall_s, unit="s")
+            yield Figure(name=f"{named} processor", value=other.cpu_s, unit="CPU s")
 
 
 STORM_EVENTS, STORM_VOLUMES = 10_000, 100
@@ -343,6 +352,9 @@ def main() -> None:
     """Print a line per measurement as it is made, then write the page."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--traces", type=Path, help="directory of traces to compare on")
+    arguments.add_argument(
+        "--custodian", type=Path, help="Cloud Custodian's command, to run it too"
+    )
     arguments.add_argument("--only", choices=["storm"], help="measure and write this part alone")
     given = arguments.parse_args()
     now, traces = datetime.now(UTC), given.traces
@@ -351,7 +363,8 @@ def main() -> None:
         PAGE.write_text(rest + stormed(now), encoding="utf-8")
         return
     figures = []
-    for measuring in (starting(), physics(), deciding(), comparing(traces), deploying(), fleets()):
+    for measuring in (starting(), physics(), deciding(), comparing(traces), deploying(),
+                      fleets(given.custodian)):  # fmt: skip
         for figure in measuring:
             print(figure, flush=True)
             figures.append(figure)

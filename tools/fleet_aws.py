@@ -86,7 +86,8 @@ class Fleet:
         elif (machines := _ids(asked, "", "attachment.instance-id")) is not None:
             numbers = [n for one in machines for n in self._of_instance(_number(one))]
         else:
-            first, most = int(asked.get("NextToken", "0")), int(asked["MaxResults"])
+            first = int(asked.get("NextToken", "0"))
+            most = int(asked.get("MaxResults", str(self.volumes)))
             numbers = list(range(first, min(self.volumes, first + most)))
             if first + most < self.volumes:
                 more = f"<nextToken>{first + most}</nextToken>"
@@ -185,6 +186,17 @@ class Fleet:
         results = ",".join(self._series(query, start, end) for query in queries)
         return f'{{"MetricDataResults":[{results}]}}'
 
+    def metric_statistics(self, asked: Mapping[str, Any]) -> str:
+        """The response of GetMetricStatistics: the mean of the whole time, in one datapoint."""
+        named = {d["Name"]: d["Value"] for d in asked["Dimensions"]}
+        start, end = int(asked["StartTime"]), int(asked["EndTime"])
+        pressed = "VolumeId" in named and self.pressed(_number(named["VolumeId"]))
+        values = json.loads(levels(asked["MetricName"], 60, max(1, (end - start) // 60), pressed))
+        with self._lock:
+            self.calls["metrics read"] += 1
+        point = {"Timestamp": start, "Average": sum(values) / len(values), "Unit": "Count"}
+        return json.dumps({"Label": asked["MetricName"], "Datapoints": [point]})
+
     def _series(self, query: Mapping[str, Any], start: int, end: int) -> str:
         stat = query["MetricStat"]
         metric, period = stat["Metric"]["MetricName"], int(stat["Period"])
@@ -261,9 +273,18 @@ class Handler(BaseHTTPRequestHandler):
                 refused = {"__type": "ThrottlingException", "message": "Rate exceeded"}
                 self._answer(400, json.dumps(refused), "application/x-amz-json-1.0")
                 return
-            self._answer(200, fleet.metric_data(json.loads(body)), "application/x-amz-json-1.0")
+            many = target.endswith(".GetMetricData")
+            read = fleet.metric_data if many else fleet.metric_statistics
+            self._answer(200, read(json.loads(body)), "application/x-amz-json-1.0")
             return
         asked = dict(parse_qsl(body))
+        if asked["Action"] == "GetCallerIdentity":
+            who = "<Account>123456789012</Account><Arn>arn:aws:iam::123456789012:user/x</Arn><UserId>x</UserId>"
+            body = f"<GetCallerIdentityResult>{who}</GetCallerIdentityResult>"
+            self._answer(
+                200, f"<GetCallerIdentityResponse>{body}</GetCallerIdentityResponse>", "text/xml"
+            )
+            return
         if fleet.throttled("ec2", asked["Action"]):
             self._answer(
                 503, "<Response><Errors><Error><Code>RequestLimitExceeded</Code><Message>Request limit "

@@ -22,6 +22,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 from headroom.adapters.cloudwatch import CloudWatchMetrics
@@ -35,6 +36,7 @@ from headroom.policy import default_policy
 from headroom.ports import Answered, Claim, Ports, ScanPage, WorkItem
 from headroom.proving.memory import InMemoryLedger, ports_in_memory
 from headroom.wiring import PACED, session_in
+from tools.custodian import CustodianRun, run_custodian
 
 ACCOUNT, REGION = "123456789012", "us-east-1"
 THREADS = 16
@@ -162,6 +164,7 @@ class Run:
     read_units: int
     write_units: int
     failed: int
+    custodian: CustodianRun | None = None
 
     @property
     def ec2_calls(self) -> int:
@@ -170,7 +173,8 @@ class Run:
 
     def __str__(self) -> str:
         calls = ", ".join(f"{name} {count:,}" for name, count in sorted(self.calls.items()))
-        return (
+        other = "" if self.custodian is None else f"{self.custodian}\n"
+        return other + (
             f"{self.volumes:,} volumes, {self.pressed:,} pressed: scan {self.scan_s:.1f} s, all "
             f"reconciled after {self.wall_s:.1f} s, {self.cpu_s:.1f} CPU s, "
             f"{self.reconciled:,} reconciled, {self.twice} twice within a minute, {self.failed} failed; "
@@ -214,11 +218,18 @@ def fleet_ports(url: str, ledger: InMemoryLedger, claims: WatchedClaims) -> Port
 
 def run(
     volumes: int, pressed: float, *, workers: int = 8, latency_ms: float = 50.0,
-    quotas: bool = False, most_s: float = 900.0,
+    quotas: bool = False, most_s: float = 900.0, custodian: Path | None = None,
 ) -> Run:  # fmt: skip
-    """One scan and everything that follows from it at once."""
+    """One scan and everything that follows from it at once.
+
+    With the command of Cloud Custodian, that runs first, on the same server.
+    """
     with stub(volumes, pressed, latency_ms, quotas=quotas) as url:
-        return _play(url, volumes, pressed, workers, latency_ms / 1_000, most_s)
+        other = None
+        if custodian is not None:
+            other = run_custodian(custodian, url, account_id=ACCOUNT, region=REGION)
+        took = _play(url, volumes, pressed, workers, latency_ms / 1_000, most_s)
+        return replace(took, custodian=other)
 
 
 def _play(
@@ -256,6 +267,7 @@ def _play(
                 for error in report.errors[:1]:
                     print(error, file=sys.stderr)
 
+    earlier = _calls(url)
     began, cpu = time.monotonic(), time.process_time()
     threads = [threading.Thread(target=worker, daemon=True) for _ in range(workers)]
     for thread in threads:
@@ -278,8 +290,7 @@ def _play(
     done.set()
     for thread in threads:
         thread.join()
-    with urllib.request.urlopen(url) as answer:
-        calls: dict[str, int] = json.load(answer)
+    calls: dict[str, int] = dict(_calls(url) - earlier)
     metrics_read = calls.pop("metrics read", 0)
     every = 0 if not pressed else max(1, round(1 / pressed))
     return Run(
@@ -289,6 +300,11 @@ def _play(
         metrics_read=metrics_read, read_units=tables.units["read"],
         write_units=tables.units["write"], failed=totals["failed"],
     )  # fmt: skip
+
+
+def _calls(url: str) -> Counter[str]:
+    with urllib.request.urlopen(url) as answer:
+        return Counter(json.load(answer))
 
 
 def _now() -> datetime:
@@ -307,9 +323,10 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=8)
     parser.add_argument("--latency-ms", type=float, default=50.0)
     parser.add_argument("--quotas", action="store_true")
+    parser.add_argument("--custodian", type=Path, help="Cloud Custodian's command, to run it too.")
     said = parser.parse_args()
     print(run(said.volumes, said.pressed, workers=said.workers, latency_ms=said.latency_ms,
-              quotas=said.quotas))  # fmt: skip
+              quotas=said.quotas, custodian=said.custodian))  # fmt: skip
 
 
 if __name__ == "__main__":

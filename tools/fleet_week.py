@@ -19,7 +19,16 @@ import numpy as np
 
 from headroom.application.glances import glance_at_due
 from headroom.domain.catalog.ebs import capability
-from headroom.domain.detection import SHORTEST, GlanceState
+from headroom.domain.detection import (
+    SHORTEST,
+    AlarmPlan,
+    Candidate,
+    GlanceState,
+    Metric,
+    ResourceAlarm,
+    most_alarms,
+    planned,
+)
 from headroom.domain.policy import Policy
 from headroom.domain.resources import Configuration, Kind, ResourceRef, Volume, VolumeType
 from headroom.policy import default_policy
@@ -33,10 +42,13 @@ from headroom.proving.workloads import (
     sample_load_series,
 )
 from headroom.running_cost import DAYS_PER_MONTH, PRICES
+from headroom.settings import DeploymentConfig
 
 MINUTES_A_DAY = 1_440
 DELAY_MIN = 3
 """How late metrics are published."""
+ALARM_DELAY_MIN = 2
+"""How late an alarm sees them: as in the proving ground's scenarios."""
 APART_MIN = 60
 """Pressure after so many minutes without is a new episode."""
 PER_RECONCILE = (23, 31)
@@ -73,6 +85,73 @@ class Column:
             lowest_burst_balance_percent=float(balances.min()) if balances.size else None,
             longest_queue=float(queue[known].max()) if known.any() else None,
         ).only(metrics)
+
+
+@dataclass(slots=True)
+class Alarms:
+    """Alarms on single volumes: in ALARM from a minute that breaches until an hour passed without one."""
+
+    most: int
+    columns: Mapping[str, Column]
+    plan: AlarmPlan = field(default_factory=AlarmPlan)
+    last: dict[str, int] = field(default_factory=dict)
+    """The last minute that breached, of volumes with an alarm."""
+    had: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+    """From and to the minutes in which a volume had an alarm."""
+    woke: dict[str, list[int]] = field(default_factory=dict)
+    """Minutes at which an alarm went off."""
+    made: int = 0
+    minutes: int = 0
+    """Of all alarms together."""
+
+    def evaluate(self, tick: int) -> list[tuple[str, int]]:
+        """Alarms that went off since the last tick: volume and minute."""
+        step, found = int(SHORTEST.total_seconds() // 60), []
+        for one in self.plan.watched:
+            name = one.alarm.resource_id
+            new = name not in self.last
+            first = APART_MIN if new else step
+            last = self.last.setdefault(name, -APART_MIN - 1)
+            until = max(0, tick - ALARM_DELAY_MIN)
+            for minute in range(max(0, until - first), until):
+                if not _breaches(one.alarm, self.columns[name], minute):
+                    continue
+                if minute - last >= APART_MIN:
+                    at = tick if new else minute + 1 + ALARM_DELAY_MIN
+                    self.woke.setdefault(name, []).append(at)
+                    found.append((name, at))
+                last = minute
+            self.last[name] = last
+            self.had[name][-1] = self.had[name][-1][0], tick
+            self.minutes += step
+        return found
+
+    def replan(self, seen: Sequence[Candidate], now: datetime, tick: int) -> None:
+        """As the deployed workers do after a page."""
+        before = {one.alarm for one in self.plan.watched}
+        self.plan = planned(self.plan, seen, now, most=self.most, scanned=now)
+        after = {one.alarm for one in self.plan.watched}
+        self.made += len(after - before)
+        for alarm in before - after:
+            self.last.pop(alarm.resource_id, None)
+        for alarm in after - before:
+            self.had.setdefault(alarm.resource_id, []).append((tick, tick))
+
+    def wait(self, name: str, minute: int) -> float | None:
+        """Minutes until the alarm went off, if there was one when pressure began; 0 if it was on."""
+        if not any(start <= minute <= end for start, end in self.had.get(name, ())):
+            return None
+        found = [at for at in self.woke.get(name, ()) if minute - 240 <= at <= minute + 75]
+        return max(0.0, float(found[-1] - minute)) if found else None
+
+
+def _breaches(alarm: ResourceAlarm, column: Column, minute: int) -> bool:
+    of = {
+        Metric.IOPS_CHECK: column.iops, Metric.THROUGHPUT_CHECK: column.throughput,
+        Metric.BALANCE: column.balance, Metric.QUEUE: column.queue,
+    }  # fmt: skip
+    value = float(of[alarm.metric][minute])
+    return value < alarm.threshold if alarm.metric is Metric.BALANCE else value >= alarm.threshold
 
 
 @dataclass(slots=True)
@@ -146,6 +225,11 @@ class Week:
     waits_at_risk: tuple[float, ...]
     """Minutes from the first exceeded minute to the glance that saw it, of volumes at risk then."""
     waits_quiet: tuple[float, ...]
+    waits_alarmed: tuple[float, ...]
+    """Of both, of volumes with an alarm of their own."""
+    alarms: float
+    """Alarms on single volumes, on average."""
+    alarms_made: int
     missed: tuple[int, ...]
     """Exceeded minutes of each episode that no glance saw within 75 minutes."""
     exceeded: int
@@ -178,9 +262,11 @@ class Week:
             f"{(self.metrics - self.metrics_quiet) / per_day[0]:.1f} metrics, "
             f"{(self.reconciliations - self.reconciliations_quiet) / per_day[0]:.2f} reconciliations",
             f"minutes until pressure is seen: at risk {_spread(self.waits_at_risk)}; "
-            f"quiet {_spread(self.waits_quiet)}; {len(self.missed)} never, which are "
+            f"quiet {_spread(self.waits_quiet)}; with an alarm {_spread(self.waits_alarmed)}; "
+            f"{len(self.missed)} never, which are "
             f"{100 * sum(self.missed) / max(1, self.exceeded):.2f} % of exceeded minutes",
-            f"a month per 1,000 volumes: glances ${glances:.2f}, reconciliations ${low:.2f}-${high:.2f}",
+            f"a month per 1,000 volumes: glances ${glances:.2f}, reconciliations ${low:.2f}-${high:.2f}, "
+            f"{self.alarms:.1f} alarms on average, made or changed {self.alarms_made:,} times",
         ))  # fmt: skip
 
 
@@ -192,7 +278,10 @@ def _spread(waits: Sequence[float]) -> str:
             f"most {ordered[-1]:.0f} of {len(ordered):,} episodes")  # fmt: skip
 
 
-def play(volumes: int, days: float, *, at_risk: float = 0.05, traces: Sequence[Path] = ()) -> Week:
+def play(
+    volumes: int, days: float, *, at_risk: float = 0.05, traces: Sequence[Path] = (),
+    alarm_budget_usd: float = 0.0,
+) -> Week:  # fmt: skip
     """Play a fleet; the first day of it is not counted where there are more."""
     fleet, pressed = _fleet(volumes, days, at_risk, traces)
     rules = default_policy()
@@ -204,20 +293,28 @@ def play(volumes: int, days: float, *, at_risk: float = 0.05, traces: Sequence[P
     episodes = {name: _episodes(column) for name, column in fleet.columns.items()}
     seen_at: dict[str, list[int]] = {name: [] for name in fleet.columns}
     sizes: dict[str, dict[str, int]] = {"quiet": {}, "pressed": {}}
-    planned: dict[str, list[tuple[int, float]]] = {name: [] for name in fleet.columns}
+    intervals: dict[str, list[tuple[int, float]]] = {name: [] for name in fleet.columns}
+    alarms = Alarms(most=most_alarms(alarm_budget_usd), columns=fleet.columns)
     for tick in range(0, int(days * MINUTES_A_DAY), int(SHORTEST.total_seconds() // 60)):
         now = fleet.start + timedelta(minutes=tick)
+        woken, candidates = alarms.evaluate(tick), []
+        for name, at in woken:
+            fleet.reconciled[fleet.views[name].volume.ref.arn] = fleet.start + timedelta(minutes=at)
         for group in ("quiet", "pressed"):
             mine = [
                 v for v in views if (v.volume.ref.resource_id in pressed) == (group == "pressed")
             ]
             fleet.count = {}
+            mine_woken = sum((name in pressed) == (group == "pressed") for name, _ in woken)
+            fleet.add("reconciliations", mine_woken)
             for view_seen in glance_at_due(ports, mine, rules, now, _never, 1):
                 ref = view_seen.view.volume.ref
                 state = fleet.states[ref.arn]
+                if view_seen.candidate is not None:
+                    candidates.append(view_seen.candidate)
                 if state.at == now:
                     every = (state.next_at - now) / timedelta(minutes=1)
-                    planned[ref.resource_id].append((tick, every))
+                    intervals[ref.resource_id].append((tick, every))
                     if state.trouble_at == now:
                         seen_at[ref.resource_id].append(tick)
                 if view_seen.look or view_seen.new:
@@ -226,13 +323,14 @@ def play(volumes: int, days: float, *, at_risk: float = 0.05, traces: Sequence[P
             if now - fleet.start >= begin:
                 for name, count in fleet.count.items():
                     sizes[group][name] = sizes[group].get(name, 0) + count
+        alarms.replan(candidates, now, tick)
     waits = [
-        (minute, _wait(minute, seen_at[name]), _every(planned[name], minute), lasted)
+        (alarms.wait(name, minute), _wait(minute, seen_at[name]), _every(intervals[name], minute), lasted)
         for name, starts in episodes.items()
         for minute, lasted in starts
         if timedelta(minutes=minute) >= begin and minute + 75 < days * MINUTES_A_DAY
     ]  # fmt: skip
-    found = [(wait, every) for _, wait, every, _ in waits if wait is not None]
+    found = [(wait, every) for early, wait, every, _ in waits if wait is not None and early is None]
     return Week(
         volumes=volumes, at_risk=len(pressed), days=days - begin / FIRST,
         metrics=_sum(sizes, "metrics"), metrics_quiet=sizes["quiet"].get("metrics", 0),
@@ -241,7 +339,12 @@ def play(volumes: int, days: float, *, at_risk: float = 0.05, traces: Sequence[P
         reconciliations_quiet=sizes["quiet"].get("reconciliations", 0),
         waits_at_risk=tuple(wait for wait, every in found if every <= 10),
         waits_quiet=tuple(wait for wait, every in found if every > 10),
-        missed=tuple(lasted for _, wait, _, lasted in waits if wait is None),
+        waits_alarmed=tuple(
+            early if wait is None else min(early, wait)
+            for early, wait, _, _ in waits if early is not None
+        ),
+        alarms=alarms.minutes / (days * MINUTES_A_DAY), alarms_made=alarms.made,
+        missed=tuple(lasted for early, wait, _, lasted in waits if wait is None and early is None),
         exceeded=sum(lasted for _, _, _, lasted in waits),
     )  # fmt: skip
 
@@ -387,9 +490,11 @@ def main() -> None:
     parser.add_argument(
         "--traces", type=Path, help="A folder of recorded loads, for half of the fleet."
     )
+    parser.add_argument("--alarm-budget", type=float, default=DeploymentConfig().alarm_budget_usd)
     said = parser.parse_args()
     traces = sorted(said.traces.glob("*.csv")) if said.traces else []
-    print(play(said.volumes, said.days, at_risk=said.at_risk, traces=traces))
+    print(play(said.volumes, said.days, at_risk=said.at_risk, traces=traces,
+               alarm_budget_usd=said.alarm_budget))  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -35,6 +35,7 @@ FOUND: Mapping[Part, tuple[str, str, str]] = {
     Part.QUEUE: ("AWS/SQS", "NumberOfMessagesSent", "SignalsQueue(?!DeadLetters)"),
     Part.DEAD_LETTERS: ("AWS/SQS", "NumberOfMessagesSent", "SignalsQueueDeadLetters"),
     Part.LOST_RUNS: ("AWS/SQS", "NumberOfMessagesSent", "SweepScheduleDeadLetters"),
+    Part.HUB_DEAD_LETTERS: ("AWS/SQS", "NumberOfMessagesSent", "HubEventsDeadLetters"),
     Part.RECORDS: ("AWS/DynamoDB", "ConsumedWriteCapacityUnits", "RecordsTable"),
     Part.STATE: ("AWS/DynamoDB", "ConsumedWriteCapacityUnits", "StateTable"),
 }

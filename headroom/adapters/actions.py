@@ -57,6 +57,14 @@ ALARM_READ_ACTIONS = ("cloudwatch:DescribeAlarmContributors", "cloudwatch:Descri
 """Adapter cloudwatch, `contributors`. Takes alarm ARNs. Only the first is called, but no published list
 of IAM's actions has it: it may be authorised as the second (checked 2026-11)."""
 
+ALARM_LIST_ACTIONS = ("cloudwatch:DescribeAlarms",)
+"""Adapter cloudwatch, which lists alarms by a prefix: that takes `arn:aws:cloudwatch:REGION:ACCOUNT:alarm:*`,
+and for composite alarms, which are not asked for, `*` (API reference, 2026-11)."""
+ALARM_REMOVE_ACTIONS = ("cloudwatch:DeleteAlarms",)
+"""Adapter cloudwatch, for alarms on single resources. Takes alarm ARNs."""
+ALARM_MAKE_ACTIONS = ("cloudwatch:PutMetricAlarm", "cloudwatch:TagResource")
+"""The same; tags given to a new alarm need the second."""
+
 POLICY_READ_ACTIONS = ("ssm:GetParameter",)
 """Adapter policies. Takes the one parameter's ARN."""
 

@@ -3,6 +3,7 @@
 May import the domain and `ports`; no AWS, no clock.
 The door offers the dispatcher, the worker, `sweep` (both in one process), signals, digest, publishing and requests."""
 
+from headroom.application.alarms import AlarmsReport, apply_alarm_plan
 from headroom.application.dispatch import DispatchReport, dispatch
 from headroom.application.dry_run import DryRunResult, decide_dry_run
 from headroom.application.hub import Caller, HubRoles, carry_out_for

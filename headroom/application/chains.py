@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import assert_never
 
 from headroom.application import rollback
-from headroom.application.execute import LEASE, VERIFY_AFTER, known
+from headroom.application.execute import LEASE, VERIFY_AFTER, modification_of
 from headroom.application.space import after_growth
 from headroom.domain.catalog.rds import SETTLES
 from headroom.domain.decision import (
@@ -110,9 +110,8 @@ def _resolve(
         found = "AWS shows the change: it was accepted"
         notify = None if decision.group else Notify(text=found)
         _append(ports, decision, chain, Step.APPLIED, now, found, due_at=now + VERIFY_AFTER,
-                started_at=change.started_at, notify=notify)  # fmt: skip
-        mine = known(decision, change.started_at)
-        ports.state_store.save_modifications(observation.volume.ref, [mine], now=now)
+                body={"modification": modification_of(decision, change.started_at)},
+                notify=notify)  # fmt: skip
         return False
     until = _too_early(observation, act, chain, now)
     if until is not None:
@@ -207,8 +206,8 @@ def _wait(
 def _append(
     ports: Ports, decision: Decision, chain: OpenChain, step: Step, now: datetime,
     summary: str, *,
-    due_at: datetime | None, started_at: datetime | None = None,
-    body: Mapping[str, object] | None = None, notify: Notify | None = None,
+    due_at: datetime | None, body: Mapping[str, object] | None = None,
+    notify: Notify | None = None,
 ) -> None:  # fmt: skip
     ports.ledger.append(
         decision.decision_id,
@@ -216,7 +215,7 @@ def _append(
         ref=decision.observation.volume.ref,
         at=now,
         summary=summary,
-        body=body or ({} if started_at is None else {"started_at": started_at}),
+        body=body or {},
         fencing=chain.fencing,
         due_at=due_at,
         notify=notify,

@@ -65,8 +65,8 @@ def conclude(
 
 def _uneventful(decision: Decision) -> bool:
     """Storage never heard of before and nothing wrong with it, or nothing published: no news."""
-    answer = decision.answer
-    if not isinstance(answer, Hold):
+    answer, facts = decision.answer, decision.observation.volume.facts
+    if not isinstance(answer, Hold) or (facts is not None and facts.additional):
         return False
     silent = answer.reason is Reason.NOT_ENOUGH_DATA and not decision.demand.known_minutes
     return silent or answer.reason is Reason.NO_PRESSURE

@@ -143,20 +143,20 @@ def save_outcome(
         summary += f"; no slot before {due_at:%Y-%m-%d %H:%M} UTC"
     if not in_set and is_notified(decision, outcome):
         notify = Notify(text=summary)
+    body: dict[str, object] = {"outcome": outcome}
+    if isinstance(outcome, Applied):
+        body["modification"] = modification_of(decision, outcome.started_at)
     ports.ledger.append(
         decision.decision_id,
         step,
         ref=ref,
         at=now,
         summary=summary,
-        body={"outcome": outcome},
+        body=body,
         fencing=intent.fencing,
         due_at=due_at,
         notify=notify,
     )
-    if isinstance(outcome, Applied):
-        mine = known(decision, outcome.started_at)
-        ports.state_store.save_modifications(ref, [mine], now=now)
 
 
 def is_notified(decision: Decision, outcome: Outcome) -> bool:
@@ -167,8 +167,8 @@ def is_notified(decision: Decision, outcome: Outcome) -> bool:
     return isinstance(outcome, Applied | Unknown)
 
 
-def known(decision: Decision, started_at: datetime) -> KnownModification:
-    """Our own modification, as the ledger remembers it."""
+def modification_of(decision: Decision, started_at: datetime) -> KnownModification:
+    """Our own modification, which the record of its acceptance adds to the history."""
     answer = decision.answer
     plan = answer.plan if isinstance(answer, Act) else None
     return KnownModification(

@@ -10,18 +10,22 @@ from headroom.application.space import may_run_out_of_space
 from headroom.application.work import on_threads
 from headroom.domain.detection import (
     DAILY,
+    USUAL_VALUE_USD_PER_MINUTE,
+    Candidate,
     Glance,
     GlanceState,
     Metric,
     Trouble,
     after_glance,
+    alarm_of,
     first_metrics,
     is_due,
     look_due,
+    may_have_alarm,
     reads_the_rest,
     troubles_of,
 )
-from headroom.domain.policy import Limits, Policy, PolicyUnreadable, limits_for
+from headroom.domain.policy import EffectiveLimits, Limits, Policy, PolicyUnreadable, limits_for
 from headroom.domain.resources import Kind, ResourceRef
 from headroom.ports import Glanced, GlanceRequest, Ports, StorageView
 
@@ -42,6 +46,8 @@ class Seen:
     """Whether it deserves a reconciliation."""
     new: bool
     """Whether it was never reconciled."""
+    candidate: Candidate | None = None
+    """What it deserves of an alarm of its own; None where that is not known."""
 
 
 def glance_at_due(
@@ -55,8 +61,7 @@ def glance_at_due(
     known = ports.work.glanced([view.volume.ref for view in views])
     before = {v.volume.ref.arn: known.get(v.volume.ref.arn, NEVER).state for v in views}
     limits = {view.volume.ref.arn: _limits(policy, view) for view in views}
-    modes = {arn: "" if isinstance(policy, PolicyUnreadable) else rules.mode.value
-             for arn, rules in limits.items()}  # fmt: skip
+    modes = {arn: "" if rules is None else rules.limits.mode.value for arn, rules in limits.items()}
     due = [
         view
         for view in views
@@ -70,11 +75,10 @@ def glance_at_due(
         troubles = set(troubles_of(volume.configuration, found))
         if may_run_out_of_space(view, found):
             troubles.add(Trouble.SPACE)
-        rules = limits[volume.ref.arn]
         return after_glance(
             volume.configuration, before[volume.ref.arn], found, troubles, now,
             name=volume.ref.arn, rest_read=volume.ref.arn in rest_read,
-            value_usd_per_minute=rules.relief_value_usd_per_minute, mode=modes[volume.ref.arn],
+            value_usd_per_minute=_value(limits[volume.ref.arn]), mode=modes[volume.ref.arn],
             policy=_version(policy),
         )  # fmt: skip
 
@@ -94,6 +98,7 @@ def glance_at_due(
             )
             or (known.get(arn, NEVER).reconciled_at is None and turn(view.volume.ref)),
             new=known.get(arn, NEVER).reconciled_at is None,
+            candidate=_candidate(view, after.get(arn) or before[arn], limits[arn]),
         )
         for view in views
         for arn in [view.volume.ref.arn]
@@ -143,10 +148,25 @@ def _back(before: GlanceState | None, now: datetime) -> timedelta:
     return next((each for each in BACK if each >= now - before.at + LATE), BACK[-1])
 
 
-def _limits(policy: Policy | PolicyUnreadable, view: StorageView) -> Limits:
-    return (
-        Limits() if isinstance(policy, PolicyUnreadable) else limits_for(policy, view.volume).limits
-    )
+def _limits(policy: Policy | PolicyUnreadable, view: StorageView) -> EffectiveLimits | None:
+    return None if isinstance(policy, PolicyUnreadable) else limits_for(policy, view.volume)
+
+
+def _value(limits: EffectiveLimits | None) -> float:
+    return (Limits() if limits is None else limits.limits).relief_value_usd_per_minute
+
+
+def _candidate(
+    view: StorageView, state: GlanceState | None, limits: EffectiveLimits | None
+) -> Candidate | None:
+    """What a resource deserves of an alarm of its own; None where its policy or its past is not known."""
+    volume = view.volume
+    if state is None or limits is None:
+        return None
+    score = state.late * limits.limits.relief_value_usd_per_minute / USUAL_VALUE_USD_PER_MINUTE
+    if not limits.enrolled or not may_have_alarm(volume, state):
+        score = 0.0
+    return Candidate(ref=volume.ref, alarm=alarm_of(volume, state) if score else None, score=score)
 
 
 def _mode_changed(before: GlanceState | None, mode: str) -> bool:

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from hashlib import sha256
 
+from headroom.application.alarms import plan_alarms
 from headroom.application.glances import Seen, glance_at_due
 from headroom.application.space import may_run_out_of_space
 from headroom.application.work import on_threads
@@ -69,11 +70,12 @@ def fleet_kinds(ports: Ports) -> tuple[str, ...]:
 
 def read_page(
     ports: Ports, queue: WorkQueue, asked: ScanPage, clock: Callable[[], datetime], *,
-    every_s: int, threads: int = 1, adaptive: bool = False,
+    every_s: int, threads: int = 1, adaptive: bool = False, alarm_budget_usd: float = 0.0,
 ) -> PageReport:  # fmt: skip
     """Read one page and put the page after it on the queue first; nothing where it is read already.
 
-    `adaptive` glances at those only whose time has come, and else at all.
+    `adaptive` glances at those only whose time has come, and else at all. With a budget it plans who gets
+    an alarm of its own.
 
     A page whose reader dies is read by another once its claim expires. Raises ReadFailed.
     """
@@ -98,12 +100,14 @@ def read_page(
             batch = next(batches, None)
             if batch is None:
                 break
-            suspects = _suspects(
-                ports, _seen(ports, batch, now, turn, adaptive=adaptive, threads=threads), now,
-                first=progress.first, small=small,
-            )  # fmt: skip
+            seen = _seen(ports, batch, now, turn, adaptive=adaptive, threads=threads)
+            suspects = _suspects(ports, seen, now, first=progress.first, small=small)
             _hand_on(ports, queue, suspects, now, report, threads)
             report.scanned += len(batch)
+            candidates = [each.candidate for each in seen if each.candidate is not None]
+            if alarm_budget_usd and candidates:
+                plan_alarms(ports.work, candidates, now, budget_usd=alarm_budget_usd,
+                            scanned=progress.completed)  # fmt: skip
         except Exception as error:  # suspects of other batches are handed on all the same
             failed = failed or error
     if failed is not None:

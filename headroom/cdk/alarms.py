@@ -87,6 +87,18 @@ class SelfAlarms(Construct):
             threshold=600,
         )
 
+    def on_hub(self, undelivered: sqs.IQueue) -> None:
+        """Events that the hub's bus did not take: they stay until a person sends them again."""
+        self._alarm(
+            "hub-events-waiting",
+            "the hub's bus did not take events of this deployment; they wait for at most 14 days: remove "
+            "the cause, then run the command of the output HubRedelivery",
+            undelivered.metric_approximate_age_of_oldest_message(
+                period=Duration.minutes(5), statistic="Maximum"
+            ),
+            threshold=600,
+        )
+
     def on_function(self, name: str, function: lambda_.IFunction) -> None:
         """Errors of one function. One that is throttled stops completing, or lets events wait."""
         minute = Duration.minutes(1)

@@ -23,6 +23,7 @@ class Settings(TypedDict, total=False):
 
     prefix: str
     detection: Detection | Literal["adaptive", "fleet", "tagged", "sweep"]
+    alarm_budget_usd: int
     kinds: str | Sequence[str]
     scan_every_minutes: int
     notify_email: str | None

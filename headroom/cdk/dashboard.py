@@ -73,6 +73,7 @@ def _widget(panel: Panel, parts: Mapping[Part, str], alarms: Sequence[str]) -> d
                 [one.namespace, one.metric, DIMENSIONS[one.namespace], parts[one.of],
                  {"label": one.label, "stat": one.statistic}]
                 for one in panel.series
+                if one.of in parts
             ]  # fmt: skip
             return {"type": "metric", "properties": {
                 "title": panel.title, "region": Aws.REGION, "view": "timeSeries",

@@ -34,6 +34,7 @@ from headroom.cdk.permissions import (
     loop_statements,
     prices_statement,
     publishing_statements,
+    resource_alarm_statements,
 )
 from headroom.cdk.spoke import Forwarding, let_hub_ask
 from headroom.cdk.state import add_outputs
@@ -80,6 +81,7 @@ class Loop(Construct):
             workers=config.queue_max_concurrency,
             scan_every_minutes=config.scan_minutes,
             detection=config.detection,
+            alarm_budget_usd=config.resource_alarms_usd,
             record_retention_days=config.record_retention_days,
             seal_key="off" if kept.seal_key is None else kept.seal_key.key_arn,
             kinds=config.kinds,
@@ -132,6 +134,7 @@ class Loop(Construct):
                     *asked,
                     prices_statement(),
                     events_statement(),
+                    *resource_alarm_statements(config),
                     park,
                     put,
                 ],
@@ -158,9 +161,6 @@ class Loop(Construct):
         if config.ebs_free_space == "on":
             ExtendDocument(self, "ExtendFileSystems", names)
         let_hub_ask(self, config, requests)
-        if config.hub_bus != OFF:
-            forwarding = Forwarding(self, "HubEvents", bus=config.hub_bus)
-            add_outputs(self, names, {"HubRedelivery": forwarding.redelivery_command})
         signals_queue.feed(signals, max_concurrency=config.queue_max_concurrency)
         schedule.start(sweep)
         DetectionAlarms(self, "Detection", config)
@@ -169,8 +169,15 @@ class Loop(Construct):
         own.on_function("signals", signals)
         own.on_function("sweep", sweep)
         own.on_loop(settings)
+        hub_parts = {}
+        if config.hub_bus != OFF:
+            forwarding = Forwarding(self, "HubEvents", bus=config.hub_bus)
+            own.on_hub(forwarding.dead_letters)
+            add_outputs(self, names, {"HubRedelivery": forwarding.redelivery_command})
+            hub_parts[Part.HUB_DEAD_LETTERS] = forwarding.dead_letters.queue_name
         if config.dashboard == "on":
             parts = {
+                **hub_parts,
                 Part.SERVICE: settings.service,
                 Part.SIGNALS: signals.function_name,
                 Part.SWEEP: sweep.function_name,

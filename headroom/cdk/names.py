@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from headroom.domain.catalog import CATALOGUE_PRICES
 from headroom.settings import Names
 
 DETECTION_ALARM_PREFIX = Names().detection_alarms
 OWN_ALARM_PREFIX = Names().own_alarms
 """Prefixes of alarms of a deployment that has no prefix of its own."""
 
-PRICED_REGIONS = ("ap-northeast-1", "us-east-1", "us-east-2", "us-west-2")
+PRICED_REGIONS = tuple(sorted(CATALOGUE_PRICES))
 """Regions whose EBS prices the catalogue has, whether or not AWS's price list can be read."""
 PRICED_PARTITION = "aws"
 """Where AWS's price list is in US dollars and its API open to everyone; elsewhere nothing is ever

@@ -25,6 +25,8 @@ class Part(StrEnum):
     QUEUE = "queue"
     DEAD_LETTERS = "dead_letters"
     LOST_RUNS = "lost_runs"
+    HUB_DEAD_LETTERS = "hub_dead_letters"
+    """Only where the deployment names a hub."""
     RECORDS = "records"
     STATE = "state"
     SIGNALS_LOG = "signals_log"
@@ -204,7 +206,8 @@ _QUEUES = (
         title="Dead letters",
         series=tuple(
             Series("AWS/SQS", "ApproximateNumberOfMessagesVisible", part, "Maximum", label)
-            for part, label in ((Part.DEAD_LETTERS, "work"), (Part.LOST_RUNS, "runs of the dispatcher"))
+            for part, label in ((Part.DEAD_LETTERS, "work"), (Part.LOST_RUNS, "runs of the dispatcher"),
+                                (Part.HUB_DEAD_LETTERS, "events for the hub"))
         ),
     ),
 )  # fmt: skip

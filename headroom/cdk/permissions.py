@@ -172,6 +172,21 @@ def contributor_statement(names: Names) -> iam.PolicyStatement:
     return allow(actions.ALARM_READ_ACTIONS, alarms, sid="AskAlarmsForContributors")
 
 
+def resource_alarm_statements(config: DeploymentConfig) -> list[iam.PolicyStatement]:
+    """Listing alarms, removing those on single resources and, with a budget for them, making them.
+
+    What was made with a budget must go without one.
+    """
+    alarms = f"arn:{Aws.PARTITION}:cloudwatch:{Aws.REGION}:{Aws.ACCOUNT_ID}:alarm:"
+    ours = f"{alarms}{config.names.resource_alarms}*"
+    make = allow(actions.ALARM_MAKE_ACTIONS, ours, sid="MakeResourceAlarms")
+    return [
+        allow(actions.ALARM_LIST_ACTIONS, f"{alarms}*", sid="ListAlarms"),
+        allow(actions.ALARM_REMOVE_ACTIONS, ours, sid="RemoveResourceAlarms"),
+        *([make] if config.resource_alarms_usd else []),
+    ]
+
+
 def calendar_statements(calendars: Sequence[str]) -> list[iam.PolicyStatement]:
     """Asking the Change Calendars that the policy names, by name or ARN; nothing without any."""
     here = f"arn:{Aws.PARTITION}:ssm:{Aws.REGION}:{Aws.ACCOUNT_ID}:document/"
@@ -284,6 +299,15 @@ def explain_wildcards(
         reasons[alarms] = (
             "The detection alarms are found by their common name prefix, so that alarms the "
             "owner adds under it are heard as well; the action only reads."
+        )
+    if granted >= set(actions.ALARM_REMOVE_ACTIONS):
+        every = f"arn:<AWS::Partition>:cloudwatch:{here}:alarm:"
+        reasons[f"{every}*"] = (
+            "A list of alarms is granted for all of them only; the action only reads."
+        )
+        reasons[f"{every}{names.resource_alarms}*"] = (
+            "Headroom makes and removes alarms on single resources under a name prefix of its own, which "
+            "no other alarm has; their names end with the ids of resources."
         )
     if granted >= set(actions.POLICY_READ_ACTIONS):
         reasons[f"arn:<AWS::Partition>:ssm:{here}:parameter{names.policy_parameter}/*"] = (

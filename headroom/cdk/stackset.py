@@ -198,7 +198,20 @@ class _Merge:
                 self._either({choice: value[at] for choice, value in values.items()})
                 for at in range(len(first))
             ]
+        if all(isinstance(value, list) for value in values.values()):
+            longest = max(values.values(), key=len)
+            if all([item for item in longest if item in each] == each for each in values.values()):
+                return [self._where_present(item, values) for item in longest]
         return self._one_of(values)
+
+    def _where_present(self, item: Json, lists: Mapping[str, Json]) -> Json:
+        """An item of a list that only some choices have."""
+        having = [choice for choice, each in lists.items() if item in each]
+        return (
+            item
+            if len(having) == len(lists)
+            else {"Fn::If": [self._condition(having), item, NO_VALUE]}
+        )
 
     def _one_of(self, values: Mapping[str, Json]) -> Json:
         choices = list(values)
@@ -252,14 +265,20 @@ def _add_hub(whole: Template, context: Mapping[str, object]) -> None:
         has = f"Has{parameter}"
         whole["Conditions"][has] = {"Fn::Not": [{"Fn::Equals": [{"Ref": parameter}, OFF]}]}
         for name, body in whole["Resources"].items():
-            if name.startswith(construct):
+            if construct in name:
                 body["Condition"] = has
     redelivery = whole["Outputs"][
         DeploymentConfig.from_context(context).names.output("HubRedelivery")
     ]
     redelivery |= {"Condition": "HasHubBus", "Value": _with_hub(redelivery["Value"])}
+    alarms = [
+        n for n, body in whole["Resources"].items() if body["Type"] == "AWS::CloudWatch::Alarm"
+    ]
+    instead = {"Arn": {"Fn::GetAtt": [alarms[0], "Arn"]}, "QueueName": OFF}
     for body in whole["Resources"].values():
         body["Properties"] = _with_hub(body.get("Properties", {}))
+        if body["Type"] == "AWS::CloudWatch::Dashboard":
+            body["Properties"] = _without_hub(body["Properties"], instead)
 
 
 def _with_hub(node: Json) -> Json:
@@ -277,6 +296,18 @@ def _with_hub(node: Json) -> Json:
     if found.get("Sid") == "PublishPolicy":
         return {"Fn::If": ["HasHubPolicyRole", found, NO_VALUE]}
     return found
+
+
+def _without_hub(node: Json, instead: Mapping[str, Json]) -> Json:
+    """A part of the dashboard: what it names of the hub's parts is `instead` where there is no hub."""
+    if isinstance(node, list):
+        return [_without_hub(item, instead) for item in node]
+    if not isinstance(node, dict):
+        return node
+    name, attribute = node.get("Fn::GetAtt", ("", ""))
+    if "HubEvents" in name:
+        return {"Fn::If": ["HasHubBus", node, instead[attribute]]}
+    return {key: _without_hub(value, instead) for key, value in node.items()}
 
 
 def _parted(item: Json) -> list[Json]:

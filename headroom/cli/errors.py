@@ -18,4 +18,6 @@ def complaint(raised: Exception) -> Problem | None:
         return Problem(str(raised))
     if isinstance(raised, ClientError | BotoCoreError):
         return Problem(f"AWS returned an error: {raised}")
+    if isinstance(raised, OSError) and raised.filename and raised.strerror:
+        return BadRequest(f"{raised.filename} cannot be used: {raised.strerror}.")
     return None

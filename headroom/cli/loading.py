@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterable
 from dataclasses import fields, is_dataclass
-from functools import wraps
+from functools import partial, wraps
 from importlib import import_module
 from inspect import Parameter as Argument
 from inspect import Signature, signature
@@ -13,7 +13,9 @@ from typing import Any, get_type_hints
 
 import typer
 from typer._click.core import Command, Context, Parameter
-from typer._coercion import RuntimeParam, build_runtime_param
+from typer._click.exceptions import BadParameter
+from typer._click.formatting import HelpFormatter
+from typer._coercion import RuntimeParam, TypeDescriptor, build_runtime_param
 from typer.core import TyperCommand, TyperGroup
 
 from headroom.cli.verbs import COMMANDS, Group, Verb
@@ -81,24 +83,59 @@ class TextOrConverted(RuntimeParam):
     def _coerce_value(self, value: Any, param: Any, ctx: Context) -> Any:
         if self.annotation is str and type(value) is str and self.parameter_info.parser is None:
             return value
-        return build_runtime_param(param.type_descriptor)._coerce_value(value, param=param, ctx=ctx)
+        converter = build_runtime_param(param.type_descriptor)
+        try:
+            return converter._coerce_value(value, param=param, ctx=ctx)
+        except BadParameter as problem:
+            problem.message = _plain(problem.message)
+            raise
+
+
+def _plain(message: str) -> str:
+    """What Pydantic says of a value, as a person would say it."""
+    said = message.removeprefix("Value error, ").replace("Input should be", "it must be")
+    return f"{said.partition(', unable to parse')[0].rstrip('.')}."
 
 
 class LateConversion(Command):
     """A command that converts its parameters as `TextOrConverted` does."""
 
     def get_params(self, ctx: Context) -> list[Parameter]:
-        """Its parameters, `--help` too."""
+        """Its parameters, `--help` too, with values named as in manual pages."""
         found = super().get_params(ctx)
         for each in found:
             parameter: Any = each
-            info = parameter.type_descriptor.parameter_info
-            parameter._runtime_param = TextOrConverted(info, parameter.type_descriptor.annotation)
+            of: TypeDescriptor = parameter.type_descriptor
+            parameter._runtime_param = TextOrConverted(of.parameter_info, of.annotation)
+            if parameter.param_type_name == "argument":
+                name = parameter.metavar = parameter.metavar or parameter.name.upper()
+                usage = name if parameter.required else f"[{name}]"
+                parameter._usage_display_name = partial(str, usage)
+                parameter.display_type_rich = _no_type
+            elif parameter.metavar is None and not parameter.is_flag:
+                parameter.metavar = value_name(of)
         return found
 
 
+def _no_type(*, ctx: Context) -> None:
+    """An argument's name says enough; Typer would add its Python type."""
+
+
+def value_name(of: TypeDescriptor) -> str:
+    """What stands for an option's value in help: its choices, PATH, N or TEXT."""
+    if of.choices is not None:
+        return "|".join(str(getattr(each, "value", each)) for each in of.choices)
+    if of.is_path:
+        return "PATH"
+    return "N" if of.annotation in (int, float) else "TEXT"
+
+
 class QuickCommand(LateConversion, TyperCommand):
-    """A command that was loaded."""
+    """A command that was loaded; its help ends with an example."""
+
+    def format_epilog(self, ctx: Context, formatter: HelpFormatter) -> None:
+        """The example on a line of its own, never wrapped, so that it can be copied."""
+        formatter.write(f"\nExample:\n  {self.epilog}\n")
 
 
 class LateCommand(TyperCommand):
@@ -108,15 +145,21 @@ class LateCommand(TyperCommand):
         super().__init__(verb.name, rich_markup_mode=None)
         self._verb = verb
 
+    @property
+    def summary(self) -> str:
+        """The first sentence of the command's help."""
+        return self._verb.summary
+
     def get_short_help_str(self, limit: int = 45) -> str:
-        """The first sentence, in a list of commands."""
-        self.help = self._verb.summary
+        """The beginning of the first sentence, for shell completion."""
+        self.help = self.summary
         return super().get_short_help_str(limit)
 
     def loaded(self) -> Command:
         """The command itself, with its arguments and options."""
         single = typer.Typer(add_completion=False, rich_markup_mode=None)
-        single.command(self._verb.name, cls=QuickCommand)(spread(imported(self._verb.target)))
+        register = single.command(self._verb.name, cls=QuickCommand, epilog=self._verb.example)
+        register(spread(imported(self._verb.target)))
         return typer.main.get_command(single)
 
     def make_context(
@@ -126,7 +169,20 @@ class LateCommand(TyperCommand):
         return self.loaded().make_context(info_name, args, parent, **extra)
 
 
-class Commands(LateConversion, TyperGroup):
+class CommandGroup(TyperGroup):
+    """Commands under one name, listed with their whole first sentences."""
+
+    def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:
+        """The list in the help."""
+        rows = [
+            (name, each.summary if isinstance(each, LateCommand) else each.help or "")
+            for name, each in self.commands.items()
+        ]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
+class Commands(LateConversion, CommandGroup):
     """The root: every command of the table."""
 
     def __init__(self, **attributes: Any) -> None:
@@ -138,7 +194,7 @@ def _late(entries: Iterable[Verb | Group]) -> dict[str, Command]:
     return {
         each.name: LateCommand(each)
         if isinstance(each, Verb)
-        else TyperGroup(
+        else CommandGroup(
             name=each.name, help=each.summary, commands=_late(each.verbs), no_args_is_help=True,
             rich_markup_mode=None,
         )

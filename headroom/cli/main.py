@@ -1,6 +1,7 @@
 """The `headroom` command: runs a verb, prints errors as one sentence, returns an exit code.
 
-0: success. 1: failure. 2: invalid input (one sentence on stderr).
+0: success. 1: failure. 2: invalid input (one sentence on stderr). `plan --all` and `doctor` return 2
+for changes that are due and for findings, so their invalid input is 1.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import os
 import sys
 
 import typer
-from typer._click.exceptions import ClickException
+from typer._click.exceptions import ClickException, NoArgsIsHelpError
 
 from headroom.cli.loading import Commands, imported
 from headroom.cli.terminal.output import err, say
@@ -35,15 +36,19 @@ def root() -> None:
 
 def run(arguments: list[str] | None = None) -> int:
     """Run one command; returns the exit code."""
+    words = sys.argv[1:] if arguments is None else arguments
     gc.set_threshold(100_000, 20, 50)  # most of what a command makes are imports, which stay
     try:
         answer = app(args=arguments, prog_name="headroom", standalone_mode=False)
+    except NoArgsIsHelpError as nothing:
+        say(nothing.format_message(), err())
+        return BAD_INPUT
     except ClickException as problem:
         _complain(problem.format_message())
-        return BAD_INPUT
+        return _code(BAD_INPUT, words)
     except Problem as problem:
         _complain(str(problem))
-        return problem.exit_code
+        return _code(problem.exit_code, words)
     except (KeyboardInterrupt, typer.Abort):
         answer = INTERRUPTED
     except BrokenPipeError:
@@ -54,10 +59,16 @@ def run(arguments: list[str] | None = None) -> int:
         if found is None:
             raise
         _complain(str(found))
-        return found.exit_code
+        return _code(found.exit_code, words)
     if answer == INTERRUPTED:
         _complain("Stopped, with everything it had started.")
     return answer if isinstance(answer, int) else OK
+
+
+def _code(code: int, words: list[str]) -> int:
+    """The exit code of a problem: 1 instead of 2 where 2 is a result of the command."""
+    result = words[:1] == ["doctor"] or (words[:1] == ["plan"] and "--all" in words)
+    return FAILED if result and code == BAD_INPUT else code
 
 
 def _complain(sentence: str) -> None:

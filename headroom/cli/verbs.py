@@ -16,10 +16,11 @@ SOURCES = Path(__file__).parents[2]
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """One command and its function `target` ("module:function")."""
+    """One command, its function `target` ("module:function") and the example of its help."""
 
     name: str
     target: str
+    example: str
 
     @property
     def summary(self) -> str:
@@ -43,67 +44,180 @@ class Group:
 
 # The order is the one of `headroom --help` and of docs/cli.md.
 COMMANDS: tuple[Verb | Group, ...] = (
-    Verb("demo", "headroom.cli.commands.demo:demo"),
-    Verb("simulate", "headroom.cli.commands.simulate:simulate"),
-    Verb("compare", "headroom.cli.commands.compare:compare"),
-    Verb("cases", "headroom.cli.commands.cases:cases"),
-    Verb("plan", "headroom.cli.commands.plan:plan"),
-    Verb("replay", "headroom.cli.commands.replay:replay"),
-    Verb("assess", "headroom.cli.commands.assess:assess"),
-    Verb("cost", "headroom.cli.commands.cost:cost"),
-    Verb("pause", "headroom.cli.commands.pause:pause"),
-    Verb("resume", "headroom.cli.commands.pause:resume"),
-    Verb("status", "headroom.cli.commands.status:status"),
-    Verb("doctor", "headroom.cli.commands.doctor:doctor"),
-    Verb("approvals", "headroom.cli.commands.requests:approvals"),
-    Verb("approve", "headroom.cli.commands.requests:approve"),
-    Verb("reject", "headroom.cli.commands.requests:reject"),
-    Verb("rollback", "headroom.cli.commands.requests:rollback"),
-    Verb("release", "headroom.cli.commands.release:release"),
-    Verb("budget", "headroom.cli.commands.budget:budget"),
-    Verb("audit", "headroom.cli.commands.audit:audit"),
-    Verb("explain", "headroom.cli.commands.explain:explain"),
-    Verb("writeback", "headroom.cli.commands.writeback:writeback"),
-    Verb("report", "headroom.cli.commands.report:report"),
-    Verb("version", "headroom.cli.commands.version:version"),
+    Verb("demo", "headroom.cli.commands.demo:demo", "headroom demo --story 2,10"),
+    Verb(
+        "simulate",
+        "headroom.cli.commands.simulate:simulate",
+        "headroom simulate docs/scenarios/nightly-batch-gp2.yaml --html report.html",
+    ),
+    Verb(
+        "compare",
+        "headroom.cli.commands.compare:compare",
+        "headroom compare --traces traces --html compare.html",
+    ),
+    Verb("cases", "headroom.cli.commands.cases:cases", "headroom cases A"),
+    Verb(
+        "plan",
+        "headroom.cli.commands.plan:plan",
+        "headroom plan vol-0123456789abcdef0 --region us-east-1",
+    ),
+    Verb(
+        "replay",
+        "headroom.cli.commands.replay:replay",
+        "headroom replay --days 14 --tag team=data --region us-east-1",
+    ),
+    Verb(
+        "assess",
+        "headroom.cli.commands.assess:assess",
+        "headroom assess --days 14 --region us-east-1 --html page.html",
+    ),
+    Verb("cost", "headroom.cli.commands.cost:cost", "headroom cost --volumes 1000"),
+    Verb(
+        "pause",
+        "headroom.cli.commands.pause:pause",
+        'headroom pause --for 2h --reason "load test" --region us-east-1',
+    ),
+    Verb(
+        "resume",
+        "headroom.cli.commands.pause:resume",
+        'headroom resume --reason "load test is over" --region us-east-1',
+    ),
+    Verb("status", "headroom.cli.commands.status:status", "headroom status --region us-east-1"),
+    Verb("doctor", "headroom.cli.commands.doctor:doctor", "headroom doctor --region us-east-1"),
+    Verb("alarms", "headroom.cli.alarms.alarms:alarms", "headroom alarms --region us-east-1"),
+    Verb(
+        "approvals",
+        "headroom.cli.commands.requests:approvals",
+        "headroom approvals --region us-east-1",
+    ),
+    Verb(
+        "approve",
+        "headroom.cli.commands.requests:approve",
+        'headroom approve 1a2b3c4d5e6f7a8b9c0d --reason "month end" --region us-east-1',
+    ),
+    Verb(
+        "reject",
+        "headroom.cli.commands.requests:reject",
+        'headroom reject 1a2b3c4d5e6f7a8b9c0d --reason "not worth it" --region us-east-1',
+    ),
+    Verb(
+        "rollback",
+        "headroom.cli.commands.requests:rollback",
+        "headroom rollback 1a2b3c4d5e6f7a8b9c0d --dry-run --region us-east-1",
+    ),
+    Verb(
+        "release",
+        "headroom.cli.commands.release:release",
+        'headroom release vol-0123456789abcdef0 --reason "deleted" --region us-east-1',
+    ),
+    Verb("budget", "headroom.cli.commands.budget:budget", "headroom budget --region us-east-1"),
+    Verb(
+        "audit",
+        "headroom.cli.commands.audit:audit",
+        "headroom audit --resource vol-0123456789abcdef0 --since 7d --region us-east-1",
+    ),
+    Verb(
+        "explain",
+        "headroom.cli.commands.explain:explain",
+        "headroom explain 1a2b3c4d5e6f7a8b9c0d --region us-east-1",
+    ),
+    Verb(
+        "writeback",
+        "headroom.cli.commands.writeback:writeback",
+        "headroom writeback 1a2b3c4d5e6f7a8b9c0d --patch --region us-east-1",
+    ),
+    Verb(
+        "report",
+        "headroom.cli.commands.report:report",
+        "headroom report --month 2026-10 --region us-east-1 --html october.html",
+    ),
+    Verb("version", "headroom.cli.commands.version:version", "headroom version --json"),
     Group(
         "local",
         "Start and stop an AWS endpoint on this machine.",
         (
-            Verb("up", "headroom.cli.commands.local:up"),
-            Verb("down", "headroom.cli.commands.local:down"),
-            Verb("status", "headroom.cli.commands.local:status"),
+            Verb("up", "headroom.cli.commands.local:up", "headroom local up --clock lockstep"),
+            Verb("down", "headroom.cli.commands.local:down", "headroom local down"),
+            Verb("status", "headroom.cli.commands.local:status", "headroom local status"),
         ),
     ),
     Group(
         "policy",
         "Check, show and test the policy, which limits what Headroom may do.",
         (
-            Verb("schema", "headroom.cli.policy.check:schema"),
-            Verb("check", "headroom.cli.policy.check:check"),
-            Verb("show", "headroom.cli.policy.show:show"),
-            Verb("test", "headroom.cli.policy.test:run_tests"),
-            Verb("parameters", "headroom.cli.policy.parameters:parameters"),
+            Verb(
+                "schema",
+                "headroom.cli.policy.check:schema",
+                "headroom policy schema > policy.schema.json",
+            ),
+            Verb("check", "headroom.cli.policy.check:check", "headroom policy check policy.yaml"),
+            Verb(
+                "show",
+                "headroom.cli.policy.show:show",
+                "headroom policy show --type gp2 --size 400 --tag headroom=auto",
+            ),
+            Verb(
+                "test",
+                "headroom.cli.policy.test:run_tests",
+                "headroom policy test policy.tests.yaml",
+            ),
+            Verb(
+                "parameters",
+                "headroom.cli.policy.parameters:parameters",
+                "headroom policy parameters --also Detection=fleet > parameters.json",
+            ),
         ),
     ),
     Group(
         "breaker",
         "List and close circuit breakers, which open after repeated failures.",
         (
-            Verb("list", "headroom.cli.commands.pause:breakers"),
-            Verb("close", "headroom.cli.commands.pause:close"),
+            Verb(
+                "list",
+                "headroom.cli.commands.pause:breakers",
+                "headroom breaker list --region us-east-1",
+            ),
+            Verb(
+                "close",
+                "headroom.cli.commands.pause:close",
+                'headroom breaker close vol-0123456789abcdef0 --reason "fixed" --region us-east-1',
+            ),
         ),
     ),
     Group(
         "hub",
         "Send requests to deployments in other accounts, from the account of a hub.",
         (
-            Verb("approve", "headroom.cli.hub.asking:approve"),
-            Verb("reject", "headroom.cli.hub.asking:reject"),
-            Verb("pause", "headroom.cli.hub.asking:pause"),
-            Verb("resume", "headroom.cli.hub.asking:resume"),
-            Verb("publish", "headroom.cli.hub.asking:publish"),
-            Verb("redeliver", "headroom.cli.hub.redelivery:redeliver"),
+            Verb(
+                "approve",
+                "headroom.cli.hub.asking:approve",
+                "headroom hub approve 1a2b3c4d5e6f7a8b9c0d --spoke 111122223333/eu-central-1",
+            ),
+            Verb(
+                "reject",
+                "headroom.cli.hub.asking:reject",
+                "headroom hub reject 1a2b3c4d5e6f7a8b9c0d --spoke 111122223333/eu-central-1",
+            ),
+            Verb(
+                "pause",
+                "headroom.cli.hub.asking:pause",
+                'headroom hub pause --spokes spokes.txt --for 4h --reason "incident 17"',
+            ),
+            Verb(
+                "resume",
+                "headroom.cli.hub.asking:resume",
+                "headroom hub resume --spokes spokes.txt",
+            ),
+            Verb(
+                "publish",
+                "headroom.cli.hub.asking:publish",
+                "headroom hub publish policy.yaml --spokes spokes.txt",
+            ),
+            Verb(
+                "redeliver",
+                "headroom.cli.hub.redelivery:redeliver",
+                "headroom hub redeliver --queue URL --bus ARN --region us-east-1",
+            ),
         ),
     ),
 )

@@ -104,7 +104,10 @@ def document_in(path: str | Path) -> object:
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         if isinstance(error, PolicyError):
             raise
-        raise refuse(str(path), "", f"is not YAML ({' '.join(str(error).split())})") from None
+        mark = getattr(error, "problem_mark", None)
+        where = f" at line {mark.line + 1}" if mark is not None else ""
+        problem = getattr(error, "problem", None) or " ".join(str(error).split())
+        raise refuse(str(path), "", f"is not valid YAML{where}: {problem}") from None
     return document
 
 

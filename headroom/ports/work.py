@@ -11,6 +11,7 @@ from typing import Protocol
 from headroom.domain.detection import GlanceState
 from headroom.domain.resources import InstanceActivity, ResourceRef, SourceEvent, VolumeActivity
 from headroom.domain.state import ScanProgress
+from headroom.ports.alarms import AlarmPlans
 from headroom.ports.storage import StorageView
 
 
@@ -76,8 +77,8 @@ class Glanced:
     reconciled_at: datetime | None
 
 
-class WorkClaims(Protocol):
-    """Who works on which resource, how far the scan of the fleet is, and what glances found."""
+class WorkClaims(AlarmPlans, Protocol):
+    """Who works on which resource, how far the scan of the fleet is, what glances found, who has an alarm."""
 
     def glanced(self, refs: Sequence[ResourceRef]) -> Mapping[str, Glanced]:
         """By ARN, of those that are known; may be seconds old. Raises ReadFailed."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from decimal import Decimal
+from decimal import ROUND_CEILING, Decimal
 
 from headroom.running_cost.rates import (
     DAYS_PER_MONTH,
@@ -84,6 +84,7 @@ def running_cost(fleet: Fleet, rates: Rates) -> RunningCost:
     return RunningCost(
         items=(
             alarms(fleet, rates),
+            _resource_alarms(fleet, rates),
             scans(fleet, rates),
             daily(fleet, rates),
             pressure(fleet, rates),
@@ -112,6 +113,15 @@ def alarms(fleet: Fleet, rates: Rates) -> Item:
     count = metrics if rates.fleet_alarms else 0
     part = _part(said if count else "no query alarms", count, "metric_analysed")
     return Item(key="alarms", name="Detection alarms", parts=(part,))
+
+
+def _resource_alarms(fleet: Fleet, rates: Rates) -> Item:
+    """Alarms on single resources at risk: up to the budget, none where none is enrolled."""
+    budget = Decimal(rates.alarm_budget_usd) if rates.adaptive else Decimal(0)
+    most = min(budget // PRICES["alarm"].usd, fleet.pressed.to_integral_value(ROUND_CEILING))
+    said = f"of enrolled volumes at risk, at most ${budget} a month"
+    part = _part(said if most else "no alarms on single volumes", (Decimal(0), most), "alarm")
+    return Item(key="resource_alarms", name="Alarms at risk", parts=(part,))
 
 
 def scans(fleet: Fleet, rates: Rates) -> Item:
@@ -284,11 +294,14 @@ def _logs(rates: Rates, reconciles: tuple[Decimal, ...]) -> Item:
 def _events(fleet: Fleet, rates: Rates) -> Item:
     count = fleet.pressed * rates.changes_per_pressed_volume * rates.events_per_change
     said = f"{rates.changes_per_pressed_volume} changes of each volume under pressure (estimate)"
+    if rates.hub:
+        count, said = 2 * count, f"{said}; each event once more for the hub"
     return Item(key="events", name="EventBridge", parts=(_part(said, count, "event"),))
 
 
 def _own_alarms(rates: Rates) -> Item:
-    part = _part("alarms on Headroom itself", rates.own_alarms, "alarm")
+    said = "alarms on Headroom itself" + (", one on events for the hub" if rates.hub else "")
+    part = _part(said, rates.own_alarms + rates.hub, "alarm")
     return Item(key="own_alarms", name="Own alarms", parts=(part,), fixed=True)
 
 

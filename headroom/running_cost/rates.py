@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 
-from headroom.settings import DeploymentConfig, Detection
+from headroom.settings import OFF, DeploymentConfig, Detection
 
 HOURS_PER_MONTH = 730
 MINUTES_PER_MONTH = HOURS_PER_MONTH * 60
@@ -65,6 +65,8 @@ class Rates:
     """
 
     detection: Detection = Detection.ADAPTIVE
+    alarm_budget_usd: int = DeploymentConfig().alarm_budget_usd
+    """What adaptive detection may spend on alarms on single resources."""
     scan_every_minutes: int = 5
     """How often the fleet is listed and, unless adaptive, read."""
     metrics_per_glance: int = 3
@@ -90,6 +92,8 @@ class Rates:
     reconciles_per_day: Decimal = Decimal(1) / 7
     """Of every volume that is not switched off, whatever it does; a cluster daily."""
     own_alarms: int = 10
+    hub: bool = False
+    """Whether every event is copied to a hub, and an alarm watches those that it did not take."""
     own_metrics: tuple[int, int] = (1, 1)
     """Custom metrics that are published all the time: the others cost $0.0004 for an hour of trouble."""
     keys: int = 0
@@ -149,10 +153,12 @@ def rates_of(config: DeploymentConfig) -> Rates:
     adaptive = config.detection is Detection.ADAPTIVE
     return Rates(
         detection=config.detection,
+        alarm_budget_usd=config.resource_alarms_usd,
         scan_every_minutes=config.scan_minutes,
         reconciles_per_day=Rates().reconciles_per_day if adaptive else Decimal(1),
         keys=(config.topic_key == "on") + (config.seal_records == "on"),
         dashboards=int(config.dashboard == "on"),
+        hub=config.hub_bus != OFF,
     )
 
 

@@ -13,7 +13,7 @@ from headroom.adapters.rds import RdsStorage
 from headroom.adapters.rds.classes import InstanceClasses
 from headroom.application import remediate, sweep
 from headroom.application.reconcile import look
-from headroom.domain.decision import Act, Decision, Escalate, Hold
+from headroom.domain.decision import Act, Decision, Escalate, Hold, Reason
 from headroom.domain.guardrails import Guardrail
 from headroom.domain.policy import Mode
 from headroom.domain.resources import (
@@ -229,7 +229,6 @@ def test_a_class_whose_limits_nobody_tells_holds_every_plan_that_costs() -> None
         ({"StorageOperationStatus": "Optimizing"}, Guardrail.IN_FLIGHT),
         ({"DBInstanceStatus": "backing-up"}, Guardrail.DATABASE_STATE),
         ({"DBInstanceStatus": "storage-full"}, Guardrail.DATABASE_STATE),
-        ({"AdditionalStorageVolumes": [{"VolumeName": "rdsdbdata2"}]}, Guardrail.DATABASE_STATE),
         ({"DedicatedLogVolume": True}, Guardrail.DATABASE_STATE),
     ],
 )
@@ -238,6 +237,25 @@ def test_a_database_that_is_not_at_rest_or_not_plain_is_left_alone(
 ) -> None:
     stage = Databases.of(spending(), **changes)
     assert guardrail in blocking(stage.look())
+    assert stage.service.changes == []
+
+
+def test_with_additional_volumes_no_limit_is_named_and_the_record_says_why() -> None:
+    stage = Databases.of(spending(), AdditionalStorageVolumes=[{"VolumeName": "RDSDBDATA2"}])
+    decision = look(stage.ports, ORDERS, stage.now, trigger="sweep")
+    assert decision is not None
+    assert decision.diagnosis.binding is Binding.UNKNOWN
+    assert isinstance(decision.answer, Hold)
+    assert decision.answer.reason is Reason.NOT_ENOUGH_DATA
+    (record,) = stage.ledger.chain(decision.decision_id)
+    assert (
+        "has RDSDBDATA2 beside its storage, and its metrics do not say which of them"
+        in record.summary
+    )
+    assert all(
+        Guardrail.DATABASE_STATE in {v.guardrail for v in judged.blocking}
+        for judged in decision.judgements
+    )
     assert stage.service.changes == []
 
 

@@ -25,14 +25,17 @@ def stage() -> Stage:
     return Stage()
 
 
-def tick(stage: Stage, now: datetime, *, reconcile: bool = True) -> list[ResourceRef]:
+def tick(
+    stage: Stage, now: datetime, *, reconcile: bool = True, alarm_budget_usd: float = 0.0
+) -> list[ResourceRef]:
     """One run of everything; who was put on the queue as a suspect."""
     stage.now = now
     queue = Queue()
     dispatch(stage.ports, queue, now, scan_every_s=300)
     due = queue.taken()
     while queue.pages:
-        read_page(stage.ports, queue, queue.pages.pop(0), lambda: now, every_s=300, adaptive=True)
+        read_page(stage.ports, queue, queue.pages.pop(0), lambda: now, every_s=300, adaptive=True,
+                  alarm_budget_usd=alarm_budget_usd)  # fmt: skip
     if reconcile:
         work(stage.ports, [*due, *queue.items], lambda: now)
     return [item.ref for item in queue.items]
@@ -144,3 +147,19 @@ def test_with_every_volume_new_the_first_scan_spreads_the_first_looks(stage: Sta
     stage.loads = {name: calm() for name in stage.loads}
     stage.pressed = {"vol-0001"}
     assert {r.resource_id for r in tick(stage, NOW, reconcile=False)} >= {"vol-0001"}
+
+
+def test_an_enrolled_volume_whose_pressure_was_seen_late_is_planned_an_alarm(stage: Stage) -> None:
+    start = settled(stage)
+    late = {"vol-0003", "vol-0004"}
+    other = stage.volumes["vol-0004"]
+    stage.volumes["vol-0004"] = replace(other, tags=(("headroom", "observe"),))
+    stage.pressed = late
+    for number in range(13):
+        tick(stage, start + number * TICK, alarm_budget_usd=2)
+    watched = stage.ledger.alarm_plan().watched
+    assert [one.alarm.resource_id for one in watched] == ["vol-0003"], "the other is only watched"
+    assert 0.5 <= watched[0].score <= 1.0
+    stage.volumes["vol-0003"] = replace(stage.volumes["vol-0003"], instance_ids=())
+    tick(stage, start + 13 * TICK, alarm_budget_usd=2)
+    assert stage.ledger.alarm_plan().watched == (), "it was detached"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from headroom.cli.loading import imported
+from headroom.cli.loading import LateCommand, imported
 from headroom.cli.main import app, run
 from headroom.cli.verbs import COMMANDS, Group, Verb
 from tests.cli.sources.chains import acted, written
@@ -54,6 +55,70 @@ def test_help_of_a_command_is_whole(
     said = " ".join(capsys.readouterr().out.split())
     assert f"Usage: headroom {path} [OPTIONS]" in said
     assert verb.summary in said
+
+
+@pytest.mark.parametrize(("path", "verb"), verbs())
+def test_the_example_in_the_help_is_one_that_the_command_accepts(
+    path: str, verb: Verb, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*path.split(), "--help"]) == 0
+    assert f"\nExample:\n  {verb.example}\n" in capsys.readouterr().out
+    command, _, _ = verb.example.partition(" > ")
+    words = shlex.split(command)
+    assert words[: len(path.split()) + 1] == ["headroom", *path.split()]
+    LateCommand(verb).make_context(path, words[len(path.split()) + 1 :])
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("replay --days 0", "'--days': it must be greater than or equal to 1."),
+        ("replay --days soon", "'--days': it must be a valid integer."),
+        ("simulate x --controller foo", "'--controller': 'foo' is not one of 'headroom', 'none'."),
+        ("simulate", "Missing argument 'SCENARIO'."),
+    ],
+)
+def test_a_wrong_value_is_refused_in_plain_words(
+    words: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(words.split()) == 2
+    assert said in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ("plan --all --kind floppy", 1),
+        ("plan --all vol-0123456789abcdef0", 1),
+        ("plan --kind floppy", 2),
+        ("doctor --unknown", 1),
+        ("budget --unknown", 2),
+    ],
+)
+def test_invalid_input_is_1_where_2_is_a_result(
+    words: str, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(words.split()) == code
+    assert capsys.readouterr().err.startswith("headroom: ")
+
+
+@pytest.mark.parametrize("words", ["", "policy"])
+def test_without_a_command_the_help_is_printed_as_it_is(
+    words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(words.split()) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("Usage: headroom")
+    assert "..." not in said.partition("Commands:")[2]
+
+
+def test_help_names_values_as_manual_pages_do(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["plan", "--help"]) == 0
+    said = capsys.readouterr().out
+    for line in ("[OPTIONS] [RESOURCE]", "--iops N ", "--policy PATH ", "--region TEXT ",
+                 "--kind ebs|rds|aurora ", "  RESOURCE  vol-ID"):  # fmt: skip
+        assert line in said
+    assert "<" not in said.replace("<=", "")
 
 
 def test_commands_are_listed_in_the_order_of_the_table() -> None:

@@ -25,6 +25,10 @@ EXAMPLES = {
     "Add a policy setting": r'"revert_wait"|revert_wait_minutes',
     "Add a CLI verb": r"commands\.budget",
     "Change the wording of a message": r"def (decision_message|digest_message|text_of_message)",
+    "Add the prices of a Region": r'"ap-northeast-1"',
+    "Add an alarm on Headroom itself": r"ChangesStopped|changes-stopped|own_alarms: int",
+    "Add an IAM action": r"GetCalendarState|CALENDAR_READ_ACTIONS",
+    "Add a scenario or a story of the demo": r'"chase"',
 }
 """What each worked list follows through the code, by the heading of its section."""
 OF_THE_KIND = re.compile(r"/(rds|aurora|ebs|proving|localaws|demo|replay)/")
@@ -51,6 +55,18 @@ def test_every_path_in_the_repository_that_any_page_names_exists() -> None:
         if not (ROOT / path).exists()
     }
     assert missing == set()
+
+
+def test_the_layout_lists_every_room() -> None:
+    text = (ROOT / "docs/contributing.md").read_text(encoding="utf-8")
+    layout = text.partition("\n## Layout\n")[2].partition("\n## ")[0]
+    rooms = [
+        path.parent
+        for folder in ("headroom", "headroom/domain")
+        for path in (ROOT / folder).glob("*/__init__.py")
+    ]
+    assert len(rooms) > QUESTIONS
+    assert [room.name for room in rooms if f" {room.name}/ " not in layout] == []
 
 
 def test_the_architecture_answers_where_things_are() -> None:

@@ -438,13 +438,13 @@ def test_an_unquoted_off_is_the_mode_though_yaml_reads_it_as_false(tmp_path: Pat
         ("defaults: {max_iops: 5000, max_iops: 6000}", "'max_iops' twice"),
         ("defaults:\n  growth: true\ndefaults: {}", "'defaults' twice (line 3)"),
         ("defaults: {max_iops: 2026-01-05}", "is the date 2026-01-05"),
-        ("defaults: [", "is not YAML"),
-        ("defaults: !!python/object/apply:os.getcwd []", "is not YAML"),
-        ("? [a]\n: 1", "is not YAML"),
+        ("defaults: [", "is not valid YAML"),
+        ("defaults: !!python/object/apply:os.getcwd []", "is not valid YAML"),
+        ("? [a]\n: 1", "is not valid YAML"),
         ("defaults: {largest_step: .inf}", "is inf"),
         ("defaults: {largest_step: .nan}", "is nan"),
-        ("a: &a [*a]", "is not YAML"),
-        ("defaults: 2026-99-99", "is not YAML (month must be in 1..12)"),
+        ("a: &a [*a]", "is not valid YAML"),
+        ("defaults: 2026-99-99", "is not valid YAML: month must be in 1..12"),
     ],
 )
 def test_a_file_that_is_no_policy_is_refused_in_one_line(

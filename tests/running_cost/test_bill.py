@@ -33,6 +33,7 @@ counts = st.integers(0, 50_000)
         (replace(QUIET, databases=100), "databases", "50.44", "50.44"),
         (QUIET, "own_alarms", "1.00", "1.00"),
         (QUIET, "own_metrics", "0.30", "0.30"),
+        (replace(QUIET, at_risk_percent=5.0), "resource_alarms", "0.00", "0.00"),
         (QUIET, "kms", "0.00", "0.00"),
     ],
 )
@@ -45,6 +46,9 @@ def test_each_item_is_the_arithmetic_by_hand(fleet: Fleet, key: str, low: str, h
     ("fleet", "key", "low", "high"),
     [
         (QUIET, "alarms", "0.00", "0.00"),
+        (QUIET, "resource_alarms", "0.00", "0.00"),
+        (replace(QUIET, at_risk_percent=0.75), "resource_alarms", "0.00", "0.80"),  # 7.5 volumes
+        (replace(QUIET, at_risk_percent=5.0), "resource_alarms", "0.00", "2.00"),  # the budget
         (QUIET, "scans", "8.82", "9.43"),  # 730 / 24 x 29-31 x 1,000 x $0.01 / 1,000
         (replace(QUIET, at_risk_percent=5.0), "scans", "11.65", "12.38"),  # 950 so, 50 x 215-225
         (QUIET, "daily", "1.00", "1.35"),  # 730 / 24 / 7 x 23-31 x 1,000 x $0.01 / 1,000
@@ -63,6 +67,15 @@ def test_adaptive_detection_keeps_its_price() -> None:
     month = running_cost(replace(QUIET, at_risk_percent=5.0), Rates())
     assert month.usd[1] <= 25
     assert running_cost(Fleet(volumes=0, with_credits=0), Rates()).usd[1] < 2
+
+
+def test_a_hub_costs_an_alarm_and_each_event_once_more() -> None:
+    busy = replace(QUIET, at_risk_percent=5.0)
+    bus = "arn:aws:events:us-east-1:999988887777:event-bus/hub"
+    with_hub = running_cost(busy, rates_of(DeploymentConfig(hub_bus=bus)))
+    without = running_cost(busy, rates_of(DeploymentConfig()))
+    assert with_hub.item("own_alarms").usd[0] - without.item("own_alarms").usd[0] == Decimal("0.10")
+    assert with_hub.item("events").usd[0] == 2 * without.item("events").usd[0] > 0
 
 
 @given(volumes=counts, share=st.floats(0, 1), at_risk=st.floats(0, 100), more=st.integers(1, 9))

@@ -65,6 +65,7 @@ def test_synth_needs_no_network_credentials_or_docker(tmp_path: Path) -> None:
     ("context", "says"),
     [
         ({"detection": "everything"}, "must be adaptive, fleet, tagged or sweep"),
+        ({"detection": "otel"}, "use adaptive, and add an alarm of your own"),
         ({"detectoin": "fleet"}, "did you mean detection"),
         ({"scan_every_minutes": "soon"}, "whole number"),
         ({"policy_file": "no-such-policy.yaml"}, "cannot be read"),

@@ -36,6 +36,7 @@ FREE_METRICS = 50
 INLINE = 51_200
 """Bytes of a template in a request. Source: CloudFormation quotas (2026-11)."""
 METRICS = [one for panel in panels() if isinstance(panel, MetricPanel) for one in panel.series]
+HUB_BUS = "arn:aws:events:eu-central-1:999988887777:event-bus/headroom-hub"
 TYPES = {
     "AWS/Lambda": "AWS::Lambda::Function",
     "AWS/SQS": "AWS::SQS::Queue",
@@ -111,7 +112,7 @@ def test_each_metric_is_one_that_somebody_publishes() -> None:
 
 
 def test_each_metric_is_read_of_what_is_deployed(tmp_path: Path) -> None:
-    whole = _deployed(tmp_path, prefix="blue", dashboard="on")
+    whole = _deployed(tmp_path, prefix="blue", dashboard="on", hub_bus=HUB_BUS)
     shown = [w["properties"] for w in _body(whole)["widgets"] if w["type"] == "metric"]
     read = [metric for each in shown for metric in each["metrics"]]
     assert len(read) == len(METRICS)
@@ -154,7 +155,11 @@ def test_the_template_for_stacksets_fits_into_a_request_without_it() -> None:
     context = json.loads((ROOT / "cdk.json").read_text())["context"]
     assert len(as_text(template(context))) < INLINE
     made = template({**context, "dashboard": "on"})
-    assert len(properties(made, "AWS::CloudWatch::Dashboard")) == 1
+    (shown,) = properties(made, "AWS::CloudWatch::Dashboard")
+    named = re.findall(r'"Fn::GetAtt": \["(\w*HubEvents\w*)"', json.dumps(shown))
+    guarded = re.findall(r'"HasHubBus", {"Fn::GetAtt": \["(\w*HubEvents\w*)"', json.dumps(shown))
+    assert len(set(named)) == 2, "the queue and the alarm, which are not there without a hub"
+    assert named == guarded
 
 
 def test_the_grafana_dashboard_is_up_to_date() -> None:
@@ -171,7 +176,8 @@ def test_the_grafana_dashboard_has_the_same_panels_and_declares_what_they_name()
 
 def test_grafanas_variables_find_each_part_and_nothing_else(tmp_path: Path, synth: Synth) -> None:
     """CloudFormation's names contain the logical ids, in the app as in the construct."""
-    for made in (synth(dashboard="on").templates, (_deployed(tmp_path),)):
+    with_hub = {"hub_bus": HUB_BUS}
+    for made in (synth(dashboard="on", **with_hub).templates, (_deployed(tmp_path, **with_hub),)):
         for namespace, metric, contains in FOUND.values():
             assert metric in PUBLISHED_BY_AWS[namespace]
             names = [

@@ -211,6 +211,16 @@ def test_a_deployment_lets_events_out_to_the_bus_that_it_was_told(synth: Synth) 
         "MaximumRetryAttempts": 185,
     }
     assert "DeadLetterConfig" in target
+    (waiting,) = [
+        alarm for alarm in properties(made, "AWS::CloudWatch::Alarm")
+        if alarm["AlarmName"] == "headroom-own-hub-events-waiting"
+    ]  # fmt: skip
+    queue = target["DeadLetterConfig"]["Arn"]["Fn::GetAtt"][0]
+    assert waiting["Dimensions"] == [
+        {"Name": "QueueName", "Value": {"Fn::GetAtt": [queue, "QueueName"]}}
+    ]
+    assert (waiting["MetricName"], waiting["Threshold"]) == ("ApproximateAgeOfOldestMessage", 600)
+    assert waiting["AlarmActions"] == waiting["OKActions"]
 
 
 def test_only_the_hubs_account_may_invoke_the_requests_function(synth: Synth) -> None:

@@ -22,6 +22,8 @@ ADAPTER_ACTIONS = {
     *actions.EBS_WRITE_ACTIONS,
     *actions.METRICS_READ_ACTIONS,
     *actions.ALARM_READ_ACTIONS,
+    *actions.ALARM_REMOVE_ACTIONS,
+    *actions.ALARM_MAKE_ACTIONS,
     *actions.POLICY_READ_ACTIONS,
     *actions.NOTIFIER_ACTIONS,
     *actions.PRICES_ACTIONS,
@@ -117,6 +119,22 @@ def test_only_workers_see_and_change_storage(shipped: Synthesised) -> None:
     )  # fmt: skip
     for action in storage:
         assert [n[:7] for n, role in roles.items() if f"'{action}'" in str(role)] == ["Signals"]
+
+
+ALARM_ARN = "arn:<AWS::Partition>:cloudwatch:<AWS::Region>:<AWS::AccountId>:alarm:"
+
+
+def test_the_dispatcher_alone_makes_alarms_and_only_under_a_prefix_of_its_own(
+    shipped: Synthesised, synth: Synth
+) -> None:
+    ours = [f"{ALARM_ARN}headroom-detect-resource-*"]
+    for action in (*actions.ALARM_REMOVE_ACTIONS, *actions.ALARM_MAKE_ACTIONS):
+        (statement,) = _granting(shipped, action)
+        assert [_text(one) for one in _listed(statement["Resource"])] == ours
+    for settings in ({"alarm_budget_usd": "0"}, {"detection": "sweep"}):
+        without = synth(**settings)
+        assert not any(_granting(without, action) for action in actions.ALARM_MAKE_ACTIONS)
+        assert _granting(without, "cloudwatch:DeleteAlarms"), "those that a budget once paid"
 
 
 @pytest.mark.parametrize(

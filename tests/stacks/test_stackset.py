@@ -136,6 +136,8 @@ def test_its_functions_may_do_what_the_apps_may_and_ask_any_calendar(
     made = synth()
     ours = {**whole, "Resources": _resolved(whole, "adaptive")}
     assert _actions(ours) == _actions(made.loop) | {"ssm:GetCalendarState"}
+    elsewhere = _actions({**whole, "Resources": _resolved(whole, "sweep")})
+    assert _actions(ours) - elsewhere == {"cloudwatch:PutMetricAlarm", "cloudwatch:TagResource"}
 
 
 def test_with_a_hub_it_is_what_the_app_deploys_with_one(
@@ -146,7 +148,9 @@ def test_with_a_hub_it_is_what_the_app_deploys_with_one(
     given = dict(zip(HUB_OFF, HUB_SETTINGS.values(), strict=True))
     parts = _resolved(whole, "sweep", **given)
     ours = [body for each in made.templates for body in each["Resources"].values()]
-    for kind in ("AWS::Events::Rule", "AWS::SQS::Queue", "AWS::Lambda::Permission"):
+    for kind in (
+        "AWS::Events::Rule", "AWS::SQS::Queue", "AWS::Lambda::Permission", "AWS::CloudWatch::Alarm",
+    ):  # fmt: skip
         assert _fingerprints(_given(list(parts.values()), given), kind) == _fingerprints(ours, kind)
     assert _actions({"Resources": parts}) == _actions(made.loop) | {"ssm:GetCalendarState"}
     assert whole["Outputs"]["HubRedelivery"]["Condition"] == "HasHubBus"

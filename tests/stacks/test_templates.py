@@ -13,7 +13,6 @@ from headroom.application.scan import PAGE_CLAIM, TAKEN
 from headroom.application.work import CLAIM
 from headroom.cdk import function_code
 from headroom.cdk.names import DETECTION_ALARM_PREFIX, OWN_ALARM_PREFIX, PRICED_REGIONS
-from headroom.domain.catalog import CATALOGUE_PRICES
 from headroom.policy import default_policy
 from headroom.settings import DeploymentConfig, Detection
 from stacks.deployment import HeadroomLoop, HeadroomState
@@ -257,10 +256,6 @@ def test_a_region_without_prices_in_dollars_is_warned_of_at_synth(
 ) -> None:
     (warning,) = _said_of_prices(tmp_path, region)
     assert f"no EBS prices in US dollars for {region}" in warning
-
-
-def test_the_regions_with_prices_are_the_catalogues() -> None:
-    assert sorted(CATALOGUE_PRICES) == list(PRICED_REGIONS)
 
 
 def test_the_own_alarms_metrics_are_ones_the_functions_emit(shipped: Synthesised) -> None:

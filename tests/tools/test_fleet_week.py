@@ -38,3 +38,14 @@ def test_pressure_is_seen_within_five_minutes_at_risk_and_within_the_hour_elsewh
     assert median(week.waits_quiet) < 60
     assert max(week.waits_quiet) <= 65, "an hour, and three minutes until metrics are published"
     assert sum(week.missed) <= 0.01 * week.exceeded
+
+
+def test_alarms_on_those_that_were_seen_late_see_pressure_within_minutes() -> None:
+    without = played(40, at_risk=0.3)
+    week = play(40, 2.0, at_risk=0.3, alarm_budget_usd=1.0)
+    assert 0 < week.alarms <= 10
+    assert len(week.waits_alarmed) > len(week.waits_quiet)
+    assert median(week.waits_alarmed) <= 3
+    assert len(week.waits_quiet) < len(without.waits_quiet)
+    assert week.metrics == without.metrics, "glances go on as if there were none"
+    assert week.reconciliations <= 1.3 * without.reconciliations

@@ -2,7 +2,8 @@
 ListMetrics what agents measure.
 
 May import `adapters.events` (resource names in dimensions), `adapters.errors`, `ports` and the domain.
-The door offers one metrics adapter for each kind of storage, and the history for replays."""
+The door offers one metrics adapter for each kind of storage, the history for replays, and alarms on single
+resources."""
 
 from headroom.adapters.cloudwatch.clusters import (
     PERIOD_S,
@@ -17,4 +18,5 @@ from headroom.adapters.cloudwatch.history import LONGEST_DAYS, CloudWatchHistory
 from headroom.adapters.cloudwatch.metric_data import read, window
 from headroom.adapters.cloudwatch.metrics import CloudWatchMetrics, glance_window
 from headroom.adapters.cloudwatch.prefetched import PrefetchedMetrics
+from headroom.adapters.cloudwatch.resource_alarms import CloudWatchResourceAlarms, FoundAlarm
 from headroom.adapters.cloudwatch.summary import LoadSummary, summaries

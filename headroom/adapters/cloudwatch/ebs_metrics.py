@@ -303,11 +303,14 @@ def _latency(*directions: tuple[Series, Series]) -> Series:
     """Milliseconds per operation over the directions that have both; None without operations."""
     grid = directions[0][0]
     values: list[float | None] = []
-    for i in range(len(grid.values)):
-        pairs = [(time.values[i], ops.values[i]) for time, ops in directions]
-        known = [(t, n) for t, n in pairs if t is not None and n is not None]
-        operations = sum(n for _, n in known)
-        values.append(sum(t for t, _ in known) / operations * 1_000 if operations > 0 else None)
+    periods = (zip(spent.values, ops.values, strict=True) for spent, ops in directions)
+    for period in zip(*periods, strict=True):
+        seconds = operations = 0.0
+        for spent_s, number in period:
+            if spent_s is not None and number is not None:
+                seconds += spent_s
+                operations += number
+        values.append(seconds / operations * 1_000 if operations > 0 else None)
     return Series(start=grid.start, period_s=grid.period_s, values=tuple(values))
 
 

@@ -37,6 +37,16 @@ def members(volume: Volume) -> tuple[str, ...]:
     return () if volume.facts is None else volume.facts.members
 
 
+def _metered(volume: Volume) -> tuple[str, ...]:
+    """The DB instances whose metrics say what this storage did: none where it has volumes beside it.
+
+    RDS publishes metrics of each volume under another dimension, whose name the documentation and CloudWatch
+    spell differently; what those of the instance then count is not documented.
+    """
+    facts = volume.facts
+    return () if facts is None or facts.additional else facts.members
+
+
 def _of(member: str, metric: str, statistic: Statistic = "Average") -> Query:
     dimensions = (("DBInstanceIdentifier", member),)
     return Query(namespace="AWS/RDS", metric=metric, dimensions=dimensions, statistic=statistic)
@@ -57,7 +67,7 @@ def glance_queries(volume: Volume, metrics: frozenset[Metric] | None = None) -> 
     rates = asked & {Metric.IOPS_CHECK, Metric.THROUGHPUT_CHECK}
     return tuple(
         query
-        for one in members(volume)
+        for one in _metered(volume)
         for query in (
             *(_of(one, metric) for metric in _RATES if rates),
             *([_of(one, "DiskQueueDepth")] if Metric.QUEUE in asked else []),
@@ -71,7 +81,7 @@ def storage_queries(volume: Volume, period_s: int = 60) -> tuple[Query, ...]:
     """What a VolumeActivity of such periods needs, of every member."""
     return tuple(
         query
-        for one in members(volume)
+        for one in _metered(volume)
         for query in (
             *(_of(one, metric) for metric in (*_RATES, *_WAITS)),
             *(_of(one, metric, "Maximum") for metric in _RATES if period_s > 60),
@@ -85,7 +95,7 @@ def profile_queries(volume: Volume) -> tuple[Query, ...]:
     """What the profile of the past needs: 4 metrics of each member, 5 where there are credits."""
     return tuple(
         query
-        for one in members(volume)
+        for one in _metered(volume)
         for query in (*(_of(one, metric) for metric in _RATES), *_balance(volume, one))
     )
 
@@ -98,7 +108,7 @@ def balance_queries(volume: Volume, instance: Instance) -> tuple[Query, ...]:
         limits.maximum_mibps,
     ):
         return ()
-    return tuple(_of(one, m, "Minimum") for one in members(volume) for m in _BALANCES)
+    return tuple(_of(one, m, "Minimum") for one in _metered(volume) for m in _BALANCES)
 
 
 def glance_of(volume: Volume, found: Mapping[Query, Series], span: Window) -> Glance:

@@ -11,7 +11,7 @@ from headroom.adapters.ledger.bookmarks import Notes
 from headroom.adapters.ledger.breakers import instant
 from headroom.adapters.ledger.items import Item, moment, readable, unwire, wire
 from headroom.adapters.tables import WORK
-from headroom.domain.detection import GlanceState
+from headroom.domain.detection import AlarmPlan, GlanceState
 from headroom.domain.resources import ResourceRef
 from headroom.domain.state import ScanProgress
 from headroom.ports import Answered, Claim, Glanced, WorkItem
@@ -19,11 +19,12 @@ from headroom.serialization import from_json, to_json
 
 KEYS_AT_ONCE = 100
 """Source: DynamoDB API reference, BatchGetItem (2026-11)."""
-SCAN_NOTE = "fleet scan"
+SCAN_NOTE, ALARMS_NOTE = "fleet scan", "resource alarms"
 
 
 class WorkLedger(Notes):
-    """One item per resource says who reconciles it; one note how far the scan of the fleet is."""
+    """One item per resource says who reconciles it; notes, how far the scan of the fleet is and which alarms
+    there should be."""
 
     def claim_work(
         self, item: WorkItem, *, holder: str, now: datetime, until: datetime, not_after: datetime
@@ -133,6 +134,20 @@ class WorkLedger(Notes):
 
         return self.amend(SCAN_NOTE, changed)
 
+    def alarm_plan(self) -> AlarmPlan:
+        """The alarms that there should be on single resources."""
+        return _alarm_plan(self.note(ALARMS_NOTE))
+
+    def amend_alarm_plan(self, change: Callable[[AlarmPlan], AlarmPlan]) -> AlarmPlan:
+        """Replace it by the result of `change`, atomically."""
+
+        def changed(text: str) -> tuple[str, AlarmPlan]:
+            before = _alarm_plan(text)
+            after = change(before)
+            return (text if after is before else to_json(after)), after
+
+        return self.amend(ALARMS_NOTE, changed)
+
     def _work_key(self, ref: ResourceRef) -> Item:
         return {"owner": wire(ref.arn), "item": wire(WORK)}
 
@@ -164,3 +179,13 @@ def _progress(text: str) -> ScanProgress:
         return ScanProgress()
     with reading("the progress of the fleet scan"):
         return from_json(text, ScanProgress)
+
+
+def _alarm_plan(text: str) -> AlarmPlan:
+    """One that cannot be read is as if there were none: the next scans plan it anew."""
+    if not text:
+        return AlarmPlan()
+    try:
+        return from_json(text, AlarmPlan)
+    except (KeyError, TypeError, ValueError):
+        return AlarmPlan()

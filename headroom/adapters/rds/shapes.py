@@ -13,6 +13,7 @@ from typing import Any
 
 from headroom.domain.catalog.rds import ObservedStorage, band_of, flushed, why_invalid
 from headroom.domain.resources import (
+    AdditionalVolume,
     Configuration,
     Database,
     DatabaseFacts,
@@ -98,6 +99,7 @@ def instance(shape: Shape, *, account_id: str, region: str) -> ReportedInstance:
         operation=shape.get("StorageOperationStatus"),
         replica_of=shape.get("ReadReplicaSourceDBInstanceIdentifier"),
         unusual=_unusual(shape),
+        additional=tuple(map(_additional, shape.get("AdditionalStorageVolumes") or ())),
     )
     return _told(
         shape, name, deployment, facts, account_id=account_id, region=region,
@@ -168,6 +170,7 @@ def _told(
     now = configuration(shape, database)
     pending = shape.get("PendingModifiedValues") or {}
     working = facts.operation is not None or facts.status in _WORKING
+    working |= any(each.at_work for each in facts.additional)
     target = _heads_for(shape, pending, now)
     seen = ObservedStorage(
         identity=identity, configuration=now, target=target, working=working,
@@ -236,12 +239,22 @@ def _unusual(shape: Shape) -> str | None:
     """Storage that is more than one plain volume set: its metrics are not told apart here."""
     more = shape.get("AdditionalStorageVolumes") or ()
     if more:
-        return f"additional storage volumes: {len(more)}"
+        return f"additional storage volumes: {', '.join(str(_additional(each)) for each in more)}"
     if shape.get("IsStorageConfigUpgradeAvailable"):
         return "an old storage layout, which RDS would upgrade"
     if shape.get("DedicatedLogVolume"):
         return "a dedicated log volume, which shares the instance's limits"
     return None
+
+
+def _additional(shape: Shape) -> AdditionalVolume:
+    """One of AdditionalStorageVolumes."""
+    return AdditionalVolume(
+        name=shape["VolumeName"], volume_type=shape.get("StorageType", "").lower(),
+        size_gib=shape.get("AllocatedStorage"), iops=shape.get("IOPS"),
+        mibps=shape.get("StorageThroughput"), status=shape.get("StorageVolumeStatus", ""),
+        operation=shape.get("StorageOperationStatus"),
+    )  # fmt: skip
 
 
 def _on_outpost(shape: Shape) -> bool:

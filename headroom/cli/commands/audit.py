@@ -17,7 +17,7 @@ import typer
 from headroom.cli.sources.following import following
 from headroom.cli.sources.options import RecordsOptions
 from headroom.cli.sources.records import Source, source
-from headroom.cli.terminal.output import emit, err, out, say, utc
+from headroom.cli.terminal.output import counted, emit, err, out, say, utc
 from headroom.cli.terminal.problems import FAILED, OK, BadRequest, Problem
 from headroom.cli.views import record_list
 from headroom.cli.views.breakers import lines
@@ -224,7 +224,8 @@ def _chain(opened: Source, decision_id: str, as_json: bool) -> int:
     if broken is not None:
         err().print(f"The chain is broken at record {broken.sequence}: {link_problem(broken)}.")
         return FAILED
-    err().print(f"The chain is complete: {len(chain)} records, and all hashes match.", style="dim")
+    records = counted(len(chain), "record")
+    err().print(f"The chain is complete: {records}, and all hashes match.", style="dim")
     return OK if opened.check_seals is None else _seals(opened.check_seals, chain)
 
 

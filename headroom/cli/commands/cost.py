@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Annotated
 
 import typer
@@ -16,7 +16,7 @@ from headroom.cli.views.cost import CostView
 from headroom.domain.resources import VolumeType
 from headroom.ports import ReadFailed, StorageView
 from headroom.running_cost import Fleet, rates_of, running_cost, suggestion
-from headroom.settings import DeploymentConfig, Detection
+from headroom.settings import MOST_ALARM_BUDGET, DeploymentConfig, Detection
 
 AT_RISK_PERCENT = 5.0
 WITH_CREDITS = (VolumeType.GP2, VolumeType.ST1, VolumeType.SC1)
@@ -44,6 +44,15 @@ def cost(
             help="The deployment's setting `scan_every_minutes`; 0 for every 5 if adaptive, else every 15.",
         ),
     ] = 0,
+    hub: Annotated[
+        bool, typer.Option("--hub", help="Count what forwarding to a hub costs the deployment.")
+    ] = False,
+    alarm_budget: Annotated[
+        int,
+        typer.Option(
+            min=0, max=MOST_ALARM_BUDGET, help="The deployment's setting `alarm_budget_usd`."
+        ),
+    ] = DeploymentConfig().alarm_budget_usd,
     as_json: JsonOption = False,
     *,
     options: AccountOptions,
@@ -61,7 +70,10 @@ def cost(
             at_risk_percent=at_risk,
         )  # fmt: skip
         place = f"{volumes:,} volumes, all with burst credits"
-    rates = rates_of(DeploymentConfig(detection=detection, scan_every_minutes=scan_every))
+    settings = DeploymentConfig(
+        detection=detection, scan_every_minutes=scan_every, alarm_budget_usd=alarm_budget
+    )
+    rates = replace(rates_of(settings), hub=hub)
     view = CostView(
         place=place, detection=detection.value, fleet=fleet, cost=running_cost(fleet, rates),
         saving=suggestion(fleet, rates),

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from headroom.cli.doctor import competitors, fleet, loop, permissions, rules
+from headroom.cli.doctor import competitors, fleet, loop, permissions, resource_alarms, rules
 from headroom.cli.doctor.contact import Recorder, bundle, recorded
 from headroom.cli.doctor.deployed import deployed
 from headroom.cli.doctor.findings import Check, Examined, examine
@@ -29,6 +29,7 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("queues", loop.queues),
     ("sweep", loop.sweep),
     ("alarms", loop.alarms),
+    ("alarms on single resources", resource_alarms.resource_alarms),
     ("notifications", loop.people),
     ("policy", rules.policy),
     ("records", rules.records),
@@ -69,7 +70,8 @@ def doctor(
     `--contact` writes the findings and the structure of AWS's responses to a file, without ids,
     names, tag values or account numbers.
 
-    Exit code 0 if all is well, 2 if there are findings, 1 if no deployment could be found.
+    Exit code 0 if all is well, 2 if there are findings, 1 if no deployment could be found
+    or the input is invalid.
     """
     is_local = where.local or where.endpoint_url is not None
     here, recorder = deployment(where), Recorder()

@@ -10,7 +10,7 @@ from headroom.cli.loading import imported
 from headroom.cli.sources.options import JsonOption, RecordsOptions
 from headroom.cli.sources.records import source
 from headroom.cli.terminal.names import short
-from headroom.cli.terminal.output import emit, money, out, utc
+from headroom.cli.terminal.output import counted, emit, money, out, setting_text, utc
 from headroom.cli.terminal.problems import FAILED, OK, BadRequest
 from headroom.cli.views import cluster as cluster_view
 from headroom.cli.views import decision as decision_view
@@ -57,7 +57,7 @@ def explain(
     else:
         _tell(story, out())
         if broken is None:
-            out().print(f"\nRecord: {len(chain)} links, and all hashes match.")
+            out().print(f"\nRecord: {counted(len(chain), 'link')}, and all hashes match.")
     if broken is not None:
         out().print(f"\nRecord: BROKEN at link {broken.sequence}; {link_problem(broken)}.")
         return FAILED
@@ -115,7 +115,7 @@ def _limits(effective: EffectiveLimits) -> tuple[str, ...]:
     """Limits that differ from the policy's defaults, their origin, and tags that were ignored."""
     origins = dict(effective.origins)
     own = tuple(
-        f"{name} {plain_value(name, getattr(effective.limits, setting.name))} (from "
+        f"{name} {setting_text(plain_value(name, getattr(effective.limits, setting.name)))} (from "
         f"{origins[setting.name]})"
         for name, setting in FRIENDLY.items()
         if name != "mode" and setting.name in origins

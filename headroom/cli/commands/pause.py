@@ -143,5 +143,5 @@ def span_of(text: str) -> timedelta:
     found = re.fullmatch(r"(\d{1,6})([mhd])", text)
     span = timedelta(**{_UNITS[found[2]]: int(found[1])}) if found else timedelta(0)
     if not timedelta(0) < span <= LONGEST_PAUSE:
-        raise BadRequest(f"--for {text!r} is not a duration; write 30m, 2h or 7d, at most 90d.")
+        raise BadRequest(f"--for {text!r} is not a duration of 1m to 90d; write 30m, 2h or 7d.")
     return span

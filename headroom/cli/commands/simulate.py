@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,8 +14,9 @@ from rich.progress import track
 from headroom.cli.simulation import cluster as cluster_simulation
 from headroom.cli.simulation import page as simulation_page
 from headroom.cli.sources.options import JsonOption
-from headroom.cli.terminal.output import emit, err, money, number, out, say, table
+from headroom.cli.terminal.output import emit, err, money, number, out, say, table, utc
 from headroom.cli.views import report
+from headroom.domain.decision import Act, Decision, Reason
 from headroom.proving.inputs import load_yaml
 from headroom.proving.physics import MinuteFacts
 from headroom.proving.scenarios import Scenario, is_aurora, load_scenario
@@ -32,7 +34,7 @@ class Controller(StrEnum):
 def simulate(
     scenario: Annotated[Path, typer.Argument(help="Scenario file (docs/scenario-format.md).")],
     controller: Annotated[
-        Controller, typer.Option(help="Who may change the volume: headroom or none.")
+        Controller, typer.Option(help="Who may change the volume.")
     ] = Controller.HEADROOM,
     as_json: JsonOption = False,
     html: Annotated[Path | None, typer.Option(help="Write a report to this file.")] = None,
@@ -102,8 +104,22 @@ def _print(result: Result, console: Console) -> None:
         at = f"{change.at:%Y-%m-%d %H:%M}Z"
         why = f"({change.reason}, decision {change.decision_id})"
         say(f"{at} {change.origin} -> {change.target} {why}", console)
+    for sentence in _why_not(result.decisions):
+        say(sentence, console)
     for note in (*facts["violations"], *facts["notes"]):
         say(f"Note: {note}", console)
+
+
+def _why_not(decisions: Sequence[Decision]) -> Iterator[str]:
+    """The newest decision of each kind and reason that changed nothing although something was wrong."""
+    found: dict[tuple[type, Reason], list[Decision]] = {}
+    for each in decisions:
+        answer = each.answer
+        if not isinstance(answer, Act) and answer.reason is not Reason.NO_PRESSURE:
+            found.setdefault((type(answer), answer.reason), []).append(each)
+    for (kind, _), alike in found.items():
+        count = f", last of {len(alike)}" if len(alike) > 1 else ""
+        yield f"{utc(alike[-1].at)} {kind.__name__.lower()}{count}: {alike[-1].summary}"
 
 
 def _figure(value: float | None) -> str:

@@ -33,6 +33,14 @@ def enrolment(deployed: Deployed) -> Found:
         yield Fact(text=f"{kind}: {len(own):,} of {len(views):,} are enrolled")
         for view in own:
             facts = view.volume.facts
+            if facts is not None and facts.additional:
+                volumes = ", ".join(map(str, facts.additional))
+                yield Finding(
+                    problem=f"{view.volume.ref.resource_id} has additional storage volumes ({volumes}): "
+                    "Headroom reads no load of it and changes none of its volumes",
+                    fix="set alarms of your own on each volume, and take the database out of the policy "
+                    "(headroom=off) so that nobody relies on it (docs/operate/databases.md#limitations)",
+                )
             if facts is not None and facts.grows_by_itself:
                 yield Finding(
                     problem=f"RDS's storage autoscaling is on for {view.volume.ref.resource_id}: "

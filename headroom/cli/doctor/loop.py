@@ -180,6 +180,10 @@ def queues(deployed: Deployed) -> Found:
             yield Finding(problem=f"the queue {name} was deleted", fix=REDEPLOY)
             continue
         count = int(attributes["ApproximateNumberOfMessages"])
+        if "HubEvents" in queue.logical:
+            if count:
+                yield _not_forwarded(deployed, name, count)
+            continue
         if "DeadLetter" in queue.logical:
             if count:
                 yield Finding(
@@ -188,16 +192,33 @@ def queues(deployed: Deployed) -> Found:
                     f"(aws sqs start-message-move-task), or purge it: {queue.physical}",
                 )
             continue
-        ages = deployed.metric(
-            "AWS/SQS", "ApproximateAgeOfOldestMessage", {"QueueName": name}, statistic="Maximum",
-            over=timedelta(minutes=15),
-        )  # fmt: skip
-        if ages and ages[0][1] > WAITING_S:
+        oldest_s = _oldest_s(deployed, name)
+        if oldest_s > WAITING_S:
             yield Finding(
-                problem=f"events in {name} wait for {number(ages[0][1] / 60)} minutes",
+                problem=f"events in {name} wait for {number(oldest_s / 60)} minutes",
                 fix="look for errors and throttles of the function that takes from it",
             )
         yield Fact(text=f"{count:,} events wait in {name}")
+
+
+def _oldest_s(deployed: Deployed, queue: str) -> float:
+    """Age of the oldest message of a queue in seconds; 0 where nothing is published."""
+    ages = deployed.metric(
+        "AWS/SQS", "ApproximateAgeOfOldestMessage", {"QueueName": queue}, statistic="Maximum",
+        over=timedelta(minutes=15),
+    )  # fmt: skip
+    return ages[0][1] if ages else 0
+
+
+def _not_forwarded(deployed: Deployed, queue: str, count: int) -> Finding:
+    hours = _oldest_s(deployed, queue) / HOUR.total_seconds()
+    oldest = f", the oldest for {number(round(hours))} hours" if hours >= 1 else ""
+    again = deployed.output("HubRedelivery") or "the command of the output HubRedelivery"
+    return Finding(
+        problem=f"{count:,} events wait in {queue}{oldest}, because the hub's bus did not take them; "
+        "after 14 days they are lost to the hub",
+        fix=f"let the bus exist and accept this account again, then send them: {again}",
+    )
 
 
 def functions(deployed: Deployed) -> Found:

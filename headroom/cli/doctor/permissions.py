@@ -16,7 +16,7 @@ from headroom.adapters import actions
 from headroom.adapters.tables import LEDGER_ACTIONS
 from headroom.cli.doctor.deployed import Deployed
 from headroom.cli.doctor.findings import Fact, Finding, denied
-from headroom.settings import OFF, FunctionSettings, SettingsError
+from headroom.settings import OFF, FunctionSettings, Names, SettingsError
 
 REDEPLOY = "deploy again (`cdk deploy --all`): the role's policy was changed"
 WORKER, DISPATCHER, REQUESTS = (
@@ -121,6 +121,12 @@ def questions(handler: str, settings: FunctionSettings, function_arn: str) -> It
             actions=actions.EVENTS_OUT_ACTIONS, resource=arn("events", "event-bus/default"),
             context=(("events:source", actions.EVENT_SOURCE),),
         )  # fmt: skip
+        yield Question(actions=actions.ALARM_LIST_ACTIONS, resource=arn("cloudwatch", "alarm:*"))
+        yield Question(
+            actions=actions.ALARM_REMOVE_ACTIONS
+            + (actions.ALARM_MAKE_ACTIONS if settings.alarm_budget_usd else ()),
+            resource=arn("cloudwatch", f"alarm:{Names(settings.service).resource_alarms}example"),
+        )
         return
     yield Question(actions=actions.RETRY_ACTIONS, resource=queue)
     yield Question(actions=actions.METRICS_READ_ACTIONS + actions.EBS_READ_ACTIONS)

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from headroom.cli.terminal.output import counted
 from headroom.cli.views.cost import CostView
 from headroom.cli.views.cost import as_object as cost_object
 
@@ -160,7 +161,7 @@ class Assessment:
             "Starved minutes are at least so many: load that a limit held back is rebuilt from what was "
             "served. Each resource is played by itself; limits of the account (budget, changes at once) "
             "are not played, and approvals count as given.",
-            f"Dollars of storage are the average of the {self.days} days, a month; dollars for running "
+            f"Dollars of storage are the average of {counted(self.days, 'day')}, a month; dollars for running "
             f"Headroom are those of detection {self.cost.detection} in us-east-1, without free tiers.",
         ]
 

@@ -13,7 +13,7 @@ from headroom.cli.fleet.resume import Finished
 from headroom.cli.sources.options import DeploymentOptions
 from headroom.cli.terminal.files import refuse_unwritable, save
 from headroom.cli.terminal.output import emit, err, out, say
-from headroom.cli.terminal.problems import FAILED, OK, BadRequest, Problem
+from headroom.cli.terminal.problems import FAILED, OK
 from headroom.domain.resources import Kind
 
 CHANGES_DUE = 2
@@ -24,16 +24,6 @@ def plan_all(
     second_opinion: bool,
 ) -> int:  # fmt: skip
     """Plan for the whole fleet; 2 when changes are due or possible, 1 after an error, else 0."""
-    try:
-        return _plan_all(options, fleet, policy, as_json=as_json, second_opinion=second_opinion)
-    except BadRequest as problem:  # 2 says that changes are due
-        raise Problem(str(problem)) from None
-
-
-def _plan_all(
-    options: DeploymentOptions, fleet: FleetOptions, policy: Path | None, *, as_json: bool,
-    second_opinion: bool,
-) -> int:  # fmt: skip
     for path in filter(None, (fleet.csv, fleet.html)):
         refuse_unwritable(path)
     request = Request(

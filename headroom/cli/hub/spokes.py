@@ -13,11 +13,11 @@ from typing import Annotated, Any
 import typer
 from botocore.exceptions import BotoCoreError, ClientError
 
-from headroom.adapters.errors import code_of
+from headroom.adapters.errors import code_of, message_of
 from headroom.application import Answer, Status, Verb
 from headroom.cli.sources.account import opened, signed
 from headroom.cli.sources.options import EndpointOption, LocalOption, ProfileOption
-from headroom.cli.terminal.output import emit, out, table
+from headroom.cli.terminal.output import counted, emit, out, table
 from headroom.cli.terminal.problems import FAILED, OK, BadRequest
 from headroom.policy import ACCOUNT_ID, REGION
 from headroom.settings import DEFAULT_PREFIX, Names
@@ -77,7 +77,8 @@ def spokes_of(named: Sequence[str] | None, file: Path | None) -> tuple[Spoke, ..
     try:
         listed = [] if file is None else file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as problem:
-        raise BadRequest(f"{file} cannot be read: {problem}") from None
+        why = getattr(problem, "strerror", None) or "it is not UTF-8 text"
+        raise BadRequest(f"{file} cannot be read: {why}.") from None
     lines = (line.strip() for line in listed)
     wanted = [*(named or ()), *(line for line in lines if line and not line.startswith("#"))]
     if not wanted:
@@ -127,7 +128,7 @@ class Hub:
             )
             answer = json.loads(sent["Payload"].read())
         except ClientError as problem:
-            return f"{code_of(problem)}: {problem}"
+            return f"{code_of(problem)}: {message_of(problem)}"
         except (BotoCoreError, ValueError) as problem:
             return str(problem)
         if not isinstance(answer, dict) or answer.get("status") not in set(Status):
@@ -160,7 +161,9 @@ def ask_each(
         emit([{"spoke": spoke, "status": status, "detail": why} for spoke, status, why in rows])
     else:
         out().print(
-            table(f"{verb} in {len(rows)} deployments", ("Spoke", "Status", "Detail"), rows)
+            table(
+                f"{verb} in {counted(len(rows), 'deployment')}", ("Spoke", "Status", "Detail"), rows
+            )
         )
     good = (Status.DONE, Status.NOTHING)
     return OK if all(isinstance(a, Answer) and a.status in good for a in answers) else FAILED

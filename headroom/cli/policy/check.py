@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,11 +11,13 @@ from typing import Annotated
 import typer
 
 from headroom.cli.sources.options import JsonOption
-from headroom.cli.terminal.output import emit, err, say
-from headroom.cli.terminal.problems import BAD_INPUT, OK
+from headroom.cli.terminal.output import counted, emit, err, say
+from headroom.cli.terminal.problems import BAD_INPUT, OK, BadRequest
 from headroom.domain.policy import PolicyError
 from headroom.policy import (
+    ACCOUNT_ID,
     LONGEST_POLICY,
+    REGION,
     canonical_json,
     check_file,
     parameter_texts,
@@ -23,6 +26,14 @@ from headroom.policy import (
 )
 
 USUAL_FILE = Path("policy.yaml")
+
+
+def refuse_no_place(account_id: str | None, region: str | None) -> None:
+    """Refuse what is no account or Region: no rule would name it. Raises BadRequest."""
+    if account_id is not None and not re.fullmatch(ACCOUNT_ID, account_id):
+        raise BadRequest(f"--account {account_id!r} is not an account's 12 digits.")
+    if region is not None and not re.fullmatch(REGION, region):
+        raise BadRequest(f"--region {region!r} is not a Region such as us-east-1.")
 
 
 def schema() -> int:
@@ -46,6 +57,7 @@ def check(
     Exit code 2 if there is a problem; such a policy does not deploy. Remarks block nothing. With
     --account and --region the version and length are those of the policy published there.
     """
+    refuse_no_place(account_id, region)
     found = check_file(str(file), now=datetime.now(UTC))
     problems = found.problems
     here, size = None, 0
@@ -67,7 +79,7 @@ def check(
         for remark in found.remarks:
             say(f"Remark: {remark}", err())
         if not problems and here is not None:
-            rules = len(here.rules)
-            say(f"{file} is valid: version {version}, {rules} rules, {size:,} of {LONGEST_POLICY:,} "
+            rules = counted(len(here.rules), "rule")
+            say(f"{file} is valid: version {version}, {rules}, {size:,} of {LONGEST_POLICY:,} "
                         "characters.")  # fmt: skip
     return BAD_INPUT if problems else OK

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from headroom.cli.policy import view as policy_view
-from headroom.cli.policy.check import USUAL_FILE
+from headroom.cli.policy.check import USUAL_FILE, refuse_no_place
 from headroom.cli.policy.synthetic import synthetic_volume
 from headroom.cli.policy.view import PolicyView
 from headroom.cli.sources.account import Account, account
@@ -39,9 +39,7 @@ def show(
     volume_type: Annotated[
         VolumeType | None, typer.Option("--type", help="Type of synthetic storage.")
     ] = None,
-    kind: Annotated[
-        Kind | None, typer.Option(help="Kind of synthetic storage: ebs, rds or aurora.")
-    ] = None,
+    kind: Annotated[Kind | None, typer.Option(help="Kind of synthetic storage.")] = None,
     size: Annotated[int, typer.Option(min=1, help="Its size in GiB.")] = 100,
     tag: Annotated[
         list[str] | None, typer.Option(help="A tag of it (KEY=VALUE). Repeatable.")
@@ -69,6 +67,7 @@ def show(
         volume = _described(where, resource)
         rules, name = in_force(where, policy)
     else:
+        refuse_no_place(account_id, options.region)
         volume = synthetic_volume(
             kind or Kind.EBS, volume_type, size, tags, account_id=account_id,
             region=options.region or "us-east-1",

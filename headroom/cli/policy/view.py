@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rich.console import Console
 
 from headroom.cli.terminal.names import short
-from headroom.cli.terminal.output import say, table, utc
+from headroom.cli.terminal.output import say, setting_text, table, utc
 from headroom.domain.planning import group_of
 from headroom.domain.policy import (
     FRIENDLY,
@@ -102,7 +102,7 @@ def show(view: PolicyView, console: Console) -> None:
     """A table for people."""
     effective, ref = view.effective, view.volume.ref
     title = f"{_called(ref)} ({view.volume.configuration}, {ref.region}) under {view.name}"
-    listed = [(name, _text(value), where) for name, value, where in rows(view)]
+    listed = [(name, setting_text(value), where) for name, value, where in rows(view)]
     console.print(table(title, ("Setting", "In force", "From"), listed))
     fits = ", ".join(f"rule {n}" for n in view.matching) or "no rule"
     say(f"Policy version {view.policy.version}; {fits} matches it.", console)
@@ -153,11 +153,3 @@ def show_tests(verdicts: Sequence[Verdict], tests: PolicyTests, console: Console
     passed = len(verdicts) - failed
     say(f"{passed} passed, {failed} failed: {tests.policy_path}, version "
                    f"{tests.policy.version}.", console)  # fmt: skip
-
-
-def _text(value: object) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, list):
-        return ", ".join(map(str, value))
-    return f"{value:,}" if isinstance(value, int | float) else str(value)

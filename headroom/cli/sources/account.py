@@ -100,8 +100,6 @@ def account(
         )
     except NoCredentialsError:
         raise Problem(NO_CREDENTIALS) from None
-    except ProfileNotFound as problem:
-        raise BadRequest(f"{problem}; `aws configure list-profiles` lists the profiles.") from None
     except UnknownRegionError:
         raise BadRequest(f"There is no Region {region}; a valid one is us-east-1.") from None
     except (BotoCoreError, ClientError, ValueError) as problem:
@@ -138,10 +136,15 @@ def opened(
 ) -> tuple[boto3.Session, str | None, datetime]:
     """A session, its endpoint if not AWS's own, and the current time there.
 
-    Raises BadRequest if --local is combined with another place, or no local endpoint is running.
+    Raises BadRequest if the profile does not exist, --local is combined with another place, or no
+    local endpoint is running.
     """
     if not local:
-        return session_in(region, profile_name=profile), endpoint_url, utc_now()
+        try:
+            return session_in(region, profile_name=profile), endpoint_url, utc_now()
+        except ProfileNotFound as problem:
+            why = f"{problem}; `aws configure list-profiles` lists the profiles."
+            raise BadRequest(why) from None
     if endpoint_url or profile:
         raise BadRequest(
             "--local selects an endpoint; do not combine it with --endpoint-url or --profile."

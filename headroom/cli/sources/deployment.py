@@ -9,22 +9,17 @@ from dataclasses import asdict, dataclass, replace
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from headroom.adapters.errors import code_of
 from headroom.adapters.ledger import DynamoLedger
 from headroom.application import LONGEST_REASON, Answer, Status, Verb
 from headroom.cli.sources.account import Account, account
 from headroom.cli.sources.options import DEFAULT_STACK, DeploymentOptions
-from headroom.cli.sources.outputs import outputs_of, stack_of
+from headroom.cli.sources.outputs import not_found, outputs_of, stack_of
 from headroom.cli.terminal.names import named
 from headroom.cli.terminal.problems import BadRequest, Problem
 from headroom.domain.resources import ResourceRef
 from headroom.domain.state import StopState
 from headroom.ports import ReadFailed
 from headroom.wiring import ONCE
-
-
-class NoSuchStack(Problem):
-    """CloudFormation knows no stack of that name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,9 +79,7 @@ def deployment_in(where: Account, stack: str) -> Deployment:
         formation = where.client("cloudformation")
         found = formation.describe_stacks(StackName=stack_of(stack))["Stacks"]
     except (ClientError, BotoCoreError) as problem:
-        gone = isinstance(problem, ClientError) and code_of(problem) == "ValidationError"
-        kind = NoSuchStack if gone and "does not exist" in str(problem) else Problem
-        raise kind(f"Headroom's tables cannot be found in {where.region}: {problem}") from None
+        raise not_found(problem, stack, where.region) from None
     listed = {o["OutputKey"]: str(o["OutputValue"]) for o in found[0].get("Outputs", [])}
     outputs = outputs_of(listed, stack)
     tables, where = outputs.values, replace(where, names=outputs.names)

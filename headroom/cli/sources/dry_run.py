@@ -6,8 +6,9 @@ from headroom.adapters.ledger import DynamoLedger
 from headroom.adapters.parameters import ManagerCalendars
 from headroom.adapters.prices import PriceStore, StoredPriceTable
 from headroom.cli.sources.account import Account
-from headroom.cli.sources.deployment import Deployment, NoSuchStack, deployment_in
+from headroom.cli.sources.deployment import Deployment, deployment_in
 from headroom.cli.sources.options import DEFAULT_STACK
+from headroom.cli.sources.outputs import NoSuchStack
 from headroom.cli.sources.storage import clusters_of, metrics_of, storage_of
 from headroom.cli.terminal.problems import BadRequest
 from headroom.domain.policy import Policy

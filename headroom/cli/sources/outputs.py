@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from botocore.exceptions import ClientError
+
+from headroom.adapters.errors import message_of
 from headroom.cli.terminal.problems import Problem
 from headroom.settings import Names
 
@@ -24,6 +27,20 @@ class Outputs:
 def stack_of(option: str) -> str:
     """The name of the stack in `STACK` or `STACK/PREFIX`."""
     return option.partition("/")[0]
+
+
+class NoSuchStack(Problem):
+    """There is no stack of that name."""
+
+
+def not_found(problem: Exception, stack: str, region: str) -> Problem:
+    """What to say when CloudFormation did not show the stack."""
+    if isinstance(problem, ClientError) and message_of(problem).endswith("does not exist"):
+        return NoSuchStack(
+            f"There is no stack {stack_of(stack)} in {region}. If Headroom is deployed elsewhere or "
+            "under another name, give --region or --stack."
+        )
+    return Problem(f"Headroom's tables cannot be found in {region}: {problem}")
 
 
 def outputs_of(found: Mapping[str, str], option: str) -> Outputs:

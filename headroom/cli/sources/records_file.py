@@ -63,8 +63,8 @@ class RecordsFile:
                 found.append(record_of(line))
             except (ValueError, KeyError, TypeError) as problem:
                 raise BadRequest(
-                    f"Line {number} of {self._path} is not a record ({problem}); the file was cut "
-                    "or edited: run `headroom demo` again."
+                    f"Line {number} of {self._path} is not a record ({problem}): this is no file "
+                    "of records as `headroom demo` writes them, or it was cut or edited."
                 ) from None
         return sorted(found, key=lambda r: (r.at, r.decision_id, r.sequence), reverse=True)
 

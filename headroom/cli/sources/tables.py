@@ -7,12 +7,12 @@ from contextlib import suppress
 from functools import partial
 
 import boto3
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
 
 from headroom.adapters.ledger import DynamoLedger, SealCheck, Sealer
-from headroom.cli.sources.account import opened
+from headroom.cli.sources.account import NO_CREDENTIALS, opened
 from headroom.cli.sources.options import DEFAULT_STACK, RecordsOptions
-from headroom.cli.sources.outputs import outputs_of, stack_of
+from headroom.cli.sources.outputs import not_found, outputs_of, stack_of
 from headroom.cli.sources.records import Source
 from headroom.cli.terminal.problems import BadRequest, Problem
 from headroom.domain.state import Record, StopState
@@ -21,31 +21,32 @@ from headroom.ports import ReadFailed
 
 def tables(where: RecordsOptions) -> Source:
     """Open the records of the account that `where` names; raises BadRequest, Problem."""
+    session, url, now = opened(
+        region=where.region, profile=where.profile, endpoint_url=where.endpoint_url,
+        local=where.local,
+    )  # fmt: skip
+    region = session.region_name
+    if region is None:
+        raise BadRequest("No AWS Region is set: give --region, or --file for a demo's records.")
     try:
-        session, url, now = opened(
-            region=where.region,
-            profile=where.profile,
-            endpoint_url=where.endpoint_url,
-            local=where.local,
-        )
-        if session.region_name is None:
-            raise BadRequest("No AWS Region is set: give --region, or --file for a demo's records.")
         account = session.client("sts", endpoint_url=url).get_caller_identity()
         table, state, key = _discover(session, where, url)
         client = session.client("dynamodb", endpoint_url=url)
+    except NoCredentialsError:
+        raise Problem(NO_CREDENTIALS) from None
     except (BotoCoreError, ClientError) as problem:
-        raise Problem(f"The records table cannot be found: {problem}") from None
+        raise not_found(problem, where.stack or DEFAULT_STACK, region) from None
     ledger = DynamoLedger(
         client,
         records_table=table,
         state_table=state or table,  # read only for what is stopped, where it is known
         account_id=account["Account"],
-        region=session.region_name,
+        region=region,
     )
     sealer = None if key is None else Sealer(session.client("kms", endpoint_url=url), key)
     return Source(
         check_seals=None if sealer is None else partial(_check_seals, ledger, sealer),
-        records=ledger, name=table, account_id=account["Account"], region=session.region_name,
+        records=ledger, name=table, account_id=account["Account"], region=region,
         now=now, events=ledger.event_records, stop_state=lambda: None if state is None else _stops(ledger),
     )  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -79,3 +80,27 @@ def number(value: float) -> str:
     if abs(value) >= 1_000 or value == int(value):
         return f"{value:,.0f}"
     return f"{value:.3g}"
+
+
+def counted(count: int, noun: str) -> str:
+    """`1 record`, `2 records`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def _duration(minutes: int) -> str:
+    """Minutes in the largest unit that divides them: 10,080 are 7d."""
+    for unit, length in (("d", 1440), ("h", 60)):
+        if minutes and minutes % length == 0:
+            return f"{minutes // length}{unit}"
+    return f"{minutes}m"
+
+
+def setting_text(value: object) -> str:
+    """A policy setting for people: `7d`, `true`, `gp3, io2`, `16,000`."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    if isinstance(value, str) and re.fullmatch(r"[0-9]+m", value):
+        return _duration(int(value[:-1]))
+    return f"{value:,}" if isinstance(value, int | float) else str(value)

@@ -27,7 +27,7 @@ from headroom.serialization import decision_from_json
 _RELATIONS = {
     Relation.AT_MOST: ("is at most", "is more than"),
     Relation.AT_LEAST: ("is at least", "is less than"),
-    Relation.IS: ("", "where it must be"),
+    Relation.IS: ("", "instead of"),
     Relation.ONE_OF: ("is one of", "is none of"),
     Relation.FAILED: ("", "could not be judged against"),
 }

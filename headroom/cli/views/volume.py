@@ -103,6 +103,7 @@ def as_object(observation: Observation) -> dict[str, object] | None:
         "max_allocated_gib": None if facts is None else facts.max_allocated_gib,
         "replica_of": None if facts is None else facts.replica_of,
         "unusual": None if facts is None else facts.unusual,
+        "additional_volumes": [] if facts is None else [str(each) for each in facts.additional],
         "takes": sorted(valid.volume_type.value for valid in observation.valid),
     }
 

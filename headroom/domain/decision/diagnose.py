@@ -105,6 +105,12 @@ def _binding(
     left: tuple[float | None, float | None],
     balance: BalanceForecast | None,
 ) -> tuple[Binding, str]:
+    facts = observation.volume.facts
+    if facts is not None and facts.additional:
+        names = ", ".join(each.name for each in facts.additional)
+        return Binding.UNKNOWN, (
+            f"the instance has {names} beside its storage, and its metrics do not say which of them did what"
+        )
     recent = [m for m in seen if m.at >= observation.at - RECENT]
     if not recent:
         return Binding.UNKNOWN, "nothing was measured in the last 15 minutes"

@@ -1,13 +1,14 @@
 """Finding pressure cheaply: what a glance reads of storage, what it means, and when the next one is due.
 
 May import: resources to workload.
-The door offers `Glance`, the troubles in one, and the plan of the next."""
+The door offers `Glance`, the troubles in one, the plan of the next, and the plan of alarms on single resources."""
 
 from headroom.domain.detection.glance import Glance, Metric
 from headroom.domain.detection.next_glance import (
     DAILY,
     LONGEST,
     SHORTEST,
+    USUAL_VALUE_USD_PER_MINUTE,
     WEEKLY,
     GlanceState,
     after_glance,
@@ -17,6 +18,17 @@ from headroom.domain.detection.next_glance import (
     look_due,
     reads_the_rest,
     risk,
+)
+from headroom.domain.detection.resource_alarms import (
+    USD_PER_ALARM,
+    AlarmPlan,
+    Candidate,
+    ResourceAlarm,
+    Watched,
+    alarm_of,
+    may_have_alarm,
+    most_alarms,
+    planned,
 )
 from headroom.domain.detection.troubles import (
     SUSPECT_BALANCE_PERCENT,

@@ -44,6 +44,8 @@ DAILY, WEEKLY = timedelta(days=1), timedelta(days=7)
 """How often what is in no trouble is reconciled: what was in trouble lately, and the rest."""
 LATELY = timedelta(days=35)
 """A monthly load is lately until it comes again."""
+OF_SPACE = frozenset({Trouble.SPACE})
+"""Trouble that comes so slowly that no alarm is needed."""
 TICK_SLACK = timedelta(seconds=150)
 """Half of the shortest interval: runs do not come at exact distances."""
 
@@ -69,6 +71,8 @@ class GlanceState:
     """When it was last in trouble."""
     silent: int = 0
     """Glances in a row that found nothing published."""
+    late: float = 0.0
+    """How late its pressure was seen, at most: hours of all onsets, those of a week ago counted half."""
     busy_hours: int = 0
     """A bit for each hour of the UTC day in which it was in trouble when that hour last came."""
     mode: str = ""
@@ -140,6 +144,8 @@ def after_glance(
     if found - active:
         since = now
     kept = found if rest_read and found else found | active
+    if not kept and before is not None:
+        kept = set(before.troubles)  # the last ones: `active` says that they are over
     state = GlanceState(
         at=now, next_at=now,
         balance_percent=None if seen is None else seen.lowest_burst_balance_percent,
@@ -152,6 +158,7 @@ def after_glance(
         since=since,
         trouble_at=now if found else None if before is None else before.trouble_at,
         silent=(0 if before is None else before.silent) + 1 if silent else 0,
+        late=_late(before, now, onset=bool(found - OF_SPACE) and not active - OF_SPACE),
         busy_hours=_busy_hours(before, bool(found), now),
         mode=mode, policy=policy,
     )  # fmt: skip
@@ -279,6 +286,15 @@ def _level(seen: Glance) -> float:
     balance = seen.lowest_burst_balance_percent
     emptied = 0.0 if balance is None else (100.0 - balance) / 10
     return max(float(seen.pressed_minutes), seen.longest_queue or 0.0, emptied)
+
+
+def _late(before: GlanceState | None, now: datetime, *, onset: bool) -> float:
+    """The hours so far, half of them after a week, and those since the last glance where pressure began."""
+    if before is None:
+        return 0.0
+    since = max(timedelta(0), now - before.at)
+    faded = before.late * 0.5 ** (since / WEEKLY)
+    return float(faded + (min(1.0, since / LONGEST) if onset else 0.0))
 
 
 def _busy_hours(before: GlanceState | None, troubled: bool, now: datetime) -> int:

@@ -24,8 +24,8 @@ def rolled_back(case: Case) -> Verdict:
     last, at = case.resource_state.rolled_back, case.observation.at
     waiting = last is not None and at < last.until
     return verdict_of(
-        Guardrail.ROLLED_BACK, Relation.IS, "rolled back lately" if waiting else "left to us",
-        "left to us", "",
+        Guardrail.ROLLED_BACK, Relation.IS, "rolled back recently" if waiting else "no recent rollback",
+        "no recent rollback", "",
         f"the change of {last.decision_id} was undone at {last.at:%Y-%m-%d %H:%M} UTC"
         if last is not None and waiting
         else "",

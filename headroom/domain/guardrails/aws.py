@@ -18,8 +18,8 @@ ASK_AGAIN_AFTER = timedelta(hours=1)
 def managed_elsewhere(case: Case) -> Verdict:
     """Block changes to volumes that an AWS service manages or that are on an Outpost."""
     volume = case.observation.volume
-    owner = volume.managed_by or ("AWS Outposts" if volume.on_outpost else "you")
-    return verdict_of(Guardrail.MANAGED_ELSEWHERE, Relation.IS, owner, "you", "")
+    owner = volume.managed_by or ("AWS Outposts" if volume.on_outpost else "no AWS service")
+    return verdict_of(Guardrail.MANAGED_ELSEWHERE, Relation.IS, owner, "no AWS service", "")
 
 
 def multi_attach(case: Case) -> Verdict:
@@ -99,8 +99,8 @@ def retry_backoff(case: Case) -> Verdict:
     until = case.resource_state.retry_not_before
     waiting = until is not None and until > case.observation.at
     return verdict_of(
-        Guardrail.RETRY_BACKOFF, Relation.IS, "refused lately" if waiting else "free to ask",
-        "free to ask", "", clears_at=until if waiting else None, temporary=True,
+        Guardrail.RETRY_BACKOFF, Relation.IS, "refused recently" if waiting else "no recent refusal",
+        "no recent refusal", "", clears_at=until if waiting else None, temporary=True,
     )  # fmt: skip
 
 

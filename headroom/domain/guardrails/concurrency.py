@@ -104,7 +104,7 @@ def regional_quota(case: Case) -> Verdict:
     refused = concurrency.refused_until(types, at)
     if refused is not None:
         return verdict_of(
-            Guardrail.REGIONAL_QUOTA, Relation.IS, "refused by AWS lately", "free to ask", "",
+            Guardrail.REGIONAL_QUOTA, Relation.IS, "refused by AWS recently", "no recent refusal", "",
             f"a change of {' or '.join(sorted(types))} met a quota of the Region; have it raised",
             clears_at=refused, temporary=True,
         )  # fmt: skip
@@ -114,7 +114,7 @@ def regional_quota(case: Case) -> Verdict:
         value = concurrency.quota_in_use(name, arn, at) + amount
         found.append((value / limit, name, value, limit, amount))
     if not found:
-        return allowed(Guardrail.REGIONAL_QUOTA, "takes nothing of EBS's quotas")
+        return allowed(Guardrail.REGIONAL_QUOTA, "uses no EBS quota")
     _, name, value, limit, amount = max(found)
     quota = QUOTAS[name]
     alone = amount > limit

@@ -82,8 +82,8 @@ def full_copy(case: Case) -> Verdict:
     if not case.effective.limits.full_copy:
         return verdict_of(
             name, Relation.IS, "a full copy", "no full copy", "",
-            "RDS would copy all data for hours, beside the load, and never back: that is for a "
-            "person to begin",
+            "RDS would copy all data for hours, next to the load, and nothing undoes it: a person must "
+            "begin it",
         )  # fmt: skip
     if plan.origin.volume_type is VolumeType.GP2:
         return verdict_of(

@@ -97,11 +97,11 @@ def gains_durability(plan: Plan) -> bool:
 
 def one_way(case: Case) -> Verdict:
     """Block a move to a more durable type where the owner wants none: Headroom never undoes it."""
-    asked = "for good" if gains_durability(case.plan) else "can be undone"
+    asked = "permanent" if gains_durability(case.plan) else "reversible"
     never = case.effective.limits.one_way is OneWay.NEVER
     return verdict_of(
-        Guardrail.ONE_WAY, Relation.ONE_OF, asked, ("can be undone", *([] if never else ["for good"])),
-        "", f"from {case.plan.target.volume_type} Headroom never goes back" if asked == "for good" else "",
+        Guardrail.ONE_WAY, Relation.ONE_OF, asked, ("reversible", *([] if never else ["permanent"])),
+        "", f"from {case.plan.target.volume_type} Headroom never goes back" if asked == "permanent" else "",
     )  # fmt: skip
 
 

@@ -25,7 +25,6 @@ from headroom.domain.state import (
     MAX_FAILURES,
     QUIET_AFTER_ROLLBACK,
     ROLLBACK,
-    Applied,
     ApprovalRequest,
     Breaker,
     KnownModification,
@@ -148,8 +147,8 @@ def after_step(
 ) -> StoredState:
     """The state once `step` is recorded.
 
-    `body` may contain `outcome` (an Outcome) or `started_at`: when AWS started an applied change,
-    and whether a refusal clears by itself.
+    `body` may contain `outcome` (an Outcome), whether a refusal clears by itself, and `modification`,
+    the KnownModification of an applied change.
     """
     chain, since = state.chain, at
     holds = chain is not None and chain.decision_id == decision_id
@@ -169,12 +168,12 @@ def after_step(
     state = _retry(state, step, due_at)
     if step is Step.APPLIED:
         by = BY_HEADROOM if undoes is None else ROLLBACK
-        ours = KnownModification(started_at=_started(body, at), by=by)
-        state = replace(
-            state,
-            last_act_at=at,
-            modifications=merge_modifications(state.modifications, [ours], at),
+        given = body.get("modification")
+        ours = given if isinstance(given, KnownModification) else None
+        known = merge_modifications(
+            state.modifications, [ours or KnownModification(started_at=at, by=by)], at
         )
+        state = replace(state, last_act_at=at, modifications=known)
     if undoes is not None and step in (Step.APPLIED, Step.ALREADY_THERE):
         state = _undone(state, undoes, at)
     free = (state.chain is None or holds) and state.last_request_at is None
@@ -318,10 +317,3 @@ def _retry(state: StoredState, step: Step, due_at: datetime | None) -> StoredSta
     if step in (Step.APPLIED, Step.ALREADY_THERE):
         return replace(state, retry_not_before=None)
     return state
-
-
-def _started(body: Mapping[str, object], at: datetime) -> datetime:
-    outcome, started = body.get("outcome"), body.get("started_at")
-    if isinstance(outcome, Applied):
-        return outcome.started_at
-    return started if isinstance(started, datetime) else at

@@ -14,6 +14,7 @@ from headroom.domain.planning.full_copy import calm_during_copy, pressed_minutes
 from headroom.domain.planning.plan import Plan, one_way
 from headroom.domain.planning.planner import candidates
 from headroom.domain.planning.plans_from_history import HDD
+from headroom.domain.planning.present_load import PRESSED, present_load
 from headroom.domain.planning.schedule import schedule_cost
 from headroom.domain.planning.situation import Situation, within_limits
 from headroom.domain.resources import Configuration, VolumeType
@@ -24,29 +25,20 @@ from headroom.domain.workload import (
     Forecast,
     Level,
     LoadShape,
-    Past,
-    PresentLoad,
     checked_days,
     demand_forecast,
-    minutes,
     short_minutes,
 )
 
 HOURS_PER_MONTH = 730
-PRESSED = 2
-"""Pressed minutes from which an episode counts."""
-LASTS_MIN = 60.0
-"""How long a new episode is expected to last; see credits.lasting."""
-UNTIL_RELIEF_MIN = 40.0
-"""From the middle of an hour to the effect of a change requested in it."""
-RECENT_MIN = 10
-LOAD_LASTS_MIN, LOAD_HOURS = 80.0, 6
 NEGLIGIBLE_MIN = 0.05
 """Starved minutes a day below which no price increase is justified."""
 LEAD = timedelta(minutes=40)
 """How long before load a change is asked for: AWS says minutes to hours until it has its effect."""
 UNUSED_MIBPS = 0.3
 """Chance that new load is one of throughput, which a type may have only by the way."""
+IN_FLIGHT_HOURS = 2.0
+"""How much longer than a schedule assumes a change may be in flight: AWS says hours."""
 MONTH_DAYS = 30
 LATELY_DAYS = 28
 FOR_GOOD_DAYS = 7
@@ -107,7 +99,7 @@ def _valued(situation: Situation, made: Sequence[Plan]) -> tuple[list[Plan], For
         situation.past,
         levels,
         situation.observation.at + LEAD,
-        _present(situation, levels),
+        present_load(situation, levels),
         situation.known_loads,
     )
     reachable = [True, *(_reachable(situation, plan) for plan in made)]
@@ -116,6 +108,9 @@ def _valued(situation: Situation, made: Sequence[Plan]) -> tuple[list[Plan], For
         usd_per_minute=situation.limits.relief_value_usd_per_minute,
     )  # fmt: skip
     kept = _kept_savings(made)
+    risked = (  # what a raise could have met if giving back were not in flight
+        situation.limits.relief_value_usd_per_minute * IN_FLIGHT_HOURS * forecast.new_minutes
+    )
     valued_plans = [
         replace(
             plan,
@@ -125,7 +120,10 @@ def _valued(situation: Situation, made: Sequence[Plan]) -> tuple[list[Plan], For
             else _value(
                 situation,
                 plan,
-                found.stay - found.change[i] + kept.get(plan.target.volume_type, 0.0),
+                found.stay
+                - found.change[i]
+                + kept.get(plan.target.volume_type, 0.0)
+                - (risked if plan.sustains_less else 0.0),
             ),
         )
         for i, plan in enumerate(made, start=1)
@@ -332,59 +330,3 @@ def _free(situation: Situation) -> list[int]:
         most - sum(start > at + timedelta(hours=hour) - WINDOW for start in situation.starts)
         for hour in range(HOURS)
     ]
-
-
-def _present(situation: Situation, levels: Sequence[Level]) -> PresentLoad:
-    """The present load: pressure, a near depletion, or load that every level must sustain."""
-    demand, at = situation.demand, situation.observation.at
-    iops, mibps = _load(situation)
-    late = tuple(demand.expected_shortfall(iops=one.iops, mibps=one.mibps) for one in levels)
-    credits = demand.credits
-    if demand.pressed_minutes >= PRESSED:
-        typical = _typical_episode_min(situation.past, levels[0])
-        lasts = typical + demand.pressed_minutes
-        hours = [60 * lasts / (lasts + 60 * hour + UNTIL_RELIEF_MIN) for hour in range(HOURS)]
-    elif situation.diagnosis.binding is Binding.BURST_CREDITS and credits and credits.empty_at:
-        first = max(0.0, (credits.empty_at - at).total_seconds() / 3600)
-        last = first + demand.expected_starved_minutes / 60
-        hours = [60 * max(0.0, min(last, hour + 1) - max(first, hour)) for hour in range(HOURS)]
-    elif demand.pressed_minutes > 0:
-        hours = [0.0] * HOURS  # too short to tell: the next reconciliation will
-    elif demand.expected_starved_minutes > 0 and not situation.calm:
-        hours = [demand.expected_starved_minutes / HOURS] * HOURS
-    else:
-        late = tuple(
-            1.0 if iops * 1.02 > one.iops or mibps * 1.02 > one.mibps else 0.0 for one in levels
-        )
-        hours = [
-            60 * LOAD_LASTS_MIN / (LOAD_LASTS_MIN + 60 * hour + 30) if hour < LOAD_HOURS else 0.0
-            for hour in range(HOURS)
-        ]
-    return PresentLoad(minutes=tuple(hours), shortfall_share=late)
-
-
-def _typical_episode_min(past: Past, level: Level) -> float:
-    """Mean duration of load above `level` in the past, with a prior of one hour."""
-    runs, total, last = 0, 0.0, -10
-    for place, hour in past.busy.items():
-        short = short_minutes(hour, level.iops, level.mibps)
-        if not short:
-            continue
-        runs += place - last > 1
-        total += short
-        last = place
-    return (LASTS_MIN + total) / (1 + runs)
-
-
-def _load(situation: Situation) -> tuple[float, float]:
-    """The highest load of the last minutes, in SSD operations/s and MiB/s."""
-    observation = situation.observation
-    since = observation.at - timedelta(minutes=RECENT_MIN + 3)
-    can = capability(observation.volume.configuration)
-    count = len(observation.activity.read_iops.values)
-    last = range(max(0, count - 2 * RECENT_MIN), count)
-    seen = minutes(observation.activity, can, observation.modification, places=last)
-    recent = [m for m in seen if m.at >= since]
-    return max((m.ssd_iops for m in recent), default=0.0), max(
-        (m.mibps for m in recent), default=0.0
-    )

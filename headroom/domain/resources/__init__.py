@@ -24,6 +24,7 @@ from headroom.domain.resources.databases import (
     COPIES,
     STRIPED_FROM_GIB,
     STRIPES,
+    AdditionalVolume,
     Database,
     DatabaseFacts,
     Deployment,
@@ -39,7 +40,7 @@ from headroom.domain.resources.external_owners import (
     Tool,
     code_owner,
 )
-from headroom.domain.resources.later_names import kept_as_text
+from headroom.domain.resources.later_names import LATER, kept_as_text
 from headroom.domain.resources.observation import (
     InstanceActivity,
     Observation,
@@ -50,7 +51,6 @@ from headroom.domain.resources.signals import Claim, RejectedSignal, Signal, Sou
 from headroom.domain.resources.volumes import (
     EBS_TYPES,
     GOVERNED,
-    LATER,
     STORAGE_MODES,
     Configuration,
     Instance,

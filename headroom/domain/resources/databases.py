@@ -7,9 +7,11 @@ Source: RDS User Guide, "Amazon RDS DB instance storage" and "Multi-AZ deploymen
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
+
+from headroom.domain.resources.later_names import LATER
 
 STRIPES = 4
 """EBS volumes that RDS stripes storage over from the engine's threshold on; one below it."""
@@ -70,6 +72,41 @@ class Database:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AdditionalVolume:
+    """An additional storage volume of an Oracle or SQL Server instance, as RDS describes it.
+
+    Nothing is calculated from it: a number that RDS does not report is None.
+    """
+
+    name: str
+    """`RDSDBDATA2` to `RDSDBDATA4`."""
+    volume_type: str
+    """`gp3` or `io2`; empty where RDS reports none."""
+    size_gib: int | None
+    iops: int | None
+    mibps: int | None
+    status: str
+    """StorageVolumeStatus, such as `ACTIVE` or `VOLUME-FULL`; empty where RDS reports none."""
+    operation: str | None
+    """StorageOperationStatus while RDS works on it."""
+
+    @property
+    def at_work(self) -> bool:
+        """Whether RDS works on it, or may: any status but those of a volume at rest."""
+        return self.operation is not None or self.status.upper() not in AT_REST
+
+    def __str__(self) -> str:
+        numbers = ((self.size_gib, "GiB"), (self.iops, "IOPS"), (self.mibps, "MiB/s"))
+        told = [f"{number} {unit}" for number, unit in numbers if number is not None]
+        status = [] if self.status.upper() in ("", "ACTIVE") else [self.status]
+        return " ".join(each for each in (self.name, self.volume_type, *told, *status) if each)
+
+
+AT_REST = frozenset({"", "ACTIVE", "NOT-IN-USE", "VOLUME-FULL"})
+"""Statuses of an additional volume that RDS does not work on. Source: RDS API 2014-10-31 (botocore 1.44)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DatabaseFacts:
     """What RDS reports about a database beside its storage, as far as a storage change depends on it."""
 
@@ -88,6 +125,8 @@ class DatabaseFacts:
     replica_of: str | None = None
     unusual: str | None = None
     """Why its metrics or its layout cannot be interpreted; None if they can."""
+    additional: tuple[AdditionalVolume, ...] = field(default=(), metadata=LATER)
+    """Volumes beside the storage itself; the instance's metrics do not say which volume did what."""
 
     @property
     def grows_by_itself(self) -> bool:

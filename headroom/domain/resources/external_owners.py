@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from headroom.domain.resources.volumes import LATER
+from headroom.domain.resources.later_names import LATER
 
 STACK, STACK_ID, LOGICAL_ID = (
     f"aws:cloudformation:{name}" for name in ("stack-name", "stack-id", "logical-id")

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from headroom.domain.resources.volumes import LATER, Instance, Modification, ValidStorage, Volume
+from headroom.domain.resources.later_names import LATER
+from headroom.domain.resources.volumes import Instance, Modification, ValidStorage, Volume
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,12 +11,7 @@ from math import ceil
 from types import MappingProxyType
 
 from headroom.domain.resources.databases import Database, DatabaseFacts
-
-LATER: Mapping[str, bool] = MappingProxyType({"later": True})
-"""Marks a field that was added after values without it were stored and digested.
-
-At its default it is neither stored nor digested, so earlier decisions keep their ids.
-"""
+from headroom.domain.resources.later_names import LATER
 
 
 class Kind(StrEnum):

@@ -21,7 +21,7 @@ from headroom.domain.workload.demand_ratio import (
     ratio_from_queue_growth,
     same_hours,
 )
-from headroom.domain.workload.pressure import Minute
+from headroom.domain.workload.pressure import AT_LIMIT, Minute
 from headroom.domain.workload.worker_pool import Pool, worker_pool
 
 CENSORED_TAIL = 1.2
@@ -190,7 +190,8 @@ def _reached(telling: Sequence[Minute], ongoing: Sequence[Minute]) -> tuple[floa
         most = max(_mibps_reached(m) for m in by_mibps)
         reached = min(most, _arrived(ongoing, most, by_iops=False))
         mibps = max(mibps, reached)
-        whole = [m for m in by_mibps if m.saturated and m.mibps > 0]
+        # MiB/s that only a burst touched have other operations beside them: they say nothing of its size.
+        whole = [m for m in by_mibps if m.mibps >= AT_LIMIT * m.mibps_limit > 0]
         if whole:
             per_mib = sum(m.ssd_iops for m in whole) / sum(m.mibps for m in whole)
             iops = max(iops, per_mib * reached)

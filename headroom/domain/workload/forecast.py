@@ -77,6 +77,8 @@ class Forecast:
     reaction_usd: tuple[tuple[float, ...], ...]
     seen_minutes: tuple[float, ...]
     """Minutes over all hours, by level, from measured or present load."""
+    new_minutes: float = 0.0
+    """Minutes an hour at the first level, the present one, from load that was never measured so far."""
     basis: str = ""
     """The rhythms that are believed, the likeliest first."""
 
@@ -171,9 +173,10 @@ def demand_forecast(
     new_per_hour, new_min = 1.0 / (past.days + 1) / HOURS, _new_minutes(past)
     begin = hour_of(now)
     foretold = [_foretold(known_loads, begin + hour * HOUR) for hour in range(HOURS)]
-    locked, reacting, dollars, seen = [], [], [], []
+    locked, reacting, dollars, seen, new_minutes = [], [], [], [], []
     for level, column, share in zip(levels, columns, present.shortfall_share, strict=True):
         new = max(level.unproven * NEW_MIN, _unseen(past, level) * new_min) * new_per_hour
+        new_minutes.append(new)
         waiting, raised, total = [], [], 0.0
         rows = column.hours(coming)
         for (late, early, _), loads, load_minutes in zip(
@@ -197,6 +200,7 @@ def demand_forecast(
         locked_minutes=tuple(zip(*locked, strict=True)),
         reaction_usd=tuple(zip(*dollars, strict=True)),
         seen_minutes=tuple(seen),
+        new_minutes=new_minutes[0],
         basis=", ".join(
             rhythm.hypothesis.name for rhythm in sorted(believed, key=lambda r: -r.weight)
             if rhythm.weight >= 0.2

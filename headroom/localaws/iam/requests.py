@@ -150,6 +150,18 @@ def _describe_alarms(call: Call) -> Iterable[tuple[str, str, Values]]:
         yield call.operation, call.arn(f"alarm:{name}"), {}
 
 
+def _put_metric_alarm(call: Call) -> Iterable[tuple[str, str, Values]]:
+    arn = call.arn(f"alarm:{call.one('AlarmName')}")
+    yield call.operation, arn, {}
+    if call.listed("Tags"):
+        yield "TagResource", arn, {}
+
+
+def _delete_alarms(call: Call) -> Iterable[tuple[str, str, Values]]:
+    for name in call.listed("AlarmNames"):
+        yield call.operation, call.arn(f"alarm:{name}"), {}
+
+
 def _parameter(call: Call) -> str:
     return call.arn(f"parameter/{call.one('Name').removeprefix('/')}")
 
@@ -188,6 +200,8 @@ _REQUESTS: Mapping[tuple[str, str], Ask] = {
     ("ec2", "ModifyVolume"): _same(_named("VolumeId", "volume/")),
     ("cloudwatch", "GetMetricData"): _same(_anything),
     ("cloudwatch", "DescribeAlarms"): _describe_alarms,
+    ("cloudwatch", "DeleteAlarms"): _delete_alarms,
+    ("cloudwatch", "PutMetricAlarm"): _put_metric_alarm,
     ("cloudwatch", "DescribeAlarmContributors"): _same(_named("AlarmName", "alarm:")),
     ("pricing", "GetProducts"): _same(_anything),
     ("ssm", "GetParameter"): _same(_parameter),

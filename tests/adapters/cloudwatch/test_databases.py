@@ -12,7 +12,14 @@ import pytest
 from headroom.adapters.cloudwatch import CloudWatchRdsMetrics
 from headroom.adapters.cloudwatch.rds_metrics import glance_queries, storage_queries
 from headroom.application.scan import needs_attention
-from headroom.domain.resources import Configuration, DatabaseFacts, Kind, ResourceRef, VolumeType
+from headroom.domain.resources import (
+    AdditionalVolume,
+    Configuration,
+    DatabaseFacts,
+    Kind,
+    ResourceRef,
+    VolumeType,
+)
 from headroom.ports import ReadFailed, StorageView
 from tests.builders import ACCOUNT, NOW, REGION, instance, volume
 from tests.domain.databases import rds
@@ -195,6 +202,28 @@ def test_a_database_without_a_member_is_not_measured_and_not_guessed() -> None:
     told, _ = metrics({})
     with pytest.raises(ReadFailed):
         told.activity(view(members=()), NOW)
+
+
+def test_nothing_is_read_of_an_instance_whose_metrics_may_count_several_volumes() -> None:
+    told, published = metrics(LOAD)
+    seen = view()
+    assert seen.volume.facts is not None
+    other = AdditionalVolume(
+        name="RDSDBDATA2", volume_type="gp3", size_gib=500, iops=12_000, mibps=500,
+        status="ACTIVE", operation=None,
+    )  # fmt: skip
+    facts = replace(seen.volume.facts, additional=(other,))
+    several = replace(seen, volume=replace(seen.volume, facts=facts))
+    load, machine = told.activity(several, NOW)
+    assert machine is not None
+    assert not load.read_iops.known() + load.queue_length.known() + machine.iops.known()
+    assert load.free_gib is not None
+    assert not load.free_gib.known()
+    assert told.history(several, NOW) is None
+    glance = told.glance([several], NOW)["orders"]
+    assert (glance.peak_iops, glance.longest_queue, glance.lowest_free_gib) == (None, None, None)
+    assert not needs_attention(several, glance, NOW, timedelta(hours=1))
+    assert published.asked == []
 
 
 GIB = 1024**3

@@ -165,3 +165,13 @@ def test_without_a_place_the_record_of_the_last_demo_is_read_and_named(
     said = capsys.readouterr()
     assert len(json.loads(said.out)) == 4
     assert "Reading build/demo/records.jsonl from the last demo" in " ".join(said.err.split())
+
+
+@pytest.mark.parametrize("verb", [["audit"], ["explain", "abc"], ["report"]])
+def test_another_file_is_no_file_of_records(
+    verb: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "policy.yaml"
+    other.write_text("version: 1\n")
+    assert run([*verb, "--file", str(other)]) == 2
+    assert "this is no file of records" in " ".join(capsys.readouterr().err.split())

@@ -83,7 +83,7 @@ def test_an_account_without_a_deployment_gets_one_sentence(
 ) -> None:
     assert run(["audit", "--region", REGION]) == 1
     said = capsys.readouterr().err
-    assert said.startswith("headroom: The records table cannot be found")
+    assert said.startswith("headroom: There is no stack HeadroomState")
     assert "HeadroomState" in said
     assert said.count("\n") == 1
 
@@ -101,7 +101,7 @@ def test_an_explanation_lists_the_volumes_own_limits_and_their_origin(
     assert run(["explain", own.decision_id, "--records-table", "records", "--region", REGION]) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert "mode auto (from tag)" in told
-    assert "max_iops 8000 (from tag headroom:max-iops)" in told
+    assert "max_iops 8,000 (from tag headroom:max-iops)" in told
     assert "tag headroom:growth asks for true where the policy allows false" in told
 
 

@@ -190,7 +190,7 @@ def test_a_page_without_notes_or_shortfalls_says_so(made: Path) -> None:
         (["--html", "odd.json/page.html"], "odd.json is not a directory."),
         (["--markdown", "good"], "good could not be written: it is a directory."),
         (["--figures", "odd.json/more/page.json"], "odd.json is not a directory."),
-        (["--workers", "-1"], "Input should be greater than or equal to 0"),
+        (["--workers", "-1"], "it must be greater than or equal to 0"),
         (["--scale", "2"], "'2' is not one of"),
         (["--preset", "cheap"], "'cheap' is not one of"),
     ],

@@ -59,6 +59,17 @@ def test_the_default_is_what_is_deployed_by_default(capsys: pytest.CaptureFixtur
     assert "saves at most" not in text
 
 
+def test_the_budget_for_alarms_on_single_resources_is_paid(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    paid = []
+    for budget in ("0", "2", "100"):
+        assert run(["cost", "--volumes", "1000", "--alarm-budget", budget, "--json"]) == 0
+        items = json.loads(capsys.readouterr().out)["items"]
+        paid += [item["usd"]["to"] for item in items if item["key"] == "resource_alarms"]
+    assert paid == [0, 2, 5], "no more alarms than volumes at risk"
+
+
 @mock_aws
 def test_an_account_is_counted_as_it_is(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

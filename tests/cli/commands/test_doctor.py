@@ -54,4 +54,4 @@ def test_without_a_deployment_it_is_an_error(
 ) -> None:
     boto3.client("cloudformation", region_name=REGION).delete_stack(StackName="HeadroomState")
     assert run(["doctor", *HERE]) == 1
-    assert "Headroom's tables cannot be found" in capsys.readouterr().err
+    assert "There is no stack HeadroomState in" in capsys.readouterr().err

@@ -30,3 +30,12 @@ def test_the_endpoint_starts_answers_any_client_and_stops(
         assert run(["local", "down", *place]) == 0
     assert run(["local", "status", *place]) == 1
     assert run(["local", "down", *place]) == 0
+
+
+def test_a_state_folder_that_is_a_file_is_refused_in_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    taken = tmp_path / "taken"
+    taken.write_text("")
+    assert run(["local", "up", "--state-dir", str(taken)]) == 2
+    assert f"{taken} cannot be used: File exists." in " ".join(capsys.readouterr().err.split())

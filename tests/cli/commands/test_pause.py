@@ -242,5 +242,5 @@ def test_an_account_without_a_deployment_gets_one_sentence(
 ) -> None:
     assert run([*words, "--stack", "Elsewhere", *HERE]) == 1
     told = capsys.readouterr().err
-    assert "Headroom's tables cannot be found in us-east-1" in told
+    assert "There is no stack Elsewhere in us-east-1." in told
     assert told.count("\n") == 1

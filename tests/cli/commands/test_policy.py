@@ -337,3 +337,19 @@ def test_tests_that_cannot_be_read_are_one_sentence(
 ) -> None:
     assert run(["policy", "test"]) == 2
     assert "policy.tests.yaml cannot be read" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verb", [["check"], ["show", "--type", "gp3"]])
+@pytest.mark.parametrize(
+    ("place", "sentence"),
+    [
+        (["--account", "12"], "--account '12' is not an account's 12 digits."),
+        (["--region", "mars"], "--region 'mars' is not a Region such as us-east-1."),
+    ],
+)
+@pytest.mark.usefixtures("policy")
+def test_a_place_that_no_rule_can_name_is_refused(
+    capsys: pytest.CaptureFixture[str], verb: list[str], place: list[str], sentence: str
+) -> None:
+    assert run(["policy", *verb, *place]) == 2
+    assert capsys.readouterr().err == f"headroom: {sentence}\n"

@@ -211,9 +211,9 @@ def test_the_report_has_a_section_for_what_came_to_something(
 
 
 WRONG = [
-    (["--days", "0"], "'--days': Input should be greater than or equal to 1"),
-    (["--days", "500"], "'--days': Input should be less than or equal to 455"),
-    (["--days", "soon"], "'--days': Input should be a valid integer"),
+    (["--days", "0"], "'--days': it must be greater than or equal to 1"),
+    (["--days", "500"], "'--days': it must be less than or equal to 455"),
+    (["--days", "soon"], "'--days': it must be a valid integer"),
     (["--tag", "team"], "write KEY=VALUE"),
     (["--tag", "=data"], "write KEY=VALUE"),
     (["--tag", "team=nobody"], "There is no volume or database with tag team=nobody in us-east-1"),
@@ -276,8 +276,11 @@ def nobody(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("nobody")
-def test_without_credentials_it_says_how_to_sign_in(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["replay", "--region", "us-east-1"]) == 1
+@pytest.mark.parametrize("verb", ["replay", "audit", "report"])
+def test_without_credentials_it_says_how_to_sign_in(
+    verb: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([verb, "--region", "us-east-1"]) == 1
     assert "No AWS credentials found: sign in" in capsys.readouterr().err
 
 

@@ -95,6 +95,13 @@ def test_people_get_a_table_and_the_change_in_a_line(capsys: pytest.CaptureFixtu
     assert "gp2 400 GiB -> gp3 400 GiB 3000 IOPS 250 MiB/s (cheaper_equivalent" in said
 
 
+def test_people_read_why_nothing_was_changed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["simulate", str(SCENARIOS / "case-a-gp2.yaml")]) == 0
+    said = capsys.readouterr().out
+    assert "hold, last of 7: vol-0123456789abcdef0: credits are gone" in said
+    assert said.count("observe only") == 1
+
+
 def test_the_report_is_written_beside_the_result(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -31,6 +31,7 @@ class Whole:
     deployed: Deployed
     queue: str
     dead_letters: str
+    undelivered: str
     mapping: str
     topic: str
 
@@ -62,6 +63,7 @@ def whole() -> Whole:
     topic = client("sns").create_topic(Name="people")["TopicArn"]
     queue = client("sqs").create_queue(QueueName="signals")["QueueUrl"]
     dead = client("sqs").create_queue(QueueName="parked")["QueueUrl"]
+    undelivered = client("sqs").create_queue(QueueName="undelivered")["QueueUrl"]
     client("sns").subscribe(TopicArn=topic, Protocol="sqs", Endpoint=_arn(dead))
     settings = FunctionSettings(
         records_table="records", state_table="state", policy_parameter="/headroom/policy",
@@ -90,8 +92,8 @@ def whole() -> Whole:
     prices = PriceStore(client("dynamodb"), table="state", account_id=ACCOUNT)
     prices.keep(CataloguePrices().table(REGION), now=now)
     return Whole(
-        deployed=_deployed(now, topic, queue, dead, mapping), queue=queue, dead_letters=dead,
-        mapping=mapping, topic=topic,
+        deployed=_deployed(now, topic, (queue, dead, undelivered), mapping), queue=queue,
+        dead_letters=dead, undelivered=undelivered, mapping=mapping, topic=topic,
     )  # fmt: skip
 
 
@@ -111,7 +113,7 @@ def published(metric: str, at: datetime, value: float = 1, *, namespace: str = "
 ROLE = f"arn:aws:iam::{ACCOUNT}:role/role"
 
 
-def _deployed(now: datetime, topic: str, queue: str, dead: str, mapping: str) -> Deployed:
+def _deployed(now: datetime, topic: str, queues: tuple[str, str, str], mapping: str) -> Deployed:
     ledger = DynamoLedger(
         client("dynamodb"), records_table="records", state_table="state", account_id=ACCOUNT,
         region=REGION,
@@ -126,8 +128,12 @@ def _deployed(now: datetime, topic: str, queue: str, dead: str, mapping: str) ->
         "Rule": ("alarms", "AWS::Events::Rule"),
         "Minute": ("minute", "AWS::Scheduler::Schedule"),
         "Mapping": (mapping, "AWS::Lambda::EventSourceMapping"),
-        "Queue": (queue, "AWS::SQS::Queue"),
-        "DeadLetters": (dead, "AWS::SQS::Queue"),
+        **{
+            logical: (url, "AWS::SQS::Queue")
+            for logical, url in zip(
+                ("Queue", "DeadLetters", "HubEventsDeadLetters"), queues, strict=True
+            )
+        },
         "Own": ("own", "AWS::CloudWatch::Alarm"),
     }
     state = {"RecordsTable": "records", "StateTable": "state", "TopicArn": topic}
@@ -137,7 +143,10 @@ def _deployed(now: datetime, topic: str, queue: str, dead: str, mapping: str) ->
             Stack(name="HeadroomState", status="CREATE_COMPLETE", outputs=state, resources=()),
             Stack(
                 name="HeadroomLoop", status="UPDATE_COMPLETE",
-                outputs={"PolicyVersion": POLICY.version},
+                outputs={
+                    "PolicyVersion": POLICY.version,
+                    "HubRedelivery": "headroom hub redeliver --queue undelivered",
+                },
                 resources=tuple(
                     StackResource(logical=logical, physical=physical, kind=kind)
                     for logical, (physical, kind) in parts.items()

@@ -10,16 +10,21 @@ import pytest
 from botocore.exceptions import ClientError
 from moto import mock_aws
 
+from headroom.adapters.cloudwatch import CloudWatchResourceAlarms
 from headroom.cli.commands.doctor import CHECKS
 from headroom.cli.doctor.deployed import Deployed, Stack
 from headroom.cli.doctor.findings import Finding, examine
+from headroom.domain.detection import Metric, ResourceAlarm
 from headroom.domain.policy import Policy
+from headroom.domain.resources import AdditionalVolume, DatabaseFacts, Kind, ResourceRef, VolumeType
 from headroom.domain.state import Step
 from headroom.policy import canonical_json, default_policy, parse_policy
-from headroom.settings import FunctionSettings
-from tests.builders import ACCOUNT, IMAGE, REGION
+from headroom.ports import StorageView
+from headroom.settings import FunctionSettings, Names
+from tests.builders import ACCOUNT, IMAGE, REGION, volume
 from tests.cli.doctor.deployment import POLICY, ROLE, Whole, client, published, whole
 from tests.contracts.decisions import act, append, failed, intended
+from tests.domain.databases import rds
 
 
 @pytest.fixture
@@ -48,6 +53,13 @@ def test_a_healthy_deployment_has_no_finding(there: Whole) -> None:
 
 def drop_alarm(_: Whole) -> None:
     client("cloudwatch").delete_alarms(AlarmNames=["own"])
+
+
+def leave_an_alarm(_: Whole) -> None:
+    names = Names()
+    CloudWatchResourceAlarms(
+        client("cloudwatch"), prefix=names.resource_alarms, deployment=names.prefix
+    ).put(ResourceAlarm(kind=Kind.EBS, resource_id="vol-1", metric=Metric.QUEUE, threshold=32.0))
 
 
 def mute_alarm(_: Whole) -> None:
@@ -81,6 +93,12 @@ def disable_mapping(there: Whole) -> None:
 
 def park_message(there: Whole) -> None:
     client("sqs").send_message(QueueUrl=there.dead_letters, MessageBody="{}")
+
+
+def lose_the_hub(there: Whole) -> None:
+    client("sqs").send_message(QueueUrl=there.undelivered, MessageBody="{}")
+    published("ApproximateAgeOfOldestMessage", datetime.now(UTC), 30 * 3_600, namespace="AWS/SQS",
+              dimension=("QueueName", "undelivered"))  # fmt: skip
 
 
 def let_events_wait(_: Whole) -> None:
@@ -175,11 +193,17 @@ def grow_a_claim(_: Whole) -> None:
         (drop_alarm, "alarms", "the alarm own was deleted"),
         (mute_alarm, "alarms", "it notifies nobody"),
         (raise_alarm, "alarms", "the alarm own is in ALARM"),
+        (
+            leave_an_alarm,
+            "alarms on single resources",
+            "1 alarm on a single resource is not as planned",
+        ),
         (disable_rule, "triggers", "the rule alarms is DISABLED"),
         (drop_target, "triggers", "the rule alarms has no target"),
         (disable_schedule, "triggers", "the schedule minute is DISABLED"),
         (disable_mapping, "triggers", "events wait unread"),
         (park_message, "queues", "1 messages are parked in parked"),
+        (lose_the_hub, "queues", "1 events wait in undelivered, the oldest for 30 hours"),
         (let_events_wait, "queues", "events in signals wait for 30 minutes"),
         (stop_function, "functions", "its reserved concurrency is 0"),
         (drop_function, "functions", "the function sweep was deleted"),
@@ -210,6 +234,35 @@ def test_each_damage_is_found_with_a_fix(
     assert len(about) == 1
     assert about[0].fix
     assert all(name in (check, "functions") for name, _ in found)
+
+
+def test_events_that_the_hub_did_not_take_are_found_with_the_command_that_sends_them(
+    there: Whole,
+) -> None:
+    lose_the_hub(there)
+    (finding,) = [finding for name, finding in findings(there.again()) if name == "queues"]
+    assert finding.fix.endswith("headroom hub redeliver --queue undelivered")
+
+
+def test_an_enrolled_database_with_additional_volumes_is_found(there: Whole) -> None:
+    extra = AdditionalVolume(
+        name="RDSDBDATA2", volume_type="gp3", size_gib=500, iops=None, mibps=None,
+        status="VOLUME-FULL", operation=None,
+    )  # fmt: skip
+    facts = DatabaseFacts(
+        instance_class="db.r6g.large", status="available", members=("orders",), additional=(extra,)
+    )
+    name = ResourceRef(kind=Kind.RDS, account_id=ACCOUNT, region=REGION, resource_id="orders")
+    found = volume(
+        rds(VolumeType.GP3, 500, 12_000, 500), ref=name, facts=facts, tags=(("headroom", "auto"),)
+    )
+    seen = StorageView(volume=found, modification=None, instance=None)
+    deployed = replace(there.again(), storage={"ebs": (), "rds": (seen,), "aurora": ()})
+    (finding,) = [one for name, one in findings(deployed) if name == "enrolment"]
+    assert (
+        "orders has additional storage volumes (RDSDBDATA2 gp3 500 GiB VOLUME-FULL)"
+        in finding.problem
+    )
 
 
 def test_a_sweep_that_stopped_is_found_by_its_age(there: Whole) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -141,6 +142,8 @@ def made_of(account: str, volume: str, tags: dict[str, str], words: str) -> str:
 SECRETS = st.text(
     st.characters(min_codepoint=33, exclude_categories=["Cs", "Cc"]), min_size=6, max_size=40
 )
+SHORT_NUMBER = re.compile(r"\W*[\d.,]{1,5}\W*")
+"""Stays as it is: it says how many, and nothing of whom."""
 PLAIN = made_of("1" * 12, "vol-11111111111111111", {"k1": "§§§§§§", "k2": "¤¤¤¤¤¤"}, "¶¶¶¶¶¶")
 
 
@@ -153,6 +156,7 @@ def test_no_account_id_arn_or_tag_is_ever_in_a_bundle(
 ) -> None:
     secrets = (account, hexes, f"arn:aws:kms:x:{account}", *values, words)
     assume(not any(secret in PLAIN for secret in secrets))
+    assume(not any(SHORT_NUMBER.fullmatch(secret) for secret in secrets))
     text = made_of(account, f"vol-{hexes}", {"k1": values[0], "k2": values[1]}, words)
     for secret in secrets:
         assert secret not in text
@@ -168,5 +172,5 @@ def test_the_command_writes_the_file_and_sends_nothing(
     made = json.loads(path.read_text(encoding="utf-8"))
     assert made["format"] == "headroom contact 1"
     assert ACCOUNT not in path.read_text(encoding="utf-8")
-    assert run(["doctor", "--contact", str(tmp_path), *HERE]) == 2
+    assert run(["doctor", "--contact", str(tmp_path), *HERE]) == 1
     assert "is a directory" in capsys.readouterr().err

@@ -88,7 +88,9 @@ def test_what_a_role_may_not_do_is_found(
 def test_what_may_be_done_is_a_fact(there: Whole) -> None:
     iam = Iam()
     assert simulated(there, iam)[0] == []
-    assert {"ec2:ModifyVolume", "events:PutEvents", "dynamodb:PutItem", "sns:Publish"} <= iam.asked
+    asked = {"ec2:ModifyVolume", "events:PutEvents", "dynamodb:PutItem", "cloudwatch:DeleteAlarms"}
+    assert asked <= iam.asked
+    assert "cloudwatch:PutMetricAlarm" not in iam.asked, "there is no budget for alarms"
 
 
 def test_a_simulation_that_is_denied_is_said_and_no_finding(there: Whole) -> None:

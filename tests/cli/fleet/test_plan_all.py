@@ -246,7 +246,7 @@ def test_the_page_stands_alone_and_fits_a_phone(aws: FakeAws, policy: Path, tmp_
 def test_all_takes_no_name_and_alone_takes_no_filters(
     more: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["plan", "--all", *more]) == 2
+    assert run(["plan", "--all", *more]) == 1
     assert run(["plan", "vol-1", "--tag", "a=b"]) == 2
     assert run(["plan"]) == 2
     assert "--all" in capsys.readouterr().err

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from headroom.domain.state import (
-    Applied,
     KnownModification,
     Refusal,
     Refused,
@@ -18,7 +17,7 @@ from headroom.domain.state import (
     new_resource_state,
 )
 from headroom.domain.workload import Binding
-from tests.builders import NOW, ref
+from tests.builders import NOW, gp3, ref
 from tests.contracts.decisions import ENROLMENT, act, append, escalate, hold, intended
 
 VOL = ref("vol-1")
@@ -107,19 +106,21 @@ def test_failures_add_up_until_a_change_lands(ledger: Any) -> None:
 def test_an_accepted_change_is_our_last_act_and_uses_a_slot(ledger: Any) -> None:
     intended(ledger, act(), lease_until=UNTIL)
     started = NOW + timedelta(seconds=3)
-    append(
-        ledger, act(), Step.APPLIED, at=NOW + HOUR, body={"outcome": Applied(started_at=started)}
+    mine = KnownModification(
+        started_at=started, by="headroom", origin=gp3(), target=gp3(iops=4_000)
     )
+    append(ledger, act(), Step.APPLIED, at=NOW + HOUR, body={"modification": mine})
     seen = ledger.resource_state(VOL, NOW)
     assert seen.last_act_at == NOW + HOUR
-    assert seen.modifications == (KnownModification(started_at=started, by="headroom"),)
+    assert seen.modifications == (mine,)
     assert seen.open_chain.since == NOW + HOUR
 
 
 def test_a_start_that_was_found_out_later_is_the_one_told_in_the_record(ledger: Any) -> None:
     intended(ledger, act(), lease_until=UNTIL)
     append(ledger, act(), Step.UNKNOWN)
-    append(ledger, act(), Step.APPLIED, at=NOW + HOUR, body={"started_at": NOW})
+    body = {"modification": known("headroom", timedelta())}
+    append(ledger, act(), Step.APPLIED, at=NOW + HOUR, body=body)
     assert ledger.resource_state(VOL, NOW).modifications == (known("headroom", timedelta()),)
 
 

@@ -96,6 +96,16 @@ def test_the_last_free_slot_is_kept_for_the_night_rather_than_spent_on_a_small_s
     assert worth_of_lowering(with_one) < 0
 
 
+@pytest.mark.parametrize(("days", "lowered"), [(1.05, False), (2, False), (16, True)])
+def test_nothing_small_is_given_back_while_new_load_may_come_before_it_is_done(
+    days: float, lowered: bool
+) -> None:
+    """$5 a month for 125 MiB/s: while the change is in flight nothing else could follow."""
+    found = value_plans(situation(calm(gp3(400, 3_000, 250), lambda _: 2_000.0, days=days)))
+    value = next(p.value_usd_per_day for p in found.plans if p.target == LOW)
+    assert (value > 0) is lowered
+
+
 # --- what pressure is worth
 
 

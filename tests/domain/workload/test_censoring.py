@@ -222,3 +222,18 @@ def scaled(seen: Observation, times: float) -> Observation:
 
 def replace_series(load: VolumeActivity, fields: Mapping[str, Series]) -> VolumeActivity:
     return replace(load, **fields)
+
+
+def test_a_burst_of_bytes_beside_used_up_iops_is_no_evidence_of_more_iops() -> None:
+    """3,000 IOPS of 12 KiB for five minutes; for a few seconds of the last the bytes touched 125 MiB/s."""
+    both = estimate(
+        observation(
+            activity(
+                [600.0] * 100 + [3_000.0] * 5, io_kib=12, iops_check=[0.0] * 100 + [1.0] * 5,
+                mibps_check=[0.0] * 104 + [1.0], queue=[1.0] * 100 + [200.0] * 5,
+            ),
+            volume(gp3(400, 3_000, 125)),
+        )
+    )  # fmt: skip
+    assert both.iops.floor == pytest.approx(3_000)
+    assert both.mibps.floor == pytest.approx(125)

@@ -142,6 +142,8 @@ class Account:
         return done
 
     def _cloudwatch(self, call: Call) -> Mapping[str, Any]:
+        if call.operation == "DescribeAlarms":
+            return {"MetricAlarms": [], "CompositeAlarms": []}
         if call.operation != "GetMetricData":
             raise Refusal("AccessDenied", "no", 403)
         since = self.measured_since

@@ -21,11 +21,12 @@ from typing import Any
 
 from headroom import wiring
 from headroom.adapters.ledger import intents, ledger
-from headroom.adapters.ledger.resource_states import StateStore
 from headroom.adapters.ledger.tables import Tables
 from headroom.adapters.ledger.work import WorkLedger
 from headroom.domain.decision import Diverged
-from headroom.domain.state import StoredState
+from headroom.domain.guardrails import Guardrail
+from headroom.domain.guardrails.case import allowed
+from headroom.domain.state import BY_HEADROOM, KnownModification, StoredState
 from headroom.ports import Answered, Claim
 from lambdas import signals
 from tests.laws.deployed import running
@@ -95,6 +96,8 @@ class Mutant:
     """Histories that are played first."""
     held_by: str = ""
     """What holds instead, where the law need not notice."""
+    and_without: Patch | None = None
+    """Takes that away as well: then the law must notice."""
 
 
 def meanwhile(story: str, run: int, at: int, what: str, *, stale: bool = False) -> History:
@@ -132,6 +135,16 @@ def _keeps_retrying() -> Patch:
     return patch
 
 
+def _unguarded(*names: Guardrail) -> Patch:
+    """Some guardrails allow everything."""
+    registry = module("domain.guardrails.registry")
+    rules = tuple(
+        (name, (lambda case, name=name: allowed(name, "a mutant")) if name in names else rule)
+        for name, rule in registry.GUARDRAILS
+    )
+    return _with(registry, GUARDRAILS=rules)
+
+
 RETRIES = wiring.Config(retries={"mode": "standard", "total_max_attempts": 4})
 
 
@@ -154,7 +167,7 @@ def _blames(observation: Any, plan: Any, applied_at: Any) -> Any:
 
 _SOUND_LANDING = module("domain.decision.assess")._landing
 _SOUND_WRITE, _SOUND_SENT = Tables._write, module("application.reporting.notify")._sent
-_SOUND_SAVE, _SOUND_FIT = StateStore.save_modifications, intents.reservation
+_SOUND_FIT = intents.reservation
 
 
 def _unheard(
@@ -168,8 +181,8 @@ def _forgotten_first(reporting: Any, batch: Any, now: Any) -> bool:
     return bool(_SOUND_SENT(reporting, batch, now))
 
 
-def _not_ours(self: Any, ref: Any, seen: Any, **named: Any) -> None:
-    _SOUND_SAVE(self, ref, [each for each in seen if each.by == "other"], **named)
+def _only_a_start(decision: Any, started_at: Any) -> KnownModification:
+    return KnownModification(started_at=started_at, by=BY_HEADROOM)
 
 
 def _fits(**changes: Any) -> Callable[..., Any]:
@@ -200,8 +213,8 @@ MUTANTS: Mapping[str, Mutant] = {
     "the first change under way replaces another": Mutant(families=("another worker of one of two",), patch=_without("state", "concurrency", "attribute_not_exists(#version)")),
     "the sum is not limited": Mutant(families=("another worker of one of two dear",), patch=_without("state", "budget", "(attribute_not_exists(#sum) OR #sum <= :room)")),
     "a pause does not stop an intent": Mutant(held_by="the pause is read again before the call", families=("pause of relief",), patch=_without("state", "pause", "(attribute_not_exists(#until) OR #until <= :now)")),
-    "a breaker does not stop an intent": Mutant(held_by="the guardrail of that name", families=("quiet of broken",), patch=_without("state", "pause", "attribute_not_exists(#opened)")),
-    "a claim is no claim": Mutant(held_by="the version of the state; tests/application/test_work.py counts reconciliations", families=("another worker of relief",), patch=_without("state", "work", "(attribute_not_exists(#until) OR #until <= :now)")),
+    "a breaker does not stop an intent": Mutant(held_by="the guardrail of that name", and_without=_unguarded(Guardrail.BREAKER), families=("quiet of all broken",), patch=_without("state", "pause", "attribute_not_exists(#opened)")),
+    "a claim is no claim": Mutant(held_by="the lease of the resource; tests/application/test_work.py counts reconciliations", and_without=_with(intents, reservation=_fits(lease_until=None)), families=("another worker of relief",), patch=_without("state", "work", "(attribute_not_exists(#until) OR #until <= :now)")),
     "anybody ends a claim": Mutant(held_by="the version of the state, as where a claim is no claim", families=("a worker stalls of relief",), patch=_without("state", "work", "#by = :by")),
     "notes replace others": Mutant(held_by="the claim of the worker, for what is remembered of a database; what other notes lose is done twice: a page is read, an event published again", families=("another worker of relief", "a worker stalls of relief"), patch=_without("state", "note", "#version = :before OR #by = :mine")),
     "a look postpones an open change": Mutant(held_by="the claim of the worker: nobody looks at it meanwhile; tests/contracts/ledger/test_resource_states.py shows who stalled", families=("quiet of asked and over", "quiet of twice and late"), patch=_without("state", "resource_state", "(attribute_not_exists(#chain) AND attribute_not_exists(#asking))")),
@@ -209,11 +222,11 @@ MUTANTS: Mapping[str, Mutant] = {
     "an event's record is replaced": Mutant(held_by="nothing is lost: the later record says what the event led to as well", families=("quiet of twice and late",), patch=_without("records", "", "#final = :no")),
     "a scan begins twice": Mutant(families=("quiet of relief",), patch=_without("state", "scan", "#period < :period")),
     # Leases, times and order
-    "no lease": Mutant(held_by="the claim of the worker, and the time that is looked at before the call", families=("crash of relief", "a worker stalls of relief"), patch=_all(_with(module("application.execute"), LEASE=NOTHING), _with(module("application.chains"), LEASE=NOTHING), _with(module("application.groups"), LEASE=NOTHING))),
-    "no settling": Mutant(families=("quiet of by turns", "quiet of two volumes", "quiet of set"), patch=_with(module("application.chains"), SETTLING=NOTHING)),
+    "no lease": Mutant(families=("a worker stalls of relief", "crash of relief"), patch=_all(_with(module("application.execute"), LEASE=NOTHING), _with(module("application.chains"), LEASE=NOTHING), _with(module("application.groups"), LEASE=NOTHING))),
+    "no settling": Mutant(families=("quiet of alarm and old reads",), patch=_with(module("application.chains"), SETTLING=NOTHING)),
     "no patience with EC2": Mutant(families=("the change is lost of alarm and old reads",), patch=_with(module("application.chains"), GIVE_AWS=NOTHING)),
     "no patience with RDS": Mutant(families=("the change is lost of event and old reads",), patch=_with(module("application.chains"), GIVE_RDS=NOTHING)),
-    "an old claim": Mutant(held_by="the version of the state, and the time that is looked at before the call", families=("another worker of relief",), patch=_with(module("application.work"), CLAIM=NOTHING)),
+    "an old claim": Mutant(held_by="the lease of the resource, and the time that is looked at before the call", and_without=_with(intents, reservation=_fits(lease_until=None)), families=("another worker of relief",), patch=_with(module("application.work"), CLAIM=NOTHING)),
     "fencing is not checked": Mutant(held_by="the lease, which outlasts any function, and the time that is looked at before the call", families=("a worker stalls of relief",), patch=_with(StoredState, held=lambda self, *_: True)),
     "a stale describe blames somebody": Mutant(families=("quiet of two volumes", "quiet of by turns", "quiet of set", "crash of relief", "lost of relief"), patch=_with(module("domain.decision.assess"), _landing=_blames)),
     # Re-checks before the call
@@ -226,7 +239,7 @@ MUTANTS: Mapping[str, Mutant] = {
     # What is allowed
     "a lease is no lease": Mutant(families=("a worker stalls of relief",), patch=_with(intents, reservation=_fits(lease_until=None))),
     "an older decision is carried out": Mutant(held_by="its chain, which the later decision withdrew in its own transaction, and the lease of a later change", families=("a worker stalls of relief",), patch=_with(intents, reservation=_fits(last_decision_id=...))),
-    "an open breaker of a resource is passed": Mutant(held_by="the guardrail failures", families=("quiet of broken",), patch=_with(intents, reservation=_fits(breaker_opened_at=None))),
+    "an open breaker of a resource is passed": Mutant(held_by="the guardrail failures", and_without=_unguarded(Guardrail.FAILURES), families=("quiet of broken",), patch=_with(intents, reservation=_fits(breaker_opened_at=None))),
     "any number of changes at once": Mutant(families=("quiet of two volumes", "another worker of two volumes"), patch=_with(intents, admit_change=lambda concurrency, decision, now: concurrency)),
     "any step may follow": Mutant(held_by="the lease, which outlasts any function: nobody else goes on with the chain; and the version of the state", families=("a worker stalls of relief",), patch=_with(ledger, may_follow=lambda *_: True)),
     # What must not be lost
@@ -237,7 +250,7 @@ MUTANTS: Mapping[str, Mutant] = {
     "events are not recorded": Mutant(families=("quiet of relief",), patch=_with(module("application.work"), _record_events=lambda *a, **k: None)),
     "what failed is not delivered again": Mutant(families=("fails of relief",), patch=_with(signals, _hand_back=lambda *a, **k: None)),
     "what is answered is done again": Mutant(held_by="nothing is lost but calls; tests/application/test_work.py counts reconciliations", families=("quiet of twice and very late",), patch=_with(WorkLedger, claim_work=_never_answered)),
-    "our own change is not remembered": Mutant(families=("quiet of given back", "quiet of relief"), patch=_with(StateStore, save_modifications=_not_ours)),
+    "our own change is not remembered": Mutant(families=("quiet of reverted",), patch=_with(module("application.execute"), modification_of=_only_a_start)),
 }  # fmt: skip
 
 
@@ -292,11 +305,17 @@ MOST = 120
 """Histories played for one mutant before it is given up."""
 
 
-def noticed(name: str, most: int = MOST, until: float = inf) -> tuple[History, str] | None:
-    """The first history in which the law, or anything else, notices a mutant, and what it says."""
+def noticed(
+    name: str, most: int = MOST, until: float = inf, *, twice: bool = False
+) -> tuple[History, str] | None:
+    """The first history in which the law, or anything else, notices a mutant, and what it says.
+
+    With `twice` what holds in its place is taken away as well.
+    """
     mutant = MUTANTS[name]
     histories = tuple(chain(mutant.shows, *map(family, mutant.families)))  # of the sound functions
-    with mutant.patch():
+    more = mutant.and_without if twice else None
+    with _all(mutant.patch, *([] if more is None else [more]))():
         for number, history in enumerate(histories):
             if number >= most or time.time() > until:
                 return None
@@ -316,15 +335,20 @@ def main(names: list[str], end: float = inf) -> int:
         if time.time() > end:
             print(f"{name:45} no time was left")
             continue
-        found = noticed(name, until=end)
-        missed += found is None and not MUTANTS[name].held_by
-        told = (
-            f"NOT NOTICED {MUTANTS[name].held_by}"
-            if found is None
-            else f"{found[0]} | {found[1][:140]}"
-        )
+        mutant, found = MUTANTS[name], noticed(name, until=end)
+        told = _told(found) or f"held by {mutant.held_by}"
+        if found is None and mutant.and_without is not None:
+            found = noticed(name, until=end, twice=True)
+            told += f"; without that as well: {_told(found) or 'NOT NOTICED'}"
+            missed += found is None
+        elif found is None and not mutant.held_by:
+            missed, told = missed + 1, "NOT NOTICED"
         print(f"{name:45} {told}", flush=True)
     return 1 if missed else 0
+
+
+def _told(found: tuple[History, str] | None) -> str:
+    return "" if found is None else f"{found[0]} | {found[1][:140]}"
 
 
 if __name__ == "__main__":

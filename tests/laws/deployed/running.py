@@ -40,6 +40,7 @@ MOST_RECEIVES = 200
 MINUTE = timedelta(minutes=1)
 PUBLISHED_WITHIN = timedelta(minutes=11)
 """A dispatcher that has nothing else to do is not run every minute here, only so soon after a record."""
+NOWHERE = open(devnull, "w")  # noqa: SIM115 - loggers that are made meanwhile keep it
 _accounts: list[Account] = []
 """The account that answers now."""
 
@@ -100,7 +101,7 @@ def deployed(account: Account) -> Iterator[Functions]:
     try:
         for where, name, value in patches:
             setattr(where, name, value)
-        with open(devnull, "w") as nowhere, redirect_stdout(nowhere):
+        with redirect_stdout(NOWHERE):
             yield functions
     finally:
         _accounts.pop()

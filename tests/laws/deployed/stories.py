@@ -271,6 +271,13 @@ def _three_volumes() -> Account:
     return account
 
 
+def _two_of_three() -> Account:
+    account = _two_volumes()
+    _volume(account, THREE, "i-3")
+    account.ec2.volumes[THREE].loads.pop()
+    return account
+
+
 def _dear_volumes() -> Account:
     """Two volumes and money for the change of one of them."""
     account = Account(policy=policy({"max_in_flight": 2, "price_increase_usd_per_month": 60}))
@@ -291,6 +298,14 @@ def _database(**settings: Any) -> Account:
     storage = rds(VolumeType.GP3, 400, 12_000, 500)
     load = Load(owner=storage, loads=[(LONG_AGO, 5_000.0), (NOW - timedelta(minutes=20), 15_000.0)])
     account.rds.add_instance(DB, storage, load, LONG_AGO)
+    return account
+
+
+def _several_volumes() -> Account:
+    """The instance has a volume beside its storage, and its metrics do not say whose load it is."""
+    account = _database()
+    volume = {"VolumeName": "RDSDBDATA2", "StorageType": "gp3", "AllocatedStorage": 500}
+    account.rds.store.instances[DB].api_fields["AdditionalStorageVolumes"] = [volume]
     return account
 
 
@@ -413,11 +428,34 @@ def _broken(stage: Stage) -> None:
         stored_state(stage.account, arn_of(stage.account, ONE)).breaker_opened_at is not None
     )
     stage.alarm(ONE)
-    stage.run(minutes=30)
+    stage.run(hours=7)
     stage.law.breaker = False
     stage.person(lambda ledger: ledger.close_breaker(ref(ONE), at=stage.now, who="alice"))
     stage.alarm(ONE)
     stage.run(hours=1)
+
+
+def _all_broken(stage: Stage) -> None:
+    """AWS denies the changes of two volumes until the account's breaker opens, and a third one starves."""
+    stage.account.refusals = ["UnauthorizedOperation"] * 10
+    stage.alarm(ONE)
+    stage.alarm(TWO)
+    stage.run(hours=26)
+    stage.person(lambda ledger: _see_breaker(stage, ledger))
+    stage.load(THREE, STARVED)
+    stage.run(minutes=20)
+    stage.alarm(THREE)
+    stage.run(hours=1)
+    stage.law.breaker = False
+    for volume in (None, ref(ONE), ref(TWO)):
+        stage.person(lambda ledger, of=volume: ledger.close_breaker(of, at=stage.now, who="alice"))
+    for name in (ONE, TWO, THREE):
+        stage.alarm(name)
+    stage.run(hours=3)
+
+
+def _see_breaker(stage: Stage, ledger: Any) -> None:
+    stage.law.breaker = ledger.stop_state().account.breaker is not None
 
 
 def _rolled_back(stage: Stage) -> None:
@@ -465,6 +503,20 @@ def _others(stage: Stage) -> None:
     stage.run(minutes=30)
     MEANWHILE["somebody changes it"](stage)
     stage.run(minutes=40)
+
+
+def _reverted(stage: Stage) -> None:
+    """The owner undoes the change, once AWS permits another one, though the load is as it was."""
+    _relief(stage)
+    life = stage.account.ec2.volumes[ONE].life
+    while (change := life.modification(stage.now)) is None or change.in_flight:
+        stage.alarm(ONE)
+        stage.run(minutes=30)
+    life.modify(stage.now, iops=3_000, throughput_mibps=125)
+    stage.alarm(ONE)
+    stage.run(minutes=40)
+    stage.alarm(ONE)
+    stage.run(hours=1)
 
 
 def _database_relief(stage: Stage) -> None:
@@ -525,6 +577,11 @@ def _is_back(account: Account) -> None:
         raise Broken(f"liveness: {here} is not what it was before the change")
 
 
+def _is_untouched(account: Account) -> None:
+    if account.changes:
+        raise Broken(f"unclear: {account.changes} were made")
+
+
 def _is_less(account: Account) -> None:
     here = account.ec2.volumes[ONE].life.billed(account.now)
     if (here.iops or 0) > 8_000:
@@ -552,6 +609,9 @@ STORIES: Mapping[str, Story] = {
     "database events": Story(account=_database, script=_database_events, ends=relieved),
     "database goes back": Story(account=_database, script=_database_goes_back, ends=relieved),
     "cluster goes back": Story(account=_cluster, script=_cluster_goes_back, ends=_is_optimized),
+    "several volumes": Story(
+        account=_several_volumes, script=_database_relief, ends=_is_untouched
+    ),
     "space": Story(account=_growing, script=_database_relief),
     "cluster": Story(account=_cluster, script=_cluster_switch, ends=_is_optimized),
     "refused": Story(account=_one_volume, script=_refused, ends=relieved),
@@ -564,6 +624,7 @@ STORIES: Mapping[str, Story] = {
         account=_dear_volumes, script=_relief, max_in_flight=2, most_usd=Decimal(60)
     ),
     "broken": Story(account=_one_volume, script=_broken, ends=relieved),
+    "all broken": Story(account=_two_of_three, script=_all_broken, ends=relieved),
     "rolled back": Story(account=_one_volume, script=_rolled_back, ends=_is_back),
     "approved": Story(account=partial(_one_volume, mode="approve"), script=_approved, ends=relieved),
     "given back": Story(
@@ -572,6 +633,7 @@ STORIES: Mapping[str, Story] = {
     "paused": Story(account=_one_volume, script=_paused, ends=relieved),
     "tightened": Story(account=_one_volume, script=_tightened, ends=relieved),
     "others": Story(account=_one_volume, script=_others, ends=relieved, others_change=True),
+    "reverted": Story(account=_one_volume, script=_reverted, ends=_is_back, others_change=True),
 }  # fmt: skip
 """By name."""
 
@@ -580,6 +642,8 @@ def _again(stage: Stage) -> None:
     """Another worker takes the same alarm, and the dispatcher runs."""
     for name in stage.account.ec2.volumes:
         stage.alarm(name)
+    for name in stage.account.rds.loads:
+        stage.event(name)
     stage.functions.deliver()
     stage.functions.dispatch()
     stage.functions.deliver()

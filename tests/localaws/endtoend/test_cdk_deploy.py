@@ -7,11 +7,16 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from headroom.adapters.ledger import DynamoLedger
+from headroom.application.alarms import plan_alarms
+from headroom.domain.detection import Candidate, Metric, ResourceAlarm
+from headroom.domain.resources import Kind, ResourceRef
 from headroom.localaws.daemon import LocalAws
 from tests.localaws.conftest import Program
 from tests.stacks.conftest import shared_synth
@@ -73,8 +78,64 @@ def headroom(aws: LocalAws, *words: str, expected: tuple[int, ...] = (0,)) -> st
 
 
 @dataclass(frozen=True, kw_only=True)
+class Watched:
+    """What became of a volume that was planned to have an alarm of its own."""
+
+    states: list[str]
+    """Of its alarm each minute, the load beginning with the first."""
+    claims: set[tuple[str, int]]
+    """Records of events about it: what each claimed, and the minute."""
+
+
+def watched(deployment: Deployment) -> Watched:
+    """Plan an alarm for a calm volume, begin a load beyond its limit, and wait until the alarm is gone.
+
+    Another is planned at the end, which stays when the stacks are deleted.
+    """
+    program, begin = deployment.program, datetime(2026, 1, 5, 0, 2, tzinfo=UTC)
+    volume = program.volume(attached=True)
+    ledger = plan_alarm(program, volume, begin)
+    cloudwatch, states = program.client("cloudwatch"), []
+    workload = {"steps": [{"for": "1h", "iops": 4_500, "io_kib": 16}]}
+    program.aws.control("load", {"volume_id": volume, "workload": workload})
+    for _ in range(6):
+        program.tick()
+        found = cloudwatch.describe_alarms(AlarmNamePrefix="headroom-detect-")["MetricAlarms"]
+        states += [f"{one['AlarmName'].removesuffix(volume)} {one['StateValue']}" for one in found]
+        states += [] if found else ["none"]
+    records = ledger.event_records(since=begin, until=begin + timedelta(hours=1))
+    plan_alarm(program, volume, begin + timedelta(minutes=6))
+    program.tick()
+    return Watched(
+        states=states,
+        claims={(r.event.claim.value, r.event.claimed_at.minute) for r in records},
+    )
+
+
+def plan_alarm(program: Program, volume: str, now: datetime) -> DynamoLedger:
+    """As a worker plans one that saw pressure on the volume late."""
+    outputs = program.client("cloudformation").describe_stacks(StackName="HeadroomState")
+    tables = {o["OutputKey"]: o["OutputValue"] for o in outputs["Stacks"][0]["Outputs"]}
+    ledger = DynamoLedger(
+        program.client("dynamodb"), records_table=tables["RecordsTable"],
+        state_table=tables["StateTable"], account_id="123456789012", region="us-east-1",
+    )  # fmt: skip
+    (described,) = program.client("ec2").describe_volumes(VolumeIds=[volume])["Volumes"]
+    alarm = ResourceAlarm(
+        kind=Kind.EBS, resource_id=volume, metric=Metric.IOPS_CHECK, threshold=1.0,
+        instance_id=described["Attachments"][0]["InstanceId"],
+    )  # fmt: skip
+    ref = ResourceRef(
+        kind=Kind.EBS, account_id="123456789012", region="us-east-1", resource_id=volume
+    )
+    seen = [Candidate(ref=ref, alarm=alarm, score=1.0)]
+    plan_alarms(ledger, seen, now, budget_usd=2, scanned=None)
+    return ledger
+
+
+@dataclass(frozen=True, kw_only=True)
 class Course:
-    """What was there after each step of one course: deploy, two minutes, deploy again, destroy."""
+    """What was there after each step of one course: deploy, nine minutes, deploy again, destroy."""
 
     templates: dict[str, dict[str, Any]]
     deployed: dict[str, dict[str, str]]
@@ -88,8 +149,11 @@ class Course:
     tables: list[str]
     iam: dict[str, Any]
     """What IAM reported before the stacks were destroyed."""
+    watched: Watched
+    removed: str
+    """What `headroom alarms --remove` printed after the stacks were destroyed."""
     others: list[object]
-    """Functions, alarms and queues after the stacks were destroyed."""
+    """Functions, alarms and queues after that."""
 
 
 @pytest.fixture(scope="module")
@@ -117,10 +181,14 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
         paused = [
             headroom(aws, *words) for words in (("pause", "--reason", "load test"), ("status",))
         ]
+        volume = watched(deployment)
         again = deployment.deploy()
         iam = aws.control("iam")
         deployment.cdk("destroy", "--app", assembly, "--all", "--force")
+        removed = headroom(aws, "alarms", "--remove", "--region", "us-east-1")
         return Course(
+            watched=volume,
+            removed=removed,
             templates={stack: deployment.template(stack) for stack in STACKS},
             deployed=deployed,
             sweep_log=log,
@@ -145,6 +213,19 @@ def test_every_resource_of_the_template_was_made(course: Course, stack: str) -> 
 
 def test_the_deployed_sweep_runs_every_minute(course: Course) -> None:
     assert course.sweep_log.count('"SweepCompleted":[1.0]') == 2, course.sweep_log[-2_000:]
+
+
+def test_a_volume_with_an_alarm_of_its_own_is_seen_three_minutes_after_its_load_began(
+    course: Course,
+) -> None:
+    alarm = "headroom-detect-resource-"
+    begun = [f"{alarm} INSUFFICIENT_DATA", f"{alarm} OK", f"{alarm} ALARM"]
+    assert course.watched.states == [*begun, "none", "none", "none"], "its glances were never late"
+    assert course.watched.claims == {("nothing", 4), ("pressure", 5)}
+
+
+def test_a_command_removes_the_alarms_that_stacks_leave_behind(course: Course) -> None:
+    assert "1 alarm in us-east-1 of 123456789012, $0.10 a month: removed." in course.removed
 
 
 def test_a_person_pauses_through_the_deployed_function_and_is_named(course: Course) -> None:

@@ -1,0 +1,153 @@
+"""CloudWatch alarms on single resources, which Headroom makes and removes.
+
+Source: CloudWatch API reference, PutMetricAlarm, DescribeAlarms, DeleteAlarms (2026-11).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import ClientError
+
+from headroom.adapters.errors import code_of, reading
+from headroom.adapters.events import rds as events_rds
+from headroom.domain.detection import Metric, ResourceAlarm
+from headroom.domain.resources import Kind
+
+if TYPE_CHECKING:
+    from mypy_boto3_cloudwatch import CloudWatchClient
+
+MINUTES = 60
+"""An alarm goes off at one minute that breaches, and not again before so many without one: once for each
+time that pressure comes, like a glance an hour."""
+AT_ONCE = 100
+"""Alarms in one call of DeleteAlarms or one page of DescribeAlarms."""
+GONE = frozenset({"ResourceNotFound", "ResourceNotFoundException"})
+TAG = "headroom:made-by"
+"""Its value is the prefix of the deployment's names."""
+MARK = "Made and removed by Headroom: "
+"""How the description begins; what does not have it is somebody else's, whatever its name."""
+_METRICS: Mapping[tuple[Kind, Metric], tuple[str, str, str]] = {
+    (Kind.EBS, Metric.IOPS_CHECK): ("AWS/EBS", "VolumeIOPSExceededCheck", "Maximum"),
+    (Kind.EBS, Metric.THROUGHPUT_CHECK): ("AWS/EBS", "VolumeThroughputExceededCheck", "Maximum"),
+    (Kind.EBS, Metric.BALANCE): ("AWS/EBS", "BurstBalance", "Minimum"),
+    (Kind.EBS, Metric.QUEUE): ("AWS/EBS", "VolumeQueueLength", "Average"),
+    (Kind.RDS, Metric.BALANCE): ("AWS/RDS", "BurstBalance", "Minimum"),
+    (Kind.RDS, Metric.QUEUE): ("AWS/RDS", "DiskQueueDepth", "Average"),
+}
+"""Namespace, name and statistic."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundAlarm:
+    """An alarm that Headroom made, as it is."""
+
+    name: str
+    alarm: ResourceAlarm | None
+    """None where it is none that this release makes so."""
+    state: str
+    since: datetime
+
+
+class CloudWatchResourceAlarms:
+    """Those whose names begin with `prefix`, in one account and Region."""
+
+    def __init__(self, client: CloudWatchClient, *, prefix: str, deployment: str) -> None:
+        self._client = client
+        self._prefix = prefix
+        self._deployment = deployment
+
+    def name(self, alarm: ResourceAlarm) -> str:
+        """The prefix and the id of the resource."""
+        return f"{self._prefix}{alarm.resource_id}"
+
+    def existing(self) -> Mapping[str, ResourceAlarm | None]:
+        """By name; None for one that is none that this release makes so."""
+        return {one.name: one.alarm for one in self.found()}
+
+    def found(self) -> tuple[FoundAlarm, ...]:
+        """Those that Headroom made, by name, with their states."""
+        with reading(f"DescribeAlarms {self._prefix}"):
+            pages = self._client.get_paginator("describe_alarms").paginate(
+                AlarmNamePrefix=self._prefix, AlarmTypes=["MetricAlarm"]
+            )
+            return tuple(
+                self._found(one)
+                for page in pages
+                for one in page["MetricAlarms"]
+                if one.get("AlarmDescription", "").startswith(MARK)
+            )
+
+    def _found(self, described: Mapping[str, Any]) -> FoundAlarm:
+        alarm = _alarm(described)
+        same = alarm is not None and self.name(alarm) == described["AlarmName"]
+        return FoundAlarm(
+            name=described["AlarmName"], alarm=alarm if same else None, state=described["StateValue"],
+            since=described["StateUpdatedTimestamp"],
+        )  # fmt: skip
+
+    def put(self, alarm: ResourceAlarm) -> None:
+        """Make an alarm, or change the one of that name. Without actions: its event wakes the loop."""
+        with reading(f"PutMetricAlarm {self.name(alarm)}"):
+            self._client.put_metric_alarm(
+                AlarmName=self.name(alarm),
+                AlarmDescription=f"{MARK}pressure on this resource was seen late",
+                Tags=[{"Key": TAG, "Value": self._deployment}],
+                **_settings(alarm),
+            )
+
+    def remove(self, names: Sequence[str]) -> None:
+        """Remove alarms, a hundred at a time."""
+        for first in range(0, len(names), AT_ONCE):
+            with reading(f"DeleteAlarms {self._prefix}"):
+                try:
+                    self._client.delete_alarms(AlarmNames=list(names[first : first + AT_ONCE]))
+                except ClientError as error:
+                    if code_of(error) not in GONE:  # those that are there are deleted all the same
+                        raise
+
+
+def _settings(alarm: ResourceAlarm) -> dict[str, Any]:
+    namespace, metric, statistic = _METRICS[alarm.kind, alarm.metric]
+    lower = alarm.metric is Metric.BALANCE
+    return {
+        "Namespace": namespace,
+        "MetricName": metric,
+        "Dimensions": [{"Name": name, "Value": value} for name, value in _dimensions(alarm)],
+        "Statistic": statistic,
+        "Period": 60,
+        "EvaluationPeriods": MINUTES,
+        "DatapointsToAlarm": 1,
+        "Threshold": alarm.threshold,
+        "ComparisonOperator": "LessThanThreshold" if lower else "GreaterThanOrEqualToThreshold",
+        "TreatMissingData": "notBreaching",
+    }
+
+
+def _dimensions(alarm: ResourceAlarm) -> list[tuple[str, str]]:
+    if alarm.kind is Kind.RDS:
+        return [("DBInstanceIdentifier", alarm.resource_id)]
+    pair = [("InstanceId", alarm.instance_id)] if alarm.instance_id else []
+    return [*pair, ("VolumeId", alarm.resource_id)]
+
+
+def _alarm(described: Mapping[str, Any]) -> ResourceAlarm | None:
+    """The alarm in an answer of DescribeAlarms, if it is one that `put` makes."""
+    key = described.get("Namespace"), described.get("MetricName"), described.get("Statistic")
+    labels = {each["Name"]: each["Value"] for each in described.get("Dimensions", ())}
+    for (kind, metric), names in _METRICS.items():
+        if names != key:
+            continue
+        resource = labels.get("VolumeId") if kind is Kind.EBS else events_rds.of_dimensions(labels)
+        alarm = ResourceAlarm(
+            kind=kind, resource_id=resource or "", metric=metric,
+            threshold=float(described.get("Threshold", 0)), instance_id=labels.get("InstanceId", ""),
+        )  # fmt: skip
+        expected = _settings(alarm)
+        ours = {name: described.get(name) for name in expected if name != "Dimensions"}
+        same = ours == {n: v for n, v in expected.items() if n != "Dimensions"}
+        return alarm if same and sorted(labels.items()) == sorted(_dimensions(alarm)) else None
+    return None

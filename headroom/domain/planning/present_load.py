@@ -1,0 +1,124 @@
+"""The load of this moment, hour by hour: how long it may still last, and what each level leaves of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from statistics import fmean
+
+from headroom.domain.catalog.ebs import capability
+from headroom.domain.planning.situation import Situation
+from headroom.domain.state import ProfileHour
+from headroom.domain.workload import (
+    HOURS,
+    Binding,
+    Level,
+    Past,
+    PresentLoad,
+    minutes,
+    short_minutes,
+)
+
+PRESSED = 2
+"""Pressed minutes from which an episode counts."""
+LASTS_MIN = 60.0
+"""How long a new episode is expected to last; see credits.lasting."""
+UNTIL_RELIEF_MIN = 40.0
+"""From the middle of an hour to the effect of a change requested in it."""
+RECENT_MIN = 10
+LOAD_LASTS_MIN, LOAD_HOURS = 80.0, 6
+OWN_EPISODES, LATEST_EPISODES = 2.0, 12
+"""Earlier episodes that count as much as the present minutes; how many are gone through."""
+
+
+def present_load(situation: Situation, levels: Sequence[Level]) -> PresentLoad:
+    """The present load: pressure, a near depletion, or load that every level must sustain."""
+    demand, at = situation.demand, situation.observation.at
+    iops, mibps = _load(situation)
+    late = tuple(demand.expected_shortfall(iops=one.iops, mibps=one.mibps) for one in levels)
+    credits = demand.credits
+    if demand.pressed_minutes >= PRESSED:
+        late = _like_earlier_episodes(situation, levels, late)
+        typical = _typical_episode_min(situation.past, levels[0])
+        lasts = typical + demand.pressed_minutes
+        hours = [60 * lasts / (lasts + 60 * hour + UNTIL_RELIEF_MIN) for hour in range(HOURS)]
+    elif situation.diagnosis.binding is Binding.BURST_CREDITS and credits and credits.empty_at:
+        first = max(0.0, (credits.empty_at - at).total_seconds() / 3600)
+        last = first + demand.expected_starved_minutes / 60
+        hours = [60 * max(0.0, min(last, hour + 1) - max(first, hour)) for hour in range(HOURS)]
+    elif demand.pressed_minutes > 0:
+        hours = [0.0] * HOURS  # too short to tell: the next reconciliation will
+    elif demand.expected_starved_minutes > 0 and not situation.calm:
+        hours = [demand.expected_starved_minutes / HOURS] * HOURS
+    else:
+        late = tuple(
+            1.0 if iops * 1.02 > one.iops or mibps * 1.02 > one.mibps else 0.0 for one in levels
+        )
+        hours = [
+            60 * LOAD_LASTS_MIN / (LOAD_LASTS_MIN + 60 * hour + 30) if hour < LOAD_HOURS else 0.0
+            for hour in range(HOURS)
+        ]
+    return PresentLoad(minutes=tuple(hours), shortfall_share=late)
+
+
+def _like_earlier_episodes(
+    situation: Situation, levels: Sequence[Level], late: tuple[float, ...]
+) -> tuple[float, ...]:
+    """The shortfall of the present load at each level, where earlier episodes say how high it goes.
+
+    The more episodes were above the present level, the more what they would have left at another
+    counts beside the estimate from the present minutes. A pool takes what it gets: they say nothing.
+    """
+    left = [
+        [sum(short_minutes(hour, level.iops, level.mibps) for hour in hours) for level in levels]
+        for hours in _episodes(situation.past, levels[0])
+    ]
+    if not left:
+        return late
+    told = (1.0 - situation.demand.pool) * len(left) / (len(left) + OWN_EPISODES)
+    shares = [fmean(min(1.0, one[i] / one[0]) for one in left) for i in range(len(levels))]
+    return tuple(
+        (1.0 - told) * one + told * late[0] * share for one, share in zip(late, shares, strict=True)
+    )
+
+
+def _episodes(past: Past, level: Level) -> list[list[ProfileHour]]:
+    """The latest runs of hours with load seen above `level`, oldest first; no limit held it back."""
+    found: list[list[ProfileHour]] = []
+    last = -10
+    for place, hour in past.busy.items():
+        if not hour.touched_minutes and (
+            hour.peak_iops > level.iops or hour.peak_mibps > level.mibps
+        ):
+            if place - last > 1:
+                found.append([])
+            found[-1].append(hour)
+            last = place
+    return found[-LATEST_EPISODES:]
+
+
+def _typical_episode_min(past: Past, level: Level) -> float:
+    """Mean duration of load above `level` in the past, with a prior of one hour."""
+    runs, total, last = 0, 0.0, -10
+    for place, hour in past.busy.items():
+        short = short_minutes(hour, level.iops, level.mibps)
+        if not short:
+            continue
+        runs += place - last > 1
+        total += short
+        last = place
+    return (LASTS_MIN + total) / (1 + runs)
+
+
+def _load(situation: Situation) -> tuple[float, float]:
+    """The highest load of the last minutes, in SSD operations/s and MiB/s."""
+    observation = situation.observation
+    since = observation.at - timedelta(minutes=RECENT_MIN + 3)
+    can = capability(observation.volume.configuration)
+    count = len(observation.activity.read_iops.values)
+    last = range(max(0, count - 2 * RECENT_MIN), count)
+    seen = minutes(observation.activity, can, observation.modification, places=last)
+    recent = [m for m in seen if m.at >= since]
+    return max((m.ssd_iops for m in recent), default=0.0), max(
+        (m.mibps for m in recent), default=0.0
+    )

@@ -1,0 +1,53 @@
+"""`headroom alarms` lists the alarms on single resources, and removes those of one deployment."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from headroom.adapters.cloudwatch import CloudWatchResourceAlarms
+from headroom.cli.main import run
+from headroom.settings import Names
+from tests.adapters.cloudwatch.test_resource_alarms import CHECK
+from tests.builders import ACCOUNT, REGION
+
+
+@pytest.fixture
+def client(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """CloudWatch with an alarm of each of two deployments."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+    with mock_aws():
+        found = boto3.client("cloudwatch", region_name=REGION)
+        for prefix in ("headroom", "blue"):
+            CloudWatchResourceAlarms(
+                found, prefix=Names(prefix).resource_alarms, deployment=prefix
+            ).put(CHECK)
+        yield found
+
+
+def test_the_alarms_of_a_deployment_are_listed_with_what_they_cost(
+    client: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["alarms", "--region", REGION]) == 0
+    text = capsys.readouterr().out
+    assert "headroom-detect-resource-vol-1" in text
+    assert "iops check 1" in text
+    assert f"1 alarm in {REGION} of {ACCOUNT}, $0.10 a month." in text
+    assert "blue" not in text
+
+
+def test_they_are_removed_and_those_of_others_stay(
+    client: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["alarms", "--remove", "--prefix", "blue", "--json", "--region", REGION]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["removed"] is True
+    assert [one["resource"] for one in told["alarms"]] == ["vol-1"]
+    left = [one["AlarmName"] for one in client.describe_alarms()["MetricAlarms"]]
+    assert left == ["headroom-detect-resource-vol-1"]

@@ -1,0 +1,63 @@
+"""What the load of this moment would still lack at a level, and what earlier episodes say of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+import pytest
+
+from headroom.domain.planning import Situation
+from headroom.domain.planning.present_load import present_load
+from headroom.domain.workload import Level
+from tests.builders import NOW
+from tests.domain.earlier import Load
+from tests.domain.planning.test_value import pressed, situation
+
+IRREGULAR = ((1, 3), (2, 17), (3, 20), (4, 6))
+"""Days ago and hour of earlier episodes: none at this hour, and no rhythm."""
+LEVELS = tuple(Level(iops, 1_000.0, 0.1) for iops in (3_000.0, 6_000.0, 12_000.0))
+
+
+def episodes(iops: float) -> Load:
+    """Four hours of `iops`, else 900."""
+
+    def load(at: datetime) -> float:
+        return iops if ((NOW - at).days, at.hour) in IRREGULAR else 900.0
+
+    return load
+
+
+def starved(load: Load | None, *, pool: float = 0.0) -> Situation:
+    """At the 3,000 IOPS of gp3 for four minutes, with `load` seen free on earlier days."""
+    found = situation(pressed(4, load))
+    return replace(found, demand=replace(found.demand, pool=pool))
+
+
+def share(found: Situation) -> tuple[float, ...]:
+    return present_load(found, LEVELS).shortfall_share
+
+
+def test_a_present_load_is_expected_to_go_as_high_as_earlier_ones_did() -> None:
+    none, low, high = (share(starved(load)) for load in (None, episodes(4_000), episodes(11_000)))
+    assert (
+        low[1] + 0.1 < none[1] < high[1] - 0.1
+    )  # 6,000 IOPS were enough for the low ones, not for the high
+    assert high[2] < none[2] - 0.1  # 12,000 were enough for all
+    assert (
+        none[0] == pytest.approx(low[0]) == pytest.approx(high[0])
+    )  # the present limit is as short
+
+
+def test_a_pool_is_judged_by_itself_whatever_came_before() -> None:
+    assert share(starved(episodes(11_000), pool=1.0)) == share(starved(None, pool=1.0))
+
+
+def test_episodes_that_a_limit_held_back_do_not_say_how_high_they_went() -> None:
+    touched = starved(episodes(11_000))
+    past = touched.past
+    held = {
+        place: hour._replace(peak_iops=3_050.0, touched_minutes=30, limit_iops=3_000.0)
+        for place, hour in past.busy.items()
+    }
+    assert share(replace(touched, past=replace(past, busy=held))) == share(starved(None))
