@@ -35,26 +35,26 @@ def prepared(node: Any, resources: Any, *, account: str, region: str) -> Any:
     for name in node:
         if name.startswith("Fn::") and name not in KNOWN:
             raise Unresolvable(f"The function {name} is not supported by this endpoint")
+    if "Fn::If" in node:  # what is not chosen may refer to what is not there
+        return prepared(_chosen(node, resources), resources, account=account, region=region)
     if "Fn::GetAtt" in node:
         _refuse_unknown_attribute(node["Fn::GetAtt"], resources)
     return {
-        key: _present(key, prepared(value, resources, account=account, region=region), resources)
+        key: _present(key, prepared(value, resources, account=account, region=region))
         for key, value in node.items()
     }
 
 
-def _present(key: str, value: Any, resources: Any) -> Any:
+def _present(key: str, value: Any) -> Any:
     """`value`; if it is a list that no function takes, without the elements that are AWS::NoValue."""
     if key.startswith("Fn::") or not isinstance(value, list):
         return value
-    return [item for item in value if not _is_nothing(item, resources)]
+    return [item for item in value if item != {"Ref": "AWS::NoValue"}]
 
 
-def _is_nothing(node: Any, resources: Any) -> bool:
-    if isinstance(node, dict) and "Fn::If" in node:
-        condition, yes, no = node["Fn::If"]
-        return _is_nothing(yes if resources.lazy_condition_map[condition] else no, resources)
-    return bool(node == {"Ref": "AWS::NoValue"})
+def _chosen(node: dict[str, Any], resources: Any) -> Any:
+    condition, yes, no = node["Fn::If"]
+    return yes if resources.lazy_condition_map[condition] else no
 
 
 def _stack_output(reference: dict[str, Any], account: str, region: str) -> str:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
-from headroom.localaws.cloudformation.intrinsics import prepared
+from headroom.localaws.cloudformation.intrinsics import Unresolvable, prepared
 from tests.localaws.conftest import Program
 
 TABLE = {
@@ -320,13 +319,29 @@ def test_a_resource_whose_condition_is_false_is_not_made(program: Program) -> No
 
 
 @pytest.mark.parametrize("loud", [True, False])
-def test_an_element_that_is_no_value_is_not_in_its_list(loud: bool) -> None:
-    nothing = {"Ref": "AWS::NoValue"}
-    maybe = {"Fn::If": ["IsLoud", {"Effect": "Deny"}, nothing]}
+def test_of_a_choice_only_what_is_chosen_counts_and_nothing_is_not_in_its_list(loud: bool) -> None:
+    nothing, deny = {"Ref": "AWS::NoValue"}, {"Effect": "Deny"}
+    maybe = {"Fn::If": ["IsLoud", deny, nothing]}
+    absent = {"Fn::If": ["IsLoud", deny, {"Fn::GetAtt": ["Absent", "Arn"]}]}
     node = {"Statement": [{"Effect": "Allow"}, maybe, nothing], "Id": maybe}
-    resources = SimpleNamespace(lazy_condition_map={"IsLoud": loud})
+    resources = Choice(IsLoud=loud)
     found = prepared(node, resources, account="123456789012", region="us-east-1")
-    assert found == {"Statement": [{"Effect": "Allow"}, *([maybe] if loud else [])], "Id": maybe}
+    assert found == {
+        "Statement": [{"Effect": "Allow"}, *([deny] if loud else [])], "Id": deny if loud else nothing
+    }  # fmt: skip
+    if loud:
+        assert prepared(absent, resources, account="1", region="us-east-1") == deny
+    else:
+        with pytest.raises(Unresolvable, match="Absent has no attribute Arn"):
+            prepared(absent, resources, account="1", region="us-east-1")
+
+
+class Choice(dict[str, None]):
+    """The resources of a stack with some conditions and a resource that was not made."""
+
+    def __init__(self, **conditions: bool) -> None:
+        super().__init__(Absent=None)
+        self.lazy_condition_map = conditions
 
 
 def test_a_resource_comes_and_goes_with_its_condition(program: Program) -> None:
