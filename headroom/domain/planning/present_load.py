@@ -69,16 +69,18 @@ def _like_earlier_episodes(
     The more episodes were above the present level, the more what they would have left at another
     counts beside the estimate from the present minutes. A pool takes what it gets: they say nothing.
     """
-    left = [
+    short = (
         [sum(short_minutes(hour, level.iops, level.mibps) for hour in hours) for level in levels]
         for hours in _episodes(situation.past, levels[0])
-    ]
+    )
+    left = [one for one in short if one[0] > 0]
     if not left:
         return late
-    told = (1.0 - situation.demand.pool) * len(left) / (len(left) + OWN_EPISODES)
+    weight = (1.0 - situation.demand.pool) * len(left) / (len(left) + OWN_EPISODES)
     shares = [fmean(min(1.0, one[i] / one[0]) for one in left) for i in range(len(levels))]
     return tuple(
-        (1.0 - told) * one + told * late[0] * share for one, share in zip(late, shares, strict=True)
+        (1.0 - weight) * one + weight * late[0] * share
+        for one, share in zip(late, shares, strict=True)
     )
 
 
