@@ -84,7 +84,7 @@ def test_a_context_that_makes_no_sense_is_refused(
         ("defaults: {max_iops: -1}", "max_iops"),
         ("defaults: {max_iosp: 3000}", "did you mean max_iops"),
         ("defaults: {growth: 'false'}", "growth"),
-        ("defaults: [", "not YAML"),
+        ("defaults: [", "not valid YAML"),
     ],
 )
 def test_a_policy_that_makes_no_sense_is_refused(
