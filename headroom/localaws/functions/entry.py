@@ -69,10 +69,14 @@ SHARED = ("boto3", "aws_lambda_powertools", "headroom.adapters", "headroom.appli
 
 
 def import_shared(task_root: str) -> None:
-    """Import what the functions of a package have in common."""
+    """Import what the functions of a package have in common.
+
+    What cannot be imported is left to the function that wants it, which reports it as Lambda does.
+    """
     for name in SHARED:
         if importlib.machinery.PathFinder.find_spec(name.partition(".")[0], [task_root]):
-            importlib.import_module(name)
+            with contextlib.suppress(Exception):
+                importlib.import_module(name)
     gc.collect()
     gc.freeze()
 

@@ -168,7 +168,7 @@ class FunctionFleet:
 
     def _forks_of(self, code: bytes) -> ForkServer:
         digest = sha256(code).hexdigest()[:16]
-        if digest not in self._forks:
+        if digest not in self._forks or not self._forks[digest].alive:
             self._forks[digest] = ForkServer(code, self._code / digest)
         return self._forks[digest]
 

@@ -70,13 +70,21 @@ class ForkServer:
         """Start a function that writes to the descriptor `output`, which is closed here."""
         request = json.dumps([handler, dict(variables)]).encode() + b"\n"
         with self._lock:
-            sent = socket.send_fds(self._channel, [request], [output])
-            os.close(output)
+            try:
+                sent = socket.send_fds(self._channel, [request], [output])
+            finally:
+                os.close(output)
             self._channel.sendall(request[sent:])
             forked = self._started.get()
         if forked is None:
+            self._started.put(None)  # nobody waits for what will not come
             raise RuntimeError("the process that starts the functions has ended")
         return forked
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can start more."""
+        return self._server.poll() is None
 
     def close(self) -> None:
         """End it; the processes that it forked must have ended before."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import zipfile
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -70,6 +72,23 @@ def test_a_handler_that_cannot_be_imported_is_an_error(program: Program) -> None
         "Unhandled",
         "Runtime.ImportModuleError",
     )
+
+
+def test_a_package_that_cannot_be_imported_is_an_error_of_its_functions(program: Program) -> None:
+    """Packages are imported before processes are forked: a broken one must not end what forks them."""
+    program.function("torn", ECHO)
+    torn = io.BytesIO()
+    with zipfile.ZipFile(torn, "w") as archive:
+        archive.writestr("handler.py", ECHO)
+        archive.writestr("boto3.py", "raise ImportError('torn package')")
+    program.client("lambda").update_function_code(FunctionName="torn", ZipFile=torn.getvalue())
+    answer, result = invoke(program, "torn", {})
+    assert (answer["FunctionError"], result["errorType"]) == (
+        "Unhandled", "Runtime.ImportModuleError",
+    )  # fmt: skip
+    assert "torn package" in result["errorMessage"]
+    program.function("whole", ECHO)
+    assert "FunctionError" not in invoke(program, "whole", {})[0]
 
 
 def test_a_function_that_takes_too_long_is_ended_and_starts_afresh(program: Program) -> None:
