@@ -82,5 +82,5 @@ class ParameterPolicies:
         with reading(f"SSM parameter {name}"):
             found = self._client.get_parameter(Name=name)["Parameter"]
             if name == self._parameter:
-                self._version = found["Version"]
+                self._version = found.get("Version", 0)
             return str(found["Value"])

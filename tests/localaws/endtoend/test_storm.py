@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
+from headroom.localaws.daemon import LocalAws
 from tests.localaws.conftest import Program
 from tests.stacks.conftest import shared_synth
 from tools.storm import Play
+
+
+WORKERS = 4
+
+
+@pytest.fixture
+def shared_program() -> Iterator[Program]:
+    """An endpoint where several calls of a function run at once."""
+    with LocalAws(clock="lockstep", seed=7, workers=WORKERS) as aws:
+        yield Program(aws)
 
 
 def test_a_storm_costs_few_calls_and_every_event_has_its_record(
@@ -24,5 +37,6 @@ def test_a_storm_costs_few_calls_and_every_event_has_its_record(
     assert len(took.at_once) == 10, "as many as may be under way in a zone"
     assert len(took.queued) == 2
     assert list(took.queued) == sorted(took.queued, reverse=True), "the most starved first"
-    assert took.worker_mib < 256
+    assert took.workers == WORKERS
+    assert 0 < took.worker_mib < 256
     assert took.denials == 0
