@@ -144,7 +144,7 @@ def _settle(
 
 
 def _decide_again(ports: Ports, decision_input: DecisionInput, now: datetime) -> ResourceState:
-    """The standing after something was recorded about the resource; what else was read stays."""
+    """The state after something was recorded about the resource; what else was read stays."""
     resource_state = ports.state_store.resource_state(decision_input.observation.volume.ref, now)
     before = decision_input.resource_state
     return replace(resource_state, calendars=before.calendars, profile=before.profile)
@@ -193,7 +193,7 @@ def save_observed_modifications(
     prices: PriceTable | None,
     now: datetime,
 ) -> ResourceState:
-    """Count a modification nobody told the ledger of; the owner's own one moves the price base.
+    """Count a modification that the ledger does not know; the owner's own one moves the price base.
 
     One that uses no slot any more still counts, if nobody observed it for a day. Without any prices
     it is left for a reconciliation that has them. While a chain is open it may be ours.
