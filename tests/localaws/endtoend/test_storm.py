@@ -11,7 +11,6 @@ from tests.localaws.conftest import Program
 from tests.stacks.conftest import shared_synth
 from tools.storm import Play
 
-
 WORKERS = 4
 
 
