@@ -260,7 +260,7 @@ MUTANTS: Mapping[str, Mutant] = {
     "a pause that came meanwhile is replaced": Mutant(seen_by="tests/application/test_hub.py -k between_read_and_write", patch=_with(module("adapters.ledger.breakers"), _still=lambda pause: ("attribute_exists(#until) OR attribute_not_exists(#until)", {}))),
     "a longer pause that cannot be read is replaced": Mutant(seen_by="tests/application/test_hub.py -k shortens_nothing", patch=_all(_without("state", "pause", "attribute_not_exists(#until) OR #until <= :until"), _with(module("adapters.ledger.breakers").BreakerItems, paused_item=lambda self, pause: self._paused(pause, None, {}, usable=False)))),
     "what is due is put off": Mutant(seen_by="tests/contracts/ledger/test_work.py -k sooner_and_never_later", patch=_without("state", "resource_state", "(attribute_not_exists(#due) OR #due > :due)")),
-    "a look puts off what a person asked for": Mutant(seen_by="tests/contracts/ledger/test_laws.py", patch=_without("state", "resource_state", "attribute_not_exists(#called)")),
+    "a look puts off what a person asked for": Mutant(seen_by="tests/contracts/ledger/test_requests.py tests/contracts/ledger/test_resource_states.py", patch=_without("state", "resource_state", "attribute_not_exists(#called)")),
     "a resource is reconciled again at once": Mutant(seen_by="tests/contracts/ledger/test_work.py -k minute_apart", patch=_without("state", "work", "#done <= :latest")),
     "items of a newer release are written over": Mutant(seen_by="tests/upgrade tests/adapters/ledger/test_formats.py", patch=_without("state", "", "(attribute_not_exists(#item) OR #format <= :format)")),
     # Leases, times and order
