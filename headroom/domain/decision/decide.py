@@ -27,8 +27,10 @@ from headroom.domain.decision.space import full_within_a_day
 from headroom.domain.decision.write_back import WriteBack, write_back
 from headroom.domain.guardrails import (
     CONCURRENCY_GUARDRAILS,
+    Guardrail,
     PlanJudgement,
     PlanSummary,
+    Verdict,
     judge_all,
 )
 from headroom.domain.planning import GroupConstraint, GroupDetail, Plan
@@ -162,7 +164,7 @@ def build_decision(
         diagnosis=analysis.diagnosis,
         judgements=judgements,
         answer=answer,
-        summary=summary_of(observation, _findings(analysis), answer),
+        summary=summary_of(observation, _findings(analysis), answer, _in_the_way(judgements, answer)),
         next_change_at=analysis.valued_plans.next_change,
         code_owner=owner,
         write_back=written_back(observation, effective, owner, answer),
@@ -219,7 +221,25 @@ _WHY: Mapping[Reason, str] = MappingProxyType(
 """What a summary says about an act that no pressure explains."""
 
 
-def summary_of(observation: Observation, findings: str, answer: Action) -> str:
+def _in_the_way(judgements: tuple[PlanJudgement, ...], answer: Action) -> str:
+    """The guardrails that block a held plan, in words; empty where the reason says it all."""
+    if not isinstance(answer, Hold) or answer.reason is Reason.OBSERVE_ONLY:
+        return ""
+    found = next((j for j in judgements if j.plan == answer.proposed_plan), None)
+    return "" if found is None else ", ".join(map(_obstacle, found.blocking))
+
+
+def _obstacle(verdict: Verdict) -> str:
+    name, value = verdict.guardrail.value, verdict.value
+    if verdict.guardrail is Guardrail.COST_BENEFIT and isinstance(value, float) and value <= -0.01:
+        return f"{name} (worth ${-value:.2f} a day less than it costs)"
+    return name
+
+
+def summary_of(
+    observation: Observation, findings: str, answer: Action, in_the_way: str = ""
+) -> str:
+    """One sentence for people; `in_the_way` names what blocks a held plan."""
     name = observation.volume.ref.resource_id
     match answer:
         case Act(reason=why, plan=plan):
@@ -236,6 +256,9 @@ def summary_of(observation: Observation, findings: str, answer: Action) -> str:
             text = f"{name}: {findings}; held ({reason.value.replace('_', ' ')})"
             if until is not None:
                 text += f" until {until:%Y-%m-%d %H:%M} UTC"
-            return text if plan is None else f"{text}; would take {plan.target}"
+            if plan is None:
+                return text
+            by = f", blocked by {in_the_way}" if in_the_way else ""
+            return f"{text}; would take {plan.target}{by}"
         case Escalate(cause=cause, remedy=remedy):
             return f"{name}: {findings}; {cause.replace('_', ' ')}: {remedy}"

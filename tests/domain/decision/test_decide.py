@@ -177,6 +177,23 @@ def test_held_on_slots_until_used_plus_reserve_leaves_room() -> None:
     assert decision.answer.until == starts[1] + timedelta(hours=24)
 
 
+def test_the_summary_of_a_hold_names_what_blocks_its_plan() -> None:
+    starts = [NOW - timedelta(hours=h) for h in (20, 15, 10, 5)]
+    known = tuple(KnownModification(started_at=s, by="other") for s in starts)
+    decision = decide(decision_input(stand=resource_state(modifications=known)))
+    assert decision.plan is not None
+    assert decision.summary.endswith(f"; would take {decision.plan.target}, blocked by slots")
+    thrift = policy(relief_value_usd_per_minute=0.0001)
+    notified = resource_state(escalated_causes=("closed_loop",))
+    cheap = decide(decision_input(starved_gp3(), rules=thrift, stand=notified))
+    assert isinstance(cheap.answer, Hold)
+    assert cheap.plan is not None
+    loss = f"worth ${-cheap.plan.value_usd_per_day:.2f} a day less than it costs"
+    assert cheap.summary.endswith(
+        f"; would take {cheap.plan.target}, blocked by cost_benefit ({loss})"
+    )
+
+
 def test_what_a_refusal_taught_holds_until_the_instant_it_named() -> None:
     until = NOW + timedelta(hours=7)
     taught = resource_state(slots_full_until=until, last_refusal_at=NOW - timedelta(minutes=5))
