@@ -12,6 +12,7 @@ from datetime import datetime
 from decimal import Decimal
 from types import MappingProxyType
 
+from headroom.domain.catalog.ebs import capability
 from headroom.domain.decision.action import Act, Action, Escalate, Hold, Reason
 from headroom.domain.decision.cluster_detail import ClusterDetail
 from headroom.domain.decision.conclude import conclude, unmanaged
@@ -164,7 +165,10 @@ def build_decision(
         diagnosis=analysis.diagnosis,
         judgements=judgements,
         answer=answer,
-        summary=summary_of(observation, _findings(analysis), answer, _in_the_way(judgements, answer)),
+        summary=summary_of(
+            observation, _findings(analysis), answer,
+            in_the_way=_in_the_way(judgements, answer), announced=_announced(analysis),
+        ),
         next_change_at=analysis.valued_plans.next_change,
         code_owner=owner,
         write_back=written_back(observation, effective, owner, answer),
@@ -236,15 +240,37 @@ def _obstacle(verdict: Verdict) -> str:
     return name
 
 
+def _announced(analysis: Analysis) -> str:
+    """The next known event that takes more than the resource sustains, in words; else empty."""
+    situation = analysis.situation
+    if situation is None:
+        return ""
+    now = capability(situation.current)
+    return next(
+        (
+            f"the known event {load.name} is due at {load.start:%Y-%m-%d %H:%M} UTC"
+            for load in situation.known_loads
+            if load.iops > now.sustained_iops or load.mibps > now.sustained_mibps
+        ),
+        "",
+    )
+
+
 def summary_of(
-    observation: Observation, findings: str, answer: Action, in_the_way: str = ""
-) -> str:
-    """One sentence for people; `in_the_way` names what blocks a held plan."""
+    observation: Observation, findings: str, answer: Action, *, in_the_way: str = "",
+    announced: str = "",
+) -> str:  # fmt: skip
+    """One sentence for people.
+
+    `in_the_way` names what blocks a held plan, `announced` the event that a raise is for.
+    """
     name = observation.volume.ref.resource_id
     match answer:
         case Act(reason=why, plan=plan):
             sign = "+" if plan.price_change_usd >= 0 else "-"
             because = f"{_WHY[why]}: " if why in _WHY else ""
+            if why is Reason.RECURRENCE_EXPECTED and announced:
+                because = f"{announced}: "
             if answer.approval is not None:
                 because = f"{because}needs approval ({answer.approval}): "
             copy = "; RDS copies all data for hours, and never back" if plan.full_copy else ""

@@ -161,10 +161,10 @@ def _situation(
     if now_usd is None:
         return None
     others = resource_state.account_increase_usd - resource_state.resource_increase_usd
-    at = decision_input.observation.at
+    at, past = decision_input.observation.at, _past(decision_input, effective.limits)
     return Situation(
         observation=decision_input.observation,
-        past=_past(decision_input, effective.limits),
+        past=past,
         demand=demand,
         # Slow below every limit is as calm as nothing: what the coming day needs goes on.
         diagnosis=replace(diagnosis, binding=Binding.NOTHING)
@@ -185,13 +185,31 @@ def _situation(
         ),
         extra_target=decision_input.extra_target,
         chosen=owners_choice(resource_state.modifications),
-        known_loads=tuple(
-            KnownLoad(event.start, event.end, float(event.iops), float(event.mibps))
-            for event in occurrences(
-                events_of(policy, decision_input.observation.volume), at, at + KNOWN_AHEAD
-            )
-        ),
+        known_loads=_known_loads(policy, decision_input.observation, past),
     )
+
+
+def _known_loads(policy: Policy, observation: Observation, past: Past) -> tuple[KnownLoad, ...]:
+    """What the owner announced for the coming day.
+
+    An event of operations alone takes the MiB/s that so many of the resource's mean size take.
+    """
+    at, events = observation.at, events_of(policy, observation.volume)
+    size = _mib_per_op(past) if events else 0.0
+    return tuple(
+        KnownLoad(
+            event.start, event.end, float(event.iops),
+            float(event.mibps) or event.iops * size, event.name,
+        )
+        for event in occurrences(events, at, at + KNOWN_AHEAD)
+    )  # fmt: skip
+
+
+def _mib_per_op(past: Past) -> float:
+    """Mean MiB per operation of all measured load; 0 without any."""
+    known = [hour for hour in past.profile.hours if hour is not None]
+    ops = sum(hour.mean_iops for hour in known)
+    return sum(hour.mean_mibps for hour in known) / ops if ops else 0.0
 
 
 def _past(decision_input: DecisionInput, limits: Limits) -> Past:

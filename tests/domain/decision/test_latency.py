@@ -113,6 +113,21 @@ def test_slow_operations_keep_no_saving_and_no_foreseen_load_from_being_seen_to(
     assert raised.answer.plan.capability.sustained_iops >= 12_000
 
 
+def test_a_raise_for_a_known_event_names_it_and_buys_the_throughput_that_its_operations_take() -> (
+    None
+):
+    seen = observation(
+        activity([300.0] * 60), volume(gp3(400)), history=history(lambda _: 300.0, days=3.0)
+    )
+    rules = replace(policy(mode=Mode.AUTO), known_events=(month_end("12:30"),))
+    raised = decide(decision_input(seen, rules=rules, trigger="sweep"))
+    assert isinstance(raised.answer, Act)
+    assert raised.answer.plan.target.iops == 12_000
+    size = 16 / 1024  # MiB per operation, of the three days
+    assert 12_000 * size <= raised.answer.plan.capability.sustained_mibps <= 14_000 * size
+    assert "the known event month end is due at 2026-01-05 12:30 UTC: gp3" in raised.summary
+
+
 def test_a_faster_type_is_proposed_only_for_the_owners_objective_and_by_a_person() -> None:
     objective = {"latency_objective_ms": 5.0, "price_increase_usd": 1_000}
     asked = decided(slow(), **objective)
