@@ -185,6 +185,7 @@ def _situation(
         ),
         extra_target=decision_input.extra_target,
         chosen=owners_choice(resource_state.modifications),
+        freezes=policy.freezes,
         known_loads=_known_loads(policy, decision_input.observation, past),
     )
 
