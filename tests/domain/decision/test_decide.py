@@ -225,6 +225,24 @@ def test_a_closed_loop_at_its_ceiling_escalates_once_and_says_it_has_no_natural_
     assert isinstance(again.answer, Hold)
 
 
+def test_the_explanation_says_what_is_served_since_the_credits_ended() -> None:
+    load = activity(
+        [3_000.0] * 20 + [1_200.0] * 5, balance=[20.0 - i for i in range(20)] + [0.0] * 5,
+        iops_check=1, queue=[64.0] * 25,
+    )  # fmt: skip
+    decision = decide(decision_input(observation(load, volume(gp2(400)))))
+    assert decision.diagnosis.explanation == "credits are gone: 1200 IOPS served, baseline 1200"
+
+
+@pytest.mark.parametrize(
+    ("served", "more"), [(2_950.0, ""), (1_500.0, ", which bursts inside minutes reach")]
+)
+def test_the_explanation_says_where_only_bursts_reach_the_limit(served: float, more: str) -> None:
+    decision = decide(decision_input(observation(activity([served] * 60, iops_check=1))))
+    limit = f"{served:.0f} IOPS served at a limit of 3000"
+    assert decision.diagnosis.explanation == limit + more
+
+
 def test_a_ceiling_caps_the_plan_and_names_the_one_it_came_from() -> None:
     decision = decide(decision_input(rules=policy(max_iops=5000)))
     assert isinstance(decision.answer, Act)
