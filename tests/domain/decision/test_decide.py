@@ -89,12 +89,20 @@ def test_a_nightly_burst_that_ends_with_credits_to_spare_is_left_alone() -> None
     assert cheaper.answer.plan.price_change_usd < 0
 
 
-def test_no_money_is_spent_when_the_instance_is_the_limit() -> None:
-    seen = starved_gp3(instance=instance(baseline_iops=3000))
+@pytest.mark.parametrize(
+    ("maximum_iops", "said"),
+    [
+        (3_000, "a faster volume would change nothing"),
+        (18_750, "beyond the instance's own bursts, which Headroom does not count on"),
+    ],
+)
+def test_no_money_is_spent_when_the_instance_is_the_limit(maximum_iops: int, said: str) -> None:
+    seen = starved_gp3(instance=instance(baseline_iops=3000, maximum_iops=maximum_iops))
     decision = decide(decision_input(seen))
     assert isinstance(decision.answer, Escalate)
     assert decision.answer.reason is Reason.INSTANCE_LIMITED
     assert "larger instance" in decision.answer.remedy
+    assert decision.answer.remedy.endswith(said)
 
 
 def test_what_other_volumes_take_counts_against_the_instance() -> None:
