@@ -24,6 +24,7 @@ from headroom.domain.policy import (
     EffectiveLimits,
     Limits,
     Mode,
+    Occurrence,
     Policy,
     PolicyUnreadable,
     events_of,
@@ -32,9 +33,11 @@ from headroom.domain.policy import (
 )
 from headroom.domain.resources import Configuration, Observation, PriceUnknown, VolumeType
 from headroom.domain.state import (
+    HOUR,
     WINDOW,
     LimitHistory,
     LoadProfile,
+    ProfileHour,
     ResourceState,
     hour_of,
     owners_choice,
@@ -56,6 +59,8 @@ from headroom.domain.workload import (
 
 KNOWN_AHEAD = timedelta(hours=26)
 """How far ahead the owner's known events are looked for: a day, and the way to it."""
+DRAINS_HOURS, EXPLAINED = 1, 1.1
+"""How long after an event what waited is served; what an hour may take above what was announced."""
 DENY_ALL_POLICY = Policy(version="unreadable", defaults=Limits(mode=Mode.OFF))
 """Replaces an unreadable policy: it allows nothing."""
 
@@ -161,7 +166,7 @@ def _situation(
     if now_usd is None:
         return None
     others = resource_state.account_increase_usd - resource_state.resource_increase_usd
-    at, past = decision_input.observation.at, _past(decision_input, effective.limits)
+    at, past = decision_input.observation.at, _past(decision_input, policy, effective.limits)
     return Situation(
         observation=decision_input.observation,
         past=past,
@@ -213,15 +218,38 @@ def _mib_per_op(past: Past) -> float:
     return sum(hour.mean_mibps for hour in known) / ops if ops else 0.0
 
 
-def _past(decision_input: DecisionInput, limits: Limits) -> Past:
-    """The profile of the past; hours above what the cheapest allowed type includes are busy."""
+def _past(decision_input: DecisionInput, policy: Policy, limits: Limits) -> Past:
+    """The profile of the past; hours above what the cheapest allowed type includes are busy.
+
+    Not those that known events explain: they come again when the owner says.
+    """
     observation, resource_state = decision_input.observation, decision_input.resource_state
     profile = resource_state.profile
     if profile is None and observation.history is not None:
         known = LimitHistory(observation, resource_state.modifications)
         profile = digest_of(observation.history, known)
     gp3 = VolumeType.GP3 in limits.types
-    return past_of(
+    past = past_of(
         profile or LoadProfile(start=hour_of(observation.at), hours=()),
         least_iops=3_000 if gp3 else 100, least_mibps=125 if gp3 else 25,
     )  # fmt: skip
+    events = events_of(policy, observation.volume)
+    if not events or not past.busy:
+        return past
+    explained = {
+        place
+        for event in occurrences(events, past.profile.start, observation.at)
+        for place in range(
+            (event.start - past.profile.start) // HOUR,
+            -((past.profile.start - event.end) // HOUR) + DRAINS_HOURS,
+        )
+        if (hour := past.busy.get(place)) is not None and _explains(event, hour)
+    }
+    return replace(past, busy={p: hour for p, hour in past.busy.items() if p not in explained})
+
+
+def _explains(event: Occurrence, hour: ProfileHour) -> bool:
+    """Whether the load of an hour was no more than what the owner announced."""
+    return (not event.iops or hour.peak_iops <= EXPLAINED * event.iops) and (
+        not event.mibps or hour.peak_mibps <= EXPLAINED * event.mibps
+    )
