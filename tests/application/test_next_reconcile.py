@@ -9,14 +9,18 @@ from datetime import datetime, timedelta
 import pytest
 
 from headroom.application import remediate, sweep
-from headroom.application.reconcile import (
+from headroom.domain.decision import (
     AHEAD,
     CLOSE_TO_LIMIT,
     DAILY,
-    UNREPORTED,
+    Act,
+    Decision,
+    Hold,
+    Reason,
+    decide,
     next_reconcile_at,
 )
-from headroom.domain.decision import Act, Decision, Hold, Reason, decide
+from headroom.domain.decision.next_reconcile import UNREPORTED
 from headroom.domain.resources import Claim, InstanceActivity, Signal, Volume, VolumeActivity
 from headroom.domain.state import HOUR, LoadProfile, ProfileHour, Step, hour_of
 from headroom.ports import StorageView
@@ -79,7 +83,7 @@ def hours(load: float, count: int = 24) -> list[ProfileHour | None]:
     ],
     ids=["load came before", "stopped for days", "no load ever"],
 )
-def test_a_volume_that_fell_silent_is_looked_at_each_hour_where_its_load_may_be_due(
+def test_a_volume_that_fell_silent_is_reconciled_each_hour_where_its_load_may_be_due(
     past: list[ProfileHour | None], silent_hours: int, again: timedelta | None
 ) -> None:
     start = hour_of(NOW) - (len(past) + silent_hours) * HOUR
