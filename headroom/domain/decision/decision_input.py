@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
+from functools import lru_cache
 
 from headroom.domain.catalog import PriceTable
 from headroom.domain.catalog.ebs import capability
@@ -22,6 +23,7 @@ from headroom.domain.planning import (
 )
 from headroom.domain.policy import (
     EffectiveLimits,
+    KnownEvent,
     Limits,
     Mode,
     Occurrence,
@@ -34,6 +36,7 @@ from headroom.domain.policy import (
 from headroom.domain.resources import Configuration, Observation, PriceUnknown, VolumeType
 from headroom.domain.state import (
     HOUR,
+    MOST_HOURS,
     WINDOW,
     LimitHistory,
     LoadProfile,
@@ -238,7 +241,8 @@ def _past(decision_input: DecisionInput, policy: Policy, limits: Limits) -> Past
         return past
     explained = {
         place
-        for event in occurrences(events, past.profile.start, observation.at)
+        for event in _earlier(events, observation.at.date())
+        if past.profile.start < event.end and event.start < observation.at
         for place in range(
             (event.start - past.profile.start) // HOUR,
             -((past.profile.start - event.end) // HOUR) + DRAINS_HOURS,
@@ -246,6 +250,13 @@ def _past(decision_input: DecisionInput, policy: Policy, limits: Limits) -> Past
         if (hour := past.busy.get(place)) is not None and _explains(event, hour)
     }
     return replace(past, busy={p: hour for p, hour in past.busy.items() if p not in explained})
+
+
+@lru_cache(maxsize=64)
+def _earlier(events: tuple[KnownEvent, ...], day: date) -> tuple[Occurrence, ...]:
+    """Every time that one of the events came, in as many days as a profile has, up to `day`."""
+    end = datetime.combine(day, time(), tzinfo=UTC) + timedelta(days=1)
+    return occurrences(events, end - MOST_HOURS * HOUR, end)
 
 
 def _explains(event: Occurrence, hour: ProfileHour) -> bool:
