@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import pairwise
 from math import inf
 from typing import NamedTuple
@@ -168,17 +168,24 @@ def demand_forecast(
     believed, anyhow = _rhythms(past, first)
     top = max(level.usd_per_hour for level in levels)
     believe, recent = _beliefs(past), _recent(past, first)
-    columns = [_Column.of(past, level, believe(level), recent, top) for level in levels]
     coming = [_like(past, believed, anyhow, first + hour) for hour in range(HOURS)]
     new_per_hour, new_min = 1.0 / (past.days + 1) / HOURS, _new_minutes(past)
     begin = hour_of(now)
     foretold = [_foretold(known_loads, begin + hour * HOUR) for hour in range(HOURS)]
     locked, reacting, dollars, seen, new_minutes = [], [], [], [], []
-    for level, column, share in zip(levels, columns, present.shortfall_share, strict=True):
+    same: dict[tuple[bool, ...], _Episodes] = {}
+    for level, share in zip(levels, present.shortfall_share, strict=True):
+        belief = believe(level)
+        shorts = [
+            short_minutes(hour, level.iops, level.mibps, belief=belief) for hour in past.numbered[0]
+        ]
+        short = tuple(minutes > 0 for minutes in shorts)
+        if short not in same:
+            same[short] = _Episodes.of(past, short, recent, coming)
+        rows = _hours(past, level, belief, same[short], shorts, max(0.0, top - level.usd_per_hour))
         new = max(level.unproven * NEW_MIN, _unseen(past, level) * new_min) * new_per_hour
         new_minutes.append(new)
         waiting, raised, total = [], [], 0.0
-        rows = column.hours(coming)
         for (late, early, _), loads, load_minutes in zip(
             rows, foretold, present.minutes, strict=True
         ):
@@ -220,9 +227,10 @@ def _rhythms(past: Past, count: int) -> tuple[tuple[Rhythm, ...], float]:
     )
 
 
-def _like(
-    past: Past, believed: Sequence[Rhythm], anyhow: float, place: int
-) -> tuple[list[tuple[int, float]], float]:
+_Coming = tuple[Sequence[tuple[int, float]], float]
+
+
+def _like(past: Past, believed: Sequence[Rhythm], anyhow: float, place: int) -> _Coming:
     """The busy hours that a coming hour is like, with weights, and the weight of load at any time."""
     hours = past.profile.hours
     found: dict[int, float] = {}
@@ -268,80 +276,107 @@ def _recent(past: Past, now: int) -> _Recent:
     return _Recent(since, now, len(hours) - hours.count(None))
 
 
-class _Column(NamedTuple):
-    """One level: the shortfall of each busy hour, and how often load comes at any time."""
+ONSET, HELD, RAISED_AGAIN = range(3)
+"""Phases of an episode: its first hour, those until a raise may follow, and what one more serves."""
 
-    minutes: dict[int, float]
-    first: dict[int, float]
-    """The same before a raise takes effect."""
-    onsets_per_hour: float
-    episode_hours: float
-    minutes_an_hour: float
-    first_minutes: float
-    raise_usd_per_hour: float
+
+class _Episodes(NamedTuple):
+    """The hours of the past that fall short at a level, and the episodes they form.
+
+    A case is a busy hour, by its number, in a phase of an episode. Levels at which the same hours
+    fall short share it, and load that repeats has few cases.
+    """
+
+    cases: tuple[tuple[int, int], ...]
+    recent: tuple[tuple[int, int], ...]
+    """The cases of the latest weeks, and how many hours each."""
+    coming: tuple[tuple[dict[int, float], float], ...]
+    """By coming hour: the cases it is like, with weights, and the weight of load at any time."""
+    onsets: int
+    hours: int
+    quiet_hours: float
+    """The latest weeks: onsets, hours that fall short, and all others."""
 
     @classmethod
-    def of(cls, past: Past, level: Level, belief: float, recent: _Recent, top: float) -> _Column:
-        iops, mibps = level.iops, level.mibps
-        reach, ceiling = level.reach or (inf, inf), level.ceiling or (inf, inf)
-        hours, numbers = past.numbered
-        shorts = [short_minutes(hour, iops, mibps, belief=belief) for hour in hours]
-        minutes = {
-            place: shorts[number]
-            for place, number in numbers.items()
-            if shorts[number] > 0 and place < recent.until
-        }
-
-        @cache
-        def onset(number: int) -> float:
-            return minutes_to_react(hours[number], iops, mibps, reach, belief=belief)
-
-        @cache
-        def raised(number: int, rates: tuple[float, float]) -> float:
-            return short_minutes(hours[number], *rates)
-
-        first: dict[int, float] = {}
-        since_onset = 0
-        for place in minutes:  # in order of time
-            since_onset = since_onset + 1 if place - 1 in minutes else 0
-            first[place] = (
-                raised(numbers[place], reach if since_onset <= HOLD_HOURS else ceiling)
-                if since_onset
-                else onset(numbers[place])
-            )
-        places = [place for place in minutes if place >= recent.since]
-        onsets = sum(place - 1 not in minutes for place in places)
-        quiet = max(0.0, recent.measured - len(places)) + QUIET_PRIOR
+    def of(
+        cls, past: Past, short: Sequence[bool], recent: _Recent, coming: Sequence[_Coming]
+    ) -> _Episodes:
+        """The episodes of the busy hours that are `short`, by their number."""
+        cases: dict[tuple[int, int], int] = {}
+        case_of: dict[int, int] = {}
+        times: dict[int, int] = {}
+        last, since_onset, onsets = -2, 0, 0
+        for place, number in past.numbered[1].items():  # in order of time
+            if not short[number] or place >= recent.until:
+                continue
+            since_onset = since_onset + 1 if place - 1 == last else 0
+            last = place
+            phase = RAISED_AGAIN if since_onset > HOLD_HOURS else HELD if since_onset else ONSET
+            case_of[place] = case = cases.setdefault((number, phase), len(cases))
+            if place >= recent.since:
+                times[case] = times.get(case, 0) + 1
+                onsets += phase == ONSET
+        hours = sum(times.values())
         return cls(
-            minutes=minutes, first=first, onsets_per_hour=onsets / quiet,
-            episode_hours=len(places) / max(1, onsets),
-            minutes_an_hour=sum(minutes[place] for place in places) / max(1, len(places)),
-            first_minutes=sum(first[place] for place in places) / max(1, onsets),
-            raise_usd_per_hour=max(0.0, top - level.usd_per_hour),
+            cases=tuple(cases), recent=tuple(times.items()), onsets=onsets, hours=hours,
+            coming=tuple((_by_case(like, case_of), doubt) for like, doubt in coming),
+            quiet_hours=max(0.0, recent.measured - hours) + QUIET_PRIOR,
         )  # fmt: skip
 
-    def hours(
-        self, coming: Sequence[tuple[Sequence[tuple[int, float]], float]]
-    ) -> list[tuple[float, float, float]]:
-        """Minutes with no raise, minutes before one takes effect, and USD of it, by hour."""
-        if not self.minutes:
-            return [(0.0, 0.0, 0.0)] * len(coming)
-        minutes, first = self.minutes, self.first
-        onset, episode = min(1.0, self.onsets_per_hour), max(1.0, self.episode_hours)
-        found = []
-        for hour, (like, doubt) in enumerate(coming, start=1):
-            late = early = busy = 0.0
-            for place, weight in like:
-                if place in minutes:
-                    late += weight * minutes[place]
-                    early += weight * first[place]
-                    busy += weight
-            under_way = min(1.0, onset * min(hour, episode))
-            late += doubt * under_way * self.minutes_an_hour
-            early += doubt * onset * self.first_minutes
-            busy += doubt * (under_way + onset * HOLD_HOURS)
-            found.append((late, early, busy * self.raise_usd_per_hour))
-        return found
+    def mean(self, minutes: Sequence[float], over: int) -> float:
+        """Minutes by case, summed over the latest weeks, per one of `over`."""
+        return sum(hours * minutes[case] for case, hours in self.recent) / max(1, over)
+
+
+def _by_case(like: Sequence[tuple[int, float]], case_of: Mapping[int, int]) -> dict[int, float]:
+    """The weights of earlier hours, by their case; those that do not fall short have none."""
+    found: dict[int, float] = {}
+    for place, weight in like:
+        if (case := case_of.get(place)) is not None:
+            found[case] = found.get(case, 0.0) + weight
+    return found
+
+
+def _hours(
+    past: Past, level: Level, belief: float, episodes: _Episodes, shorts: Sequence[float],
+    raise_usd_per_hour: float,
+) -> list[tuple[float, float, float]]:  # fmt: skip
+    """Of one level: minutes with no raise, minutes before one takes effect, and its USD, by hour."""
+    if not episodes.cases:
+        return [(0.0, 0.0, 0.0)] * HOURS
+    minutes = [shorts[number] for number, _ in episodes.cases]
+    first = _minutes_before_a_raise(past, level, belief, episodes)
+    minutes_an_hour = episodes.mean(minutes, episodes.hours)
+    first_minutes = episodes.mean(first, episodes.onsets)
+    onset = min(1.0, episodes.onsets / episodes.quiet_hours)
+    lasts = max(1.0, episodes.hours / max(1, episodes.onsets))
+    found = []
+    for hour, (like, doubt) in enumerate(episodes.coming, start=1):
+        late = early = busy = 0.0
+        for case, weight in like.items():
+            late += weight * minutes[case]
+            early += weight * first[case]
+            busy += weight
+        under_way = min(1.0, onset * min(hour, lasts))
+        late += doubt * under_way * minutes_an_hour
+        early += doubt * onset * first_minutes
+        busy += doubt * (under_way + onset * HOLD_HOURS)
+        found.append((late, early, busy * raise_usd_per_hour))
+    return found
+
+
+def _minutes_before_a_raise(
+    past: Past, level: Level, belief: float, episodes: _Episodes
+) -> list[float]:
+    """By case: the shortfall until a raise takes effect, or what it leaves of a later hour."""
+    hours, _ = past.numbered
+    reach, ceiling = level.reach or (inf, inf), level.ceiling or (inf, inf)
+    return [
+        minutes_to_react(hours[number], level.iops, level.mibps, reach, belief=belief)
+        if phase == ONSET
+        else short_minutes(hours[number], *(reach if phase == HELD else ceiling))
+        for number, phase in episodes.cases
+    ]
 
 
 def _served(load: KnownLoad, level: Level) -> float:
