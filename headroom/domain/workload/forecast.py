@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
 from math import inf
 from typing import NamedTuple
@@ -45,7 +45,7 @@ LATE_HOURS = 2
 """How much later than usual load may begin."""
 NOT_BEGUN = 0.2
 """Belief in the rest of an episode that has not begun by then."""
-SCALE_IOPS, SCALE_MIBPS = 3_000.0, 125.0
+UNLIMITED = (inf, inf)
 
 
 class Level(NamedTuple):
@@ -174,34 +174,31 @@ def demand_forecast(
     foretold = [_foretold(known_loads, begin + hour * HOUR) for hour in range(HOURS)]
     locked, reacting, dollars, seen, new_minutes = [], [], [], [], []
     same: dict[tuple[bool, ...], _Episodes] = {}
+
+    @cache
+    def after_raise(rates: tuple[float, float]) -> list[float]:
+        return [short_minutes(hour, *rates) for hour in past.numbered[0]]
+
     for level, share in zip(levels, present.shortfall_share, strict=True):
         belief = believe(level)
         shorts = [
             short_minutes(hour, level.iops, level.mibps, belief=belief) for hour in past.numbered[0]
         ]
-        short = tuple(minutes > 0 for minutes in shorts)
-        if short not in same:
-            same[short] = _Episodes.of(past, short, recent, coming)
-        rows = _hours(past, level, belief, same[short], shorts, max(0.0, top - level.usd_per_hour))
+        falls_short = tuple(minutes > 0 for minutes in shorts)
+        if falls_short not in same:
+            same[falls_short] = _Episodes.of(past, falls_short, recent, coming)
+        episodes = same[falls_short]
+        reached = after_raise(level.reach or UNLIMITED), after_raise(level.ceiling or UNLIMITED)
+        early = _minutes_before_a_raise(past, level, belief, episodes, reached)
+        rows = _hours(episodes, shorts, early, max(0.0, top - level.usd_per_hour))
+        expected = _with_known(level, rows, foretold, [here * share for here in present.minutes])
         new = max(level.unproven * NEW_MIN, _unseen(past, level) * new_min) * new_per_hour
         new_minutes.append(new)
-        waiting, raised, total = [], [], 0.0
-        for (late, early, _), loads, load_minutes in zip(
-            rows, foretold, present.minutes, strict=True
-        ):
-            for load, minutes in loads:
-                short = minutes * (1.0 - _served(load, level))
-                late, early = max(late, short), max(early, min(short, REACTION_MIN))
-            here = load_minutes * share
-            late, early = late if late >= here else here, early if early >= here else here
-            total += late
-            waiting.append(late + new * LOCKED_TIMES)
-            # a raise that costs more than waiting does not follow
-            raised.append((early if early <= late else late) + new)
-        locked.append(waiting)
-        reacting.append(raised)
+        locked.append([late + new * LOCKED_TIMES for late, _ in expected])
+        # a raise that costs more than waiting does not follow
+        reacting.append([(early if early <= late else late) + new for late, early in expected])
         dollars.append([usd for _, _, usd in rows])
-        seen.append(total)
+        seen.append(sum(late for late, _ in expected))
     return Forecast(
         reacting_minutes=tuple(zip(*reacting, strict=True)),
         locked_minutes=tuple(zip(*locked, strict=True)),
@@ -213,6 +210,20 @@ def demand_forecast(
             if rhythm.weight >= 0.2
         ),
     )  # fmt: skip
+
+
+def _with_known(
+    level: Level, rows: Sequence[tuple[float, float, float]],
+    foretold: Sequence[Sequence[tuple[KnownLoad, float]]], present: Sequence[float],
+) -> list[tuple[float, float]]:  # fmt: skip
+    """Minutes with no raise and before one, by hour: no less than known and present load cost."""
+    found = []
+    for (late, early, _), loads, here in zip(rows, foretold, present, strict=True):
+        for load, minutes in loads:
+            short = minutes * (1.0 - _served(load, level))
+            late, early = max(late, short), max(early, min(short, REACTION_MIN))
+        found.append((late if late >= here else here, early if early >= here else here))
+    return found
 
 
 def _rhythms(past: Past, count: int) -> tuple[tuple[Rhythm, ...], float]:
@@ -280,6 +291,29 @@ ONSET, HELD, RAISED_AGAIN = range(3)
 """Phases of an episode: its first hour, those until a raise may follow, and what one more serves."""
 
 
+class _ComingHour(NamedTuple):
+    """What a coming hour is like: the earlier cases with their weights, and load at any time."""
+
+    like: tuple[tuple[int, float], ...]
+    under_way: float
+    begins: float
+    """Weights of load at any time, and of its onset in this hour."""
+    busy: float
+
+    @classmethod
+    def of(
+        cls, like: Sequence[tuple[int, float]], case_of: Mapping[int, int], under_way: float,
+        begins: float,
+    ) -> _ComingHour:  # fmt: skip
+        """From earlier hours with their weights; those that do not fall short count for nothing."""
+        cases: dict[int, float] = {}
+        for place, weight in like:
+            if (case := case_of.get(place)) is not None:
+                cases[case] = cases.get(case, 0.0) + weight
+        busy = sum(cases.values()) + under_way + begins * HOLD_HOURS
+        return cls(tuple(cases.items()), under_way, begins, busy)
+
+
 class _Episodes(NamedTuple):
     """The hours of the past that fall short at a level, and the episodes they form.
 
@@ -290,12 +324,10 @@ class _Episodes(NamedTuple):
     cases: tuple[tuple[int, int], ...]
     recent: tuple[tuple[int, int], ...]
     """The cases of the latest weeks, and how many hours each."""
-    coming: tuple[tuple[dict[int, float], float], ...]
-    """By coming hour: the cases it is like, with weights, and the weight of load at any time."""
     onsets: int
     hours: int
-    quiet_hours: float
-    """The latest weeks: onsets, hours that fall short, and all others."""
+    """Onsets of the latest weeks, and their hours that fall short."""
+    coming: tuple[_ComingHour, ...]
 
     @classmethod
     def of(
@@ -317,10 +349,14 @@ class _Episodes(NamedTuple):
                 times[case] = times.get(case, 0) + 1
                 onsets += phase == ONSET
         hours = sum(times.values())
+        onset = min(1.0, onsets / (max(0.0, recent.measured - hours) + QUIET_PRIOR))
+        lasts = max(1.0, hours / max(1, onsets))
         return cls(
             cases=tuple(cases), recent=tuple(times.items()), onsets=onsets, hours=hours,
-            coming=tuple((_by_case(like, case_of), doubt) for like, doubt in coming),
-            quiet_hours=max(0.0, recent.measured - hours) + QUIET_PRIOR,
+            coming=tuple(
+                _ComingHour.of(like, case_of, doubt * min(1.0, onset * min(hour, lasts)), doubt * onset)
+                for hour, (like, doubt) in enumerate(coming, start=1)
+            ),
         )  # fmt: skip
 
     def mean(self, minutes: Sequence[float], over: int) -> float:
@@ -328,53 +364,43 @@ class _Episodes(NamedTuple):
         return sum(hours * minutes[case] for case, hours in self.recent) / max(1, over)
 
 
-def _by_case(like: Sequence[tuple[int, float]], case_of: Mapping[int, int]) -> dict[int, float]:
-    """The weights of earlier hours, by their case; those that do not fall short have none."""
-    found: dict[int, float] = {}
-    for place, weight in like:
-        if (case := case_of.get(place)) is not None:
-            found[case] = found.get(case, 0.0) + weight
-    return found
-
-
 def _hours(
-    past: Past, level: Level, belief: float, episodes: _Episodes, shorts: Sequence[float],
-    raise_usd_per_hour: float,
-) -> list[tuple[float, float, float]]:  # fmt: skip
+    episodes: _Episodes, shorts: Sequence[float], first: Sequence[float], raise_usd_per_hour: float
+) -> list[tuple[float, float, float]]:
     """Of one level: minutes with no raise, minutes before one takes effect, and its USD, by hour."""
     if not episodes.cases:
         return [(0.0, 0.0, 0.0)] * HOURS
     minutes = [shorts[number] for number, _ in episodes.cases]
-    first = _minutes_before_a_raise(past, level, belief, episodes)
     minutes_an_hour = episodes.mean(minutes, episodes.hours)
     first_minutes = episodes.mean(first, episodes.onsets)
-    onset = min(1.0, episodes.onsets / episodes.quiet_hours)
-    lasts = max(1.0, episodes.hours / max(1, episodes.onsets))
     found = []
-    for hour, (like, doubt) in enumerate(episodes.coming, start=1):
-        late = early = busy = 0.0
-        for case, weight in like.items():
+    for like, under_way, begins, busy in episodes.coming:
+        late = early = 0.0
+        for case, weight in like:
             late += weight * minutes[case]
             early += weight * first[case]
-            busy += weight
-        under_way = min(1.0, onset * min(hour, lasts))
-        late += doubt * under_way * minutes_an_hour
-        early += doubt * onset * first_minutes
-        busy += doubt * (under_way + onset * HOLD_HOURS)
+        late += under_way * minutes_an_hour
+        early += begins * first_minutes
         found.append((late, early, busy * raise_usd_per_hour))
     return found
 
 
 def _minutes_before_a_raise(
-    past: Past, level: Level, belief: float, episodes: _Episodes
-) -> list[float]:
-    """By case: the shortfall until a raise takes effect, or what it leaves of a later hour."""
-    hours, _ = past.numbered
-    reach, ceiling = level.reach or (inf, inf), level.ceiling or (inf, inf)
+    past: Past, level: Level, belief: float, episodes: _Episodes,
+    reached: tuple[Sequence[float], Sequence[float]],
+) -> list[float]:  # fmt: skip
+    """By case: the shortfall until a raise takes effect, or what it leaves of a later hour.
+
+    `reached` is the shortfall of each busy hour after one raise, and after a second.
+    """
+    hours, (once, twice) = past.numbered[0], reached
+    iops, mibps, reach = level.iops, level.mibps, level.reach or UNLIMITED
     return [
-        minutes_to_react(hours[number], level.iops, level.mibps, reach, belief=belief)
+        once[number] + minutes_to_react(hours[number], iops, mibps, reach, belief=belief)
         if phase == ONSET
-        else short_minutes(hours[number], *(reach if phase == HELD else ceiling))
+        else once[number]
+        if phase == HELD
+        else twice[number]
         for number, phase in episodes.cases
     ]
 
