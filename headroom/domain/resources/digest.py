@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Callable
+import sys
+from array import array
+from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -32,7 +34,7 @@ def digest(*values: object) -> str:
     return found.hexdigest()
 
 
-def _feed(put: Callable[[bytes], None], value: object) -> None:
+def _feed(put: Callable[[bytes | array[float]], None], value: object) -> None:
     kind = type(value)
     if kind in _PLAIN:
         put(f"{kind.__name__} {value!r};".encode())
@@ -71,12 +73,19 @@ def _members(kind: type) -> tuple[tuple[str, bool, object], ...]:
     return tuple((f.name, bool(f.metadata.get("later")), f.default) for f in fields(kind))
 
 
-def _packed(values: tuple[float | None, ...]) -> bytes:
+def big_endian(values: Sequence[float]) -> array[float]:
+    """The numbers as doubles of the same bytes on every machine."""
+    found = array("d", struct.Struct(f"{len(values)}d").pack(*values))
+    if sys.byteorder == "little":  # swapped at once: one by one takes half as long again
+        found.byteswap()
+    return found
+
+
+def _packed(values: tuple[float | None, ...]) -> bytes | array[float]:
     """The numbers as bytes; usually every period was published, or none at all."""
-    layout = f">{len(values)}d"
     try:
-        return struct.pack(layout, *values)
+        return big_endian(values)  # type: ignore[arg-type]  # None is refused
     except struct.error:
         if values == (None,) * len(values):
             return _MISSING * len(values)
-        return struct.pack(layout, *[_NAN if v is None else v for v in values])
+        return big_endian([_NAN if v is None else v for v in values])

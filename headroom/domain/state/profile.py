@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from hashlib import sha256
-from struct import pack
 from typing import NamedTuple
+
+from headroom.domain.resources import big_endian
 
 HOUR = timedelta(hours=1)
 MOST_HOURS = 400 * 24
@@ -99,7 +100,7 @@ class LoadProfile:
         known = [hour for hour in self.hours if hour is not None]
         text = sha256(bytes(hour is not None for hour in self.hours))
         for column in zip(*known, strict=True):
-            text.update(pack(f">{len(column)}d", *column))
+            text.update(big_endian(column))
         return ProfileSummary(
             start=self.start, hours=len(self.hours), measured=len(known), sha256=text.hexdigest()
         )
