@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from itertools import accumulate
 from math import ceil
@@ -58,14 +59,17 @@ def demand_levels(
     """
     found = {(0.0, 0.0)}
     most_iops, most_mibps = past.most_iops, past.most_mibps
+    hours, numbers = past.numbered
     wanted = [
         (max(hour.peak_iops, hour.limit_iops), max(hour.peak_mibps, hour.limit_mibps))
-        for hour in past.busy.values()
+        for hour in hours
     ]
-    ordered = sorted((usd(iops, mibps), iops, mibps) for iops, mibps in wanted)
+    times = Counter(numbers.values())
+    by_price = sorted((usd(*rates), *rates, times[number]) for number, rates in enumerate(wanted))
+    ordered = [rates for rates in by_price for _ in range(rates[-1])]
     if ordered:
-        iops = list(accumulate((i for _, i, _ in ordered), max))
-        mibps = list(accumulate((m for _, _, m in ordered), max))
+        iops = list(accumulate((i for _, i, _, _ in ordered), max))
+        mibps = list(accumulate((m for _, _, m, _ in ordered), max))
         most_iops, most_mibps = max(most_iops, iops[-1]), max(most_mibps, mibps[-1])
         for share in SHARES:
             place = max(0, ceil(share * len(ordered)) - 1)
