@@ -89,6 +89,15 @@ class LoadProfile:
         skip = min(len(self.hours), max(0, -((self.start - instant) // HOUR)))
         return LoadProfile(start=self.start + skip * HOUR, hours=self.hours[skip:])
 
+    @cached_property
+    def peaks(self) -> tuple[float, float]:
+        """Highest operations/s and MiB/s of any hour; 0 where none was measured."""
+        known = [hour for hour in self.hours if hour is not None]
+        return (
+            max([hour.peak_iops for hour in known], default=0.0),
+            max([hour.peak_mibps for hour in known], default=0.0),
+        )
+
     @property
     def summary_for_digest(self) -> ProfileSummary:
         """What stands for it in the id of a decision."""

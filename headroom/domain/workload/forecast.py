@@ -6,6 +6,7 @@ it; the present says how long the current load will stay; known events come from
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -145,17 +146,18 @@ class Past:
 
 def past_of(profile: LoadProfile, *, least_iops: float, least_mibps: float) -> Past:
     """The past, in which hours below `least_iops` and `least_mibps` are not busy."""
-    known = [(place, hour) for place, hour in enumerate(profile.hours) if hour is not None]
+    most_iops, most_mibps = profile.peaks
     return Past(
         profile=profile,
-        known=len(known),
+        known=len(profile.hours) - profile.hours.count(None),
         busy={
             place: hour
-            for place, hour in known
-            if hour.peak_iops > least_iops or hour.peak_mibps > least_mibps or hour.touched_minutes
+            for place, hour in enumerate(profile.hours)
+            if hour is not None
+            and (hour.peak_iops > least_iops or hour.peak_mibps > least_mibps or hour.touched_minutes)
         },
-        most_iops=max((hour.peak_iops for _, hour in known), default=0.0),
-        most_mibps=max((hour.peak_mibps for _, hour in known), default=0.0),
+        most_iops=most_iops,
+        most_mibps=most_mibps,
     )  # fmt: skip
 
 
@@ -418,14 +420,18 @@ def _beliefs(past: Past) -> Callable[[Level], float]:
 
     Less with every day that runs clear for longer than they ever stayed away before.
     """
-    touched = [(place, hour) for place, hour in past.busy.items() if hour.touched_minutes]
-    others = [hour for hour in past.busy.values() if not hour.touched_minutes]
-    places = [place for place, _ in touched]  # in order of time
+    hours, numbers = past.numbered
+    touched = [hour for hour in hours if hour.touched_minutes]
+    others = [
+        (hours[number], times) for number, times in Counter(numbers.values()).items()
+        if not hours[number].touched_minutes
+    ]  # fmt: skip
+    places = [place for place, number in numbers.items() if hours[number].touched_minutes]
     usual = max((after - before for before, after in pairwise(places)), default=0)
     since = past.profile.hours[places[-1] + 1 :] if places else ()
     clear = max(0, len(since) - since.count(None) - usual) / 24
-    limit_iops = max((hour.limit_iops for _, hour in touched), default=0.0)
-    limit_mibps = max((hour.limit_mibps for _, hour in touched), default=0.0)
+    limit_iops = max((hour.limit_iops for hour in touched), default=0.0)
+    limit_mibps = max((hour.limit_mibps for hour in touched), default=0.0)
 
     def belief(level: Level) -> float:
         iops, mibps = level.iops, level.mibps
@@ -433,7 +439,9 @@ def _beliefs(past: Past) -> Callable[[Level], float]:
         if not touched or most >= 0.999:
             return 1.0
         seen_free = sum(
-            max(hour.peak_iops / iops, hour.peak_mibps / mibps) > most * 1.02 for hour in others
+            times
+            for hour, times in others
+            if max(hour.peak_iops / iops, hour.peak_mibps / mibps) > most * 1.02
         )
         return 1.0 / (1.0 + CLEAR_DAYS * clear + seen_free)
 
