@@ -49,21 +49,18 @@ def schedule_cost(
     change = [0.0] * count
     next_hour: int | None = None
     stay = 0.0
+    prices = [level.usd_per_hour for level in levels]
+    # Comparisons instead of `min`, which takes three times as long on two numbers.
     for hour in range(HOURS - 1, -1, -1):
-        locked = [
-            usd_per_minute * m + level.usd_per_hour
-            for m, level in zip(demand_forecast.locked_minutes[hour], levels, strict=True)
+        late, early = demand_forecast.locked_minutes[hour], demand_forecast.reacting_minutes[hour]
+        raises = demand_forecast.reaction_usd[hour]
+        locked = [usd_per_minute * m + usd for m, usd in zip(late, prices, strict=True)]
+        raised = [
+            usd_per_minute * m + raising + usd
+            for m, raising, usd in zip(early, raises, prices, strict=True)
         ]
-        reacting = [  # a raise that costs more than waiting would not follow
-            min(waiting, usd_per_minute * m + usd + level.usd_per_hour)
-            for waiting, m, usd, level in zip(
-                locked,
-                demand_forecast.reacting_minutes[hour],
-                demand_forecast.reaction_usd[hour],
-                levels,
-                strict=True,
-            )
-        ]
+        # a raise that costs more than waiting would not follow
+        reacting = [a if a <= b else b for a, b in zip(locked, raised, strict=True)]
         now = []
         for used in range(MOST_CHANGES + 1):
             left = free[hour] - used
@@ -80,7 +77,7 @@ def schedule_cost(
                     best = min([going[i] for i in goals])
                     if used == 0 and best < rows[0][current] - 1e-9:
                         next_hour = hour
-                    rows[0] = [min(value, best) for value in rows[0]]
+                    rows[0] = [value if value <= best else best for value in rows[0]]
             now.append(rows)
         after = now
     return ScheduleCost(stay=stay, change=tuple(change), next_hour=next_hour)

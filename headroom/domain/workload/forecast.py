@@ -245,33 +245,33 @@ _Coming = tuple[Sequence[tuple[int, float]], float]
 
 def _like(past: Past, believed: Sequence[Rhythm], anyhow: float, place: int) -> _Coming:
     """The busy hours that a coming hour is like, with weights, and the weight of load at any time."""
-    hours = past.profile.hours
+    hours, busy = past.profile.hours, past.busy
+    known = len(hours)
     found: dict[int, float] = {}
     doubt = anyhow
     for rhythm in believed:
         likes = []
         total = own_doubt = DOUBT * rhythm.failed
-        past_likes = (like for like in rhythm.hypothesis.like(place) if like < len(hours))
+        past_likes = (like for like in rhythm.hypothesis.like(place) if like < known)
         for weight, like in zip(BACK, past_likes, strict=False):
             if hours[like] is not None:
-                likes.append((like, weight))
                 total += weight
+                if like in busy:
+                    likes.append((like, weight))
         doubt += rhythm.weight * own_doubt / total
         for like, weight in likes:
-            if like in past.busy:
-                if _did_not_begin(past, like, place - like):
-                    weight *= NOT_BEGUN
-                found[like] = found.get(like, 0.0) + SURE * rhythm.weight * weight / total
+            if _did_not_begin(past, like, place - like):
+                weight *= NOT_BEGUN
+            found[like] = found.get(like, 0.0) + SURE * rhythm.weight * weight / total
     return list(found.items()), doubt
 
 
 def _did_not_begin(past: Past, like: int, later: int) -> bool:
     """Whether the episode around the busy hour `like` was due to begin again, `later` hours on, and did not."""
-    begins = past.begins[like] + later
-    due = range(begins - 1, begins + LATE_HOURS + 1)
-    hours = past.profile.hours
-    return due.stop <= len(hours) and not any(
-        hours[place] is None or place in past.busy for place in due
+    begins, hours = past.begins[like] + later, past.profile.hours
+    until = begins + LATE_HOURS + 1
+    return until <= len(hours) and not any(
+        hours[place] is None or place in past.busy for place in range(begins - 1, until)
     )
 
 
