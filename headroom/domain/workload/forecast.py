@@ -7,15 +7,16 @@ it; the present says how long the current load will stay; known events come from
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache, cached_property
+from functools import cache
 from itertools import pairwise
 from math import inf
 from typing import NamedTuple
 
-from headroom.domain.state import HOUR, LoadProfile, ProfileHour, hour_of
+from headroom.domain.state import HOUR, hour_of
+from headroom.domain.workload.past import HELD, ONSET, Coming, Episodes, Past, recent_hours
 from headroom.domain.workload.rhythm import BACK, DOUBT, SURE, Rhythm, rhythms
 from headroom.domain.workload.short_minutes import (
     REACTION_MIN,
@@ -24,13 +25,6 @@ from headroom.domain.workload.short_minutes import (
 )
 
 HOURS = 24
-HOLD_HOURS = 2.0
-"""A raise cannot be given back sooner: the modification is still in flight."""
-RECENT_HOURS = 14 * 24
-ANY_TIME_HOURS = 28 * 24
-"""Hours from which the rate of load at any time is taken."""
-QUIET_PRIOR = 12.0
-"""Quiet hours that are assumed beside those measured."""
 CLEAR_DAYS = 3.0
 """How much a measured day since lowers the belief in bursts above a limit that was touched."""
 NEW_TAIL, NEW_TAIL_DAYS = 1.0, 2.0
@@ -104,63 +98,6 @@ class KnownLoad(NamedTuple):
     mibps: float
 
 
-@dataclass(frozen=True)
-class Past:
-    """The profile as the forecast reads it, with the hours that are busy at the least level."""
-
-    profile: LoadProfile
-    known: int
-    """Hours that were measured."""
-    busy: Mapping[int, ProfileHour]
-    """Hours with load above the least that any plan leaves, by their place."""
-    most_iops: float
-    most_mibps: float
-
-    @property
-    def days(self) -> float:
-        """Days that were measured."""
-        return self.known / 24
-
-    @cached_property
-    def numbered(self) -> tuple[tuple[ProfileHour, ...], dict[int, int]]:
-        """The different busy hours, and by place which of them it is: periodic load repeats few."""
-        numbers: dict[ProfileHour, int] = {}
-        by_place = {
-            place: numbers.setdefault(hour, len(numbers)) for place, hour in self.busy.items()
-        }
-        return tuple(numbers), by_place
-
-    @cached_property
-    def begins(self) -> dict[int, int]:
-        """For each busy hour the place where its episode began."""
-        found: dict[int, int] = {}
-        for place in self.busy:  # in order of time
-            found[place] = found.get(place - 1, place)
-        return found
-
-    def recent_days(self, now: datetime) -> float:
-        """Days that were measured in the last two weeks: what is older proves nothing of today."""
-        since = max(0, (hour_of(now) - self.profile.start) // HOUR - RECENT_HOURS)
-        return sum(hour is not None for hour in self.profile.hours[since:]) / 24
-
-
-def past_of(profile: LoadProfile, *, least_iops: float, least_mibps: float) -> Past:
-    """The past, in which hours below `least_iops` and `least_mibps` are not busy."""
-    most_iops, most_mibps = profile.peaks
-    return Past(
-        profile=profile,
-        known=len(profile.hours) - profile.hours.count(None),
-        busy={
-            place: hour
-            for place, hour in enumerate(profile.hours)
-            if hour is not None
-            and (hour.peak_iops > least_iops or hour.peak_mibps > least_mibps or hour.touched_minutes)
-        },
-        most_iops=most_iops,
-        most_mibps=most_mibps,
-    )  # fmt: skip
-
-
 def demand_forecast(
     past: Past, levels: Sequence[Level], now: datetime, present: PresentLoad,
     known_loads: Sequence[KnownLoad] = (),
@@ -169,13 +106,13 @@ def demand_forecast(
     first = (hour_of(now) - past.profile.start) // HOUR
     believed, anyhow = _rhythms(past, first)
     top = max(level.usd_per_hour for level in levels)
-    believe, recent = _beliefs(past), _recent(past, first)
+    believe, recent = _beliefs(past), recent_hours(past, first)
     coming = [_like(past, believed, anyhow, first + hour) for hour in range(HOURS)]
     new_per_hour, new_min = 1.0 / (past.days + 1) / HOURS, _new_minutes(past)
     begin = hour_of(now)
     foretold = [_foretold(known_loads, begin + hour * HOUR) for hour in range(HOURS)]
     locked, reacting, dollars, seen, new_minutes = [], [], [], [], []
-    same: dict[tuple[bool, ...], _Episodes] = {}
+    same: dict[tuple[bool, ...], Episodes] = {}
 
     @cache
     def after_raise(rates: tuple[float, float]) -> list[float]:
@@ -188,7 +125,7 @@ def demand_forecast(
         ]
         falls_short = tuple(minutes > 0 for minutes in shorts)
         if falls_short not in same:
-            same[falls_short] = _Episodes.of(past, falls_short, recent, coming)
+            same[falls_short] = Episodes.of(past, falls_short, recent, coming)
         episodes = same[falls_short]
         reached = after_raise(level.reach or UNLIMITED), after_raise(level.ceiling or UNLIMITED)
         early = _minutes_before_a_raise(past, level, belief, episodes, reached)
@@ -240,10 +177,7 @@ def _rhythms(past: Past, count: int) -> tuple[tuple[Rhythm, ...], float]:
     )
 
 
-_Coming = tuple[Sequence[tuple[int, float]], float]
-
-
-def _like(past: Past, believed: Sequence[Rhythm], anyhow: float, place: int) -> _Coming:
+def _like(past: Past, believed: Sequence[Rhythm], anyhow: float, place: int) -> Coming:
     """The busy hours that a coming hour is like, with weights, and the weight of load at any time."""
     hours, busy = past.profile.hours, past.busy
     known = len(hours)
@@ -275,99 +209,8 @@ def _did_not_begin(past: Past, like: int, later: int) -> bool:
     )
 
 
-class _Recent(NamedTuple):
-    """The hours from which the rate of load at any time is taken."""
-
-    since: int
-    until: int
-    measured: int
-
-
-def _recent(past: Past, now: int) -> _Recent:
-    since = max(0, now - ANY_TIME_HOURS)
-    hours = past.profile.hours[since:now]
-    return _Recent(since, now, len(hours) - hours.count(None))
-
-
-ONSET, HELD, RAISED_AGAIN = range(3)
-"""Phases of an episode: its first hour, those until a raise may follow, and what one more serves."""
-
-
-class _ComingHour(NamedTuple):
-    """What a coming hour is like: the earlier cases with their weights, and load at any time."""
-
-    like: tuple[tuple[int, float], ...]
-    under_way: float
-    begins: float
-    """Weights of load at any time, and of its onset in this hour."""
-    busy: float
-
-    @classmethod
-    def of(
-        cls, like: Sequence[tuple[int, float]], case_of: Mapping[int, int], under_way: float,
-        begins: float,
-    ) -> _ComingHour:  # fmt: skip
-        """From earlier hours with their weights; those that do not fall short count for nothing."""
-        cases: dict[int, float] = {}
-        for place, weight in like:
-            if (case := case_of.get(place)) is not None:
-                cases[case] = cases.get(case, 0.0) + weight
-        busy = sum(cases.values()) + under_way + begins * HOLD_HOURS
-        return cls(tuple(cases.items()), under_way, begins, busy)
-
-
-class _Episodes(NamedTuple):
-    """The hours of the past that fall short at a level, and the episodes they form.
-
-    A case is a busy hour, by its number, in a phase of an episode. Levels at which the same hours
-    fall short share it, and load that repeats has few cases.
-    """
-
-    cases: tuple[tuple[int, int], ...]
-    recent: tuple[tuple[int, int], ...]
-    """The cases of the latest weeks, and how many hours each."""
-    onsets: int
-    hours: int
-    """Onsets of the latest weeks, and their hours that fall short."""
-    coming: tuple[_ComingHour, ...]
-
-    @classmethod
-    def of(
-        cls, past: Past, short: Sequence[bool], recent: _Recent, coming: Sequence[_Coming]
-    ) -> _Episodes:
-        """The episodes of the busy hours that are `short`, by their number."""
-        cases: dict[tuple[int, int], int] = {}
-        case_of: dict[int, int] = {}
-        times: dict[int, int] = {}
-        last, since_onset, onsets = -2, 0, 0
-        for place, number in past.numbered[1].items():  # in order of time
-            if not short[number] or place >= recent.until:
-                continue
-            since_onset = since_onset + 1 if place - 1 == last else 0
-            last = place
-            phase = RAISED_AGAIN if since_onset > HOLD_HOURS else HELD if since_onset else ONSET
-            case_of[place] = case = cases.setdefault((number, phase), len(cases))
-            if place >= recent.since:
-                times[case] = times.get(case, 0) + 1
-                onsets += phase == ONSET
-        hours = sum(times.values())
-        onset = min(1.0, onsets / (max(0.0, recent.measured - hours) + QUIET_PRIOR))
-        lasts = max(1.0, hours / max(1, onsets))
-        return cls(
-            cases=tuple(cases), recent=tuple(times.items()), onsets=onsets, hours=hours,
-            coming=tuple(
-                _ComingHour.of(like, case_of, doubt * min(1.0, onset * min(hour, lasts)), doubt * onset)
-                for hour, (like, doubt) in enumerate(coming, start=1)
-            ),
-        )  # fmt: skip
-
-    def mean(self, minutes: Sequence[float], over: int) -> float:
-        """Minutes by case, summed over the latest weeks, per one of `over`."""
-        return sum(hours * minutes[case] for case, hours in self.recent) / max(1, over)
-
-
 def _hours(
-    episodes: _Episodes, shorts: Sequence[float], first: Sequence[float], raise_usd_per_hour: float
+    episodes: Episodes, shorts: Sequence[float], first: Sequence[float], raise_usd_per_hour: float
 ) -> list[tuple[float, float, float]]:
     """Of one level: minutes with no raise, minutes before one takes effect, and its USD, by hour."""
     if not episodes.cases:
@@ -388,7 +231,7 @@ def _hours(
 
 
 def _minutes_before_a_raise(
-    past: Past, level: Level, belief: float, episodes: _Episodes,
+    past: Past, level: Level, belief: float, episodes: Episodes,
     reached: tuple[Sequence[float], Sequence[float]],
 ) -> list[float]:  # fmt: skip
     """By case: the shortfall until a raise takes effect, or what it leaves of a later hour.

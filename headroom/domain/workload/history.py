@@ -9,7 +9,7 @@ from math import ceil
 
 from headroom.domain.catalog.ebs import MIB, SSD_IO_BYTES
 from headroom.domain.resources import VolumeActivity
-from headroom.domain.workload.forecast import Past
+from headroom.domain.workload.past import Past
 
 OPS_PER_MIB = MIB / SSD_IO_BYTES
 SHARES = (0.25, 0.5, 0.75, 0.88, 0.94, 0.97, 0.985, 0.9925, 0.9965, 0.9985, 1.0)
