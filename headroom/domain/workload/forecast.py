@@ -16,7 +16,7 @@ from math import inf
 from typing import NamedTuple
 
 from headroom.domain.state import HOUR, hour_of
-from headroom.domain.workload.past import HELD, ONSET, Coming, Episodes, Past, recent_hours
+from headroom.domain.workload.history import HELD, ONSET, Coming, Episodes, Past, recent_hours
 from headroom.domain.workload.rhythm import BACK, DOUBT, SURE, Rhythm, rhythms
 from headroom.domain.workload.short_minutes import (
     REACTION_MIN,
