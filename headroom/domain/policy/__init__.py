@@ -13,7 +13,6 @@ from headroom.domain.policy.events import (
     MOST_EVENTS,
     SCHEDULE_PATTERN,
     KnownEvent,
-    Occurrence,
     Rhythm,
     Schedule,
     occurrences,
@@ -27,7 +26,6 @@ from headroom.domain.policy.hard_caps import (
     RESOURCE_TAG_CAP,
     HardCaps,
     hard_caps_of,
-    tag_text,
 )
 from headroom.domain.policy.limits import RDS_CEILINGS, CodeOwned, Limits, Mode, OneWay, TagsMay
 from headroom.domain.policy.policy import (
