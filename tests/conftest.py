@@ -32,7 +32,11 @@ settings.register_profile(
     "fuzz", derandomize=False, database=None, deadline=None, suppress_health_check=QUIET,
     print_blob=True,
 )  # fmt: skip
-LONG = ("tests/localaws/endtoend/", "tests/packaging/", "tests/tools/", "tests/laws/")
+LONG = (
+    "tests/localaws/endtoend/", "tests/packaging/", "tests/tools/", "tests/laws/", "tests/stacks/",
+    "tests/proving/", "tests/cli/", "tests/upgrade/", "tests/test_serialization.py",
+)  # fmt: skip
+"""Where files take seconds: what comes last takes less, and both workers end together."""
 CODE_FOLDER = "_LOCAL_AWS_CODE_FOLDER"
 FUZZ = "HEADROOM_FUZZ" in os.environ
 os.environ["MOTO_EC2_LOAD_DEFAULT_AMIS"] = "false"  # 1,300 images, made anew for each test of EC2
