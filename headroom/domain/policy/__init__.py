@@ -13,6 +13,7 @@ from headroom.domain.policy.events import (
     MOST_EVENTS,
     SCHEDULE_PATTERN,
     KnownEvent,
+    Occurrence,
     Rhythm,
     Schedule,
     occurrences,
