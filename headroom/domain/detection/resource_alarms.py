@@ -77,6 +77,8 @@ class AlarmPlan:
     applied: int = 0
     """The version that the alarms in AWS were last found, or made, to agree with."""
     checked_at: datetime | None = None
+    failed_at: datetime | None = None
+    """When they last could not be made to agree; None once they did."""
 
 
 def most_alarms(budget_usd: float) -> int:
