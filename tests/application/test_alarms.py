@@ -64,7 +64,7 @@ def test_planned_alarms_are_made_at_once_and_kept_without_reading_anything(
     ledger: InMemoryLedger,
 ) -> None:
     alarms = Alarms()
-    plan(ledger, 1.0, 0.2)
+    plan(ledger, 1.0, 0.0)
     report = apply_alarm_plan(ledger, alarms, NOW, budget_usd=9)
     assert (report.made, report.removed, report.error) == (["x-vol-00"], [], None)
     assert set(alarms.held) == {"x-vol-00"}

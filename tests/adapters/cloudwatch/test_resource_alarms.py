@@ -14,7 +14,7 @@ from moto import mock_aws
 from headroom.adapters.cloudwatch import CloudWatchResourceAlarms
 from headroom.application.alarms import AlarmsReport, apply_alarm_plan, plan_alarms
 from headroom.domain.detection import Candidate, Metric, ResourceAlarm
-from headroom.domain.resources import Kind, ResourceRef
+from headroom.domain.resources import Kind
 from headroom.ports import ExistingAlarms
 from headroom.proving.memory import InMemoryLedger
 from tests.builders import ACCOUNT, NOW, REGION
@@ -98,10 +98,7 @@ def applied(client: Any, *, planned: bool) -> AlarmsReport:
     """What a dispatcher does, with an alarm on vol-1 planned or none at all."""
     ledger = InMemoryLedger(account_id=ACCOUNT, region=REGION)
     if planned:
-        ref = ResourceRef(
-            kind=Kind.EBS, account_id=ACCOUNT, region=REGION, resource_id=CHECK.resource_id
-        )
-        seen = [Candidate(ref=ref, alarm=CHECK, score=1.0)]
+        seen = [Candidate(kind=Kind.EBS, resource_id="vol-1", alarm=CHECK, score=1.0)]
         plan_alarms(ledger, seen, NOW, budget_usd=2, scanned=None)
     alarms = CloudWatchResourceAlarms(client, prefix=PREFIX, deployment="headroom")
     return apply_alarm_plan(ledger, alarms, NOW, budget_usd=2)
