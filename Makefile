@@ -116,8 +116,8 @@ $(STAMPS)/node: package.json package-lock.json
 	@npm ci --silent --no-audit --no-fund
 	@mkdir -p $(@D) && touch $@
 
-$(STAMPS)/wheels: requirements-lambda.txt tools/pack_wheels.py Makefile $(STAMPS)/python
+$(STAMPS)/wheels: requirements-lambda.txt tools/pack_wheels.py tools/service_models.py headroom/adapters/actions.py Makefile $(STAMPS)/python
 	@echo "Packing the functions' wheels into build/wheels"
-	@$(BIN)/python tools/pack_wheels.py --requirements requirements-lambda.txt --python $(FUNCTION_PYTHON) \
+	@$(BIN)/python -m tools.pack_wheels --requirements requirements-lambda.txt --python $(FUNCTION_PYTHON) \
 		--platform $(FUNCTION_PLATFORM) --into build/wheels $(FUNCTION_SERVICES)
 	@mkdir -p $(@D) && touch $@

@@ -3,7 +3,7 @@
 May import the domain.
 The door offers every protocol, and the errors that adapters raise."""
 
-from headroom.ports.alarms import AlarmPlans, ResourceAlarms
+from headroom.ports.alarms import AlarmPlans, ExistingAlarms, ResourceAlarms
 from headroom.ports.archive import Archive
 from headroom.ports.clusters import Clusters
 from headroom.ports.file_systems import Extended, FileSystems, NotExtended

@@ -26,8 +26,10 @@ from headroom.domain.detection.resource_alarms import (
     ResourceAlarm,
     Watched,
     alarm_of,
+    deserves,
     may_have_alarm,
     most_alarms,
     planned,
+    published_as,
 )
 from headroom.domain.detection.troubles import Trouble, credits_cover, stirs_at, troubles_of
