@@ -32,4 +32,10 @@ from headroom.domain.detection.resource_alarms import (
     planned,
     published_as,
 )
-from headroom.domain.detection.troubles import Trouble, credits_cover, stirs_at, troubles_of
+from headroom.domain.detection.troubles import (
+    Trouble,
+    credits_cover,
+    outstanding_at_limit,
+    stirs_at,
+    troubles_of,
+)
