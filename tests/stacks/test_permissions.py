@@ -324,7 +324,7 @@ def test_file_systems_are_extended_only_where_the_owner_turns_it_on(
     synth: Synth, shipped: Synthesised
 ) -> None:
     for action in (
-        *actions.DISK_READ_ACTIONS,
+        *actions.LIST_METRICS_ACTIONS,
         *actions.EXTEND_ACTIONS,
         *actions.EXTEND_READ_ACTIONS,
     ):

@@ -111,8 +111,10 @@ def may_have_alarm(volume: Volume, state: GlanceState) -> bool:
     """Whether metrics are published under the resource's own name that an alarm could watch."""
     if volume.ref.kind is Kind.EBS:
         there = bool(volume.instance_ids)
-    else:  # a Multi-AZ DB cluster publishes under its members' names
-        there = volume.ref.kind is Kind.RDS and not volume.ref.resource_id.startswith("cluster:")
+    else:  # a Multi-AZ DB cluster publishes under its members' names, several volumes under names of their own
+        several = volume.facts is not None and bool(volume.facts.additional)
+        cluster = volume.ref.resource_id.startswith("cluster:")
+        there = volume.ref.kind is Kind.RDS and not cluster and not several
     return there and state.silent < SILENT
 
 
