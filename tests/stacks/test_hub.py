@@ -11,6 +11,7 @@ from typing import Any
 
 import aws_cdk as cdk
 import pytest
+from aws_cdk import aws_sns as sns
 
 from headroom.adapters.events import log_fields
 from headroom.adapters.events.bus import entry
@@ -80,6 +81,22 @@ def test_the_bucket_is_private_encrypted_and_stays(hub: Template) -> None:
     assert set(bucket["Properties"]["PublicAccessBlockConfiguration"].values()) == {True}
     (rule,) = bucket["Properties"]["LifecycleConfiguration"]["Rules"]
     assert rule["ExpirationInDays"] == 400
+
+
+def test_events_that_are_not_stored_notify_the_hubs_topic_or_the_one_that_is_given(
+    hub: Template, tmp_path: Path
+) -> None:
+    (alarm,) = properties(hub, "AWS::CloudWatch::Alarm")
+    ((own, _),) = resources(hub, "AWS::SNS::Topic").items()
+    assert alarm["AlarmActions"] == [{"Ref": own}]
+    assert alarm["Dimensions"][0]["Value"]["Fn::GetAtt"][0] in resources(hub, "AWS::SQS::Queue")
+    app = cdk.App(outdir=str(tmp_path), analytics_reporting=False)
+    stack, given = cdk.Stack(app, "Hub"), "arn:aws:sns:eu-central-1:999999999999:ops"
+    topic = sns.Topic.from_topic_arn(stack, "Ops", given)
+    Hub(stack, "Hub", organization_id=ORGANIZATION, topic=topic)
+    template = app.synth().get_stack_by_name("Hub").template
+    assert not resources(template, "AWS::SNS::Topic")
+    assert properties(template, "AWS::CloudWatch::Alarm")[0]["AlarmActions"] == [given]
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from headroom.adapters.parameters import ParameterPolicies
+from headroom.cli.sources.account import Account
 from headroom.cli.sources.deployment import Deployment
 from headroom.cli.sources.outputs import stack_of
 from headroom.domain.policy import HardCaps, Policy, PolicyUnreadable
@@ -39,26 +40,26 @@ class Stack:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Deployed:
-    """A deployment and its stacks; what it reads more than once is kept."""
+class DeployedStacks:
+    """The stacks of a deployment or a hub; what it reads more than once is kept."""
 
-    here: Deployment
     stacks: tuple[Stack, ...]
-    is_local: bool
-    """Whether it is an endpoint that lacks services of AWS."""
-    storage: dict[str, tuple[StorageView, ...] | ReadFailed] = field(default_factory=dict)
-    """By kind, once `fleet.storage` has read it."""
     _clients: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def account(self) -> Account:
+        """Where they are."""
+        raise NotImplementedError
 
     @property
     def now(self) -> datetime:
         """The instant it is there."""
-        return self.here.account.now
+        return self.account.now
 
     def client(self, service: str) -> Any:
         """A client there, made once."""
         if service not in self._clients:
-            self._clients[service] = self.here.account.client(service)
+            self._clients[service] = self.account.client(service)
         return self._clients[service]
 
     def of(self, kind: str) -> list[StackResource]:
@@ -67,8 +68,61 @@ class Deployed:
 
     def output(self, name: str) -> str | None:
         """An output of any stack."""
-        key = self.here.account.names.output(name)
+        key = self.account.names.output(name)
         return next((s.outputs[key] for s in self.stacks if key in s.outputs), None)
+
+    def metric(
+        self, namespace: str, name: str, dimensions: Mapping[str, str], *, statistic: str,
+        over: timedelta,
+    ) -> list[tuple[datetime, float]]:  # fmt: skip
+        """The minutes of a metric until now, newest first."""
+        answer = self.client("cloudwatch").get_metric_data(
+            MetricDataQueries=[
+                {
+                    "Id": "m",
+                    "MetricStat": {
+                        "Metric": {
+                            "Namespace": namespace, "MetricName": name,
+                            "Dimensions": [
+                                {"Name": key, "Value": value} for key, value in dimensions.items()
+                            ],
+                        },
+                        "Period": 60, "Stat": statistic,
+                    },
+                }
+            ],
+            StartTime=self.now - over, EndTime=self.now + timedelta(minutes=1),
+            ScanBy="TimestampDescending",
+        )["MetricDataResults"][0]  # fmt: skip
+        return list(zip(answer["Timestamps"], answer["Values"], strict=True))
+
+
+@dataclass(frozen=True, kw_only=True)
+class HubStack(DeployedStacks):
+    """A hub's stack."""
+
+    place: Account
+
+    @property
+    def account(self) -> Account:
+        """The hub's account and Region, with the names of its prefix."""
+        return self.place
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deployed(DeployedStacks):
+    """A deployment and its stacks."""
+
+    here: Deployment
+    is_local: bool
+    """Whether it is an endpoint that lacks services of AWS."""
+    storage: dict[str, tuple[StorageView, ...] | ReadFailed] = field(default_factory=dict)
+    """By kind, once `fleet.storage` has read it."""
+
+    @property
+    def account(self) -> Account:
+        """The deployment's account and Region."""
+        return self.here.account
 
     @cached_property
     def policy(self) -> Policy | PolicyUnreadable:
@@ -107,31 +161,6 @@ class Deployed:
                 continue
         return tuple(found)
 
-    def metric(
-        self, namespace: str, name: str, dimensions: Mapping[str, str], *, statistic: str,
-        over: timedelta,
-    ) -> list[tuple[datetime, float]]:  # fmt: skip
-        """The minutes of a metric until now, newest first."""
-        answer = self.client("cloudwatch").get_metric_data(
-            MetricDataQueries=[
-                {
-                    "Id": "m",
-                    "MetricStat": {
-                        "Metric": {
-                            "Namespace": namespace, "MetricName": name,
-                            "Dimensions": [
-                                {"Name": key, "Value": value} for key, value in dimensions.items()
-                            ],
-                        },
-                        "Period": 60, "Stat": statistic,
-                    },
-                }
-            ],
-            StartTime=self.now - over, EndTime=self.now + timedelta(minutes=1),
-            ScanBy="TimestampDescending",
-        )["MetricDataResults"][0]  # fmt: skip
-        return list(zip(answer["Timestamps"], answer["Values"], strict=True))
-
 
 def deployed(here: Deployment, loop: str | None, *, is_local: bool) -> Deployed:
     """The deployment whose tables `here` names and whose functions are in the stack `loop`.
@@ -144,11 +173,12 @@ def deployed(here: Deployment, loop: str | None, *, is_local: bool) -> Deployed:
         loop = names.stack("Loop") if stack == names.stack("State") else stack
     both = dict.fromkeys((stack, loop))
     return Deployed(
-        here=here, stacks=tuple(_stack(client, name) for name in both), is_local=is_local
+        here=here, stacks=tuple(stack_named(client, name) for name in both), is_local=is_local
     )
 
 
-def _stack(client: Any, name: str) -> Stack:
+def stack_named(client: Any, name: str) -> Stack:
+    """A stack with its resources; one without status where there is none."""
     try:
         found = client.describe_stacks(StackName=name)["Stacks"][0]
     except ClientError as problem:
