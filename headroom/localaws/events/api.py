@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 
 from moto.core.responses import ActionResult
@@ -37,7 +36,7 @@ class FirehoseApi(FirehoseResponse):  # type: ignore[misc]
         records = self._get_param("Records")
         try:
             for each in records:
-                put_on_stream(current_cloud(), arn, base64.b64decode(each["Data"]).decode())
+                put_on_stream(current_cloud(), arn, bytes(each["Data"]).decode())
         except Undeliverable as error:
             raise AwsError("ResourceNotFoundException", str(error)) from error
         return ActionResult(
