@@ -71,9 +71,7 @@ def _applied(node: Any, said: tuple[str, ...]) -> Any:
                 r"\$\{(!?)([^}]+)\}", lambda m: f"${{{m[2]}}}" if m[1] else f"<{m[2]}>", text
             )
         case {"Condition": {"ArnEquals": {"aws:SourceArn": sources}}, "Effect": "Allow"}:
-            plain = {
-                k: _applied(v, said) for k, v in node.items() if k not in ("Sid", "Condition")
-            }
+            plain = {k: _applied(v, said) for k, v in node.items() if k not in ("Sid", "Condition")}
             every = sources if isinstance(sources, list) else [sources]
             return [plain | {"for": _applied(each, said)} for each in every]
     found = {key: _applied(value, said) for key, value in node.items()}
