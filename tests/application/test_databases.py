@@ -1,4 +1,4 @@
-"""Databases through the same look, with RDS's own adapter on a small RDS and metrics that are said."""
+"""Databases through the same reconciliation, with RDS's own adapter on a small RDS and metrics that are said."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from headroom.adapters.notifications.messages import decision_message
 from headroom.adapters.rds import RdsStorage
 from headroom.adapters.rds.classes import InstanceClasses
 from headroom.application import remediate, sweep
-from headroom.application.reconcile import look
 from headroom.domain.catalog import PriceTable
 from headroom.domain.decision import Act, Decision, Escalate, Hold, Reason
 from headroom.domain.guardrails import Guardrail
@@ -34,7 +33,7 @@ from headroom.domain.state import Outcome, Step
 from headroom.domain.workload import Binding
 from headroom.ports import StorageView
 from tests.adapters.rds.service import InstanceTypes, RdsService, db, refusal
-from tests.application.harness import Stage
+from tests.application.harness import Stage, reconcile_now
 from tests.builders import ACCOUNT, NOW, REGION, activity, database_policy
 from tests.domain.databases import rds
 
@@ -94,12 +93,12 @@ class Databases(Stage):
         return replace(known, databases=(*known.databases, *oracle))
 
     def look(self) -> Decision:
-        decision = look(self.ports, ORDERS, self.now, trigger="alarm", must_record=True)
+        decision = reconcile_now(self.ports, ORDERS, self.now, trigger="alarm", must_record=True)
         assert decision is not None
         return decision
 
     def look_on(self) -> Decision | None:
-        return look(self.ports, ORDERS, self.now, trigger="due")
+        return reconcile_now(self.ports, ORDERS, self.now, trigger="due")
 
 
 def blocking(decision: Decision) -> set[Guardrail]:
@@ -250,7 +249,7 @@ def test_a_database_that_is_not_at_rest_or_not_plain_is_left_alone(
 
 def test_with_additional_volumes_no_limit_is_named_and_the_record_says_why() -> None:
     stage = several_volumes(primary=SILENT, second=SILENT)
-    decision = look(stage.ports, ORDERS, stage.now, trigger="sweep")
+    decision = reconcile_now(stage.ports, ORDERS, stage.now, trigger="sweep")
     assert decision is not None
     assert decision.diagnosis.binding is Binding.UNKNOWN
     assert isinstance(decision.answer, Hold)
@@ -294,7 +293,7 @@ def test_the_volume_that_is_the_limit_is_changed_alone() -> None:
     calm = activity([200.0] * 180, iops_check=None, mibps_check=None)
     stage = several_volumes(primary=calm, second=at_the_limit(12_000.0))
     assert isinstance(stage.look().answer, Hold)
-    decision = look(stage.ports, SECOND, stage.now, trigger="alarm", must_record=True)
+    decision = reconcile_now(stage.ports, SECOND, stage.now, trigger="alarm", must_record=True)
     assert decision is not None
     assert isinstance(decision.answer, Act), decision.summary
     target = decision.answer.plan.target
@@ -318,7 +317,7 @@ def test_the_volume_that_is_the_limit_is_changed_alone() -> None:
     stage.service.settles()
     stage.later(minutes=15)
     stage.loads[SECOND.resource_id] = activity([9_000.0] * 180, iops_check=None, mibps_check=None)
-    look(stage.ports, SECOND, stage.now, trigger="due")
+    reconcile_now(stage.ports, SECOND, stage.now, trigger="due")
     assert stage.steps(SECOND)[:3] == ["act", "intended", "applied"]
     assert stage.rds.view(SECOND).volume.configuration == target
     assert stage.rds.view(ORDERS).volume.configuration.iops == 12_000

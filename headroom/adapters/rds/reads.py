@@ -41,7 +41,7 @@ class RdsReads:
         self._account_id = account_id
         self._region = region
 
-    def told(self, ref: ResourceRef) -> shapes.ReportedInstance:
+    def reported(self, ref: ResourceRef) -> shapes.ReportedInstance:
         """One database as it is now, a cluster with its members; raises ResourceGone, ReadFailed."""
         name, cluster = name_of(ref), ref.resource_id.startswith(shapes.CLUSTER)
         call = "DescribeDBClusters" if cluster else "DescribeDBInstances"
@@ -52,23 +52,27 @@ class RdsReads:
                 raise ResourceGone(f"{name} has no volume {additional}")
             read = shapes.cluster if cluster else partial(shapes.instance, additional=additional)
             try:
-                told = read(shape, account_id=self._account_id, region=self._region)
-                if cluster and told.facts.status not in LEAVING:
-                    told = shapes.with_members(told, self._members(name))
+                reported = read(shape, account_id=self._account_id, region=self._region)
+                if cluster and reported.facts.status not in LEAVING:
+                    reported = shapes.with_members(reported, self._members(name))
             except AttributeError as problem:
                 raise ReadFailed(f"{call} {name}: {problem!r}") from problem
-        if told.volume.ref != ref:  # a name spelled otherwise would be kept in two books
-            raise ResourceGone(f"{name} is called {told.volume.ref.resource_id}")
-        if told.facts.status in LEAVING:
+        if reported.volume.ref != ref:  # a name spelled otherwise would be kept in two books
+            raise ResourceGone(f"{name} is called {reported.volume.ref.resource_id}")
+        if reported.facts.status in LEAVING:
             raise ResourceGone(f"{name} does not exist")
-        return told
+        return reported
 
-    def valid(self, told: shapes.ReportedInstance) -> tuple[ValidStorage, ...]:
+    def valid(self, reported: shapes.ReportedInstance) -> tuple[ValidStorage, ...]:
         """What RDS takes now; not asked of clusters, nor while the database is not at rest."""
-        database = told.volume.configuration.database
-        if database is None or database.deployment is Deployment.CLUSTER or not told.seen.settled:
+        database = reported.volume.configuration.database
+        if (
+            database is None
+            or database.deployment is Deployment.CLUSTER
+            or not reported.seen.settled
+        ):
             return ()
-        name, additional = name_of(told.volume.ref), additional_of(told.volume.ref)
+        name, additional = name_of(reported.volume.ref), additional_of(reported.volume.ref)
         with reading(f"DescribeValidDBInstanceModifications {name}"):
             found = shapes.valid_storage(
                 self._rds.describe_valid_db_instance_modifications(DBInstanceIdentifier=name),
@@ -76,7 +80,9 @@ class RdsReads:
             )
         if additional is None or database.engine is not Engine.SQL_SERVER:
             return found
-        size = told.volume.configuration.size_gib  # whatever the ranges say: it cannot be scaled
+        size = (
+            reported.volume.configuration.size_gib
+        )  # whatever the ranges say: it cannot be scaled
         return tuple(replace(one, size_gib=(Span(low=size, high=size),)) for one in found)
 
     def _shape(self, name: str, *, cluster: bool) -> shapes.Shape:
