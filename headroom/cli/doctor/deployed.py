@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
@@ -17,6 +17,9 @@ from headroom.cli.sources.outputs import stack_of
 from headroom.domain.policy import HardCaps, Policy, PolicyUnreadable
 from headroom.ports import ReadFailed, StorageView
 from headroom.settings import FunctionSettings, SettingsError
+
+_RECORDS = "StateRecordsTable"
+"""Part of the logical id of the table of records, behind that of the construct."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,9 +175,33 @@ def deployed(here: Deployment, loop: str | None, *, is_local: bool) -> Deployed:
     if loop is None:
         loop = names.stack("Loop") if stack == names.stack("State") else stack
     both = dict.fromkeys((stack, loop))
+    found = [stack_named(client, name) for name in both]
+    key = names.output("RecordsTable")
+    table = next((each.outputs[key] for each in found if key in each.outputs), "")
     return Deployed(
-        here=here, stacks=tuple(stack_named(client, name) for name in both), is_local=is_local
+        here=here, stacks=tuple(of_deployment(each, table) for each in found), is_local=is_local
     )
+
+
+def of_deployment(stack: Stack, records_table: str) -> Stack:
+    """The stack with the resources of the deployment alone that has this table of records.
+
+    A construct's logical ids begin with its place in the app: of several in one stack, and of what else the owner
+    has in it, only those of the table's construct are left. A stack without the table is left whole.
+    """
+    tables = {
+        one.physical: one.logical.partition(_RECORDS)[0]
+        for one in stack.resources if one.kind == "AWS::DynamoDB::Table" and _RECORDS in one.logical
+    }  # fmt: skip
+    if records_table not in tables:
+        return stack
+    roots = sorted(set(tables.values()), key=len, reverse=True)
+
+    def own(one: StackResource) -> bool:
+        root = next((each for each in roots if one.logical.startswith(each)), None)
+        return root == tables[records_table]
+
+    return replace(stack, resources=tuple(filter(own, stack.resources)))
 
 
 def stack_named(client: Any, name: str) -> Stack:

@@ -12,7 +12,7 @@ from moto import mock_aws
 
 from headroom.adapters.cloudwatch import CloudWatchResourceAlarms
 from headroom.cli.commands.doctor import CHECKS
-from headroom.cli.doctor.deployed import Deployed, Stack
+from headroom.cli.doctor.deployed import Deployed, Stack, StackResource, of_deployment
 from headroom.cli.doctor.findings import Finding, examine
 from headroom.domain.detection import Metric, ResourceAlarm
 from headroom.domain.policy import Policy
@@ -242,6 +242,33 @@ def test_events_that_the_hub_did_not_take_are_found_with_the_command_that_sends_
     lose_the_hub(there)
     (finding,) = [finding for name, finding in findings(there.again()) if name == "queues"]
     assert finding.fix.endswith("headroom hub redeliver --queue undelivered")
+
+
+@pytest.mark.parametrize(
+    ("table", "kept"),
+    [
+        ("a", ["HeadroomStateRecordsTableD4", "HeadroomLoopSweepFunctionB5"]),
+        ("b", ["HeadroomBlueStateRecordsTableB1", "HeadroomBlueLoopSweepFunction77"]),
+        ("elsewhere", None),
+    ],
+)
+def test_of_several_deployments_in_a_stack_one_is_examined(
+    table: str, kept: list[str] | None
+) -> None:
+    logical = {
+        "HeadroomStateRecordsTableD4": ("AWS::DynamoDB::Table", "a"),
+        "HeadroomLoopSweepFunctionB5": ("AWS::Lambda::Function", "f-a"),
+        "HeadroomBlueStateRecordsTableB1": ("AWS::DynamoDB::Table", "b"),
+        "HeadroomBlueLoopSweepFunction77": ("AWS::Lambda::Function", "f-b"),
+        "OrdersQueueDeadLetters11": ("AWS::SQS::Queue", "the owner's"),
+    }
+    resources = tuple(
+        StackResource(logical=name, kind=kind, physical=physical)
+        for name, (kind, physical) in logical.items()
+    )
+    stack = Stack(name="Storage", status="CREATE_COMPLETE", outputs={}, resources=resources)
+    found = [one.logical for one in of_deployment(stack, table).resources]
+    assert found == (list(logical) if kept is None else kept)
 
 
 def test_one_of_several_volumes_without_metrics_of_its_own_is_found(there: Whole) -> None:
