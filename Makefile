@@ -23,6 +23,7 @@ SWEEP_ONLY ?=
 SEED ?=
 MINUTES ?= 10
 ORDER ?=
+WORKERS ?= auto
 # What `make test-fast` runs: what decides, and what reads policies and settings.
 FAST := tests/domain tests/policy tests/docs $(wildcard tests/test_*.py)
 TRACES ?=
@@ -50,8 +51,8 @@ setup: $(STAMPS)/python $(STAMPS)/node $(STAMPS)/wheels ## Install everything in
 demo: setup ## Deploy to a local AWS and end every starvation story (STORY=2,10, SWEEP_ONLY=1, SEED=n)
 	@$(BIN)/headroom demo $(if $(filter-out 0 false no,$(SWEEP_ONLY)),--sweep-only) $(if $(SEED),--seed $(SEED)) $(if $(STORY),--story '$(STORY)')
 
-test: setup ## Run every test (PYTEST_ARGS='-k slots', ORDER=n for an order drawn from n)
-	@HEADROOM_ORDER=$(ORDER) $(BIN)/python -m pytest -n auto --maxprocesses=4 --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
+test: setup ## Run every test (PYTEST_ARGS='-k slots', ORDER=n for an order drawn from n, WORKERS=n)
+	@HEADROOM_ORDER=$(ORDER) $(BIN)/python -m pytest -n $(WORKERS) --maxprocesses=4 --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 test-fast: setup ## Run what needs no service: the inner loop, under a minute (PYTEST_ARGS='-k slots')
 	@$(BIN)/python -m pytest -n auto --maxprocesses=4 --dist worksteal -m "not java and not browser" $(FAST) $(PYTEST_ARGS)

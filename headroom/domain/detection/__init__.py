@@ -30,11 +30,4 @@ from headroom.domain.detection.resource_alarms import (
     most_alarms,
     planned,
 )
-from headroom.domain.detection.troubles import (
-    SUSPECT_BALANCE_PERCENT,
-    Trouble,
-    credits_cover,
-    outstanding_at_limit,
-    stirs_at,
-    troubles_of,
-)
+from headroom.domain.detection.troubles import Trouble, credits_cover, stirs_at, troubles_of
