@@ -66,7 +66,9 @@ def conclude(
 def _uneventful(decision: Decision) -> bool:
     """Storage never heard of before and nothing wrong with it, or nothing published: no news."""
     answer, facts = decision.answer, decision.observation.volume.facts
-    if not isinstance(answer, Hold) or (facts is not None and facts.additional):
+    if not isinstance(answer, Hold):
         return False
     silent = answer.reason is Reason.NOT_ENOUGH_DATA and not decision.demand.known_minutes
+    if silent and facts is not None and facts.additional:
+        return False
     return silent or answer.reason is Reason.NO_PRESSURE

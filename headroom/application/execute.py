@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from datetime import datetime, timedelta
 
+from headroom.application.space import cannot_follow
 from headroom.domain.decision import Act, Decision
 from headroom.domain.ledger import WHY
 from headroom.domain.policy import PolicyUnreadable
@@ -70,6 +71,9 @@ def execute(ports: Ports, decision: Decision, act: Act, now: datetime) -> None:
 def change_storage(ports: Ports, decision: Decision, act: Act, now: datetime) -> Outcome:
     """The one call that changes storage, unless what the decision rests on changed since `now`."""
     observation = decision.observation
+    stuck = cannot_follow(ports, observation, act.plan)
+    if stuck is not None:
+        return stuck
     why = _outdated(ports, decision, now)
     if why is not None:
         found = observation.volume.configuration

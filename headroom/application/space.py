@@ -21,9 +21,9 @@ from headroom.domain.decision import (
 from headroom.domain.planning import Plan
 from headroom.domain.policy import Mode, Policy, limits_for
 from headroom.domain.resources import ModificationState, Observation
-from headroom.domain.state import Notify
+from headroom.domain.state import Notify, Outcome, Refusal, Stale, declined
 from headroom.domain.workload import spans
-from headroom.ports import Extended, Glance, Ports, StorageView
+from headroom.ports import Extended, Glance, NotExtended, Ports, StorageView
 
 LOW, NOTHING = 0.10, 0.01
 """Shares of the storage: free below the first it is woken for sooner, below the second always."""
@@ -31,6 +31,7 @@ GLANCES_A_DAY = 48
 """A glance is of half an hour: full within a day, if it went on like that."""
 LOW_DAYS = 7
 LANDED = (ModificationState.OPTIMIZING, ModificationState.COMPLETED)
+NOT_GROWN = "the volume was not grown, because its file system could not follow"
 BY_HAND = "extend the partition and the file system on the instance yourself"
 
 
@@ -66,6 +67,33 @@ def warn(ports: Ports, decision_input: DecisionInput) -> None:
     if not near or not full_within_a_day(decision.space, at):
         return
     ports.ledger.decided(decision, due_at=None, notify=Notify(text=decision.summary))
+
+
+def cannot_follow(ports: Ports, observation: Observation, plan: Plan) -> Outcome | None:
+    """Why a volume is not grown for space: its file system could not follow. None where nothing says so.
+
+    The instance extends what can be extended at the present size: nothing, unless somebody grew the volume.
+    """
+    volume = observation.volume
+    asked = plan.growth is not None and plan.origin.database is None
+    if not asked or ports.file_systems is None or len(volume.instance_ids) != 1:
+        return None
+    found, size = ports.file_systems.extend(volume), volume.configuration.size_gib
+    if isinstance(found, NotExtended):
+        refusal = Refusal.IN_FLIGHT if found.again else Refusal.UNSUPPORTED
+        return declined(refusal, f"{NOT_GROWN}: {found.why}")
+    if found.lacks:
+        return declined(Refusal.UNSUPPORTED, f"{NOT_GROWN}: its instance lacks {found.lacks}")
+    if not spans(found.size_gib, size):
+        return declined(
+            Refusal.UNSUPPORTED, f"{NOT_GROWN}: {found.detail}, of {size} GiB of the volume"
+        )
+    if found.extended:
+        now = volume.configuration
+        return Stale(
+            expected=now, found=now, detail=f"{found.detail}, which has more free space now"
+        )
+    return None
 
 
 def after_growth(

@@ -99,6 +99,17 @@ class SelfAlarms(Construct):
             threshold=600,
         )
 
+    def on_hub_itself(self, dead_letters: sqs.IQueue) -> None:
+        """Events that arrived at a hub and were not stored: they stay until a person sends them again."""
+        self._alarm(
+            "records-not-kept",
+            "the hub's stream or log group did not take events for a day; they wait for at most 14 more: "
+            "remove the cause, then run the command of the output Redelivery",
+            dead_letters.metric_approximate_number_of_messages_visible(
+                period=Duration.minutes(5), statistic="Maximum"
+            ),
+        )
+
     def on_function(self, name: str, function: lambda_.IFunction) -> None:
         """Errors of one function. One that is throttled stops completing, or lets events wait."""
         minute = Duration.minutes(1)

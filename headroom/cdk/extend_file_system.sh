@@ -6,6 +6,7 @@
 # Takes ext4 and xfs, on a partition, on the whole disk, or on the one LVM volume above it. Never
 # shrinks, formats, mounts or unmounts; whatever it does not recognise it refuses. Run again, it does
 # what is still missing. The last line says what became of it:
+# A line before it, "headroom-lacks: ...", says what it would take if the volume were larger.
 #   headroom: extended|already <type> <device> <mount point> <bytes before> <bytes after>
 #   headroom: refused <why>      (status 3: a person must look)
 #   headroom: later <why>        (status 4: try again)
@@ -102,6 +103,9 @@ case ,$(findmnt -nro OPTIONS --first-only -S "$device"), in
 *,ro,*) refuse "$place is mounted read-only" ;;
 esac
 before=$(bytes_of "$place")
+if [ -n "$number" ] && ! command -v growpart >/dev/null 2>&1; then
+    echo "headroom-lacks: growpart, which is not installed" # not needed now, but once the volume is larger
+fi
 
 # Partition, physical and logical volume, file system: each grows only if there is room above it.
 if [ -n "$number" ]; then

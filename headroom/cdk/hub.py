@@ -13,15 +13,19 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kinesisfirehose as firehose
 from aws_cdk import aws_logs as logs
 from aws_cdk import aws_s3 as s3
+from aws_cdk import aws_sns as sns
+from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from headroom.adapters.actions import EVENT_SOURCE
+from headroom.cdk.alarms import SelfAlarms
 from headroom.cdk.functions import retention
 from headroom.cdk.hub_dashboard import HubDashboard
 from headroom.cdk.hub_queries import HubTable
 from headroom.cdk.permissions import allow, role_for
 from headroom.cdk.spoke import RETRIED
 from headroom.cdk.state import add_outputs
+from headroom.cdk.topic import NotificationTopic
 from headroom.cdk.triggers import queue
 from headroom.settings import DEFAULT_PREFIX, DeploymentConfig, Names, SettingsError
 
@@ -55,10 +59,12 @@ class Hub(Construct):
         record_retention_days: int = 400,
         log_retention_days: int = 30,
         dashboard: bool = True,
+        topic: sns.ITopic | None = None,
     ) -> None:
         """`organization_id` is the one whose accounts may forward, such as o-a1b2c3d4e5.
 
-        `deployments` is the prefix of the deployments that people ask from here. Raises SettingsError.
+        `deployments` is the prefix of the deployments that people ask from here. The alarm on events that were
+        not kept notifies `topic`, by default one of the hub's own. Raises SettingsError.
         """
         super().__init__(scope, construct_id)
         if not re.fullmatch(r"o-[a-z0-9]{10,32}", organization_id):
@@ -79,7 +85,13 @@ class Hub(Construct):
             retention=retention(log_retention_days),
             removal_policy=RemovalPolicy.DESTROY,
         )
-        self._keep_and_log()
+        dead_letters = self._keep_and_log()
+        self.topic = (
+            topic or NotificationTopic(self, "People", Names(prefix), encrypted=False).topic
+        )
+        SelfAlarms(self, "Alarms", topic=self.topic, names=Names(prefix)).on_hub_itself(
+            dead_letters
+        )
         HubTable(self, "Table", prefix=prefix, bucket=self.bucket, location=RECORDS)
         if dashboard:
             HubDashboard(
@@ -90,7 +102,10 @@ class Hub(Construct):
         add_outputs(
             self, Names(prefix),
             {"BusArn": self.bus.event_bus_arn, "Bucket": self.bucket.bucket_name,
-             "OperatorsPolicyArn": self.operators.managed_policy_arn},
+             "OperatorsPolicyArn": self.operators.managed_policy_arn,
+             "TopicArn": self.topic.topic_arn,
+             "Redelivery": f"headroom hub redeliver --queue {dead_letters.queue_url} "
+             f"--stream {self.prefix} --region {Aws.REGION}"},
         )  # fmt: skip
 
     def _bus(self, organization_id: str) -> events.EventBus:
@@ -180,8 +195,8 @@ class Hub(Construct):
             ),
         )
 
-    def _keep_and_log(self) -> None:
-        """One rule with two targets; what neither takes for a day is kept for 14 more."""
+    def _keep_and_log(self) -> sqs.Queue:
+        """One rule with two targets; what either does not take for a day is kept for 14 more in a queue."""
         dead_letters = queue(self, "DeadLetters", retention=Duration.days(14))
         Validations.of(dead_letters).acknowledge(
             Acknowledgment(
@@ -238,6 +253,7 @@ class Hub(Construct):
                 )
             ],
         )
+        return dead_letters
 
     def _operators(self, organization_id: str, deployments: str) -> iam.ManagedPolicy:
         """The right to send requests to deployments; each of them decides whose it takes."""

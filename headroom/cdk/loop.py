@@ -16,10 +16,6 @@ from headroom.cdk.dashboard import Dashboard
 from headroom.cdk.detection import price_note, short_price
 from headroom.cdk.extend import ExtendDocument, extend_statements
 from headroom.cdk.functions import FunctionSpec, HeadroomFunction
-from headroom.cdk.names import (
-    PRICED_PARTITION,
-    PRICED_REGIONS,
-)
 from headroom.cdk.panels import Part
 from headroom.cdk.permissions import (
     DEAD_LETTER_ACTIONS,
@@ -39,6 +35,7 @@ from headroom.cdk.permissions import (
 from headroom.cdk.spoke import Forwarding, let_hub_ask
 from headroom.cdk.state import add_outputs
 from headroom.cdk.triggers import SIGNALS_TIMEOUT, SWEEP_TIMEOUT, SignalsQueue, SweepSchedule
+from headroom.domain.catalog import CATALOGUE_PRICES
 from headroom.domain.policy import Policy, with_caps
 from headroom.policy import (
     canonical_json,
@@ -48,6 +45,10 @@ from headroom.policy import (
 )
 from headroom.settings import OFF, DeploymentConfig, FunctionSettings, Names
 
+PRICED_REGIONS = tuple(sorted(CATALOGUE_PRICES))
+"""Regions whose EBS prices the catalogue has, whether or not AWS's price list can be read."""
+PRICED_PARTITION = "aws"
+"""Where AWS's price list is in US dollars and its API open to everyone; elsewhere nothing is ever changed."""
 REQUESTS_TIMEOUT = Duration.seconds(20)
 """A cold start, one call of STS and a few transactions take about two seconds."""
 

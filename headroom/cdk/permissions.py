@@ -118,7 +118,11 @@ def loop_statements(
         *(_database_statements(here, resource_tag) if databases else ()),
         *((allow(actions.AURORA_READ_ACTIONS, "*", sid="SeeClusters"),) if clusters else ()),
         allow(actions.METRICS_READ_ACTIONS, "*", sid="ReadMetrics"),
-        *((allow(actions.DISK_READ_ACTIONS, "*", sid="FindDiskMetrics"),) if disks else ()),
+        *(
+            (allow(actions.LIST_METRICS_ACTIONS, "*", sid="FindMetrics"),)
+            if disks or databases
+            else ()
+        ),
         *dispatch_statements(kept, names),
     ]
 

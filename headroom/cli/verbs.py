@@ -218,6 +218,11 @@ COMMANDS: tuple[Verb | Group, ...] = (
                 "headroom.cli.hub.redelivery:redeliver",
                 "headroom hub redeliver --queue URL --bus ARN --region us-east-1",
             ),
+            Verb(
+                "doctor",
+                "headroom.cli.hub.doctor:doctor",
+                "headroom hub doctor --stack HeadroomHub",
+            ),
         ),
     ),
 )

@@ -96,6 +96,8 @@ class _Reading:
             if key not in known:
                 close = get_close_matches(str(key), known, n=1)
                 hint = f"did you mean {close[0]}" if close else f"known are {', '.join(known)}"
+                if key in FRIENDLY and "defaults" in known:
+                    hint = "it is a setting, which goes under defaults or under set of a rule"
                 self._tell(path, f"has the unknown key {value_text(key)}; {hint}")
         return {key: said for key, said in value.items() if key in known}
 

@@ -14,6 +14,10 @@ class Extended:
 
     size_gib: float
     detail: str
+    extended: bool = True
+    """Whether it has become larger."""
+    lacks: str = ""
+    """What the instance lacks to extend it once the volume is larger; empty for nothing that is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,5 +32,8 @@ class FileSystems(Protocol):
     """Extends the one file system on a volume to the volume's size."""
 
     def extend(self, volume: Volume) -> Extended | NotExtended:
-        """Harmless to repeat: only what is still missing is done, nothing ever shrinks."""
+        """Harmless to repeat: only what is still missing is done, nothing ever shrinks.
+
+        At the present size it shows whether the file system could follow growth.
+        """
         ...

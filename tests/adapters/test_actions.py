@@ -171,7 +171,7 @@ def test_cloudwatch_calls_what_it_names(aws: tuple[boto3.Session, set[str]]) -> 
         session.client("cloudwatch"), account_id=ACCOUNT, region=REGION, disks=True
     )
     disks.activity(view, NOW)
-    assert called == {*actions.METRICS_READ_ACTIONS, *actions.DISK_READ_ACTIONS}
+    assert called == {*actions.METRICS_READ_ACTIONS, *actions.LIST_METRICS_ACTIONS}
     called.clear()
     with pytest.raises((ReadFailed, ClientError, NotImplementedError)):
         metrics.contributors("headroom-detect")  # moto knows no contributors; the call is made

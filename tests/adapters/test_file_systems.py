@@ -56,6 +56,13 @@ class Manager:
         return systems.extend(volume(gp3(150)))
 
 
+def test_what_an_instance_would_lack_is_read_too() -> None:
+    manager = Manager({"Linux": f"headroom-lacks: growpart, which is not installed\n{DONE}\n"})
+    found = manager.extend()
+    assert isinstance(found, Extended)
+    assert found.lacks == "growpart, which is not installed"
+
+
 @pytest.mark.parametrize(
     ("outputs", "size", "detail"),
     [
@@ -71,7 +78,7 @@ def test_what_the_instance_reads_back_counts(
     outputs: dict[str, str], size: int, detail: str
 ) -> None:
     manager = Manager(outputs, after=6)
-    assert manager.extend() == Extended(size_gib=size, detail=detail)
+    assert manager.extend() == Extended(size_gib=size, detail=detail, extended=" -> " in detail)
     (sent,) = manager.sent
     assert sent["DocumentName"] == "headroom-extend"
     assert sent["InstanceIds"] == ["i-1"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -12,6 +13,7 @@ from headroom.adapters.notifications.messages import decision_message
 from headroom.adapters.rds import RdsStorage
 from headroom.adapters.rds.classes import InstanceClasses
 from headroom.application import remediate, sweep
+from headroom.domain.catalog import PriceTable
 from headroom.domain.decision import Act, Decision, Escalate, Hold, Reason
 from headroom.domain.guardrails import Guardrail
 from headroom.domain.policy import Mode
@@ -83,6 +85,12 @@ class Databases(Stage):
         target: Configuration,
     ) -> Outcome:  # fmt: skip
         return self.rds.apply(ref, expected=expected, seen=seen, target=target)
+
+    def table(self, region: str) -> PriceTable:
+        """As the price list has them: engines with licences too."""
+        known = super().table(region)
+        oracle = (replace(each, engine=Engine.ORACLE) for each in known.databases)
+        return replace(known, databases=(*known.databases, *oracle))
 
     def look(self) -> Decision:
         decision = reconcile_now(self.ports, ORDERS, self.now, trigger="alarm", must_record=True)
@@ -240,7 +248,7 @@ def test_a_database_that_is_not_at_rest_or_not_plain_is_left_alone(
 
 
 def test_with_additional_volumes_no_limit_is_named_and_the_record_says_why() -> None:
-    stage = Databases.of(spending(), AdditionalStorageVolumes=[{"VolumeName": "RDSDBDATA2"}])
+    stage = several_volumes(primary=SILENT, second=SILENT)
     decision = reconcile_now(stage.ports, ORDERS, stage.now, trigger="sweep")
     assert decision is not None
     assert decision.diagnosis.binding is Binding.UNKNOWN
@@ -248,14 +256,71 @@ def test_with_additional_volumes_no_limit_is_named_and_the_record_says_why() -> 
     assert decision.answer.reason is Reason.NOT_ENOUGH_DATA
     (record,) = stage.ledger.chain(decision.decision_id)
     assert (
-        "has RDSDBDATA2 beside its storage, and its metrics do not say which of them"
-        in record.summary
-    )
-    assert all(
-        Guardrail.DATABASE_STATE in {v.guardrail for v in judged.blocking}
-        for judged in decision.judgements
+        "has rdsdbdata2 beside its primary storage, and CloudWatch has no recent metrics of "
+        "rdsdbdata alone" in record.summary
     )
     assert stage.service.changes == []
+
+
+SECOND = replace(ORDERS, resource_id="orders/rdsdbdata2")
+SILENT = activity(
+    [None] * 180,
+    queue=[None] * 180,
+    iops_check=None,
+    mibps_check=None,  # type: ignore[list-item]
+)
+
+
+def several_volumes(*, primary: VolumeActivity, second: VolumeActivity) -> Databases:
+    """An Oracle instance on gp3 with a smaller volume beside it."""
+    volume = {
+        "VolumeName": "rdsdbdata2", "StorageType": "GP3", "AllocatedStorage": 400, "IOPS": 12_000,
+        "StorageThroughput": 500, "StorageVolumeStatus": "ACTIVE",
+    }  # fmt: skip
+    stage = Databases.of(
+        primary, Engine="oracle-ee", StorageType="gp3", AllocatedStorage=500, Iops=12_000,
+        StorageThroughput=500, LicenseModel="bring-your-own-license",
+        AdditionalStorageVolumes=[volume],
+    )  # fmt: skip
+    stage.service.valid_volumes = [
+        {"VolumeName": "rdsdbdata2", "Storage": [{"StorageType": "gp3"}, {"StorageType": "io2"}]}
+    ]
+    stage.loads[SECOND.resource_id] = second
+    return stage
+
+
+def test_the_volume_that_is_the_limit_is_changed_alone() -> None:
+    calm = activity([200.0] * 180, iops_check=None, mibps_check=None)
+    stage = several_volumes(primary=calm, second=at_the_limit(12_000.0))
+    assert isinstance(stage.look().answer, Hold)
+    decision = reconcile_now(stage.ports, SECOND, stage.now, trigger="alarm", must_record=True)
+    assert decision is not None
+    assert isinstance(decision.answer, Act), decision.summary
+    target = decision.answer.plan.target
+    assert (target.size_gib, (target.iops or 0) > 12_000) == (400, True)
+    assert stage.service.changes == [
+        {
+            "DBInstanceIdentifier": "orders", "ApplyImmediately": True,
+            "AdditionalStorageVolumes": [
+                {"VolumeName": "rdsdbdata2", "AllocatedStorage": 400, "IOPS": target.iops,
+                 "StorageThroughput": target.throughput_mibps}
+            ],
+        }
+    ]  # fmt: skip
+    stage.loads["orders"] = at_the_limit(12_000.0)
+    beside = stage.look()
+    assert isinstance(
+        beside.answer, Escalate
+    )  # what the class has left is what the other does not take
+    assert "the instance sustains 8000 IOPS" in beside.summary
+    assert len(stage.service.changes) == 1
+    stage.service.settles()
+    stage.later(minutes=15)
+    stage.loads[SECOND.resource_id] = activity([9_000.0] * 180, iops_check=None, mibps_check=None)
+    reconcile_now(stage.ports, SECOND, stage.now, trigger="due")
+    assert stage.steps(SECOND)[:3] == ["act", "intended", "applied"]
+    assert stage.rds.view(SECOND).volume.configuration == target
+    assert stage.rds.view(ORDERS).volume.configuration.iops == 12_000
 
 
 def test_size_has_one_owner() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from headroom.application.space import after_growth
+from headroom.application.space import after_growth, cannot_follow
 from headroom.domain.decision import (
     Act,
     Diverged,
@@ -23,6 +23,7 @@ from headroom.domain.decision import (
 from headroom.domain.planning import Plan
 from headroom.domain.policy import Mode, Policy, PolicyUnreadable, TagsMay
 from headroom.domain.resources import ModificationState, Observation, Volume
+from headroom.domain.state import Outcome, Refusal, Refused, Stale
 from headroom.ports import Extended, NotExtended
 from tests.builders import NOW, decision_input, modification, policy, resource_state
 from tests.domain.decision.test_volume_space import GROW, disk
@@ -73,6 +74,47 @@ def verified(
         state_store=SimpleNamespace(resource_state=lambda ref, now: state),
     )
     return after_growth(ports, found or seen(), plan or grown(), before)
+
+
+WHOLE = Extended(size_gib=198.0, detail="file system already: xfs, 198.0 GiB", extended=False)
+
+
+def said_before(says: Extended | NotExtended | None, plan: Plan | None = None) -> Outcome | None:
+    """What a volume of 200 GiB is not grown for, when its instance says so."""
+    ports: Any = SimpleNamespace(file_systems=None if says is None else Instance(says))
+    return cannot_follow(ports, disk(), plan or grown())
+
+
+@pytest.mark.parametrize(
+    ("says", "refusal", "why"),
+    [
+        (NotExtended(why="it is encrypted (LUKS)", again=False), Refusal.UNSUPPORTED, "(LUKS)"),
+        (NotExtended(why="not finished yet", again=True), Refusal.IN_FLIGHT, "not finished"),
+        (replace(WHOLE, lacks="growpart"), Refusal.UNSUPPORTED, "its instance lacks growpart"),
+        (replace(WHOLE, size_gib=90.0), Refusal.UNSUPPORTED, "of 200 GiB of the volume"),
+    ],
+)
+def test_a_volume_is_not_grown_while_its_file_system_could_not_follow(
+    says: Extended | NotExtended, refusal: Refusal, why: str
+) -> None:
+    outcome = said_before(says)
+    assert isinstance(outcome, Refused)
+    assert outcome.refusal is refusal
+    assert why in outcome.message
+
+
+def test_a_volume_is_grown_where_its_file_system_can_follow_or_nobody_can_say() -> None:
+    assert said_before(WHOLE) is None
+    assert said_before(None) is None
+    assert said_before(NotExtended(why="no", again=False), replace(grown(), growth=None)) is None
+
+
+def test_a_file_system_that_had_room_to_grow_is_looked_at_again_before_money_is_spent() -> None:
+    outcome = said_before(
+        replace(WHOLE, extended=True, detail="file system extended: 90 -> 198 GiB")
+    )
+    assert isinstance(outcome, Stale)
+    assert "more free space" in outcome.detail
 
 
 @pytest.mark.parametrize("state", [OPTIMIZING, ModificationState.COMPLETED])

@@ -15,6 +15,7 @@ import pytest
 
 from headroom.adapters.tables import due_shard
 from headroom.domain.state import Step
+from tests.athena import Lake, columns_of
 from tests.builders import NOW, ref
 from tests.contracts.conftest import STORED
 from tests.contracts.decisions import act, append, escalate, hold, intended
@@ -116,23 +117,30 @@ def test_one_decision_is_told_oldest_first_with_its_verdicts(account: Account) -
     assert all({"guardrail", "value"} <= set(verdict) for verdict in verdicts)
 
 
-def test_the_sql_of_the_page_reads_what_a_record_has(account: Account) -> None:
-    """Athena does not run here: its attributes and its paths into the body are checked."""
-    item = account.client.query(
-        TableName=account.tables["$RECORDS"], KeyConditionExpression="decision_id = :id",
-        ExpressionAttributeValues={":id": {"S": DECISION}},
-    )["Items"][0]  # fmt: skip
-    (table,) = re.findall(r"CREATE EXTERNAL TABLE .*?\nROW", TEXT, re.S)
-    columns = dict(re.findall(r"(\w+): struct<(\w): string>", table))
-    assert {name: kind for name, (kind, *_) in item.items() if name in columns} == {
-        name: kind.upper() for name, kind in columns.items()
-    }
-    assert {*re.findall(r"item\.(\w+)\.", TEXT)} <= {*columns}
-    body = json.loads(item["body"]["S"])
-    paths = re.findall(r"'\$\.([\w.\[\]]+)'", TEXT)
-    assert len(paths) == 4
-    for path in paths:
-        assert jmespath.search(path, body) is not None, path
+def test_the_sql_of_the_page_runs_on_an_export(account: Account, tmp_path: Path) -> None:
+    """Each statement as it is on the page, over what DynamoDB would export of these records."""
+    table, view, by_month, guardrails, acts = re.findall(r"^```sql\n(.*?)^```", TEXT, re.M | re.S)
+    items = account.client.scan(TableName=account.tables["$RECORDS"])["Items"]
+    (one_hold,) = [i for i in items if i["decision_id"]["S"] == "h1"]
+    body = json.loads(one_hold["body"]["S"])
+    body["judgements"][0]["blocked_by"].append("mode")
+    one_hold["body"]["S"] = json.dumps(body)
+    lake, (name, columns) = Lake(tmp_path), columns_of(table)
+    # The SerDe reads names in lower case: Item, S and N among them.
+    lines = [
+        {"item": {n: {kind.lower(): v for kind, v in a.items()} for n, a in one.items()}}
+        for one in items
+    ]
+    lake.table(name, columns, {"data/0.json": lines})
+    lake.ask(view)
+    assert [tuple(row.values())[2:] for row in lake.ask(by_month)] == [(1, 48.28)]
+    held = {row["guardrail"]: row["resources"] for row in lake.ask(guardrails)}
+    assert held == {"mode": 1}
+    (act_row,) = lake.ask(acts)
+    assert act_row["resource"] == ref(VOLUME).arn
+    assert None not in act_row.values()
+    (told,) = lake.ask("SELECT * FROM headroom_records WHERE outcome = 'applied'")
+    assert {key for key, value in told.items() if value is None} <= {"reason"}
 
 
 def test_the_state_is_told(account: Account) -> None:

@@ -16,10 +16,10 @@ from headroom.cdk.detection import (
     reconcile_usd,
     scan_usd,
 )
-from headroom.cdk.names import OWN_ALARM_PREFIX, PRICED_REGIONS
+from headroom.cdk.loop import PRICED_REGIONS
 from headroom.cli.views.cost import amount
 from headroom.running_cost import Fleet, Rates, running_cost
-from headroom.settings import DeploymentConfig, Detection
+from headroom.settings import DeploymentConfig, Detection, Names
 from tests.stacks.conftest import ROOT, Synth, Synthesised, properties
 
 TEXT = (ROOT / "docs" / "operate" / "deployment.md").read_text(encoding="utf-8")
@@ -125,7 +125,7 @@ def test_every_alarm_on_headroom_says_what_to_do(shipped: Synthesised, synth: Sy
 
 def _own_alarms(made: Synthesised) -> set[str]:
     alarms = {alarm["AlarmName"] for alarm in properties(made.loop, "AWS::CloudWatch::Alarm")}
-    return {n.removeprefix(OWN_ALARM_PREFIX) for n in alarms if n.startswith(OWN_ALARM_PREFIX)}
+    return {n.removeprefix(Names().own_alarms) for n in alarms if n.startswith(Names().own_alarms)}
 
 
 def test_every_package_that_is_shipped_is_named_with_its_licence() -> None:

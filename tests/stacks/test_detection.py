@@ -24,8 +24,7 @@ from headroom.cdk.detection import (
     scan_usd,
     where_tagged,
 )
-from headroom.cdk.names import DETECTION_ALARM_PREFIX
-from headroom.settings import DeploymentConfig, Detection
+from headroom.settings import DeploymentConfig, Detection, Names
 from tests.builders import gp2, gp3, instance, volume
 from tests.stacks.conftest import Synth, Synthesised, properties
 
@@ -35,7 +34,7 @@ def _detection_alarms(made: Synthesised) -> dict[str, dict[str, object]]:
     return {
         alarm["AlarmName"]: alarm
         for alarm in alarms
-        if alarm["AlarmName"].startswith(DETECTION_ALARM_PREFIX)
+        if alarm["AlarmName"].startswith(Names().detection_alarms)
     }
 
 

@@ -204,6 +204,21 @@ def test_what_was_left_undone_is_finished(make: Make) -> None:
 
 
 @loops
+def test_at_the_present_size_it_changes_nothing_and_says_what_growth_would_lack(make: Make) -> None:
+    disk = make(64)
+    partitioned(disk, "label: gpt\n1: type=L\n")
+    run("mkfs.ext4", "-q", f"{disk.device}p1")
+    run("mount", f"{disk.device}p1", disk.place)
+    done = subprocess.run(
+        ["sh", "-c", script(0).replace("growpart", "growpart-elsewhere")], capture_output=True,
+        text=True, check=False, env={**os.environ, "PATH": f"{disk.tools}:{PATH}"},
+    )  # fmt: skip
+    *_, lacks, last = done.stdout.strip().splitlines()
+    assert lacks == "headroom-lacks: growpart-elsewhere, which is not installed"
+    assert last.startswith("headroom: already ext4 ")
+
+
+@loops
 def test_a_mount_point_may_have_a_space_in_its_name(make: Make) -> None:
     disk = make(64)
     disk.place = disk.place / "of orders"

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import json
 import re
-import sqlite3
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import cache
 from inspect import signature
 from pathlib import Path
 from typing import Any
 
 import aws_cdk as cdk
 import pytest
+from aws_cdk import aws_sns as sns
 
 from headroom.adapters.events import log_fields
 from headroom.adapters.events.bus import entry
 from headroom.adapters.events.schemas import DETAIL_TYPES, schema
 from headroom.cdk import Hub
 from headroom.cdk.hub_dashboard import PANELS
-from headroom.cdk.hub_queries import COLUMNS, DETAIL, QUERIES, RENAMED, SINCE, statement
+from headroom.cdk.hub_queries import COLUMNS, DETAIL, QUERIES, RENAMED
 from headroom.policy.parts import LONGEST_PART
 from headroom.settings import SettingsError
 from tests.adapters.events.test_bus import EVERY
+from tests.athena import Lake, Row
 from tests.builders import REGION
 from tests.stacks.conftest import ROOT, Synth, Synthesised, Template, properties, resources
 
@@ -82,6 +86,22 @@ def test_the_bucket_is_private_encrypted_and_stays(hub: Template) -> None:
     assert rule["ExpirationInDays"] == 400
 
 
+def test_events_that_are_not_stored_notify_the_hubs_topic_or_the_one_that_is_given(
+    hub: Template, tmp_path: Path
+) -> None:
+    (alarm,) = properties(hub, "AWS::CloudWatch::Alarm")
+    ((own, _),) = resources(hub, "AWS::SNS::Topic").items()
+    assert alarm["AlarmActions"] == [{"Ref": own}]
+    assert alarm["Dimensions"][0]["Value"]["Fn::GetAtt"][0] in resources(hub, "AWS::SQS::Queue")
+    app = cdk.App(outdir=str(tmp_path), analytics_reporting=False)
+    stack, given = cdk.Stack(app, "Hub"), "arn:aws:sns:eu-central-1:999999999999:ops"
+    topic = sns.Topic.from_topic_arn(stack, "Ops", given)
+    Hub(stack, "Hub", organization_id=ORGANIZATION, topic=topic)
+    template = app.synth().get_stack_by_name("Hub").template
+    assert not resources(template, "AWS::SNS::Topic")
+    assert properties(template, "AWS::CloudWatch::Alarm")[0]["AlarmActions"] == [given]
+
+
 @pytest.mark.parametrize(
     "props", [{"organization_id": "acme"}, {"prefix": "Hub"}, {"record_retention_days": 0}]
 )
@@ -114,48 +134,67 @@ def test_the_table_has_every_field_of_every_event_with_its_type() -> None:
     assert inner == {name: kinds[plan[name]["type"]] for name in plan if name not in ("from", "to")}
 
 
-def _database(copies: int) -> sqlite3.Connection:
-    """Real events, each `copies` times, with the fields that queries name as flat columns."""
-    names = [*(f"detail.{n}" for n in DETAIL if n != "plan"), "detail.plan.price_change_usd"]
-    columns = ["account", "region", "time", "day", *names]
-    made = sqlite3.connect(":memory:")
-    quoted = ", ".join(f'"{column}"' for column in columns)
-    made.execute(f"CREATE TABLE records ({quoted})")
-    for one in EVERY * copies:
-        detail = json.loads(entry(one)["Detail"])
-        values = {f"detail.{key}": value for key, value in detail.items()}
-        values["detail.plan.price_change_usd"] = (detail.get("plan") or {}).get("price_change_usd")
-        values |= {"account": "1", "region": "r", "time": detail["at"], "day": detail["at"][:10]}
-        row = [json.dumps(v) if isinstance(v, list) else v for v in map(values.get, columns)]
-        made.execute(f"INSERT INTO records VALUES ({', '.join('?' * len(columns))})", row)
-    return made
+@pytest.fixture(scope="module")
+def ask(hub: Template, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., list[Row]]:
+    """What a named query of the template answers from real events, each `copies` times, over its own table."""
+    ((_, glue),) = resources(hub, "AWS::Glue::Table").items()
+    described = glue["Properties"]["TableInput"]["StorageDescriptor"]
+    columns = {each["Name"]: each["Type"] for each in described["Columns"]}
+    mapped = described["SerdeInfo"]["Parameters"]
+    fields = {key.removeprefix("mapping."): v for key, v in mapped.items() if "mapping." in key}
+    made = properties(hub, "AWS::Athena::NamedQuery")
+    queries = {one["Name"].removeprefix("headroom-hub-"): one["QueryString"] for one in made}
+
+    @cache
+    def lake(copies: int) -> Lake:
+        events = [_event(one) for one in EVERY]
+        lines = [
+            {column: event[fields.get(column, column)] for column in columns} for event in events
+        ]
+        found = Lake(tmp_path_factory.mktemp("lake"))
+        day = datetime.now(UTC).date()  # the queries look back 30 days from now
+        found.table("records", columns, {f"day={day}/{n}.json": lines for n in range(copies)})
+        return found
+
+    def answer(name: str, copies: int = 1) -> list[Row]:
+        return lake(copies).ask(queries[name])
+
+    return answer
 
 
-def _rows(name: str, copies: int = 1) -> list[dict[str, Any]]:
-    """What SQLite answers to a query: structs are flat columns there, and the month is all time."""
-    text = statement(name, "records").replace(SINCE, "'2000-01-01'")
-    flat = re.sub(r"\bdetail(\.\w+)+", lambda found: f'"{found[0]}"', text)
-    cursor = _database(copies).execute(flat)
-    return [dict(zip([c[0] for c in cursor.description], r, strict=True)) for r in cursor]
+def _event(one: Any) -> dict[str, Any]:
+    """As EventBridge delivers it."""
+    sent = entry(one)
+    detail = json.loads(sent["Detail"])
+    return {
+        "version": "0", "id": "1", "detail-type": sent["DetailType"], "source": sent["Source"],
+        "account": "1", "region": "r", "time": detail["at"], "resources": sent["Resources"],
+        "detail": detail,
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", QUERIES)
-def test_every_query_answers_from_real_records_and_counts_none_twice(name: str) -> None:
-    assert _rows(name)
-    assert sorted(map(str, _rows(name, 3))) == sorted(map(str, _rows(name)))
+def test_every_query_answers_from_real_records_and_counts_none_twice(
+    ask: Callable[..., list[Row]], name: str
+) -> None:
+    found = ask(name)
+    assert sorted(map(str, ask(name, 3))) == sorted(map(str, found))
+    empty = {key for key in found[0] if all(row[key] is None for row in found)}
+    # A field of another name would be null in every row; only these records' requests never expire.
+    assert empty <= {"expires"}
 
 
-def test_what_the_queries_count_is_what_the_records_say() -> None:
+def test_what_the_queries_count_is_what_the_records_say(ask: Callable[..., list[Row]]) -> None:
     facts = [log_fields(one) for one in EVERY]
     applied = [f["price_change_usd"] or 0 for f in facts if f["step"] == "applied"]
-    (changes,) = _rows("changes")
+    (changes,) = ask("changes")
     assert changes["changes"] == len(applied) > 0
     assert changes["added_usd"] - changes["saved_usd"] == pytest.approx(sum(applied))
     held = [f for f in facts if f["step"] == "decided" and f["answer"] == "hold"]
-    assert sum(row["decisions"] for row in _rows("held")) == len(held) > 0
+    assert sum(row["decisions"] for row in ask("held")) == len(held) > 0
     for name in ("changes", "held", "people"):
-        assert {row["region"] for row in _rows(name)} == {REGION}, "not the envelope's"
-    assert {row["step"] for row in _rows("people")} >= {"paused", "resumed", "breaker_closed"}
+        assert {row["region"] for row in ask(name)} == {REGION}, "not the envelope's"
+    assert {row["step"] for row in ask("people")} >= {"paused", "resumed", "breaker_closed"}
 
 
 def test_the_named_queries_and_the_dashboard_read_what_there_is(hub: Template) -> None:

@@ -29,6 +29,7 @@ ADAPTER_ACTIONS = {
     *actions.PRICES_ACTIONS,
     *actions.RETRY_ACTIONS,
     *actions.EVENTS_OUT_ACTIONS,
+    *actions.LIST_METRICS_ACTIONS,
     *actions.RDS_READ_ACTIONS,
     *actions.RDS_WRITE_ACTIONS,
     *actions.AURORA_READ_ACTIONS,
@@ -98,6 +99,7 @@ def test_a_star_is_given_only_where_aws_knows_no_resource(shipped: Synthesised) 
         *actions.AURORA_READ_ACTIONS,
         *actions.METRICS_READ_ACTIONS,
         *actions.ALARM_LIST_ACTIONS,
+        *actions.LIST_METRICS_ACTIONS,
         *actions.PRICES_ACTIONS,
         "xray:PutTelemetryRecords",
         "xray:PutTraceSegments",
@@ -325,7 +327,6 @@ def test_file_systems_are_extended_only_where_the_owner_turns_it_on(
     synth: Synth, shipped: Synthesised
 ) -> None:
     for action in (
-        *actions.DISK_READ_ACTIONS,
         *actions.EXTEND_ACTIONS,
         *actions.EXTEND_READ_ACTIONS,
     ):

@@ -12,9 +12,9 @@ from headroom.application.execute import LEASE
 from headroom.application.scan import PAGE_CLAIM, TAKEN
 from headroom.application.work import CLAIM
 from headroom.cdk import function_code
-from headroom.cdk.names import DETECTION_ALARM_PREFIX, OWN_ALARM_PREFIX, PRICED_REGIONS
+from headroom.cdk.loop import PRICED_REGIONS
 from headroom.policy import default_policy
-from headroom.settings import DeploymentConfig, Detection
+from headroom.settings import DeploymentConfig, Detection, Names
 from stacks.deployment import HeadroomLoop, HeadroomState
 from tests.stacks.conftest import Synth, Synthesised, properties, resources
 
@@ -157,9 +157,9 @@ def test_the_sweep_runs_every_minute_and_parks_what_it_cannot(shipped: Synthesis
 
 def _own_alarms(made: Synthesised) -> dict[str, dict[str, Any]]:
     return {
-        alarm["AlarmName"].removeprefix(OWN_ALARM_PREFIX): alarm
+        alarm["AlarmName"].removeprefix(Names().own_alarms): alarm
         for alarm in properties(made.loop, "AWS::CloudWatch::Alarm")
-        if alarm["AlarmName"].startswith(OWN_ALARM_PREFIX)
+        if alarm["AlarmName"].startswith(Names().own_alarms)
     }
 
 
@@ -268,8 +268,8 @@ def test_the_own_alarms_metrics_are_ones_the_functions_emit(shipped: Synthesised
 
 
 def test_no_alarm_name_belongs_to_both_kinds() -> None:
-    assert not OWN_ALARM_PREFIX.startswith(DETECTION_ALARM_PREFIX)
-    assert not DETECTION_ALARM_PREFIX.startswith(OWN_ALARM_PREFIX)
+    assert not Names().own_alarms.startswith(Names().detection_alarms)
+    assert not Names().detection_alarms.startswith(Names().own_alarms)
 
 
 def test_the_command_line_finds_the_tables_in_the_outputs(shipped: Synthesised) -> None:

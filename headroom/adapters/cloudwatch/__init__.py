@@ -1,5 +1,5 @@
 """Metrics of volumes, databases, clusters and their instances, read with GetMetricData, and with
-ListMetrics what agents measure.
+ListMetrics what agents measure and which volumes of a database have metrics of their own.
 
 May import `adapters.events` (resource names in dimensions), `adapters.errors`, `ports` and the domain.
 The door offers one metrics adapter for each kind of storage, the history for replays, and alarms on single
@@ -12,7 +12,7 @@ from headroom.adapters.cloudwatch.clusters import (
     billed_queries,
     queries,
 )
-from headroom.adapters.cloudwatch.databases import CloudWatchRdsMetrics
+from headroom.adapters.cloudwatch.databases import CloudWatchRdsMetrics, unmeasured
 from headroom.adapters.cloudwatch.disk_metrics import disks_of
 from headroom.adapters.cloudwatch.history import LONGEST_DAYS, CloudWatchHistory, Past, batches
 from headroom.adapters.cloudwatch.metric_data import read, window

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -13,20 +14,30 @@ from headroom.adapters.cloudwatch.metric_data import Query, read, window
 from headroom.adapters.cloudwatch.metrics import ACTIVITY, GLANCE, HISTORY
 from headroom.adapters.cloudwatch.past import PastReads
 from headroom.adapters.cloudwatch.rds_metrics import (
+    NOTHING,
+    PerVolume,
     balance_queries,
     glance_of,
     glance_queries,
     instance_activity,
+    instance_queries,
     members,
+    per_volume,
     profile_queries,
+    several_volumes,
     storage_activity,
     storage_queries,
 )
+from headroom.adapters.errors import reading
 from headroom.domain.resources import InstanceActivity, Series, Volume, VolumeActivity
 from headroom.ports import Glance, GlanceRequest, ReadFailed, StorageView
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudwatch import CloudWatchClient
+
+LISTED_FOR = timedelta(hours=1)
+"""How long a list of the metrics of single volumes counts."""
+_log = logging.getLogger(__name__)
 
 
 class CloudWatchRdsMetrics:
@@ -36,6 +47,7 @@ class CloudWatchRdsMetrics:
         self._client = client
         self._glance = glance
         self._past = PastReads()
+        self._listed: tuple[datetime, PerVolume] | None = None
 
     def glance(self, views: Sequence[StorageView], now: datetime) -> Mapping[str, Glance]:
         """A Glance at the last half hour of every database, by resource id; raises ReadFailed.
@@ -54,11 +66,14 @@ class CloudWatchRdsMetrics:
         for back in dict.fromkeys(one.back for one in asked):
             same = {one.view.volume: one.metrics for one in asked if one.back == back}
             span = window(now, length=back, period_s=60)
+            volumes = self._volumes(same, now)
             queries = (
-                q for volume, metrics in same.items() for q in glance_queries(volume, metrics)
+                q
+                for volume, metrics in same.items()
+                for q in glance_queries(volume, metrics, volumes)
             )
             found = read(self._client, queries, span)
-            seen |= {one.ref.resource_id: glance_of(one, found, span) for one in same}
+            seen |= {one.ref.resource_id: glance_of(one, found, span, volumes) for one in same}
         return seen
 
     def activity(
@@ -70,13 +85,16 @@ class CloudWatchRdsMetrics:
         """
         _member_of(view)
         span = window(now, length=ACTIVITY, period_s=60)
-        found = read(self._client, storage_queries(view.volume), span)
-        own = storage_activity(view.volume, _own_activity(found, view.volume), span)
+        volumes = self._volumes([view.volume], now)
+        queries = (*storage_queries(view.volume, volumes=volumes), *instance_queries(view.volume))
+        found = _own_activity(read(self._client, queries, span), view.volume)
+        own = storage_activity(view.volume, found, span, volumes)
         if view.instance is None:
             return own, None
         slow_span = window(now, length=ACTIVITY, period_s=300)
         slow = read(self._client, balance_queries(view.volume, view.instance), slow_span)
-        return own, instance_activity(view.volume, own, _own_activity(slow, view.volume), slow_span)
+        slow = _own_activity(slow, view.volume)
+        return own, instance_activity(view.volume, own, found, span, slow, slow_span)
 
     def history(self, view: StorageView, now: datetime) -> VolumeActivity | None:
         """The last 14 days at five-minute periods; None when nothing was published.
@@ -85,12 +103,13 @@ class CloudWatchRdsMetrics:
         """
         _member_of(view)
         span = window(now, length=HISTORY, period_s=300)
-        queries = storage_queries(view.volume, span.period_s)
+        volumes = self._volumes([view.volume], now)
+        queries = storage_queries(view.volume, span.period_s, volumes)
         found = self._past.read(partial(read, self._client), queries, span)
         found = _own_activity(found, view.volume)
         if not any(series.known() for series in found.values()):
             return None
-        return storage_activity(view.volume, found, span)
+        return storage_activity(view.volume, found, span, volumes)
 
     def older_history(
         self, view: StorageView, now: datetime, *, since: datetime, until: datetime
@@ -101,14 +120,44 @@ class CloudWatchRdsMetrics:
         """
         _member_of(view)
         volume = view.volume
+        volumes = self._volumes([volume], now)
+        queries = profile_queries(volume, volumes)
         return tuple(
             storage_activity(
-                volume,
-                _own_activity(read(self._client, profile_queries(volume), span), volume),
-                span,
+                volume, _own_activity(read(self._client, queries, span), volume), span, volumes
             )
             for span in older_windows(now, since, until)
         )
+
+    def _volumes(self, volumes: Iterable[Volume], now: datetime) -> PerVolume:
+        """What CloudWatch lists of single volumes, where one of `volumes` is one of several.
+
+        A list that cannot be read is empty: nothing is then known of such a volume, and it is not changed.
+        """
+        if not any(map(several_volumes, volumes)):
+            return NOTHING
+        if self._listed is None or not timedelta(0) <= now - self._listed[0] < LISTED_FOR:
+            try:
+                self._listed = now, _list(self._client)
+            except ReadFailed as failed:
+                _log.warning("metrics of additional storage volumes are not known: %s", failed)
+                return NOTHING
+        return self._listed[1]
+
+
+def unmeasured(client: CloudWatchClient, volumes: Iterable[Volume]) -> tuple[Volume, ...]:
+    """Those that are one of several of their instance and have no listed metrics of their own; raises ReadFailed."""
+    several = tuple(filter(several_volumes, volumes))
+    listed = _list(client) if several else NOTHING
+    return tuple(volume for volume in several if not storage_queries(volume, volumes=listed))
+
+
+def _list(client: CloudWatchClient) -> PerVolume:
+    with reading("ListMetrics of RDS volumes"):
+        pages = client.get_paginator("list_metrics").paginate(
+            Namespace="AWS/RDS", MetricName="ReadIOPS", Dimensions=[{"Name": "VolumeName"}]
+        )
+        return per_volume(each["Dimensions"] for page in pages for each in page["Metrics"])  # type: ignore[misc]
 
 
 def _own_activity(found: Mapping[Query, Series], volume: Volume) -> dict[Query, Series]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from headroom.adapters.cloudwatch.metric_data import Query, Statistic, Window
+from headroom.adapters.cloudwatch.metric_data import Dimensions, Query, Statistic, Window
 from headroom.adapters.errors import reading
 from headroom.domain.resources import Series
 from headroom.ports import StorageView
@@ -38,7 +38,6 @@ LISTED_FOR = timedelta(minutes=5)
 MOST_LISTED = 200
 """Instances whose lists are remembered: their file systems are a few KB each."""
 
-Dimensions = tuple[tuple[str, str], ...]
 Listed = Mapping[str, Sequence[Dimensions]]
 """Under which dimensions the agent of an instance publishes each metric of interest."""
 

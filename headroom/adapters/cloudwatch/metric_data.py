@@ -22,6 +22,7 @@ BATCH_LIMIT = 8
 """Calls in flight: below the 10 connections of a client, and with half an hour of minutes a call
 well below the 180,000 datapoints a second that CloudWatch answers (CloudWatch quotas, 2026-09)."""
 
+Dimensions = tuple[tuple[str, str], ...]
 Statistic = Literal["Sum", "Average", "Minimum", "Maximum"]
 
 
@@ -31,7 +32,7 @@ class Query:
 
     namespace: str
     metric: str
-    dimensions: tuple[tuple[str, str], ...]
+    dimensions: Dimensions
     statistic: Statistic
 
 

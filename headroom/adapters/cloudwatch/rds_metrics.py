@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
+from types import MappingProxyType
 
-from headroom.adapters.cloudwatch.metric_data import Query, Statistic, Window
+from headroom.adapters.cloudwatch.metric_data import Dimensions, Query, Statistic, Window
 from headroom.domain.detection import Glance, Metric
 from headroom.domain.resources import (
     Instance,
@@ -32,33 +33,66 @@ _WAITS = ("ReadLatency", "WriteLatency", "DiskQueueDepth")
 _BALANCES = ("EBSIOBalance%", "EBSByteBalance%")
 
 
+PerVolume = Mapping[tuple[str, str], Dimensions]
+"""Dimensions of the metrics of each volume of an instance that has several, by instance and volume name in lower case."""
+NOTHING: PerVolume = MappingProxyType({})
+_UNPUBLISHED: Dimensions = ()
+
+
 def members(volume: Volume) -> tuple[str, ...]:
     """The DB instances that a database's metrics are published of."""
     return () if volume.facts is None else volume.facts.members
 
 
-def _metered(volume: Volume) -> tuple[str, ...]:
-    """The DB instances whose metrics say what this storage did: none where it has volumes beside it.
+def several_volumes(volume: Volume) -> bool:
+    """Whether the instance has additional storage volumes: its own metrics then add up all of them."""
+    return volume.facts is not None and bool(volume.facts.additional)
 
-    RDS publishes metrics of each volume under another dimension, whose name the documentation and CloudWatch
-    spell differently; what those of the instance then count is not documented.
+
+def per_volume(listed: Iterable[Iterable[Mapping[str, str]]]) -> PerVolume:
+    """Dimensions as ListMetrics spells them, of metrics with an instance and a volume name and nothing else.
+
+    The RDS User Guide spells the pair `DbInstanceIdentifier, VolumeName`, but the instance's own dimension
+    `DBInstanceIdentifier`, and CloudWatch tells upper from lower case. So it is read and not guessed.
     """
-    facts = volume.facts
-    return () if facts is None or facts.additional else facts.members
+    found = {}
+    for dimensions in listed:
+        pair = tuple(sorted((each["Name"], each["Value"]) for each in dimensions))
+        named = {name.lower(): value.lower() for name, value in pair}
+        if set(named) == {"dbinstanceidentifier", "volumename"} and len(pair) == 2:
+            found[named["dbinstanceidentifier"], named["volumename"]] = pair
+    return found
 
 
-def _of(member: str, metric: str, statistic: Statistic = "Average") -> Query:
-    dimensions = (("DBInstanceIdentifier", member),)
+def _metered(volume: Volume, volumes: PerVolume) -> tuple[Dimensions, ...]:
+    """The dimensions of the metrics that say what this storage did, of each member.
+
+    None where the instance has several volumes and CloudWatch lists no metrics of this one.
+    """
+    if not several_volumes(volume):
+        return _instances(volume)
+    assert volume.facts is not None
+    keys = ((each, volume.facts.volume_name or "") for each in members(volume))
+    return tuple(volumes[key] for key in keys if key in volumes)
+
+
+def _instances(volume: Volume) -> tuple[Dimensions, ...]:
+    return tuple((("DBInstanceIdentifier", each),) for each in members(volume))
+
+
+def _of(dimensions: Dimensions, metric: str, statistic: Statistic = "Average") -> Query:
     return Query(namespace="AWS/RDS", metric=metric, dimensions=dimensions, statistic=statistic)
 
 
-def _balance(volume: Volume, member: str) -> tuple[Query, ...]:
+def _balance(volume: Volume, member: Dimensions) -> tuple[Query, ...]:
     """gp2's own credits; no other type of a database has any."""
     gp2 = volume.configuration.volume_type is VolumeType.GP2
     return (_of(member, "BurstBalance", "Minimum"),) if gp2 else ()
 
 
-def glance_queries(volume: Volume, metrics: frozenset[Metric] | None = None) -> tuple[Query, ...]:
+def glance_queries(
+    volume: Volume, metrics: frozenset[Metric] | None = None, volumes: PerVolume = NOTHING
+) -> tuple[Query, ...]:
     """What a Glance needs: 6 metrics of each member, 7 where there are credits; or only `metrics`.
 
     RDS publishes no Exceeded check: instead of them the load that was served is read.
@@ -67,7 +101,7 @@ def glance_queries(volume: Volume, metrics: frozenset[Metric] | None = None) -> 
     rates = asked & {Metric.IOPS_CHECK, Metric.THROUGHPUT_CHECK}
     return tuple(
         query
-        for one in _metered(volume)
+        for one in _metered(volume, volumes)
         for query in (
             *(_of(one, metric) for metric in _RATES if rates),
             *([_of(one, "DiskQueueDepth")] if Metric.QUEUE in asked else []),
@@ -77,7 +111,7 @@ def glance_queries(volume: Volume, metrics: frozenset[Metric] | None = None) -> 
     )
 
 
-def summary_queries(volume: Volume) -> tuple[dict[str, Query], ...]:
+def summary_queries(volume: Volume, volumes: PerVolume = NOTHING) -> tuple[dict[str, Query], ...]:
     """What the summary of whole days needs of each member: 6 metrics by name, 7 where there are credits."""
     return tuple(
         {
@@ -85,15 +119,17 @@ def summary_queries(volume: Volume) -> tuple[dict[str, Query], ...]:
             _FREE: _of(one, _FREE, "Minimum"),
             **{query.metric: query for query in _balance(volume, one)},
         }
-        for one in _metered(volume)
+        for one in _metered(volume, volumes)
     )
 
 
-def storage_queries(volume: Volume, period_s: int = 60) -> tuple[Query, ...]:
+def storage_queries(
+    volume: Volume, period_s: int = 60, volumes: PerVolume = NOTHING
+) -> tuple[Query, ...]:
     """What a VolumeActivity of such periods needs, of every member."""
     return tuple(
         query
-        for one in _metered(volume)
+        for one in _metered(volume, volumes)
         for query in (
             *(_of(one, metric) for metric in (*_RATES, *_WAITS)),
             *(_of(one, metric, "Maximum") for metric in _RATES if period_s > 60),
@@ -103,11 +139,11 @@ def storage_queries(volume: Volume, period_s: int = 60) -> tuple[Query, ...]:
     )
 
 
-def profile_queries(volume: Volume) -> tuple[Query, ...]:
+def profile_queries(volume: Volume, volumes: PerVolume = NOTHING) -> tuple[Query, ...]:
     """What the profile of the past needs: 4 metrics of each member, 5 where there are credits."""
     return tuple(
         query
-        for one in _metered(volume)
+        for one in _metered(volume, volumes)
         for query in (*(_of(one, metric) for metric in _RATES), *_balance(volume, one))
     )
 
@@ -120,12 +156,21 @@ def balance_queries(volume: Volume, instance: Instance) -> tuple[Query, ...]:
         limits.maximum_mibps,
     ):
         return ()
-    return tuple(_of(one, m, "Minimum") for one in _metered(volume) for m in _BALANCES)
+    return tuple(_of(one, m, "Minimum") for one in _instances(volume) for m in _BALANCES)
 
 
-def glance_of(volume: Volume, found: Mapping[Query, Series], span: Window) -> Glance:
+def instance_queries(volume: Volume) -> tuple[Query, ...]:
+    """The traffic of all volumes of an instance, where it is not that of this one alone."""
+    if not several_volumes(volume):
+        return ()
+    return tuple(_of(one, metric) for one in _instances(volume) for metric in _RATES)
+
+
+def glance_of(
+    volume: Volume, found: Mapping[Query, Series], span: Window, volumes: PerVolume = NOTHING
+) -> Glance:
     """The Glance that `found` holds, of the busiest member; None where nothing was published."""
-    seen = [_activity(volume, one, found, span) for one in members(volume)]
+    seen = [_activity(volume, one, found, span) for one in _metered(volume, volumes)]
 
     def highest(series: Callable[[VolumeActivity], Series]) -> float | None:
         return max((v for each in seen for v in series(each).known()), default=None)
@@ -151,28 +196,37 @@ def glance_of(volume: Volume, found: Mapping[Query, Series], span: Window) -> Gl
     )
 
 
-def storage_activity(volume: Volume, found: Mapping[Query, Series], span: Window) -> VolumeActivity:
+def storage_activity(
+    volume: Volume, found: Mapping[Query, Series], span: Window, volumes: PerVolume = NOTHING
+) -> VolumeActivity:
     """A database's activity; of a cluster, in every period that of its busiest member.
 
     Each member has a copy of the storage to itself: their loads do not add up.
     """
-    seen = [_activity(volume, one, found, span) for one in members(volume)]
+    metered = _metered(volume, volumes) or (_UNPUBLISHED,) * bool(members(volume))
+    seen = [_activity(volume, one, found, span) for one in metered]
     return seen[0] if len(seen) == 1 else _busiest_member(seen, span)
 
 
 def instance_activity(
-    volume: Volume, own: VolumeActivity, slow: Mapping[Query, Series], slow_span: Window
-) -> InstanceActivity:
-    """What the database's instance did: all of its EBS traffic that is told is this storage's."""
+    volume: Volume, own: VolumeActivity, found: Mapping[Query, Series], span: Window,
+    slow: Mapping[Query, Series], slow_span: Window,
+) -> InstanceActivity:  # fmt: skip
+    """What the database's instance did: the traffic of all its volumes, `found` of several, `own` of one."""
     nothing = _alike(own.read_iops, (None,) * len(own.read_iops.values))
     balances = (
-        _lowest([slow.get(_of(one, m, "Minimum"), slow_span.nothing()) for one in members(volume)])
+        _lowest(
+            [slow.get(_of(one, m, "Minimum"), slow_span.nothing()) for one in _instances(volume)]
+        )
         for m in _BALANCES
     )
+    every = own
+    if several_volumes(volume):
+        every = _activity(volume, _instances(volume)[0], found, span)
     io_balance, byte_balance = (b or slow_span.nothing() for b in balances)
     return InstanceActivity(
-        iops=_added(own.read_iops, own.write_iops),
-        mibps=_added(own.read_mibps, own.write_mibps),
+        iops=_added(every.read_iops, every.write_iops),
+        mibps=_added(every.read_mibps, every.write_mibps),
         iops_exceeded=nothing,
         throughput_exceeded=nothing,
         io_balance_percent=io_balance,
@@ -181,7 +235,7 @@ def instance_activity(
 
 
 def _activity(
-    volume: Volume, member: str, found: Mapping[Query, Series], span: Window
+    volume: Volume, member: Dimensions, found: Mapping[Query, Series], span: Window
 ) -> VolumeActivity:
     def of(metric: str, statistic: Statistic = "Average", unit: float = 1.0) -> Series:
         series = found.get(_of(member, metric, statistic), span.nothing())

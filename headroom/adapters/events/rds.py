@@ -42,7 +42,9 @@ _EVENT_ID = re.compile(r"RDS-EVENT-[0-9]{4}")
 _ARN = re.compile(
     r"arn:[a-z-]+:rds:([a-z0-9-]+):([0-9]{12}):(db:|cluster:)([A-Za-z](?:-?[A-Za-z0-9]){0,62})"
 )
-_DIMENSIONS = (("DBInstanceIdentifier", ""), ("DBClusterIdentifier", "cluster:"))
+_DIMENSIONS = (("dbinstanceidentifier", ""), ("dbclusteridentifier", "cluster:"))
+"""In lower case: AWS spells the first one `DbInstanceIdentifier` beside VolumeName."""
+_ADDITIONAL = re.compile(r"rdsdbdata[2-4]")
 
 
 def claim_of(
@@ -63,10 +65,13 @@ def claim_of(
 
 def of_dimensions(dimensions: Mapping[str, object]) -> str | None:
     """The resource id that a metric of RDS, or a contributor, is published of; None where none is."""
+    told = {name.lower(): value for name, value in dimensions.items()}
+    volume = str(told.get("volumename", "")).lower()
+    suffix = f"/{volume}" if _ADDITIONAL.fullmatch(volume) else ""
     for name, prefix in _DIMENSIONS:
-        value = dimensions.get(name)
+        value = told.get(name)
         if isinstance(value, str) and _NAME.fullmatch(value):
-            return resource_id(value, cluster=bool(prefix))
+            return resource_id(value, cluster=bool(prefix)) + suffix
     return None
 
 

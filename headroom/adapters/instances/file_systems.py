@@ -29,6 +29,7 @@ DELIVERY_S = 30
 POLLS, POLL_S = 10, 2.0
 _GIB = 1024**3
 _LAST_LINE = re.compile(r"^headroom: (extended|already|refused|later) (.*?)\s*$", re.MULTILINE)
+_LACKS = re.compile(r"^headroom-lacks: (.*?)\s*$", re.MULTILINE)
 _WHY = {
     "InvalidInstanceId": "its instance is not online in Systems Manager",
     "AccessDeniedException": "its instance does not have the enrolment tag, or IAM denies it",
@@ -100,7 +101,11 @@ def outcome_of(output: str | None) -> Extended | NotExtended:
             before, after = (int(number) / _GIB for number in numbers.groups())
             where = rest[: numbers.start()]
             size = f"{before:.1f} -> {after:.1f} GiB" if word == "extended" else f"{after:.1f} GiB"
-            return Extended(size_gib=after, detail=f"file system {word}: {where}, {size}")
+            lacks = ", ".join(_LACKS.findall(output))
+            return Extended(
+                size_gib=after, detail=f"file system {word}: {where}, {size}",
+                extended=word == "extended", lacks=lacks,
+            )  # fmt: skip
         case "refused" | "later":
             return NotExtended(why=rest, again=word == "later")
         case _:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Any, Protocol
 
 from botocore.exceptions import ClientError
 
 from headroom.adapters.errors import code_of, reading
 from headroom.adapters.rds import shapes
-from headroom.domain.resources import Deployment, Kind, ResourceRef, ValidStorage
+from headroom.adapters.rds.additional import volume_names
+from headroom.domain.resources import Deployment, Engine, Kind, ResourceRef, Span, ValidStorage
 from headroom.ports import ReadFailed, ResourceGone
 
 _GONE = ("DBInstanceNotFound", "DBInstanceNotFoundFault", "DBClusterNotFoundFault")
@@ -42,9 +45,12 @@ class RdsReads:
         """One database as it is now, a cluster with its members; raises ResourceGone, ReadFailed."""
         name, cluster = name_of(ref), ref.resource_id.startswith(shapes.CLUSTER)
         call = "DescribeDBClusters" if cluster else "DescribeDBInstances"
+        additional = additional_of(ref)
         with reading(f"{call} {name}"):
             shape = self._shape(name, cluster=cluster)
-            read = shapes.cluster if cluster else shapes.instance
+            if additional is not None and additional not in volume_names(shape):
+                raise ResourceGone(f"{name} has no volume {additional}")
+            read = shapes.cluster if cluster else partial(shapes.instance, additional=additional)
             try:
                 reported = read(shape, account_id=self._account_id, region=self._region)
                 if cluster and reported.facts.status not in LEAVING:
@@ -66,11 +72,18 @@ class RdsReads:
             or not reported.seen.settled
         ):
             return ()
-        name = reported.volume.ref.resource_id
+        name, additional = name_of(reported.volume.ref), additional_of(reported.volume.ref)
         with reading(f"DescribeValidDBInstanceModifications {name}"):
-            return shapes.valid_storage(
-                self._rds.describe_valid_db_instance_modifications(DBInstanceIdentifier=name)
+            found = shapes.valid_storage(
+                self._rds.describe_valid_db_instance_modifications(DBInstanceIdentifier=name),
+                additional,
             )
+        if additional is None or database.engine is not Engine.SQL_SERVER:
+            return found
+        size = (
+            reported.volume.configuration.size_gib
+        )  # whatever the ranges say: it cannot be scaled
+        return tuple(replace(one, size_gib=(Span(low=size, high=size),)) for one in found)
 
     def _shape(self, name: str, *, cluster: bool) -> shapes.Shape:
         try:
@@ -112,5 +125,10 @@ class RdsReads:
 
 
 def name_of(ref: ResourceRef) -> str:
-    """The name RDS knows it by."""
-    return ref.resource_id.removeprefix(shapes.CLUSTER)
+    """The name RDS knows the instance or cluster by."""
+    return ref.resource_id.removeprefix(shapes.CLUSTER).partition("/")[0]
+
+
+def additional_of(ref: ResourceRef) -> str | None:
+    """The additional storage volume that `INSTANCE/VOLUME` names; None for an instance's own storage."""
+    return ref.resource_id.partition("/")[2] or None

@@ -6,14 +6,20 @@ calls also tell of Neptune, DocumentDB, Aurora and RDS Custom, which `ours` keep
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
 
+from headroom.adapters.rds.additional import (
+    STORAGE,
+    Shape,
+    additional_volume,
+    as_storage,
+    with_name,
+)
 from headroom.domain.catalog.rds import ObservedStorage, band_of, flushed, why_invalid
 from headroom.domain.resources import (
-    AdditionalVolume,
+    PRIMARY_VOLUME,
     Configuration,
     Database,
     DatabaseFacts,
@@ -28,9 +34,6 @@ from headroom.domain.resources import (
     VolumeType,
 )
 
-Shape = Mapping[str, Any]
-"""An element of a response; nothing of it leaves this module and `rds`."""
-
 MALFORMED = (KeyError, ValueError, TypeError, AttributeError)
 """What reading an element raises when it is not as documented, or names what nobody knows yet."""
 
@@ -38,8 +41,6 @@ CLUSTER = "cluster:"
 AVAILABLE = "available"
 _WORKING = ("storage-optimization", "storage-initialization", "storage-config-upgrade")
 """Statuses in which RDS works on the storage. Source: RDS User Guide, "DB instance status"."""
-_STORAGE = ("AllocatedStorage", "Iops", "StorageThroughput", "StorageType")
-"""Pending values that are of the storage itself."""
 _FAMILIES = {
     **{engine.value: engine for engine in Engine},
     **{f"oracle-{edition}": Engine.ORACLE
@@ -86,8 +87,12 @@ def is_supported_engine(shape: Shape) -> bool:
     return engine in _FAMILIES or engine.startswith(("aurora", "neptune", "docdb", "custom-"))
 
 
-def instance(shape: Shape, *, account_id: str, region: str) -> ReportedInstance:
-    """A DB instance; raises one of MALFORMED for what is not understood."""
+def instance(
+    shape: Shape, *, account_id: str, region: str, additional: str | None = None
+) -> ReportedInstance:
+    """A DB instance's storage, or its `additional` volume; raises one of MALFORMED for what is not understood."""
+    several = bool(shape.get("AdditionalStorageVolumes"))
+    shape = shape if additional is None else as_storage(shape, additional)
     deployment = Deployment.MULTI_AZ if shape.get("MultiAZ") else Deployment.SINGLE_AZ
     name, status = shape["DBInstanceIdentifier"], shape["DBInstanceStatus"]
     size, most = int(shape["AllocatedStorage"]), shape.get("MaxAllocatedStorage")
@@ -99,11 +104,13 @@ def instance(shape: Shape, *, account_id: str, region: str) -> ReportedInstance:
         operation=shape.get("StorageOperationStatus"),
         replica_of=shape.get("ReadReplicaSourceDBInstanceIdentifier"),
         unusual=_unusual(shape),
-        additional=tuple(map(_additional, shape.get("AdditionalStorageVolumes") or ())),
+        additional=tuple(map(additional_volume, shape.get("AdditionalStorageVolumes") or ())),
+        volume_name=(additional or PRIMARY_VOLUME) if several else None,
     )
+    suffix = "" if additional is None else f"/{additional}"
     return _reported(
-        shape, name, deployment, facts, account_id=account_id, region=region,
-        identity=shape["DbiResourceId"], created_at=shape["InstanceCreateTime"],
+        shape, name + suffix, deployment, facts, account_id=account_id, region=region,
+        identity=shape["DbiResourceId"] + suffix, created_at=shape["InstanceCreateTime"],
     )  # fmt: skip
 
 
@@ -142,7 +149,7 @@ def with_members(reported: ReportedInstance, members: Iterable[Shape]) -> Report
     pending = set(reported.facts.pending)
     for each in found:  # their storage is the cluster's own, which tells it itself
         names = flushed(each.get("PendingModifiedValues") or {})
-        pending |= {name for name in names if name not in _STORAGE}
+        pending |= {name for name in names if name not in STORAGE}
     statuses = (reported.facts.status, *(each["DBInstanceStatus"] for each in found))
     status = next((s for s in statuses if s != AVAILABLE), AVAILABLE)
     operations = (reported.facts.operation, *(each.get("StorageOperationStatus") for each in found))
@@ -157,11 +164,12 @@ def with_members(reported: ReportedInstance, members: Iterable[Shape]) -> Report
     )
 
 
-def applied_with(answer: Shape) -> tuple[str, ...]:
+def applied_with(answer: Shape, additional: str | None = None) -> tuple[str, ...]:
     """Names of changes not of the storage that RDS answers to apply with ours; sorted."""
     shape = answer.get("DBInstance") or answer.get("DBCluster") or {}
+    shape = shape if additional is None else as_storage(shape, additional)
     pending = shape.get("PendingModifiedValues") or {}
-    return tuple(name for name in flushed(pending) if name not in _STORAGE)
+    return tuple(name for name in flushed(pending) if name not in STORAGE)
 
 
 def _reported(
@@ -225,7 +233,7 @@ def configuration(shape: Shape, database: Database) -> Configuration:
 
 def _heads_for(shape: Shape, pending: Shape, now: Configuration) -> Configuration | None:
     """What the pending values make of the storage; None where none of them is of the storage."""
-    changes = {name: pending[name] for name in _STORAGE if pending.get(name)}
+    changes = {name: pending[name] for name in STORAGE if pending.get(name)}
     if not changes or now.database is None:
         return None
     target = configuration({**shape, **changes}, now.database)
@@ -234,29 +242,16 @@ def _heads_for(shape: Shape, pending: Shape, now: Configuration) -> Configuratio
 
 def own_pending_only(pending: Iterable[str]) -> bool:
     """Whether all pending names are of the storage itself."""
-    return set(pending) <= set(_STORAGE)
+    return set(pending) <= set(STORAGE)
 
 
 def _unusual(shape: Shape) -> str | None:
-    """Storage that is more than one plain volume set: its metrics are not told apart here."""
-    more = shape.get("AdditionalStorageVolumes") or ()
-    if more:
-        return f"additional storage volumes: {', '.join(str(_additional(each)) for each in more)}"
+    """Storage whose metrics are not told apart here."""
     if shape.get("IsStorageConfigUpgradeAvailable"):
         return "an old storage layout, which RDS would upgrade"
     if shape.get("DedicatedLogVolume"):
         return "a dedicated log volume, which shares the instance's limits"
     return None
-
-
-def _additional(shape: Shape) -> AdditionalVolume:
-    """One of AdditionalStorageVolumes."""
-    return AdditionalVolume(
-        name=shape["VolumeName"], volume_type=shape.get("StorageType", "").lower(),
-        size_gib=shape.get("AllocatedStorage"), iops=shape.get("IOPS"),
-        mibps=shape.get("StorageThroughput"), status=shape.get("StorageVolumeStatus", ""),
-        operation=shape.get("StorageOperationStatus"),
-    )  # fmt: skip
 
 
 def _on_outpost(shape: Shape) -> bool:
@@ -266,13 +261,18 @@ def _on_outpost(shape: Shape) -> bool:
     )
 
 
-def valid_storage(answer: Shape) -> tuple[ValidStorage, ...]:
-    """What DescribeValidDBInstanceModifications says of each type; a type nobody knows is left out."""
+def valid_storage(answer: Shape, additional: str | None = None) -> tuple[ValidStorage, ...]:
+    """What DescribeValidDBInstanceModifications says of each type; a type nobody knows is left out.
+
+    Raises ValueError where it says nothing of the `additional` volume.
+    """
     message = answer["ValidDBInstanceModificationsMessage"]
+    if additional is not None:
+        (message,), _ = with_name(message["AdditionalStorage"]["Volumes"], additional)
     known = set(VolumeType)
     return tuple(
         ValidStorage(
-            volume_type=VolumeType(one["StorageType"]),
+            volume_type=VolumeType(one["StorageType"].lower()),
             size_gib=_spans(one.get("StorageSize")),
             iops=_spans(one.get("ProvisionedIops")),
             iops_per_gib=_ratios(one.get("IopsToStorageRatio")),
@@ -280,7 +280,7 @@ def valid_storage(answer: Shape) -> tuple[ValidStorage, ...]:
             mibps_per_iops=_ratios(one.get("StorageThroughputToIopsRatio")),
         )
         for one in message.get("Storage") or ()
-        if one["StorageType"] in known
+        if one["StorageType"].lower() in known
     )
 
 

@@ -7,29 +7,37 @@ is kept, and two of them show the latest change (domain/catalog/rds/modification
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from headroom.adapters.errors import reading
 from headroom.adapters.preconditions import moved_on, unread
 from headroom.adapters.rds import shapes
+from headroom.adapters.rds.additional import volume_names
 from headroom.adapters.rds.bookmarks import Noted
 from headroom.adapters.rds.classes import InstanceClasses
-from headroom.adapters.rds.reads import LEAVING, RdsClient, RdsReads, name_of
+from headroom.adapters.rds.reads import LEAVING, RdsClient, RdsReads, additional_of, name_of
 from headroom.adapters.rds.refusals import rds_refusal_of
 from headroom.domain.catalog.rds import (
     Attempt,
     LastObserved,
-    Parameters,
     after_accepted,
     after_rename,
     next_remembered,
-    parameters,
+    request,
 )
-from headroom.domain.resources import Configuration, Instance, Kind, Modification, ResourceRef
+from headroom.domain.resources import (
+    Configuration,
+    Instance,
+    Kind,
+    Modification,
+    ResourceRef,
+    Volume,
+)
 from headroom.domain.state import Applied, Outcome, Refusal, Refused, Stale, declined
 from headroom.ports import Notes, ReadFailed, ResourceGone, StorageView
 
@@ -86,11 +94,13 @@ class RdsStorage:
             while True:
                 with reading(operation):
                     page = next(pages_read, None)
-                    found = [] if page is None else [self._known(read, s) for s in page[key]]
+                    found = (
+                        [] if page is None else [v for s in page[key] for v in self._all(read, s)]
+                    )
                 if page is None:
                     break
                 for reported in found:
-                    if reported is not None and reported.facts.status not in LEAVING:
+                    if reported.facts.status not in LEAVING:
                         yield StorageView(
                             volume=reported.volume,
                             modification=self._at_work(reported),
@@ -109,19 +119,21 @@ class RdsStorage:
             instance=Instance(
                 instance_id=facts.members[0] if facts.members else ref.resource_id,
                 limits=self._classes.limits(facts.instance_class),
-                volume_ids=(ref.resource_id,),
+                volume_ids=(reported.volume.ref.resource_id, *_beside(reported.volume)),
             ),
             valid=self._reads.valid(reported),
         )
 
     def attached(self, instance_id: str) -> tuple[StorageView, ...]:
-        """The storage of one DB instance: there is no other on it; raises ReadFailed."""
+        """The storage of one DB instance and its additional volumes; raises ReadFailed."""
         ref = ResourceRef(
             kind=Kind.RDS, account_id=self._account_id, region=self._region,
             resource_id=instance_id,
         )  # fmt: skip
         try:
-            return (self.view(ref),)
+            own = self.view(ref)
+            names = _beside(own.volume)
+            return (own, *(self.view(replace(ref, resource_id=name)) for name in names))
         except ResourceGone:
             return ()
 
@@ -156,7 +168,7 @@ class RdsStorage:
         if why is not None:
             return why
         try:
-            sent = parameters(name_of(ref), found, target, valid=valid)
+            _, sent = request(ref.resource_id, found, target, valid)
         except ValueError as problem:
             return declined(Refusal.INVALID, str(problem))
         return self._send(ref, reported, target, sent)
@@ -166,7 +178,7 @@ class RdsStorage:
         ref: ResourceRef,
         reported: shapes.ReportedInstance,
         target: Configuration,
-        sent: Parameters,
+        sent: Mapping[str, object],
     ) -> Outcome:
         attempt = Attempt(at=self._clock(), origin=reported.volume.configuration, target=target)
         try:
@@ -191,7 +203,7 @@ class RdsStorage:
             self._noted.amend(ref, lambda r: after_accepted(r, reported.seen, attempt))
         except Exception as failed:  # the next look finds it by what was noted before
             _log.warning("%s was changed, which was not noted: %r", ref.resource_id, failed)
-        flushed = shapes.applied_with(answer)
+        flushed = shapes.applied_with(answer, additional_of(ref))
         if not flushed:
             return Applied(started_at=attempt.at)
         names = ", ".join(flushed)
@@ -240,6 +252,17 @@ class RdsStorage:
     def _at_work(self, reported: shapes.ReportedInstance) -> Modification | None:
         return next_remembered(None, reported.seen, self._clock()).modification
 
+    def _all(
+        self, read: Callable[..., shapes.ReportedInstance], shape: shapes.Shape
+    ) -> Iterator[shapes.ReportedInstance]:
+        """The storage that `shape` is of, and its additional volumes; what is not understood is left out."""
+        volumes = (partial(read, additional=name) for name in volume_names(shape))
+        every: list[Callable[..., shapes.ReportedInstance]] = [read, *volumes]
+        for each in every:
+            reported = self._known(each, shape)
+            if reported is not None:
+                yield reported
+
     def _known(
         self, read: Callable[..., shapes.ReportedInstance], shape: shapes.Shape
     ) -> shapes.ReportedInstance | None:
@@ -253,6 +276,15 @@ class RdsStorage:
         except shapes.MALFORMED as error:
             _log.warning("database %s is not understood: %r", name, error)
             return None
+
+
+def _beside(volume: Volume) -> tuple[str, ...]:
+    """Resource ids of the instance's other volumes."""
+    facts, (name, _, own) = volume.facts, volume.ref.resource_id.partition("/")
+    if facts is None or not facts.additional:
+        return ()
+    volumes = {"": name} | {v.name.lower(): f"{name}/{v.name.lower()}" for v in facts.additional}
+    return tuple(resource_id for key, resource_id in volumes.items() if key != own)
 
 
 def _modification(noted: LastObserved | None) -> Modification | None:
@@ -273,16 +305,16 @@ def _with_pending(
 
 def _why_not_now(reported: shapes.ReportedInstance, *, busy: bool) -> Refused | None:
     facts = reported.facts
-    if facts.pending and not busy:
+    if busy or reported.seen.working:
+        return declined(Refusal.IN_FLIGHT, "the last change of the storage is not over")
+    if not reported.seen.settled:
+        return declined(Refusal.IN_FLIGHT, f"the database is {facts.status}, not available")
+    if facts.pending:
         return declined(
             Refusal.OTHER,
             f"ApplyImmediately would apply what others left pending too: "
             f"{', '.join(facts.pending)}",
         )
-    if busy or reported.seen.working:
-        return declined(Refusal.IN_FLIGHT, "the last change of the storage is not over")
-    if not reported.seen.settled:
-        return declined(Refusal.IN_FLIGHT, f"the database is {facts.status}, not available")
     if facts.unusual is not None:
         return declined(Refusal.UNSUPPORTED, f"its storage is unusual: {facts.unusual}")
     return None

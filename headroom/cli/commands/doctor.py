@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +11,7 @@ import typer
 
 from headroom.cli.doctor import competitors, fleet, loop, permissions, resource_alarms, rules
 from headroom.cli.doctor.contact import Recorder, bundle, recorded
-from headroom.cli.doctor.deployed import deployed
+from headroom.cli.doctor.deployed import Deployed, DeployedStacks, deployed
 from headroom.cli.doctor.findings import Check, Examined, examine
 from headroom.cli.sources.deployment import deployment
 from headroom.cli.sources.options import DeploymentOptions, JsonOption
@@ -21,7 +22,7 @@ from headroom.cli.terminal.problems import OK
 FOUND = 2
 """Exit code where something was found, as of `headroom plan --all`."""
 
-CHECKS: tuple[tuple[str, Check], ...] = (
+CHECKS: tuple[tuple[str, Check[Deployed]], ...] = (
     ("stacks", loop.stacks),
     ("functions", loop.functions),
     ("permissions", permissions.permissions),
@@ -84,16 +85,22 @@ def doctor(
         content = bundle(examined, recorder.answers, found.now)
         save(json.dumps(content, indent=2, ensure_ascii=False) + "\n", contact)
         say(f"Wrote {contact}. Nothing was sent. Read it before you send it.", err())
+    return report(examined, found, as_json=as_json)
+
+
+def report(examined: Sequence[Examined], found: DeployedStacks, *, as_json: bool) -> int:
+    """Print what was found; the exit code says whether it was anything."""
+    place = f"account {found.account.account_id}, {found.account.region}"
     count = sum(len(each.findings) for each in examined)
     if as_json:
-        emit({"account": found.here.account.account_id, "region": found.here.account.region,
+        emit({"account": found.account.account_id, "region": found.account.region,
               "at": found.now, "healthy": not count, "findings": count,
               "checks": [_object(each) for each in examined]})  # fmt: skip
     else:
         for each in examined:
             _print(each)
         many = "1 finding" if count == 1 else f"{count} findings"
-        say(f"{many} in {found.here.place}." if count else f"All is well in {found.here.place}.")
+        say(f"{many} in {place}." if count else f"All is well in {place}.")
     return FOUND if count else OK
 
 

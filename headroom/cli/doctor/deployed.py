@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
@@ -11,11 +11,15 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from headroom.adapters.parameters import ParameterPolicies
+from headroom.cli.sources.account import Account
 from headroom.cli.sources.deployment import Deployment
 from headroom.cli.sources.outputs import stack_of
 from headroom.domain.policy import HardCaps, Policy, PolicyUnreadable
 from headroom.ports import ReadFailed, StorageView
 from headroom.settings import FunctionSettings, SettingsError
+
+_RECORDS = "StateRecordsTable"
+"""Part of the logical id of the table of records, behind that of the construct."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,26 +43,26 @@ class Stack:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Deployed:
-    """A deployment and its stacks; what it reads more than once is kept."""
+class DeployedStacks:
+    """The stacks of a deployment or a hub; what it reads more than once is kept."""
 
-    here: Deployment
     stacks: tuple[Stack, ...]
-    is_local: bool
-    """Whether it is an endpoint that lacks services of AWS."""
-    storage: dict[str, tuple[StorageView, ...] | ReadFailed] = field(default_factory=dict)
-    """By kind, once `fleet.storage` has read it."""
     _clients: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def account(self) -> Account:
+        """Where they are."""
+        raise NotImplementedError
 
     @property
     def now(self) -> datetime:
         """The instant it is there."""
-        return self.here.account.now
+        return self.account.now
 
     def client(self, service: str) -> Any:
         """A client there, made once."""
         if service not in self._clients:
-            self._clients[service] = self.here.account.client(service)
+            self._clients[service] = self.account.client(service)
         return self._clients[service]
 
     def of(self, kind: str) -> list[StackResource]:
@@ -67,8 +71,61 @@ class Deployed:
 
     def output(self, name: str) -> str | None:
         """An output of any stack."""
-        key = self.here.account.names.output(name)
+        key = self.account.names.output(name)
         return next((s.outputs[key] for s in self.stacks if key in s.outputs), None)
+
+    def metric(
+        self, namespace: str, name: str, dimensions: Mapping[str, str], *, statistic: str,
+        over: timedelta,
+    ) -> list[tuple[datetime, float]]:  # fmt: skip
+        """The minutes of a metric until now, newest first."""
+        answer = self.client("cloudwatch").get_metric_data(
+            MetricDataQueries=[
+                {
+                    "Id": "m",
+                    "MetricStat": {
+                        "Metric": {
+                            "Namespace": namespace, "MetricName": name,
+                            "Dimensions": [
+                                {"Name": key, "Value": value} for key, value in dimensions.items()
+                            ],
+                        },
+                        "Period": 60, "Stat": statistic,
+                    },
+                }
+            ],
+            StartTime=self.now - over, EndTime=self.now + timedelta(minutes=1),
+            ScanBy="TimestampDescending",
+        )["MetricDataResults"][0]  # fmt: skip
+        return list(zip(answer["Timestamps"], answer["Values"], strict=True))
+
+
+@dataclass(frozen=True, kw_only=True)
+class HubStack(DeployedStacks):
+    """A hub's stack."""
+
+    place: Account
+
+    @property
+    def account(self) -> Account:
+        """The hub's account and Region, with the names of its prefix."""
+        return self.place
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deployed(DeployedStacks):
+    """A deployment and its stacks."""
+
+    here: Deployment
+    is_local: bool
+    """Whether it is an endpoint that lacks services of AWS."""
+    storage: dict[str, tuple[StorageView, ...] | ReadFailed] = field(default_factory=dict)
+    """By kind, once `fleet.storage` has read it."""
+
+    @property
+    def account(self) -> Account:
+        """The deployment's account and Region."""
+        return self.here.account
 
     @cached_property
     def policy(self) -> Policy | PolicyUnreadable:
@@ -107,31 +164,6 @@ class Deployed:
                 continue
         return tuple(found)
 
-    def metric(
-        self, namespace: str, name: str, dimensions: Mapping[str, str], *, statistic: str,
-        over: timedelta,
-    ) -> list[tuple[datetime, float]]:  # fmt: skip
-        """The minutes of a metric until now, newest first."""
-        answer = self.client("cloudwatch").get_metric_data(
-            MetricDataQueries=[
-                {
-                    "Id": "m",
-                    "MetricStat": {
-                        "Metric": {
-                            "Namespace": namespace, "MetricName": name,
-                            "Dimensions": [
-                                {"Name": key, "Value": value} for key, value in dimensions.items()
-                            ],
-                        },
-                        "Period": 60, "Stat": statistic,
-                    },
-                }
-            ],
-            StartTime=self.now - over, EndTime=self.now + timedelta(minutes=1),
-            ScanBy="TimestampDescending",
-        )["MetricDataResults"][0]  # fmt: skip
-        return list(zip(answer["Timestamps"], answer["Values"], strict=True))
-
 
 def deployed(here: Deployment, loop: str | None, *, is_local: bool) -> Deployed:
     """The deployment whose tables `here` names and whose functions are in the stack `loop`.
@@ -143,12 +175,37 @@ def deployed(here: Deployment, loop: str | None, *, is_local: bool) -> Deployed:
     if loop is None:
         loop = names.stack("Loop") if stack == names.stack("State") else stack
     both = dict.fromkeys((stack, loop))
+    found = [stack_named(client, name) for name in both]
+    key = names.output("RecordsTable")
+    table = next((each.outputs[key] for each in found if key in each.outputs), "")
     return Deployed(
-        here=here, stacks=tuple(_stack(client, name) for name in both), is_local=is_local
+        here=here, stacks=tuple(of_deployment(each, table) for each in found), is_local=is_local
     )
 
 
-def _stack(client: Any, name: str) -> Stack:
+def of_deployment(stack: Stack, records_table: str) -> Stack:
+    """The stack with the resources of the deployment alone that has this table of records.
+
+    A construct's logical ids begin with its place in the app: of several in one stack, and of what else the owner
+    has in it, only those of the table's construct are left. A stack without the table is left whole.
+    """
+    tables = {
+        one.physical: one.logical.partition(_RECORDS)[0]
+        for one in stack.resources if one.kind == "AWS::DynamoDB::Table" and _RECORDS in one.logical
+    }  # fmt: skip
+    if records_table not in tables:
+        return stack
+    roots = sorted(set(tables.values()), key=len, reverse=True)
+
+    def own(one: StackResource) -> bool:
+        root = next((each for each in roots if one.logical.startswith(each)), None)
+        return root == tables[records_table]
+
+    return replace(stack, resources=tuple(filter(own, stack.resources)))
+
+
+def stack_named(client: Any, name: str) -> Stack:
+    """A stack with its resources; one without status where there is none."""
     try:
         found = client.describe_stacks(StackName=name)["Stacks"][0]
     except ClientError as problem:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from headroom.adapters.errors import REFUSALS, code_of, message_of
-from headroom.cli.doctor.deployed import Deployed
+from headroom.cli.doctor.deployed import DeployedStacks
 from headroom.domain.state import Refusal
 from headroom.ports import ReadFailed
 
@@ -31,7 +32,8 @@ class Fact:
     text: str
 
 
-Check = Callable[[Deployed], Iterator[Finding | Fact]]
+T = TypeVar("T", bound=DeployedStacks, contravariant=True)
+Check = Callable[[T], Iterator[Finding | Fact]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +45,7 @@ class Examined:
     facts: tuple[Fact, ...]
 
 
-def examine(name: str, check: Check, deployed: Deployed) -> Examined:
+def examine(name: str, check: Check[T], deployed: T) -> Examined:
     """Run a check; what it found before a failed read counts, and the failure is a finding."""
     found: list[Finding | Fact] = []
     try:

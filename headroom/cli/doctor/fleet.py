@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 
-from headroom.adapters.cloudwatch import disks_of
+from headroom.adapters.cloudwatch import disks_of, unmeasured
 from headroom.adapters.ebs import EbsStorage
 from headroom.cli.doctor.deployed import Deployed
 from headroom.cli.doctor.findings import Fact, Finding, could_not_look
@@ -30,17 +30,17 @@ def enrolment(deployed: Deployed) -> Found:
             continue
         own = enrolled(deployed, views)
         total, count = total + len(views), count + len(own)
+        volumes = (view.volume for view in own)
+        for volume in unmeasured(deployed.client("cloudwatch"), volumes):
+            yield Finding(
+                problem=f"CloudWatch lists no metrics of {volume.ref.resource_id} alone, one of several storage "
+                "volumes of its instance: its load is not known, and it is not changed",
+                fix="look for metrics of AWS/RDS with the dimension VolumeName; without any, set alarms of your own "
+                "and headroom=off (docs/operate/databases.md#additional-storage-volumes)",
+            )
         yield Fact(text=f"{kind}: {len(own):,} of {len(views):,} are enrolled")
         for view in own:
             facts = view.volume.facts
-            if facts is not None and facts.additional:
-                volumes = ", ".join(map(str, facts.additional))
-                yield Finding(
-                    problem=f"{view.volume.ref.resource_id} has additional storage volumes ({volumes}): "
-                    "Headroom reads no load of it and changes none of its volumes",
-                    fix="set alarms of your own on each volume, and take the database out of the policy "
-                    "(headroom=off) so that nobody relies on it (docs/operate/databases.md#limitations)",
-                )
             if facts is not None and facts.grows_by_itself:
                 yield Finding(
                     problem=f"RDS's storage autoscaling is on for {view.volume.ref.resource_id}: "

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from headroom.cli.doctor.deployed import Deployed
+from headroom.cli.doctor.deployed import Deployed, DeployedStacks
 from headroom.cli.doctor.findings import Fact, Finding
 from headroom.cli.terminal.output import number, utc
 from headroom.settings import FunctionSettings, SettingsError
@@ -49,7 +49,7 @@ def stacks(deployed: Deployed) -> Found:
             yield Finding(problem=f"no stack has the output {name}", fix=REDEPLOY)
 
 
-def alarms(deployed: Deployed) -> Found:
+def alarms(deployed: DeployedStacks) -> Found:
     """Every alarm of the stacks exists, has data, may act, and those on Headroom itself are quiet."""
     names = [one.physical for one in deployed.of("AWS::CloudWatch::Alarm")]
     found: dict[str, Mapping[str, Any]] = {}
@@ -74,7 +74,7 @@ def alarms(deployed: Deployed) -> Found:
     )
 
 
-def _alarm(deployed: Deployed, name: str, alarm: Mapping[str, Any]) -> Found:
+def _alarm(deployed: DeployedStacks, name: str, alarm: Mapping[str, Any]) -> Found:
     state, since = alarm["StateValue"], alarm["StateUpdatedTimestamp"]
     if not alarm.get("ActionsEnabled", True) and alarm.get("AlarmActions"):
         yield Finding(
@@ -94,7 +94,7 @@ def _alarm(deployed: Deployed, name: str, alarm: Mapping[str, Any]) -> Found:
         )
 
 
-def people(deployed: Deployed) -> Found:
+def people(deployed: DeployedStacks) -> Found:
     """Somebody receives what Headroom sends."""
     topic = deployed.output("TopicArn")
     if topic is None:
@@ -115,12 +115,15 @@ def people(deployed: Deployed) -> Found:
     yield Fact(text=f"{len(confirmed)} confirmed subscriptions")
 
 
-def triggers(deployed: Deployed) -> Found:
+def triggers(deployed: DeployedStacks) -> Found:
     """Rules are enabled and have targets; the schedule and the queue's mapping are enabled."""
     events = deployed.client("events")
     for rule in deployed.of("AWS::Events::Rule"):
         bus, _, name = rule.physical.rpartition("|")
-        place = {"EventBusName": bus} if bus else {}
+        own = [
+            one.physical for one in deployed.of("AWS::Events::EventBus")
+        ]  # a hub's: its rules are on it
+        place = {"EventBusName": bus} if bus else dict(zip(("EventBusName",), own, strict=False))
         try:
             state = events.describe_rule(Name=name, **place)["State"]
         except events.exceptions.ResourceNotFoundException:
@@ -167,7 +170,7 @@ def triggers(deployed: Deployed) -> Found:
                f"{len(deployed.of('AWS::Scheduler::Schedule'))} schedule")  # fmt: skip
 
 
-def queues(deployed: Deployed) -> Found:
+def queues(deployed: DeployedStacks) -> Found:
     """Nothing is parked, and no event waits long."""
     sqs = deployed.client("sqs")
     for queue in deployed.of("AWS::SQS::Queue"):
@@ -185,7 +188,13 @@ def queues(deployed: Deployed) -> Found:
                 yield _not_forwarded(deployed, name, count)
             continue
         if "DeadLetter" in queue.logical:
-            if count:
+            again = deployed.output("Redelivery")
+            if count and again is not None:
+                yield Finding(
+                    problem=f"{count:,} events wait in {name}, because the hub's stream or log group did not take them",
+                    fix=f"let both exist and accept events again, then store them: {again}",
+                )
+            elif count:
                 yield Finding(
                     problem=f"{count:,} messages are parked in {name}",
                     fix="read one and the functions' logs, remove the cause, then redrive the queue "
@@ -201,7 +210,7 @@ def queues(deployed: Deployed) -> Found:
         yield Fact(text=f"{count:,} events wait in {name}")
 
 
-def _oldest_s(deployed: Deployed, queue: str) -> float:
+def _oldest_s(deployed: DeployedStacks, queue: str) -> float:
     """Age of the oldest message of a queue in seconds; 0 where nothing is published."""
     ages = deployed.metric(
         "AWS/SQS", "ApproximateAgeOfOldestMessage", {"QueueName": queue}, statistic="Maximum",
@@ -210,7 +219,7 @@ def _oldest_s(deployed: Deployed, queue: str) -> float:
     return ages[0][1] if ages else 0
 
 
-def _not_forwarded(deployed: Deployed, queue: str, count: int) -> Finding:
+def _not_forwarded(deployed: DeployedStacks, queue: str, count: int) -> Finding:
     hours = _oldest_s(deployed, queue) / HOUR.total_seconds()
     oldest = f", the oldest for {number(round(hours))} hours" if hours >= 1 else ""
     again = deployed.output("HubRedelivery") or "the command of the output HubRedelivery"

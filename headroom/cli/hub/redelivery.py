@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -12,7 +12,7 @@ import typer
 from botocore.exceptions import BotoCoreError, ClientError
 
 from headroom.adapters.actions import EVENT_SOURCE
-from headroom.cli.sources.account import account
+from headroom.cli.sources.account import Account, account
 from headroom.cli.sources.options import AccountOptions
 from headroom.cli.terminal.output import say
 from headroom.cli.terminal.problems import FAILED, OK, BadRequest, Problem
@@ -20,27 +20,41 @@ from headroom.settings import BUS_ARN
 
 AT_ONCE = 10
 """Messages of one ReceiveMessage and entries of one PutEvents."""
+Messages = list[dict[str, Any]]
+Send = Callable[[Messages], Messages]
+"""Sends messages and answers for each of them, with an ErrorCode where it was refused."""
 
 
 def redeliver(
     queue: Annotated[str, typer.Option("--queue", help="URL of the queue of undelivered events.")],
-    bus: Annotated[str, typer.Option("--bus", help="ARN of the hub's event bus.")],
+    bus: Annotated[
+        str | None,
+        typer.Option("--bus", help="ARN of the hub's event bus, from a deployment's account."),
+    ] = None,
+    stream: Annotated[
+        str | None,
+        typer.Option("--stream", help="Name of the hub's stream, from the hub's account."),
+    ] = None,
     *,
     where: AccountOptions,
 ) -> int:
-    """Send undelivered events to the hub's bus again. Run it in the deployment's account.
+    """Send undelivered events again: to the hub's bus, or from the hub's own queue to its stream.
 
-    The stack's output HubRedelivery is the whole command. What the bus refuses stays in the queue.
+    The output HubRedelivery of a deployment's stack and Redelivery of a hub's are the whole command. What is
+    refused stays in the queue.
     """
-    region = region_of(bus)
+    if (bus is None) == (stream is None):
+        raise BadRequest("Give either --bus or --stream.")
+    if bus is not None:
+        region_of(bus)
     here = account(region=where.region, profile=where.profile, endpoint_url=where.endpoint_url,
                    local=where.local)  # fmt: skip
-    sqs, events = here.client("sqs"), here.client("events", region=region)
+    send = _to_stream(here, stream) if stream is not None else _to_bus(here, bus or "")
+    sqs = here.client("sqs")
     sent = refused = 0
     try:
         while messages := _received(sqs, queue):
-            answers = events.put_events(Entries=[_entry(m["Body"], bus) for m in messages])
-            for message, answer in zip(messages, answers["Entries"], strict=True):
+            for message, answer in zip(messages, send(messages), strict=True):
                 if "ErrorCode" in answer:
                     refused += 1
                     continue
@@ -50,8 +64,32 @@ def redeliver(
                 break
     except (ClientError, BotoCoreError, ValueError, KeyError) as problem:
         raise Problem(f"After {sent} events: {problem}") from None
-    say(f"Redelivered {sent} events." + (f" The bus refused {refused}." if refused else ""))
+    by = "bus" if stream is None else "stream"
+    say(f"Redelivered {sent} events." + (f" The {by} refused {refused}." if refused else ""))
     return FAILED if refused else OK
+
+
+def _to_bus(here: Account, bus: str) -> Send:
+    events = here.client("events", region=region_of(bus))
+    return lambda messages: events.put_events(Entries=[_entry(m["Body"], bus) for m in messages])[
+        "Entries"
+    ]
+
+
+def _to_stream(here: Account, stream: str) -> Send:
+    """As they are: on the bus they would become events of the hub's account."""
+    firehose = here.client("firehose")
+
+    def send(messages: Messages) -> Messages:
+        for each in messages:
+            _refuse_others(json.loads(each["Body"]))
+        records = [{"Data": each["Body"].encode()} for each in messages]
+        answers: Messages = firehose.put_record_batch(DeliveryStreamName=stream, Records=records)[
+            "RequestResponses"
+        ]
+        return answers
+
+    return send
 
 
 def region_of(bus: str) -> str:
@@ -66,11 +104,15 @@ def _received(sqs: Any, queue: str) -> list[dict[str, Any]]:
     return list(answer.get("Messages", []))
 
 
+def _refuse_others(event: Mapping[str, Any]) -> None:
+    if event["source"] != EVENT_SOURCE:
+        raise ValueError("the queue holds events that are not Headroom's")
+
+
 def _entry(body: str, bus: str) -> Mapping[str, Any]:
     """The event as it was, but for its id and Region; the bus gives it this account again."""
     event = json.loads(body)
-    if event["source"] != EVENT_SOURCE:
-        raise ValueError("the queue holds events that are not Headroom's")
+    _refuse_others(event)
     return {
         "Time": datetime.fromisoformat(event["time"]), "Source": event["source"],
         "Resources": event["resources"], "DetailType": event["detail-type"],

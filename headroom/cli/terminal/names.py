@@ -10,7 +10,8 @@ from headroom.domain.resources import Kind, ResourceRef
 _VOLUME = re.compile(r"vol-[0-9a-f]+")
 _IDENTIFIER = r"[a-zA-Z](?:-?[a-zA-Z0-9])*"
 """Source: RDS API 2014-10-31, CreateDBInstance: no hyphen at the end, no two in a row."""
-_DATABASE = re.compile(rf"(?:db|cluster):{_IDENTIFIER}")
+_DATABASE = re.compile(rf"cluster:{_IDENTIFIER}|db:{_IDENTIFIER}(?:/rdsdbdata[2-4])?")
+"""An additional storage volume of a DB instance is `db:NAME/rdsdbdata2`."""
 
 
 def named(resource: str, *, account_id: str, region: str) -> ResourceRef:

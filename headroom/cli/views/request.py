@@ -9,7 +9,7 @@ from headroom.cli.views import decision as decision_view
 from headroom.domain.catalog import rules_of
 from headroom.domain.decision import Act, Decision
 
-Parameters = Mapping[str, str | int | bool]
+Parameters = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

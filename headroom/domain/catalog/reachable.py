@@ -11,7 +11,7 @@ from typing import Protocol
 from headroom.domain.catalog.ebs import GP2_BURST_IOPS, volumes_under
 from headroom.domain.catalog.ebs import NAMES as EBS_NAMES
 from headroom.domain.catalog.ebs import reachable as ebs_rules
-from headroom.domain.catalog.rds import CLUSTER_NAMES, INSTANCE_NAMES
+from headroom.domain.catalog.rds import ADDITIONAL_NAMES, CLUSTER_NAMES, INSTANCE_NAMES
 from headroom.domain.catalog.rds import reachable as rds_rules
 from headroom.domain.resources import (
     STORAGE_MODES,
@@ -53,7 +53,7 @@ class StorageRules(Protocol):
     def request(
         self, name: str, origin: Configuration, target: Configuration,
         valid: tuple[ValidStorage, ...] = (),
-    ) -> tuple[str, Mapping[str, str | int | bool]]:  # fmt: skip
+    ) -> tuple[str, Mapping[str, object]]:  # fmt: skip
         """The API call that makes the change, and its parameters. Raises ValueError."""
 
 
@@ -71,6 +71,8 @@ def setting_names(ref: ResourceRef) -> SettingNames:
     """What infrastructure as code calls the resource and its settings."""
     if ref.kind is Kind.EBS:
         return EBS_NAMES
+    if "/" in ref.resource_id:
+        return ADDITIONAL_NAMES
     cluster = ref.kind is Kind.AURORA or ref.resource_id.startswith("cluster:")
     return CLUSTER_NAMES if cluster else INSTANCE_NAMES
 

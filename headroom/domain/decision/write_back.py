@@ -47,6 +47,8 @@ def write_back(volume: Volume, owner: CodeOwner, target: Configuration) -> tuple
     """What `owner`'s files must say for `volume` to stay at `target`, the best way first."""
     names = setting_names(volume.ref)
     name = volume.ref.resource_id.removeprefix("cluster:")
+    if volume.ref.kind is Kind.RDS and "/" in name:
+        return (_additional_volume(name, target),)
     match owner.tool:
         case Tool.CLOUDFORMATION:
             return (_cloudformation(owner, volume, names, target),)
@@ -118,6 +120,20 @@ def _terraform_settings(names: Iterable[str], target: Configuration) -> Settings
     """Aurora Standard is the empty storage type of Terraform's provider and of Pulumi's."""
     standard = VolumeType.AURORA.value
     return {name: "" if value == standard else value for name, value in _all(names, target).items()}
+
+
+def _additional_volume(name: str, target: Configuration) -> WriteBack:
+    """The volume among AdditionalStorageVolumes, the name that CloudFormation and the API have for them."""
+    instance, _, volume = name.partition("/")
+    names = ("StorageType", "AllocatedStorage", "Iops", "StorageThroughput")
+    lines = ["AdditionalStorageVolumes:", f"  - VolumeName: {volume}"]
+    return WriteBack(
+        language="yaml",
+        text="\n".join([*lines, *(f"    {key}: {value}" for key, value in _pairs(names, target))])
+        + "\n",
+        where=f"Where the DB instance {instance} is defined, in its additional storage volume {volume} (keep the "
+        "others). Until it says so, an update may restore the old values.",
+    )
 
 
 def _yaml(pairs: Iterable[tuple[str, object]]) -> str:

@@ -138,8 +138,9 @@ def may_have_alarm(volume: Volume, state: GlanceState) -> bool:
     """Whether there are metrics that an alarm could watch; Aurora's storage publishes none of pressure."""
     if volume.ref.kind is Kind.EBS:
         there = bool(volume.instance_ids)
-    else:
-        there = volume.ref.kind is Kind.RDS and bool(published_as(volume))
+    else:  # several volumes of an instance publish under names of their own
+        several = volume.facts is not None and bool(volume.facts.additional)
+        there = volume.ref.kind is Kind.RDS and bool(published_as(volume)) and not several
     return there and state.silent < SILENT
 
 

@@ -22,6 +22,7 @@ from headroom.domain.resources.clusters import (
 )
 from headroom.domain.resources.databases import (
     COPIES,
+    PRIMARY_VOLUME,
     STRIPED_FROM_GIB,
     STRIPES,
     AdditionalVolume,

@@ -102,6 +102,9 @@ class AdditionalVolume:
         return " ".join(each for each in (self.name, self.volume_type, *told, *status) if each)
 
 
+PRIMARY_VOLUME = "rdsdbdata"
+"""RDS's name of the primary volume of an instance that has additional ones. Source: RDS User Guide,
+"Working with storage in RDS for Oracle" (2026-11)."""
 AT_REST = frozenset({"", "ACTIVE", "NOT-IN-USE", "VOLUME-FULL"})
 """Statuses of an additional volume that RDS does not work on. Source: RDS API 2014-10-31 (botocore 1.44)."""
 
@@ -126,7 +129,9 @@ class DatabaseFacts:
     unusual: str | None = None
     """Why its metrics or its layout cannot be interpreted; None if they can."""
     additional: tuple[AdditionalVolume, ...] = field(default=(), metadata=LATER)
-    """Volumes beside the storage itself; the instance's metrics do not say which volume did what."""
+    """Volumes of the instance beside its primary one; the instance's own metrics then add up all of them."""
+    volume_name: str | None = field(default=None, metadata=LATER)
+    """Which of several volumes this is, in lower case: `rdsdbdata` is the primary one; None where it is the only one."""
 
     @property
     def grows_by_itself(self) -> bool:

@@ -3,7 +3,7 @@
 May import `state`.
 Offers: put_event, put_api_call, send_to_target, start_due_schedules, the backends."""
 
-from headroom.localaws.events.api import EventsApi
+from headroom.localaws.events.api import EventsApi, FirehoseApi
 from headroom.localaws.events.bus import (
     iso,
     put_api_call,

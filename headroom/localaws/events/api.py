@@ -7,8 +7,10 @@ import json
 from moto.core.responses import ActionResult
 from moto.events.models import EventPattern
 from moto.events.responses import EventsHandler
+from moto.firehose.responses import FirehoseResponse
 
-from headroom.localaws.state import AwsError
+from headroom.localaws.events.targets import Undeliverable, put_on_stream
+from headroom.localaws.state import AwsError, current_cloud
 
 
 class EventsApi(EventsHandler):  # type: ignore[misc]
@@ -22,3 +24,24 @@ class EventsApi(EventsHandler):  # type: ignore[misc]
         except ValueError as error:
             raise AwsError("ValidationException", "Parameter Event is not valid.") from error
         return ActionResult({"Result": bool(pattern.matches_event(event))})
+
+
+class FirehoseApi(FirehoseResponse):  # type: ignore[misc]
+    """As moto's, with records for the streams that CloudFormation made here."""
+
+    def put_record_batch(self) -> ActionResult:
+        """Every record is an object of its own in the bucket at once."""
+        name = self._get_param("DeliveryStreamName")
+        arn = f"arn:aws:firehose:{self.region}:{self.current_account}:deliverystream/{name}"
+        records = self._get_param("Records")
+        try:
+            for each in records:
+                put_on_stream(current_cloud(), arn, bytes(each["Data"]).decode())
+        except Undeliverable as error:
+            raise AwsError("ResourceNotFoundException", str(error)) from error
+        return ActionResult(
+            {
+                "FailedPutCount": 0,
+                "RequestResponses": [{"RecordId": str(n)} for n, _ in enumerate(records)],
+            }
+        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from headroom.domain.resources import InstanceLimits
@@ -21,7 +21,7 @@ from headroom.localaws.loads.requests import (
 from headroom.localaws.rds import database_store, put_database_event
 from headroom.localaws.state import AccountRegion
 from headroom.proving.inputs import BadInput
-from headroom.proving.metrics import database_datapoints
+from headroom.proving.metrics import Datapoint, added_up, database_datapoints
 from headroom.proving.physics import BOUNDLESS, Attachment, Filling, VolumePhysics, instance_limits
 
 FILLING = ("free_storage_gib", "fill_gib_per_hour")
@@ -87,6 +87,7 @@ class DatabaseLoads(LoadsByName[_Loaded]):
     def publish(self, played: Iterable[LoadedMinute], end: datetime) -> None:
         """Put what CloudWatch would publish into the metrics, readable after the metric delay."""
         by_name = {loaded.name: loaded for loaded in self._loaded.values()}
+        of_volumes: dict[tuple[AccountRegion, str], list[Datapoint]] = {}
         for minute in played:
             loaded = by_name.get(minute.resource_id)
             if loaded is None or minute.kind != "database":
@@ -96,15 +97,26 @@ class DatabaseLoads(LoadsByName[_Loaded]):
                 store.free_space(loaded.name, loaded.free_gib, loaded.filling.gib_per_hour)
             self._report_credits(loaded, minute.facts.burst_balance_percent)
             attachment = loaded.physics.attachment
+            members = members_of(store, loaded.name)
             points = database_datapoints(
                 minute.facts,
-                members=members_of(store, loaded.name),
+                members=members,
                 configuration=minute.configuration,
                 limits=BOUNDLESS if attachment is None else attachment.limits,
                 free_gib=loaded.free_gib,
             )
+            if members[0].volume_name:
+                key = loaded.account_region, members[0].identifier
+                of_volumes.setdefault(key, []).extend(points)
+                points = [p for p in points if not p.name.startswith("EBS")]
             for point in points:
                 put_datapoints(self._cloud, loaded.account_region, point, ends=end)
+        for (place, name), points in of_volumes.items():
+            member = replace(
+                members_of(database_store(self._cloud, place), name)[0], volume_name=""
+            )
+            for point in added_up(points, member):
+                put_datapoints(self._cloud, place, point, ends=end)
 
     def _report_credits(self, loaded: _Loaded, percent: float | None) -> None:
         """Send one event of RDS when gp2's credits become low."""

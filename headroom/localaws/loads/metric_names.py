@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from headroom.domain.resources import PRIMARY_VOLUME
 from headroom.localaws.rds import DatabaseStore, DbCluster
 from headroom.proving.metrics import AuroraMembers, DbMember
 
@@ -9,9 +10,13 @@ from headroom.proving.metrics import AuroraMembers, DbMember
 def members_of(store: DatabaseStore, name: str) -> list[DbMember]:
     """The DB instances that a database's metrics are published of."""
     database, held = store.database(name), store.instance_class(name)
-    names = database.members if isinstance(database, DbCluster) else [name]
+    names = database.members if isinstance(database, DbCluster) else [database.name]
+    volume = ""
+    if not isinstance(database, DbCluster) and database.additional:
+        volume = name.partition("/")[2] or PRIMARY_VOLUME
     return [
-        DbMember(identifier=each, instance_class=held, engine=database.engine) for each in names
+        DbMember(identifier=each, instance_class=held, engine=database.engine, volume_name=volume)
+        for each in names
     ]
 
 

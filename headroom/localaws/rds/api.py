@@ -122,11 +122,11 @@ class RdsApi(RDSResponse):  # type: ignore[misc]
                 "InvalidParameterCombination",
                 f"{found.name} is a member of a cluster, which is what may be modified.",
             )
-        if found.storage_rules.status(now) != "available":
+        if found.status(now) != "available":
             raise AwsError(
                 "InvalidDBInstanceState", f"DB instance {found.name} is not in available state."
             )
-        shape = valid_modifications(found.storage_rules, now)
+        shape = valid_modifications(found, now)
         return ActionResult({"ValidDBInstanceModificationsMessage": shape})
 
     def describe_reserved_db_instances(self) -> ActionResult:

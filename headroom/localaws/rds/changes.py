@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from headroom.localaws.rds.additional import modify_volume, refuse_beside
 from headroom.localaws.rds.creation import cluster_of, instance_of
 from headroom.localaws.rds.databases import DatabaseStore, DbCluster, DbInstance
 from headroom.localaws.rds.requests import mode_of, refuse_unknown, window_of
@@ -24,18 +25,21 @@ _AT_ONCE_ALWAYS = (
     "ServerlessV2ScalingConfiguration", "DBClusterParameterGroupName", "AllowMajorVersionUpgrade",
 )  # fmt: skip
 _COMMON = (*STORAGE_FIELDS, *DEFERRED_SETTINGS, *_AT_ONCE_ALWAYS, "ApplyImmediately")
+_OF_INSTANCE = ("DBInstanceIdentifier", "MaxAllocatedStorage", "AdditionalStorageVolumes")
 PARALLEL_QUERY = "aurora_parallel_query"
 
 
 def modify_instance(store: DatabaseStore, request: Mapping[str, Any]) -> dict[str, Any]:
     """One ModifyDBInstance, answering its DBInstance; raises AwsError and then changes nothing."""
-    refuse_unknown(request, (*_COMMON, "DBInstanceIdentifier", "MaxAllocatedStorage"))
+    refuse_unknown(request, (*_COMMON, *_OF_INSTANCE))
     one = instance_of(store, str(request.get("DBInstanceIdentifier")))
     window_of(request)  # an invalid request changes nothing
     with store.lock:
         try:
             if one.storage_rules is None:
                 _modify_member(store, one, request)
+            elif request.get("AdditionalStorageVolumes"):
+                modify_volume(one, request, store.cloud.clock.now())
             else:
                 _modify_own(store, one, request)
         except ModificationRefused as refused:
@@ -100,6 +104,8 @@ def _modify_own(store: DatabaseStore, one: DbInstance, request: Mapping[str, Any
     )
     found = max_allocated_storage(most, size)
     at_once = bool(request.get("ApplyImmediately"))
+    if storage and one.additional:
+        refuse_beside(one, storage_rules, now)
     if storage or others or at_once:
         storage_rules.modify(now, storage=storage, others=others, at_once=at_once)
     if most is not None:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from headroom.domain.resources import Database, Deployment, StorageMode
+from headroom.localaws.rds.additional import volumes_made
 from headroom.localaws.rds.databases import DatabaseStore, DbCluster, DbInstance
 from headroom.localaws.rds.events import put_database_event
 from headroom.localaws.rds.requests import (
@@ -58,6 +59,7 @@ def make_instance(store: DatabaseStore, request: Mapping[str, Any]) -> DbInstanc
         storage_rules=None if cluster else _storage_rules(store, request, engine, settings),
         cluster=_joined(store, str(cluster).lower(), engine) if cluster else None,
     )  # fmt: skip
+    made.additional = _additional(store, request, made)
     made.api_fields |= _where(store, request, len(store.instances))
     if source is not None:
         made.api_fields["ReadReplicaSourceDBInstanceIdentifier"] = str(source).lower()
@@ -166,6 +168,25 @@ def _storage_rules(
         storage, created_at=store.cloud.clock.now(), settings=settings, state_code=code,
         max_allocated_gib=most, delays=store.delays,
     )  # fmt: skip
+
+
+def _additional(
+    store: DatabaseStore, request: Mapping[str, Any], one: DbInstance
+) -> dict[str, DatabaseRules]:
+    if one.storage_rules is None:
+        return {}
+    database = one.storage_rules.lifecycle.described(store.cloud.clock.now()).database
+    assert database is not None
+    try:
+        return volumes_made(
+            request, database,
+            lambda volume: DatabaseRules(
+                storage_made(volume, database), created_at=one.created_at,
+                settings=Settings({}, window=one.settings.window), delays=store.delays,
+            ),
+        )  # fmt: skip
+    except ModificationRefused as refused:
+        raise AwsError(refused.code, refused.message) from refused
 
 
 def _with_members(store: DatabaseStore, cluster: DbCluster) -> None:

@@ -20,6 +20,8 @@ from headroom.proving.awsrules import (
 
 CLUSTER = "cluster:"
 """Prefix of the name of a Multi-AZ DB cluster."""
+ADDITIONAL = ("rdsdbdata2", "rdsdbdata3", "rdsdbdata4")
+"""Names of additional storage volumes."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -46,11 +48,19 @@ class DbInstance(_Database):
     event_type: ClassVar = ("RDS DB Instance Event", "DB_INSTANCE")
     class_setting: ClassVar = "DBInstanceClass"
     cluster: str | None = None
+    additional: dict[str, DatabaseRules] = field(default_factory=dict)
+    """Additional storage volumes by name."""
 
     def status(self, now: datetime) -> str:
         """DBInstanceStatus, as far as the instance itself is concerned."""
         own = self.settings.busy(now) or "available"
-        return own if self.storage_rules is None else self.storage_rules.status(now)
+        found = [each.status(now) for each in self.all_rules()]
+        return next((status for status in found if status != "available"), own)
+
+    def all_rules(self) -> tuple[DatabaseRules, ...]:
+        """The rules of all volumes, those of the primary one first."""
+        primary = () if self.storage_rules is None else (self.storage_rules,)
+        return (*primary, *self.additional.values())
 
 
 @dataclass(slots=True, kw_only=True)
@@ -94,27 +104,34 @@ class DatabaseStore:
         return replace(delays, modifying=modifying)
 
     def names(self) -> list[str]:
-        """Databases with storage of their own: instances by id, Multi-AZ DB clusters `cluster:NAME`."""
+        """Storage of databases: instances by id, Multi-AZ DB clusters `cluster:NAME`, volumes `ID/VOLUME`."""
         with self.lock:
-            return [
+            own = [
                 prefix + name
                 for prefix, databases in (("", self.instances), (CLUSTER, self.clusters))
                 for name, database in databases.items()
                 if database.storage_rules is not None
             ]
+            return own + [
+                f"{n}/{each}" for n, one in self.instances.items() for each in one.additional
+            ]
 
     def database(self, name: str) -> DbInstance | DbCluster:
-        """An instance by id, a cluster by `cluster:NAME`; raises KeyError."""
+        """An instance by id or by one of its volumes, a cluster by `cluster:NAME`; raises KeyError."""
         if name.startswith(CLUSTER):
             return self.clusters[name.removeprefix(CLUSTER)]
-        return self.instances[name]
+        return self.instances[name.partition("/")[0]]
 
     def storage_rules(self, name: str) -> DatabaseRules:
         """The storage of a database by a name of `names`; raises KeyError."""
-        rules = self.database(name).storage_rules
-        if rules is None:
+        database, volume = self.database(name), name.partition("/")[2]
+        if volume:
+            if not isinstance(database, DbInstance):
+                raise KeyError(name)
+            return database.additional[volume]
+        if database.storage_rules is None:
             raise KeyError(name)
-        return rules
+        return database.storage_rules
 
     def instance_class(self, name: str) -> str:
         """The class in force, for example `db.r6g.large`; raises KeyError."""

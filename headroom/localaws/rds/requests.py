@@ -115,8 +115,7 @@ def mode_of(request: Mapping[str, Any]) -> StorageMode | None:
 def api_fields_of(request: Mapping[str, Any]) -> dict[str, object]:
     """Fields that are reported as they were given."""
     names = (
-        "MasterUsername", "DeletionProtection", "DedicatedLogVolume", "AdditionalStorageVolumes",
-        "StorageEncrypted", "PromotionTier", "ServerlessV2ScalingConfiguration",
+        "MasterUsername", "DeletionProtection", "DedicatedLogVolume", "StorageEncrypted", "PromotionTier", "ServerlessV2ScalingConfiguration",
     )  # fmt: skip
     return {name: request[name] for name in names if name in request}
 

@@ -20,6 +20,7 @@ from headroom.domain.resources import (
     VolumeType,
     family,
 )
+from headroom.localaws.rds.additional import valid_volumes, volume_shapes
 from headroom.localaws.rds.databases import DatabaseStore, DbCluster, DbInstance
 from headroom.localaws.rds.events import arn
 from headroom.proving.awsrules import DatabaseRules
@@ -53,7 +54,8 @@ def instance_shape(store: DatabaseStore, one: DbInstance) -> dict[str, Any]:
     for name in ("DBInstanceClass", "EngineVersion", "BackupRetentionPeriod"):
         shape[name] = one.settings.value(name, now)
     if one.storage_rules is not None:
-        return shape | _own_storage(one.storage_rules, now)
+        shape |= _own_storage(one.storage_rules, now)
+        return shape | volume_shapes(one, _own_storage, now)
     assert one.cluster is not None
     pending = {"PendingModifiedValues": one.settings.pending(now)}
     return shape | _of_cluster(store.clusters[one.cluster], now) | pending
@@ -111,8 +113,13 @@ def cluster_shape(store: DatabaseStore, one: DbCluster) -> dict[str, Any]:
     return shape
 
 
-def valid_modifications(storage_rules: DatabaseRules, now: datetime) -> dict[str, Any]:
+def valid_modifications(one: DbInstance, now: datetime) -> dict[str, Any]:
     """ValidDBInstanceModificationsMessage: the settings that this instance accepts."""
+    assert one.storage_rules is not None
+    return _valid_storage(one.storage_rules, now) | valid_volumes(one, _valid_storage, now)
+
+
+def _valid_storage(storage_rules: DatabaseRules, now: datetime) -> dict[str, Any]:
     here = storage_rules.lifecycle.described(now)
     assert here.database is not None
     return {

@@ -18,6 +18,7 @@ import moto.cloudwatch.urls
 import moto.core.responses as core_responses
 import moto.ec2.urls
 import moto.events.urls
+import moto.firehose.urls
 import moto.rds.urls
 from moto.awslambda import models as lambda_models
 from moto.awslambda import urls as lambda_urls
@@ -39,7 +40,13 @@ from headroom.localaws.cloudformation import (
 )
 from headroom.localaws.cloudwatch import CloudWatchApi
 from headroom.localaws.ebs import Ec2Api
-from headroom.localaws.events import EventsApi, LocalEvents, LocalScheduler, send_if_matching
+from headroom.localaws.events import (
+    EventsApi,
+    FirehoseApi,
+    LocalEvents,
+    LocalScheduler,
+    send_if_matching,
+)
 from headroom.localaws.functions import fleet_of
 from headroom.localaws.iam import lets_account
 from headroom.localaws.rds import RdsApi
@@ -210,6 +217,7 @@ def install(cloud: Cloud) -> None:
     moto.cloudwatch.urls.url_paths["{0}/service/.*"] = CloudWatchApi.dispatch
     moto.ec2.urls.url_paths["{0}/"] = Ec2Api.dispatch
     moto.events.urls.url_paths["{0}/"] = EventsApi.dispatch
+    moto.firehose.urls.url_paths["{0}/$"] = FirehoseApi.dispatch
     moto.rds.urls.url_paths["{0}/$"] = RdsApi.dispatch
     moto.cloudformation.urls.url_paths["{0}/$"] = CloudFormationApi.dispatch
     sqs_models.sqs_backends.backend = LocalSqs

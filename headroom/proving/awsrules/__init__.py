@@ -13,7 +13,12 @@ from headroom.proving.awsrules.database import (
     DatabaseEvent,
     DatabaseRules,
 )
-from headroom.proving.awsrules.database_request import COMBINATION, refusal_of
+from headroom.proving.awsrules.database_request import (
+    COMBINATION,
+    FOUR_USED,
+    OPTIMIZING,
+    refusal_of,
+)
 from headroom.proving.awsrules.delays import DelayRanges, Delays, Range, drawn
 from headroom.proving.awsrules.engines import (
     AURORA_ENGINES,

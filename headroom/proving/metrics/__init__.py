@@ -11,7 +11,7 @@ from headroom.proving.metrics.alarms import (
     VolumeAlarms,
 )
 from headroom.proving.metrics.aurora import AuroraMembers, aurora_datapoints
-from headroom.proving.metrics.database import DbMember, database_datapoints
+from headroom.proving.metrics.database import DbMember, added_up, database_datapoints
 from headroom.proving.metrics.published import (
     BUSIEST,
     GLANCE_MIN,

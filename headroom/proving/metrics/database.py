@@ -7,7 +7,7 @@ RDS User Guide, "Amazon CloudWatch instance-level metrics" and "dimensions for A
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from headroom.domain.resources import Configuration, InstanceLimits
@@ -40,9 +40,14 @@ class DbMember:
     identifier: str
     instance_class: str
     engine: str
+    volume_name: str = ""
+    """One of several storage volumes of it; empty for the only one."""
 
     def dimensions(self) -> tuple[Dimensions, ...]:
-        """The dimension sets of its datapoints: its own, its class, its engine."""
+        """The dimension sets of its datapoints: its own, its class, its engine; of a volume only the pair."""
+        if self.volume_name:
+            pair = (("DbInstanceIdentifier", self.identifier), ("VolumeName", self.volume_name))
+            return (pair,)
         return (
             (("DBInstanceIdentifier", self.identifier),),
             (("DatabaseClass", self.instance_class),),
@@ -78,6 +83,25 @@ def database_datapoints(
                 for name, value in published.items()
             ]
     return points
+
+
+def added_up(points: Iterable[Datapoint], member: DbMember) -> list[Datapoint]:
+    """The same minute of a whole instance: rates, queue and free space of its volumes added up.
+
+    Latencies are left out, and balances are those of the instance already: the lowest is published.
+    """
+    found: dict[str, list[Datapoint]] = {}
+    for point in points:
+        found.setdefault(point.name, []).append(point)
+    return [
+        alike(
+            NAMESPACE, name, dimensions, each[0].timestamp,
+            (min if name.startswith("EBS") else sum)(point.sum for point in each),
+        )
+        for name, each in found.items()
+        if not name.endswith("Latency")
+        for dimensions in member.dimensions()
+    ]  # fmt: skip
 
 
 def _values(

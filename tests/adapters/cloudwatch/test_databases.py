@@ -34,6 +34,24 @@ class Published:
     def __init__(self, values: Values) -> None:
         self.values = values
         self.asked: list[dict[str, Any]] = []
+        self.lists = 0
+
+    def get_paginator(self, operation: str) -> Any:
+        assert operation == "list_metrics"
+        return self
+
+    def paginate(self, **asked: Any) -> list[dict[str, Any]]:
+        """ListMetrics: the pair as the RDS User Guide spells it, and a metric that is no volume's."""
+        assert asked["Dimensions"] == [{"Name": "VolumeName"}]
+        self.lists += 1
+        pairs = [name.split("/") for name, metric in self.values if metric == asked["MetricName"]]
+        found = [
+            [{"Name": "DbInstanceIdentifier", "Value": pair[0]},
+             {"Name": "VolumeName", "Value": pair[1]}]
+            for pair in pairs if len(pair) == 2
+        ]  # fmt: skip
+        other = [{"Name": "VolumeName", "Value": "rdsdbdata"}, {"Name": "Else", "Value": "x"}]
+        return [{"Metrics": [{"Dimensions": each} for each in (*found, other)]}]
 
     def get_metric_data(self, **asked: Any) -> dict[str, Any]:
         return {"MetricDataResults": [self._result(q, asked) for q in asked["MetricDataQueries"]]}
@@ -42,10 +60,12 @@ class Published:
         self.asked.append(query)
         stat = query["MetricStat"]
         metric, period = stat["Metric"], timedelta(seconds=stat["Period"])
-        (dimension,) = metric["Dimensions"]
-        assert (metric["Namespace"], dimension["Name"]) == ("AWS/RDS", "DBInstanceIdentifier")
+        dimension, *volume = metric["Dimensions"]
+        spelled = "DbInstanceIdentifier" if volume else "DBInstanceIdentifier"
+        assert (metric["Namespace"], dimension["Name"]) == ("AWS/RDS", spelled)
+        published_as = "/".join([dimension["Value"], *(each["Value"] for each in volume)])
         name = metric["MetricName"] + (" max" if stat["Stat"] == "Maximum" else "")
-        value = self.values.get((dimension["Value"], name))
+        value = self.values.get((published_as, name))
         times = []
         at = asked["StartTime"]
         while at < asked["EndTime"]:
@@ -204,26 +224,56 @@ def test_a_database_without_a_member_is_not_measured_and_not_guessed() -> None:
         told.activity(view(members=()), NOW)
 
 
-def test_nothing_is_read_of_an_instance_whose_metrics_may_count_several_volumes() -> None:
-    told, published = metrics(LOAD)
-    seen = view()
+def of_several(name: str) -> StorageView:
+    """One of the two volumes of an instance."""
+    seen = view(rds(VolumeType.GP3, 500, 12_000, 500))
     assert seen.volume.facts is not None
     other = AdditionalVolume(
         name="RDSDBDATA2", volume_type="gp3", size_gib=500, iops=12_000, mibps=500,
         status="ACTIVE", operation=None,
     )  # fmt: skip
-    facts = replace(seen.volume.facts, additional=(other,))
-    several = replace(seen, volume=replace(seen.volume, facts=facts))
+    facts = replace(seen.volume.facts, additional=(other,), volume_name=name)
+    suffix = "" if name == "rdsdbdata" else f"/{name}"
+    ref = replace(seen.volume.ref, resource_id=f"orders{suffix}")
+    return replace(seen, volume=replace(seen.volume, ref=ref, facts=facts))
+
+
+def test_nothing_is_read_of_a_volume_that_cloudwatch_lists_no_metrics_of() -> None:
+    told, published = metrics(LOAD)  # of the whole instance alone
+    several = of_several("rdsdbdata")
     load, machine = told.activity(several, NOW)
     assert machine is not None
-    assert not load.read_iops.known() + load.queue_length.known() + machine.iops.known()
+    assert not load.read_iops.known() + load.queue_length.known()
+    assert machine.iops.last() == 1_200.0
     assert load.free_gib is not None
     assert not load.free_gib.known()
     assert told.history(several, NOW) is None
     glance = told.glance([several], NOW)["orders"]
     assert (glance.peak_iops, glance.longest_queue, glance.lowest_free_gib) == (None, None, None)
     assert not needs_attention(several, glance, NOW, timedelta(hours=1))
-    assert published.asked == []
+    assert published.lists == 1
+
+
+def test_each_of_several_volumes_has_its_own_metrics_and_the_instance_those_of_all() -> None:
+    told, published = metrics(
+        {
+            **LOAD,
+            ("orders/rdsdbdata", "ReadIOPS"): 1_000.0, ("orders/rdsdbdata", "DiskQueueDepth"): 1.0,
+            ("orders/RDSDBDATA2", "ReadIOPS"): 200.0, ("orders/RDSDBDATA2", "DiskQueueDepth"): 3.5,
+            ("orders/RDSDBDATA2", "FreeStorageSpace"): 40.0 * GIB,
+        }
+    )  # fmt: skip
+    both = [of_several(name) for name in ("rdsdbdata", "rdsdbdata2")]
+    seen = [told.activity(each, NOW) for each in both]
+    assert [load.read_iops.last() for load, _ in seen] == [1_000.0, 200.0]
+    assert [load.queue_length.last() for load, _ in seen] == [1.0, 3.5]
+    assert [machine.iops.last() for _, machine in seen if machine] == [1_200.0, 1_200.0]
+    assert [machine.io_balance_percent.last() for _, machine in seen if machine] == [88.0, 88.0]
+    glances = told.glance(both, NOW)
+    assert [g.peak_iops for g in glances.values()] == [1_000.0, 200.0]
+    assert glances["orders/rdsdbdata2"].lowest_free_gib == 40.0
+    assert told.history(both[1], NOW) is not None
+    assert published.lists == 1
 
 
 GIB = 1024**3

@@ -18,6 +18,7 @@ from tests.builders import NOW, REGION
 
 KEYS = {"aws_access_key_id": "testing", "aws_secret_access_key": "testing"}
 STORAGE = ("AllocatedStorage", "Iops", "StorageThroughput", "StorageType")
+VOLUMES = "AdditionalStorageVolumes"
 EBS_INFO = {
     "BaselineBandwidthInMbps": 4_750, "BaselineThroughputInMBps": 593.75, "BaselineIops": 20_000,
     "MaximumBandwidthInMbps": 4_750, "MaximumThroughputInMBps": 593.75, "MaximumIops": 20_000,
@@ -69,6 +70,8 @@ class RdsService:
     instances: dict[str, dict[str, Any]] = field(default_factory=dict)
     clusters: dict[str, dict[str, Any]] = field(default_factory=dict)
     valid: list[dict[str, Any]] = field(default_factory=list)
+    valid_volumes: list[dict[str, Any]] = field(default_factory=list)
+    """What is said to be valid for each additional storage volume."""
     changes: list[Mapping[str, Any]] = field(default_factory=list)
     tags: dict[str, list[dict[str, str]]] = field(default_factory=dict)
     """By ARN, for shapes that tell none."""
@@ -141,7 +144,12 @@ class RdsService:
             raise refusal("InvalidDBInstanceState")
         return checked(
             "describe_valid_db_instance_modifications",
-            {"ValidDBInstanceModificationsMessage": {"Storage": self.valid}},
+            {
+                "ValidDBInstanceModificationsMessage": {
+                    "Storage": self.valid,
+                    "AdditionalStorage": {"Volumes": self.valid_volumes},
+                }
+            },
         )
 
     def modify_db_instance(self, **sent: Any) -> Mapping[str, Any]:
@@ -164,7 +172,7 @@ class RdsService:
         self.changes.append(sent)
         shape["PendingModifiedValues"] = {
             **shape.get("PendingModifiedValues", {}),
-            **{name: sent[name] for name in STORAGE if name in sent},
+            **{name: sent[name] for name in (*STORAGE, VOLUMES) if name in sent},
         }
         shape[status] = "modifying"
         if self.times_out:
@@ -174,7 +182,7 @@ class RdsService:
     def optimizes(self, name: str = "orders") -> None:
         """The change has landed, and RDS works on."""
         shape = self.instances[name]
-        shape.update(shape["PendingModifiedValues"])
+        shape.update(_landed(shape))
         shape.update(
             PendingModifiedValues={}, DBInstanceStatus="storage-optimization",
             StorageOperationStatus="Optimizing", StorageOperationPercentProgress=30,
@@ -183,10 +191,21 @@ class RdsService:
     def settles(self, name: str = "orders") -> None:
         """RDS is done with it."""
         shape = self.instances[name]
-        shape.update(shape["PendingModifiedValues"])
+        shape.update(_landed(shape))
         shape.update(PendingModifiedValues={}, DBInstanceStatus="available")
         shape.pop("StorageOperationStatus", None)
         shape.pop("StorageOperationPercentProgress", None)
+
+
+def _landed(shape: dict[str, Any]) -> dict[str, Any]:
+    """The pending values in force; those of additional volumes each in its own."""
+    pending = dict(shape["PendingModifiedValues"])
+    changes = {each["VolumeName"]: each for each in pending.pop(VOLUMES, ())}
+    volumes = [
+        each | {**changes.get(each["VolumeName"], {}), "VolumeName": each["VolumeName"]}
+        for each in shape.get(VOLUMES, ())
+    ]
+    return pending | ({VOLUMES: volumes} if volumes else {})
 
 
 _CLIENT: Any = boto3.client("rds", region_name=REGION, **KEYS)  # type: ignore[call-overload]

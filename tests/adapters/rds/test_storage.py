@@ -175,8 +175,7 @@ def test_what_rds_takes_is_asked_of_the_very_instance_while_it_is_at_rest() -> N
 
 @pytest.mark.parametrize(
     "changes",
-    [{"AdditionalStorageVolumes": [{"VolumeName": "rdsdbdata2"}]}, {"DedicatedLogVolume": True},
-     {"IsStorageConfigUpgradeAvailable": True},
+    [{"DedicatedLogVolume": True}, {"IsStorageConfigUpgradeAvailable": True},
      {"StorageType": "gp3", "Iops": 3_000, "StorageThroughput": 125}],
 )  # fmt: skip
 def test_an_unusual_storage_is_said_to_be_so_and_never_changed(changes: dict[str, Any]) -> None:
@@ -186,31 +185,6 @@ def test_an_unusual_storage_is_said_to_be_so_and_never_changed(changes: dict[str
     assert facts.unusual
     assert place.apply(rds(VolumeType.GP3, 500, 16_000, 500)).refusal is Refusal.UNSUPPORTED  # type: ignore[union-attr]
     assert place.service.changes == []
-
-
-def test_additional_volumes_are_read_one_by_one_and_work_on_one_is_work_on_all() -> None:
-    data = {
-        "VolumeName": "RDSDBDATA2", "StorageType": "GP3", "AllocatedStorage": 500, "IOPS": 12_000,
-        "StorageThroughput": 500, "StorageVolumeStatus": "ACTIVE",
-    }  # fmt: skip
-    full = {"VolumeName": "RDSDBDATA3", "StorageVolumeStatus": "VOLUME-FULL"}
-    place = Place(db(AdditionalStorageVolumes=[data, full]))
-    seen = place.view()
-    facts = seen.volume.facts
-    assert facts is not None
-    assert facts.unusual == (
-        "additional storage volumes: RDSDBDATA2 gp3 500 GiB 12000 IOPS 500 MiB/s, "
-        "RDSDBDATA3 VOLUME-FULL"
-    )
-    assert [(v.name, v.size_gib, v.iops, v.mibps) for v in facts.additional] == [
-        ("RDSDBDATA2", 500, 12_000, 500), ("RDSDBDATA3", None, None, None),
-    ]  # fmt: skip
-    assert seen.modification is None
-    for sign in ({"StorageVolumeStatus": "MODIFYING"}, {"StorageOperationStatus": "Optimizing"}):
-        place = Place(db(AdditionalStorageVolumes=[data | sign, full]))
-        modification = place.view().modification
-        assert modification is not None
-        assert modification.in_flight
 
 
 def test_tags_that_are_not_told_are_asked_for_and_never_taken_for_none() -> None:

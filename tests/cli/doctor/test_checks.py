@@ -12,7 +12,7 @@ from moto import mock_aws
 
 from headroom.adapters.cloudwatch import CloudWatchResourceAlarms
 from headroom.cli.commands.doctor import CHECKS
-from headroom.cli.doctor.deployed import Deployed, Stack
+from headroom.cli.doctor.deployed import Deployed, Stack, StackResource, of_deployment
 from headroom.cli.doctor.findings import Finding, examine
 from headroom.domain.detection import Metric, ResourceAlarm, Watched
 from headroom.domain.policy import Policy
@@ -268,13 +268,44 @@ def test_events_that_the_hub_did_not_take_are_found_with_the_command_that_sends_
     assert finding.fix.endswith("headroom hub redeliver --queue undelivered")
 
 
-def test_an_enrolled_database_with_additional_volumes_is_found(there: Whole) -> None:
+@pytest.mark.parametrize(
+    ("table", "kept"),
+    [
+        ("a", ["HeadroomStateRecordsTableD4", "HeadroomLoopSweepFunctionB5"]),
+        ("b", ["HeadroomBlueStateRecordsTableB1", "HeadroomBlueLoopSweepFunction77"]),
+        ("elsewhere", None),
+    ],
+)
+def test_of_several_deployments_in_a_stack_one_is_examined(
+    table: str, kept: list[str] | None
+) -> None:
+    logical = {
+        "HeadroomStateRecordsTableD4": ("AWS::DynamoDB::Table", "a"),
+        "HeadroomLoopSweepFunctionB5": ("AWS::Lambda::Function", "f-a"),
+        "HeadroomBlueStateRecordsTableB1": ("AWS::DynamoDB::Table", "b"),
+        "HeadroomBlueLoopSweepFunction77": ("AWS::Lambda::Function", "f-b"),
+        "OrdersQueueDeadLetters11": ("AWS::SQS::Queue", "the owner's"),
+    }
+    resources = tuple(
+        StackResource(logical=name, kind=kind, physical=physical)
+        for name, (kind, physical) in logical.items()
+    )
+    stack = Stack(name="Storage", status="CREATE_COMPLETE", outputs={}, resources=resources)
+    found = [one.logical for one in of_deployment(stack, table).resources]
+    assert found == (list(logical) if kept is None else kept)
+
+
+def test_one_of_several_volumes_without_metrics_of_its_own_is_found(there: Whole) -> None:
     extra = AdditionalVolume(
         name="RDSDBDATA2", volume_type="gp3", size_gib=500, iops=None, mibps=None,
         status="VOLUME-FULL", operation=None,
     )  # fmt: skip
     facts = DatabaseFacts(
-        instance_class="db.r6g.large", status="available", members=("orders",), additional=(extra,)
+        instance_class="db.r6g.large",
+        status="available",
+        members=("orders",),
+        additional=(extra,),
+        volume_name="rdsdbdata",
     )
     name = ResourceRef(kind=Kind.RDS, account_id=ACCOUNT, region=REGION, resource_id="orders")
     found = volume(
@@ -283,10 +314,16 @@ def test_an_enrolled_database_with_additional_volumes_is_found(there: Whole) -> 
     seen = StorageView(volume=found, modification=None, instance=None)
     deployed = replace(there.again(), storage={"ebs": (), "rds": (seen,), "aurora": ()})
     (finding,) = [one for name, one in findings(deployed) if name == "enrolment"]
-    assert (
-        "orders has additional storage volumes (RDSDBDATA2 gp3 500 GiB VOLUME-FULL)"
-        in finding.problem
+    assert finding.problem.startswith("CloudWatch lists no metrics of orders alone")
+    dimensions = [
+        {"Name": "DbInstanceIdentifier", "Value": "orders"},
+        {"Name": "VolumeName", "Value": "rdsdbdata"},
+    ]
+    deployed.client("cloudwatch").put_metric_data(
+        Namespace="AWS/RDS",
+        MetricData=[{"MetricName": "ReadIOPS", "Value": 1.0, "Dimensions": dimensions}],
     )
+    assert not [one for name, one in findings(deployed) if name == "enrolment"]
 
 
 def test_a_sweep_that_stopped_is_found_by_its_age(there: Whole) -> None:

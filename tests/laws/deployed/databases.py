@@ -136,9 +136,8 @@ class Rds:
                 clusters = [cluster_of(store, only)] if only else list(store.clusters.values())
                 return {"DBClusters": [cluster_shape(store, each) for each in clusters]}
             case "DescribeValidDBInstanceModifications":
-                rules = instance_of(store, asked["DBInstanceIdentifier"]).storage_rules
-                assert rules is not None
-                told = valid_modifications(rules, store.cloud.clock.now())
+                one = instance_of(store, asked["DBInstanceIdentifier"])
+                told = valid_modifications(one, store.cloud.clock.now())
                 return {"ValidDBInstanceModificationsMessage": told}
             case "DescribeReservedDBInstances":
                 return {"ReservedDBInstances": []}

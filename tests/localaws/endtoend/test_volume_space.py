@@ -36,6 +36,7 @@ class Instance:
         self.instance_id = attachment["InstanceId"]
         self.size, self.used = 199.0, 181.0
         self.states: list[str] = []
+        self.refuses = ""
         self.says = ""
 
     def described(self) -> dict[str, Any]:
@@ -74,12 +75,17 @@ class Instance:
         assert asked["Parameters"]["VolumeId"] == [self.volume_id]
         assert asked["Parameters"]["SizeGib"] == [str(self.described()["Size"])]
         changes = self.program.client("ec2").describe_volumes_modifications(
-            VolumeIds=[self.volume_id]
+            Filters=[{"Name": "volume-id", "Values": [self.volume_id]}]
         )
-        self.states.append(changes["VolumesModifications"][0]["ModificationState"])
+        found = changes["VolumesModifications"]
+        self.states.append(found[0]["ModificationState"] if found else "none")
+        if self.refuses:
+            self.says = f"headroom: refused {self.refuses}"
+            return {"Command": {"CommandId": "c-1"}}
         before, self.size = self.size, self.described()["Size"] - 1.0
         sizes = f"{int(before * GIB)} {int(self.size * GIB)}"
-        self.says = f"headroom: extended xfs /dev/nvme1n1 /data {sizes}"
+        word = "extended" if self.size > before else "already"
+        self.says = f"headroom: {word} xfs /dev/nvme1n1 /data {sizes}"
         return {"Command": {"CommandId": "c-1"}}
 
     def get_command_invocation(self, **asked: Any) -> dict[str, Any]:
@@ -146,7 +152,27 @@ def test_a_volume_that_fills_is_grown_once_and_its_file_system_extended_once(
     assert "file system extended: xfs /dev/nvme1n1 /data, 199.0 -> " in steps["relieved"]
     assert [step for step, _ in deployed.records()].count("applied") == 1
     assert not any("space file system" in summary for _, summary in deployed.records())
-    assert [state in ("optimizing", "completed") for state in deployed.instance.states] == [True]
+    before, *after = deployed.instance.states
+    assert before == "none"  # it is asked first whether the file system can follow
+    assert [state in ("optimizing", "completed") for state in after] == [True]
+
+
+def test_a_volume_whose_file_system_cannot_follow_is_not_grown_and_its_owner_is_told_once(
+    program: Program,
+) -> None:
+    instance = Instance(program)
+    instance.refuses = "/dev/nvme1n1 is encrypted on the instance (LUKS)"
+    deployed = Deployed(program, instance, extends=True)
+    instance.pass_by(75)
+    for _ in range(3):
+        deployed.look()
+        instance.pass_by(60)
+    assert instance.described()["Size"] == 200
+    assert set(instance.states) == {"none"}
+    found = deployed.records()
+    (refused, *_) = [summary for step, summary in found if step == "refused"]
+    assert "its file system could not follow: /dev/nvme1n1 is encrypted" in refused
+    assert not [step for step, _ in found if step == "applied"]
 
 
 def test_without_systems_manager_the_owner_is_told_and_it_is_not_grown_again(

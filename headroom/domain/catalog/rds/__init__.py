@@ -6,11 +6,13 @@ The door offers the bands of each engine, and the rules that `catalog.rules_of` 
 
 from headroom.domain.catalog.rds import reachable
 from headroom.domain.catalog.rds.change import (
+    ADDITIONAL_NAMES,
     CLUSTER_NAMES,
     INSTANCE_NAMES,
     Parameters,
     flushed,
     parameters,
+    request,
 )
 from headroom.domain.catalog.rds.limits import Band, band_of, bands, least_mibps, why_invalid
 from headroom.domain.catalog.rds.modifications import (

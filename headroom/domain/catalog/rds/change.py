@@ -22,6 +22,7 @@ from headroom.domain.resources import (
 )
 
 Parameters = Mapping[str, str | int | bool]
+Request = Mapping[str, object]
 INSTANCE_NAMES = SettingNames(
     cloudformation="AWS::RDS::DBInstance", terraform="aws_db_instance", pulumi="aws.rds.Instance",
     properties=("StorageType", "AllocatedStorage", "Iops", "StorageThroughput"),
@@ -33,6 +34,12 @@ CLUSTER_NAMES = replace(
     INSTANCE_NAMES, cloudformation="AWS::RDS::DBCluster", terraform="aws_rds_cluster",
     pulumi="aws.rds.Cluster", size_is_text=False,
 )  # fmt: skip
+
+_ADDITIONAL = "AWS::RDS::DBInstance.AdditionalStorageVolume"
+ADDITIONAL_NAMES = replace(
+    INSTANCE_NAMES, cloudformation=_ADDITIONAL, terraform=_ADDITIONAL, pulumi=_ADDITIONAL
+)
+"""CloudFormation has it as a property of the instance; the other tools had no setting for it in 2026-11."""
 
 
 def parameters(
@@ -73,15 +80,32 @@ def parameters(
 
 def request(
     name: str, origin: Configuration, target: Configuration, valid: tuple[ValidStorage, ...] = ()
-) -> tuple[str, Parameters]:
-    """The API call that leads from `origin` to `target`, and its parameters; raises as they do."""
+) -> tuple[str, Request]:
+    """The API call that leads from `origin` to `target`, and its parameters; raises as they do.
+
+    `name` is a resource id: `NAME`, `cluster:NAME`, or `NAME/VOLUME` for an additional volume.
+    """
     if target.volume_type in STORAGE_MODES:
         mode = target.volume_type.value
         return "ModifyDBCluster", {
             "DBClusterIdentifier": name, "StorageType": mode, "ApplyImmediately": True,
         }  # fmt: skip
-    sent = parameters(name.removeprefix("cluster:"), origin, target, valid=valid)
+    name, _, additional = name.removeprefix("cluster:").partition("/")
+    sent = parameters(name, origin, target, valid=valid)
+    if additional:
+        return "ModifyDBInstance", _of_volume(sent, additional)
     return "ModifyDBCluster" if "DBClusterIdentifier" in sent else "ModifyDBInstance", sent
+
+
+def _of_volume(sent: Parameters, additional: str) -> Request:
+    """The same change of one additional volume: no other volume of the instance is named in it.
+
+    Source: RDS API 2014-10-31, ModifyAdditionalStorageVolume; the name in lower case as in the User Guide.
+    """
+    of_instance = ("DBInstanceIdentifier", "ApplyImmediately")
+    own = {"IOPS" if n == "Iops" else n: v for n, v in sent.items() if n not in of_instance}
+    volume = {"VolumeName": additional, **own}
+    return {n: sent[n] for n in of_instance} | {"AdditionalStorageVolumes": [volume]}
 
 
 def flushed(pending: Mapping[str, object]) -> tuple[str, ...]:
