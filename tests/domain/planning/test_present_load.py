@@ -62,7 +62,8 @@ def test_an_episode_is_expected_to_last_as_long_as_earlier_ones_did() -> None:
         present_load(starved(load), LEVELS).minutes for load in (None, spikes, batches)
     )
     assert short[0] < none[0] * 0.4
-    assert long[0] > none[0] * 1.1 and long[2] > none[2] * 1.1
+    assert long[0] > none[0] * 1.1
+    assert long[2] > none[2] * 1.1
     assert long[20] < none[20]  # none of them lasted for a day
 
 
