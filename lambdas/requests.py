@@ -21,7 +21,7 @@ from headroom.application import (
     Caller,
     InvalidRequest,
     Status,
-    carry_out_for,
+    execute_request_for,
     parse_request,
 )
 from headroom.ports import ReadFailed
@@ -47,7 +47,7 @@ def handler(event: Any, context: LambdaContext) -> dict[str, str]:
         logger.warning("request refused", reason=str(problem))
         return asdict(Answer(status=Status.REFUSED, detail=str(problem)))
     try:
-        answer = carry_out_for(
+        answer = execute_request_for(
             Caller(who=who, at=wiring.utc_now()), account.ledger, request,
             account_id=account.account_id, roles=account.hub_roles,
             publication=wiring.ReceivedPolicy(

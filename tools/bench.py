@@ -8,13 +8,12 @@ from __future__ import annotations
 import argparse
 import os
 import platform
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -43,6 +42,7 @@ from headroom.proving.trials import STARTS, Conditions, run_engine, run_rule, ru
 from headroom.proving.vectorized import VectorizedVolume, VectorizedWorld
 from headroom.proving.workloads import SAMPLES, read_trace, sample_load_series
 from headroom.serialization import decision_to_json
+from tools.figures import Figure, median_s, table_rows
 from tools.fleet_bench import run
 from tools.storm import storm
 
@@ -69,16 +69,6 @@ STARTED = 7
 HANDLERS = ("lambdas.signals", "lambdas.sweep")
 
 
-def median_s(work: Callable[[], object], times: int) -> float:
-    """Median wall-clock seconds of `times` runs."""
-    taken = []
-    for _ in range(times):
-        began = time.perf_counter()
-        work()
-        taken.append(time.perf_counter() - began)
-    return statistics.median(taken)
-
-
 def imported(asset: Path, module: str) -> None:
     """Import one handler in a new process, from the staged asset alone, which stays as it is.
 
@@ -93,24 +83,6 @@ def synthesised() -> None:
     with tempfile.TemporaryDirectory() as out:
         environment = {**os.environ, "CDK_OUTDIR": out}
         subprocess.run([sys.executable, "app.py"], cwd=ROOT, env=environment, check=True)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
-    """One measurement."""
-
-    name: str
-    value: float
-    unit: str
-
-    def __str__(self) -> str:
-        return f"{self.name:48} {self.shown:>12} {self.unit}"
-
-    @property
-    def shown(self) -> str:
-        """The value to as many digits as it is worth."""
-        exact = isinstance(self.value, int) or self.value >= 100
-        return f"{self.value:,.0f}" if exact else f"{self.value:,.1f}"
 
 
 def physics() -> Iterator[Figure]:
@@ -271,7 +243,7 @@ def stormed(now: datetime) -> str:
         f"{STORM_HEAD}\nWritten by `make bench`. `python -m tools.bench --only storm` runs this part only. {took.events:,} "
         f"alarm events about {took.volumes:,} starving volumes arrive in one minute at the deployed queue on the "
         "local endpoint, with the template's queue settings and IAM evaluation. One worker runs at a time. "
-        f"{now:%Y-%m-%d}.\n\n| what | figure | |\n|---|--:|---|\n{_rows(figures)}\n"
+        f"{now:%Y-%m-%d}.\n\n| what | figure | |\n|---|--:|---|\n{table_rows(figures)}\n"
         f"Calls until every message was processed: {calls}.\n"
     )
 
@@ -323,10 +295,6 @@ RATIOS = (
 )
 
 
-def _rows(figures: list[Figure]) -> str:
-    return "".join(f"| {f.name} | {f.shown} | {f.unit} |\n" for f in figures)
-
-
 def page(figures: list[Figure], now: datetime) -> str:
     """docs/benchmarks.md."""
     values = {figure.name: figure.value for figure in figures}
@@ -345,7 +313,7 @@ def page(figures: list[Figure], now: datetime) -> str:
     ratios += (
         f"| `{HELP}` against `{TYPER}` | {values[HELP] / values[TYPER]:,.1f} times as long |\n"
     )
-    return f"{head}{_rows(figures)}\n| within this run | |\n|---|---|\n{ratios}"
+    return f"{head}{table_rows(figures)}\n| within this run | |\n|---|---|\n{ratios}"
 
 
 def main() -> None:

@@ -6,7 +6,7 @@ The door offers the dispatcher, the worker, `sweep` (both in one process), signa
 from headroom.application.alarms import AlarmsReport, apply_alarm_plan
 from headroom.application.dispatch import DispatchReport, dispatch
 from headroom.application.dry_run import DryRunResult, decide_dry_run
-from headroom.application.hub import Caller, HubRoles, carry_out_for
+from headroom.application.hub import Caller, HubRoles, execute_request_for
 from headroom.application.reporting import (
     NotificationReport,
     PublishedRecords,
@@ -22,7 +22,7 @@ from headroom.application.requests import (
     Request,
     Status,
     Verb,
-    carry_out,
+    execute_request,
     parse_request,
 )
 from headroom.application.scan import PageReport, read_page

@@ -54,7 +54,7 @@ def settle(
     ports: Ports, decision_input: DecisionInput, asked: ApprovalRequest, now: datetime,
     judge: Callable[[DecisionInput, Decision, ApprovalRequest], Revalidation] = revalidate,
 ) -> Decision | bool:  # fmt: skip
-    """Carry a request on: True when the look is over, False when it goes on as any other.
+    """Continue a request: True when the reconciliation is over, False when it goes on as any other.
 
     A Decision is the Hold that says what an approved change waits for; it is still to be recorded.
     `judge` is who judges an approved plan again.

@@ -1,4 +1,4 @@
-"""Open chains are advanced from a fresh look: unknown outcomes resolved, changes verified."""
+"""Open chains are advanced from a fresh observation: unknown outcomes resolved, changes verified."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every look does with its decision, whatever kind of storage it was at: record, act, tell."""
+"""What every reconciliation does with its decision, whatever kind of storage it was at: record, act, tell."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one look would decide now: the same reads and the same decision, and nothing is written.
+"""What one reconciliation would decide now: the same reads and the same decision, and nothing is written.
 
 Whatever it is given, its storage cannot be changed and its ledger cannot be written: what a look
 would note down is kept here, and forgotten with the answer. What the storage itself notes of a
@@ -46,14 +46,14 @@ def _refuse(what: str, *_: object, **__: object) -> NoReturn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DryRunResult:
-    """What a look would decide, and what a look would do before it came to that."""
+    """What a reconciliation would decide, and what it would do before it came to that."""
 
     decision: Decision
     remarks: tuple[str, ...]
 
 
 def decide_dry_run(ports: Ports, ref: ResourceRef, now: datetime) -> DryRunResult:
-    """What a look at `ref` would decide at `now`.
+    """What a reconciliation of `ref` would decide at `now`.
 
     Raises ResourceGone, ReadFailed, and LookupError when a rollback waits of what is not known.
     """
@@ -94,7 +94,7 @@ def decide_dry_run(ports: Ports, ref: ResourceRef, now: datetime) -> DryRunResul
 def _of_cluster(
     ports: Ports, view: StorageView, policy: Policy | PolicyUnreadable, now: datetime
 ) -> DryRunResult:
-    """What a look at an Aurora cluster would decide: its mode, by days and both bills."""
+    """What a reconciliation of an Aurora cluster would decide: its mode, by days and both bills."""
     ref, cluster, beside = view.volume.ref, view.cluster, ports.clusters
     if cluster is None or beside is None:
         raise ReadFailed(f"{ref.resource_id} was seen without what its mode is decided by")
@@ -175,7 +175,7 @@ class _Overlaid(_ReadOnly):
         return self._seen.get(ref) or self._standings.resource_state(ref, now)
 
     def save_profile(self, ref: ResourceRef, profile: LoadProfile) -> None:
-        """Nothing: the function saves it at its own look."""
+        """Nothing: the function saves it when it reconciles."""
 
     def save_modifications(
         self,

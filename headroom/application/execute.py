@@ -49,7 +49,7 @@ RETRY = {
 RETRY_OTHERWISE = timedelta(hours=6)
 NO_PLACE = timedelta(minutes=1)
 """Others took the last place meanwhile: the next look sees that, and the volume queues."""
-TOLD = frozenset(
+NOTIFIED = frozenset(
     {
         Refusal.DENIED, Refusal.INVALID, Refusal.UNSUPPORTED, Refusal.REGION_QUOTA, Refusal.OTHER,
         Refusal.GATE,
@@ -137,7 +137,7 @@ def save_outcome(
     Of a member of a set (`in_set`) that is `notify`.
     """
     ref = decision.observation.volume.ref
-    step, summary, due_at = _told(outcome, ref, now)
+    step, summary, due_at = _recorded_as(outcome, ref, now)
     if isinstance(outcome, Refused) and outcome.refusal is Refusal.SLOTS:
         due_at = _learn_full(ports, decision, ref, outcome, now)
         summary += f"; no slot before {due_at:%Y-%m-%d %H:%M} UTC"
@@ -160,10 +160,10 @@ def save_outcome(
 
 
 def is_notified(decision: Decision, outcome: Outcome) -> bool:
-    """Whether people are told of an outcome: of a refusal once, and if time does not clear it."""
+    """Whether people are notified of an outcome: of a refusal once, and if time does not clear it."""
     if isinstance(outcome, Refused):
-        told = outcome.cause in decision.resource_state.escalated_causes
-        return outcome.refusal in TOLD and not told
+        notified = outcome.cause in decision.resource_state.escalated_causes
+        return outcome.refusal in NOTIFIED and not notified
     return isinstance(outcome, Applied | Unknown)
 
 
@@ -178,7 +178,7 @@ def modification_of(decision: Decision, started_at: datetime) -> KnownModificati
     )  # fmt: skip
 
 
-def _told(outcome: Outcome, ref: ResourceRef, now: datetime) -> tuple[Step, str, datetime]:
+def _recorded_as(outcome: Outcome, ref: ResourceRef, now: datetime) -> tuple[Step, str, datetime]:
     match outcome:
         case Applied(detail=detail):
             said = f"AWS accepted the change; {detail}" if detail else "AWS accepted the change"

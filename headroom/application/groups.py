@@ -1,4 +1,4 @@
-"""Striped sets: looked at together, intended in one transaction, changed in turn, told once."""
+"""Striped sets: reconciled together, intended in one transaction, changed in turn, reported once."""
 
 from __future__ import annotations
 
@@ -140,15 +140,15 @@ def _ready(
 def _notified_elsewhere(
     decision_input: DecisionInput, members: Sequence[Candidate]
 ) -> DecisionInput:
-    """The evidence with what the owner was told of another volume of the set: once is enough."""
-    told = {
+    """The input with what the owner was notified of about another volume of the set: once is enough."""
+    notified = {
         cause: None
         for member in members
         for cause in member.resource_state.escalated_causes
         if Guardrail.GROUP.value in cause.split("+")
     }
     own = dict.fromkeys(decision_input.resource_state.escalated_causes)
-    causes = tuple(own | told)
+    causes = tuple(own | notified)
     return replace(
         decision_input,
         resource_state=replace(decision_input.resource_state, escalated_causes=causes),

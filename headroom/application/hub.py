@@ -17,8 +17,8 @@ from headroom.application.requests import (
     Request,
     Status,
     Verb,
-    carry_out,
     ending,
+    execute_request,
     pause_end,
     recorded,
     switched,
@@ -86,7 +86,7 @@ class Publication(Protocol):
         """Publish it; raises ReadFailed, also where it is not known whether it is in force."""
 
 
-def carry_out_for(
+def execute_request_for(
     caller: Caller, ledger: Ledger, request: Request, *, account_id: str, roles: HubRoles,
     publication: Publication,
 ) -> Answer:  # fmt: skip
@@ -99,7 +99,7 @@ def carry_out_for(
         return roles.are_of(who) or account_of(who) not in ("", account_id)
 
     if account_of(caller.who) == account_id and not of_hub(caller.who):
-        return carry_out(ledger, request, at=caller.at, who=caller.who, of_hub=of_hub)
+        return execute_request(ledger, request, at=caller.at, who=caller.who, of_hub=of_hub)
     if not roles.allow(caller.who, request.verb):
         return Answer(
             status=Status.REFUSED,
@@ -112,7 +112,7 @@ def carry_out_for(
             return _pause(caller, ledger, request, of_hub)
         case Verb.RESUME:
             return _resume(caller, ledger, request, of_hub)
-    return carry_out(ledger, request, at=caller.at, who=caller.who, of_hub=of_hub)
+    return execute_request(ledger, request, at=caller.at, who=caller.who, of_hub=of_hub)
 
 
 def _pause(

@@ -85,7 +85,7 @@ def _may(
     places: AvailableConcurrency,
     now: datetime,
 ) -> bool:
-    """Whether a look at it now could end in a change, as far as the queue itself tells."""
+    """Whether its reconciliation now could end in a change, as far as the queue itself shows."""
     if not one.waiting.is_eligible(now) or one.waiting.zone in places.full_zones:
         return False
     if not _enough(one, policy, concurrency, places, now):

@@ -1,29 +1,19 @@
-"""One look at one volume: observe, advance what is open, decide, record what is news, act."""
+"""One reconciliation of one resource: observe, advance what is open, decide, record what is news, act."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime, timedelta
-from hashlib import sha256
+from datetime import datetime
 
 from headroom.application import approvals, groups, rollback
 from headroom.application import reconcile_cluster as clusters
 from headroom.application.chains import advance
 from headroom.application.conclude import awaits_person, conclude
 from headroom.application.profile import with_profile
-from headroom.application.space import space_check, warn
+from headroom.application.space import warn
 from headroom.domain.catalog import PriceTable
-from headroom.domain.decision import (
-    Act,
-    Decision,
-    DecisionInput,
-    Escalate,
-    Hold,
-    Reason,
-    queue_entry_of,
-)
-from headroom.domain.planning import CALM_MINUTES
-from headroom.domain.policy import Mode, Policy, PolicyUnreadable, limits_for, owner_prices
+from headroom.domain.decision import DAILY, Decision, DecisionInput, next_reconcile_at
+from headroom.domain.policy import Mode, Policy, limits_for, owner_prices
 from headroom.domain.resources import (
     Kind,
     ModificationState,
@@ -37,53 +27,24 @@ from headroom.domain.state import (
     EventOutcome,
     KnownModification,
     LedTo,
-    QueueEntry,
     ResourceState,
     Step,
     is_known_modification,
 )
 from headroom.ports import Ports, ResourceGone, StorageView
 
-CLOSE_TO_LIMIT = timedelta(minutes=5)
-"""How soon a volume under pressure, or whose credits drain, is looked at again."""
-LONG_PRESSURE_MINUTES = 60
-"""Past this, starvation that is not worth ending is left to the scans of the fleet."""
-DAILY = timedelta(hours=24)
-"""How often a volume is looked at only to see that it still is: its increase counts till then."""
-THIN_DATA = timedelta(minutes=5)
-CREDITS_DRAINING = timedelta(hours=4)
-UNREPORTED = timedelta(hours=1)
-BLIP = timedelta(minutes=2)
-"""How soon a volume with a single minute of pressure is looked at again."""
-NOTHING_YET = timedelta(minutes=10)
-"""An attached volume that may be changed is looked at again while nothing is published of it."""
-AHEAD = timedelta(minutes=10)
-"""How long before the best schedule changes something the volume is looked at again."""
-QUEUED = timedelta(minutes=60)
-"""After how long at least one in the queue is looked at again, should its turn not come before."""
-CLOSED = timedelta(hours=6)
-"""The same while it is known that nothing may start: until then at most."""
-
-
-def look(
-    ports: Ports, ref: ResourceRef, now: datetime, *, trigger: str, must_record: bool = False
-) -> Decision | None:
-    """Look at `ref` and do what is right; the decision, or None when there was none to make.
-
-    Raises ReadFailed when AWS did not answer.
-    """
-    found = reconcile(ports, ref, now, trigger=trigger, must_record=must_record)
-    return None if isinstance(found, EventOutcome) else found
-
 
 def reconcile(
     ports: Ports, ref: ResourceRef, now: datetime, *, trigger: str, must_record: bool = False
 ) -> Decision | EventOutcome:
-    """As `look`; where there was no decision to make, why."""
+    """Observe `ref` and do what is right: the decision, or why there was none to make.
+
+    Raises ReadFailed when AWS did not answer.
+    """
     try:
         view = ports.storage.view(ref)
     except ResourceGone as gone:
-        _let_go(ports, ref, now, gone)
+        _release(ports, ref, now, gone)
         instead = ref if gone.another else gone.instead
         if instead is None:
             return EventOutcome(led_to=LedTo.GONE, detail=str(gone))
@@ -183,13 +144,13 @@ def _settle(
 
 
 def _decide_again(ports: Ports, decision_input: DecisionInput, now: datetime) -> ResourceState:
-    """The standing after something was recorded about the resource; what else was read stays."""
+    """The state after something was recorded about the resource; what else was read stays."""
     resource_state = ports.state_store.resource_state(decision_input.observation.volume.ref, now)
     before = decision_input.resource_state
     return replace(resource_state, calendars=before.calendars, profile=before.profile)
 
 
-def _let_go(ports: Ports, ref: ResourceRef, now: datetime, why: ResourceGone) -> None:
+def _release(ports: Ports, ref: ResourceRef, now: datetime, why: ResourceGone) -> None:
     """End what is open about a resource that exists no more, and free what it held."""
     resource_state = ports.state_store.resource_state(ref, now)
     chain, asked = resource_state.open_chain, resource_state.approval_request
@@ -232,10 +193,10 @@ def save_observed_modifications(
     prices: PriceTable | None,
     now: datetime,
 ) -> ResourceState:
-    """Count a modification nobody told the ledger of; the owner's own one moves the price base.
+    """Count a modification that the ledger does not know; the owner's own one moves the price base.
 
-    One that uses no slot any more still does, if nobody looked for a day. Without any prices it is
-    left for a look that has them: nothing is done without. While a chain is open it may be ours.
+    One that uses no slot any more still counts, if nobody observed it for a day. Without any prices
+    it is left for a reconciliation that has them. While a chain is open it may be ours.
     """
     change, enrolled = view.modification, resource_state.enrolment_usd is not None
     if change is None or resource_state.open_chain is not None:
@@ -261,109 +222,3 @@ def _prices(ports: Ports, region: str) -> PriceTable | None:
         return ports.prices.table(region)
     except PriceUnknown:
         return None
-
-
-def next_reconcile_at(decision: Decision) -> datetime | None:
-    """When the sweep must look again without waiting for the next scan of the fleet.
-
-    A volume that may be changed is looked at when its best schedule of the day changes something,
-    and while it costs more than when it was enrolled once a day whatever happens: were it
-    deleted, nobody else would tell, and its increase would count for ever.
-    """
-    looks = (_next_look(decision), _planned(decision), space_check(decision))
-    found = [at for at in looks if at is not None]
-    waiting = queue_entry_of(decision)
-    if waiting is not None:
-        found = [_in_queue(decision, waiting)]
-    resource_state = decision.resource_state
-    if resource_state.resource_increase_usd > 0:
-        found.append(decision.at + DAILY)
-    waits = (
-        one.expires
-        for one in (resource_state.approval_request, resource_state.rollback)
-        if one is not None
-    )
-    found += [max(at, decision.at) for at in waits]
-    return min(found, default=None)
-
-
-def _in_queue(decision: Decision, waiting: QueueEntry) -> datetime:
-    """When one that queues is looked at whatever the queue does: seldom while nothing can start."""
-    soon, spread = decision.at + QUEUED, _spread(decision)
-    opens = min(waiting.not_before or soon, decision.at + CLOSED)
-    return max(soon, opens) + spread
-
-
-def _spread(decision: Decision) -> timedelta:
-    """Up to half an hour, by the volume's name: those that queue together are not due together."""
-    name = decision.observation.volume.ref.arn.encode()
-    return timedelta(minutes=sha256(name).digest()[0] % 31)
-
-
-def _planned(decision: Decision) -> datetime | None:
-    """When a change that pays later in the day is looked at again, for volumes that may change."""
-    if decision.next_change_at is None or not decision.effective.enrolled:
-        return None
-    if isinstance(decision.answer, Hold) and decision.answer.until is not None:
-        return None
-    return max(decision.next_change_at - AHEAD, decision.at + CLOSE_TO_LIMIT)
-
-
-def _next_look(decision: Decision) -> datetime | None:
-    answer, at = decision.answer, decision.at
-    if isinstance(answer, Act):
-        return at + CLOSE_TO_LIMIT  # moved on by the outcome; a crash before it is found by this
-    if isinstance(answer, Escalate):
-        return None
-    if answer.until is not None:
-        return max(answer.until, at + timedelta(minutes=1))
-    match answer.reason:
-        case Reason.BLOCKED_TEMPORARILY:
-            # A change in flight is told by an event when it ends; this is for when that is lost.
-            return at + (CLOSE_TO_LIMIT if decision.demand.pressed_minutes else UNREPORTED)
-        case Reason.NOT_COST_EFFECTIVE if decision.demand.pressed_minutes < LONG_PRESSURE_MINUTES:
-            return at + CLOSE_TO_LIMIT
-        case Reason.NOT_ENOUGH_DATA if (
-            decision.effective.enrolled and decision.demand.known_minutes
-        ):
-            return at + THIN_DATA
-        case Reason.NOT_ENOUGH_DATA if _may_publish_soon(decision):
-            return at + NOTHING_YET
-        case Reason.NO_PRESSURE if decision.effective.enrolled and decision.demand.pressed_minutes:
-            return at + BLIP
-        case Reason.NO_PRESSURE if decision.effective.enrolled and _soon_calm(decision):
-            return at + timedelta(minutes=CALM_MINUTES - decision.demand.clear_minutes + 1)
-        case Reason.NO_PRESSURE if decision.effective.enrolled and _draining(decision):
-            return at + CLOSE_TO_LIMIT
-        case _:
-            return None
-
-
-def _may_publish_soon(decision: Decision) -> bool:
-    """Whether one more look is worth it: a volume just attached; a stopped instance stays silent."""
-    attached = bool(decision.observation.volume.instance_ids)
-    return decision.effective.enrolled and attached and decision.trigger != "due"
-
-
-def _soon_calm(decision: Decision) -> bool:
-    """Whether nothing may be lowered only because too few minutes were seen without pressure."""
-    return 0 < decision.demand.clear_minutes < CALM_MINUTES
-
-
-def _draining(decision: Decision) -> bool:
-    credits, balance = decision.demand.credits, decision.diagnosis.instance_balance
-    ends = (
-        None if credits is None else credits.empty_at,
-        None if balance is None else balance.empty_at,
-    )
-    return any(end is not None and end - decision.at <= CREDITS_DRAINING for end in ends)
-
-
-__all__ = [
-    "PolicyUnreadable",
-    "look",
-    "next_reconcile_at",
-    "observe",
-    "reconcile",
-    "save_observed_modifications",
-]

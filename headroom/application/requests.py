@@ -118,7 +118,7 @@ def parse_request(
     )  # fmt: skip
 
 
-def carry_out(
+def execute_request(
     ledger: Ledger, request: Request, *, at: datetime, who: str, of_hub: Callable[[str], bool]
 ) -> Answer:
     """Record the request of `who`, or say why not; nothing is changed in storage.

@@ -1,4 +1,4 @@
-"""Free space: who deserves a look, when the next is due, and the file system after a volume grew.
+"""Free space: who may run out of it, who is notified, and the file system after a volume grew.
 
 A file system is extended on its instance, once AWS reports the volume as `optimizing` or `completed`. What
 the instance reads back ends the chain: extended, or refused with the reason.
@@ -6,13 +6,9 @@ the instance reads back ends the chain: extended, or refused with the reason.
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
-
 from headroom.domain.decision import (
     SPACE_CAUSE,
     STORAGE_FULL,
-    Act,
-    Decision,
     DecisionInput,
     Escalate,
     Ineffective,
@@ -24,7 +20,7 @@ from headroom.domain.decision import (
 )
 from headroom.domain.planning import Plan
 from headroom.domain.policy import Mode, Policy, limits_for
-from headroom.domain.resources import Kind, ModificationState, Observation
+from headroom.domain.resources import ModificationState, Observation
 from headroom.domain.state import Notify
 from headroom.domain.workload import spans
 from headroom.ports import Extended, Glance, Ports, StorageView
@@ -34,13 +30,6 @@ LOW, NOTHING = 0.10, 0.01
 GLANCES_A_DAY = 48
 """A glance is of half an hour: full within a day, if it went on like that."""
 LOW_DAYS = 7
-JUST_BEGUN = timedelta(minutes=10)
-NEAR = timedelta(minutes=15)
-"""How soon a database is looked at again that is a day or less from being full."""
-LATER = timedelta(hours=6)
-"""The same of one that is short of space for longer, or of which too little is known."""
-DAILY = timedelta(hours=24)
-"""Whatever comes later is found by the look of every day."""
 LANDED = (ModificationState.OPTIMIZING, ModificationState.COMPLETED)
 BY_HAND = "extend the partition and the file system on the instance yourself"
 
@@ -58,38 +47,6 @@ def may_run_out_of_space(view: StorageView, glance: Glance | None) -> bool:
     return free <= NOTHING * size or free < filled * GLANCES_A_DAY * days
 
 
-def space_check(decision: Decision) -> datetime | None:
-    """When free space is to be looked at again without waiting for a scan; None where it can wait.
-
-    Scans do not read what is free of volumes, so those that may grow have a time of their own.
-    """
-    at, limits, volume = decision.at, decision.effective.limits, decision.observation.volume
-    acts = isinstance(decision.answer, Act)
-    if acts or not (decision.effective.enrolled and limits.grow_space):
-        return None  # whose storage may not grow is found by scans when it is near
-    found = _by_forecast(decision)
-    if volume.ref.kind is not Kind.EBS or not volume.instance_ids:
-        return found
-    at_most = at + (DAILY if decision.space is None else LATER)
-    return at_most if found is None else min(found, at_most)
-
-
-def _by_forecast(decision: Decision) -> datetime | None:
-    space, at = decision.space, decision.at
-    if space is None:
-        return None
-    if space.young:
-        return at + JUST_BEGUN
-    if space.unclear:
-        return at + LATER if decision.demand.known_minutes else None
-    if space.short:
-        return at + (NEAR if full_within_a_day(space, at) else LATER)
-    slack = space.lowest_gib - space.reserve_gib
-    if space.fill_gib_per_day <= 0 or slack >= space.fill_gib_per_day:
-        return None
-    return at + max(NEAR, DAILY * max(0.0, slack / space.fill_gib_per_day))
-
-
 def warn(ports: Ports, decision_input: DecisionInput) -> None:
     """Tell the owner of a database that will be full today while a change of ours is open.
 
@@ -102,7 +59,7 @@ def warn(ports: Ports, decision_input: DecisionInput) -> None:
         or free.last() is None
         or decision_input.resource_state.last_request_at is not None
     ):
-        return  # what a person asked is taken in by the look that ends the chain
+        return  # what a person asked is read when the chain ends
     decision = decide(decision_input)
     answer, at = decision.answer, decision.at
     near = isinstance(answer, Escalate) and answer.cause.startswith(SPACE_CAUSE)

@@ -11,8 +11,8 @@ from typing import TypeVar, assert_never
 from uuid import uuid4
 
 from headroom.application.prefetch import with_batch_reads
-from headroom.application.reconcile import CLOSE_TO_LIMIT, reconcile
-from headroom.domain.decision import Act, Decision, Escalate
+from headroom.application.reconcile import reconcile
+from headroom.domain.decision import CLOSE_TO_LIMIT, Act, Decision, Escalate
 from headroom.domain.resources import Claim as SignalClaim
 from headroom.domain.resources import ResourceRef, Signal
 from headroom.domain.state import EventOutcome, LedTo, event_record

@@ -4,10 +4,6 @@ May import `settings`. How often something is read is in `Rates`, what AWS charg
 The door offers the bill, its items, and what it is made of."""
 
 from headroom.running_cost.bill import (
-    Item,
-    Part,
-    Range,
-    RunningCost,
     Saving,
     alarms,
     cluster_reads,
@@ -18,6 +14,7 @@ from headroom.running_cost.bill import (
     scans,
     suggestion,
 )
+from headroom.running_cost.items import Item, Part, Range, RunningCost
 from headroom.running_cost.rates import (
     DAYS_PER_MONTH,
     MINUTES_PER_MONTH,

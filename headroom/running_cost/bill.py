@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Decimal
 
+from headroom.running_cost.items import Item, RunningCost, part_of
 from headroom.running_cost.rates import (
     DAYS_PER_MONTH,
     MILLION,
@@ -13,64 +13,7 @@ from headroom.running_cost.rates import (
     PRICES,
     Fleet,
     Rates,
-    UnitPrice,
 )
-
-Range = tuple[Decimal, Decimal]
-"""From and to; both the same where nothing is uncertain."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
-    """A quantity of a month and its price."""
-
-    what: str
-    """What is counted, with the arithmetic, in words."""
-    quantity: Range
-    price: UnitPrice
-
-    @property
-    def usd(self) -> Range:
-        """USD a month."""
-        low, high = self.quantity
-        return low * self.price.usd, high * self.price.usd
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
-    """One line of the bill."""
-
-    key: str
-    name: str
-    parts: tuple[Part, ...]
-    fixed: bool = False
-    """Whether it does not depend on the fleet."""
-
-    @property
-    def usd(self) -> Range:
-        """USD a month."""
-        return _sum(part.usd for part in self.parts)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunningCost:
-    """The bill of a month, in an order that does not depend on the amounts."""
-
-    items: tuple[Item, ...]
-
-    @property
-    def usd(self) -> Range:
-        """USD a month for everything."""
-        return _sum(item.usd for item in self.items)
-
-    def item(self, key: str) -> Item:
-        """The line of that key; raises StopIteration."""
-        return next(item for item in self.items if item.key == key)
-
-    @property
-    def largest(self) -> Item:
-        """What costs most."""
-        return max(self.items, key=lambda item: item.usd[1])
 
 
 def running_cost(fleet: Fleet, rates: Rates) -> RunningCost:
@@ -111,7 +54,7 @@ def alarms(fleet: Fleet, rates: Rates) -> Item:
         f"{rates.credit_queries} x {fleet.with_credits:,} with credits"
     )
     count = metrics if rates.fleet_alarms else 0
-    part = _part(said if count else "no query alarms", count, "metric_analysed")
+    part = part_of(said if count else "no query alarms", count, "metric_analysed")
     return Item(key="alarms", name="Detection alarms", parts=(part,))
 
 
@@ -120,7 +63,7 @@ def _resource_alarms(fleet: Fleet, rates: Rates) -> Item:
     budget = Decimal(rates.alarm_budget_usd) if rates.adaptive else Decimal(0)
     most = min(budget // PRICES["alarm"].usd, fleet.pressed.to_integral_value(ROUND_CEILING))
     said = f"of enrolled volumes at risk, at most ${budget} a month"
-    part = _part(said if most else "no alarms on single volumes", (Decimal(0), most), "alarm")
+    part = part_of(said if most else "no alarms on single volumes", (Decimal(0), most), "alarm")
     return Item(key="resource_alarms", name="Alarms at risk", parts=(part,))
 
 
@@ -137,13 +80,13 @@ def scans(fleet: Fleet, rates: Rates) -> Item:
         f"{rates.credit_metrics} x {fleet.with_credits:,} with credits)"
     )
     return Item(
-        key="scans", name="Fleet scans", parts=(_part(said, often * metrics, "metric_read"),)
+        key="scans", name="Fleet scans", parts=(part_of(said, often * metrics, "metric_read"),)
     )
 
 
 def _glances(fleet: Fleet, rates: Rates) -> Item:
     parts = [
-        _part(
+        part_of(
             f"{count:,.0f} volumes {what}, {low}-{high} metrics a day each (measured)",
             (DAYS_PER_MONTH * count * low, DAYS_PER_MONTH * count * high), "metric_read",
         )
@@ -160,7 +103,7 @@ def daily(fleet: Fleet, rates: Rates) -> Item:
     often = DAYS_PER_MONTH * rates.reconciles_per_day * _routine(fleet, rates)
     low, high = rates.metrics_per_reconcile
     said = f"{often:,.0f} reconciliations x {low}-{high} metrics"
-    part = _part(said, (often * low, often * high), "metric_read")
+    part = part_of(said, (often * low, often * high), "metric_read")
     return Item(key="daily", name="Routine reconciliation", parts=(part,))
 
 
@@ -177,7 +120,7 @@ def pressure(fleet: Fleet, rates: Rates) -> Item:
         often = "{}-{} a day (measured)".format(*rates.risk_reconciles_per_day)
     said = f"{fleet.pressed:,.0f} volumes, {often} x {metrics[0]}-{metrics[1]} metrics"
     return Item(
-        key="pressure", name="Pressure", parts=(_part(said, (low, high), "metric_read"),)
+        key="pressure", name="Pressure", parts=(part_of(said, (low, high), "metric_read"),)
     )  # fmt: skip
 
 
@@ -188,7 +131,7 @@ def database_reads(fleet: Fleet, rates: Rates) -> Item:
         low, high = rates.database_metrics_per_glance
         hours = DAYS_PER_MONTH * 24
         said = f"{count:,} databases, {low}-{high} metrics an hour"
-        part = _part(said, (hours * count * low, hours * count * high), "metric_read")
+        part = part_of(said, (hours * count * low, hours * count * high), "metric_read")
         return Item(key="databases", name="Databases", parts=(part,))
     often = _scans(rates)
     analysed = rates.database_queries * count if rates.fleet_alarms else 0
@@ -196,9 +139,9 @@ def database_reads(fleet: Fleet, rates: Rates) -> Item:
         key="databases",
         name="Databases",
         parts=(
-            _part(f"{rates.database_queries} queries x {count:,} databases" if analysed
+            part_of(f"{rates.database_queries} queries x {count:,} databases" if analysed
                   else "no query alarms", analysed, "metric_analysed"),
-            _part(f"{often:,.0f} scans x {rates.metrics_per_database} metrics x {count:,} databases",
+            part_of(f"{often:,.0f} scans x {rates.metrics_per_database} metrics x {count:,} databases",
                   often * rates.metrics_per_database * count, "metric_read"),
         ),
     )  # fmt: skip
@@ -208,7 +151,7 @@ def cluster_reads(fleet: Fleet, rates: Rates) -> Item:
     """The daily reconciliation of Aurora clusters."""
     often = DAYS_PER_MONTH * fleet.clusters
     said = f"{often:,.0f} reconciliations x {rates.metrics_per_cluster} metrics"
-    part = _part(said, often * rates.metrics_per_cluster, "metric_read")
+    part = part_of(said, often * rates.metrics_per_cluster, "metric_read")
     return Item(key="clusters", name="Aurora clusters", parts=(part,))
 
 
@@ -230,8 +173,8 @@ def _functions(fleet: Fleet, rates: Rates, reconciles: tuple[Decimal, ...]) -> I
         key="lambda",
         name="Lambda",
         parts=(
-            _part(said, (low, high), "gb_second"),
-            _part("runs of the sweep, and pages", MINUTES_PER_MONTH + pages, "invocation"),
+            part_of(said, (low, high), "gb_second"),
+            part_of("runs of the sweep, and pages", MINUTES_PER_MONTH + pages, "invocation"),
         ),
     )
 
@@ -257,17 +200,19 @@ def _tables(fleet: Fleet, rates: Rates, reconciles: tuple[Decimal, ...]) -> Item
     kept = fleet.volumes * Decimal(rates.profile_write_units) / MILLION
     gb = tuple(kept + changes * kb / MILLION for kb in rates.record_kb)
     each_glance = (
-        _part("what glances found", glances * rates.write_units_per_glance, "write_unit"),
-        _part("the last glance of every volume, at every listing", states, "read_unit"),
+        part_of("what glances found", glances * rates.write_units_per_glance, "write_unit"),
+        part_of("the last glance of every volume, at every listing", states, "read_unit"),
     )  # fmt: skip
     return Item(
         key="dynamodb",
         name="DynamoDB",
         parts=(
             *(each_glance if rates.adaptive else ()),
-            _part("state, profiles and records (estimate)", (writes[0], writes[1]), "write_unit"),
-            _part("what is due, state and profiles (estimate)", (reads[0], reads[1]), "read_unit"),
-            _part("profiles and a month of records", (gb[0], gb[1]), "table_gb"),
+            part_of("state, profiles and records (estimate)", (writes[0], writes[1]), "write_unit"),
+            part_of(
+                "what is due, state and profiles (estimate)", (reads[0], reads[1]), "read_unit"
+            ),
+            part_of("profiles and a month of records", (gb[0], gb[1]), "table_gb"),
         ),
     )
 
@@ -275,7 +220,7 @@ def _tables(fleet: Fleet, rates: Rates, reconciles: tuple[Decimal, ...]) -> Item
 def _queue(rates: Rates) -> Item:
     said = f"{rates.queue_requests_per_minute} polls a minute"
     count = rates.queue_requests_per_minute * MINUTES_PER_MONTH
-    return Item(key="sqs", name="SQS", parts=(_part(said, count, "queue_request"),), fixed=True)
+    return Item(key="sqs", name="SQS", parts=(part_of(said, count, "queue_request"),), fixed=True)
 
 
 def _logs(rates: Rates, reconciles: tuple[Decimal, ...]) -> Item:
@@ -285,8 +230,8 @@ def _logs(rates: Rates, reconciles: tuple[Decimal, ...]) -> Item:
         key="logs",
         name="Logs",
         parts=(
-            _part(f"{rates.log_kb_per_run} KB a run (estimate)", (low, high), "log_gb"),
-            _part(f"kept {rates.log_months_kept} months", kept, "log_gb_kept"),
+            part_of(f"{rates.log_kb_per_run} KB a run (estimate)", (low, high), "log_gb"),
+            part_of(f"kept {rates.log_months_kept} months", kept, "log_gb_kept"),
         ),
     )
 
@@ -296,28 +241,28 @@ def _events(fleet: Fleet, rates: Rates) -> Item:
     said = f"{rates.changes_per_pressed_volume} changes of each volume under pressure (estimate)"
     if rates.hub:
         count, said = 2 * count, f"{said}; each event once more for the hub"
-    return Item(key="events", name="EventBridge", parts=(_part(said, count, "event"),))
+    return Item(key="events", name="EventBridge", parts=(part_of(said, count, "event"),))
 
 
 def _own_alarms(rates: Rates) -> Item:
     said = "alarms on Headroom itself" + (", one on events for the hub" if rates.hub else "")
-    part = _part(said, rates.own_alarms + rates.hub, "alarm")
+    part = part_of(said, rates.own_alarms + rates.hub, "alarm")
     return Item(key="own_alarms", name="Own alarms", parts=(part,), fixed=True)
 
 
 def _own_metrics(rates: Rates) -> Item:
     low, high = map(Decimal, rates.own_metrics)
-    part = _part("metrics of Headroom itself", (low, high), "custom_metric")
+    part = part_of("metrics of Headroom itself", (low, high), "custom_metric")
     return Item(key="own_metrics", name="Own metrics", parts=(part,), fixed=True)
 
 
 def _keys(rates: Rates) -> Item:
-    part = _part("keys that the owner asked for", rates.keys, "key")
+    part = part_of("keys that the owner asked for", rates.keys, "key")
     return Item(key="kms", name="KMS", parts=(part,), fixed=True)
 
 
 def _dashboards(rates: Rates) -> Item:
-    part = _part("asked for; three of an account are free", rates.dashboards, "dashboard")
+    part = part_of("asked for; three of an account are free", rates.dashboards, "dashboard")
     return Item(key="dashboard", name="Dashboard", parts=(part,), fixed=True)
 
 
@@ -361,15 +306,3 @@ def _per_pressed(rates: Rates) -> tuple[Decimal, ...]:
 def _routine(fleet: Fleet, rates: Rates) -> Decimal:
     """Volumes that are reconciled whatever they do: if adaptive, those at risk are counted apart."""
     return Decimal(fleet.volumes) - (fleet.pressed if rates.adaptive else 0)
-
-
-def _part(what: str, quantity: Decimal | int | Range, price: str) -> Part:
-    low, high = quantity if isinstance(quantity, tuple) else (Decimal(quantity),) * 2
-    return Part(what=what, quantity=(low, high), price=PRICES[price])
-
-
-def _sum(ranges: Iterable[Range]) -> Range:
-    low = high = Decimal(0)
-    for one in ranges:
-        low, high = low + one[0], high + one[1]
-    return low, high

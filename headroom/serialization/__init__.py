@@ -7,7 +7,6 @@ from headroom.serialization.canonical import (
     Unreadable,
     from_json,
     from_plain,
-    instant_text,
     to_json,
     to_plain,
 )
@@ -24,3 +23,4 @@ from headroom.serialization.profiles import (
     profile_from_bytes,
     profile_to_bytes,
 )
+from headroom.serialization.scalars import instant_text

@@ -13,7 +13,7 @@ import re
 from collections import abc
 from collections.abc import Callable, Mapping
 from dataclasses import fields
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from enum import StrEnum
 from functools import cache
@@ -72,6 +72,20 @@ from headroom.domain.state import (
     Unknown,
 )
 from headroom.domain.workload import Binding, LoadShape, SpaceBasis
+from headroom.serialization.scalars import (
+    duration_text,
+    hour_in,
+    hour_out,
+    instant_text,
+    quantity_in,
+    quantity_out,
+    read_boolean,
+    read_duration,
+    read_float,
+    read_instant,
+    read_integer,
+    read_text,
+)
 
 T = TypeVar("T")
 
@@ -156,62 +170,12 @@ def from_plain(plain: Any, kind: type[T] | Any) -> T:
     return result
 
 
-def instant_text(at: datetime) -> str:
-    """ISO 8601 in UTC with a Z; microseconds only when there are some."""
-    if at.tzinfo is None:
-        raise ValueError(f"{at!r} has no time zone; pass an aware instant.")
-    return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
-
-
-def _instant(text: object, _: object = None) -> datetime:
-    at = datetime.fromisoformat(_text(text))
-    if at.tzinfo is None:
-        raise ValueError(f"{text!r} has no time zone")
-    return at.astimezone(UTC)
-
-
-_DURATION = re.compile(r"(-?)PT(\d+)(?:\.(\d{6}))?S")
-
-
-def _duration_text(value: timedelta) -> str:
-    micro = value // timedelta(microseconds=1)
-    whole, rest = divmod(abs(micro), 1_000_000)
-    return f"{'-' if micro < 0 else ''}PT{whole}{f'.{rest:06}' if rest else ''}S"
-
-
-def _duration(text: object, _: object) -> timedelta:
-    found = _DURATION.fullmatch(_text(text))
-    if found is None:
-        raise ValueError(f"{text!r} is not a duration in seconds")
-    sign, whole, rest = found.groups()
-    value = timedelta(seconds=int(whole), microseconds=int(rest or 0))
-    return -value if sign else value
-
-
-def _text(value: object, _: object = None) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"{value!r} is not text")
-    return value
-
-
-def _integer(value: object, _: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{value!r} is not a whole number")
-    return value
-
-
-def _float(value: object, _: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(f"{value!r} is not a number")
-    return float(value)
-
-
 def _member(text: object, kind: type[StrEnum]) -> StrEnum:
     """The member, or for what is only read back a name of its own: it is like no member here.
 
     A relation that this release does not know never allows.
     """
-    name = _text(text)
+    name = read_text(text)
     try:
         return kind(name)
     except ValueError:
@@ -220,33 +184,6 @@ def _member(text: object, kind: type[StrEnum]) -> StrEnum:
         if kind in READ_BACK:
             return kept_as_text(kind, name)
         raise
-
-
-def _boolean(value: object, _: object) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError(f"{value!r} is not true or false")
-    return value
-
-
-def _quantity_out(value: Any) -> Any:
-    """A Decimal beside strings needs a mark to come back as one."""
-    if isinstance(value, Decimal):
-        return {"decimal": str(value)}
-    return [*value] if isinstance(value, tuple) else value
-
-
-def _quantity_in(plain: Any, _: object) -> Any:
-    if isinstance(plain, dict):
-        return Decimal(_text(plain["decimal"]))
-    return tuple(_text(part) for part in plain) if isinstance(plain, list) else plain
-
-
-def _hour_out(hour: ProfileHour) -> list[float | bool]:
-    return [*hour]
-
-
-def _hour_in(plain: Any, _: object) -> ProfileHour:
-    return ProfileHour(*plain)
 
 
 def _tag(member: type) -> str:
@@ -321,25 +258,25 @@ def _converter() -> Converter:
     """All hooks, assembled at first use; a class captures those there when it is first used."""
     converter = Converter(detailed_validation=False)
     converter.register_unstructure_hook(datetime, instant_text)
-    converter.register_structure_hook(datetime, _instant)
+    converter.register_structure_hook(datetime, read_instant)
     converter.register_unstructure_hook(date, date.isoformat)
-    converter.register_structure_hook(date, lambda text, _: date.fromisoformat(_text(text)))
-    converter.register_unstructure_hook(timedelta, _duration_text)
-    converter.register_structure_hook(timedelta, _duration)
+    converter.register_structure_hook(date, lambda text, _: date.fromisoformat(read_text(text)))
+    converter.register_unstructure_hook(timedelta, duration_text)
+    converter.register_structure_hook(timedelta, read_duration)
     converter.register_unstructure_hook(Decimal, str)
-    converter.register_structure_hook(Decimal, lambda text, _: Decimal(_text(text)))
+    converter.register_structure_hook(Decimal, lambda text, _: Decimal(read_text(text)))
     converter.register_unstructure_hook(float, float)
-    converter.register_structure_hook(float, _float)
-    converter.register_structure_hook(int, _integer)
-    converter.register_structure_hook(str, _text)
+    converter.register_structure_hook(float, read_float)
+    converter.register_structure_hook(int, read_integer)
+    converter.register_structure_hook(str, read_text)
     # Nearer than str in the order of resolution, or members would stay bare text.
     converter.register_structure_hook(StrEnum, _member)
-    converter.register_structure_hook(bool, _boolean)
+    converter.register_structure_hook(bool, read_boolean)
     for quantity in (Quantity, Quantity | tuple[str, ...]):
-        converter.register_unstructure_hook(quantity, _quantity_out)
-        converter.register_structure_hook(quantity, _quantity_in)
-    converter.register_unstructure_hook(ProfileHour, _hour_out)
-    converter.register_structure_hook(ProfileHour, _hour_in)
+        converter.register_unstructure_hook(quantity, quantity_out)
+        converter.register_structure_hook(quantity, quantity_in)
+    converter.register_unstructure_hook(ProfileHour, hour_out)
+    converter.register_structure_hook(ProfileHour, hour_in)
     converter.register_structure_hook_factory(_is_mapping, lambda kind: _mapping(converter, kind))
     converter.register_unstructure_hook(Rule, lambda rule: _rule_out(converter, rule))
     converter.register_structure_hook(Rule, _rule_in(converter))

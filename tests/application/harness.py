@@ -9,7 +9,9 @@ from types import SimpleNamespace
 from typing import Any, TypeVar
 
 from headroom.application import notify_people
+from headroom.application.reconcile import reconcile
 from headroom.domain.catalog import PriceTable, catalogue_prices
+from headroom.domain.decision import Decision
 from headroom.domain.policy import Policy, PolicyUnreadable
 from headroom.domain.reports import DailyDigest
 from headroom.domain.resources import (
@@ -24,6 +26,7 @@ from headroom.domain.state import (
     AlreadyThere,
     Applied,
     CalendarState,
+    EventOutcome,
     Notice,
     Outcome,
     Refusal,
@@ -301,3 +304,11 @@ def calm() -> VolumeActivity:
 def running_free(iops: float = 3_500.0) -> VolumeActivity:
     """More than gp3's 3,000 IOPS without touching a limit: what proves relief."""
     return activity([iops] * 180)
+
+
+def reconcile_now(
+    ports: Ports, ref: ResourceRef, now: datetime, *, trigger: str, must_record: bool = False
+) -> Decision | None:
+    """Reconcile once: the decision, or None when there was none to make."""
+    found = reconcile(ports, ref, now, trigger=trigger, must_record=must_record)
+    return None if isinstance(found, EventOutcome) else found

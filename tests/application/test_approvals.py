@@ -8,14 +8,13 @@ from decimal import Decimal
 import pytest
 
 from headroom.application import sweep
-from headroom.application.reconcile import look
 from headroom.domain.catalog import PriceTable
 from headroom.domain.decision import Act, Decision, Hold, Reason
 from headroom.domain.policy import Mode, PolicyUnreadable, parse_window
 from headroom.domain.resources import PriceUnknown, ResourceRef
 from headroom.domain.state import Record, Step
 from headroom.ports import AnswerRejected
-from tests.application.harness import Stage, calm
+from tests.application.harness import Stage, calm, reconcile_now
 from tests.builders import activity, gp3, policy, volume
 
 WHO = "arn:aws:iam::123456789012:user/alice"
@@ -29,7 +28,7 @@ def stage() -> Stage:
 def asked(stage: Stage) -> tuple[ResourceRef, Decision]:
     """A starving volume, looked at: the request that waits for a person."""
     ref = stage.add(volume(tags=()))
-    decision = look(stage.ports, ref, stage.now, trigger="alarm", must_record=True)
+    decision = reconcile_now(stage.ports, ref, stage.now, trigger="alarm", must_record=True)
     assert decision is not None
     assert stage.steps(ref) == ["act", "awaiting"]
     return ref, decision
@@ -268,7 +267,7 @@ def test_a_ceiling_lowered_after_the_request_holds(stage: Stage) -> None:
 def test_a_request_of_a_deleted_volume_ends_with_it(stage: Stage) -> None:
     ref, decision = asked(stage)
     del stage.volumes[ref.resource_id]
-    look(stage.ports, ref, stage.later(minutes=5), trigger="sweep")
+    reconcile_now(stage.ports, ref, stage.later(minutes=5), trigger="sweep")
     assert stage.ledger.chain(decision.decision_id)[-1].step is Step.GONE
     assert stage.ledger.resource_state(ref, stage.now).approval_request is None
     assert isinstance(answer(stage, decision, Step.APPROVED), AnswerRejected)
@@ -283,7 +282,7 @@ def test_under_auto_people_are_asked_only_above_the_price_the_policy_names(
 ) -> None:
     stage.rules = policy(mode=Mode.AUTO, approve_above_usd=above)
     ref = stage.add(volume(tags=()))
-    decision = look(stage.ports, ref, stage.now, trigger="alarm", must_record=True)
+    decision = reconcile_now(stage.ports, ref, stage.now, trigger="alarm", must_record=True)
     assert decision is not None
     assert isinstance(decision.answer, Act)
     assert decision.answer.plan.price_change_usd > 5
@@ -309,7 +308,7 @@ def test_a_crash_before_the_request_is_on_record_asks_once_all_the_same(
 
     monkeypatch.setattr(stage.ledger, "append", crash)
     with pytest.raises(RuntimeError):
-        look(stage.ports, ref, stage.now, trigger="alarm", must_record=True)
+        reconcile_now(stage.ports, ref, stage.now, trigger="alarm", must_record=True)
     monkeypatch.setattr(stage.ledger, "append", append)
     minutes(stage, 6)
     assert [s for s in stage.steps(ref) if s != "hold"] == ["act", "withdrawn", "act", "awaiting"]
@@ -362,7 +361,7 @@ def test_people_are_asked_by_day_for_what_is_started_in_the_evening(
         mode=Mode.APPROVE, change_windows=(EVENING,), approval_expires_minutes=hours * 60
     )
     ref = stage.add(volume(tags=()))
-    decision = look(stage.ports, ref, stage.now, trigger="alarm", must_record=True)
+    decision = reconcile_now(stage.ports, ref, stage.now, trigger="alarm", must_record=True)
     assert decision is not None
     if not early:
         assert stage.steps(ref) == ["hold"]
@@ -379,7 +378,7 @@ def test_people_are_asked_by_day_for_what_is_started_in_the_evening(
 def test_under_auto_nobody_is_asked_ahead_of_what_needs_nobody(stage: Stage) -> None:
     stage.rules = policy(mode=Mode.AUTO, change_windows=(EVENING,))
     ref = stage.add(volume(tags=()))
-    look(stage.ports, ref, stage.now, trigger="alarm", must_record=True)
+    reconcile_now(stage.ports, ref, stage.now, trigger="alarm", must_record=True)
     assert stage.steps(ref) == ["hold"]
     minutes(stage, 7 * 4, each=15)
     assert stage.steps(ref)[-1] == "applied"

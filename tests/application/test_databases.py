@@ -1,4 +1,4 @@
-"""Databases through the same look, with RDS's own adapter on a small RDS and metrics that are said."""
+"""Databases through the same reconciliation, with RDS's own adapter on a small RDS and metrics that are said."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from headroom.adapters.notifications.messages import decision_message
 from headroom.adapters.rds import RdsStorage
 from headroom.adapters.rds.classes import InstanceClasses
 from headroom.application import remediate, sweep
-from headroom.application.reconcile import look
 from headroom.domain.decision import Act, Decision, Escalate, Hold, Reason
 from headroom.domain.guardrails import Guardrail
 from headroom.domain.policy import Mode
@@ -32,7 +31,7 @@ from headroom.domain.state import Outcome, Step
 from headroom.domain.workload import Binding
 from headroom.ports import StorageView
 from tests.adapters.rds.service import InstanceTypes, RdsService, db, refusal
-from tests.application.harness import Stage
+from tests.application.harness import Stage, reconcile_now
 from tests.builders import ACCOUNT, NOW, REGION, activity, database_policy
 from tests.domain.databases import rds
 
@@ -86,12 +85,12 @@ class Databases(Stage):
         return self.rds.apply(ref, expected=expected, seen=seen, target=target)
 
     def look(self) -> Decision:
-        decision = look(self.ports, ORDERS, self.now, trigger="alarm", must_record=True)
+        decision = reconcile_now(self.ports, ORDERS, self.now, trigger="alarm", must_record=True)
         assert decision is not None
         return decision
 
     def look_on(self) -> Decision | None:
-        return look(self.ports, ORDERS, self.now, trigger="due")
+        return reconcile_now(self.ports, ORDERS, self.now, trigger="due")
 
 
 def blocking(decision: Decision) -> set[Guardrail]:
@@ -242,7 +241,7 @@ def test_a_database_that_is_not_at_rest_or_not_plain_is_left_alone(
 
 def test_with_additional_volumes_no_limit_is_named_and_the_record_says_why() -> None:
     stage = Databases.of(spending(), AdditionalStorageVolumes=[{"VolumeName": "RDSDBDATA2"}])
-    decision = look(stage.ports, ORDERS, stage.now, trigger="sweep")
+    decision = reconcile_now(stage.ports, ORDERS, stage.now, trigger="sweep")
     assert decision is not None
     assert decision.diagnosis.binding is Binding.UNKNOWN
     assert isinstance(decision.answer, Hold)

@@ -14,14 +14,13 @@ from headroom.adapters.aurora import AuroraClusterStorage
 from headroom.adapters.rds import RdsStorage
 from headroom.application import decide_dry_run
 from headroom.application.dry_run import ReadOnlyViolation, _dry
-from headroom.application.reconcile import look
 from headroom.cli.sources.storage import WithoutBookmarks
 from headroom.domain.decision import Act, Hold
 from headroom.domain.policy import Mode, TagsMay
 from headroom.domain.resources import Kind, VolumeType
 from headroom.domain.state import KnownModification, Step
 from tests.adapters.rds.service import InstanceTypes
-from tests.application.harness import Stage, calm
+from tests.application.harness import Stage, calm, reconcile_now
 from tests.application.test_databases import ORDERS, Databases, spending
 from tests.application.test_reconcile_cluster import ORDERS as CLUSTER
 from tests.application.test_reconcile_cluster import Clusters
@@ -70,7 +69,7 @@ def test_a_dry_run_of_a_volume_decides_as_the_look_does_and_writes_nothing() -> 
     assert stage.told == []
     real = Stage(rules=stage.rules)
     real.add(volume(gp3(400)))
-    done = look(real.ports, ref, real.now, trigger="alarm", must_record=True)
+    done = reconcile_now(real.ports, ref, real.now, trigger="alarm", must_record=True)
     assert done is not None
     assert isinstance(done.answer, Act)
     assert (found.decision.answer, found.decision.judgements) == (done.answer, done.judgements)
@@ -113,7 +112,7 @@ def test_what_somebody_else_just_changed_is_counted_though_it_is_not_written_dow
 def test_the_owners_own_change_is_the_price_to_compare_with_in_a_dry_run_too() -> None:
     stage = starved()
     ref = stage.add(volume(gp3(400)), load=calm())
-    look(stage.ports, ref, stage.now, trigger="alarm", must_record=True)
+    reconcile_now(stage.ports, ref, stage.now, trigger="alarm", must_record=True)
     stage.later(hours=2)
     Stage.change(stage, ref, gp3(400, 6_000))
     stage.later(hours=2)
@@ -125,7 +124,7 @@ def test_the_owners_own_change_is_the_price_to_compare_with_in_a_dry_run_too() -
 def test_a_change_of_ours_that_is_not_over_is_said() -> None:
     real = Stage(rules=policy(mode=Mode.AUTO))
     ref = real.add(volume(gp3(400)))
-    done = look(real.ports, ref, real.now, trigger="alarm", must_record=True)
+    done = reconcile_now(real.ports, ref, real.now, trigger="alarm", must_record=True)
     assert done is not None
     found = decide_dry_run(real.ports, ref, real.later(minutes=1))
     (said,) = found.remarks
@@ -136,7 +135,7 @@ def test_a_change_of_ours_that_is_not_over_is_said() -> None:
 def test_what_is_not_even_looked_at_is_said() -> None:
     stage = starved(mode=Mode.OFF, tags_may=TagsMay.NARROW)
     ref = stage.add(volume(gp3(400)))
-    assert look(stage.ports, ref, stage.now, trigger="sweep") is None
+    assert reconcile_now(stage.ports, ref, stage.now, trigger="sweep") is None
     found = decide_dry_run(stage.ports, ref, stage.now)
     assert found.remarks[0].startswith("its mode is off: it is not looked at")
     assert not isinstance(found.decision.answer, Act)

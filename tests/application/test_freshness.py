@@ -8,12 +8,11 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from headroom.application.reconcile import look
 from headroom.domain.policy import Policy, PolicyUnreadable
 from headroom.domain.resources import Modification, ResourceRef
 from headroom.domain.state import INDEFINITE
 from headroom.ports import ReadFailed, StorageView
-from tests.application.harness import Stage
+from tests.application.harness import Stage, reconcile_now
 from tests.builders import policy, volume
 
 
@@ -44,7 +43,7 @@ def changes(stage: Stage, vol: ResourceRef) -> bool:
 
 def test_nothing_happens_meanwhile_and_the_volume_is_changed(stage: Meanwhile) -> None:
     vol = stage.add(volume())
-    look(stage.ports, vol, stage.now, trigger="alarm")
+    reconcile_now(stage.ports, vol, stage.now, trigger="alarm")
     assert changes(stage, vol)
 
 
@@ -89,7 +88,7 @@ def test_between_intent_and_call_the_owner_is_heard(
 ) -> None:
     vol = stage.add(volume())
     stage.happens = lambda: event(stage)
-    decision = look(stage.ports, vol, stage.now, trigger="alarm")
+    decision = reconcile_now(stage.ports, vol, stage.now, trigger="alarm")
     assert decision is not None
     assert not changes(stage, vol)
     assert stage.steps(vol) == ["act", "intended", "stale"]
@@ -101,10 +100,10 @@ def test_between_intent_and_call_the_owner_is_heard(
 def test_what_was_not_sent_is_decided_anew_a_minute_later(stage: Meanwhile) -> None:
     vol = stage.add(volume())
     stage.happens = lambda: slow(stage)
-    look(stage.ports, vol, stage.now, trigger="alarm")
+    reconcile_now(stage.ports, vol, stage.now, trigger="alarm")
     stage.happens, stage.passed = lambda: None, timedelta(0)
     (due,) = stage.ledger.due(stage.now + timedelta(minutes=1), 10)
-    look(stage.ports, due.ref, stage.later(minutes=1), trigger="due")
+    reconcile_now(stage.ports, due.ref, stage.later(minutes=1), trigger="due")
     assert changes(stage, vol)
 
 
@@ -123,15 +122,15 @@ def test_a_read_of_before_the_change_ends_no_chain(seconds: int) -> None:
     stage = Late()
     vol = stage.add(volume())
     before = stage.view(vol)
-    look(stage.ports, vol, stage.now, trigger="alarm")
+    reconcile_now(stage.ports, vol, stage.now, trigger="alarm")
     stage.shows[vol.resource_id] = before
-    look(stage.ports, vol, stage.later(seconds=seconds), trigger="alarm")
+    reconcile_now(stage.ports, vol, stage.later(seconds=seconds), trigger="alarm")
     assert stage.steps(vol) == ["act", "intended", "applied"]
     state = stage.ledger.resource_state(vol, stage.now)
     assert state.open_chain is not None
     assert stage.lifecycles[vol.resource_id].modification(stage.now) is not None
     stage.shows.clear()
-    look(stage.ports, vol, stage.later(minutes=3), trigger="due")
+    reconcile_now(stage.ports, vol, stage.later(minutes=3), trigger="due")
     assert stage.steps(vol) == ["act", "intended", "applied"], "it has not landed yet"
 
 
@@ -141,10 +140,10 @@ def test_two_alarms_for_one_volume_make_one_change() -> None:
     vol = stage.add(volume())
     second = stage.view(vol)
     first_at = stage.now
-    look(stage.ports, vol, first_at, trigger="alarm")
+    reconcile_now(stage.ports, vol, first_at, trigger="alarm")
     started: Modification | None = stage.view(vol).modification
     stage.shows[vol.resource_id] = second
-    look(stage.ports, vol, first_at + timedelta(seconds=2), trigger="alarm")
+    reconcile_now(stage.ports, vol, first_at + timedelta(seconds=2), trigger="alarm")
     stage.shows.clear()
     assert stage.steps(vol) == ["act", "intended", "applied"]
     assert stage.view(vol).modification == started
@@ -153,10 +152,10 @@ def test_two_alarms_for_one_volume_make_one_change() -> None:
 def test_a_change_that_somebody_replaced_is_diverged_once_aws_has_settled() -> None:
     stage = Stage()
     vol = stage.add(volume())
-    look(stage.ports, vol, stage.now, trigger="alarm")
+    reconcile_now(stage.ports, vol, stage.now, trigger="alarm")
     stage.later(hours=7)
     other = replace(stage.view(vol).volume.configuration, iops=5_000)
     stage.change(vol, other)
     at: datetime = stage.later(minutes=30)
-    look(stage.ports, vol, at, trigger="due")
+    reconcile_now(stage.ports, vol, at, trigger="due")
     assert "diverged" in stage.steps(vol)

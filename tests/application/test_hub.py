@@ -11,7 +11,15 @@ from typing import Any
 import pytest
 
 from headroom.adapters.ledger import DynamoLedger
-from headroom.application import Answer, Caller, HubRoles, Request, Status, Verb, carry_out_for
+from headroom.application import (
+    Answer,
+    Caller,
+    HubRoles,
+    Request,
+    Status,
+    Verb,
+    execute_request_for,
+)
 from headroom.application.requests import Ledger
 from headroom.domain.policy import Policy, PolicyError
 from headroom.domain.state import INDEFINITE, StopState, active_pause
@@ -58,7 +66,7 @@ def asked(ledger: Ledger, who: str, verb: Verb, hours: float | None = None, at: 
           roles: HubRoles = ROLES, sent: Sent | None = None) -> Answer:  # fmt: skip
     pause_for = None if hours is None else hours * HOUR
     request = Request(verb=verb, pause_for=pause_for, reason="quarter" if sent else "", sha256="ab")
-    return carry_out_for(
+    return execute_request_for(
         Caller(who=who, at=at), ledger, request, account_id=ACCOUNT, roles=roles,
         publication=sent or Sent(refused="nothing is published"),
     )  # fmt: skip

@@ -8,10 +8,9 @@ from decimal import Decimal
 import pytest
 
 from headroom.application import sweep
-from headroom.application.reconcile import look
 from headroom.domain.resources import PriceUnknown
 from headroom.domain.state import Step
-from tests.application.harness import Stage, calm
+from tests.application.harness import Stage, calm, reconcile_now
 from tests.builders import gp3, volume
 
 
@@ -24,7 +23,7 @@ def test_a_rollback_asked_for_meanwhile_is_taken_up_minutes_after_a_crash(
 ) -> None:
     stage = Stage()
     vol = stage.add(volume())
-    decision = look(stage.ports, vol, stage.now, trigger="alarm", must_record=True)
+    decision = reconcile_now(stage.ports, vol, stage.now, trigger="alarm", must_record=True)
     assert decision is not None
     stage.loads["vol-1"] = calm()
     stage.ledger.request_rollback(decision.decision_id, at=stage.now, who="alice")
@@ -51,11 +50,11 @@ def test_a_change_by_its_owner_counts_anew_however_late_anybody_looks(hours: int
     """Events lost, scans down: what it cost before the owner made it cheaper counts no more."""
     stage = Stage()
     vol = stage.add(volume(gp3(400, 12_000, 500)), load=calm())
-    look(stage.ports, vol, stage.now, trigger="alarm", must_record=True)
+    reconcile_now(stage.ports, vol, stage.now, trigger="alarm", must_record=True)
     dear = stage.ledger.resource_state(vol, stage.now).enrolment_usd
     stage.later(hours=2)
     stage.change(vol, gp3(400, 3_000, 125))
-    look(stage.ports, vol, stage.later(hours=hours), trigger="due")
+    reconcile_now(stage.ports, vol, stage.later(hours=hours), trigger="due")
     cheap = stage.ledger.resource_state(vol, stage.now).enrolment_usd
     assert dear is not None
     assert cheap == Decimal(32)
@@ -67,13 +66,13 @@ def test_a_change_by_its_owner_that_no_price_is_known_for_yet_counts_anew_once_o
 ) -> None:
     stage = Stage()
     vol = stage.add(volume(gp3(400, 12_000, 500)), load=calm())
-    look(stage.ports, vol, stage.now, trigger="alarm", must_record=True)
+    reconcile_now(stage.ports, vol, stage.now, trigger="alarm", must_record=True)
     stage.later(hours=2)
     stage.change(vol, gp3(400, 3_000, 125))
     with monkeypatch.context() as without:
         without.setattr(stage, "table", _unknown)
-        look(stage.ports, vol, stage.later(minutes=5), trigger="due")
-    look(stage.ports, vol, stage.later(hours=3), trigger="due")
+        reconcile_now(stage.ports, vol, stage.later(minutes=5), trigger="due")
+    reconcile_now(stage.ports, vol, stage.later(hours=3), trigger="due")
     assert stage.ledger.resource_state(vol, stage.now).enrolment_usd == Decimal(32)
 
 

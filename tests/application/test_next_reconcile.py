@@ -9,8 +9,17 @@ from datetime import datetime, timedelta
 import pytest
 
 from headroom.application import remediate, sweep
-from headroom.application.reconcile import AHEAD, CLOSE_TO_LIMIT, DAILY, next_reconcile_at
-from headroom.domain.decision import Act, Decision, Hold, Reason, decide
+from headroom.domain.decision import (
+    AHEAD,
+    CLOSE_TO_LIMIT,
+    DAILY,
+    Act,
+    Decision,
+    Hold,
+    Reason,
+    decide,
+    next_reconcile_at,
+)
 from headroom.domain.resources import Claim, InstanceActivity, Signal, Volume, VolumeActivity
 from headroom.domain.state import Step
 from headroom.ports import StorageView

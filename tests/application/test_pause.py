@@ -8,12 +8,11 @@ from datetime import datetime, timedelta
 import pytest
 
 from headroom.application import sweep
-from headroom.application.reconcile import look
 from headroom.domain.decision import Act, Hold, Reason
 from headroom.domain.resources import ResourceRef
 from headroom.domain.state import MAX_FAILURES, Outcome, Refusal, Refused, Step
 from headroom.domain.state.breakers import MAX_ACCOUNT_FAILURES
-from tests.application.harness import Stage
+from tests.application.harness import Stage, reconcile_now
 from tests.builders import ref, volume
 
 DENIED = Refused(refusal=Refusal.DENIED, code="UnauthorizedOperation", message="no", retry_at=None)
@@ -35,7 +34,7 @@ def until(stage: Stage, minutes: int, done: Callable[[], bool]) -> None:
 
 def open_breaker(stage: Stage, vol: ResourceRef) -> None:
     stage.answers = [DENIED] * 100
-    look(stage.ports, vol, stage.now, trigger="alarm", must_record=True)
+    reconcile_now(stage.ports, vol, stage.now, trigger="alarm", must_record=True)
     until(
         stage, 48 * 60,
         lambda: stage.ledger.resource_state(vol, stage.now).breaker_opened_at is not None,
@@ -80,7 +79,7 @@ def test_a_volume_with_an_open_breaker_holds_and_says_why(stage: Stage) -> None:
     vol = stage.add(volume())
     open_breaker(stage, vol)
     stage.later(minutes=10)
-    decision = look(stage.ports, vol, stage.now, trigger="alarm", must_record=True)
+    decision = reconcile_now(stage.ports, vol, stage.now, trigger="alarm", must_record=True)
     assert decision is not None
     assert isinstance(decision.answer, Hold)
     blocking = {v.guardrail.value: v for v in decision.judgements[0].blocking}
@@ -103,12 +102,14 @@ def test_failures_all_over_the_account_stop_it_and_are_told_once(stage: Stage) -
     fleet = [stage.add(volume(ref=ref(f"vol-{number}"))) for number in range(15)]
     stage.answers = list[Outcome]([DENIED] * 1_000)
     for vol in fleet:
-        look(stage.ports, vol, stage.now, trigger="alarm", must_record=True)
+        reconcile_now(stage.ports, vol, stage.now, trigger="alarm", must_record=True)
     assert stage.ledger.stop_state().account.breaker is not None
     assert 1_000 - len(stage.answers) == MAX_ACCOUNT_FAILURES
     (summary,) = told(stage, Step.BREAKER_OPENED)
     assert "headroom breaker close --account --region us-east-1" in summary
-    late = look(stage.ports, fleet[-1], stage.later(minutes=5), trigger="alarm", must_record=True)
+    late = reconcile_now(
+        stage.ports, fleet[-1], stage.later(minutes=5), trigger="alarm", must_record=True
+    )
     assert late is not None
     assert isinstance(late.answer, Hold)
     assert late.answer.reason is Reason.BLOCKED_TEMPORARILY
@@ -145,7 +146,7 @@ def test_a_pause_between_the_decision_and_the_act_stops_the_act(
         return answer
 
     monkeypatch.setattr(stage.ledger, "decided", and_then_paused)
-    decision = look(stage.ports, vol, stage.now, trigger="alarm", must_record=True)
+    decision = reconcile_now(stage.ports, vol, stage.now, trigger="alarm", must_record=True)
     assert decision is not None
     assert isinstance(decision.answer, Act)
     assert stage.steps(vol) == ["act", "withdrawn"]
@@ -171,7 +172,7 @@ def test_what_a_pause_held_is_done_within_a_minute_of_the_resume(stage: Stage) -
 def test_a_pause_that_ends_by_itself_is_over_at_its_minute(stage: Stage) -> None:
     vol = stage.add(volume())
     stage.ledger.pause(stage.now + timedelta(hours=2), at=stage.now, who="alice")
-    decision = look(stage.ports, vol, stage.now, trigger="alarm", must_record=True)
+    decision = reconcile_now(stage.ports, vol, stage.now, trigger="alarm", must_record=True)
     assert decision is not None
     assert isinstance(decision.answer, Hold)
     assert decision.answer.until == stage.now + timedelta(hours=2)

@@ -8,13 +8,12 @@ from datetime import datetime, timedelta
 import pytest
 
 from headroom.application.dry_run import decide_dry_run
-from headroom.application.reconcile import look
 from headroom.domain.decision import Decision
 from headroom.domain.resources import ResourceRef, VolumeActivity
 from headroom.domain.state import HOUR, LoadProfile, hour_of
 from headroom.ports import ReadFailed, StorageView
 from headroom.proving.memory import InMemoryLedger
-from tests.application.harness import Stage
+from tests.application.harness import Stage, reconcile_now
 from tests.builders import ACCOUNT, NOW, REGION, activity, gp3, ref, volume
 from tests.domain.earlier import history
 
@@ -75,7 +74,7 @@ def seen(of: Past, **later: float) -> LoadProfile:
 
 
 def decided(of: Past) -> Decision:
-    decision = look(of.ports, ref(), of.now, trigger="sweep")
+    decision = reconcile_now(of.ports, ref(), of.now, trigger="sweep")
     assert decision is not None
     return decision
 

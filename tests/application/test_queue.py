@@ -11,7 +11,6 @@ import pytest
 
 from headroom.application import sweep
 from headroom.application.queue import MOST_AT_ONCE as LOOKS
-from headroom.application.reconcile import look
 from headroom.domain.decision import Act, Decision, Hold, Reason
 from headroom.domain.policy import Freeze, Mode, Policy, parse_window
 from headroom.domain.resources import InstanceActivity, ResourceRef, VolumeActivity, VolumeType
@@ -26,7 +25,7 @@ from headroom.domain.state import (
 )
 from headroom.domain.state.concurrency import LONGEST
 from headroom.ports import ReadFailed, StorageView
-from tests.application.harness import Stage, calm
+from tests.application.harness import Stage, calm, reconcile_now
 from tests.application.test_next_reconcile import idle_stage
 from tests.builders import NOW, activity, instance, io, policy, ref, volume
 
@@ -56,7 +55,7 @@ def relieved() -> VolumeActivity:
 
 
 def asked(stage: Stage, vol: ResourceRef) -> Decision:
-    decision = look(stage.ports, vol, stage.now, trigger="alarm", must_record=True)
+    decision = reconcile_now(stage.ports, vol, stage.now, trigger="alarm", must_record=True)
     assert decision is not None
     return decision
 

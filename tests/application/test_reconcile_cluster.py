@@ -1,4 +1,4 @@
-"""Aurora clusters through the same look, with RDS's adapter on a small RDS and days that are said."""
+"""Aurora clusters through the same reconciliation, with RDS's adapter on a small RDS and days that are said."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import pytest
 from headroom.adapters.aurora import AuroraClusterStorage
 from headroom.adapters.dispatch import StorageByKind
 from headroom.application import remediate, sweep
-from headroom.application.reconcile import look
 from headroom.domain.aurora import configuration_of
 from headroom.domain.decision import Act, Decision, Escalate, Hold, Reason
 from headroom.domain.guardrails import Guardrail
@@ -24,7 +23,7 @@ from headroom.ports import Glance, Ports, StorageView
 from headroom.serialization import decision_from_json, decision_to_json
 from tests.adapters.aurora.service import GATE_SHUT, AuroraService, Days, member, orders
 from tests.adapters.rds.service import refusal
-from tests.application.harness import Stage
+from tests.application.harness import Stage, reconcile_now
 from tests.builders import ACCOUNT, NOW, REGION, policy
 from tests.domain.clusters import IO_OPTIMIZED, STANDARD
 
@@ -70,7 +69,7 @@ class Clusters(Stage):
         return self.aurora.apply(ref, expected=expected, seen=seen, target=target)
 
     def look(self, trigger: str = "due") -> Decision | None:
-        return look(self.ports, ORDERS, self.now, trigger=trigger)
+        return reconcile_now(self.ports, ORDERS, self.now, trigger=trigger)
 
     def decided(self) -> Decision:
         decision = self.look()

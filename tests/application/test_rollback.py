@@ -8,13 +8,12 @@ from datetime import timedelta
 import pytest
 
 from headroom.application import sweep
-from headroom.application.reconcile import look
 from headroom.domain.decision import Act, Decision, Escalate
 from headroom.domain.policy import Mode, OneWay
 from headroom.domain.resources import Configuration, ResourceRef, VolumeActivity, VolumeType
 from headroom.domain.state import Outcome, Record, Refusal, Refused, Step, Unknown
 from headroom.ports import AnswerRejected
-from tests.application.harness import Stage, running_free, starving
+from tests.application.harness import Stage, reconcile_now, running_free, starving
 from tests.builders import activity, gp2, gp3, policy, volume
 
 WHO = "arn:aws:iam::123456789012:user/alice"
@@ -36,7 +35,7 @@ def changed(
 ) -> tuple[ResourceRef, Decision]:
     """A volume that was starved, raised and relieved by Headroom; the change is completed."""
     ref = stage.add(volume(origin or gp3(), tags=()), load=load or starving())
-    decision = look(stage.ports, ref, stage.now, trigger="alarm", must_record=True)
+    decision = reconcile_now(stage.ports, ref, stage.now, trigger="alarm", must_record=True)
     assert decision is not None
     assert stage.steps(ref)[-1] == "applied", stage.steps(ref)
     stage.loads[ref.resource_id] = running_free(3_500.0 if load is None else 450.0)
@@ -255,7 +254,7 @@ def test_a_rollback_can_be_rolled_back_by_a_person(stage: Stage) -> None:
 
 def test_it_waits_for_the_end_of_the_change_it_undoes(stage: Stage) -> None:
     ref = stage.add(volume(tags=()))
-    decision = look(stage.ports, ref, stage.now, trigger="alarm", must_record=True)
+    decision = reconcile_now(stage.ports, ref, stage.now, trigger="alarm", must_record=True)
     assert decision is not None
     stage.later(minutes=2)
     assert isinstance(ask(stage, decision), Record)
@@ -300,7 +299,7 @@ def test_a_crash_between_decision_and_intent_undoes_it_once_all_the_same(
 def starved_ever_after(stage: Stage) -> ResourceRef:
     """A volume whose pressure no raise ends."""
     ref = stage.add(volume(tags=()))
-    look(stage.ports, ref, stage.now, trigger="alarm", must_record=True)
+    reconcile_now(stage.ports, ref, stage.now, trigger="alarm", must_record=True)
     stage.loads[ref.resource_id] = insatiable()
     return ref
 

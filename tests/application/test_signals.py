@@ -9,13 +9,12 @@ from itertools import pairwise
 import pytest
 
 from headroom.application import remediate, sweep
-from headroom.application.reconcile import look
 from headroom.domain.decision import Act, Decision, Hold
 from headroom.domain.policy import PolicyUnreadable
 from headroom.domain.resources import Claim, ResourceRef, Signal, VolumeActivity
 from headroom.domain.state import Refusal, Refused, ResourceState, Step, Unknown, broken_link
 from headroom.ports import Glance, ReadFailed, StorageView
-from tests.application.harness import Stage, calm, running_free
+from tests.application.harness import Stage, calm, reconcile_now, running_free
 from tests.builders import NOW, activity, gp3, policy, ref, volume
 
 
@@ -414,9 +413,9 @@ def test_a_change_that_is_not_understood_is_left_alone_until_a_person_releases_i
     newer = replace(stage.ports, ledger=Newer(), state_store=Newer())  # type: ignore[arg-type]
     stage.later(minutes=30)
     with pytest.raises(ReadFailed, match=f"headroom release {chain.decision_id}"):
-        look(newer, vol, stage.now, trigger="due")
+        reconcile_now(newer, vol, stage.now, trigger="due")
     assert stage.steps(vol) == ["act", "intended", "applied"]
     sound.release(chain.decision_id, at=stage.now, who="somebody")
-    look(stage.ports, vol, stage.now, trigger="due")
+    reconcile_now(stage.ports, vol, stage.now, trigger="due")
     assert stage.steps(vol)[:4] == ["act", "intended", "applied", "released"]
     assert len(stage.steps(vol)) > 4

@@ -8,8 +8,8 @@ from datetime import timedelta
 import pytest
 
 from headroom.application import sweep
-from headroom.application.space import may_run_out_of_space, space_check
-from headroom.domain.decision import Act, Hold, Reason
+from headroom.application.space import may_run_out_of_space
+from headroom.domain.decision import Act, Hold, Reason, space_check
 from headroom.domain.policy import Mode
 from headroom.domain.resources import VolumeActivity
 from headroom.domain.state import Step

@@ -11,7 +11,7 @@ from headroom.adapters.notifications.messages import HEADLINES, OF_CLUSTERS
 from headroom.domain.guardrails import Guardrail
 from headroom.domain.reports.message_rate import NEEDS_YOU
 from headroom.domain.workload import Binding
-from tools.guardrail_entries import ENTRIES
+from tools.guardrails.entries import ENTRIES
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "operate" / "runbook.md").read_text(encoding="utf-8")

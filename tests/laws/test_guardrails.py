@@ -1,6 +1,6 @@
 """Laws that every guardrail keeps, whoever added it, and the page made from them.
 
-How to add a guardrail: tools/guardrails.py.
+How to add a guardrail: tools/guardrails/__init__.py.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ from headroom.domain.policy.limits import NARROWER
 from headroom.domain.resources import PriceUnknown
 from headroom.serialization import from_json, to_json
 from tests.policy.test_text import WINDOWS
-from tools.guardrail_entries import ENTRIES, Base
-from tools.guardrails import PAGE, base_case, blocks, page
-from tools.guardrails import settings as settings_of
+from tools.guardrails.entries import ENTRIES
+from tools.guardrails.entry import Base
+from tools.guardrails.page import PAGE, base_case, blocks, page
+from tools.guardrails.page import settings as settings_of
 
 RULES = dict(GUARDRAILS) | dict(CLUSTER_GUARDRAILS)
 EVERY = pytest.mark.parametrize("name", list(Guardrail))
@@ -55,7 +56,7 @@ def test_the_examples_start_from_a_case_that_every_guardrail_allows(base: Case) 
 @EVERY
 def test_every_guardrail_has_a_rule_and_an_entry_and_blocks_its_example(name: Guardrail) -> None:
     assert name in RULES, "it needs a line in GUARDRAILS"
-    assert name in ENTRIES, "it needs an entry in tools/guardrail_entries.py"
+    assert name in ENTRIES, "it needs an entry in tools/guardrails/entries.py"
     assert blocks(RULES[name])
     before, after = examples(name)
     assert RULES[name](before).allows

@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headroom.application import sweep
-from headroom.application.reconcile import look
 from headroom.domain.decision import Act, Decision
 from headroom.domain.policy import Mode
 from headroom.domain.state import (
@@ -28,7 +27,7 @@ from headroom.domain.state import (
     broken_link,
 )
 from headroom.proving.awsrules import ModificationRefused
-from tests.application.harness import Stage, calm, starving
+from tests.application.harness import Stage, calm, reconcile_now, starving
 from tests.builders import NOW, activity, gp3, policy, ref, volume
 
 EVER = {"since": NOW - timedelta(days=1), "until": NOW + timedelta(days=400)}
@@ -79,7 +78,7 @@ def minutes(count: int, each: int = 1) -> Event:
 
 
 def alarm(world: World) -> None:
-    look(world.stage.ports, ref(), world.stage.now, trigger="alarm", must_record=True)
+    reconcile_now(world.stage.ports, ref(), world.stage.now, trigger="alarm", must_record=True)
 
 
 def answer(step: Step, pick: int) -> Event:

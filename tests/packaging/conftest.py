@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import distribution
 from pathlib import Path
@@ -36,14 +38,30 @@ class Installed:
         )  # fmt: skip
 
 
+@contextmanager
+def made_once(factory: pytest.TempPathFactory, name: str) -> Iterator[tuple[Path, bool]]:
+    """A folder that all workers share, and whether this one makes what is in it; others wait."""
+    base = factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / f"shared-{name}"
+    folder.mkdir(exist_ok=True)
+    done = folder / "done"
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield folder, not done.exists()
+        done.touch()
+
+
 @pytest.fixture(scope="session")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel of this clone."""
+    """The wheel of this clone, built once for all workers."""
     missing = [name for name in FETCHED if not (ROOT / name).is_dir()]
     if missing:
         pytest.skip(f"needs {' and '.join(missing)}: run `make setup`")
-    folder = tmp_path_factory.mktemp("wheel")
-    return wheel(copy(folder / "project"), folder / "made", since_epoch=1_700_000_000)
+    with made_once(tmp_path_factory, "wheel") as (folder, mine):
+        if mine:
+            wheel(copy(folder / "project"), folder / "made", since_epoch=1_700_000_000)
+    (found,) = (folder / "made").glob("*.whl")
+    return found
 
 
 def environment(folder: Path, built: Path, *extras: str) -> Installed:
@@ -61,6 +79,12 @@ def environment(folder: Path, built: Path, *extras: str) -> Installed:
     subprocess.run(
         [*pip, "install", "-q", "--no-compile", "--no-deps", "--no-index", str(built)], check=True
     )
+    return installed(folder)
+
+
+def installed(folder: Path) -> Installed:
+    """The environment in `folder`."""
+    (packages,) = folder.glob("lib/python*/site-packages")
     return Installed(bin=folder / "bin", packages=packages)
 
 
@@ -95,5 +119,8 @@ def _required(requirements: Iterable[Requirement], extras: Iterable[str]) -> set
 
 @pytest.fixture(scope="session")
 def core(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    """What `pip install headroom-storage` gives."""
-    return environment(tmp_path_factory.mktemp("core"), built)
+    """What `pip install headroom-storage` gives; one for all workers."""
+    with made_once(tmp_path_factory, "core") as (folder, mine):
+        if mine:
+            environment(folder / "core", built)
+    return installed(folder / "core")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headroom.adapters.cloudwatch.ebs_metrics import glance_queries
+from headroom.adapters.cloudwatch.ebs_queries import glance_queries
 from headroom.cdk.detection import database_queries, fleet_queries
 from headroom.running_cost import PRICES, Fleet, Rates, rates_of, running_cost, suggestion
 from headroom.settings import DeploymentConfig, Detection

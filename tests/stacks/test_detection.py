@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from headroom.adapters.cloudwatch.ebs_metrics import (
+from headroom.adapters.cloudwatch.ebs_queries import (
     balance_queries,
     glance_queries,
     instance_queries,

@@ -20,12 +20,11 @@ from typing import Any
 
 from headroom.adapters.tables import RECORDS, STATE
 from headroom.application import sweep
-from headroom.application.reconcile import look
 from headroom.domain.policy import Mode
 from headroom.domain.resources import Configuration, ResourceRef
 from headroom.domain.state import AlreadyThere, Step, Unknown
 from headroom.serialization import from_json, to_json
-from tests.application.harness import Stage, running_free
+from tests.application.harness import Stage, reconcile_now, running_free
 from tests.application.test_databases import ORDERS as DATABASE
 from tests.application.test_databases import Databases, spending
 from tests.application.test_reconcile_cluster import ORDERS as CLUSTER
@@ -90,7 +89,7 @@ def volumes(*, only_world: bool = False) -> Made:
         storage = _replaced(stage, "apply", instead.get("apply"))
         ledger = _replaced(stage.ledger, "intend", instead.get("intend"))
         with storage, ledger, suppress(Crash):
-            look(stage.ports, ref(name), stage.now, trigger="alarm", must_record=True)
+            reconcile_now(stage.ports, ref(name), stage.now, trigger="alarm", must_record=True)
 
     def crash(*_: Any, **__: Any) -> Any:
         raise Crash

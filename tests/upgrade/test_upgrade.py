@@ -21,7 +21,6 @@ from headroom.adapters.ledger import unwire, wire
 from headroom.adapters.ledger.items import item_of, record_of
 from headroom.adapters.tables import BUDGET, CONCURRENCY_ITEM, STATE_ITEM
 from headroom.application import WorkReport, dispatch, work
-from headroom.application.reconcile import look
 from headroom.domain.resources import ResourceRef
 from headroom.domain.state import (
     DECISION_FORMAT,
@@ -37,7 +36,7 @@ from headroom.domain.state import (
 )
 from headroom.ports import ReadFailed
 from tests import ROOT
-from tests.application.harness import running_free, starving
+from tests.application.harness import reconcile_now, running_free, starving
 from tests.application.test_databases import ORDERS as DATABASE
 from tests.application.test_reconcile_cluster import ORDERS as CLUSTER
 from tests.application.test_work import Queue
@@ -123,7 +122,7 @@ def test_after_an_upgrade_every_chain_ends_and_nothing_stays_blocked() -> None:
     assert [s.open_chain for s in states] == [None] * len(states)
     assert states[0].concurrency.in_flight == ()
     stage.loads["vol-unknown"] = starving()
-    look(stage.ports, ref("vol-unknown"), stage.now, trigger="alarm", must_record=True)
+    reconcile_now(stage.ports, ref("vol-unknown"), stage.now, trigger="alarm", must_record=True)
     assert stage.steps(ref("vol-unknown"))[-1] == "applied", "a new starvation is ended"
 
 

@@ -114,20 +114,20 @@ class AuroraClusterStorage:
     def view(self, ref: ResourceRef) -> StorageView:
         """One cluster with its members, reservations and parallel query; raises ResourceGone,
         ReadFailed."""
-        told = self._told(ref)
-        memory = self._look(ref, told)
+        reported = self._reported(ref)
+        memory = self._observe(ref, reported)
         with reading(f"cluster {ref.resource_id}"):
-            members = shapes.members_of(told.shape, told.members)
+            members = shapes.members_of(reported.shape, reported.members)
             cluster = shapes.cluster(
-                told.shape, told.members, account_id=self._account_id, region=self._region,
-                reserved=self._beside.reserved(told.shape["Engine"], members),
-                parallel_query=self._beside.parallel_query(told.shape),
-                first_seen_in_mode=_first_observed(told.shape, memory), named_at=memory.renamed_at,
+                reported.shape, reported.members, account_id=self._account_id, region=self._region,
+                reserved=self._beside.reserved(reported.shape["Engine"], members),
+                parallel_query=self._beside.parallel_query(reported.shape),
+                first_seen_in_mode=_first_observed(reported.shape, memory), named_at=memory.renamed_at,
             )  # fmt: skip
-            volume = self._volume(told, memory)
+            volume = self._volume(reported, memory)
             self._tags[ref.resource_id] = volume.tags
             return StorageView(
-                volume=volume, modification=modification_of(told.shape, memory),
+                volume=volume, modification=modification_of(reported.shape, memory),
                 instance=None, cluster=cluster,
             )  # fmt: skip
 
@@ -145,10 +145,13 @@ class AuroraClusterStorage:
         What is about to be sent is noted first, and nothing is done between a last look and it.
         """
         try:
-            told = self._told(ref)
-            memory = self._look(ref, told, acting=True)
+            reported = self._reported(ref)
+            memory = self._observe(ref, reported, acting=True)
             with reading(f"cluster {ref.resource_id}"):
-                volume, change = self._volume(told, memory), modification_of(told.shape, memory)
+                volume, change = (
+                    self._volume(reported, memory),
+                    modification_of(reported.shape, memory),
+                )
         except (ResourceGone, ReadFailed) as error:
             return unread(error, "look again")
         found = volume.configuration
@@ -191,9 +194,9 @@ class AuroraClusterStorage:
     def _moved(self, ref: ResourceRef, volume: Volume, memory: ClusterMemory) -> Outcome | None:
         """What keeps the call from being sent that was not there a moment ago; None if nothing."""
         try:
-            told = self._told(ref)
+            reported = self._reported(ref)
             with reading(f"cluster {ref.resource_id}"):
-                now = self._volume(told, memory)
+                now = self._volume(reported, memory)
         except (ResourceGone, ReadFailed) as error:
             return unread(error, "look once more")
         if now == volume:
@@ -214,29 +217,29 @@ class AuroraClusterStorage:
     def memory(
         self, ref: ResourceRef, change: Callable[[ClusterMemory], ClusterMemory]
     ) -> ClusterMemory | None:
-        """What is remembered after `change`; None of a cluster no look has seen."""
+        """What is remembered after `change`; None of a cluster that was never observed."""
         return self._noted.amend(ref, lambda before: None if before is None else change(before))
 
-    def _look(
-        self, ref: ResourceRef, told: _ReportedCluster, *, acting: bool = False
+    def _observe(
+        self, ref: ResourceRef, reported: _ReportedCluster, *, acting: bool = False
     ) -> ClusterMemory:
-        """What RDS shows now, laid beside what was noted of the last look."""
+        """What RDS shows now, beside what the last observation remembered."""
         at = self._clock()
         with reading(f"the mode of {ref.resource_id}"):
-            seen = observed_mode(told.shape)
+            seen = observed_mode(reported.shape)
         noted = self._noted.with_context(
             ref, seen, lambda before: remember(before, seen, at),
             name=ref.resource_id, acting=acting,
         )  # fmt: skip
         return remember(None, seen, at) if noted is None else noted
 
-    def _volume(self, told: _ReportedCluster, memory: ClusterMemory) -> Volume:
+    def _volume(self, reported: _ReportedCluster, memory: ClusterMemory) -> Volume:
         return volume_of(
-            told.shape, told.members, account_id=self._account_id, region=self._region,
+            reported.shape, reported.members, account_id=self._account_id, region=self._region,
             memory=memory,
         )  # fmt: skip
 
-    def _told(self, ref: ResourceRef) -> _ReportedCluster:
+    def _reported(self, ref: ResourceRef) -> _ReportedCluster:
         name = ref.resource_id
         with reading(f"DescribeDBClusters {name}"):
             try:
@@ -254,8 +257,8 @@ class AuroraClusterStorage:
             raise ResourceGone(f"{name} is called {shape['DBClusterIdentifier']}")
         if "TagList" not in shape:  # no tags told are not no tags: one may forbid everything
             with reading(f"the tags of {name}"):
-                told = self._rds.list_tags_for_resource(ResourceName=shape["DBClusterArn"])
-                shape = {**shape, "TagList": told["TagList"]}
+                reported = self._rds.list_tags_for_resource(ResourceName=shape["DBClusterArn"])
+                shape = {**shape, "TagList": reported["TagList"]}
         of_it = [{"Name": "db-cluster-id", "Values": [name]}]
         members = tuple(self._beside.pages("describe_db_instances", "DBInstances", Filters=of_it))
         return _ReportedCluster(shape=shape, members=members)

@@ -55,7 +55,9 @@ def volume_of(
 
     What is pending of our own change, or of one that is on its way, is nobody else's.
     """
-    told = sorted(shape.get("DBClusterMembers") or (), key=lambda m: not m.get("IsClusterWriter"))
+    reported = sorted(
+        shape.get("DBClusterMembers") or (), key=lambda m: not m.get("IsClusterWriter")
+    )
     classes = sorted({one["DBInstanceClass"] for one in members})
     pending = set(flushed(shape.get("PendingModifiedValues") or {}))
     if memory is not None and memory.mode is not storage_mode_of(shape):
@@ -79,9 +81,9 @@ def volume_of(
         facts=DatabaseFacts(
             instance_class=", ".join(classes),
             status=status_of(shape, members),
-            members=tuple(one["DBInstanceIdentifier"] for one in told),
+            members=tuple(one["DBInstanceIdentifier"] for one in reported),
             pending=(*sorted(pending), *_of_members(shape, members)),
-            unusual=None if any(m.get("IsClusterWriter") for m in told) else NO_WRITER,
+            unusual=None if any(m.get("IsClusterWriter") for m in reported) else NO_WRITER,
         ),
     )
 

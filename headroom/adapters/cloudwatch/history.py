@@ -10,12 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from headroom.adapters.cloudwatch.ebs_metrics import (
-    instance_activity,
-    instance_queries,
-    volume_activity,
-    volume_queries,
-)
+from headroom.adapters.cloudwatch.ebs_metrics import instance_activity, volume_activity
+from headroom.adapters.cloudwatch.ebs_queries import instance_queries, volume_queries
 from headroom.adapters.cloudwatch.metric_data import QUERIES_PER_CALL, Query, Window, read
 from headroom.adapters.cloudwatch.rds_metrics import storage_activity, storage_queries
 from headroom.domain.resources import InstanceActivity, Kind, Series, VolumeActivity

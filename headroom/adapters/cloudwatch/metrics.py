@@ -11,16 +11,18 @@ from botocore.exceptions import ClientError
 
 from headroom.adapters.cloudwatch.disk_metrics import DiskSpace, Lists, disks_of
 from headroom.adapters.cloudwatch.ebs_metrics import (
-    balance_queries,
     glance_of,
-    glance_queries,
     instance_activity,
+    volume_activity,
+    with_served,
+)
+from headroom.adapters.cloudwatch.ebs_queries import (
+    balance_queries,
+    glance_queries,
     instance_queries,
     profile_queries,
     served_queries,
-    volume_activity,
     volume_queries,
-    with_served,
 )
 from headroom.adapters.cloudwatch.history import older_windows
 from headroom.adapters.cloudwatch.metric_data import Query, Window, read, window

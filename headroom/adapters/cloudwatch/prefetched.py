@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 
-from headroom.adapters.cloudwatch.ebs_metrics import (
+from headroom.adapters.cloudwatch.ebs_queries import (
     balance_queries,
     instance_queries,
     volume_queries,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from headroom.adapters.cloudwatch.ebs_metrics import summary_queries
+from headroom.adapters.cloudwatch.ebs_queries import summary_queries
 from headroom.adapters.cloudwatch.metric_data import Query, Window, read, window
 from headroom.ports import StorageView
 

@@ -91,7 +91,7 @@ class EbsStorage:
 
     def view(self, ref: ResourceRef) -> StorageView:
         """One volume, its latest modification and its instance; raises ResourceGone, ReadFailed."""
-        volume, modification = self._look(ref)
+        volume, modification = self._observe(ref)
         instance = None
         if len(volume.instance_ids) == 1 and not volume.multi_attach:
             instance = self._instance(volume.instance_ids[0])
@@ -157,7 +157,7 @@ class EbsStorage:
         One ModifyVolume call at most, never one that changes nothing (it would use a slot).
         """
         try:
-            volume, modification = self._look(ref)
+            volume, modification = self._observe(ref)
         except (ResourceGone, ReadFailed) as error:
             return unread(error, "look again")
         found = volume.configuration
@@ -181,7 +181,7 @@ class EbsStorage:
             return Unknown(detail="ModifyVolume was answered without a start time")
         return Applied(started_at=started.astimezone(UTC))
 
-    def _look(self, ref: ResourceRef) -> tuple[Volume, Modification | None]:
+    def _observe(self, ref: ResourceRef) -> tuple[Volume, Modification | None]:
         """Volume first: a change that starts in between shows as one in flight."""
         volume_id = ref.resource_id
         with reading(f"DescribeVolumes {volume_id}"):
@@ -293,11 +293,11 @@ class EbsStorage:
             raise
         if not answer["InstanceTypes"]:
             return None
-        told = answer["InstanceTypes"][0]
-        support = told.get("EbsInfo", {}).get("EbsOptimizedSupport")
+        described = answer["InstanceTypes"][0]
+        support = described.get("EbsInfo", {}).get("EbsOptimizedSupport")
         if support == "supported" and not optimized:
             return None
-        return shapes.instance_limits(told)
+        return shapes.instance_limits(described)
 
 
 def in_use(volume: Volume) -> bool:

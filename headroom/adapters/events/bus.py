@@ -63,7 +63,7 @@ class EventBus:
         try:
             for entries in _calls([one for one in made if one is not None]):
                 found += self._put(entries)
-        except Exception as error:  # the record is what counts; it is told again later
+        except Exception as error:  # the record is what counts; it is sent again later
             _log.warning("events were not published: %s: %s", type(error).__name__, error)
         deliveries = iter(found)
         return tuple(
@@ -72,13 +72,13 @@ class EventBus:
 
     def _put(self, entries: list[PutEventsRequestEntryTypeDef]) -> list[Delivery]:
         answer = self._client().put_events(Entries=entries)
-        told = answer["Entries"]
-        if len(told) != len(entries):
-            raise ValueError(f"{len(entries)} entries were put and {len(told)} answered for")
-        for one in told:
+        results = answer["Entries"]
+        if len(results) != len(entries):
+            raise ValueError(f"{len(entries)} entries were put and {len(results)} answered for")
+        for one in results:
             if "ErrorCode" in one:
                 _log.warning("an event was refused: %s", one)
-        return [Delivery.REFUSED if "ErrorCode" in one else Delivery.ACCEPTED for one in told]
+        return [Delivery.REFUSED if "ErrorCode" in one else Delivery.ACCEPTED for one in results]
 
 
 def _made(recorded: Recorded) -> PutEventsRequestEntryTypeDef | None:
@@ -120,7 +120,7 @@ def detail(recorded: Recorded) -> dict[str, Any]:
     """
     record = recorded.record
     account, region = _place(record.resource)
-    told: dict[str, Any] = {
+    content: dict[str, Any] = {
         "version": VERSION,
         "record_hash": record.hash,
         "previous_hash": record.previous_hash,
@@ -136,23 +136,23 @@ def detail(recorded: Recorded) -> dict[str, Any]:
     }
     kind = detail_type(record.step)
     if kind == STOP:
-        return told | _switched(_body(record))
+        return content | _switched(_body(record))
     decision = recorded.decision
     if record.step is Step.DECIDED:
         try:
             decision = decision_from_json(record.body, for_display=True)
-        except Unreadable as problem:  # of a later release: the rest is told all the same
+        except Unreadable as problem:  # of a later release: the rest is sent all the same
             _log.warning("a decision could not be read: %s", problem)
-    told |= _decided(decision)
-    return told | {"who": _text(_body(record).get("who"))} if kind == REQUEST else told
+    content |= _decided(decision)
+    return content | {"who": _text(_body(record).get("who"))} if kind == REQUEST else content
 
 
 def log_fields(recorded: Recorded) -> dict[str, Any]:
     """What the log says of a record, flat: names of the event's detail, USD a month."""
-    told = detail(recorded)
+    content = detail(recorded)
     names = ("decision_id", "resource", "step", "answer", "reason", "binding", "blocking")
-    plan = told.get("plan") or {}
-    fields = {name: told.get(name) for name in names}
+    plan = content.get("plan") or {}
+    fields = {name: content.get(name) for name in names}
     return fields | {"price_change_usd": plan.get("price_change_usd")}
 
 
@@ -160,15 +160,15 @@ def _decided(decision: Decision | None) -> dict[str, Any]:
     """What a decision adds; nulls where there is none."""
     names = ("answer", "reason", "trigger", "mode", "binding", "policy_version", "plan",
              "approval", "expires", "held_until", "cause", "remedy", "write_back")  # fmt: skip
-    told: dict[str, Any] = {**dict.fromkeys(names), "blocking": []}
+    content: dict[str, Any] = {**dict.fromkeys(names), "blocking": []}
     if decision is None:
-        return told
+        return content
     answer, plan = decision.answer, plan_of(decision)
     until = answer.until if isinstance(answer, Hold) else None
     judged = next((j for j in decision.judgements if j.plan == plan), None)
     blocking = () if judged is None or isinstance(answer, Act) else judged.blocking
     escalated = answer if isinstance(answer, Escalate) else None
-    return told | {
+    return content | {
         "answer": type(answer).__name__.lower(),
         "reason": answer.reason.value,
         "trigger": decision.trigger,

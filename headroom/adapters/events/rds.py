@@ -25,7 +25,7 @@ EVENTS: Mapping[str, tuple[Claim, str]] = MappingProxyType(
         "RDS-EVENT-0189": (Claim.HINT, "gp2 burst balance is low"),
         "RDS-EVENT-0007": (Claim.HINT, "allocated storage is exhausted"),
         "RDS-EVENT-0089": (Claim.HINT, "more than 90 % of allocated storage is used"),
-        # Both of category "availability", not "low storage": told by their ids alone.
+        # Both of category "availability", not "low storage": known by their ids alone.
         "RDS-EVENT-0221": (Claim.HINT, "storage is full, the database is shut down"),
         "RDS-EVENT-0222": (Claim.HINT, "storage is nearly full, the database will be shut down"),
         "RDS-EVENT-0223": (Claim.HINT, "storage autoscaling could not scale"),
@@ -45,7 +45,7 @@ _ARN = re.compile(
 _DIMENSIONS = (("DBInstanceIdentifier", ""), ("DBClusterIdentifier", "cluster:"))
 
 
-def told(detail: Mapping[str, object], *, account_id: str, region: str) -> tuple[Claim, str, str]:
+def claim_of(detail: Mapping[str, object], *, account_id: str, region: str) -> tuple[Claim, str, str]:
     """What an event of RDS claims, of which resource id, in words; raises ValueError."""
     event_id = detail.get("EventID")
     if not isinstance(event_id, str) or not _EVENT_ID.fullmatch(event_id):

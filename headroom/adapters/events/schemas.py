@@ -74,49 +74,49 @@ def schema(detail_type: str) -> Schema:
 def _detail(detail_type: str) -> Schema:
     common = {
         "version": {"const": VERSION},
-        "record_hash": _told(
+        "record_hash": _described(
             {"type": "string", "pattern": "^[0-9a-f]{64}$"},
             "Hash of the record: the same event has the same one, whenever it comes again.",
         ),
         "previous_hash": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
-        "decision_id": _told(TEXT, "Names the chain: `headroom explain ID`."),
-        "sequence": _told({"type": "integer", "minimum": 0}, "Place in the chain."),
-        "step": _told(TEXT, "Kind of record; new ones may come."),
-        "outcome": _told(TEXT, "act, hold or escalate for a decision, else the step."),
+        "decision_id": _described(TEXT, "Names the chain: `headroom explain ID`."),
+        "sequence": _described({"type": "integer", "minimum": 0}, "Place in the chain."),
+        "step": _described(TEXT, "Kind of record; new ones may come."),
+        "outcome": _described(TEXT, "act, hold or escalate for a decision, else the step."),
         "at": INSTANT,
-        "resource": _told(TEXT, "ARN, or account#ACCOUNT#REGION."),
+        "resource": _described(TEXT, "ARN, or account#ACCOUNT#REGION."),
         "account": MAYBE,
         "region": MAYBE,
-        "summary": _told({"type": "string", "maxLength": 2000}, "One sentence for people."),
+        "summary": _described({"type": "string", "maxLength": 2000}, "One sentence for people."),
     }
     if detail_type == STOP:
         return common | {
             "step": {"enum": [s.value for s in (Step.PAUSED, Step.RESUMED, Step.BREAKER_OPENED,
                                                 Step.BREAKER_CLOSED)]},
-            "who": _told(MAYBE, "Who switched it; null for a breaker that opened."),
-            "because": _told(MAYBE, "The reason they gave."),
-            "until": _told(MAYBE, "When a pause ends."),
-            "failures": _told({"type": ["integer", "null"]}, "Failures that opened a breaker."),
-            "last_decision_id": _told(MAYBE, "The last of them."),
+            "who": _described(MAYBE, "Who switched it; null for a breaker that opened."),
+            "because": _described(MAYBE, "The reason they gave."),
+            "until": _described(MAYBE, "When a pause ends."),
+            "failures": _described({"type": ["integer", "null"]}, "Failures that opened a breaker."),
+            "last_decision_id": _described(MAYBE, "The last of them."),
         }  # fmt: skip
     decided = common | {
         "answer": {"enum": ["act", "hold", "escalate", None]},
-        "reason": _told(MAYBE, "Why; new ones may come."),
-        "trigger": _told(MAYBE, "alarm, event, sweep, due or person."),
+        "reason": _described(MAYBE, "Why; new ones may come."),
+        "trigger": _described(MAYBE, "alarm, event, sweep, due or person."),
         "mode": {"enum": [*(mode.value for mode in Mode), None]},
-        "binding": _told(MAYBE, "The limit that binds."),
+        "binding": _described(MAYBE, "The limit that binds."),
         "policy_version": MAYBE,
         "plan": {"anyOf": [{"type": "null"}, _plan()]},
         "blocking": {
             "type": "array", "items": TEXT, "maxItems": MAX_RESOURCES,
             "description": "Guardrails that did not allow the plan.",
         },
-        "approval": _told(MAYBE, "Why a person must agree to an act first; null if none must."),
-        "expires": _told(MAYBE, "Until when they may."),
-        "held_until": _told(MAYBE, "When a hold clears by itself, if that is known."),
-        "cause": _told(MAYBE, "Of an escalation."),
-        "remedy": _told(MAYBE, "What the owner can do about it."),
-        "write_back": _told(
+        "approval": _described(MAYBE, "Why a person must agree to an act first; null if none must."),
+        "expires": _described(MAYBE, "Until when they may."),
+        "held_until": _described(MAYBE, "When a hold clears by itself, if that is known."),
+        "cause": _described(MAYBE, "Of an escalation."),
+        "remedy": _described(MAYBE, "What the owner can do about it."),
+        "write_back": _described(
             {"anyOf": [{"type": "null"}, _write_back()]},
             "The values that code needs for `plan.to` to last; null if no other owner is recognised.",
         ),
@@ -124,7 +124,7 @@ def _detail(detail_type: str) -> Schema:
     if detail_type == DECISION:
         decided["step"] = {"const": Step.DECIDED.value}
     if detail_type == REQUEST:
-        decided["who"] = _told(MAYBE, "Who answered or asked.")
+        decided["who"] = _described(MAYBE, "Who answered or asked.")
     return decided
 
 
@@ -132,14 +132,14 @@ def _write_back() -> Schema:
     return _all(
         {
             "tool": {"enum": [tool.value for tool in Tool]},
-            "stack": _told(MAYBE, "The CloudFormation stack."),
-            "logical_id": _told(MAYBE, "The resource's logical id in the template."),
-            "cluster": _told(MAYBE, "The Kubernetes cluster."),
-            "namespace": _told(MAYBE, "The namespace of the claim."),
-            "claim": _told(MAYBE, "The PersistentVolumeClaim."),
-            "driver": _told(MAYBE, "The CSI driver that created the volume."),
-            "name": _told(MAYBE, "The tag `Name` of the resource."),
-            "resource_type": _told(TEXT, "The resource type in that tool."),
+            "stack": _described(MAYBE, "The CloudFormation stack."),
+            "logical_id": _described(MAYBE, "The resource's logical id in the template."),
+            "cluster": _described(MAYBE, "The Kubernetes cluster."),
+            "namespace": _described(MAYBE, "The namespace of the claim."),
+            "claim": _described(MAYBE, "The PersistentVolumeClaim."),
+            "driver": _described(MAYBE, "The CSI driver that created the volume."),
+            "name": _described(MAYBE, "The tag `Name` of the resource."),
+            "resource_type": _described(TEXT, "The resource type in that tool."),
             "settings": {
                 "type": "object",
                 "additionalProperties": {"type": ["string", "integer", "null"]},
@@ -153,7 +153,7 @@ def _plan() -> Schema:
     configuration = _all(
         {
             "volume_type": {"enum": [kind.value for kind in VolumeType]},
-            "size_gib": _told({"type": "integer"}, "0 of an Aurora cluster: nobody sets it."),
+            "size_gib": _described({"type": "integer"}, "0 of an Aurora cluster: nobody sets it."),
             "iops": {"type": ["integer", "null"]},
             "throughput_mibps": {"type": ["integer", "null"]},
         }
@@ -162,14 +162,14 @@ def _plan() -> Schema:
         {
             "from": configuration,
             "to": configuration,
-            "monthly_usd": _told({"type": "number"}, "Price of `to`, USD a month."),
-            "price_change_usd": _told({"type": "number"}, "More (or less) than `from`."),
+            "monthly_usd": _described({"type": "number"}, "Price of `to`, USD a month."),
+            "price_change_usd": _described({"type": "number"}, "More (or less) than `from`."),
             "reversible": {"type": "boolean"},
         }
     )
 
 
-def _told(schema: Schema, description: str) -> Schema:
+def _described(schema: Schema, description: str) -> Schema:
     return {**schema, "description": description}
 
 

@@ -173,7 +173,7 @@ def _of_labels(envelope: _Envelope, labels: Mapping[str, object]) -> ResourceRef
 def _rds_event(envelope: _Envelope) -> Signal:
     """RDS's own: whatever it reports, the thing to do is to go and ask."""
     try:
-        claim, database, said = events_rds.told(
+        claim, database, said = events_rds.claim_of(
             envelope.detail, account_id=envelope.account_id, region=envelope.region
         )
     except ValueError as problem:

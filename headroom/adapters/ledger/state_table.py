@@ -63,6 +63,7 @@ SUM = "account_increase_micro_usd"
 DUE_NAMES = {"#due": "due_at", "#wake": "wake_at", "#shard": "due_shard", "#why": "due_why"}
 DUE_SETS = "#due = :due, #wake = :wake, #shard = :shard"
 CONDITION_FAILED = "ConditionalCheckFailedException"
+FIRST_PERIOD = datetime.fromtimestamp(0, UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +76,7 @@ class StateItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """A resource's state beside its account's sum of increases (micro-USD), switches, traffic."""
+    """A resource's state beside its account's sum of increases (micro-USD), switches, concurrency."""
 
     held: StateItem
     account_micro_usd: int
@@ -134,8 +135,7 @@ class StateTable:
         return {
             "Update": stamped(
                 {
-                    "TableName": self._table,
-                    "Key": _key(self._account, BUDGET),
+                    **self._at(self._account, BUDGET),
                     "UpdateExpression": "SET #sum = if_not_exists(#sum, :zero) + :delta",
                     "ConditionExpression": condition,
                     "ExpressionAttributeNames": {"#sum": SUM},
@@ -171,8 +171,7 @@ class StateTable:
                 ":queue": wire(WAITING_SHARD),
             }  # fmt: skip
         update = {
-            "TableName": self._table,
-            "Key": _key(ref.arn, STATE_ITEM),
+            **self._at(ref.arn, STATE_ITEM),
             "UpdateExpression": _expression(sets, removes),
             "ExpressionAttributeNames": names,
             "ExpressionAttributeValues": values,
@@ -201,8 +200,7 @@ class StateTable:
         names = {name: each for name, each in DUE_NAMES.items() if name != "#why"}
         with reading("UpdateItem"):
             self._client.update_item(
-                TableName=self._table,
-                Key=_key(ref.arn, STATE_ITEM),
+                **self._at(ref.arn, STATE_ITEM),
                 UpdateExpression=f"SET {DUE_SETS}",
                 ExpressionAttributeNames=names,
                 ExpressionAttributeValues=_due_values(ref, due_at),
@@ -219,8 +217,7 @@ class StateTable:
         }  # fmt: skip
         return self._updated(
             {
-                "TableName": self._table,
-                "Key": _key(ref.arn, STATE_ITEM),
+                **self._at(ref.arn, STATE_ITEM),
                 "UpdateExpression": f"SET {DUE_SETS}, #why = :why, #urgency = :urgency, "
                 "#version = if_not_exists(#version, :one)",
                 "ConditionExpression": "attribute_not_exists(#due) OR #due > :due",
@@ -235,8 +232,7 @@ class StateTable:
         Also an item that this release cannot read: its reconciliation then fails on record.
         """
         update = {
-            "TableName": self._table,
-            "Key": _key(due.ref.arn, STATE_ITEM),
+            **self._at(due.ref.arn, STATE_ITEM),
             "UpdateExpression": "SET #wake = :until",
             "ConditionExpression": "#wake = :seen",
             "ExpressionAttributeNames": {"#wake": "wake_at"},
@@ -291,8 +287,7 @@ class StateTable:
         """Whether `claimant` is the one that claims the scan of this period, and the first ever."""
         before = self._update(
             {
-                "TableName": self._table,
-                "Key": _key(self._account, SCAN),
+                **self._at(self._account, SCAN),
                 "UpdateExpression": "SET #period = :period, #by = :by",
                 "ConditionExpression": "attribute_not_exists(#period) OR #period < :period "
                 # A repeated attempt whose first answer got lost finds its own claim.
@@ -312,16 +307,16 @@ class StateTable:
         """Let the next sweep scan the fleet, whatever its period; nothing if none ever did."""
         self._updated(
             {
-                "TableName": self._table,
-                "Key": _key(self._account, SCAN),
+                **self._at(self._account, SCAN),
                 "UpdateExpression": "SET #period = :period REMOVE #by",
                 "ConditionExpression": "attribute_exists(#period)",
                 "ExpressionAttributeNames": {"#period": "period", "#by": "by"},
-                "ExpressionAttributeValues": {
-                    ":period": wire(moment(datetime.fromtimestamp(0, UTC)))
-                },
+                "ExpressionAttributeValues": {":period": wire(moment(FIRST_PERIOD))},
             }
         )
+
+    def _at(self, owner: str, item: str) -> Item:
+        return {"TableName": self._table, "Key": _key(owner, item)}
 
     def _updated(self, update: Item) -> bool:
         """Whether the update's condition held."""

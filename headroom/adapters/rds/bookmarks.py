@@ -25,7 +25,7 @@ T = TypeVar("T", bound=Identified)
 
 
 class Noted(Generic[T]):
-    """What was noted of each resource at an earlier look, in one folder of the notes."""
+    """What an earlier observation remembered of each resource, in one folder of the bookmarks."""
 
     def __init__(self, notes: Notes, kind: type[T], *, folder: str, about: str) -> None:
         self._notes, self._kind, self._folder, self._about = notes, kind, folder, about

@@ -28,10 +28,10 @@ class InstanceClasses:
         Raises ReadFailed.
         """
         if instance_class not in self._known:
-            self._known[instance_class] = self._told(instance_class)
+            self._known[instance_class] = self._described(instance_class)
         return self._known[instance_class]
 
-    def _told(self, instance_class: str) -> InstanceLimits | None:
+    def _described(self, instance_class: str) -> InstanceLimits | None:
         name = class_type(instance_class)
         if name is None:
             return None

@@ -38,7 +38,7 @@ class RdsReads:
         self._account_id = account_id
         self._region = region
 
-    def told(self, ref: ResourceRef) -> shapes.ReportedInstance:
+    def reported(self, ref: ResourceRef) -> shapes.ReportedInstance:
         """One database as it is now, a cluster with its members; raises ResourceGone, ReadFailed."""
         name, cluster = name_of(ref), ref.resource_id.startswith(shapes.CLUSTER)
         call = "DescribeDBClusters" if cluster else "DescribeDBInstances"
@@ -46,23 +46,27 @@ class RdsReads:
             shape = self._shape(name, cluster=cluster)
             read = shapes.cluster if cluster else shapes.instance
             try:
-                told = read(shape, account_id=self._account_id, region=self._region)
-                if cluster and told.facts.status not in LEAVING:
-                    told = shapes.with_members(told, self._members(name))
+                reported = read(shape, account_id=self._account_id, region=self._region)
+                if cluster and reported.facts.status not in LEAVING:
+                    reported = shapes.with_members(reported, self._members(name))
             except AttributeError as problem:
                 raise ReadFailed(f"{call} {name}: {problem!r}") from problem
-        if told.volume.ref != ref:  # a name spelled otherwise would be kept in two books
-            raise ResourceGone(f"{name} is called {told.volume.ref.resource_id}")
-        if told.facts.status in LEAVING:
+        if reported.volume.ref != ref:  # a name spelled otherwise would be kept in two books
+            raise ResourceGone(f"{name} is called {reported.volume.ref.resource_id}")
+        if reported.facts.status in LEAVING:
             raise ResourceGone(f"{name} does not exist")
-        return told
+        return reported
 
-    def valid(self, told: shapes.ReportedInstance) -> tuple[ValidStorage, ...]:
+    def valid(self, reported: shapes.ReportedInstance) -> tuple[ValidStorage, ...]:
         """What RDS takes now; not asked of clusters, nor while the database is not at rest."""
-        database = told.volume.configuration.database
-        if database is None or database.deployment is Deployment.CLUSTER or not told.seen.settled:
+        database = reported.volume.configuration.database
+        if (
+            database is None
+            or database.deployment is Deployment.CLUSTER
+            or not reported.seen.settled
+        ):
             return ()
-        name = told.volume.ref.resource_id
+        name = reported.volume.ref.resource_id
         with reading(f"DescribeValidDBInstanceModifications {name}"):
             return shapes.valid_storage(
                 self._rds.describe_valid_db_instance_modifications(DBInstanceIdentifier=name)

@@ -101,7 +101,7 @@ def instance(shape: Shape, *, account_id: str, region: str) -> ReportedInstance:
         unusual=_unusual(shape),
         additional=tuple(map(_additional, shape.get("AdditionalStorageVolumes") or ())),
     )
-    return _told(
+    return _reported(
         shape, name, deployment, facts, account_id=account_id, region=region,
         identity=shape["DbiResourceId"], created_at=shape["InstanceCreateTime"],
     )  # fmt: skip
@@ -115,7 +115,7 @@ def cluster(shape: Shape, *, account_id: str, region: str) -> ReportedInstance:
         status=shape["Status"],
         members=tuple(m["DBInstanceIdentifier"] for m in members),
     )
-    return _told(
+    return _reported(
         shape, CLUSTER + shape["DBClusterIdentifier"], Deployment.CLUSTER, facts,
         account_id=account_id, region=region, identity=shape["DbClusterResourceId"],
         created_at=shape["ClusterCreateTime"],
@@ -129,29 +129,31 @@ def cluster_of_member(shape: Shape) -> str | None:
     return str(cluster) if member and cluster else None
 
 
-def with_members(told: ReportedInstance, members: Iterable[Shape]) -> ReportedInstance:
+def with_members(reported: ReportedInstance, members: Iterable[Shape]) -> ReportedInstance:
     """A cluster with what only its members tell: a class left pending, work on their storage.
 
     Source: RDS API 2014-10-31; ClusterPendingModifiedValues has no DBInstanceClass. Raises
     ValueError when RDS tells of fewer members than the cluster has.
     """
     found = list(members)
-    missing = set(told.facts.members) - {each["DBInstanceIdentifier"] for each in found}
+    missing = set(reported.facts.members) - {each["DBInstanceIdentifier"] for each in found}
     if missing or not found:
         raise ValueError(f"RDS tells nothing of {', '.join(sorted(missing)) or 'any member'}")
-    pending = set(told.facts.pending)
+    pending = set(reported.facts.pending)
     for each in found:  # their storage is the cluster's own, which tells it itself
         names = flushed(each.get("PendingModifiedValues") or {})
         pending |= {name for name in names if name not in _STORAGE}
-    statuses = (told.facts.status, *(each["DBInstanceStatus"] for each in found))
+    statuses = (reported.facts.status, *(each["DBInstanceStatus"] for each in found))
     status = next((s for s in statuses if s != AVAILABLE), AVAILABLE)
-    operations = (told.facts.operation, *(each.get("StorageOperationStatus") for each in found))
+    operations = (reported.facts.operation, *(each.get("StorageOperationStatus") for each in found))
     operation = next((o for o in operations if o is not None), None)
     working = operation is not None or any(s in _WORKING for s in statuses)
-    facts = replace(told.facts, status=status, operation=operation, pending=tuple(sorted(pending)))
+    facts = replace(
+        reported.facts, status=status, operation=operation, pending=tuple(sorted(pending))
+    )
     return ReportedInstance(
-        volume=replace(told.volume, facts=facts, state=status),
-        seen=replace(told.seen, working=working, settled=status == AVAILABLE and not working),
+        volume=replace(reported.volume, facts=facts, state=status),
+        seen=replace(reported.seen, working=working, settled=status == AVAILABLE and not working),
     )
 
 
@@ -162,7 +164,7 @@ def applied_with(answer: Shape) -> tuple[str, ...]:
     return tuple(name for name in flushed(pending) if name not in _STORAGE)
 
 
-def _told(
+def _reported(
     shape: Shape, resource_id: str, deployment: Deployment, facts: DatabaseFacts, *,
     account_id: str, region: str, identity: str, created_at: datetime,
 ) -> ReportedInstance:  # fmt: skip

@@ -89,27 +89,29 @@ class RdsStorage:
                     found = [] if page is None else [self._known(read, s) for s in page[key]]
                 if page is None:
                     break
-                for told in found:
-                    if told is not None and told.facts.status not in LEAVING:
+                for reported in found:
+                    if reported is not None and reported.facts.status not in LEAVING:
                         yield StorageView(
-                            volume=told.volume, modification=self._at_work(told), instance=None
+                            volume=reported.volume,
+                            modification=self._at_work(reported),
+                            instance=None,
                         )
 
     def view(self, ref: ResourceRef) -> StorageView:
         """One database with the limits of its class and what RDS takes; raises ResourceGone,
         ReadFailed."""
-        told, noted = self._look(ref)
-        facts = told.facts
-        self._tags[ref.resource_id] = told.volume.tags
+        reported, noted = self._observe(ref)
+        facts = reported.facts
+        self._tags[ref.resource_id] = reported.volume.tags
         return StorageView(
-            volume=after_rename(told.volume, noted),
+            volume=after_rename(reported.volume, noted),
             modification=_modification(noted),
             instance=Instance(
                 instance_id=facts.members[0] if facts.members else ref.resource_id,
                 limits=self._classes.limits(facts.instance_class),
                 volume_ids=(ref.resource_id,),
             ),
-            valid=self._reads.valid(told),
+            valid=self._reads.valid(reported),
         )
 
     def attached(self, instance_id: str) -> tuple[StorageView, ...]:
@@ -138,42 +140,42 @@ class RdsStorage:
         done between a last look and the call.
         """
         try:
-            told, noted = self._look(ref, acting=True)
-            valid = self._reads.valid(told)
+            reported, noted = self._observe(ref, acting=True)
+            valid = self._reads.valid(reported)
         except (ResourceGone, ReadFailed) as error:
             return unread(error, "look again")
-        found, modification = told.volume.configuration, _modification(noted)
+        found, modification = reported.volume.configuration, _modification(noted)
         moved = moved_on(found, modification, expected=expected, seen=seen, target=target)
         if moved is not None:
             return moved
-        if self._tags.get(ref.resource_id, told.volume.tags) != told.volume.tags:
+        if self._tags.get(ref.resource_id, reported.volume.tags) != reported.volume.tags:
             said = "its tags changed since it was decided on"
             return Stale(expected=expected, found=found, detail=said)
         busy = modification is not None and modification.in_flight
-        why = _why_not_now(told, busy=busy) or _why_never(told, target)
+        why = _why_not_now(reported, busy=busy) or _why_never(reported, target)
         if why is not None:
             return why
         try:
             sent = parameters(name_of(ref), found, target, valid=valid)
         except ValueError as problem:
             return declined(Refusal.INVALID, str(problem))
-        return self._send(ref, told, target, sent)
+        return self._send(ref, reported, target, sent)
 
     def _send(
         self,
         ref: ResourceRef,
-        told: shapes.ReportedInstance,
+        reported: shapes.ReportedInstance,
         target: Configuration,
         sent: Parameters,
     ) -> Outcome:
-        attempt = Attempt(at=self._clock(), origin=told.volume.configuration, target=target)
+        attempt = Attempt(at=self._clock(), origin=reported.volume.configuration, target=target)
         try:
             self._noted.amend(
                 ref, lambda r: None if r is None else replace(r, last_request=attempt)
             )
         except Exception as failed:  # what could not be told from somebody else's is not sent
             return declined(Refusal.OTHER, f"could not note the change first: {failed}")
-        moved = self._moved(ref, told)
+        moved = self._moved(ref, reported)
         if moved is not None:
             self._withdraw(ref, attempt)
             return moved
@@ -186,7 +188,7 @@ class RdsStorage:
         except Exception as error:  # once it may have been sent, anything is an outcome
             return rds_refusal_of(error)
         try:
-            self._noted.amend(ref, lambda r: after_accepted(r, told.seen, attempt))
+            self._noted.amend(ref, lambda r: after_accepted(r, reported.seen, attempt))
         except Exception as failed:  # the next look finds it by what was noted before
             _log.warning("%s was changed, which was not noted: %r", ref.resource_id, failed)
         flushed = shapes.applied_with(answer)
@@ -198,19 +200,19 @@ class RdsStorage:
             detail=f"RDS applies {names} with it, which somebody left pending at that very moment",
         )
 
-    def _moved(self, ref: ResourceRef, told: shapes.ReportedInstance) -> Outcome | None:
+    def _moved(self, ref: ResourceRef, reported: shapes.ReportedInstance) -> Outcome | None:
         """What keeps the call from being sent that was not there a moment ago; None if nothing.
 
         RDS takes no condition: whatever is left pending after this look is applied with ours.
         """
         try:
-            now = self._reads.told(ref)
+            now = self._reads.reported(ref)
         except (ResourceGone, ReadFailed) as error:
             return unread(error, "look once more")
-        if now == told:
+        if now == reported:
             return None
         found = now.volume.configuration
-        expected = told.volume.configuration
+        expected = reported.volume.configuration
         said = "the database or its tags changed while the change was being noted"
         return _why_not_now(now, busy=False) or Stale(expected=expected, found=found, detail=said)
 
@@ -224,19 +226,19 @@ class RdsStorage:
                 ),
             )
 
-    def _look(
+    def _observe(
         self, ref: ResourceRef, *, acting: bool = False
     ) -> tuple[shapes.ReportedInstance, LastObserved | None]:
-        """What RDS shows now, laid beside what was noted of the last look."""
-        told, at = self._reads.told(ref), self._clock()
+        """What RDS shows now, beside what the last observation remembered."""
+        reported, at = self._reads.reported(ref), self._clock()
         noted = self._noted.with_context(
-            ref, told.seen, lambda before: next_remembered(before, told.seen, at),
+            ref, reported.seen, lambda before: next_remembered(before, reported.seen, at),
             name=name_of(ref), acting=acting,
         )  # fmt: skip
-        return _with_pending(told, _modification(noted)), noted
+        return _with_pending(reported, _modification(noted)), noted
 
-    def _at_work(self, told: shapes.ReportedInstance) -> Modification | None:
-        return next_remembered(None, told.seen, self._clock()).modification
+    def _at_work(self, reported: shapes.ReportedInstance) -> Modification | None:
+        return next_remembered(None, reported.seen, self._clock()).modification
 
     def _known(
         self, read: Callable[..., shapes.ReportedInstance], shape: shapes.Shape
@@ -258,37 +260,37 @@ def _modification(noted: LastObserved | None) -> Modification | None:
 
 
 def _with_pending(
-    told: shapes.ReportedInstance, modification: Modification | None
+    reported: shapes.ReportedInstance, modification: Modification | None
 ) -> shapes.ReportedInstance:
     """Pending values of the change in flight itself are nobody else's: they are left out."""
-    facts = told.facts
+    facts = reported.facts
     in_flight = modification is not None and modification.in_flight
-    if not in_flight or modification is None or modification.target != told.seen.target:
-        return told
+    if not in_flight or modification is None or modification.target != reported.seen.target:
+        return reported
     others = tuple(name for name in facts.pending if not shapes.own_pending_only((name,)))
-    return replace(told, volume=replace(told.volume, facts=replace(facts, pending=others)))
+    return replace(reported, volume=replace(reported.volume, facts=replace(facts, pending=others)))
 
 
-def _why_not_now(told: shapes.ReportedInstance, *, busy: bool) -> Refused | None:
-    facts = told.facts
+def _why_not_now(reported: shapes.ReportedInstance, *, busy: bool) -> Refused | None:
+    facts = reported.facts
     if facts.pending and not busy:
         return declined(
             Refusal.OTHER,
             f"ApplyImmediately would apply what others left pending too: "
             f"{', '.join(facts.pending)}",
         )
-    if busy or told.seen.working:
+    if busy or reported.seen.working:
         return declined(Refusal.IN_FLIGHT, "the last change of the storage is not over")
-    if not told.seen.settled:
+    if not reported.seen.settled:
         return declined(Refusal.IN_FLIGHT, f"the database is {facts.status}, not available")
     if facts.unusual is not None:
         return declined(Refusal.UNSUPPORTED, f"its storage is unusual: {facts.unusual}")
     return None
 
 
-def _why_never(told: shapes.ReportedInstance, target: Configuration) -> Refused | None:
+def _why_never(reported: shapes.ReportedInstance, target: Configuration) -> Refused | None:
     """What no call of ours may do, whatever was decided: grow beside RDS's own autoscaling."""
-    found = told.volume.configuration
-    if target.size_gib > found.size_gib and told.facts.grows_by_itself:
+    found = reported.volume.configuration
+    if target.size_gib > found.size_gib and reported.facts.grows_by_itself:
         return declined(Refusal.UNSUPPORTED, "RDS's storage autoscaling grows it by now")
     return None

@@ -43,8 +43,8 @@ def items_message(items: Sequence[WorkItem]) -> str:
 
 def page_message(page: ScanPage) -> str:
     """A message with one page of the fleet."""
-    told = {"scan": moment(page.scan), "kind": page.kind, "number": page.number}
-    return json.dumps({MARK: {"page": told}}, separators=(",", ":"))
+    plain = {"scan": moment(page.scan), "kind": page.kind, "number": page.number}
+    return json.dumps({MARK: {"page": plain}}, separators=(",", ":"))
 
 
 def read_message(body: object) -> Work | None:
@@ -65,19 +65,19 @@ def read_message(body: object) -> Work | None:
         raise ValueError(f"work that is not understood: {error!r}") from error
 
 
-def _item(told: Mapping[str, Any]) -> WorkItem:
-    trigger = str(told["trigger"])
+def _item(plain: Mapping[str, Any]) -> WorkItem:
+    trigger = str(plain["trigger"])
     if trigger not in TRIGGERS:
         raise ValueError(f"the trigger {trigger[:40]!r} is unknown")
     return WorkItem(
-        ref=ref_of(str(told["arn"])), trigger=trigger, since=_instant(told["since"]),
-        must_record=told["must_record"] is True,
-        events=tuple(_event(each) for each in told.get("events", ())),
+        ref=ref_of(str(plain["arn"])), trigger=trigger, since=_instant(plain["since"]),
+        must_record=plain["must_record"] is True,
+        events=tuple(_event(each) for each in plain.get("events", ())),
     )  # fmt: skip
 
 
-def _event(told: tuple[str, str, str]) -> SourceEvent:
-    event_id, claimed_at, claim = told
+def _event(plain: tuple[str, str, str]) -> SourceEvent:
+    event_id, claimed_at, claim = plain
     return SourceEvent(event_id=str(event_id), claimed_at=_instant(claimed_at), claim=Claim(claim))
 
 

@@ -55,7 +55,7 @@ def send_digest(
     mine = reporting.notes.amend(NOTE, lambda text: _claim(text, at, now))
     if mine is None:
         return None
-    told = mine.sent_until
+    sent = mine.sent_until
     try:
         span = days.due_digest_period(mine, at, now)
         if span is None:
@@ -63,15 +63,15 @@ def send_digest(
         day = build_digest(reporting, now, span, account_id=account_id, region=region)
         if not day.empty:
             reporting.announcer.report(day)
-        told = span[1]
+        sent = span[1]
     finally:
-        ended = DigestCursor(sent_until=told)
+        ended = DigestCursor(sent_until=sent)
         reporting.notes.amend(NOTE, lambda _: (days.digest_cursor_to_text(ended), None))
     return None if day.empty else day
 
 
 def _claim(text: str, at: TimeOfDay, now: datetime) -> tuple[str, DigestCursor | None]:
-    """Whether this one tells the day; a deployment that never told one begins with the next."""
+    """Whether this one sends the digest; a deployment that never sent one begins with the next day."""
     mark = days.first_digest_cursor(days.parse_digest_cursor(text), at, now)
     mine = days.lease_digest(mark, now) if days.due_digest_period(mark, at, now) else None
     return days.digest_cursor_to_text(mine or mark), mine
@@ -116,7 +116,7 @@ def _reason(policy: Policy | PolicyUnreadable) -> str | None:
 
 
 def _nothing(account_id: str, region: str) -> ResourceRef:
-    """A volume that is none: its standing tells the account's sum and nothing else."""
+    """A volume that does not exist: its state holds the account's sum and nothing else."""
     return ResourceRef(kind=Kind.EBS, account_id=account_id, region=region, resource_id="vol-0")
 
 

@@ -40,7 +40,7 @@ SILENT = frozenset({Step.REJECTED_SIGNAL})
 
 @dataclass(slots=True, kw_only=True)
 class PublishedRecords:
-    """What one run told; `refused` are still tried again, `given_up` are not."""
+    """What one run published; `refused` are still tried again, `given_up` are not."""
 
     published: int = 0
     refused: int = 0
@@ -50,7 +50,7 @@ class PublishedRecords:
     keys: list[tuple[datetime, str]] = field(default_factory=list)
 
     def leave(self, at: datetime) -> None:
-        """A record was not told."""
+        """A record was not published."""
         self.undone = at if self.undone is None else min(self.undone, at)
 
 
@@ -92,7 +92,7 @@ def publish_records(
 
 
 def _news(reporting: Reporting, cursor: PublishingCursor, now: datetime) -> list[RecordSummary]:
-    """Records not told yet, oldest first, at most AT_ONCE."""
+    """Records not published yet, oldest first, at most AT_ONCE."""
     known = {key for _, key in cursor.published}
     found = reporting.record_summaries.record_summaries(
         since=cursor.since(now), until=now, oldest_first=True

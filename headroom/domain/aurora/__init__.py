@@ -9,7 +9,6 @@ from headroom.domain.aurora.decide import (
     ClusterDecisionInput,
     cluster_case,
     decide_cluster,
-    empty_activity,
 )
 from headroom.domain.aurora.memory import (
     ClusterMemory,
@@ -19,5 +18,6 @@ from headroom.domain.aurora.memory import (
     with_days,
 )
 from headroom.domain.aurora.revalidation import decide_cluster_rollback, revalidate_cluster
+from headroom.domain.aurora.terms import empty_activity
 from headroom.domain.aurora.verification import assess_cluster
 from headroom.domain.resources import configuration_of, mode_of

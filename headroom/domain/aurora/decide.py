@@ -13,6 +13,7 @@ from decimal import Decimal
 from types import MappingProxyType
 
 from headroom.domain.aurora.summary import action_summary, bill_check_summary, bill_summary
+from headroom.domain.aurora.terms import CONTENT, demand_of_days, diagnosis_of_bill
 from headroom.domain.catalog.aurora import HOURS_PER_MONTH, AuroraPrices, Bills, bills
 from headroom.domain.catalog.ebs import capability
 from headroom.domain.decision import (
@@ -46,32 +47,18 @@ from headroom.domain.resources import (
     AuroraObservation,
     Goal,
     PriceUnknown,
-    Series,
     StorageMode,
-    VolumeActivity,
     code_owner,
     configuration_of,
     digest,
     mode_of,
 )
 from headroom.domain.state import ResourceState
-from headroom.domain.workload import (
-    DAYS,
-    AuroraDemand,
-    Binding,
-    Demand,
-    Diagnosis,
-    Estimate,
-    LoadShape,
-    cluster_demand,
-    usage,
-)
+from headroom.domain.workload import DAYS, AuroraDemand, cluster_demand, usage
 
 LANDS = timedelta(minutes=30)
 """How long a change of mode usually takes; AWS documents no time."""
 CENT = Decimal("0.01")
-CONTENT = frozenset({Reason.ALREADY_CHEAPEST, Reason.FAST_ENOUGH, Reason.KEPT_FOR_PERFORMANCE})
-"""Reasons by which a cluster is in the mode that is right for it."""
 SAVES_TOO_LITTLE = (Guardrail.MARGIN, Guardrail.STEADY, Guardrail.RHYTHM)
 """Guardrails that say that a change for money is not worth using up the 30 days."""
 NOT_PUBLISHED = (
@@ -100,16 +87,6 @@ class ClusterDecisionInput:
     """Days under the other mode, recorded before it was left."""
     check: BillCheck | None = None
     """The bill since our own switch beside its forecast, once a week of it is known."""
-
-
-def empty_activity(observed: AuroraObservation) -> VolumeActivity:
-    """A cluster has none of a volume's metrics: every series is empty."""
-    empty = Series(start=observed.at, period_s=300, values=())
-    return VolumeActivity(
-        read_iops=empty, write_iops=empty, read_mibps=empty, write_mibps=empty,
-        queue_length=empty, latency_ms=empty, burst_balance_percent=empty,
-        iops_exceeded=empty, throughput_exceeded=empty,
-    )  # fmt: skip
 
 
 def decide_cluster(cluster_input: ClusterDecisionInput) -> Decision:
@@ -158,8 +135,8 @@ def decide_cluster(cluster_input: ClusterDecisionInput) -> Decision:
         effective=effective,
         price_source=price_source,
         current_usd=current,
-        demand=_demand(demand),
-        diagnosis=_diagnosis(stays, _explanation(detail)),
+        demand=demand_of_days(demand),
+        diagnosis=diagnosis_of_bill(stays, _explanation(detail)),
         judgements=judgements,
         answer=answer,
         summary=_summary(detail, answer),
@@ -223,8 +200,8 @@ def cluster_case(
     decision_input = cluster_input.decision_input
     policy, effective = policy_of(decision_input)
     return Case(
-        plan=plan, observation=decision_input.observation, demand=_demand(demand),
-        diagnosis=_diagnosis(None, ""), resource_state=resource_state, policy=policy,
+        plan=plan, observation=decision_input.observation, demand=demand_of_days(demand),
+        diagnosis=diagnosis_of_bill(None, ""), resource_state=resource_state, policy=policy,
         effective=effective,
         cluster=ClusterCase(
             observation=cluster_input.observed, demand=demand, prices=prices, bills=both,
@@ -321,31 +298,6 @@ def _remedy(lasting: Sequence[Verdict]) -> str:
         text = _REMEDY.get(verdict.guardrail, explained)
         (texts if text else rest).append(text or verdict.guardrail.value)
     return "; ".join([*texts, *([f"the owner could change: {', '.join(rest)}"] if rest else [])])
-
-
-def _diagnosis(stays: Reason | None, explanation: str) -> Diagnosis:
-    """What binds is the bill: a cluster cannot be short of IOPS."""
-    binding = Binding.STORAGE_MODE
-    if stays in CONTENT:
-        binding = Binding.NOTHING
-    elif stays is Reason.NOT_ENOUGH_DATA:
-        binding = Binding.UNKNOWN
-    return Diagnosis(
-        binding=binding, volume_iops_limit=0.0, volume_mibps_limit=0.0, instance_iops_left=None,
-        instance_mibps_left=None, explanation=explanation,
-    )  # fmt: skip
-
-
-def _demand(demand: AuroraDemand) -> Demand:
-    """A cluster has no IOPS or MiB/s to set, so none are needed; `confidence` is of the days."""
-    none = Estimate(floor=0.0, likely=0.0, upper=0.0, censored=False)
-    known = len(demand.days)
-    return Demand(
-        iops=none, mibps=none, shape=LoadShape.UNCONSTRAINED if known else LoadShape.UNKNOWN, tail=0.0,
-        confidence=min(1.0, known / DAYS), known_minutes=known * 24 * 60, pressed_minutes=0,
-        expected_starved_minutes=0.0, credits=None, peak_iops=0.0, peak_mibps=0.0,
-        clear_minutes=0, basis=f"{known} whole days",
-    )  # fmt: skip
 
 
 def _explanation(detail: ClusterDetail) -> str:

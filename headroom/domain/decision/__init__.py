@@ -31,6 +31,13 @@ from headroom.domain.decision.group_decision import (
     blocked_by_members,
     decide_group,
 )
+from headroom.domain.decision.next_reconcile import (
+    AHEAD,
+    CLOSE_TO_LIMIT,
+    DAILY,
+    next_reconcile_at,
+    space_check,
+)
 from headroom.domain.decision.proposed import judge_target
 from headroom.domain.decision.queue import queue_entry_of, urgency, urgency_of
 from headroom.domain.decision.recorded import place_of, recorded, with_judgements

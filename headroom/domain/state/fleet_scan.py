@@ -10,9 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-FULL_SCAN_DAYS = 1
-"""A scan that is older than this is given up: AWS may not know its place in the listing any more."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenPage:

@@ -37,15 +37,11 @@ from headroom.domain.workload.forecast import (
     demand_forecast,
     past_of,
 )
-from headroom.domain.workload.free_space import (
-    SpaceBasis,
-    SpaceForecast,
-    space_forecast,
-    spans,
-)
+from headroom.domain.workload.free_space import space_forecast, spans
 from headroom.domain.workload.history import checked_days, demand_levels
 from headroom.domain.workload.instance_balance import forecast_balance, forecast_text, imminent
 from headroom.domain.workload.latency import slow_below_limits, slowest_ms
 from headroom.domain.workload.pressure import AT_LIMIT, EMPTY_PERCENT, Minute, clear_run, minutes
 from headroom.domain.workload.profile import digest_of
 from headroom.domain.workload.short_minutes import short_minutes
+from headroom.domain.workload.space_forecast import SpaceBasis, SpaceForecast

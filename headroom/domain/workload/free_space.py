@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from enum import StrEnum
 from math import ceil
 from statistics import median, median_low
 
@@ -34,6 +33,7 @@ from headroom.domain.workload.fill_history import (
     thinned,
     used,
 )
+from headroom.domain.workload.space_forecast import SpaceBasis, SpaceForecast
 
 LEAD_HOURS = 24
 """How long before a shortage storage grows: an earlier change may block the next one for a day."""
@@ -62,63 +62,6 @@ FILE_SYSTEM_LESS = 0.05
 """Share of a volume, and GiB, up to which its file system may be smaller: boot partitions, metadata.
 Any growth must be larger, or one that never reached the file system would not be noticed."""
 FILE_SYSTEM_LESS_GIB = 2.0
-EASED = 1.2
-"""Times the reserve that must be left before a shortage counts as over."""
-
-
-class SpaceBasis(StrEnum):
-    """The basis of a free-space forecast."""
-
-    EARLIER_DAYS = "earlier_days"
-    RECENT_HOURS = "recent_hours"
-    """Less than two days are known: the forecast covers some hours, and growth covers a day."""
-    SURGE = "surge"
-    LEVEL = "level"
-    """Less than the reserve has been free for an hour, or for 15 minutes while it fills."""
-    UNCLEAR = "unclear"
-    FILE_SYSTEM = "file_system"
-    """The volume is larger than its file system, so more of it would not add free space."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SpaceForecast:
-    """Free space now and ahead, in GiB of one copy of a database's storage, or of a volume."""
-
-    size_gib: int
-    free_gib: float
-    """Free now; growth that AWS accepted counts before it shows."""
-    reserve_gib: float
-    """What the owner wants to stay free of this size."""
-    lowest_gib: float
-    """Least expected within a day; below zero once it would be full."""
-    fill_gib_per_day: float
-    full_at: datetime | None
-    """When nothing would be free; None if that is not expected within the horizon."""
-    needed_gib: int
-    """Size with which the reserve stays free over the owner's horizon; the present one if enough."""
-    basis: SpaceBasis
-    short: bool
-    """Whether storage should grow now."""
-    explanation: str
-    young: bool = False
-    """Whether it is unclear only because the rise has just begun."""
-
-    @property
-    def unclear(self) -> bool:
-        """Whether too little is known for growth, which cannot be undone."""
-        return self.basis is SpaceBasis.UNCLEAR
-
-    @property
-    def low(self) -> bool:
-        """Whether so little is free that the owner is notified even if the forecast is unclear."""
-        return self.free_gib <= self.reserve_gib / 2
-
-    @property
-    def eased(self) -> bool:
-        """Whether a notified shortage is clearly over."""
-        plenty = self.lowest_gib >= EASED * self.reserve_gib
-        known = self.basis not in (SpaceBasis.UNCLEAR, SpaceBasis.FILE_SYSTEM)
-        return known and plenty and not self.short
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,16 +15,17 @@ from headroom.domain.catalog.ebs import MIB
 from headroom.domain.resources import InstanceActivity, Series, VolumeActivity
 from headroom.domain.workload import slowest_ms
 from headroom.ports import Glance
+from headroom.proving.metrics.minute_values import MinuteValues, Values
 from headroom.proving.physics import OtherLoad
 
 ACTIVITY_MIN = 3 * 60
 HISTORY_MIN = 14 * 24 * 60
 GLANCE_MIN = 30
 SLOW_MIN = 5
+"""Period of history and of an instance's balances."""
 HOUR_MIN = 60
 SLOW_KEPT_HOURS = 63 * 24 - 1
 """How long periods of five minutes are kept, with an hour to spare; as the adapter asks."""
-"""Period of history and of an instance's balances."""
 VOLUME_SERIES = (
     "read_iops", "write_iops", "read_mibps", "write_mibps", "queue_length", "latency_ms",
     "burst_balance_percent", "iops_exceeded", "throughput_exceeded",
@@ -41,67 +42,10 @@ BUSIEST = ("busiest_iops", "busiest_mibps")
 
 FREE = "free_gib"
 
-Values = dict[str, float | None]
-
 
 def minute_number(instant: datetime) -> int:
     """Number of the clock minute that `instant` lies in."""
     return int(instant.timestamp() // 60)
-
-
-class MinuteValues:
-    """Columns of values for consecutive minutes; a minute without values is None in all."""
-
-    def __init__(self, names: Sequence[str]) -> None:
-        self.columns: dict[str, list[float | None]] = {name: [] for name in names}
-        self.first: int | None = None
-
-    def put(self, minute: int, values: Values) -> None:
-        """Set one minute, later than all before it."""
-        self._fill_up_to(minute)
-        for name, column in self.columns.items():
-            column.append(values.get(name))
-
-    def extend(self, minute: int, columns: Mapping[str, list[float | None]]) -> None:
-        """Set the minutes from `minute` on, later than all before them."""
-        self._fill_up_to(minute)
-        for name, column in self.columns.items():
-            column.extend(columns[name])
-
-    def _fill_up_to(self, minute: int) -> None:
-        """Let `minute` be the next one, after minutes without values where some were left out."""
-        if self.first is None:
-            self.first = minute
-        gap = minute - self.first - len(next(iter(self.columns.values())))
-        if gap < 0:
-            raise ValueError(f"minute {minute} was put after a later one")
-        if gap:
-            for column in self.columns.values():
-                column.extend([None] * gap)
-
-    def repeat(self, count: int) -> None:
-        """Set the next minutes like the last one."""
-        for column in self.columns.values():
-            column.extend(column[-1:] * count)
-
-    def forget(self, before: int) -> None:
-        """Drop the minutes before this one."""
-        if self.first is not None and before > self.first:
-            for column in self.columns.values():
-                del column[: before - self.first]
-            self.first = before
-
-    def cut(self, name: str, first: int, count: int, visible: int) -> tuple[float | None, ...]:
-        """`count` values from minute `first`; from minute `visible` on they are None."""
-        if self.first is None:
-            return (None,) * count
-        column, offset = self.columns[name], self.first
-        if offset <= first and first + count <= min(visible, offset + len(column)):
-            return tuple(column[first - offset : first - offset + count])
-        low = min(max(first, offset), first + count)
-        high = max(low, min(first + count, visible, offset + len(column)))
-        middle = column[low - offset : high - offset]
-        return (None,) * (low - first) + tuple(middle) + (None,) * (first + count - high)
 
 
 class PublishedVolume:

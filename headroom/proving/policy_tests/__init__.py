@@ -6,8 +6,8 @@ Offers: load_tests, run_policy_test, Verdict."""
 from headroom.proving.policy_tests.cases import (
     PolicyTests,
     Verdict,
-    blocking_guardrails,
     load_tests,
     run_policy_test,
 )
+from headroom.proving.policy_tests.differences import blocking_guardrails
 from headroom.proving.policy_tests.situation import described_volume

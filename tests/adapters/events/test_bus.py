@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from datetime import timedelta
+from functools import cache
 from typing import Any
 
 import boto3
@@ -60,12 +61,14 @@ def decided(decision: Any) -> Recorded:
     return Recorded(record=first_record(decision, decision_to_json(decision)), decision=None)
 
 
+@cache
+def first_of_acting() -> Record:
+    return decided(acting()).record
+
+
 def later(step: Step, summary: str = "so it is", body: str = "{}") -> Recorded:
-    decision = acting()
-    first = decided(decision).record
-    return Recorded(
-        record=next_record(first, step, at=NOW, summary=summary, body=body), decision=decision
-    )
+    record = next_record(first_of_acting(), step, at=NOW, summary=summary, body=body)
+    return Recorded(record=record, decision=acting())
 
 
 def stopped() -> list[Recorded]:

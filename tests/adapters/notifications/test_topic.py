@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import boto3
@@ -38,6 +39,7 @@ from tests.builders import (
 TOPIC = "arn:aws:sns:us-east-1:123456789012:headroom"
 
 
+@cache
 def acting() -> Decision:
     named = volume(tags=(("Name", "orders db"), ("headroom", "auto")))
     decision = decide(decision_input(starved_gp3(volume=named), rules=policy(mode=AUTO)))

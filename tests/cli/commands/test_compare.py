@@ -30,6 +30,13 @@ TARGETS = {
 }  # fmt: skip
 
 
+SCENARIO = """
+name: short
+resource: {type: gp3, size_gib: 100, tags: {headroom: auto}}
+workload: {steps: [{for: 30m, iops: 200, io_kib: 8, read_fraction: 0.5}]}
+"""
+
+
 def trace(folder: Path, name: str = "night.csv") -> Path:
     """A week by the hour with one busy hour."""
     rows = ["timestamp,read_ops,write_ops,read_bytes,write_bytes"]
@@ -47,6 +54,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What one run wrote: result.json, page.html, page.md."""
     folder = tmp_path_factory.mktemp("compare")
     (folder / "page-notes.md").write_text("## What was tried\n\nMuch.\n", encoding="utf-8")
+    (folder / "short.yaml").write_text(SCENARIO, encoding="utf-8")
     traces = trace(folder / "traces")
     with pytest.MonkeyPatch.context() as patch:
         text: list[str] = []
@@ -55,6 +63,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "compare", "--traces", str(traces), "--scale", "1", "--workers", "1", "--json",
             "--html", str(folder / "page.html"), "--markdown", str(folder / "page.md"),
             "--figures", str(folder / "figures" / "page.json"),
+            "--scenarios", str(folder / "short.yaml"),
         ])  # fmt: skip
     assert code == 0
     (folder / "result.json").write_text("".join(text), encoding="utf-8")
@@ -222,39 +231,30 @@ def test_bad_input_is_refused_in_one_sentence(
     assert told.count("headroom:") == 1
 
 
-SCENARIO = """
-name: short
-resource: {type: gp3, size_gib: 100, tags: {headroom: auto}}
-workload: {steps: [{for: 30m, iops: 200, io_kib: 8, read_fraction: 0.5}]}
-"""
-
-
-@pytest.mark.parametrize("file", ["all.yaml", "short.yaml"])
-def test_a_scenario_or_a_list_of_them_runs_besides_the_traces(
-    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], file: str
-) -> None:
-    (tmp_path / "short.yaml").write_text(SCENARIO, encoding="utf-8")
-    (tmp_path / "all.yaml").write_text("- short.yaml\n", encoding="utf-8")
-    traces, earlier = str(made / "traces"), str(made / "result.json")
-    assert run([
-        "compare", "--traces", traces, "--scale", "1", "--workers", "1", "--reuse", earlier,
-        "--scenarios", str(tmp_path / file), "--json",
-    ]) == 0  # fmt: skip
-    lines = json.loads(capsys.readouterr().out)["scenarios"]
+def assert_has_the_scenario(found: dict[str, Any]) -> None:
+    lines = found["scenarios"]
     assert [(line["scenario"], line["controller"]) for line in lines] == [
         ("short", "none"), ("short", "headroom"),
     ]  # fmt: skip
     assert all(line["starved_minutes"] == 0 for line in lines)
 
 
-def test_the_suite_of_shapes_runs_each_from_its_own_volume(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_a_scenario_runs_besides_the_traces(made: Path) -> None:
+    assert_has_the_scenario(said(made))
+
+
+def test_the_suite_of_shapes_runs_each_from_its_own_volume_and_a_list_of_scenarios(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    (tmp_path / "short.yaml").write_text(SCENARIO, encoding="utf-8")
+    (tmp_path / "all.yaml").write_text("- short.yaml\n", encoding="utf-8")
     short = {name: replace(SHAPES[name], days=0.5) for name in ("hourly-bursts", "pool-by-day")}
     monkeypatch.setattr(comparison, "SHAPES", short)
     monkeypatch.setattr(shapes, "SHAPES", short)
-    assert run(["compare", "--suite", "shapes", "--workers", "1", "--json"]) == 0
+    scenarios = ["--scenarios", str(tmp_path / "all.yaml")]
+    assert run(["compare", "--suite", "shapes", "--workers", "1", "--json", *scenarios]) == 0
     found = json.loads(capsys.readouterr().out)
+    assert_has_the_scenario(found)
     assert {(row["trace"], row["start"], row["scale"]) for row in found["rows"]} == {
         ("hourly-bursts", "gp3", "1"), ("pool-by-day", "gp2", "1"),
     }  # fmt: skip

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
+from contextlib import redirect_stdout
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -28,16 +31,15 @@ def evenings(at: datetime) -> float:
     return 4_000.0 if 18 <= at.hour < 21 else 300.0
 
 
-@pytest.fixture
-def aws(monkeypatch: pytest.MonkeyPatch) -> FakeAws:
+def served(patch: pytest.MonkeyPatch) -> FakeAws:
+    """An account that every command asks until the patch ends."""
     fake = FakeAws()
     for module in (places, pool, replay_command):
-        monkeypatch.setattr(module, "account", lambda **_: fake.account())
+        patch.setattr(module, "account", lambda **_: fake.account())
     return fake
 
 
-@pytest.fixture
-def three(aws: FakeAws) -> dict[str, str]:
+def three_volumes(aws: FakeAws) -> dict[str, str]:
     return {
         "starved": aws.add(1, load={"iops": evenings}, tags={"Name": "=orders"}),
         "gp2": aws.add(2, VolumeType="gp2", Size=1_100, Iops=3_300, Throughput=None,
@@ -46,15 +48,47 @@ def three(aws: FakeAws) -> dict[str, str]:
     }  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assessed:
+    """What one assessment of the three volumes wrote, and the operations it called."""
+
+    result: dict[str, Any]
+    csv: Path
+    html: Path
+    calls: tuple[str, ...]
+
+
+@pytest.fixture(scope="module")
+def assessed(tmp_path_factory: pytest.TempPathFactory) -> Assessed:
+    folder, text = tmp_path_factory.mktemp("assessed"), StringIO()
+    files = {name: folder / f"fleet.{name}" for name in ("csv", "html")}
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(text):
+        aws = served(patch)
+        three_volumes(aws)
+        patch.setattr(aws, "describe_stacks", None)  # calling it would fail
+        options = [word for name, path in files.items() for word in (f"--{name}", str(path))]
+        assert run([*ASKED, "--json", *options]) == 0
+    return Assessed(result=json.loads(text.getvalue()), calls=tuple(aws.calls), **files)
+
+
+@pytest.fixture
+def aws(monkeypatch: pytest.MonkeyPatch) -> FakeAws:
+    return served(monkeypatch)
+
+
+@pytest.fixture
+def three(aws: FakeAws) -> dict[str, str]:
+    return three_volumes(aws)
+
+
 def said(capsys: pytest.CaptureFixture[str]) -> Any:
     return json.loads(capsys.readouterr().out)
 
 
 def test_a_fleet_is_assessed_as_replay_replays_it_and_its_bill_is_that_of_cost(
-    aws: FakeAws, three: dict[str, str], capsys: pytest.CaptureFixture[str]
+    assessed: Assessed, three: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run([*ASKED, "--json"]) == 0
-    found = said(capsys)
+    found = assessed.result
     rows = {row["resource"]: row for row in found["resources"]}
     assert run(["replay", "--days", str(DAYS), "--no-databases", "--processes", "1", "--json",
                 "--until", NOW.isoformat()]) == 0  # fmt: skip
@@ -85,37 +119,31 @@ def test_a_fleet_is_assessed_as_replay_replays_it_and_its_bill_is_that_of_cost(
     assert found["totals"]["running_usd"]["to"] == pytest.approx(float(bill.usd[1]), abs=0.01)
 
 
-def test_nothing_but_reading_is_called_and_no_deployment_is_asked_for(
-    aws: FakeAws, three: dict[str, str], monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
-    monkeypatch.setattr(aws, "describe_stacks", None)  # calling it would fail
-    assert run([*ASKED, "--json"]) == 0
-    assert not said(capsys)["totals"]["failed"]
-    assert all(name.startswith(("describe", "get", "metrics")) for name in aws.calls)
+def test_nothing_but_reading_is_called_and_no_deployment_is_asked_for(assessed: Assessed) -> None:
+    assert not assessed.result["totals"]["failed"]
+    assert assessed.calls
+    assert all(name.startswith(("describe", "get", "metrics")) for name in assessed.calls)
 
 
 def test_people_read_one_page(
-    aws: FakeAws, three: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    assessed: Assessed, three: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rows = tmp_path / "fleet.csv"
-    assert run([*ASKED, "--csv", str(rows)]) == 0
+    assert run(ASKED) == 0
     text = " ".join(capsys.readouterr().out.split())
     for words in ("Starvation: 1 resources starved", "Running Headroom: $", "Together: ",
                   "Starvation found", "Biggest savings", "2 of 3 resources were replayed",
                   "1 really are", "The others were not: nothing cheaper, no limit touched (1)"):  # fmt: skip
         assert words in text, words
-    with rows.open(newline="") as file:
+    with assessed.csv.open(newline="") as file:
         names = [row["name"] for row in csv.DictReader(file)]
     assert sorted(names) == ["", "", "'=orders"]
 
 
+@pytest.mark.usefixtures("three")
 def test_an_interrupted_assessment_goes_on_where_it_stopped(
-    aws: FakeAws, three: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    assessed: Assessed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
-    assert run([*ASKED, "--json"]) == 0
-    whole = said(capsys)
     monkeypatch.setattr(assessing, "CHUNK", 1)
     kept, real, seen = tmp_path / "kept.jsonl", assessing.Replayer.__call__, list[int]()
 
@@ -129,7 +157,7 @@ def test_an_interrupted_assessment_goes_on_where_it_stopped(
     assert run([*ASKED, "--json", "--resume", str(kept)]) == 130
     seen.clear()
     assert run([*ASKED, "--json", "--resume", str(kept)]) == 0, "only one was left"
-    assert said(capsys) == whole
+    assert said(capsys) == assessed.result
     assert not kept.exists()
 
 
@@ -158,11 +186,8 @@ def test_one_that_cannot_be_read_hides_no_other(
 
 
 @pytest.mark.browser
-def test_the_page_fits_and_needs_nothing_else(
-    aws: FakeAws, three: dict[str, str], tmp_path: Path
-) -> None:
-    path = tmp_path / "page.html"
-    assert run([*ASKED, "--html", str(path)]) == 0
+def test_the_page_fits_and_needs_nothing_else(assessed: Assessed) -> None:
+    path = assessed.html
     with chromium() as browser:
         for width, scheme in ((400, "dark"), (1_400, "light")):
             page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
@@ -174,7 +199,7 @@ def test_the_page_fits_and_needs_nothing_else(
             titles = page.locator("h2").all_inner_texts()
             assert titles == ["Starvation found", "Biggest savings", "What would stay blocked",
                               "What running Headroom costs"]  # fmt: skip
-            assert three["starved"] in page.inner_text("#t1")
+            assert assessed.result["resources"][0]["resource"] in page.inner_text("#t1")
 
 
 def test_days_are_whole_and_the_time_is_that_of_the_account(

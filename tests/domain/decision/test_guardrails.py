@@ -3,6 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
+from functools import cache
 
 import pytest
 
@@ -37,11 +38,13 @@ from tests.builders import (
 )
 
 
-def case(**changes: object) -> Case:
+@cache
+def allowed_case() -> Case:
+    """A case that every guardrail allows."""
     made = decision_input()
     decision = decide(made)
     plan = next(j.plan for j in decision.judgements if j.allowed)
-    base = Case(
+    return Case(
         plan=plan,
         observation=made.observation,
         demand=decision.demand,
@@ -50,7 +53,10 @@ def case(**changes: object) -> Case:
         policy=policy(),
         effective=decision.effective,
     )
-    return replace(base, **changes)  # type: ignore[arg-type]
+
+
+def case(**changes: object) -> Case:
+    return replace(allowed_case(), **changes)  # type: ignore[arg-type]
 
 
 def with_plan(**changes: object) -> Case:

@@ -7,7 +7,6 @@ from datetime import timedelta
 
 import pytest
 
-from headroom.application.space import space_check
 from headroom.domain.decision import (
     Act,
     Decision,
@@ -17,6 +16,7 @@ from headroom.domain.decision import (
     Reason,
     assess,
     decide,
+    space_check,
 )
 from headroom.domain.policy import Mode
 from headroom.domain.resources import (

@@ -27,8 +27,8 @@ from headroom.domain.state import (
 )
 from headroom.domain.state.concurrency import HOUR, LONGEST, Settling
 from tests.builders import NOW, decision_input, gp2, gp3, io, policy, ref, resource_state
-from tools.guardrail_entries import Base
-from tools.guardrails import base_case
+from tools.guardrails.entry import Base
+from tools.guardrails.page import base_case
 
 RULES = dict(GUARDRAILS)
 

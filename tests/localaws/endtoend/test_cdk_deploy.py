@@ -6,8 +6,10 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ import pytest
 
 from headroom.adapters.ledger import DynamoLedger
 from headroom.application.alarms import plan_alarms
+from headroom.cli.main import run
 from headroom.domain.detection import Candidate, Metric, ResourceAlarm
 from headroom.domain.resources import Kind, ResourceRef
 from headroom.localaws.daemon import LocalAws
@@ -69,12 +72,13 @@ class Deployment:
 
 def headroom(aws: LocalAws, *words: str, expected: tuple[int, ...] = (0,)) -> str:
     """What a command of the CLI prints that reads this account."""
-    done = subprocess.run(
-        [sys.executable, "-m", "headroom.cli.main", *words], cwd=ROOT, capture_output=True,
-        text=True, check=False, env={**os.environ, **aws.environment(), "COLUMNS": "200"},
-    )  # fmt: skip
-    assert done.returncode in expected, done.stdout + done.stderr
-    return done.stdout
+    out, err = StringIO(), StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        for name, value in {**aws.environment(), "COLUMNS": "200"}.items():
+            patch.setenv(name, value)
+        code = run([*words])
+    assert code in expected, out.getvalue() + err.getvalue()
+    return out.getvalue()
 
 
 @dataclass(frozen=True, kw_only=True)

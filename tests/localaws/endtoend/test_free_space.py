@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 
 from headroom.adapters.cloudwatch import CloudWatchRdsMetrics
 from headroom.adapters.rds import RdsStorage
-from headroom.application.reconcile import look
 from headroom.application.scan import needs_attention
 from headroom.domain.catalog import catalogue_prices
 from headroom.domain.decision import Act, Decision, Escalate, Reason
@@ -16,6 +15,7 @@ from headroom.localaws.state.cloud import DEFAULT_ACCOUNT
 from headroom.ports import Ports
 from headroom.proving.memory import InMemoryLedger, OpenCalendars
 from headroom.proving.memory.ports import FixedPolicy, FixedPrices
+from tests.application.harness import reconcile_now
 from tests.builders import REGION, database_policy
 from tests.domain.databases import rds
 from tests.domain.filling import GP3
@@ -49,7 +49,7 @@ class Deployed:
         return datetime.fromisoformat(self.program.aws.control("state")["now"])
 
     def look(self) -> Decision | None:
-        return look(self.ports, self.ref, self.now(), trigger="due")
+        return reconcile_now(self.ports, self.ref, self.now(), trigger="due")
 
     def steps(self) -> list[str]:
         records = self.ledger.by_resource(

@@ -8,7 +8,6 @@ from typing import Any
 from headroom.adapters.cloudwatch import CloudWatchMetrics
 from headroom.adapters.ebs import EbsStorage
 from headroom.adapters.instances import ManagedFileSystems
-from headroom.application.reconcile import look
 from headroom.domain.catalog import catalogue_prices
 from headroom.domain.decision import Act, Decision, Reason
 from headroom.domain.policy import Mode
@@ -17,6 +16,7 @@ from headroom.localaws.state.cloud import DEFAULT_ACCOUNT
 from headroom.ports import Ports
 from headroom.proving.memory import InMemoryLedger, OpenCalendars
 from headroom.proving.memory.ports import FixedPolicy, FixedPrices
+from tests.application.harness import reconcile_now
 from tests.builders import REGION, policy
 from tests.localaws.conftest import Program
 
@@ -112,7 +112,7 @@ class Deployed:
         )  # fmt: skip
 
     def look(self) -> Decision | None:
-        return look(self.ports, self.ref, self.instance.now(), trigger="due")
+        return reconcile_now(self.ports, self.ref, self.instance.now(), trigger="due")
 
     def records(self) -> list[tuple[str, str]]:
         found = self.ledger.by_resource(

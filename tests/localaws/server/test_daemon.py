@@ -9,11 +9,11 @@ import sys
 import time
 from pathlib import Path
 
-import boto3
 import pytest
 
 from headroom.localaws.daemon import EndpointFailed, LocalAws, down, status, up
 from headroom.localaws.state import Clock, ClockMode, ClockRefused
+from tests.localaws.conftest import Program
 
 
 def alive(pid: int) -> bool:
@@ -45,11 +45,10 @@ def test_a_stale_ready_file_is_not_taken_for_an_endpoint(tmp_path: Path) -> None
     assert down(tmp_path) is False
 
 
-def test_a_port_in_use_is_a_clear_error(tmp_path: Path) -> None:
-    with LocalAws(clock="lockstep") as first:
-        port = int(first.url.rsplit(":", 1)[1])
-        with pytest.raises(EndpointFailed, match="ended with code"):
-            up(state_dir=tmp_path, port=port)
+def test_a_port_in_use_is_a_clear_error(shared_program: Program, tmp_path: Path) -> None:
+    port = int(shared_program.aws.url.rsplit(":", 1)[1])
+    with pytest.raises(EndpointFailed, match="ended with code"):
+        up(state_dir=tmp_path, port=port)
 
 
 def test_an_endpoint_does_not_outlive_the_program_that_holds_it(tmp_path: Path) -> None:
@@ -67,8 +66,6 @@ def test_an_endpoint_does_not_outlive_the_program_that_holds_it(tmp_path: Path) 
 
 
 def test_with_a_real_clock_queues_are_served_by_themselves() -> None:
-    from tests.localaws.conftest import Program
-
     with LocalAws() as aws:
         program = Program(aws)
         url, arn = program.queue("q")
@@ -91,16 +88,14 @@ def test_with_a_real_clock_queues_are_served_by_themselves() -> None:
             aws.control("clock", {"set": "2026-01-05T00:00:00Z"})
 
 
-def test_a_long_poll_ends_by_real_time_while_simulated_time_stands_still() -> None:
-    with LocalAws(clock="lockstep") as aws:
-        aws.control("clock", {"set": "2026-01-05T00:00:00Z"})
-        sqs = boto3.client(
-            "sqs", endpoint_url=aws.url, region_name="us-east-1", **aws.credentials,
-        )  # fmt: skip
-        url = sqs.create_queue(QueueName="empty")["QueueUrl"]
-        began = time.monotonic()
-        assert "Messages" not in sqs.receive_message(QueueUrl=url, WaitTimeSeconds=1)
-        assert 0.9 < time.monotonic() - began < 10
+def test_a_long_poll_ends_by_real_time_while_simulated_time_stands_still(
+    program: Program,
+) -> None:
+    url, _ = program.queue("empty")
+    began = time.monotonic()
+    answer = program.client("sqs").receive_message(QueueUrl=url, WaitTimeSeconds=1)
+    assert "Messages" not in answer
+    assert 0.9 < time.monotonic() - began < 10
 
 
 def test_a_real_clock_cannot_be_set() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ from headroom.proving.trials import (
     STARTS,
     Conditions,
     TrialRun,
+    avoidable,
     ceiling,
     run_schedule,
     score_usd,
@@ -78,43 +81,54 @@ def feasible(
     return further(())
 
 
-def best_of_all(
-    load_series: LoadSeries,
-    start: Configuration,
-    conditions: Conditions,
-    minutes: Sequence[int],
-    levels: Sequence[Configuration],
-    most: int,
-) -> float:
-    """What the best of all schedules on a clock scores; refused ones score as what is left."""
+@dataclass(frozen=True, eq=False)
+class Clock:
+    """A load, and when it may be changed to which levels, at most so often."""
+
+    load_series: LoadSeries
+    minutes: Sequence[int]
+    levels: Sequence[Configuration]
+    most: int
+    start: Configuration = STARTS["gp3"]
+
+    def best(self, conditions: Conditions) -> float:
+        """What the best of all schedules scores; refused ones score as what is left."""
+        return min(usd + conditions.value_usd * minutes for usd, minutes in all_runs(self))
+
+
+@cache
+def all_runs(clock: Clock) -> list[tuple[float, float]]:
+    """Dollars and avoidable minutes of every schedule. A preset changes their value, no run."""
+    load_series, start, conditions = clock.load_series, clock.start, Conditions()
     unavoidable = pain_if_static(load_series, ceiling(conditions, start)).shortfall
-    return min(
-        score_usd(scored(load_series, start, schedule, conditions), unavoidable, conditions)
-        for schedule in feasible(start, minutes, levels, most)
-    )
+    schedules = feasible(start, clock.minutes, clock.levels, clock.most)
+    runs = (scored(load_series, start, schedule, conditions) for schedule in schedules)
+    return [(run.storage_usd, avoidable(run.shortfall, unavoidable)) for run in runs]
 
 
 SMALL = {
-    "one burst": (bursts(10, (4, 60, 6_000)), range(110, 480, 60), [gp3(3_000), gp3(6_000)], 3),
-    "a burst that leaves a backlog": (
+    "one burst": Clock(
+        bursts(10, (4, 60, 6_000)), range(110, 480, 60), [gp3(3_000), gp3(6_000)], 3
+    ),
+    "a burst that leaves a backlog": Clock(
         bursts(8, (1, 30, 9_000), base=1_500),
         range(0, 300, 30),
         [gp3(3_000), gp3(9_000)],
         2,
     ),
-    "late from the first minute on": (
+    "late from the first minute on": Clock(
         bursts(6, (0, 90, 8_000)),
         range(0, 240, 60),
         [gp3(3_000), gp3(8_000), gp3(12_000)],
         3,
     ),
-    "throughput that needs two steps": (
+    "throughput that needs two steps": Clock(
         load_series_of([50.0] * 300 + [800.0] * 60 + [50.0] * 240, io_kib=1_024),
         range(50, 420, 60),
         [gp3(3_000), gp3(3_200, 250), gp3(4_000, 800)],
         3,
     ),
-    "more bursts than slots": (
+    "more bursts than slots": Clock(
         bursts(30, *((hour, 40, 7_000) for hour in (3, 8, 13, 18, 24, 29))),
         range(170, 1_800, 300),
         [gp3(3_000), gp3(7_000)],
@@ -126,41 +140,43 @@ SMALL = {
 @pytest.mark.parametrize("preset", ["performance", "balanced", "thrift"])
 @pytest.mark.parametrize("case", list(SMALL))
 def test_no_schedule_on_a_small_clock_scores_less_than_the_oracle(case: str, preset: str) -> None:
-    load_series, minutes, levels, most = SMALL[case]
-    conditions = Conditions(preset=preset)
-    foresight = Foresight(load_series)
-    found = foresight.oracle(STARTS["gp3"], conditions)
-    best = best_of_all(load_series, STARTS["gp3"], conditions, minutes, levels, most)
-    assert found.score <= best + 1e-9
+    clock, conditions = SMALL[case], Conditions(preset=preset)
+    found = oracle(clock.load_series, clock.start, conditions)
+    assert found.score <= clock.best(conditions) + 1e-9
     assert found.bound <= found.score
 
 
+def clock_every(
+    minutes: int, load_series: LoadSeries, start: str = "gp3", most: int = 4
+) -> Clock:  # fmt: skip
+    times, levels = range(0, load_series.minutes, minutes), [gp3(3_000), gp3(7_500)]
+    return Clock(load_series, times, levels, most, STARTS[start])
+
+
 CLOCKS = {
-    "a burst that leaves a backlog": ("gp3", bursts(8, (1, 30, 9_000), base=1_500), 40, 4),
-    "late from the first minute on": ("gp3", bursts(8, (0, 90, 8_000)), 40, 4),
-    "more bursts than slots": (
-        "gp3",
-        bursts(26, *((hour, 40, 7_000) for hour in (3, 8, 13, 18, 24))),
-        120,
-        4,
+    "a burst that leaves a backlog": clock_every(40, bursts(8, (1, 30, 9_000), base=1_500)),
+    "late from the first minute on": clock_every(40, bursts(8, (0, 90, 8_000))),
+    "more bursts than slots": clock_every(
+        120, bursts(26, *((hour, 40, 7_000) for hour in (3, 8, 13, 18, 24)))
     ),
-    "credits that run out": ("gp2", bursts(14, (1, 300, 2_900), (9, 200, 3_000)), 120, 4),
-    "a costly start": ("io1", bursts(10, (4, 100, 9_000)), 60, 3),
-}
+    "credits that run out": clock_every(
+        120, bursts(14, (1, 300, 2_900), (9, 200, 3_000)), "gp2"
+    ),
+    "a costly start": clock_every(60, bursts(10, (4, 100, 9_000)), "io1", 3),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("preset", ["performance", "balanced", "thrift"])
 @pytest.mark.parametrize("case", list(CLOCKS))
 def test_the_search_finds_the_best_of_all_schedules_on_a_clock(case: str, preset: str) -> None:
-    name, load_series, every, most = CLOCKS[case]
-    minutes, levels = range(0, load_series.minutes, every), [gp3(3_000), gp3(7_500)]
-    conditions, start = Conditions(preset=preset), STARTS[name]
-    cost, schedule = Foresight(load_series).case(start, conditions).best_of(minutes, levels)
-    best = best_of_all(load_series, start, conditions, minutes, levels, most)
+    clock, conditions = CLOCKS[case], Conditions(preset=preset)
+    load_series, start = clock.load_series, clock.start
+    found = Foresight(load_series).case(start, conditions)
+    cost, schedule = found.best_of(clock.minutes, clock.levels)
     unavoidable = pain_if_static(load_series, ceiling(conditions, start)).shortfall
     run = scored(load_series, start, schedule, conditions)
     assert cost == pytest.approx(score_usd(run, unavoidable, conditions), abs=1e-9)
-    assert cost == pytest.approx(best, abs=1e-9)
+    assert cost == pytest.approx(clock.best(conditions), abs=1e-9)
 
 
 @pytest.mark.parametrize("start", ["gp2", "io1"])
@@ -168,9 +184,9 @@ def test_no_schedule_from_another_type_scores_less_than_the_oracle(start: str) -
     load_series = bursts(40, *((hour, 600, 2_900) for hour in (2, 26)), base=200)
     conditions = Conditions(preset="balanced")
     found = oracle(load_series, STARTS[start], conditions)
-    minutes, levels = range(0, 2_400, 240), [gp3(3_000), gp3(4_000)]
-    best = best_of_all(load_series, STARTS[start], conditions, minutes, levels, 2)
-    assert found.bound <= found.score <= best + 1e-9
+    levels = [gp3(3_000), gp3(4_000)]
+    clock = Clock(load_series, range(0, 2_400, 240), levels, 2, STARTS[start])
+    assert found.bound <= found.score <= clock.best(conditions) + 1e-9
 
 
 @st.composite

@@ -12,17 +12,7 @@ from headroom.domain.catalog.rds.change import (
     flushed,
     parameters,
 )
-from headroom.domain.catalog.rds.limits import (
-    Band,
-    band_of,
-    bands,
-    full_copy,
-    least_iops,
-    least_mibps,
-    least_size,
-    why_invalid,
-    why_refused,
-)
+from headroom.domain.catalog.rds.limits import Band, band_of, bands, least_mibps, why_invalid
 from headroom.domain.catalog.rds.modifications import (
     SETTLES,
     Attempt,
@@ -39,3 +29,4 @@ from headroom.domain.catalog.rds.prices import (
     why_implausible,
 )
 from headroom.domain.catalog.rds.reachable import at_size
+from headroom.domain.catalog.rds.steps import full_copy, least_iops, least_size, why_refused

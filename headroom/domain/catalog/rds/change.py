@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from headroom.domain.catalog.rds.limits import why_refused
+from headroom.domain.catalog.rds.steps import why_refused
 from headroom.domain.resources import (
     STORAGE_MODES,
     Configuration,

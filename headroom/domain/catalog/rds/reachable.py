@@ -8,16 +8,10 @@ from math import ceil, floor
 
 from headroom.domain.catalog.ebs import LIMITS, capability, fewest
 from headroom.domain.catalog.rds.change import request as request
-from headroom.domain.catalog.rds.limits import (
-    Band,
-    band_of,
-    bands,
-    least_iops,
-    least_mibps,
-    least_size,
-)
+from headroom.domain.catalog.rds.limits import Band, band_of, bands, least_mibps
 from headroom.domain.catalog.rds.limits import why_invalid as why_invalid
-from headroom.domain.catalog.rds.limits import why_refused as why_refused
+from headroom.domain.catalog.rds.steps import least_iops, least_size
+from headroom.domain.catalog.rds.steps import why_refused as why_refused
 from headroom.domain.resources import Configuration, Spans, ValidStorage, VolumeType
 
 

@@ -1,0 +1,167 @@
+"""When a resource is reconciled next, without waiting for the next scan of the fleet."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from hashlib import sha256
+
+from headroom.domain.decision.action import Act, Escalate, Hold, Reason
+from headroom.domain.decision.decide import Decision
+from headroom.domain.decision.queue import queue_entry_of
+from headroom.domain.decision.space import full_within_a_day
+from headroom.domain.planning import CALM_MINUTES
+from headroom.domain.resources import Kind
+from headroom.domain.state import QueueEntry
+
+CLOSE_TO_LIMIT = timedelta(minutes=5)
+"""How soon a volume under pressure, or whose credits drain, is reconciled again."""
+LONG_PRESSURE_MINUTES = 60
+"""Past this, starvation that is not worth ending is left to the scans of the fleet."""
+DAILY = timedelta(hours=24)
+"""How often a volume is reconciled only to see that it still exists: its increase counts till then."""
+THIN_DATA = timedelta(minutes=5)
+CREDITS_DRAINING = timedelta(hours=4)
+UNREPORTED = timedelta(hours=1)
+BLIP = timedelta(minutes=2)
+"""How soon a volume with a single minute of pressure is reconciled again."""
+NOTHING_YET = timedelta(minutes=10)
+"""An attached volume that may be changed is reconciled again while nothing is published of it."""
+AHEAD = timedelta(minutes=10)
+"""How long before the best schedule changes something the volume is reconciled again."""
+QUEUED = timedelta(minutes=60)
+"""After how long at least one in the queue is reconciled again, should its turn not come before."""
+CLOSED = timedelta(hours=6)
+"""The same while it is known that nothing may start: until then at most."""
+JUST_BEGUN = timedelta(minutes=10)
+NEAR = timedelta(minutes=15)
+"""How soon a database is reconciled again that is a day or less from being full."""
+LATER = timedelta(hours=6)
+"""The same of one that is short of space for longer, or of which too little is known."""
+
+
+def next_reconcile_at(decision: Decision) -> datetime | None:
+    """When to reconcile again without waiting for the next scan of the fleet.
+
+    A volume that may be changed is reconciled when its best schedule of the day changes something.
+    While it costs more than at enrolment, it is reconciled once a day whatever happens: if it was
+    deleted, nothing else would show that, and its increase would count for ever.
+    """
+    times = (_by_answer(decision), _planned(decision), space_check(decision))
+    found = [at for at in times if at is not None]
+    waiting = queue_entry_of(decision)
+    if waiting is not None:
+        found = [_in_queue(decision, waiting)]
+    resource_state = decision.resource_state
+    if resource_state.resource_increase_usd > 0:
+        found.append(decision.at + DAILY)
+    waits = (
+        one.expires
+        for one in (resource_state.approval_request, resource_state.rollback)
+        if one is not None
+    )
+    found += [max(at, decision.at) for at in waits]
+    return min(found, default=None)
+
+
+def _in_queue(decision: Decision, waiting: QueueEntry) -> datetime:
+    """When one that queues is reconciled whatever the queue does: seldom while nothing can start."""
+    soon, spread = decision.at + QUEUED, _spread(decision)
+    opens = min(waiting.not_before or soon, decision.at + CLOSED)
+    return max(soon, opens) + spread
+
+
+def _spread(decision: Decision) -> timedelta:
+    """Up to half an hour, by the volume's name: those that queue together are not due together."""
+    name = decision.observation.volume.ref.arn.encode()
+    return timedelta(minutes=sha256(name).digest()[0] % 31)
+
+
+def _planned(decision: Decision) -> datetime | None:
+    """When a change that pays later in the day is reconciled again, for volumes that may change."""
+    if decision.next_change_at is None or not decision.effective.enrolled:
+        return None
+    if isinstance(decision.answer, Hold) and decision.answer.until is not None:
+        return None
+    return max(decision.next_change_at - AHEAD, decision.at + CLOSE_TO_LIMIT)
+
+
+def _by_answer(decision: Decision) -> datetime | None:
+    answer, at = decision.answer, decision.at
+    if isinstance(answer, Act):
+        return at + CLOSE_TO_LIMIT  # moved on by the outcome; a crash before it is found by this
+    if isinstance(answer, Escalate):
+        return None
+    if answer.until is not None:
+        return max(answer.until, at + timedelta(minutes=1))
+    match answer.reason:
+        case Reason.BLOCKED_TEMPORARILY:
+            # An event reports the end of a change in flight; this is for when that is lost.
+            return at + (CLOSE_TO_LIMIT if decision.demand.pressed_minutes else UNREPORTED)
+        case Reason.NOT_COST_EFFECTIVE if decision.demand.pressed_minutes < LONG_PRESSURE_MINUTES:
+            return at + CLOSE_TO_LIMIT
+        case Reason.NOT_ENOUGH_DATA if (
+            decision.effective.enrolled and decision.demand.known_minutes
+        ):
+            return at + THIN_DATA
+        case Reason.NOT_ENOUGH_DATA if _may_publish_soon(decision):
+            return at + NOTHING_YET
+        case Reason.NO_PRESSURE if decision.effective.enrolled and decision.demand.pressed_minutes:
+            return at + BLIP
+        case Reason.NO_PRESSURE if decision.effective.enrolled and _soon_calm(decision):
+            return at + timedelta(minutes=CALM_MINUTES - decision.demand.clear_minutes + 1)
+        case Reason.NO_PRESSURE if decision.effective.enrolled and _draining(decision):
+            return at + CLOSE_TO_LIMIT
+        case _:
+            return None
+
+
+def _may_publish_soon(decision: Decision) -> bool:
+    """Whether metrics may begin soon: a volume just attached; a stopped instance publishes none."""
+    attached = bool(decision.observation.volume.instance_ids)
+    return decision.effective.enrolled and attached and decision.trigger != "due"
+
+
+def _soon_calm(decision: Decision) -> bool:
+    """Whether nothing may be lowered only because too few minutes were seen without pressure."""
+    return 0 < decision.demand.clear_minutes < CALM_MINUTES
+
+
+def _draining(decision: Decision) -> bool:
+    credits, balance = decision.demand.credits, decision.diagnosis.instance_balance
+    ends = (
+        None if credits is None else credits.empty_at,
+        None if balance is None else balance.empty_at,
+    )
+    return any(end is not None and end - decision.at <= CREDITS_DRAINING for end in ends)
+
+
+def space_check(decision: Decision) -> datetime | None:
+    """When free space is to be read again without waiting for a scan; None where it can wait.
+
+    Scans do not read what is free of volumes, so those that may grow have a time of their own.
+    """
+    at, limits, volume = decision.at, decision.effective.limits, decision.observation.volume
+    acts = isinstance(decision.answer, Act)
+    if acts or not (decision.effective.enrolled and limits.grow_space):
+        return None  # whose storage may not grow is found by scans when it is near
+    found = _by_forecast(decision)
+    if volume.ref.kind is not Kind.EBS or not volume.instance_ids:
+        return found
+    at_most = at + (DAILY if decision.space is None else LATER)
+    return at_most if found is None else min(found, at_most)
+
+
+def _by_forecast(decision: Decision) -> datetime | None:
+    space, at = decision.space, decision.at
+    if space is None:
+        return None
+    if space.young:
+        return at + JUST_BEGUN
+    if space.unclear:
+        return at + LATER if decision.demand.known_minutes else None
+    if space.short:
+        return at + (NEAR if full_within_a_day(space, at) else LATER)
+    slack = space.lowest_gib - space.reserve_gib
+    if space.fill_gib_per_day <= 0 or slack >= space.fill_gib_per_day:
+        return None
+    return at + max(NEAR, DAILY * max(0.0, slack / space.fill_gib_per_day))

@@ -1,0 +1,5 @@
+"""Write the page."""
+
+from tools.guardrails.page import PAGE, page
+
+PAGE.write_text(page(), encoding="utf-8")
