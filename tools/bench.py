@@ -214,13 +214,13 @@ def fleets(custodian: Path | None) -> Iterator[Figure]:
             yield Figure(name=f"{named} processor", value=other.cpu_s, unit="CPU s")
 
 
-STORM_EVENTS, STORM_VOLUMES = 10_000, 100
+STORM_EVENTS, STORM_VOLUMES, STORM_WORKERS = 10_000, 100, 8
 STORM_HEAD = "\n## A storm of alarms\n"
 
 
 def stormed(now: datetime) -> str:
     """The page's part about a storm, which is measured here."""
-    took = storm(STORM_EVENTS, STORM_VOLUMES)
+    took = storm(STORM_EVENTS, STORM_VOLUMES, workers=STORM_WORKERS)
     figures = [
         Figure(name="AWS calls of the workers per event", value=took.calls_per_event, unit="calls"),
         Figure(name="events with a record", value=took.recorded, unit=f"of {took.events:,}"),
@@ -228,7 +228,7 @@ def stormed(now: datetime) -> str:
         Figure(name="answered by a decision of another event", value=took.led_to.get("coalesced", 0), unit="events"),
         Figure(name="a change was open", value=took.led_to.get("change_open", 0), unit="events"),
         Figure(name="messages in the dead-letter queue", value=took.parked, unit="messages"),
-        Figure(name="peak memory of the worker", value=took.worker_mib, unit="MiB"),
+        Figure(name="peak memory of a worker", value=took.worker_mib, unit="MiB"),
         Figure(name="changed at once", value=len(took.at_once), unit="volumes"),
         Figure(name="changed when a slot became free", value=len(took.in_turn), unit="volumes"),
         Figure(name="least starved of these", value=min(took.in_turn, default=0), unit="minutes"),
@@ -242,7 +242,7 @@ def stormed(now: datetime) -> str:
     return (
         f"{STORM_HEAD}\nWritten by `make bench`. `python -m tools.bench --only storm` runs this part only. {took.events:,} "
         f"alarm events about {took.volumes:,} starving volumes arrive in one minute at the deployed queue on the "
-        "local endpoint, with the template's queue settings and IAM evaluation. One worker runs at a time. "
+        f"local endpoint, with the template's queue settings and IAM evaluation. Up to {STORM_WORKERS} workers run at once, as deployed. "
         f"{now:%Y-%m-%d}.\n\n| what | figure | |\n|---|--:|---|\n{table_rows(figures)}\n"
         f"Calls until every message was processed: {calls}.\n"
     )

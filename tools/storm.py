@@ -1,7 +1,7 @@
 """A storm of alarm events through the deployed queue and functions on the local endpoint, and what it took.
 
-The templates' own queue settings count: batch size, delays, time-outs, tries. The endpoint runs one worker at
-a time. `python -m tools.storm --events 10000 --volumes 500` prints one storm.
+The templates' own queue settings count: batch size, delays, time-outs, tries, and the most workers at once.
+`python -m tools.storm --events 10000 --volumes 500 --workers 8` prints one storm.
 """
 
 from __future__ import annotations
@@ -58,7 +58,9 @@ class Storm:
     waiting: int
     """Messages left at the end."""
     worker_mib: float
-    """The most memory that the worker's process used; 0 where the system does not say."""
+    """The most memory that a worker's process used; 0 where the system does not say."""
+    workers: int
+    """Workers that ran."""
     at_once: Sequence[int]
     """Minutes of starvation before the storm, of the volumes that events had changed."""
     in_turn: Sequence[int]
@@ -253,6 +255,9 @@ class Play:
             for r in records if r.get("step", {}).get("S") == "intended"
         }  # fmt: skip
 
+        processes = self._aws.control("state")["processes"].items()
+        pids = [pid for name, pids in processes if "Signals" in name for pid in pids]
+
         def starved(in_turn: bool) -> list[int]:
             return [self._volumes[name] for name, turn in started.items() if turn is in_turn]
 
@@ -261,7 +266,7 @@ class Play:
             led_to=Counter(r["led_to"]["S"] for r in by_event), calls=calls,
             parked=self._waiting(urls["SignalsDeadLettersUrl"]),
             waiting=self._waiting(urls["SignalsQueueUrl"]),
-            worker_mib=_peak_mib(self._aws.endpoint.pid, "lambdas.signals.handler"),
+            worker_mib=max(map(_peak_mib, pids), default=0.0), workers=len(pids),
             at_once=starved(False), in_turn=starved(True),
             queued=[self._volumes[one.ref.resource_id] for one in ledger.queue(1_000)],
             denials=len(self._aws.control("iam")["denials"]), seconds=seconds,
@@ -276,24 +281,22 @@ def _tens(names: Sequence[str]) -> Iterator[Sequence[str]]:
     return (names[first : first + 10] for first in range(0, len(names), 10))
 
 
-def _peak_mib(parent: int, handler: str) -> float:
-    """The most memory of a child process that runs this handler; 0 where /proc does not say."""
-    for status in Path("/proc").glob("[0-9]*/status"):
-        try:
-            command = (status.parent / "cmdline").read_text()
-            of = dict(line.split(":", 1) for line in status.read_text().splitlines())
-        except OSError:  # it ended meanwhile
-            continue
-        if handler in command and int(of["PPid"]) == parent:
-            return int(of["VmHWM"].split()[0]) / 1024
-    return 0.0
+def _peak_mib(pid: int) -> float:
+    """The most memory that a process used; 0 where /proc does not say."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return 0.0
+    of = dict(line.split(":", 1) for line in status.splitlines())
+    return int(of["VmHWM"].split()[0]) / 1024
 
 
-def storm(events: int, volumes: int, templates: Path | None = None) -> Storm:
+def storm(events: int, volumes: int, templates: Path | None = None, *, workers: int) -> Storm:
     """One storm at an endpoint of its own."""
     with tempfile.TemporaryDirectory() as folder:
         made = templates or synthesised(Path(folder) / "cdk.out")
-        with LocalAws(clock="lockstep", seed=7, effect_minutes=1, completed_minutes=3) as aws:
+        options = {"effect_minutes": 1, "completed_minutes": 3, "workers": workers}
+        with LocalAws(clock="lockstep", seed=7, **options) as aws:
             return Play(aws, made, volumes=volumes).storm(events)
 
 
@@ -302,9 +305,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--events", type=int, default=10_000)
     parser.add_argument("--volumes", type=int, default=500)
+    parser.add_argument("--workers", type=int, default=8)
     parser.add_argument("--templates", type=Path, help="folder of a synth made before")
     said = parser.parse_args()
-    took = storm(said.events, said.volumes, said.templates)
+    took = storm(said.events, said.volumes, said.templates, workers=said.workers)
     print(took)
     print(f"{took.calls_per_event:.2f} calls per event")
 

@@ -19,6 +19,7 @@ from headroom.application.requests import (
     Verb,
     ending,
     execute_request,
+    longer,
     pause_end,
     recorded,
     switched,
@@ -118,13 +119,15 @@ def execute_request_for(
 def _pause(
     caller: Caller, ledger: Ledger, request: Request, of_hub: Callable[[str], bool]
 ) -> Answer:
-    """Pause, unless the account's own people paused for as long."""
+    """Pause, unless the account's own people paused for as long, or the hub for longer."""
     until = pause_end(request, caller.at)
 
     def next_pause(held: Pause | None) -> tuple[Pause | None, Answer] | Answer:
         own_until = _own_until(held, caller.at, of_hub)
         if own_until is not None and own_until >= until:
             return Answer(status=Status.NOTHING, detail=_held(own_until))
+        if held is not None and held.until > until:
+            return longer(held)
         return _pause_of(caller, request, until, own_until), recorded(request, caller.who)
 
     return switched(ledger, request, caller.at, caller.who, next_pause)

@@ -188,20 +188,23 @@ def ending(until: datetime) -> str:
 def _paused(
     ledger: Ledger, request: Request, at: datetime, who: str, of_hub: Callable[[str], bool]
 ) -> Answer:
-    """Pause; a longer pause of a hub goes on, and the hub cannot end it before this one is over.
+    """Pause; a longer pause goes on. Of a hub's, nobody of the hub ends it before this one is over.
 
-    Where the pause in force cannot be read, this one replaces it: stopping must not wait for that.
+    Where the pause in force cannot be read, this one is written over a shorter one: stopping must not wait.
     """
     until = pause_end(request, at)
 
-    def next_pause(held: Pause | None) -> tuple[Pause | None, Answer]:
-        if held is None or not _longer(held, until, of_hub):
+    def next_pause(held: Pause | None) -> tuple[Pause | None, Answer] | Answer:
+        if held is None or held.until <= until:
             pause = Pause(until=until, since=at, who=who, reason=request.reason)
             return pause, recorded(request, who)
+        if not of_hub(held.who) or held.own_until == held.until:
+            return longer(held)
         detail = (
             f"a hub paused {ending(held.until)}, which stays in force; `headroom resume` ends it"
         )
-        return replace(held, own_until=until), Answer(status=Status.DONE, detail=detail)
+        own_until = max(until, held.own_until or until)
+        return replace(held, own_until=own_until), Answer(status=Status.DONE, detail=detail)
 
     try:
         return switched(ledger, request, at, who, next_pause)
@@ -210,9 +213,10 @@ def _paused(
     return recorded(request, who)
 
 
-def _longer(held: Pause, until: datetime, of_hub: Callable[[str], bool]) -> bool:
-    """Whether it is a hub that paused for longer, and not only the account's own people before."""
-    return of_hub(held.who) and held.own_until != held.until and held.until > until
+def longer(held: Pause) -> Answer:
+    """What somebody hears whose own side has paused for longer."""
+    detail = f"a pause {ending(held.until)} is in force and stays; `headroom resume` ends it"
+    return Answer(status=Status.NOTHING, detail=detail)
 
 
 def _answered(ledger: Ledger, request: Request, step: Step, at: datetime, who: str) -> Answer:

@@ -40,6 +40,7 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int)
     parser.add_argument("--no-iam", action="store_true")
     parser.add_argument("--quotas", action="store_true")
+    parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--until-stdin-ends", action="store_true")
     return parser.parse_args(argv)
 
@@ -60,6 +61,7 @@ def main(argv: list[str] | None = None) -> None:
         seed=arguments.seed,
         evaluate_iam=not arguments.no_iam,
         quotas=arguments.quotas,
+        workers=arguments.workers,
     )
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr)
     logging.getLogger("werkzeug").setLevel(logging.ERROR)

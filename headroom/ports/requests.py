@@ -18,7 +18,10 @@ class Switches(Protocol):
     """
 
     def pause(self, until: datetime | None, *, at: datetime, who: str, reason: str = "") -> None:
-        """Stop every act (until None: without end is datetime.max in UTC), whatever was in force."""
+        """Stop every act (until None: without end is datetime.max in UTC) without reading what is in force.
+
+        A longer pause goes on, and nobody of a hub ends it before this one is over.
+        """
 
     def resume(self, *, at: datetime, who: str, reason: str = "") -> None:
         """End the pause; an open breaker stays open."""

@@ -20,8 +20,9 @@ from headroom.domain.decision import (
     decide,
     next_reconcile_at,
 )
+from headroom.domain.decision.next_reconcile import UNREPORTED
 from headroom.domain.resources import Claim, InstanceActivity, Signal, Volume, VolumeActivity
-from headroom.domain.state import Step
+from headroom.domain.state import HOUR, LoadProfile, ProfileHour, Step, hour_of
 from headroom.ports import StorageView
 from tests.application.harness import Stage, calm, starving
 from tests.builders import (
@@ -64,6 +65,34 @@ def test_a_volume_is_looked_at_shortly_before_its_best_schedule_changes_somethin
     assert isinstance(decision.answer, Hold)
     assert decision.answer.reason is Reason.NO_PRESSURE
     assert next_reconcile_at(decision) == NOW + looked_at
+
+
+def hours(load: float, count: int = 24) -> list[ProfileHour | None]:
+    touched = 20 if load >= 3_000 else 0
+    return [
+        ProfileHour(load, 1.0, load, 1.0, 60, touched, 3_000.0 if touched else 0.0, 0.0)
+    ] * count
+
+
+@pytest.mark.parametrize(
+    ("past", "silent_hours", "again"),
+    [
+        ([*hours(3_000), *hours(200)], 5, UNREPORTED),
+        ([*hours(3_000), *hours(200)], 72, None),  # stopped
+        (hours(200), 5, None),
+    ],
+    ids=["load came before", "stopped for days", "no load ever"],
+)
+def test_a_volume_that_fell_silent_is_reconciled_each_hour_where_its_load_may_be_due(
+    past: list[ProfileHour | None], silent_hours: int, again: timedelta | None
+) -> None:
+    start = hour_of(NOW) - (len(past) + silent_hours) * HOUR
+    profile = LoadProfile(start=start, hours=tuple(past))
+    seen = observation(activity([None] * 60), volume(LOW))
+    decision = decide(decision_input(seen, stand=resource_state(profile=profile), trigger="due"))
+    assert isinstance(decision.answer, Hold)
+    assert decision.answer.reason is Reason.NOT_ENOUGH_DATA
+    assert next_reconcile_at(decision) == (again and NOW + again)
 
 
 def test_without_such_a_change_a_quiet_volume_waits_for_the_scans_of_the_fleet() -> None:

@@ -45,7 +45,9 @@ _ARN = re.compile(
 _DIMENSIONS = (("DBInstanceIdentifier", ""), ("DBClusterIdentifier", "cluster:"))
 
 
-def claim_of(detail: Mapping[str, object], *, account_id: str, region: str) -> tuple[Claim, str, str]:
+def claim_of(
+    detail: Mapping[str, object], *, account_id: str, region: str
+) -> tuple[Claim, str, str]:
     """What an event of RDS claims, of which resource id, in words; raises ValueError."""
     event_id = detail.get("EventID")
     if not isinstance(event_id, str) or not _EVENT_ID.fullmatch(event_id):

@@ -26,6 +26,9 @@ BREAKER_COUNT, WHY = "breaker_failures", "breaker_why"
 NAMES = {
     "#until": UNTIL, "#opened": OPENED, "#count": COUNT, "#failures": BREAKER_COUNT, "#why": WHY,
 }  # fmt: skip
+SWITCH_NAMES = {
+    "#until": UNTIL, "#by": "by", "#at": "at", "#reason": "reason", "#own": OWN_UNTIL,
+}  # fmt: skip
 
 
 class BreakerItems:
@@ -84,33 +87,47 @@ class BreakerItems:
         who: str,
         over: tuple[Pause | None] | None = None,
     ) -> Item:
-        """Part of a transaction: the kill switch on, or off (None).
+        """Part of a transaction: the kill switch on, or off (None), only over the pause (or none) in `over`.
 
-        On whatever the item holds, or only over the pause (or none) in `over`; off only where this
-        release can read what it ends.
+        Only where this release can read what it ends.
         """
-        sets, values = "SET #by = :by, #at = :at", {":by": wire(who), ":at": wire(moment(at))}
-        if pause is None:
-            expression = f"{sets} REMOVE #until, #reason, #own"
-        else:
-            expression = f"{sets}, #until = :until, #reason = :reason"
-            values |= {
-                ":until": wire(moment(pause.until)), ":reason": wire(pause.reason),
-                ":by": wire(pause.who), ":at": wire(moment(pause.since)),
-            }  # fmt: skip
-            expression += " REMOVE #own" if pause.own_until is None else ", #own = :own"
-            if pause.own_until is not None:
-                values[":own"] = wire(moment(pause.own_until))
-        condition = None
-        if over is not None:
-            condition, seen = _still(over[0])
-            values |= seen
+        condition, seen = (None, Item()) if over is None else _still(over[0])
+        if pause is not None:
+            return self._paused(pause, condition, seen)
         return self._update(
-            PAUSE, expression,
-            {"#until": UNTIL, "#by": "by", "#at": "at", "#reason": "reason", "#own": OWN_UNTIL},
-            values, condition,
-            usable=pause is None or over is not None,
+            PAUSE, "SET #by = :by, #at = :at REMOVE #until, #reason, #own", SWITCH_NAMES,
+            {":by": wire(who), ":at": wire(moment(at))} | seen, condition,
         )  # fmt: skip
+
+    def paused_item(self, pause: Pause) -> Item:
+        """Part of a transaction: the kill switch on, over whatever the item holds but a longer pause."""
+        shorter = "attribute_not_exists(#until) OR #until <= :until"
+        return self._paused(pause, shorter, {}, usable=False)
+
+    def kept_item(self, until: datetime) -> Item:
+        """Part of a transaction: the longer pause that is in force is the account's own until then."""
+        return self._update(
+            PAUSE, "SET #own = :own", {"#own": OWN_UNTIL, "#until": UNTIL},
+            {":own": wire(moment(until))},
+            "#until > :own AND (attribute_not_exists(#own) OR #own < :own)", usable=False,
+        )  # fmt: skip
+
+    def _paused(
+        self, pause: Pause, condition: str | None, seen: Item, *, usable: bool = True
+    ) -> Item:
+        values = {
+            ":until": wire(moment(pause.until)), ":reason": wire(pause.reason),
+            ":by": wire(pause.who), ":at": wire(moment(pause.since)),
+        }  # fmt: skip
+        expression = "SET #by = :by, #at = :at, #until = :until, #reason = :reason"
+        if pause.own_until is None:
+            expression += " REMOVE #own"
+        else:
+            expression += ", #own = :own"
+            values[":own"] = wire(moment(pause.own_until))
+        return self._update(
+            PAUSE, expression, SWITCH_NAMES, values | seen, condition, usable=usable
+        )
 
     def counted(self, before: AccountStopState, after: AccountStopState) -> Item:
         """Part of a transaction: the account's count and breaker, only if nobody moved them."""

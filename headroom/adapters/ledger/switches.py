@@ -28,9 +28,11 @@ class SwitchLedger(Tables):
     """Each switch is one transaction with its record."""
 
     def pause(self, until: datetime | None, *, at: datetime, who: str, reason: str = "") -> None:
-        """Stop every act until then, None without end, whatever was in force; recorded."""
+        """Stop every act until then, None without end; a longer pause goes on. Recorded."""
         paused = Pause(until=until or INDEFINITE, since=at, who=who, reason=reason)
-        self._switch(self._stops.switched_item(paused, at=at, who=who), paused, at, who, reason)
+        for item in (self._stops.paused_item(paused), self._stops.kept_item(paused.until)):
+            if self._switch(item, paused, at, who, reason):
+                return
 
     def resume(self, *, at: datetime, who: str, reason: str = "") -> None:
         """End the pause; recorded. Raises ReadFailed where this release cannot read what it ends."""

@@ -24,6 +24,8 @@ class ParameterPolicies:
         self._parameter = parameter
         self._caps = caps
         self._answer: Policy | PolicyUnreadable | None = None
+        self._version = 0
+        """Of the parameter when it was last read."""
 
     def current(self) -> Policy | PolicyUnreadable:
         """The policy, or why nothing may be done: it is missing, denied, or not understood."""
@@ -41,13 +43,28 @@ class ParameterPolicies:
 
         The tier is the deployment's, whatever the account's default: none can be lowered later.
         Raises ReadFailed, also where it is not known whether it was put.
+
+        SSM puts without a condition. Whoever put or deleted another policy between the read here and
+        this put may have done so to stop everything: a text that is no policy then stops everything.
         """
+        held = self.fresh()
+        if isinstance(held, PolicyUnreadable):
+            raise ReadFailed(f"there is no policy to replace any more: {held.reason}")
+        before = self._version
+        self._answer = None
+        said = f"Version {policy.version}, published by {who}"
+        if self._put(canonical_json(policy), said) != before + 1:
+            why = f"the policy was changed or deleted while {policy.version} was published"
+            self._put("Stopped; deploy a policy to go on.", why)
+            raise ReadFailed(f"{why}; all changes are stopped until a policy is deployed")
+
+    def _put(self, text: str, description: str) -> int:
+        """Put a text in the place of the one in force; its version."""
         with reading(f"SSM parameter {self._parameter}"):
-            self._client.put_parameter(
-                Name=self._parameter, Value=canonical_json(policy), Type="String", Tier="Standard",
-                Overwrite=True,
-                Description=f"Version {policy.version}, published by {who}"[:1024],
-            )  # fmt: skip
+            return self._client.put_parameter(
+                Name=self._parameter, Value=text, Type="String", Tier="Standard", Overwrite=True,
+                Description=description[:1024],
+            )["Version"]  # fmt: skip
 
     def _read(self) -> Policy | PolicyUnreadable:
         source = f"SSM parameter {self._parameter}"
@@ -63,4 +80,7 @@ class ParameterPolicies:
 
     def _text(self, name: str) -> str:
         with reading(f"SSM parameter {name}"):
-            return str(self._client.get_parameter(Name=name)["Parameter"]["Value"])
+            found = self._client.get_parameter(Name=name)["Parameter"]
+            if name == self._parameter:
+                self._version = found.get("Version", 0)
+            return str(found["Value"])

@@ -48,7 +48,7 @@ def pause(
     else:
         held = stop_state.account.pause
         say(f"Paused: no changes in {here.place} {until_of(held.until if held else INDEFINITE)}.")
-        if held is not None and held.own_until is not None:
+        if answer.status is Status.NOTHING or (held is not None and held.own_until is not None):
             say(f"Note: {answer.detail}.")
     return OK
 

@@ -47,7 +47,7 @@ from headroom.domain.resources import CodeOwner, code_owner, spoken
 from headroom.domain.workload import Binding, Demand, Diagnosis, LoadShape
 
 LARGER_INSTANCE = "use a larger instance, or spread the load; a faster volume would change nothing"
-
+ONLY_IN_BURSTS = " beyond the instance's own bursts, which Headroom does not count on"
 
 LONG_PRESSED_MINUTES = 60
 """Pressure this long is worth a word to the owner although nothing is worth its price."""
@@ -167,7 +167,9 @@ def conclude_for_load(
         database = decision_input.observation.volume.configuration.database
         return escalate_once(
             decision_input, effective, Reason.INSTANCE_LIMITED, diagnosis.binding.value,
-            LARGER_INSTANCE if database is None else LARGER_CLASS, None,
+            (LARGER_INSTANCE if database is None else LARGER_CLASS)
+            + (ONLY_IN_BURSTS if _bursts(decision_input, diagnosis) else ""),
+            None,
         )  # fmt: skip
     if current_price(decision_input) is None:
         return escalate_once(
@@ -184,6 +186,17 @@ def conclude_for_load(
     if best is not None:
         return act_or_hold(decision_input, effective, _why(demand, diagnosis, best.plan), best.plan)
     return _blocked(decision_input, effective, demand, min(judgements, key=distance))
+
+
+def _bursts(decision_input: DecisionInput, diagnosis: Diagnosis) -> bool:
+    """Whether the instance's maximum is above what it sustains, and its balance not yet used up."""
+    instance, balance = decision_input.observation.instance, diagnosis.instance_balance
+    if instance is None or instance.limits is None or (balance and balance.basis == "empty_now"):
+        return False
+    limits = instance.limits
+    if diagnosis.binding is Binding.INSTANCE_IOPS:
+        return limits.maximum_iops > limits.baseline_iops
+    return limits.maximum_mibps > limits.baseline_mibps
 
 
 def reason_of(analysis: Analysis, plan: Plan) -> Reason:

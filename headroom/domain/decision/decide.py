@@ -12,6 +12,7 @@ from datetime import datetime
 from decimal import Decimal
 from types import MappingProxyType
 
+from headroom.domain.catalog.ebs import capability
 from headroom.domain.decision.action import Act, Action, Escalate, Hold, Reason
 from headroom.domain.decision.cluster_detail import ClusterDetail
 from headroom.domain.decision.conclude import conclude, unmanaged
@@ -27,8 +28,10 @@ from headroom.domain.decision.space import full_within_a_day
 from headroom.domain.decision.write_back import WriteBack, write_back
 from headroom.domain.guardrails import (
     CONCURRENCY_GUARDRAILS,
+    Guardrail,
     PlanJudgement,
     PlanSummary,
+    Verdict,
     judge_all,
 )
 from headroom.domain.planning import GroupConstraint, GroupDetail, Plan
@@ -162,7 +165,10 @@ def build_decision(
         diagnosis=analysis.diagnosis,
         judgements=judgements,
         answer=answer,
-        summary=summary_of(observation, _findings(analysis), answer),
+        summary=summary_of(
+            observation, _findings(analysis), answer,
+            in_the_way=_in_the_way(judgements, answer), announced=_announced(analysis),
+        ),
         next_change_at=analysis.valued_plans.next_change,
         code_owner=owner,
         write_back=written_back(observation, effective, owner, answer),
@@ -219,12 +225,52 @@ _WHY: Mapping[Reason, str] = MappingProxyType(
 """What a summary says about an act that no pressure explains."""
 
 
-def summary_of(observation: Observation, findings: str, answer: Action) -> str:
+def _in_the_way(judgements: tuple[PlanJudgement, ...], answer: Action) -> str:
+    """The guardrails that block a held plan, in words; empty where the reason says it all."""
+    if not isinstance(answer, Hold) or answer.reason is Reason.OBSERVE_ONLY:
+        return ""
+    found = next((j for j in judgements if j.plan == answer.proposed_plan), None)
+    return "" if found is None else ", ".join(map(_obstacle, found.blocking))
+
+
+def _obstacle(verdict: Verdict) -> str:
+    name, value = verdict.guardrail.value, verdict.value
+    if verdict.guardrail is Guardrail.COST_BENEFIT and isinstance(value, float) and value <= -0.01:
+        return f"{name} (worth ${-value:.2f} a day less than it costs)"
+    return name
+
+
+def _announced(analysis: Analysis) -> str:
+    """The next known event that takes more than the resource sustains, in words; else empty."""
+    situation = analysis.situation
+    if situation is None:
+        return ""
+    now = capability(situation.current)
+    return next(
+        (
+            f"the known event {load.name} is due at {load.start:%Y-%m-%d %H:%M} UTC"
+            for load in situation.known_loads
+            if load.iops > now.sustained_iops or load.mibps > now.sustained_mibps
+        ),
+        "",
+    )
+
+
+def summary_of(
+    observation: Observation, findings: str, answer: Action, *, in_the_way: str = "",
+    announced: str = "",
+) -> str:  # fmt: skip
+    """One sentence for people.
+
+    `in_the_way` names what blocks a held plan, `announced` the event that a raise is for.
+    """
     name = observation.volume.ref.resource_id
     match answer:
         case Act(reason=why, plan=plan):
             sign = "+" if plan.price_change_usd >= 0 else "-"
             because = f"{_WHY[why]}: " if why in _WHY else ""
+            if why is Reason.RECURRENCE_EXPECTED and announced:
+                because = f"{announced}: "
             if answer.approval is not None:
                 because = f"{because}needs approval ({answer.approval}): "
             copy = "; RDS copies all data for hours, and never back" if plan.full_copy else ""
@@ -236,6 +282,9 @@ def summary_of(observation: Observation, findings: str, answer: Action) -> str:
             text = f"{name}: {findings}; held ({reason.value.replace('_', ' ')})"
             if until is not None:
                 text += f" until {until:%Y-%m-%d %H:%M} UTC"
-            return text if plan is None else f"{text}; would take {plan.target}"
+            if plan is None:
+                return text
+            by = f", blocked by {in_the_way}" if in_the_way else ""
+            return f"{text}; would take {plan.target}{by}"
         case Escalate(cause=cause, remedy=remedy):
             return f"{name}: {findings}; {cause.replace('_', ' ')}: {remedy}"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
+from functools import lru_cache
 
 from headroom.domain.catalog import PriceTable
 from headroom.domain.catalog.ebs import capability
@@ -22,8 +23,10 @@ from headroom.domain.planning import (
 )
 from headroom.domain.policy import (
     EffectiveLimits,
+    KnownEvent,
     Limits,
     Mode,
+    Occurrence,
     Policy,
     PolicyUnreadable,
     events_of,
@@ -32,9 +35,12 @@ from headroom.domain.policy import (
 )
 from headroom.domain.resources import Configuration, Observation, PriceUnknown, VolumeType
 from headroom.domain.state import (
+    HOUR,
+    MOST_HOURS,
     WINDOW,
     LimitHistory,
     LoadProfile,
+    ProfileHour,
     ResourceState,
     hour_of,
     owners_choice,
@@ -56,6 +62,8 @@ from headroom.domain.workload import (
 
 KNOWN_AHEAD = timedelta(hours=26)
 """How far ahead the owner's known events are looked for: a day, and the way to it."""
+DRAINS_HOURS, EXPLAINED = 1, 1.1
+"""How long after an event what waited is served; what an hour may take above what was announced."""
 DENY_ALL_POLICY = Policy(version="unreadable", defaults=Limits(mode=Mode.OFF))
 """Replaces an unreadable policy: it allows nothing."""
 
@@ -161,10 +169,10 @@ def _situation(
     if now_usd is None:
         return None
     others = resource_state.account_increase_usd - resource_state.resource_increase_usd
-    at = decision_input.observation.at
+    at, past = decision_input.observation.at, _past(decision_input, policy, effective.limits)
     return Situation(
         observation=decision_input.observation,
-        past=_past(decision_input, effective.limits),
+        past=past,
         demand=demand,
         # Slow below every limit is as calm as nothing: what the coming day needs goes on.
         diagnosis=replace(diagnosis, binding=Binding.NOTHING)
@@ -185,24 +193,74 @@ def _situation(
         ),
         extra_target=decision_input.extra_target,
         chosen=owners_choice(resource_state.modifications),
-        known_loads=tuple(
-            KnownLoad(event.start, event.end, float(event.iops), float(event.mibps))
-            for event in occurrences(
-                events_of(policy, decision_input.observation.volume), at, at + KNOWN_AHEAD
-            )
-        ),
+        freezes=policy.freezes,
+        known_loads=_known_loads(policy, decision_input.observation, past),
     )
 
 
-def _past(decision_input: DecisionInput, limits: Limits) -> Past:
-    """The profile of the past; hours above what the cheapest allowed type includes are busy."""
+def _known_loads(policy: Policy, observation: Observation, past: Past) -> tuple[KnownLoad, ...]:
+    """What the owner announced for the coming day.
+
+    An event of operations alone takes the MiB/s that so many of the resource's mean size take.
+    """
+    at, events = observation.at, events_of(policy, observation.volume)
+    size = _mib_per_op(past) if events else 0.0
+    return tuple(
+        KnownLoad(
+            event.start, event.end, float(event.iops),
+            float(event.mibps) or event.iops * size, event.name,
+        )
+        for event in occurrences(events, at, at + KNOWN_AHEAD)
+    )  # fmt: skip
+
+
+def _mib_per_op(past: Past) -> float:
+    """Mean MiB per operation of all measured load; 0 without any."""
+    known = [hour for hour in past.profile.hours if hour is not None]
+    ops = sum(hour.mean_iops for hour in known)
+    return sum(hour.mean_mibps for hour in known) / ops if ops else 0.0
+
+
+def _past(decision_input: DecisionInput, policy: Policy, limits: Limits) -> Past:
+    """The profile of the past; hours above what the cheapest allowed type includes are busy.
+
+    Not those that known events explain: they come again when the owner says.
+    """
     observation, resource_state = decision_input.observation, decision_input.resource_state
     profile = resource_state.profile
     if profile is None and observation.history is not None:
         known = LimitHistory(observation, resource_state.modifications)
         profile = digest_of(observation.history, known)
     gp3 = VolumeType.GP3 in limits.types
-    return past_of(
+    past = past_of(
         profile or LoadProfile(start=hour_of(observation.at), hours=()),
         least_iops=3_000 if gp3 else 100, least_mibps=125 if gp3 else 25,
     )  # fmt: skip
+    events = events_of(policy, observation.volume)
+    if not events or not past.busy:
+        return past
+    explained = {
+        place
+        for event in _earlier(events, observation.at.date())
+        if past.profile.start < event.end and event.start < observation.at
+        for place in range(
+            (event.start - past.profile.start) // HOUR,
+            -((past.profile.start - event.end) // HOUR) + DRAINS_HOURS,
+        )
+        if (hour := past.busy.get(place)) is not None and _explains(event, hour)
+    }
+    return replace(past, busy={p: hour for p, hour in past.busy.items() if p not in explained})
+
+
+@lru_cache(maxsize=64)
+def _earlier(events: tuple[KnownEvent, ...], day: date) -> tuple[Occurrence, ...]:
+    """Every time that one of the events came, in as many days as a profile has, up to `day`."""
+    end = datetime.combine(day, time(), tzinfo=UTC) + timedelta(days=1)
+    return occurrences(events, end - MOST_HOURS * HOUR, end)
+
+
+def _explains(event: Occurrence, hour: ProfileHour) -> bool:
+    """Whether the load of an hour was no more than what the owner announced."""
+    return (not event.iops or hour.peak_iops <= EXPLAINED * event.iops) and (
+        not event.mibps or hour.peak_mibps <= EXPLAINED * event.mibps
+    )

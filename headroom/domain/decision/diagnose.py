@@ -29,6 +29,8 @@ STALLED_MINUTES = 2
 ON_INSTANCE = (Binding.INSTANCE_IOPS, Binding.INSTANCE_THROUGHPUT)
 TOLERANCE = 1.1
 """An instance that leaves a volume hardly more than it has is the limit all the same."""
+BURSTS_BELOW = 0.9
+"""Share of a limit below which a pressed minute reached it in bursts only."""
 
 
 def diagnose(
@@ -182,26 +184,31 @@ def _pressed_binding(
                 f"no more than the volume's own {iops_limit:.0f}"
             )
         if can.iops_credits and iops_limit < can.burst_iops:
+            since = [m.iops for m in pressed if m.iops_limit < can.burst_iops]
             return Binding.BURST_CREDITS, (
-                f"credits are gone: {mean(m.iops for m in pressed):.0f} IOPS served, "
+                f"credits are gone: {mean(since or [pressed[-1].iops]):.0f} IOPS served, "
                 f"baseline {can.sustained_iops:.0f}"
             )
-        return Binding.VOLUME_IOPS, (
-            f"{mean(m.iops for m in pressed):.0f} IOPS served at a limit of {iops_limit:.0f}"
-        )
+        return Binding.VOLUME_IOPS, _at_limit(mean(m.iops for m in pressed), iops_limit, "IOPS", 0)
     if mibps_left is not None and mibps_left <= mibps_limit * TOLERANCE:
         return Binding.INSTANCE_THROUGHPUT, (
             f"the instance sustains {mibps_left:.0f} MiB/s for this volume, "
             f"no more than the volume's own {mibps_limit:.0f}"
         )
     if can.mib_credits and mibps_limit < can.burst_mibps:
+        since = [m.mibps for m in pressed if m.mibps_limit < can.burst_mibps]
         return Binding.BURST_CREDITS, (
-            f"credits are gone: {mean(m.mibps for m in pressed):.0f} MiB/s served, "
+            f"credits are gone: {mean(since or [pressed[-1].mibps]):.0f} MiB/s served, "
             f"baseline {can.sustained_mibps:.0f}"
         )
-    return Binding.VOLUME_THROUGHPUT, (
-        f"{mean(m.mibps for m in pressed):.1f} MiB/s served at a limit of {mibps_limit:.0f}"
-    )
+    served = mean(m.mibps for m in pressed)
+    return Binding.VOLUME_THROUGHPUT, _at_limit(served, mibps_limit, "MiB/s", 1)
+
+
+def _at_limit(served: float, limit: float, unit: str, digits: int) -> str:
+    """What the pressed minutes served, in words; less than the limit where only bursts reach it."""
+    text = f"{served:.{digits}f} {unit} served at a limit of {limit:.0f}"
+    return text if served >= BURSTS_BELOW * limit else f"{text}, which bursts inside minutes reach"
 
 
 def _instance_pressed(observation: Observation) -> Binding | None:

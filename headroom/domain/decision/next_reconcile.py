@@ -26,6 +26,8 @@ BLIP = timedelta(minutes=2)
 """How soon a volume with a single minute of pressure is reconciled again."""
 NOTHING_YET = timedelta(minutes=10)
 """An attached volume that may be changed is reconciled again while nothing is published of it."""
+GAP = timedelta(days=2)
+"""How long a volume that fell silent is reconciled each hour: after that it is taken for stopped."""
 AHEAD = timedelta(minutes=10)
 """How long before the best schedule changes something the volume is reconciled again."""
 QUEUED = timedelta(minutes=60)
@@ -105,6 +107,8 @@ def _by_answer(decision: Decision) -> datetime | None:
             return at + THIN_DATA
         case Reason.NOT_ENOUGH_DATA if _may_publish_soon(decision):
             return at + NOTHING_YET
+        case Reason.NOT_ENOUGH_DATA if _fell_silent(decision):
+            return at + UNREPORTED
         case Reason.NO_PRESSURE if decision.effective.enrolled and decision.demand.pressed_minutes:
             return at + BLIP
         case Reason.NO_PRESSURE if decision.effective.enrolled and _soon_calm(decision):
@@ -119,6 +123,15 @@ def _may_publish_soon(decision: Decision) -> bool:
     """Whether metrics may begin soon: a volume just attached; a stopped instance publishes none."""
     attached = bool(decision.observation.volume.instance_ids)
     return decision.effective.enrolled and attached and decision.trigger != "due"
+
+
+def _fell_silent(decision: Decision) -> bool:
+    """Whether nothing is measured for some hours where load came before: it may be due after them."""
+    profile = decision.resource_state.profile
+    if profile is None or not decision.effective.enrolled:
+        return False
+    known = [hour for hour in profile.since(decision.at - GAP).hours if hour is not None]
+    return bool(known) and any(hour is not None and hour.touched_minutes for hour in profile.hours)
 
 
 def _soon_calm(decision: Decision) -> bool:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from headroom.domain.catalog import cheapest, highest_settings
-from headroom.domain.catalog.ebs import capability
+from headroom.domain.catalog.ebs import capability, gp3_size
 from headroom.domain.planning.build_plan import (
     capped,
     plan_for,
@@ -103,6 +104,8 @@ def _of_type(situation: Situation, volume_type: VolumeType) -> Iterator[Plan]:
         yield plan
         if not within_limits(situation, plan.target):
             blocked = blocked or plan
+    if volume_type is VolumeType.GP3:
+        yield from _grown(situation, wanted)
     if blocked is not None and not one_way(blocked):
         level = _largest(wanted[-1], lambda r: _fits(situation, volume_type, r))
         if level is not None:
@@ -111,6 +114,21 @@ def _of_type(situation: Situation, volume_type: VolumeType) -> Iterator[Plan]:
                 cut = plan_for(situation, target, level, capped_from=blocked.target)
                 if cut is not None and relieves(situation, cut):
                     yield cut
+
+
+def _grown(situation: Situation, wanted: Sequence[float]) -> Iterator[Plan]:
+    """gp3 of the least size that takes what its size does not, for an EBS volume."""
+    current = situation.current
+    for step in wanted:
+        iops, mibps = _rates(situation, step)
+        size = gp3_size(iops, mibps)
+        if current.database is None and size > current.size_gib:
+            target = cheapest(
+                replace(current, size_gib=size), VolumeType.GP3, iops=iops, mibps=mibps
+            )
+            plan = None if target is None else plan_for(situation, target, step, capped_from=None)
+            if plan is not None and relieves(situation, plan):
+                yield plan
 
 
 def _levels(situation: Situation) -> tuple[float, ...]:
@@ -126,7 +144,18 @@ def _levels(situation: Situation) -> tuple[float, ...]:
 
 
 def _target(situation: Situation, volume_type: VolumeType, level: float) -> Configuration | None:
-    """The cheapest configuration of the type for `level` times the demand plus spare.
+    """The cheapest configuration of the type for `level` times the demand plus spare."""
+    iops, mibps = _rates(situation, level)
+    current, valid = situation.current, situation.observation.valid
+    target = cheapest(current, volume_type, iops=iops, mibps=mibps, valid=valid)
+    if target is None:
+        # The type cannot reach it at this size: take its highest settings.
+        target = highest_settings(current, volume_type, iops=iops, mibps=mibps, valid=valid)
+    return target
+
+
+def _rates(situation: Situation, level: float) -> tuple[float, float]:
+    """IOPS and MiB/s of `level` times the demand plus spare.
 
     Never below what the volume sustains today, never above what its instance sustains.
     """
@@ -138,13 +167,7 @@ def _target(situation: Situation, volume_type: VolumeType, level: float) -> Conf
         situation.demand.mibps.floor * level * spare, situation.diagnosis.instance_mibps_left
     )
     least_iops, least_mibps = _least(situation, spare)
-    iops, mibps = max(iops, least_iops), max(mibps, least_mibps)
-    current, valid = situation.current, situation.observation.valid
-    target = cheapest(current, volume_type, iops=iops, mibps=mibps, valid=valid)
-    if target is None:
-        # The type cannot reach it at this size: take its highest settings.
-        target = highest_settings(current, volume_type, iops=iops, mibps=mibps, valid=valid)
-    return target
+    return max(iops, least_iops), max(mibps, least_mibps)
 
 
 def _least(situation: Situation, spare: float) -> tuple[float, float]:

@@ -9,7 +9,7 @@ from decimal import Decimal
 from headroom.domain.catalog import PriceTable, included
 from headroom.domain.catalog.ebs import capability
 from headroom.domain.planning.plan import Plan
-from headroom.domain.policy import Limits
+from headroom.domain.policy import Freeze, Limits, is_open
 from headroom.domain.resources import Configuration, Observation
 from headroom.domain.workload import Binding, Demand, Diagnosis, KnownLoad, Past
 
@@ -42,6 +42,8 @@ class Situation:
     """Whether operations are slower than the owner's objective below every limit."""
     chosen: Configuration | None = None
     """What the owner last chose; None if Headroom never changed it."""
+    freezes: tuple[Freeze, ...] = ()
+    """The account's periods without changes."""
 
     @property
     def current(self) -> Configuration:
@@ -52,6 +54,12 @@ class Situation:
     def owners_choice(self) -> Configuration:
         """What the owner chose, Headroom's own changes left aside."""
         return self.chosen or self.current
+
+    def may_change(self, at: datetime) -> bool:
+        """Whether a change may start at `at`, by the owner's windows and freezes."""
+        return is_open(self.limits.change_windows, at) and not any(
+            freeze.is_active(at) for freeze in self.freezes
+        )
 
     @property
     def calm(self) -> bool:

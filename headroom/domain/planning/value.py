@@ -67,11 +67,10 @@ def value_plans(situation: Situation) -> ValuedPlans:
     valued_plans = [
         _full_copy_valued(situation, p) if p.full_copy and p.growth is None else p for p in valued
     ]
-    begins = hour_of(situation.observation.at + LEAD) - LEAD
     kept = [p for p in valued_plans if _sensible(situation, forecast, p, valued_plans)]
     return ValuedPlans(
         plans=tuple(sorted((*kept, *_priced_beside(situation, valued_plans, kept)), key=_order)),
-        next_change=None if next_hour is None else begins + next_hour * HOUR,
+        next_change=None if next_hour is None else _begins(situation) + next_hour * HOUR,
         known_days=_known_days(situation),
     )
 
@@ -323,10 +322,21 @@ def _allowed(situation: Situation, plan: Plan) -> bool:
     return same or target in situation.limits.types
 
 
+def _begins(situation: Situation) -> datetime:
+    """When a change for the first hour of the schedule is due; those for later ones hours after."""
+    return hour_of(situation.observation.at + LEAD) - LEAD
+
+
 def _free(situation: Situation) -> list[int]:
-    """Free modification slots by hour from now, if none is used before."""
+    """Free modification slots by hour from now, if none is used before.
+
+    None where a change window is closed or the account is frozen.
+    """
     at, most = situation.observation.at, MAX_MODIFICATIONS - situation.limits.slots_reserve
+    begins = _begins(situation)
     return [
         most - sum(start > at + timedelta(hours=hour) - WINDOW for start in situation.starts)
+        if situation.may_change(begins + timedelta(hours=hour))
+        else 0
         for hour in range(HOURS)
     ]

@@ -101,6 +101,7 @@ class KnownLoad(NamedTuple):
     end: datetime
     iops: float
     mibps: float
+    name: str = ""
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,13 @@ from typing import NamedTuple
 
 from headroom.domain.resources import Series, VolumeActivity
 from headroom.domain.state import LimitHistory
-from headroom.domain.workload.pressure import EMPTY_PERCENT
+from headroom.domain.workload.pressure import AT_LIMIT, EMPTY_PERCENT
 
 SATURATED = 0.9
-"""Share of a limit above which a period's mean is censored demand."""
+"""Share of a limit from which a period's mean is censored demand, if its busiest minute was at it.
+
+A load that has the usual tenth to spare runs at 0.91 of its limit, and is free.
+"""
 
 
 class PressedPeriod(NamedTuple):
@@ -70,7 +73,7 @@ def _period(
         history.read_iops.start.timestamp() + place * step, peak,
         empty=balance is not None and balance <= EMPTY_PERCENT,
     )  # fmt: skip
-    at_iops, at_mibps = iops >= SATURATED * iops_limit, mibps >= SATURATED * mibps_limit
+    at_iops, at_mibps = _at(iops, peak[0], iops_limit), _at(mibps, peak[1], mibps_limit)
     if by_iops is None and by_mibps is None:  # no check: a mean at the limit has to do
         pressed = step / 60 if at_iops or at_mibps else 0.0
     else:
@@ -79,3 +82,7 @@ def _period(
         place, iops, mibps, peak[0], peak[1], iops_limit, mibps_limit,
         peak[0] * mibps_limit >= peak[1] * iops_limit, pressed,
     )  # fmt: skip
+
+
+def _at(mean: float, peak: float, limit: float) -> bool:
+    return mean >= SATURATED * limit and peak >= AT_LIMIT * limit

@@ -1,4 +1,4 @@
-"""Functions with every property that matters here, and what configures their asynchronous calls."""
+"""Functions with every property that matters here, their roles, and what configures their asynchronous calls."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 from typing import Any, cast
 
 from moto.awslambda.models import LambdaFunction, lambda_backends
+from moto.iam.models import Role
 
 from headroom.localaws.cloudformation.model import (
     LocalResource,
@@ -74,6 +75,29 @@ class DeployedFunction(ShortSignatures, LambdaFunction):  # type: ignore[misc]
         return found
 
 
+class UpdatableRole(ShortSignatures, Role):  # type: ignore[misc]
+    """AWS::IAM::Role; moto's update leaves the policies as they were."""
+
+    @classmethod
+    def made(cls, name: str, properties: Properties, account_region: AccountRegion) -> Any:
+        """As moto makes it."""
+        return Role.create_from_cloudformation_json(
+            name, {"Properties": properties}, account_region.account, account_region.region
+        )
+
+    @classmethod
+    def changed(cls, resource: Any, properties: Properties, account_region: AccountRegion) -> Any:
+        """The template's inline policies, trust, boundary and path, and no others."""
+        resource.policies = {
+            each["PolicyName"]: each["PolicyDocument"] for each in properties.get("Policies") or ()
+        }
+        resource.assume_role_policy_document = json.dumps(properties["AssumeRolePolicyDocument"])
+        resource.permissions_boundary_arn = properties.get("PermissionsBoundary", "")
+        resource.path = properties.get("Path", "/")
+        resource.description = properties.get("Description", "")
+        return resource
+
+
 class InvokePermission(LocalResource):
     """AWS::Lambda::Permission, a statement of the function's policy; it counts for other accounts alone."""
 
@@ -113,4 +137,4 @@ class EventInvokeConfig(LocalResource):
         backend.get_function(str(self.properties["FunctionName"])).event_invoke_config = []
 
 
-MODELS = (DeployedFunction, InvokePermission, EventInvokeConfig)
+MODELS = (DeployedFunction, UpdatableRole, InvokePermission, EventInvokeConfig)

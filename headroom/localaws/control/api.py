@@ -14,6 +14,7 @@ from headroom.localaws.alarms import AlarmStore
 from headroom.localaws.control.databases import DatabaseControl
 from headroom.localaws.control.pacer import MinuteLoop
 from headroom.localaws.ebs import volume_store
+from headroom.localaws.functions import fleet_of
 from headroom.localaws.iam import report
 from headroom.localaws.loads import Loads, as_json, place_of
 from headroom.localaws.quotas import refusals
@@ -129,6 +130,7 @@ class Control:
                 for alarm in store.all()
             },
             "queues": _queue_depths(),
+            "processes": fleet_of(self._cloud).processes(),
         }
 
 

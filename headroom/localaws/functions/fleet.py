@@ -47,8 +47,9 @@ class FunctionFleet:
         self._root = cloud.options.state_dir
         self._code = Path(os.environ.get(CODE_FOLDER) or self._root / "functions")
         self._forks: dict[str, ForkServer] = {}
-        self._processes: dict[str, FunctionProcess] = {}
-        self._locks: dict[str, threading.Lock] = {}
+        self._processes: dict[str, list[FunctionProcess]] = {}
+        self._idle: dict[str, list[FunctionProcess]] = {}
+        self._room: dict[str, threading.Semaphore] = {}
         self._lock = threading.RLock()
         self._pending: list[Pending] = []
         self._order = 0
@@ -58,21 +59,22 @@ class FunctionFleet:
         return self.model(arn) is not None
 
     def invoke(self, arn: str, payload: bytes) -> Answer:
-        """Call a function and wait; calls of one function are made one after the other."""
+        """Call a function and wait, also until fewer calls of it are running than may."""
         model = self.model(arn)
         if model is None:
             raise LookupError(f"Function not found: {arn}")
         deployment = deployment_of(model)
         with self._lock:
-            lock = self._locks.setdefault(deployment.arn, threading.Lock())
-        with lock:
-            process = self._process(deployment)
+            room = self._room.setdefault(
+                deployment.arn, threading.Semaphore(self._cloud.options.workers)
+            )
+        with room:
+            process = self._taken(deployment)
             self._write_as_the_function(deployment)
             began = time.perf_counter()
             answer = process.invoke(payload, self._cloud.ids.uuid("invocation"))
             elapsed_ms = (time.perf_counter() - began) * 1000
-            if not process.alive:
-                self._drop(deployment.arn)
+            self._give_back(process)
         self._count(deployment, answer, elapsed_ms)
         return answer
 
@@ -92,6 +94,15 @@ class FunctionFleet:
                 self._pending.remove(due)
             self._attempt(due, now)
             made += 1
+
+    def processes(self) -> dict[str, list[int]]:
+        """The ids of the processes of each function, by its name."""
+        with self._lock:
+            return {
+                every[0].deployment.name: [process.pid for process in every]
+                for every in self._processes.values()
+                if every
+            }
 
     def close(self) -> None:
         """Kill every function process."""
@@ -149,14 +160,16 @@ class FunctionFleet:
             self._order += 1
             self._pending.append(Pending(due_at, self._order, arn, payload, attempt))
 
-    def _process(self, deployment: Deployment) -> FunctionProcess:
+    def _taken(self, deployment: Deployment) -> FunctionProcess:
+        """A warm process that nobody uses, the one used last, or a new one."""
+        arn = deployment.arn
         with self._lock:
-            present = self._processes.get(deployment.arn)
-            if present is not None and present.deployment.digest != deployment.digest:
-                self._drop(deployment.arn)
-                present = None
-            if present is None:
-                present = self._processes[deployment.arn] = FunctionProcess(
+            every, idle = self._processes.setdefault(arn, []), self._idle.setdefault(arn, [])
+            if every and every[0].deployment.digest != deployment.digest:
+                self._drop(arn)
+                every, idle = self._processes.setdefault(arn, []), self._idle.setdefault(arn, [])
+            if not idle:
+                fresh = FunctionProcess(
                     deployment,
                     forks=self._forks_of(deployment.code),
                     log=self._log(deployment.name),
@@ -164,7 +177,20 @@ class FunctionFleet:
                     environment=self._shared_environment(deployment),
                     on_line=self._line_reader(deployment),
                 )
-            return present
+                every.append(fresh)
+                idle.append(fresh)
+            return idle.pop()
+
+    def _give_back(self, process: FunctionProcess) -> None:
+        arn = process.deployment.arn
+        with self._lock:
+            if process not in self._processes.get(arn, ()):  # its code was replaced meanwhile
+                return
+            if process.alive:
+                self._idle[arn].append(process)
+                return
+            self._processes[arn].remove(process)
+        process.close()
 
     def _forks_of(self, code: bytes) -> ForkServer:
         digest = sha256(code).hexdigest()[:16]
@@ -183,8 +209,8 @@ class FunctionFleet:
             service_may(self._cloud, deployment.role, deployment.name, action, resource)
 
     def _drop(self, arn: str) -> None:
-        process = self._processes.pop(arn, None)
-        if process is not None:
+        self._idle.pop(arn, None)
+        for process in self._processes.pop(arn, ()):
             process.close()
 
     def _log(self, name: str) -> Path:

@@ -6,8 +6,10 @@ Source: Lambda Developer Guide, "Using Lambda with Amazon SQS" (checked 2026-10)
 from __future__ import annotations
 
 import json
+import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from headroom.localaws.functions.fleet import fleet_of
@@ -26,6 +28,7 @@ class MappingPoller:
     def __init__(self, cloud: Cloud) -> None:
         self._cloud = cloud
         self._lock = threading.Lock()
+        self._receiving = threading.Lock()
 
     def poll(self) -> int:
         """Deliver every visible message to its function; returns how many batches ran."""
@@ -33,9 +36,20 @@ class MappingPoller:
             return sum(self._drain(mapping) for mapping in list(_mappings()))
 
     def _drain(self, mapping: Any) -> int:
-        batches = 0
         if not self._may_take(mapping):
             return 0
+        scaling = mapping.scaling_config or {}
+        workers = min(
+            self._cloud.options.workers, int(scaling.get("MaximumConcurrency", sys.maxsize))
+        )
+        if workers < 2:
+            return self._run_batches(mapping)
+        with ThreadPoolExecutor(workers) as pool:
+            return sum(pool.map(self._run_batches, [mapping] * workers))
+
+    def _run_batches(self, mapping: Any) -> int:
+        """One batch after the other until there is none."""
+        batches = 0
         while mapping.enabled and (messages := self._receive(mapping)):
             self._run(mapping, messages)
             batches += 1
@@ -55,12 +69,13 @@ class MappingPoller:
         if queue is None:
             return []
         messages: list[Any] = []
-        while len(messages) < mapping.batch_size:
-            count = min(MOST_PER_RECEIVE, mapping.batch_size - len(messages))
-            got = backend.receive_message(name, count, 0, queue.visibility_timeout, ["All"])
-            messages += got
-            if len(got) < count:
-                break
+        with self._receiving:
+            while len(messages) < mapping.batch_size:
+                count = min(MOST_PER_RECEIVE, mapping.batch_size - len(messages))
+                got = backend.receive_message(name, count, 0, queue.visibility_timeout, ["All"])
+                messages += got
+                if len(got) < count:
+                    break
         return messages
 
     def _run(self, mapping: Any, messages: list[Any]) -> None:
@@ -71,9 +86,10 @@ class MappingPoller:
         partial = "ReportBatchItemFailures" in (mapping.function_response_types or ())
         failed = failed_items(answer, [m.id for m in messages], partial=partial)
         backend, name = _queue(mapping)
-        for message in messages:
-            if message.id not in failed:
-                backend.delete_message(name, message.receipt_handle)
+        with self._receiving:
+            for message in messages:
+                if message.id not in failed:
+                    backend.delete_message(name, message.receipt_handle)
 
 
 def failed_items(answer: Answer, ids: list[str], *, partial: bool) -> set[str]:

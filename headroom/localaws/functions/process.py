@@ -81,6 +81,11 @@ class FunctionProcess:
         return answer
 
     @property
+    def pid(self) -> int:
+        """The id of its process."""
+        return self._child.pid
+
+    @property
     def alive(self) -> bool:
         """Whether it can be invoked again."""
         return self._child.returncode is None and self._api.init_error is None

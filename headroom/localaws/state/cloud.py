@@ -53,6 +53,8 @@ class Options:
     """Whether requests of deployed roles need the permissions that their policies give."""
     quotas: bool = False
     """Whether requests of EC2 and CloudWatch are throttled as AWS throttles them."""
+    workers: int = 1
+    """How many calls of one function run at once, each in a process of its own."""
     access_key: str = field(default_factory=new_access_key)
     """Requests must carry it, or one that the endpoint's STS issued; new at each start."""
 

@@ -38,7 +38,7 @@ def violations(
     limits = _limits(policy, resource)
     found: list[str] = []
     for number, change in enumerate(changes):
-        before = changes[number - 1].at if number else None
+        before = changes[number - 1] if number else None
         base = _base(resource.configuration, changes[:number], change.at, since, aws)
         increase = aws.prices.monthly(change.target) - aws.prices.monthly(base)
         hidden = () if aws.known_to_ledger else [at for at in aws.modified_at if at < since]
@@ -47,7 +47,8 @@ def violations(
             *_of_target(limits, change.origin, change.target),
             *_of_step(limits, change.origin, change.target),
             *_of_price(limits, policy, increase),
-            *_of_time(limits, change.at, before, [at for at in starts if at not in hidden]),
+            *_of_slots(limits, change.at, [at for at in starts if at not in hidden]),
+            *_of_cooldown(limits, change, before),
         ):
             found.append(f"{change.at.isoformat()}: {change.target}: {what}")
     return tuple(found)
@@ -141,11 +142,21 @@ def _of_price(limits: Limits, policy: Policy, increase: Decimal) -> Iterator[str
         yield f"${increase} a month, over the account's ${policy.account_increase_usd}"
 
 
-def _of_time(
-    limits: Limits, at: datetime, before: datetime | None, starts: Sequence[datetime]
-) -> Iterator[str]:
+def _of_slots(limits: Limits, at: datetime, starts: Sequence[datetime]) -> Iterator[str]:
     known = [start for start in starts if at - DAY < start <= at]
     if len(known) > MAX_MODIFICATIONS - limits.slots_reserve:
         yield f"{len(known)} modifications in 24 h, {limits.slots_reserve} slots are in reserve"
-    if before is not None and at - before < timedelta(minutes=limits.cooldown_minutes):
-        yield f"{at - before} after the last change, cooldown is {limits.cooldown_minutes} min"
+
+
+def _of_cooldown(limits: Limits, change: Change, before: Change | None) -> Iterator[str]:
+    """The cooldown, for which nobody waits who restores what the last change lowered."""
+    if before is None or (_lowers(before) and not _lowers(change)):
+        return
+    since = change.at - before.at
+    if since < timedelta(minutes=limits.cooldown_minutes):
+        yield f"{since} after the last change, cooldown is {limits.cooldown_minutes} min"
+
+
+def _lowers(change: Change) -> bool:
+    now, then = capability(change.origin), capability(change.target)
+    return then.burst_iops < now.burst_iops or then.burst_mibps < now.burst_mibps

@@ -215,6 +215,31 @@ def test_it_looks_again_before_it_calls(changes: dict[str, Any], kind: type) -> 
     assert place.service.changes == []
 
 
+@pytest.mark.parametrize(
+    ("changes", "kind"),
+    [
+        ({"Status": "modifying"}, Refused),
+        ({"PendingModifiedValues": {"EngineVersion": "16.6"}}, Refused),
+        ({"TagList": [{"Key": "headroom", "Value": "off"}]}, Stale),
+    ],
+)
+def test_what_comes_up_while_the_change_is_being_noted_is_seen_before_the_call(
+    changes: dict[str, Any], kind: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = Place()
+    place.seen()
+    remember = place.storage.memory
+
+    def noted(*given: Any) -> Any:
+        found = remember(*given)
+        place.service.cluster.update(changes)
+        return found
+
+    monkeypatch.setattr(place.storage, "memory", noted)
+    assert isinstance(place.apply(), kind)
+    assert place.service.changes == []
+
+
 def test_another_change_since_the_decision_is_stale() -> None:
     assert isinstance(Place().apply(seen=NOW - timedelta(days=1)), Stale)
 

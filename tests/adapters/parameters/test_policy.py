@@ -17,6 +17,7 @@ from moto.ssm.models import ssm_backends
 from headroom.adapters.parameters import ParameterPolicies
 from headroom.domain.policy import HardCaps, Policy, PolicyUnreadable
 from headroom.policy import canonical_json, default_policy, parameter_texts, policy_from_json
+from headroom.ports import ReadFailed
 
 if TYPE_CHECKING:
     from mypy_boto3_ssm import SSMClient
@@ -125,6 +126,7 @@ def test_a_policy_that_cannot_be_read_is_unreadable(ssm: SSMClient, code: str) -
 
 def test_a_policy_is_published_in_the_tier_of_the_deployment(ssm: SSMClient) -> None:
     """A parameter of the advanced tier cannot be lowered: the next deployment would fail."""
+    publish(ssm, canonical_json(default_policy()))
     ssm_backends[DEFAULT_ACCOUNT_ID]["us-east-1"].default_parameter_tier = "Advanced"
     policy = policy_from_json('{"version": 1, "defaults": {"max_iops": 4000}}', source="here")
     policies = ParameterPolicies(ssm, parameter=NAME, caps=HardCaps())
@@ -132,6 +134,38 @@ def test_a_policy_is_published_in_the_tier_of_the_deployment(ssm: SSMClient) -> 
     (found,) = ssm.describe_parameters()["Parameters"]
     assert found["Tier"] == "Standard"
     assert policies.current() == policy
+
+
+@pytest.mark.parametrize("before", [None, "{"])
+def test_a_policy_is_published_in_the_place_of_a_policy_only(
+    ssm: SSMClient, before: str | None
+) -> None:
+    if before is not None:
+        publish(ssm, before)
+    policies = ParameterPolicies(ssm, parameter=NAME, caps=HardCaps())
+    with pytest.raises(ReadFailed, match="no policy to replace any more"):
+        policies.publish(default_policy(), who="eva")
+    assert isinstance(policies.fresh(), PolicyUnreadable)
+
+
+@pytest.mark.parametrize("meanwhile", ["it is deleted", "{", canonical_json(default_policy())])
+def test_whoever_changes_the_policy_during_a_publication_stops_everything(
+    ssm: SSMClient, meanwhile: str
+) -> None:
+    publish(ssm, canonical_json(default_policy()))
+
+    def somebody(**_: object) -> None:
+        ssm.meta.events.unregister("before-call.ssm.PutParameter", somebody)
+        if meanwhile == "it is deleted":
+            ssm.delete_parameter(Name=NAME)
+        else:
+            publish(ssm, meanwhile)
+
+    ssm.meta.events.register("before-call.ssm.PutParameter", somebody)
+    policies = ParameterPolicies(ssm, parameter=NAME, caps=HardCaps())
+    with pytest.raises(ReadFailed, match="all changes are stopped until a policy is deployed"):
+        policies.publish(default_policy(), who="eva")
+    assert isinstance(policies.fresh(), PolicyUnreadable)
 
 
 def test_one_object_gives_one_answer_and_a_new_one_reads_anew(ssm: SSMClient) -> None:

@@ -89,6 +89,22 @@ def test_a_pause_for_a_time_ends_by_itself(
     assert said(capsys)["paused"]["until"] == pause.until.isoformat()
 
 
+def test_a_shorter_pause_leaves_the_longer_one_in_force_and_says_so(
+    ledger: DynamoLedger, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["pause", "--reason", "incident", *HERE]) == 0
+    capsys.readouterr()
+    assert run(["pause", "--for", "1h", *HERE]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        f"Paused: no changes in account {ACCOUNT}, {REGION} until somebody resumes.",
+        "Note: a pause without end is in force and stays; `headroom resume` ends it.",
+    ]
+    pause = ledger.stop_state().account.pause
+    assert pause is not None
+    assert (pause.until, pause.reason) == (INDEFINITE, "incident")
+    assert len(recorded(ledger, "paused")) == 1
+
+
 @pytest.mark.parametrize("text", ["2", "h", "-2h", "0m", "91d", "2 hours", "1h30m", "9999999m"])
 def test_a_time_that_is_none_is_refused_and_nothing_is_paused(
     ledger: DynamoLedger, capsys: pytest.CaptureFixture[str], text: str

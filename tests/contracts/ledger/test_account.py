@@ -9,7 +9,8 @@ import pytest
 
 from headroom.domain.state import INDEFINITE, AccountStopState, Pause, Step, StopState, broken_link
 from headroom.ports import Scan
-from tests.builders import NOW
+from tests.builders import NOW, ref
+from tests.contracts.decisions import act, intended
 
 
 def test_one_caller_a_period_scans(ledger: Any) -> None:
@@ -82,3 +83,14 @@ def test_a_pause_told_twice_is_one_record_and_one_pause(ledger: Any) -> None:
     ledger.pause(None, at=NOW, who="alice")
     assert ledger.stop_state().account.pause.until == INDEFINITE
     assert len(list(ledger.by_outcome("paused", since=NOW, until=NOW))) == 1
+
+
+def test_the_sum_never_falls_below_zero(ledger: Any) -> None:
+    """A second return of what was given back already is refused, whatever the states say."""
+    intended(ledger, act(increase="50"), lease_until=NOW + timedelta(minutes=20))
+    back = ledger._state.add(-50_000_000)
+    write = ledger._transactions.write
+    assert write([back], token="once", landed=lambda: False) is None
+    refused = write([back], token="twice", landed=lambda: False)
+    assert list(refused.failed) == [0]
+    assert ledger.resource_state(ref("vol-1"), NOW).account_increase_usd == 0

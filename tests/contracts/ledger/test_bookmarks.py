@@ -34,17 +34,19 @@ def test_a_change_that_raises_changes_nothing(ledger: Any) -> None:
     assert ledger.note("one") == "kept"
 
 
-def test_of_two_changes_at_once_neither_is_lost(ledger: Any) -> None:
+@pytest.mark.parametrize("there", ["", "before "])
+def test_of_two_changes_at_once_neither_is_lost(ledger: Any, there: str) -> None:
+    ledger.amend("one", lambda _: (there, None))
     asked: list[str] = []
 
     def mine(text: str) -> tuple[str, str]:
         asked.append(text)
         if len(asked) == 1:  # somebody is faster
             ledger.amend("one", lambda before: (f"{before}theirs ", None))
-        return f"{ledger.note('one')}mine ", text
+        return f"{text}mine ", text
 
     ledger.amend("one", mine)
-    assert ledger.note("one") == "theirs mine "
+    assert ledger.note("one") == f"{there}theirs mine "
 
 
 def ask(ledger: Any, priority: Priority, most: int) -> int:

@@ -54,6 +54,26 @@ def test_so_many_failures_in_a_row_open_a_volumes_breaker_and_one_less_does_not(
     assert ledger.resource_state(ref("vol-2"), NOW).breaker_opened_at is None
 
 
+def test_two_failures_at_once_are_two(ledger: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the read of the account's count and its write, somebody else's failure is counted."""
+    failed(ledger, "first", "vol-1")
+    client = ledger._client
+    send = client.transact_write_items
+
+    def second_first(**request: Any) -> Any:
+        if any(
+            "#count = " in part.get("Update", {}).get("UpdateExpression", "")
+            for part in request["TransactItems"]
+        ):
+            monkeypatch.undo()
+            failed(ledger, "faster", "vol-2")
+        return send(**request)
+
+    monkeypatch.setattr(client, "transact_write_items", second_first)
+    failed(ledger, "slower", "vol-3")
+    assert ledger.stop_state().account.failures_in_a_row == 3
+
+
 def test_an_opened_breaker_is_on_record_with_what_opened_it(ledger: Any) -> None:
     broken(ledger, at=NOW)
     (record,) = steps(ledger, "breaker_opened")

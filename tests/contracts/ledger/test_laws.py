@@ -143,7 +143,7 @@ class Books(RuleBasedStateMachine):
     def paused(self, minutes: int | None) -> None:
         until = None if minutes is None else self.now + timedelta(minutes=minutes)
         self.ledger.pause(until, at=self.now, who="somebody")
-        self.paused_until = until or INDEFINITE
+        self.paused_until = max(until or INDEFINITE, self.paused_until or NOW)
 
     @rule()
     def resumed(self) -> None:

@@ -89,12 +89,20 @@ def test_a_nightly_burst_that_ends_with_credits_to_spare_is_left_alone() -> None
     assert cheaper.answer.plan.price_change_usd < 0
 
 
-def test_no_money_is_spent_when_the_instance_is_the_limit() -> None:
-    seen = starved_gp3(instance=instance(baseline_iops=3000))
+@pytest.mark.parametrize(
+    ("maximum_iops", "said"),
+    [
+        (3_000, "a faster volume would change nothing"),
+        (18_750, "beyond the instance's own bursts, which Headroom does not count on"),
+    ],
+)
+def test_no_money_is_spent_when_the_instance_is_the_limit(maximum_iops: int, said: str) -> None:
+    seen = starved_gp3(instance=instance(baseline_iops=3000, maximum_iops=maximum_iops))
     decision = decide(decision_input(seen))
     assert isinstance(decision.answer, Escalate)
     assert decision.answer.reason is Reason.INSTANCE_LIMITED
     assert "larger instance" in decision.answer.remedy
+    assert decision.answer.remedy.endswith(said)
 
 
 def test_what_other_volumes_take_counts_against_the_instance() -> None:
@@ -177,6 +185,23 @@ def test_held_on_slots_until_used_plus_reserve_leaves_room() -> None:
     assert decision.answer.until == starts[1] + timedelta(hours=24)
 
 
+def test_the_summary_of_a_hold_names_what_blocks_its_plan() -> None:
+    starts = [NOW - timedelta(hours=h) for h in (20, 15, 10, 5)]
+    known = tuple(KnownModification(started_at=s, by="other") for s in starts)
+    decision = decide(decision_input(stand=resource_state(modifications=known)))
+    assert decision.plan is not None
+    assert decision.summary.endswith(f"; would take {decision.plan.target}, blocked by slots")
+    thrift = policy(relief_value_usd_per_minute=0.0001)
+    notified = resource_state(escalated_causes=("closed_loop",))
+    cheap = decide(decision_input(starved_gp3(), rules=thrift, stand=notified))
+    assert isinstance(cheap.answer, Hold)
+    assert cheap.plan is not None
+    loss = f"worth ${-cheap.plan.value_usd_per_day:.2f} a day less than it costs"
+    assert cheap.summary.endswith(
+        f"; would take {cheap.plan.target}, blocked by cost_benefit ({loss})"
+    )
+
+
 def test_what_a_refusal_taught_holds_until_the_instant_it_named() -> None:
     until = NOW + timedelta(hours=7)
     taught = resource_state(slots_full_until=until, last_refusal_at=NOW - timedelta(minutes=5))
@@ -206,6 +231,24 @@ def test_a_closed_loop_at_its_ceiling_escalates_once_and_says_it_has_no_natural_
         )
     )  # fmt: skip
     assert isinstance(again.answer, Hold)
+
+
+def test_the_explanation_says_what_is_served_since_the_credits_ended() -> None:
+    load = activity(
+        [3_000.0] * 20 + [1_200.0] * 5, balance=[20.0 - i for i in range(20)] + [0.0] * 5,
+        iops_check=1, queue=[64.0] * 25,
+    )  # fmt: skip
+    decision = decide(decision_input(observation(load, volume(gp2(400)))))
+    assert decision.diagnosis.explanation == "credits are gone: 1200 IOPS served, baseline 1200"
+
+
+@pytest.mark.parametrize(
+    ("served", "more"), [(2_950.0, ""), (1_500.0, ", which bursts inside minutes reach")]
+)
+def test_the_explanation_says_where_only_bursts_reach_the_limit(served: float, more: str) -> None:
+    decision = decide(decision_input(observation(activity([served] * 60, iops_check=1))))
+    limit = f"{served:.0f} IOPS served at a limit of 3000"
+    assert decision.diagnosis.explanation == limit + more
 
 
 def test_a_ceiling_caps_the_plan_and_names_the_one_it_came_from() -> None:

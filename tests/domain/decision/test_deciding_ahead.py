@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -15,7 +16,7 @@ from headroom.domain.catalog.ebs import capability
 from headroom.domain.decision import Act, Decision, Hold, Reason, decide
 from headroom.domain.guardrails import Guardrail
 from headroom.domain.planning import Plan
-from headroom.domain.policy import Mode
+from headroom.domain.policy import Freeze, Mode, parse_window
 from headroom.domain.resources import Configuration, VolumeActivity, VolumeType
 from headroom.domain.state import HOUR, KnownModification
 from tests.builders import (
@@ -51,6 +52,7 @@ def decided(
     recent: VolumeActivity | None = None,
     known: tuple[KnownModification, ...] = (),
     told: VolumeActivity | None = None,
+    freezes: tuple[Freeze, ...] = (),
     **limits: object,
 ) -> Decision:
     """What is decided at `now`, with `load` seen free over so many days before."""
@@ -59,10 +61,9 @@ def decided(
         activity_now, volume(configuration), at=now,
         history=told or (history(load, days=days, end=now) if days else None),
     )  # fmt: skip
+    rules = replace(policy(**limits), freezes=freezes)
     return decide(
-        decision_input(
-            seen, stand=resource_state(modifications=known), rules=policy(**limits), trigger="due"
-        )
+        decision_input(seen, stand=resource_state(modifications=known), rules=rules, trigger="due")
     )
 
 
@@ -94,6 +95,26 @@ def test_hours_before_the_batch_nothing_is_done_and_the_hour_of_the_change_is_kn
     assert decision.answer.reason is Reason.NO_PRESSURE
     assert decision.next_change_at is not None
     assert at(0) <= decision.next_change_at <= at(2)
+
+
+@pytest.mark.parametrize(
+    "closed",
+    [
+        {"change_windows": (parse_window("Mon-Sun 16:00-21:00 UTC"),)},
+        {"freezes": (Freeze(begins=at(-3), until=at(12)),)},
+    ],
+    ids=["window", "freeze"],
+)
+def test_a_batch_out_of_reach_of_the_owners_windows_is_raised_for_before_they_close(
+    closed: dict[str, Any],
+) -> None:
+    known = lowered_at(at(-30))
+    assert decided(at(-4, 25), LOW, known=known).next_change_at == at(1, 20)
+    last = decided(at(-4, 25), LOW, known=known, **closed)
+    assert taken(last).capability.sustained_iops >= 9_000
+    early = decided(at(-7, 15), LOW, known=known, **closed)
+    assert isinstance(early.answer, Hold)
+    assert early.next_change_at == at(-4, 20)
 
 
 def test_what_the_batch_needed_is_given_back_when_it_is_over() -> None:

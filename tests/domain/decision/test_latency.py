@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
 from headroom.domain.decision import Act, Decision, Escalate, Hold, Reason, decide
+from headroom.domain.decision.decision_input import analyze
 from headroom.domain.policy import KnownEvent, Mode, OneWay, parse_schedule
 from headroom.domain.resources import Configuration, Observation, VolumeType
 from headroom.domain.workload import Binding
@@ -111,6 +112,44 @@ def test_slow_operations_keep_no_saving_and_no_foreseen_load_from_being_seen_to(
     assert raised.diagnosis.binding is Binding.LATENCY
     assert isinstance(raised.answer, Act)
     assert raised.answer.plan.capability.sustained_iops >= 12_000
+
+
+def test_a_raise_for_a_known_event_names_it_and_buys_the_throughput_that_its_operations_take() -> (
+    None
+):
+    seen = observation(
+        activity([300.0] * 60), volume(gp3(400)), history=history(lambda _: 300.0, days=3.0)
+    )
+    rules = replace(policy(mode=Mode.AUTO), known_events=(month_end("12:30"),))
+    raised = decide(decision_input(seen, rules=rules, trigger="sweep"))
+    assert isinstance(raised.answer, Act)
+    assert raised.answer.plan.target.iops == 12_000
+    size = 16 / 1024  # MiB per operation, of the three days
+    assert 12_000 * size <= raised.answer.plan.capability.sustained_mibps <= 14_000 * size
+    assert "the known event month end is due at 2026-01-05 12:30 UTC: gp3" in raised.summary
+
+
+@pytest.mark.parametrize(
+    ("at", "most", "counts"),
+    [
+        ("02:00", 12_000.0, False),
+        ("02:00", 15_000.0, True),  # more than announced
+        ("14:00", 12_000.0, True),  # at another time
+    ],
+)
+def test_load_that_a_known_event_explains_teaches_no_rhythm(
+    at: str, most: float, counts: bool
+) -> None:
+    def load(now: datetime) -> float:
+        return most if 2 <= now.hour < 7 else 300.0
+
+    seen = observation(
+        activity([300.0] * 60), volume(gp3(400, 16_000, 500)), history=history(load, days=5.0)
+    )
+    rules = replace(policy(mode=Mode.AUTO), known_events=(month_end(at),))
+    analysis = analyze(decision_input(seen, rules=rules))
+    assert analysis.situation is not None
+    assert bool(analysis.situation.past.busy) is counts
 
 
 def test_a_faster_type_is_proposed_only_for_the_owners_objective_and_by_a_person() -> None:

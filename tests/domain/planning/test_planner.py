@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from headroom.domain.catalog.ebs import gp3_size
 from headroom.domain.decision import decide
 from headroom.domain.guardrails import Guardrail
 from headroom.domain.planning import step_of
@@ -62,3 +63,29 @@ def test_a_type_that_would_not_be_taken_is_priced_once_beside_the_others(
         assert not any(j.allowed for j in uncut)
     gp3_plans = [j for j in judged if j.plan.target.volume_type is VolumeType.GP3]
     assert len(gp3_plans) > 1
+
+
+@pytest.mark.parametrize("size", [4, 6, 8])
+def test_a_small_gp3_volume_may_grow_to_the_size_that_its_load_takes(size: int) -> None:
+    low = starved_gp3(volume=volume(gp3(size)))
+    judged = decide(decision_input(low, rules=policy(growth=True))).judgements
+    grown = [j for j in judged if j.plan.grows and j.plan.target.volume_type is VolumeType.GP3]
+    assert grown
+    for plan in (j.plan for j in grown):
+        assert (
+            500 * (plan.target.size_gib - 1) < (plan.target.iops or 0) <= 500 * plan.target.size_gib
+        )
+    refused = decide(decision_input(low, rules=policy(growth=False))).judgements
+    assert all(
+        Guardrail.GROWTH in {v.guardrail for v in j.blocking} for j in refused if j.plan.grows
+    )
+
+
+@pytest.mark.parametrize(
+    ("iops", "mibps", "size"),
+    [(100, 1, 1), (3_000, 125, 1), (3_001, 125, 7), (4_000, 125, 8), (3_000, 1_001, 9)],
+)
+def test_gp3_has_500_iops_for_each_gib_and_four_for_each_mib(
+    iops: float, mibps: float, size: int
+) -> None:
+    assert gp3_size(iops, mibps) == size

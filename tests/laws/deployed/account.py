@@ -105,7 +105,9 @@ class Account:
             case "cloudwatch":
                 return self._cloudwatch(call)
             case "ssm":
-                return {"Parameter": {"Name": call.asked["Name"], "Value": self.policy}}
+                return {
+                    "Parameter": {"Name": call.asked["Name"], "Value": self.policy, "Version": 1}
+                }
             case "sns":
                 told = json.loads(call.asked["Message"])
                 self.published.append(json.loads(told["https"]))

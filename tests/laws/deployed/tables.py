@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any, ClassVar
+from typing import Any
 
 from botocore.exceptions import ClientError
 
@@ -26,9 +26,6 @@ TOKEN = timedelta(minutes=10)
 class DynamoDb(DynamoDbInMemory):
     """The ledger's two tables; `lag` is how old the answers of its indexes are."""
 
-    lacking: ClassVar[tuple[str, str, str]] = ("", "", "")
-    """What a mutant leaves out of conditions: a table, the start of an item's name, and the words."""
-
     def __init__(self) -> None:
         super().__init__()
         self.now = LONG_AGO
@@ -42,16 +39,14 @@ class DynamoDb(DynamoDbInMemory):
         """One request as JSON; raises Refusal."""
         asked = dict(call.asked)
         asked.pop("ReturnValues", None)
+        parts = [part for each in asked.get("TransactItems", ()) for part in each.values()]
+        for part in (asked, *parts):
+            if "ConditionExpression" in part:
+                self.seen.add(f"{part['TableName']}: {part['ConditionExpression']}")
         if call.operation == "TransactWriteItems":
             token = asked["ClientRequestToken"]
             if self.now - self._tokens.get(token, LONG_AGO) < TOKEN:
                 return {}
-            asked["TransactItems"] = [
-                {kind: self._judged(part) for kind, part in each.items()}
-                for each in asked["TransactItems"]
-            ]
-        elif "ConditionExpression" in asked:
-            asked = self._judged(asked)
         try:
             done: Mapping[str, Any] = getattr(self, OPERATIONS[call.operation])(**asked)
         except ClientError as error:
@@ -93,18 +88,6 @@ class DynamoDb(DynamoDbInMemory):
     def _replace(self, table: Table, before: Stored, after: Stored) -> None:
         self._writes.append((self.now, table, before, after))
         super()._replace(table, before, after)
-
-    def _judged(self, action: Mapping[str, Any]) -> dict[str, Any]:
-        """The action, without what a mutant lacks of its condition."""
-        condition = action.get("ConditionExpression")
-        if condition is None:
-            return dict(action)
-        self.seen.add(f"{action['TableName']}: {condition}")
-        table, item, lacks = self.lacking
-        about = (action.get("Key") or action["Item"]).get("item", {}).get("S", "")
-        if action["TableName"] != table or not about.startswith(item):
-            return dict(action)
-        return {**action, "ConditionExpression": condition.replace(lacks, "True")}
 
 
 def _paged(answer: Mapping[str, Any]) -> Mapping[str, Any]:

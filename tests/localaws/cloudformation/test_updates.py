@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.localaws.cloudformation.test_stacks import ALARM, QUEUE, TOPIC, deploy, update
+from tests.localaws.cloudformation.test_stacks import ALARM, QUEUE, ROLE, TOPIC, deploy, update
 from tests.localaws.conftest import Program
 
 NAMED: dict[str, Any] = {"Type": "AWS::SQS::Queue", "Properties": {"QueueName": "work"}}
@@ -76,3 +76,18 @@ def test_an_export_in_use_is_neither_deleted_nor_changed(program: Program) -> No
     cloudformation.delete_stack(StackName="takes")
     assert update(program, "gives", {"Queue": NAMED})[0] == "UPDATE_COMPLETE"
     cloudformation.delete_stack(StackName="gives")
+
+
+def test_an_updated_role_has_the_policies_of_the_new_template_and_no_others(
+    program: Program,
+) -> None:
+    def role(*names: str) -> dict[str, Any]:
+        may = {"Effect": "Allow", "Action": "ec2:Describe*", "Resource": "*"}
+        policies = [{"PolicyName": n, "PolicyDocument": {"Statement": [may]}} for n in names]
+        return {"Role": {**ROLE, "Properties": {**ROLE["Properties"], "Policies": policies}}}
+
+    deploy(program, "granted", role("first", "second"))
+    assert update(program, "granted", role("second", "third"))[0] == "UPDATE_COMPLETE"
+    iam = program.client("iam")
+    (made,) = [each["RoleName"] for each in iam.list_roles()["Roles"]]
+    assert iam.list_role_policies(RoleName=made)["PolicyNames"] == ["second", "third"]

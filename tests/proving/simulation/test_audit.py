@@ -107,6 +107,15 @@ def test_the_cooldown_is_kept() -> None:
     assert any("cooldown" in one for one in broken(case, first, second))
 
 
+def test_what_the_last_change_lowered_is_restored_without_a_cooldown() -> None:
+    case = scenario({"cooldown": "3h"})
+    high, low = gp3(100, 5_000, 125), gp3(100, 3_000, 125)
+    back = (change(high), change(low, high, T0 + 4 * HOUR), change(high, low, T0 + 5 * HOUR))
+    assert broken(case, *back) == ()
+    again = change(low, high, T0 + 6 * HOUR)
+    assert any("cooldown" in one for one in broken(case, *back, again))
+
+
 def test_the_price_is_held_against_enrolment_and_not_against_the_last_change() -> None:
     case = scenario({"price_increase_usd_per_month": 20})
     first = change(gp3(100, 6_000, 125))

@@ -231,6 +231,14 @@ def max_iops(volume_type: VolumeType, size_gib: int) -> int:
     return min(limits.iops[1], max(limits.iops[0], limits.iops_per_gib * size_gib))
 
 
+def gp3_size(iops: float, mibps: float) -> int:
+    """The fewest GiB of gp3 that may have so many IOPS, and four for each MiB/s."""
+    needed = ceil(max(iops, 4 * ceil(mibps)))
+    if needed <= max_iops(VolumeType.GP3, 1):
+        return 1
+    return ceil(needed / (LIMITS[VolumeType.GP3].iops_per_gib or 1))
+
+
 def cheapest(
     volume_type: VolumeType, size_gib: int, *, iops: float, mibps: float
 ) -> Configuration | None:

@@ -57,6 +57,8 @@ class LastObserved:
     """When it was first observed under another database's former name; None if it has its own."""
     changed_at: datetime | None = None
     """When `configuration` was first observed in place of another one; None if it never was."""
+    was: Configuration | None = None
+    """That other one."""
 
 
 def next_remembered(
@@ -76,7 +78,7 @@ def next_remembered(
             identity=observed.identity, configuration=observed.configuration, modification=change,
             renamed_at=None if before is None else at,
         )  # fmt: skip
-    if before.modification is not None and _is_older(before, before.modification, observed, at):
+    if before.modification is not None and _is_older(before, observed, at):
         again = replace(before.modification, state=ModificationState.MODIFYING, ended_at=None)
         return replace(before, modification=again)
     if before.configuration.database != observed.configuration.database:
@@ -84,18 +86,20 @@ def next_remembered(
         return LastObserved(
             identity=observed.identity, configuration=observed.configuration,
             modification=_begun(observed, before.configuration, at), renamed_at=before.renamed_at,
-            changed_at=at,
+            changed_at=at, was=before.configuration,
         )  # fmt: skip
     attempt = before.last_request
     if attempt is not None and at - attempt.at > ATTEMPT_TTL:
         attempt = None
+    same = observed.configuration == before.configuration
     return LastObserved(
         identity=observed.identity,
         configuration=observed.configuration,
         modification=_latest(replace(before, last_request=attempt), observed, at),
         last_request=attempt,
         renamed_at=before.renamed_at,
-        changed_at=before.changed_at if observed.configuration == before.configuration else at,
+        changed_at=before.changed_at if same else at,
+        was=before.was if same else before.configuration,
     )
 
 
@@ -107,11 +111,11 @@ def after_accepted(
         state=ModificationState.MODIFYING, started_at=attempt.at, ended_at=None,
         origin=attempt.origin, target=attempt.target, progress_percent=0,
     )  # fmt: skip
-    return LastObserved(
-        identity=observed.identity if before is None else before.identity,
-        configuration=attempt.origin, modification=change, last_request=attempt,
-        renamed_at=None if before is None else before.renamed_at,
-    )  # fmt: skip
+    if before is None:
+        before = LastObserved(identity=observed.identity, configuration=attempt.origin)
+    if before.configuration != attempt.origin:
+        before = replace(before, changed_at=None, was=None)
+    return replace(before, configuration=attempt.origin, modification=change, last_request=attempt)
 
 
 def after_rename(volume: Volume, last_observed: LastObserved | None) -> Volume:
@@ -129,18 +133,16 @@ def modification_in_progress(observed: ObservedStorage) -> bool:
     return observed.working or (observed.target is not None and not observed.settled)
 
 
-def _is_older(
-    before: LastObserved, last: Modification, observed: ObservedStorage, at: datetime
-) -> bool:
-    """Whether RDS reports what was before the last change, soon after it reported the change.
+def _is_older(before: LastObserved, observed: ObservedStorage, at: datetime) -> bool:
+    """Whether RDS reports what was before the last change that it reported, soon after that.
 
-    Its reads are eventually consistent, and a real way back takes longer: such an answer is an older one.
+    Its reads are eventually consistent, and a real way back takes longer: such an answer is an older one,
+    also where another change was accepted meanwhile.
     """
     return (
         before.changed_at is not None
         and at - before.changed_at <= SETTLES
-        and before.configuration == last.target
-        and observed.configuration == last.origin != last.target
+        and observed.configuration == before.was != before.configuration
     )
 
 

@@ -130,6 +130,24 @@ def test_an_older_answer_after_a_newer_one_is_no_change_by_somebody_else(
         assert change.in_flight == (observed is old or new.working)
 
 
+@pytest.mark.parametrize("second", [LARGE, SMALL])
+def test_an_answer_from_before_two_changes_of_ours_is_older_than_both(
+    second: Configuration,
+) -> None:
+    noted = after_accepted(None, seen(), Attempt(at=NOW, origin=SMALL, target=FAST))
+    noted = next_remembered(noted, seen(FAST), NOW + at(3))
+    noted = after_accepted(noted, seen(FAST), Attempt(at=NOW + at(5), origin=FAST, target=second))
+    for minutes, observed in ((6, seen(SMALL)), (7, seen(FAST)), (13, seen(SMALL))):
+        noted = next_remembered(noted, observed, NOW + at(minutes))
+        change = noted.modification
+        assert change is not None
+        assert (change.started_at, change.origin, change.target) == (NOW + at(5), FAST, second)
+        assert change.in_flight
+    change = next_remembered(noted, seen(second), NOW + at(14)).modification
+    assert change is not None
+    assert (change.started_at, change.target, change.in_flight) == (NOW + at(5), second, False)
+
+
 def test_what_is_still_reported_after_a_while_is_a_way_back_by_somebody_else() -> None:
     noted = after_accepted(None, seen(), Attempt(at=NOW, origin=SMALL, target=FAST))
     noted = next_remembered(noted, seen(FAST), NOW + at(20))
