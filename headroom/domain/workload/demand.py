@@ -172,7 +172,7 @@ class Demand:
         """What bursts that touched limits leave by the minute's end, as a share of what they left there."""
         by_iops, by_mibps = min(1.0, touched[0] / iops), min(1.0, touched[1] / mibps)
         share = self.iops_share
-        return share * by_iops**INSIDE_FALLS + (1.0 - share) * by_mibps**INSIDE_FALLS
+        return float(share * by_iops**INSIDE_FALLS + (1.0 - share) * by_mibps**INSIDE_FALLS)
 
     def probability_within(self, *, iops: float, mibps: float) -> float:
         """Probability that a starved minute would not starve with these sustained rates.
