@@ -23,6 +23,7 @@ SWEEP_ONLY ?=
 SEED ?=
 MINUTES ?= 10
 ORDER ?=
+WORKERS ?= auto
 # What `make test-fast` runs: what decides, and what reads policies and settings.
 FAST := tests/domain tests/policy tests/docs $(wildcard tests/test_*.py)
 TRACES ?=
@@ -50,8 +51,8 @@ setup: $(STAMPS)/python $(STAMPS)/node $(STAMPS)/wheels ## Install everything in
 demo: setup ## Deploy to a local AWS and end every starvation story (STORY=2,10, SWEEP_ONLY=1, SEED=n)
 	@$(BIN)/headroom demo $(if $(filter-out 0 false no,$(SWEEP_ONLY)),--sweep-only) $(if $(SEED),--seed $(SEED)) $(if $(STORY),--story '$(STORY)')
 
-test: setup ## Run every test (PYTEST_ARGS='-k slots', ORDER=n for an order drawn from n)
-	@HEADROOM_ORDER=$(ORDER) $(BIN)/python -m pytest -n auto --maxprocesses=4 --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
+test: setup ## Run every test (PYTEST_ARGS='-k slots', ORDER=n for an order drawn from n, WORKERS=n)
+	@HEADROOM_ORDER=$(ORDER) $(BIN)/python -m pytest -n $(WORKERS) --maxprocesses=4 --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 test-fast: setup ## Run what needs no service: the inner loop, under a minute (PYTEST_ARGS='-k slots')
 	@$(BIN)/python -m pytest -n auto --maxprocesses=4 --dist worksteal -m "not java and not browser" $(FAST) $(PYTEST_ARGS)
@@ -115,8 +116,8 @@ $(STAMPS)/node: package.json package-lock.json
 	@npm ci --silent --no-audit --no-fund
 	@mkdir -p $(@D) && touch $@
 
-$(STAMPS)/wheels: requirements-lambda.txt tools/pack_wheels.py Makefile $(STAMPS)/python
+$(STAMPS)/wheels: requirements-lambda.txt tools/pack_wheels.py tools/service_models.py headroom/adapters/actions.py Makefile $(STAMPS)/python
 	@echo "Packing the functions' wheels into build/wheels"
-	@$(BIN)/python tools/pack_wheels.py --requirements requirements-lambda.txt --python $(FUNCTION_PYTHON) \
+	@$(BIN)/python -m tools.pack_wheels --requirements requirements-lambda.txt --python $(FUNCTION_PYTHON) \
 		--platform $(FUNCTION_PLATFORM) --into build/wheels $(FUNCTION_SERVICES)
 	@mkdir -p $(@D) && touch $@

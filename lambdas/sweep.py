@@ -175,6 +175,8 @@ def _apply_alarm_plan(wired: wiring.Wired) -> None:
     for said, names in (("made an alarm", report.made), ("removed an alarm", report.removed)):
         for name in names:
             logger.info(said, alarm=name)
+    for name in report.taken:
+        logger.warning("an alarm of this name is somebody else's and is left alone", alarm=name)
     if report.error is not None:
         logger.error("alarms on single resources are not as planned", error=report.error)
 

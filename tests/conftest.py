@@ -20,6 +20,7 @@ from typing import Any
 import botocore.session
 import pytest
 from botocore.client import ClientCreator
+from botocore.hooks import BaseEventHooks, EventAliaser
 from hypothesis import HealthCheck, settings
 
 QUIET = (HealthCheck.too_slow,)
@@ -32,7 +33,11 @@ settings.register_profile(
     "fuzz", derandomize=False, database=None, deadline=None, suppress_health_check=QUIET,
     print_blob=True,
 )  # fmt: skip
-LONG = ("tests/localaws/endtoend/", "tests/packaging/", "tests/tools/", "tests/laws/")
+LONG = (
+    "tests/localaws/endtoend/", "tests/packaging/", "tests/tools/", "tests/laws/", "tests/stacks/",
+    "tests/proving/", "tests/cli/", "tests/upgrade/", "tests/test_serialization.py",
+)  # fmt: skip
+"""Where files take seconds: what comes last takes less, and both workers end together."""
 CODE_FOLDER = "_LOCAL_AWS_CODE_FOLDER"
 FUZZ = "HEADROOM_FUZZ" in os.environ
 os.environ["MOTO_EC2_LOAD_DEFAULT_AMIS"] = "false"  # 1,300 images, made anew for each test of EC2
@@ -53,6 +58,30 @@ def _one_class_a_service(creator: ClientCreator, service: str, model: Any) -> ty
 
 
 ClientCreator._create_client_class = _one_class_a_service
+# A session registers 150 handlers, and a client 20 more. That all take keywords is known, and the
+# name of an event is always the same: together a third of the rest.
+BaseEventHooks._verify_accept_kwargs = lambda *_: None
+_NAMES: dict[str, str] = {}
+_name_of = EventAliaser._alias_event_name
+
+
+def _known_name(aliaser: EventAliaser, event_name: str) -> str:
+    if event_name not in _NAMES:
+        _NAMES[event_name] = _name_of(aliaser, event_name)
+    return _NAMES[event_name]
+
+
+EventAliaser._alias_event_name = _known_name
+_discover = ClientCreator._register_endpoint_discovery
+
+
+def _discover_of_dynamodb(creator: ClientCreator, client: Any, *more: Any) -> None:
+    """No other service here has endpoints to discover: to see that, a model of all of EC2 is made."""
+    if client.meta.service_model.service_name == "dynamodb":
+        _discover(creator, client, *more)
+
+
+ClientCreator._register_endpoint_discovery = _discover_of_dynamodb
 pytest_plugins = ["tests.fuzz"] if FUZZ else []
 
 

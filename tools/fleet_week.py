@@ -8,7 +8,7 @@ Reconciliations are counted, not made; in that mode none plans the next one by i
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -41,6 +41,8 @@ APART_MIN = 60
 PER_RECONCILE = (23, 31)
 FIRST = timedelta(days=1)
 """Not counted: a new fleet is read more often at first."""
+UNKNOWN_MIN = 180
+"""So long, nothing is known of a new volume and it is glanced at often."""
 
 
 @dataclass(slots=True)
@@ -98,7 +100,8 @@ class Alarms:
         if not any(start <= minute <= end for start, end in self.had.get(name, ())):
             return None
         found = [at for at in self.woke.get(name, ()) if minute - 240 <= at <= minute + 75]
-        return max(0.0, float(found[-1] - minute)) if found else None
+        after = (float(at - minute) for at in found if at >= minute)
+        return next(after, 0.0) if found else None
 
 
 def _breaches(alarm: ResourceAlarm, column: Column, minute: int) -> bool:
@@ -137,6 +140,8 @@ class Week:
     waits_quiet: tuple[float, ...]
     waits_alarmed: tuple[float, ...]
     """Of both, of volumes with an alarm of their own."""
+    waits_first: tuple[float, ...]
+    """Of each volume's first pressure, the first day included but for its first three hours."""
     alarms: float
     """Alarms on single volumes, on average."""
     alarms_made: int
@@ -173,6 +178,7 @@ class Week:
             f"{(self.reconciliations - self.reconciliations_quiet) / per_day[0]:.2f} reconciliations",
             f"minutes until pressure is seen: at risk {_spread(self.waits_at_risk)}; "
             f"quiet {_spread(self.waits_quiet)}; with an alarm {_spread(self.waits_alarmed)}; "
+            f"the first of a volume {_spread(self.waits_first)}; "
             f"{len(self.missed)} never, which are "
             f"{100 * sum(self.missed) / max(1, self.exceeded):.2f} % of exceeded minutes",
             f"a month per 1,000 volumes: glances ${glances:.2f}, reconciliations ${low:.2f}-${high:.2f}, "
@@ -184,7 +190,8 @@ def _spread(waits: Sequence[float]) -> str:
     if not waits:
         return "none"
     ordered = sorted(waits)
-    return (f"median {median(ordered):.0f}, 95 % {ordered[int(0.95 * (len(ordered) - 1))]:.0f}, "
+    late = (ordered[int(share * (len(ordered) - 1))] for share in (0.9, 0.95))
+    return (f"median {median(ordered):.0f}, {', '.join(f'{p} % {v:.0f}' for p, v in zip((90, 95), late, strict=True))}, "
             f"most {ordered[-1]:.0f} of {len(ordered):,} episodes")  # fmt: skip
 
 
@@ -253,10 +260,24 @@ def play(
             early if wait is None else min(early, wait)
             for early, wait, _, _ in waits if early is not None
         ),
+        waits_first=tuple(_first(episodes, alarms, seen_at)),
         alarms=alarms.minutes / (days * MINUTES_A_DAY), alarms_made=alarms.made,
         missed=tuple(lasted for early, wait, _, lasted in waits if wait is None and early is None),
         exceeded=sum(lasted for _, _, _, lasted in waits),
     )  # fmt: skip
+
+
+def _first(
+    episodes: Mapping[str, Sequence[tuple[int, int]]],
+    alarms: Alarms,
+    seen_at: Mapping[str, Sequence[int]],
+) -> Iterator[float]:
+    for name, starts in episodes.items():
+        if starts and starts[0][0] >= UNKNOWN_MIN:
+            waits = alarms.wait(name, starts[0][0]), _wait(starts[0][0], seen_at[name])
+            found = [each for each in waits if each is not None]
+            if found:
+                yield min(found)
 
 
 def _never(_: ResourceRef) -> bool:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import argparse
 import csv
+import hashlib
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+from base64 import urlsafe_b64encode
+from collections.abc import Sequence
 from pathlib import Path
+
+from tools.service_models import cut_models
 
 
 def install(requirements: Path, python: str, platform: str, into: Path) -> None:
@@ -26,13 +31,11 @@ def install(requirements: Path, python: str, platform: str, into: Path) -> None:
 
 
 def prune(target: Path, services: frozenset[str]) -> None:
-    """Leave out what no function reads: other services' models, examples, scripts, caches.
-
-    Of botocore's data the files at the top (endpoints, partitions, retries) all stay.
-    """
+    """Leave out what no function reads: other services' models, operations, examples, scripts, caches."""
     for model in (target / "botocore" / "data").iterdir():
         if model.is_dir() and model.name not in services:
             shutil.rmtree(model)
+    changed = cut_models(target / "botocore" / "data")
     for leftover in ("bin", "boto3/examples", "boto3/data"):
         shutil.rmtree(target / leftover, ignore_errors=True)
     for pattern in ("__pycache__", "examples-1.json"):
@@ -41,15 +44,22 @@ def prune(target: Path, services: frozenset[str]) -> None:
     for folder in sorted(target.glob("*.dist-info")):
         for name in ("REQUESTED", "INSTALLER", "direct_url.json"):
             (folder / name).unlink(missing_ok=True)
-        _keep_what_is_there(folder / "RECORD")
+        ours = changed if folder.name.startswith("botocore-") else ()
+        _list_what_is_there(folder / "RECORD", ours)
 
 
-def _keep_what_is_there(record: Path) -> None:
-    """Leave in a RECORD the files that are still there, with their hashes."""
+def _list_what_is_there(record: Path, changed: Sequence[Path]) -> None:
+    """Leave in a RECORD the files that are still there, with the hashes that they have now."""
     lines = record.read_text(encoding="utf-8").splitlines(keepends=True)
     target = record.parent.parent
-    kept = [line for line in lines if (target / next(csv.reader([line]))[0]).is_file()]
-    record.write_text("".join(kept), encoding="utf-8")
+    kept = {
+        name: line for line in lines if (target / (name := next(csv.reader([line]))[0])).is_file()
+    }
+    for file in changed:
+        content, name = file.read_bytes(), file.relative_to(target).as_posix()
+        digest = urlsafe_b64encode(hashlib.sha256(content).digest()).decode().rstrip("=")
+        kept[name] = f"{name},sha256={digest},{len(content)}\n"
+    record.write_text("".join(kept.values()), encoding="utf-8")
 
 
 def main() -> None:

@@ -58,8 +58,8 @@ ALARM_READ_ACTIONS = ("cloudwatch:DescribeAlarmContributors", "cloudwatch:Descri
 of IAM's actions has it: it may be authorised as the second (checked 2026-11)."""
 
 ALARM_LIST_ACTIONS = ("cloudwatch:DescribeAlarms",)
-"""Adapter cloudwatch, which lists alarms by a prefix: that takes `arn:aws:cloudwatch:REGION:ACCOUNT:alarm:*`,
-and for composite alarms, which are not asked for, `*` (API reference, 2026-11)."""
+"""Adapter cloudwatch, which lists alarms by a prefix. For composite alarms, which could have the name of one on
+a single resource, that takes `*` (API reference, 2026-11)."""
 ALARM_REMOVE_ACTIONS = ("cloudwatch:DeleteAlarms",)
 """Adapter cloudwatch, for alarms on single resources. Takes alarm ARNs."""
 ALARM_MAKE_ACTIONS = ("cloudwatch:PutMetricAlarm", "cloudwatch:TagResource")

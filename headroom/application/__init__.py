@@ -3,7 +3,7 @@
 May import the domain and `ports`; no AWS, no clock.
 The door offers the dispatcher, the worker, `sweep` (both in one process), signals, digest, publishing and requests."""
 
-from headroom.application.alarms import AlarmsReport, apply_alarm_plan
+from headroom.application.alarms import apply_alarm_plan
 from headroom.application.dispatch import DispatchReport, dispatch
 from headroom.application.dry_run import DryRunResult, decide_dry_run
 from headroom.application.hub import Caller, HubRoles, execute_request_for
@@ -22,9 +22,8 @@ from headroom.application.requests import (
     Request,
     Status,
     Verb,
-    execute_request,
     parse_request,
 )
-from headroom.application.scan import PageReport, read_page
+from headroom.application.scan import read_page
 from headroom.application.sweep import remediate, sweep
-from headroom.application.work import APART, WorkReport, items_of_event, on_threads, work
+from headroom.application.work import APART, WorkReport, items_of_event, work

@@ -158,7 +158,7 @@ class _ReadOnly:
 
 
 class _Overlaid(_ReadOnly):
-    """Standings that are only read; modifications seen here are known until the answer is given."""
+    """States that are only read; modifications seen here are known until the decision is made."""
 
     def __init__(self, state_store: StateStore) -> None:
         super().__init__(

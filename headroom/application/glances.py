@@ -18,10 +18,12 @@ from headroom.domain.detection import (
     Trouble,
     after_glance,
     alarm_of,
+    deserves,
     first_metrics,
     is_due,
     look_due,
     may_have_alarm,
+    published_as,
     reads_the_rest,
     troubles_of,
 )
@@ -163,10 +165,13 @@ def _candidate(
     volume = view.volume
     if state is None or limits is None:
         return None
-    score = state.late * limits.limits.relief_value_usd_per_minute / USUAL_VALUE_USD_PER_MINUTE
-    if not limits.enrolled or not may_have_alarm(volume, state):
-        score = 0.0
-    return Candidate(ref=volume.ref, alarm=alarm_of(volume, state) if score else None, score=score)
+    alarm = None
+    if limits.enrolled and may_have_alarm(volume, state):
+        alarm = alarm_of(volume, state)
+    return Candidate(
+        kind=volume.ref.kind, resource_id=published_as(volume), alarm=alarm,
+        score=deserves(state, _value(limits) / USUAL_VALUE_USD_PER_MINUTE),
+    )  # fmt: skip
 
 
 def _mode_changed(before: GlanceState | None, mode: str) -> bool:

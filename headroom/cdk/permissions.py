@@ -181,7 +181,7 @@ def resource_alarm_statements(config: DeploymentConfig) -> list[iam.PolicyStatem
     ours = f"{alarms}{config.names.resource_alarms}*"
     make = allow(actions.ALARM_MAKE_ACTIONS, ours, sid="MakeResourceAlarms")
     return [
-        allow(actions.ALARM_LIST_ACTIONS, f"{alarms}*", sid="ListAlarms"),
+        allow(actions.ALARM_LIST_ACTIONS, "*", sid="ListAlarms"),
         allow(actions.ALARM_REMOVE_ACTIONS, ours, sid="RemoveResourceAlarms"),
         *([make] if config.resource_alarms_usd else []),
     ]
@@ -302,12 +302,10 @@ def explain_wildcards(
         )
     if granted >= set(actions.ALARM_REMOVE_ACTIONS):
         every = f"arn:<AWS::Partition>:cloudwatch:{here}:alarm:"
-        reasons[f"{every}*"] = (
-            "A list of alarms is granted for all of them only; the action only reads."
-        )
+        reasons["*"] += " cloudwatch:DescribeAlarms returns composite alarms only with it."
         reasons[f"{every}{names.resource_alarms}*"] = (
-            "Headroom makes and removes alarms on single resources under a name prefix of its own, which "
-            "no other alarm has; their names end with the ids of resources."
+            "Headroom makes and removes alarms on single resources under a name prefix of its own; their "
+            "names end with the ids of resources. It leaves alarms that it did not make alone."
         )
     if granted >= set(actions.POLICY_READ_ACTIONS):
         reasons[f"arn:<AWS::Partition>:ssm:{here}:parameter{names.policy_parameter}/*"] = (

@@ -3,21 +3,14 @@
 May import the domain.
 The door offers every protocol, and the errors that adapters raise."""
 
-from headroom.ports.alarms import AlarmPlans, ResourceAlarms
+from headroom.ports.alarms import AlarmPlans, ExistingAlarms, ResourceAlarms
 from headroom.ports.archive import Archive
 from headroom.ports.clusters import Clusters
 from headroom.ports.file_systems import Extended, FileSystems, NotExtended
 from headroom.ports.ledger import IllegalStep, Intent, Ledger, LostLease, NotIntended
 from headroom.ports.limits import Policies, Prices
 from headroom.ports.metrics import ContributorsUnknown, Glance, GlanceRequest, Metrics
-from headroom.ports.reporting import (
-    Delivery,
-    Notes,
-    NoticeDetail,
-    NotSent,
-    Recorded,
-    Reporting,
-)
+from headroom.ports.reporting import Delivery, Notes, NoticeDetail, NotSent, Recorded, Reporting
 from headroom.ports.requests import AnswerRejected, Requests, Switches
 from headroom.ports.resource_states import Due, QueuedResource, Scan, StateStore
 from headroom.ports.storage import ReadFailed, ResourceGone, Storage, StorageView
@@ -30,7 +23,6 @@ from headroom.ports.work import (
     FleetReads,
     Glanced,
     ScanPage,
-    WorkClaims,
     WorkItem,
     WorkQueue,
 )

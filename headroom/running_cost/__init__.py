@@ -21,6 +21,5 @@ from headroom.running_cost.rates import (
     PRICES,
     Fleet,
     Rates,
-    UnitPrice,
     rates_of,
 )

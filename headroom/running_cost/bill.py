@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from decimal import ROUND_CEILING, Decimal
+from decimal import Decimal
 
 from headroom.running_cost.items import Item, RunningCost, part_of
 from headroom.running_cost.rates import (
@@ -59,12 +59,12 @@ def alarms(fleet: Fleet, rates: Rates) -> Item:
 
 
 def _resource_alarms(fleet: Fleet, rates: Rates) -> Item:
-    """Alarms on single resources at risk: up to the budget, none where none is enrolled."""
+    """Alarms on single resources: one for each that is enrolled, up to the budget."""
     budget = Decimal(rates.alarm_budget_usd) if rates.adaptive else Decimal(0)
-    most = min(budget // PRICES["alarm"].usd, fleet.pressed.to_integral_value(ROUND_CEILING))
-    said = f"of enrolled volumes at risk, at most ${budget} a month"
-    part = part_of(said if most else "no alarms on single volumes", (Decimal(0), most), "alarm")
-    return Item(key="resource_alarms", name="Alarms at risk", parts=(part,))
+    most = min(budget // PRICES["alarm"].usd, Decimal(fleet.volumes + fleet.databases))
+    said = f"of enrolled resources, at most ${budget} a month"
+    part = part_of(said if most else "no alarms on single resources", (Decimal(0), most), "alarm")
+    return Item(key="resource_alarms", name="Resource alarms", parts=(part,))
 
 
 def scans(fleet: Fleet, rates: Rates) -> Item:

@@ -9,10 +9,10 @@ from datetime import timedelta
 import pytest
 
 from headroom.application import apply_alarm_plan
-from headroom.application.alarms import plan_alarms
+from headroom.application.alarms import AlarmsReport, plan_alarms
 from headroom.domain.detection import AlarmPlan, Metric, ResourceAlarm
 from headroom.domain.resources import Kind
-from headroom.ports import ReadFailed
+from headroom.ports import ExistingAlarms, ReadFailed
 from headroom.proving.memory import InMemoryLedger
 from tests.builders import ACCOUNT, NOW, REGION
 from tests.domain.detection.test_resource_alarms import candidate
@@ -22,25 +22,30 @@ HOUR = timedelta(hours=1)
 
 @dataclass
 class Alarms:
-    """Those of an account, in memory; `fails` names one that cannot be made."""
+    """Those of an account, in memory; `fails` names those that cannot be made."""
 
     held: dict[str, ResourceAlarm | None] = field(default_factory=dict)
-    fails: str = ""
+    others: frozenset[str] = frozenset()
+    fails: frozenset[str] = frozenset()
+    stuck: bool = False
+    """Whether none can be removed."""
     listed: int = 0
 
     def name(self, alarm: ResourceAlarm) -> str:
         return f"x-{alarm.resource_id}"
 
-    def existing(self) -> dict[str, ResourceAlarm | None]:
+    def existing(self) -> ExistingAlarms:
         self.listed += 1
-        return dict(self.held)
+        return ExistingAlarms(made=dict(self.held), others=self.others)
 
     def put(self, alarm: ResourceAlarm) -> None:
-        if self.name(alarm) == self.fails:
-            raise ReadFailed("PutMetricAlarm: Throttling")
+        if self.name(alarm) in self.fails:
+            raise ReadFailed("PutMetricAlarm: LimitExceeded")
         self.held[self.name(alarm)] = alarm
 
     def remove(self, names: Sequence[str]) -> None:
+        if self.stuck:
+            raise ReadFailed("DeleteAlarms: AccessDenied")
         for name in names:
             self.held.pop(name, None)
 
@@ -59,7 +64,7 @@ def test_planned_alarms_are_made_at_once_and_kept_without_reading_anything(
     ledger: InMemoryLedger,
 ) -> None:
     alarms = Alarms()
-    plan(ledger, 1.0, 0.2)
+    plan(ledger, 1.0, 0.0)
     report = apply_alarm_plan(ledger, alarms, NOW, budget_usd=9)
     assert (report.made, report.removed, report.error) == (["x-vol-00"], [], None)
     assert set(alarms.held) == {"x-vol-00"}
@@ -95,19 +100,55 @@ def test_what_somebody_removed_or_changed_is_as_planned_within_the_hour(
 
 def test_many_are_made_over_several_runs(ledger: InMemoryLedger) -> None:
     alarms = Alarms()
-    plan(ledger, *[1.0] * 45)
+    plan(ledger, *[1.0] * 7)
     reports = [apply_alarm_plan(ledger, alarms, NOW, budget_usd=9) for _ in range(4)]
-    assert [len(report.made) for report in reports] == [20, 20, 5, 0]
-    assert [report.left for report in reports] == [25, 5, 0, 0]
+    assert [len(report.made) for report in reports] == [3, 3, 1, 0]
+    assert [report.left for report in reports] == [4, 1, 0, 0]
 
 
-def test_what_cannot_be_made_is_tried_again_and_stops_nothing(ledger: InMemoryLedger) -> None:
-    alarms = Alarms(fails="x-vol-01")
+def test_a_name_that_is_taken_is_left_alone_reported_and_not_tried_every_minute(
+    ledger: InMemoryLedger,
+) -> None:
+    alarms = Alarms(others=frozenset({"x-vol-00", "x-vol-99"}))
+    plan(ledger, 1.0, 1.0)
+    report = apply_alarm_plan(ledger, alarms, NOW, budget_usd=9)
+    assert (report.taken, report.made, report.error) == (["x-vol-00"], ["x-vol-01"], None)
+    apply_alarm_plan(ledger, alarms, NOW + timedelta(minutes=59), budget_usd=9)
+    assert alarms.listed == 1
+    assert apply_alarm_plan(ledger, alarms, NOW + HOUR, budget_usd=9).taken == ["x-vol-00"]
+    apply_alarm_plan(ledger, alarms, NOW, budget_usd=0)
+    assert alarms.held == {}
+
+
+def test_what_cannot_be_made_stops_no_other_and_is_tried_again_after_ten_minutes(
+    ledger: InMemoryLedger,
+) -> None:
+    alarms = Alarms(fails=frozenset({"x-vol-01"}))
     plan(ledger, 1.0, 1.0, 1.0)
     report = apply_alarm_plan(ledger, alarms, NOW, budget_usd=9)
-    assert (report.made, report.error) == (["x-vol-00"], "PutMetricAlarm: Throttling")
-    alarms.fails = ""
-    assert apply_alarm_plan(ledger, alarms, NOW, budget_usd=9).made == ["x-vol-01", "x-vol-02"]
+    assert (report.made, report.error) == (
+        ["x-vol-00", "x-vol-02"],
+        "PutMetricAlarm: LimitExceeded",
+    )
+    alarms.fails = frozenset()
+    for minute in range(10):
+        later = NOW + timedelta(minutes=minute)
+        assert apply_alarm_plan(ledger, alarms, later, budget_usd=9) == AlarmsReport()
+    assert alarms.listed == 1
+    later = NOW + timedelta(minutes=10)
+    assert apply_alarm_plan(ledger, alarms, later, budget_usd=9).made == ["x-vol-01"]
+    assert apply_alarm_plan(ledger, alarms, later + timedelta(minutes=59), budget_usd=9).made == []
+    assert alarms.listed == 2, "all is as planned"
+
+
+def test_nothing_is_made_beside_what_cannot_be_removed(ledger: InMemoryLedger) -> None:
+    """Else the alarms would cost more than their budget."""
+    alarms = Alarms(held={"x-vol-gone": None}, stuck=True)
+    plan(ledger, 1.0)
+    report = apply_alarm_plan(ledger, alarms, NOW, budget_usd=9)
+    assert (report.made, report.removed) == ([], [])
+    assert report.error == "DeleteAlarms: AccessDenied"
+    assert set(alarms.held) == {"x-vol-gone"}
 
 
 def test_a_dispatcher_that_read_an_older_plan_is_put_right_by_the_next(
@@ -118,7 +159,7 @@ def test_a_dispatcher_that_read_an_older_plan_is_put_right_by_the_next(
     plan(ledger, 1.0)
 
     class Stalls(Alarms):
-        def existing(self) -> dict[str, ResourceAlarm | None]:
+        def existing(self) -> ExistingAlarms:
             before = alarms.existing()
             plan(ledger, 0.0, 1.0)
             assert apply_alarm_plan(ledger, alarms, NOW, budget_usd=9).made == ["x-vol-01"]

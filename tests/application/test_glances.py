@@ -149,17 +149,29 @@ def test_with_every_volume_new_the_first_scan_spreads_the_first_looks(stage: Sta
     assert {r.resource_id for r in tick(stage, NOW, reconcile=False)} >= {"vol-0001"}
 
 
-def test_an_enrolled_volume_whose_pressure_was_seen_late_is_planned_an_alarm(stage: Stage) -> None:
+def test_every_enrolled_volume_is_planned_an_alarm_as_far_as_the_budget_goes(stage: Stage) -> None:
     start = settled(stage)
-    late = {"vol-0003", "vol-0004"}
     other = stage.volumes["vol-0004"]
     stage.volumes["vol-0004"] = replace(other, tags=(("headroom", "observe"),))
-    stage.pressed = late
-    for number in range(13):
-        tick(stage, start + number * TICK, alarm_budget_usd=2)
-    watched = stage.ledger.alarm_plan().watched
-    assert [one.alarm.resource_id for one in watched] == ["vol-0003"], "the other is only watched"
-    assert 0.5 <= watched[0].score <= 1.0
+    tick(stage, start, alarm_budget_usd=9)
+    enrolled = set(stage.volumes) - {"vol-0004"}
+    assert watched(stage) == dict.fromkeys(enrolled, 0.1), "the other is only watched"
     stage.volumes["vol-0003"] = replace(stage.volumes["vol-0003"], instance_ids=())
-    tick(stage, start + 13 * TICK, alarm_budget_usd=2)
-    assert stage.ledger.alarm_plan().watched == (), "it was detached"
+    tick(stage, start + TICK, alarm_budget_usd=9)
+    assert set(watched(stage)) == enrolled - {"vol-0003"}, "it was detached"
+
+
+def test_a_volume_whose_pressure_was_seen_late_comes_first(stage: Stage) -> None:
+    start = settled(stage)
+    stage.pressed = {"vol-0003"}
+    for number in range(13):
+        tick(stage, start + number * TICK)
+    tick(stage, start + 13 * TICK, alarm_budget_usd=0.1)
+    ((name, score),) = watched(stage).items()
+    assert name == "vol-0003"
+    assert 0.6 <= score <= 1.1
+
+
+def watched(stage: Stage) -> dict[str, float]:
+    """The score of every volume that is planned an alarm."""
+    return {one.alarm.resource_id: one.score for one in stage.ledger.alarm_plan().watched}

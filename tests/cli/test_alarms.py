@@ -13,7 +13,7 @@ from moto import mock_aws
 from headroom.adapters.cloudwatch import CloudWatchResourceAlarms
 from headroom.cli.main import run
 from headroom.settings import Names
-from tests.adapters.cloudwatch.test_resource_alarms import CHECK
+from tests.adapters.cloudwatch.test_resource_alarms import CHECK, like_ours
 from tests.builders import ACCOUNT, REGION
 
 
@@ -51,3 +51,19 @@ def test_they_are_removed_and_those_of_others_stay(
     assert [one["resource"] for one in told["alarms"]] == ["vol-1"]
     left = [one["AlarmName"] for one in client.describe_alarms()["MetricAlarms"]]
     assert left == ["headroom-detect-resource-vol-1"]
+
+
+def test_an_alarm_to_which_somebody_gave_an_action_is_named_and_stays(
+    client: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    like_ours(
+        CloudWatchResourceAlarms(
+            client, prefix=Names("green").resource_alarms, deployment="green"
+        ), client, AlarmActions=["arn:aws:sns:us-east-1:123456789012:pager"],
+    )  # fmt: skip
+    assert run(["alarms", "--remove", "--prefix", "green", "--region", REGION]) == 0
+    text = capsys.readouterr().out
+    assert f"0 alarms in {REGION} of {ACCOUNT}, $0.00 a month." in text
+    assert "Not made by Headroom, and left alone: green-detect-resource-vol-1." in text
+    left = {one["AlarmName"] for one in client.describe_alarms()["MetricAlarms"]}
+    assert "green-detect-resource-vol-1" in left

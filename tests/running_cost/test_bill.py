@@ -46,9 +46,8 @@ def test_each_item_is_the_arithmetic_by_hand(fleet: Fleet, key: str, low: str, h
     ("fleet", "key", "low", "high"),
     [
         (QUIET, "alarms", "0.00", "0.00"),
-        (QUIET, "resource_alarms", "0.00", "0.00"),
-        (replace(QUIET, at_risk_percent=0.75), "resource_alarms", "0.00", "0.80"),  # 7.5 volumes
-        (replace(QUIET, at_risk_percent=5.0), "resource_alarms", "0.00", "2.00"),  # the budget
+        (Fleet(volumes=7, with_credits=0, databases=1), "resource_alarms", "0.00", "0.80"),
+        (QUIET, "resource_alarms", "0.00", "2.00"),  # the budget
         (QUIET, "scans", "8.82", "9.43"),  # 730 / 24 x 29-31 x 1,000 x $0.01 / 1,000
         (replace(QUIET, at_risk_percent=5.0), "scans", "11.65", "12.38"),  # 950 so, 50 x 215-225
         (QUIET, "daily", "1.00", "1.35"),  # 730 / 24 / 7 x 23-31 x 1,000 x $0.01 / 1,000

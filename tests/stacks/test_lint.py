@@ -93,7 +93,6 @@ def test_the_explanations_cover_what_they_name_and_nothing_more(nagged: Nagged) 
         IAM5.format(f"arn:<AWS::Partition>:rds:{HERE}:cluster:*"),
         IAM5.format(f"arn:<AWS::Partition>:cloudwatch:{HERE}:alarm:headroom-detect-*"),
         IAM5.format(f"arn:<AWS::Partition>:cloudwatch:{HERE}:alarm:headroom-detect-resource-*"),
-        IAM5.format(f"arn:<AWS::Partition>:cloudwatch:{HERE}:alarm:*"),
         IAM5.format(f"arn:<AWS::Partition>:ssm:{HERE}:parameter/headroom/policy/*"),
         "AwsSolutions-S1",
         "AwsSolutions-S10",

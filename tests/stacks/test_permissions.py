@@ -97,6 +97,7 @@ def test_a_star_is_given_only_where_aws_knows_no_resource(shipped: Synthesised) 
         *actions.RDS_READ_ACTIONS,
         *actions.AURORA_READ_ACTIONS,
         *actions.METRICS_READ_ACTIONS,
+        *actions.ALARM_LIST_ACTIONS,
         *actions.PRICES_ACTIONS,
         "xray:PutTelemetryRecords",
         "xray:PutTraceSegments",

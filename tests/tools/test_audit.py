@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
+import hashlib
 import json
 import subprocess
+from base64 import urlsafe_b64encode
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +15,7 @@ import pytest
 from tools import audit
 from tools.audit import Mismatch, pins, sbom, vulnerabilities
 from tools.pack_wheels import prune
+from tools.service_models import operations
 
 ROOT = Path(__file__).parents[2]
 PINS = """# a comment
@@ -22,6 +26,11 @@ two_parts==2.0 \\
     --hash=sha256:{c}
 bare==3
 """.format(a="a" * 64, b="b" * 64, c="c" * 64)
+MODEL = {
+    "metadata": {"endpointPrefix": "ec2"},
+    "operations": {name: {"name": name} for name in ("CopyImage", *operations("ec2"))},
+    "shapes": {},
+}
 META = "Metadata-Version: 2.1\nName: {name}\nVersion: {version}\nLicense: MIT\n\n"
 
 
@@ -97,15 +106,34 @@ def test_without_pip_audit_there_is_a_warning(capsys: pytest.CaptureFixture[str]
     assert "FileNotFoundError" in capsys.readouterr().out
 
 
-def test_a_pruned_package_keeps_its_record_of_what_is_left(tmp_path: Path) -> None:
-    for name in ("botocore/data/ec2/m.json", "botocore/data/s3/m.json", "botocore/a.py", "bin/x"):
+def test_a_pruned_package_keeps_a_true_record_of_what_is_left(tmp_path: Path) -> None:
+    data, model = "botocore/data", gzip.compress(json.dumps(MODEL).encode())
+    files = {
+        f"{data}/ec2/2016/service-2.json.gz": model,
+        f"{data}/ec2/2014/service-2.json.gz": model,
+        f"{data}/s3/2006/service-2.json.gz": model,
+        f"{data}/endpoints.json": b'{"partitions": [{"services": {"ec2": {}, "s3": {}}}]}',
+        "botocore/a.py": b"",
+        "bin/x": b"",
+    }
+    for name, content in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text("{}")
+        (tmp_path / name).write_bytes(content)
     folder = packed(tmp_path, botocore="1.0") / "botocore-1.0.dist-info"
     (folder / "INSTALLER").write_text("pip\n")
-    listed = ("botocore/data/ec2/m.json", "botocore/data/s3/m.json", "botocore/a.py", "bin/x")
-    (folder / "RECORD").write_text("".join(f"{name},sha256=x,2\n" for name in listed))
+    (folder / "RECORD").write_text("".join(f"{name},sha256=x,2\n" for name in files))
     prune(tmp_path, frozenset({"ec2"}))
-    left = [row.split(",")[0] for row in (folder / "RECORD").read_text().splitlines()]
-    assert left == ["botocore/data/ec2/m.json", "botocore/a.py"]
+    rows = [row.split(",") for row in (folder / "RECORD").read_text().splitlines()]
+    cut = f"{data}/ec2/2016/service-2.json"
+    assert {name for name, _, _ in rows} == {cut, f"{data}/endpoints.json", "botocore/a.py"}
+    for name, digest, size in rows:
+        content = (tmp_path / name).read_bytes()
+        found = urlsafe_b64encode(hashlib.sha256(content).digest()).decode().rstrip("=")
+        unchanged = name == "botocore/a.py"
+        assert (digest, size) == (
+            ("sha256=x", "2") if unchanged else (f"sha256={found}", str(len(content)))
+        )
+    assert json.loads((tmp_path / data / "endpoints.json").read_text()) == {
+        "partitions": [{"services": {"ec2": {}}}]
+    }
     assert not (folder / "INSTALLER").exists()

@@ -19,4 +19,9 @@ from headroom.adapters.cloudwatch.metric_data import read, window
 from headroom.adapters.cloudwatch.metrics import CloudWatchMetrics, glance_window
 from headroom.adapters.cloudwatch.prefetched import PrefetchedMetrics
 from headroom.adapters.cloudwatch.resource_alarms import CloudWatchResourceAlarms, FoundAlarm
-from headroom.adapters.cloudwatch.summary import LoadSummary, summaries
+from headroom.adapters.cloudwatch.summary import (
+    DatabaseSummary,
+    LoadSummary,
+    database_summaries,
+    summaries,
+)

@@ -77,6 +77,18 @@ def glance_queries(volume: Volume, metrics: frozenset[Metric] | None = None) -> 
     )
 
 
+def summary_queries(volume: Volume) -> tuple[dict[str, Query], ...]:
+    """What the summary of whole days needs of each member: 6 metrics by name, 7 where there are credits."""
+    return tuple(
+        {
+            **{metric: _of(one, metric, "Maximum") for metric in (*_RATES, "DiskQueueDepth")},
+            _FREE: _of(one, _FREE, "Minimum"),
+            **{query.metric: query for query in _balance(volume, one)},
+        }
+        for one in _metered(volume)
+    )
+
+
 def storage_queries(volume: Volume, period_s: int = 60) -> tuple[Query, ...]:
     """What a VolumeActivity of such periods needs, of every member."""
     return tuple(

@@ -1,5 +1,9 @@
 """CloudWatch alarms on single resources, which Headroom makes and removes.
 
+An alarm belongs to a deployment if all of this is so: its description begins with the deployment's mark,
+its name is that of the resource in its own dimensions, and it has no actions. So a copy under another name,
+one that somebody gave an action, and one that somebody made are not the deployment's.
+
 Source: CloudWatch API reference, PutMetricAlarm, DescribeAlarms, DeleteAlarms (2026-11).
 """
 
@@ -16,6 +20,7 @@ from headroom.adapters.errors import code_of, reading
 from headroom.adapters.events import rds as events_rds
 from headroom.domain.detection import Metric, ResourceAlarm
 from headroom.domain.resources import Kind
+from headroom.ports import ExistingAlarms
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudwatch import CloudWatchClient
@@ -28,8 +33,7 @@ AT_ONCE = 100
 GONE = frozenset({"ResourceNotFound", "ResourceNotFoundException"})
 TAG = "headroom:made-by"
 """Its value is the prefix of the deployment's names."""
-MARK = "Made and removed by Headroom: "
-"""How the description begins; what does not have it is somebody else's, whatever its name."""
+ACTIONS = ("AlarmActions", "OKActions", "InsufficientDataActions")
 _METRICS: Mapping[tuple[Kind, Metric], tuple[str, str, str]] = {
     (Kind.EBS, Metric.IOPS_CHECK): ("AWS/EBS", "VolumeIOPSExceededCheck", "Maximum"),
     (Kind.EBS, Metric.THROUGHPUT_CHECK): ("AWS/EBS", "VolumeThroughputExceededCheck", "Maximum"),
@@ -43,58 +47,72 @@ _METRICS: Mapping[tuple[Kind, Metric], tuple[str, str, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundAlarm:
-    """An alarm that Headroom made, as it is."""
+    """An alarm whose name begins as those of a deployment, as it is."""
 
     name: str
+    ours: bool
+    """Whether the deployment made it."""
     alarm: ResourceAlarm | None
-    """None where it is none that this release makes so."""
+    """None where it is not ours, or not as this release makes one."""
     state: str
     since: datetime
 
 
 class CloudWatchResourceAlarms:
-    """Those whose names begin with `prefix`, in one account and Region."""
+    """Those of one deployment in one account and Region, whose names begin with `prefix`."""
 
     def __init__(self, client: CloudWatchClient, *, prefix: str, deployment: str) -> None:
         self._client = client
         self._prefix = prefix
         self._deployment = deployment
+        self._mark = f"Made and removed by Headroom ({deployment}): "
 
     def name(self, alarm: ResourceAlarm) -> str:
         """The prefix and the id of the resource."""
         return f"{self._prefix}{alarm.resource_id}"
 
-    def existing(self) -> Mapping[str, ResourceAlarm | None]:
-        """By name; None for one that is none that this release makes so."""
-        return {one.name: one.alarm for one in self.found()}
+    def existing(self) -> ExistingAlarms:
+        """Those that there are, by whom they belong to."""
+        found = self.found()
+        return ExistingAlarms(
+            made={one.name: one.alarm for one in found if one.ours},
+            others=frozenset(one.name for one in found if not one.ours),
+        )
 
     def found(self) -> tuple[FoundAlarm, ...]:
-        """Those that Headroom made, by name, with their states."""
+        """All alarms under the prefix with their states, of every type: types share their names."""
         with reading(f"DescribeAlarms {self._prefix}"):
             pages = self._client.get_paginator("describe_alarms").paginate(
-                AlarmNamePrefix=self._prefix, AlarmTypes=["MetricAlarm"]
+                AlarmNamePrefix=self._prefix, AlarmTypes=["MetricAlarm", "CompositeAlarm"]
             )
             return tuple(
                 self._found(one)
                 for page in pages
-                for one in page["MetricAlarms"]
-                if one.get("AlarmDescription", "").startswith(MARK)
+                for one in (*page["MetricAlarms"], *page["CompositeAlarms"])
             )
 
     def _found(self, described: Mapping[str, Any]) -> FoundAlarm:
-        alarm = _alarm(described)
-        same = alarm is not None and self.name(alarm) == described["AlarmName"]
+        ours = self._made(described)
         return FoundAlarm(
-            name=described["AlarmName"], alarm=alarm if same else None, state=described["StateValue"],
-            since=described["StateUpdatedTimestamp"],
+            name=described["AlarmName"], ours=ours, alarm=_alarm(described) if ours else None,
+            state=described["StateValue"], since=described["StateUpdatedTimestamp"],
         )  # fmt: skip
 
+    def _made(self, described: Mapping[str, Any]) -> bool:
+        """Whether this deployment made it and nobody took it over."""
+        names = {f"{self._prefix}{each['Value']}" for each in described.get("Dimensions", ())}
+        return (
+            str(described.get("AlarmDescription", "")).startswith(self._mark)
+            and described["AlarmName"] in names
+            and not any(described.get(each) for each in ACTIONS)
+        )
+
     def put(self, alarm: ResourceAlarm) -> None:
-        """Make an alarm, or change the one of that name. Without actions: its event wakes the loop."""
+        """Make an alarm, or replace the one of that name. Without actions: its event wakes the loop."""
         with reading(f"PutMetricAlarm {self.name(alarm)}"):
             self._client.put_metric_alarm(
                 AlarmName=self.name(alarm),
-                AlarmDescription=f"{MARK}pressure on this resource was seen late",
+                AlarmDescription=f"{self._mark}pressure on this resource was seen late",
                 Tags=[{"Key": TAG, "Value": self._deployment}],
                 **_settings(alarm),
             )

@@ -31,20 +31,23 @@ def alarms(
     """List the alarms that Headroom made on single resources, or remove them.
 
     A deployment makes and removes them itself, within `alarm_budget_usd`. They are in no stack: use --remove
-    after the stacks are deleted. A deployment that still runs makes them again within an hour.
+    after the stacks are deleted. A deployment that still runs makes them again within an hour. Alarms of such
+    names that Headroom did not make, or to which somebody gave an action, are named and never removed.
     """
     where = account(**asdict(options))
     made = CloudWatchResourceAlarms(
         where.cloudwatch, prefix=Names(prefix).resource_alarms, deployment=prefix
     )
     with reading("The alarms"):
-        found = made.found()
+        there = made.found()
+        found = [one for one in there if one.ours]
+        others = [one.name for one in there if not one.ours]
         if remove:
             made.remove([one.name for one in found])
     usd = round(len(found) * USD_PER_ALARM, 2)
     if as_json:
         emit({"account": where.account_id, "region": where.region, "removed": remove,
-              "usd_per_month": usd, "alarms": [_object(one) for one in found]})  # fmt: skip
+              "usd_per_month": usd, "alarms": [_object(one) for one in found], "not_made_by_headroom": others})  # fmt: skip
         return OK
     place = f"{where.region} of {where.account_id}"
     if found:
@@ -54,6 +57,8 @@ def alarms(
         )
     many = "1 alarm" if len(found) == 1 else f"{len(found)} alarms"
     say(f"{many} in {place}, {money(usd)} a month{': removed' if remove and found else ''}.")
+    if others:
+        say(f"Not made by Headroom, and left alone: {', '.join(others)}.")
     return OK
 
 

@@ -121,7 +121,7 @@ def questions(handler: str, settings: FunctionSettings, function_arn: str) -> It
             actions=actions.EVENTS_OUT_ACTIONS, resource=arn("events", "event-bus/default"),
             context=(("events:source", actions.EVENT_SOURCE),),
         )  # fmt: skip
-        yield Question(actions=actions.ALARM_LIST_ACTIONS, resource=arn("cloudwatch", "alarm:*"))
+        yield Question(actions=actions.ALARM_LIST_ACTIONS, resource="*")
         yield Question(
             actions=actions.ALARM_REMOVE_ACTIONS
             + (actions.ALARM_MAKE_ACTIONS if settings.alarm_budget_usd else ()),

@@ -16,14 +16,22 @@ LATE = timedelta(hours=2)
 
 
 def resource_alarms(deployed: Deployed) -> Iterator[Finding | Fact]:
-    """The alarms that there are, are those that are planned."""
+    """The alarms that there are, are those that are planned; no name of one is taken."""
     names = deployed.here.account.names
     alarms = CloudWatchResourceAlarms(
         deployed.client("cloudwatch"), prefix=names.resource_alarms, deployment=names.prefix
     )
-    found, plan = alarms.existing(), deployed.here.ledger.alarm_plan()
+    there, plan = alarms.existing(), deployed.here.ledger.alarm_plan()
+    found = there.made
     planned = {alarms.name(one.alarm): one.alarm for one in plan.watched}
-    different = {name for name in {*found, *planned} if found.get(name) != planned.get(name)}
+    taken = sorted(there.others & set(planned))
+    if taken:
+        yield Finding(
+            problem=f"an alarm that Headroom did not make has a name of its alarms: {taken[0]}",
+            fix="rename it, or keep it: Headroom leaves it alone, and glances see the resource's pressure",
+        )
+    names_of_ours = {*found, *planned} - there.others
+    different = {name for name in names_of_ours if found.get(name) != planned.get(name)}
     different |= set(found) - set(planned)
     late = plan.checked_at is None or deployed.now - plan.checked_at > LATE
     if different and late:
@@ -35,7 +43,7 @@ def resource_alarms(deployed: Deployed) -> Iterator[Finding | Fact]:
         )
         yield Finding(
             problem=f"{many} not as planned, the first {min(different)}",
-            fix="read the Sweep log for the reason, such as a permission that is missing",
+            fix="read the Sweep log for the reason, such as a missing permission or the account's quota of alarms",
         )
     usd = money(round(len(found) * USD_PER_ALARM, 2))
     yield Fact(

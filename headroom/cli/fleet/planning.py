@@ -22,7 +22,13 @@ from headroom.cli.fleet.rows import (
     row_from_json,
     totals,
 )
-from headroom.cli.fleet.screen import SUMMARY_DAYS, Screened, plain_row, screened
+from headroom.cli.fleet.screen import (
+    SUMMARY_DAYS,
+    Screened,
+    plain_row,
+    screened,
+    screened_databases,
+)
 from headroom.cli.second_opinion.opinion import both_keep, keeps
 from headroom.cli.second_opinion.reading import Recommended, recommended
 from headroom.cli.terminal.output import err, say
@@ -95,8 +101,8 @@ class FleetPlan:
         depth = self.totals["by_depth"]
         return [
             f"Read how deep: {depth['engine']:,} decided by the deployed engine (3 hours by the minute, "
-            f"14 days by five minutes, the past as far as it is kept); {depth['summary']:,} by five "
-            f"metrics of {SUMMARY_DAYS} days, one datapoint a day; {depth['configuration']:,} by their "
+            f"14 days by five minutes, the past as far as it is kept); {depth['summary']:,} by five metrics "
+            f"(databases: seven) of {SUMMARY_DAYS} days, one datapoint a day; {depth['configuration']:,} by their "
             "configuration alone.",
             "Each resource is decided about by itself, as if it were the only one: budgets, limits on "
             "changes at once and approvals may spread the changes over days.",
@@ -180,7 +186,13 @@ def _first_look(
                 yield _with_opinion(one, advice.get(one.row.arn))
         except ReadFailed as failed:
             raise Problem(f"The volumes of {place.name} cannot be read: {failed}.") from None
-    for view in others(place, set(request.kinds), request.tags):
+    views = others(place, set(request.kinds), request.tags)
+    databases = [view for view in views if view.volume.ref.kind is Kind.RDS]
+    for one in screened_databases(place.where, databases, place.policy, place.prices):
+        yield _with_opinion(one, advice.get(one.row.arn))
+    for view in views:
+        if view.volume.ref.kind is Kind.RDS:
+            continue
         prices = owner_prices(place.policy, view.volume, place.prices)
         row = plain_row(
             view.volume, place.policy, prices, change=Change.RAISE, depth=Depth.CONFIGURATION,

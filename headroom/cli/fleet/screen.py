@@ -1,4 +1,4 @@
-"""The first look at a whole fleet: configurations and five metrics each, in few calls.
+"""The first look at a whole fleet: configurations and at most seven metrics each, in few calls.
 
 It finds where nothing can change, so that the engine decides about the rest only. It errs towards
 the engine: what is unknown counts as a possible change.
@@ -8,16 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import islice, pairwise
 
-from headroom.adapters.cloudwatch import LoadSummary, summaries
+from headroom.adapters.cloudwatch import (
+    DatabaseSummary,
+    LoadSummary,
+    database_summaries,
+    summaries,
+)
 from headroom.adapters.ebs import EbsStorage
 from headroom.cli.fleet.rows import Change, Depth, PlanRow
 from headroom.cli.sources.account import Account
 from headroom.cli.terminal.names import short
 from headroom.domain.catalog import PriceTable
+from headroom.domain.catalog.ebs import capability
+from headroom.domain.detection import outstanding_at_limit
 from headroom.domain.planning import alternatives
-from headroom.domain.policy import Mode, Policy, discount_of, events_of, limits_for
+from headroom.domain.policy import Mode, Policy, discount_of, events_of, limits_for, owner_prices
 from headroom.domain.resources import PriceUnknown, Volume
 from headroom.ports import ReadFailed, StorageView
 from headroom.proving.replay import why_not_replayable
@@ -25,6 +32,10 @@ from headroom.proving.replay import why_not_replayable
 SUMMARY_DAYS = 14
 BATCH = 500
 LOW_BALANCE_PERCENT = 90.0
+LEAST_DAYS = 7
+"""Days on which a database must have published its free space; of a younger one only the engine can tell."""
+CLEAR_OF_LIMIT = 0.5
+"""Share of what a database's storage sustains below which no limit counts as touched: RDS publishes none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +75,22 @@ def screened(
             yield screen(view, found.get(view.volume.ref.resource_id), policy, prices)
 
 
+def screened_databases(
+    where: Account, views: Sequence[StorageView], policy: Policy, prices: PriceTable | None, *,
+    days: int = SUMMARY_DAYS,
+) -> Iterator[Screened]:  # fmt: skip
+    """Every one of these databases. Those whose metrics cannot be read are left to the engine."""
+    rest = iter(views)
+    while batch := list(islice(rest, BATCH)):
+        watched = [view for view in batch if why_not_replayable(view, policy) is None]
+        try:
+            found = database_summaries(where.cloudwatch, watched, where.now, days=days)
+        except ReadFailed:
+            found = {}
+        for view in batch:
+            yield screen_database(view, found.get(view.volume.ref.resource_id), policy, prices)
+
+
 def with_instances(storage: EbsStorage, views: Sequence[StorageView]) -> Iterator[StorageView]:
     """The same with the instance of each that is attached to exactly one; raises ReadFailed."""
     alone = {
@@ -81,24 +108,17 @@ def screen(
 ) -> Screened:
     """What could change about a volume; without a summary, everything that is not excluded."""
     volume = view.volume
-    reason = why_not_replayable(view, policy)
     price = None if prices is None else prices.after_discount(discount_of(policy, volume))
-    if reason is not None:
-        off = limits_for(policy, volume).limits.mode is Mode.OFF
-        change = Change.NONE if off else Change.HOLD
-        return _row(view, policy, price, change=change, why=reason, depth=Depth.CONFIGURATION)
+    if (excluded := _excluded(view, policy, price)) is not None:
+        return excluded
     if not volume.instance_ids:
         why = "it is detached: nothing is published of it"
         return _row(view, policy, price, change=Change.NONE, why=why, depth=Depth.CONFIGURATION)
     if summary is None:
         why = "its metrics could not be read in a batch"
         return _row(view, policy, price, change=Change.RAISE, why=why, depth=Depth.CONFIGURATION)
-    if view.modification is not None and view.modification.in_flight:
-        why = "a change is under way"
-        return _row(view, policy, price, change=Change.RAISE, why=why)
-    if events_of(policy, volume):
-        why = "the policy announces load for it"
-        return _row(view, policy, price, change=Change.RAISE, why=why)
+    if (expected := _expected(view, policy)) is not None:
+        return _row(view, policy, price, change=Change.RAISE, why=expected)
     minutes = summary.exceeded_minutes or 0
     balance = summary.lowest_burst_balance_percent
     if minutes:
@@ -111,6 +131,61 @@ def screen(
         why = "its busiest minutes are not published, only the engine can tell"
         return _row(view, policy, price, change=Change.LOWER, why=why)
     return _cheaper(view, summary.busiest_iops, summary.busiest_mibps, policy, price)
+
+
+def screen_database(
+    view: StorageView, summary: DatabaseSummary | None, policy: Policy, prices: PriceTable | None
+) -> Screened:
+    """What could change about a database; without a summary, everything that is not excluded."""
+    price = owner_prices(policy, view.volume, prices)
+    if (excluded := _excluded(view, policy, price)) is not None:
+        return excluded
+    if summary is None:
+        why = "its metrics could not be read in a batch"
+        return _row(view, policy, price, change=Change.RAISE, why=why, depth=Depth.CONFIGURATION)
+    found = _expected(view, policy) or _trouble(view.volume, summary, policy)
+    if found is not None or summary.busiest_iops is None or summary.busiest_mibps is None:
+        why = found or "its load is not published"
+        return _row(view, policy, price, change=Change.RAISE, why=why)
+    return _cheaper(view, summary.busiest_iops, summary.busiest_mibps, policy, price)
+
+
+def _trouble(volume: Volume, summary: DatabaseSummary, policy: Policy) -> str | None:
+    """Why a database may need more, by the days read; None where it is clear of every limit."""
+    can, limits = capability(volume.configuration), limits_for(policy, volume).limits
+    facts, balance, free = volume.facts, summary.lowest_burst_balance_percent, summary.free_gib
+    if facts is None or facts.status != "available" or len(free) < LEAST_DAYS:
+        return "its status or its age needs the engine"
+    if balance is not None and balance < LOW_BALANCE_PERCENT:
+        return f"its burst credits fell to {balance:.0f} % in the days read"
+    if (summary.busiest_iops or 0.0) > CLEAR_OF_LIMIT * can.sustained_iops:
+        return f"its busiest minutes took up to {summary.busiest_iops:,.0f} IOPS"
+    if (summary.busiest_mibps or 0.0) > CLEAR_OF_LIMIT * can.sustained_mibps:
+        return f"its busiest minutes took up to {summary.busiest_mibps:,.1f} MiB/s"
+    if (summary.longest_queue or 0.0) >= outstanding_at_limit(volume.configuration):
+        return f"its queue was {summary.longest_queue:,.1f} long"
+    fastest = max(0.0, *(before - after for before, after in pairwise(free)))
+    left = free[-1] - fastest * limits.space_horizon_days
+    if left < 2 * limits.free_space_percent / 100 * volume.configuration.size_gib:
+        return f"it had {free[-1]:,.0f} GiB free and filled up to {fastest:,.1f} GiB a day"
+    return None
+
+
+def _excluded(view: StorageView, policy: Policy, prices: PriceTable | None) -> Screened | None:
+    """The row of storage about which nothing is ever decided."""
+    reason = why_not_replayable(view, policy)
+    if reason is None:
+        return None
+    off = limits_for(policy, view.volume).limits.mode is Mode.OFF
+    change = Change.NONE if off else Change.HOLD
+    return _row(view, policy, prices, change=change, why=reason, depth=Depth.CONFIGURATION)
+
+
+def _expected(view: StorageView, policy: Policy) -> str | None:
+    """What is known of its near future."""
+    if view.modification is not None and view.modification.in_flight:
+        return "a change is under way"
+    return "the policy announces load for it" if events_of(policy, view.volume) else None
 
 
 def _cheaper(

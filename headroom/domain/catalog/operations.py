@@ -49,24 +49,18 @@ def served(
     """
     if reads is None and writes is None:
         return None
-    whole = None not in (reads, read_mibps, writes, write_mibps)
-    reads, read_mibps, read_bytes = _known(reads, read_mibps)
-    writes, write_mibps, write_bytes = _known(writes, write_mibps)
-    mibps = read_mibps + write_mibps
+    read_bytes = reads is not None and read_mibps is not None
+    write_bytes = writes is not None and write_mibps is not None
+    reads, read_mibps = (0.0, 0.0) if reads is None else (reads, read_mibps or 0.0)
+    writes, write_mibps = (0.0, 0.0) if writes is None else (writes, write_mibps or 0.0)
     least, most = _counted(reads, read_mibps, writes, write_mibps, io_bytes)
-    ssd = least, most
+    ssd_least, ssd_most = least, most
     if io_bytes != SSD_IO_BYTES:
-        ssd = _counted(reads, read_mibps, writes, write_mibps, SSD_IO_BYTES)
+        ssd_least, ssd_most = _counted(reads, read_mibps, writes, write_mibps, SSD_IO_BYTES)
     return Served(
-        reads + writes, mibps, least, most, *ssd, bytes_known=read_bytes or write_bytes, whole=whole
-    )
-
-
-def _known(ops: float | None, mibps: float | None) -> tuple[float, float, bool]:
-    """One direction with 0 for what was not published, and whether its bytes were."""
-    if ops is None:
-        return 0.0, 0.0, False
-    return ops, mibps or 0.0, mibps is not None
+        reads + writes, read_mibps + write_mibps, least, most, ssd_least, ssd_most,
+        read_bytes or write_bytes, read_bytes and write_bytes,
+    )  # fmt: skip
 
 
 def _counted(

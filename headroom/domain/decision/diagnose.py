@@ -43,12 +43,14 @@ def diagnose(
         seen = minutes(observation.activity, can, observation.modification)
     balance = _instance_balance(observation, can, seen)
     iops_left, mibps_left = _instance_left(observation, seen)
-    recent = [m for m in seen if m.at >= observation.at - RECENT]
+    since = observation.at - RECENT
+    recent = [m for m in seen if m.at >= since]
     iops_limit = recent[-1].iops_limit if recent else can.burst_iops
     mibps_limit = recent[-1].mibps_limit if recent else can.burst_mibps
     binding, why = _binding(
-        observation, demand, can, seen, (iops_limit, mibps_limit), (iops_left, mibps_left), balance
-    )
+        observation, demand, can, seen, recent, (iops_limit, mibps_limit), (iops_left, mibps_left),
+        balance,
+    )  # fmt: skip
     if binding is Binding.NOTHING:
         binding, why = _slow(observation, seen, latency_objective_ms) or (binding, why)
     return Diagnosis(
@@ -103,6 +105,7 @@ def _binding(
     demand: Demand,
     can: Capability,
     seen: tuple[Minute, ...],
+    recent: list[Minute],
     limit: tuple[float, float],
     left: tuple[float | None, float | None],
     balance: BalanceForecast | None,
@@ -113,7 +116,6 @@ def _binding(
         return Binding.UNKNOWN, (
             f"the instance has {names} beside its storage, and its metrics do not say which of them did what"
         )
-    recent = [m for m in seen if m.at >= observation.at - RECENT]
     if not recent:
         return Binding.UNKNOWN, "nothing was measured in the last 15 minutes"
     volume_is_next = _credits_go_next(observation, demand, can, left)

@@ -26,12 +26,13 @@ from headroom.domain.detection.resource_alarms import (
     ResourceAlarm,
     Watched,
     alarm_of,
+    deserves,
     may_have_alarm,
     most_alarms,
     planned,
+    published_as,
 )
 from headroom.domain.detection.troubles import (
-    SUSPECT_BALANCE_PERCENT,
     Trouble,
     credits_cover,
     outstanding_at_limit,

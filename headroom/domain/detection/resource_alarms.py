@@ -1,8 +1,9 @@
 """Which resources deserve an alarm of their own, and on which metric.
 
 An alarm on one metric costs $0.10 a month and sees pressure within minutes, whenever it comes. It is worth
-that for storage whose pressure came when it was glanced at rarely. It replaces no glance: without its
-alarm, a resource is found as if it never had one.
+that for storage whose pressure came when it was glanced at rarely; places that the budget leaves go to
+what was never in trouble. It replaces no glance: without its alarm, a resource is found as if it never
+had one.
 """
 
 from __future__ import annotations
@@ -13,15 +14,20 @@ from datetime import datetime, timedelta
 
 from headroom.domain.detection.glance import Metric
 from headroom.domain.detection.next_glance import GlanceState
-from headroom.domain.detection.troubles import SUSPECT_QUEUE, Trouble, outstanding_at_limit
-from headroom.domain.resources import Kind, ResourceRef, Volume
+from headroom.domain.detection.troubles import (
+    SUSPECT_QUEUE,
+    Trouble,
+    credits_cover,
+    outstanding_at_limit,
+)
+from headroom.domain.resources import Kind, Volume
 
 USD_PER_ALARM = 0.10
 """A month of an alarm on one metric. Source: CloudWatch price list, us-east-1, 2026-07."""
 BALANCE_PERCENT = 70.0
 """Credits below which their alarm goes off: early enough to buy IOPS before they end."""
-MADE_FROM, KEPT_TO = 0.5, 0.25
-"""`GlanceState.late` from which an alarm is made, and below which it is removed."""
+FIRST_TIME = 0.1
+"""Hours added to `GlanceState.late` for the pressure that is yet to come: six minutes a week."""
 CLEARLY = 1.5
 """How much more a resource must deserve an alarm than the one that loses it."""
 LEAST = timedelta(days=1)
@@ -49,10 +55,13 @@ class ResourceAlarm:
 class Candidate:
     """A resource that was glanced at, the alarm it would get, and how much it deserves one."""
 
-    ref: ResourceRef
+    kind: Kind
+    resource_id: str
+    """Under which its metrics are published."""
     alarm: ResourceAlarm | None
-    """None where it may have none: not enrolled, not in use, or not glanced at."""
+    """None where it may have none: not enrolled or not in use."""
     score: float
+    """Of several, the higher ones get one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +86,8 @@ class AlarmPlan:
     applied: int = 0
     """The version that the alarms in AWS were last found, or made, to agree with."""
     checked_at: datetime | None = None
+    failed_at: datetime | None = None
+    """When they last could not be made to agree; None once they did."""
 
 
 def most_alarms(budget_usd: float) -> int:
@@ -84,9 +95,25 @@ def most_alarms(budget_usd: float) -> int:
     return int(budget_usd / USD_PER_ALARM + 1e-9)
 
 
+def deserves(state: GlanceState, value: float) -> float:
+    """How much a resource deserves an alarm; `value` is that of relief, 1 where it is the usual one."""
+    return (state.late + FIRST_TIME) * value
+
+
+def published_as(volume: Volume) -> str:
+    """The id under which metrics are published: of a Multi-AZ DB cluster that of its writer; may be empty."""
+    if volume.ref.resource_id.startswith("cluster:"):
+        return volume.instance_ids[0] if volume.instance_ids else ""
+    return volume.ref.resource_id
+
+
 def alarm_of(volume: Volume, state: GlanceState) -> ResourceAlarm:
-    """The alarm that would have seen what was last wrong with a resource."""
-    troubles = set(state.troubles)
+    """The alarm that would have seen what was last wrong with a resource.
+
+    Where nothing was yet, the credits if every limit spends them, else the queue, which every limit makes longer.
+    """
+    first = {Trouble.CREDITS} if credits_cover(volume.configuration) else set()
+    troubles = set(state.troubles) or first
     metric = next(
         (
             metric
@@ -101,18 +128,18 @@ def alarm_of(volume: Volume, state: GlanceState) -> ResourceAlarm:
     )
     check = metric in (Metric.IOPS_CHECK, Metric.THROUGHPUT_CHECK)
     return ResourceAlarm(
-        kind=volume.ref.kind, resource_id=volume.ref.resource_id, metric=metric,
+        kind=volume.ref.kind, resource_id=published_as(volume), metric=metric,
         threshold=_threshold(volume, metric, queued=Trouble.QUEUE in troubles),
         instance_id=volume.instance_ids[0] if check else "",
     )  # fmt: skip
 
 
 def may_have_alarm(volume: Volume, state: GlanceState) -> bool:
-    """Whether metrics are published under the resource's own name that an alarm could watch."""
+    """Whether there are metrics that an alarm could watch; Aurora's storage publishes none of pressure."""
     if volume.ref.kind is Kind.EBS:
         there = bool(volume.instance_ids)
-    else:  # a Multi-AZ DB cluster publishes under its members' names
-        there = volume.ref.kind is Kind.RDS and not volume.ref.resource_id.startswith("cluster:")
+    else:
+        there = volume.ref.kind is Kind.RDS and bool(published_as(volume))
     return there and state.silent < SILENT
 
 
@@ -124,7 +151,7 @@ def planned(
 
     `scanned` is when the last complete scan began. Returns `before` itself where nothing is to be kept.
     """
-    by_key = {(each.ref.kind, each.ref.resource_id): each for each in seen}
+    by_key = {(each.kind, each.resource_id): each for each in seen}
     kept = []
     for one in before.watched:
         candidate = by_key.pop((one.alarm.kind, one.alarm.resource_id), None)
@@ -134,7 +161,7 @@ def planned(
             kept.append(one)
     kept.sort(key=lambda one: -one.score)
     del kept[max(0, most) :]
-    others = (each for each in by_key.values() if each.alarm and each.score >= MADE_FROM)
+    others = (each for each in by_key.values() if each.alarm)
     for candidate in sorted(others, key=lambda each: -each.score):
         if len(kept) >= most and not _gives_way(kept, candidate, now):
             break
@@ -150,8 +177,8 @@ def planned(
 
 
 def _again(one: Watched, candidate: Candidate, now: datetime) -> Watched | None:
-    """The same after it was seen again; None where it calmed, or may have no alarm any more."""
-    if candidate.alarm is None or candidate.score < KEPT_TO:
+    """The same after it was seen again; None where it may have no alarm any more."""
+    if candidate.alarm is None:
         return None
     if candidate.alarm == one.alarm and now - one.noted_at < NOTED_EVERY:
         return one

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from functools import lru_cache
 
 from headroom.domain.catalog.aurora import AuroraPrices, Bills
 from headroom.domain.guardrails.verdicts import Guardrail, Relation, Verdict
@@ -68,6 +69,7 @@ def verdict_of(
     )  # fmt: skip
 
 
+@lru_cache(maxsize=256)
 def allowed(guardrail: Guardrail, why: str, unit: str = "") -> Verdict:
     """The verdict on a plan that the guardrail does not concern; `why` says so in a few words."""
     return verdict_of(guardrail, Relation.IS, why, why, unit)

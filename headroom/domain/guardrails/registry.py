@@ -151,10 +151,10 @@ def judge_all(cases: Sequence[Case]) -> tuple[PlanJudgement, ...]:
 def _ask(name: Guardrail, rule: Callable[[Case], Verdict], case: Case) -> Verdict:
     try:
         verdict = rule(case)
-        _ = verdict.allows  # a verdict whose numbers cannot be compared is a failed one
+        allows = verdict.allows  # a verdict whose numbers cannot be compared is a failed one
     except Exception as error:
         return verdict_of(name, Relation.FAILED, None, None, "", f"{type(error).__name__}: {error}")
-    if not verdict.allows and _by_hard_cap(name, case):
+    if not allows and _by_hard_cap(name, case):
         return replace(verdict, detail="; ".join(filter(None, (verdict.detail, CAP_REACHED))))
     return verdict
 

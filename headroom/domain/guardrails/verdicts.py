@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from enum import StrEnum
 from functools import cached_property
+from math import isfinite
 from typing import assert_never
 
 from headroom.domain.planning import Plan
@@ -123,15 +124,26 @@ def satisfies(value: Quantity, relation: Relation, limit: Quantity | tuple[str, 
         case Relation.IS:
             return value == limit
         case Relation.AT_MOST:
-            return _number(value) <= _number(limit)
+            return _at_most(value, limit)
         case Relation.AT_LEAST:
-            return _number(value) >= _number(limit)
+            return _at_most(limit, value)
         case Relation.ONE_OF:
             return isinstance(limit, tuple) and value in limit
         case Relation.FAILED:
             return False
         case _:
             assert_never(relation)
+
+
+_PLAIN = frozenset({int, float})
+
+
+def _at_most(value: Quantity | tuple[str, ...], limit: Quantity | tuple[str, ...]) -> bool:
+    # Most are two floats, which compare as their texts do: no detour through Decimal.
+    plain = type(value) in _PLAIN and type(limit) in _PLAIN
+    if plain and isfinite(value) and isfinite(limit):  # type: ignore[arg-type]
+        return value <= limit  # type: ignore[operator]
+    return _number(value) <= _number(limit)
 
 
 def _number(value: Quantity | tuple[str, ...]) -> Decimal | int:

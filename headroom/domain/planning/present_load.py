@@ -8,7 +8,6 @@ from statistics import fmean
 
 from headroom.domain.catalog.ebs import capability
 from headroom.domain.planning.situation import Situation
-from headroom.domain.state import ProfileHour
 from headroom.domain.workload import (
     HOURS,
     Binding,
@@ -36,7 +35,6 @@ OWN_EPISODES, LATEST_EPISODES = 2.0, 12
 def present_load(situation: Situation, levels: Sequence[Level]) -> PresentLoad:
     """The present load: pressure, a near depletion, or load that every level must sustain."""
     demand, at = situation.demand, situation.observation.at
-    iops, mibps = _load(situation)
     touched = levels[0].iops, levels[0].mibps
     late = tuple(
         demand.expected_shortfall(iops=one.iops, mibps=one.mibps, touched=touched) for one in levels
@@ -55,6 +53,7 @@ def present_load(situation: Situation, levels: Sequence[Level]) -> PresentLoad:
     elif demand.expected_starved_minutes > 0 and not situation.calm:
         hours = [demand.expected_starved_minutes / HOURS] * HOURS
     else:
+        iops, mibps = _load(situation)
         late = tuple(
             1.0 if iops * 1.02 > one.iops or mibps * 1.02 > one.mibps else 0.0 for one in levels
         )
@@ -73,10 +72,13 @@ def _like_earlier_episodes(
     The more episodes were above the present level, the more what they would have left at another
     counts beside the estimate from the present minutes. A pool takes what it gets: they say nothing.
     """
-    short = (
-        [sum(short_minutes(hour, level.iops, level.mibps) for hour in hours) for level in levels]
-        for hours in _episodes(situation.past, levels[0])
-    )
+    episodes, hours = _episodes(situation.past, levels[0]), situation.past.numbered[0]
+    numbers = {number for episode in episodes for number in episode}
+    by_level = [
+        {number: short_minutes(hours[number], level.iops, level.mibps) for number in numbers}
+        for level in levels
+    ]
+    short = [[sum(map(found.__getitem__, one)) for found in by_level] for one in episodes]
     left = [one for one in short if one[0] > 0]
     if not left:
         return late
@@ -88,17 +90,23 @@ def _like_earlier_episodes(
     )
 
 
-def _episodes(past: Past, level: Level) -> list[list[ProfileHour]]:
-    """The latest runs of hours with load seen above `level`, oldest first; no limit held it back."""
-    found: list[list[ProfileHour]] = []
+def _episodes(past: Past, level: Level) -> list[list[int]]:
+    """The latest runs of hours with load seen above `level`, oldest first; no limit held it back.
+
+    Hours are given by their number among the different busy hours.
+    """
+    hours, numbers = past.numbered
+    above = [
+        not hour.touched_minutes and (hour.peak_iops > level.iops or hour.peak_mibps > level.mibps)
+        for hour in hours
+    ]
+    found: list[list[int]] = []
     last = -10
-    for place, hour in past.busy.items():
-        if not hour.touched_minutes and (
-            hour.peak_iops > level.iops or hour.peak_mibps > level.mibps
-        ):
+    for place, number in numbers.items():
+        if above[number]:
             if place - last > 1:
                 found.append([])
-            found[-1].append(hour)
+            found[-1].append(number)
             last = place
     return found[-LATEST_EPISODES:]
 
@@ -125,14 +133,14 @@ def _episode_lengths(past: Past, level: Level) -> list[float]:
     """How many minutes each run of hours with load above `level` would have been short of it."""
     found: list[float] = []
     last = -10
-    for place, hour in past.busy.items():
-        short = short_minutes(hour, level.iops, level.mibps)
-        if not short:
-            continue
-        if place - last > 1:
-            found.append(0.0)
-        found[-1] += short
-        last = place
+    hours, numbers = past.numbered
+    shorts = [short_minutes(hour, level.iops, level.mibps) for hour in hours]
+    for place, number in numbers.items():
+        if shorts[number]:
+            if place - last > 1:
+                found.append(0.0)
+            found[-1] += shorts[number]
+            last = place
     return found
 
 

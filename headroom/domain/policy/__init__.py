@@ -27,7 +27,6 @@ from headroom.domain.policy.hard_caps import (
     RESOURCE_TAG_CAP,
     HardCaps,
     hard_caps_of,
-    tag_text,
 )
 from headroom.domain.policy.limits import RDS_CEILINGS, CodeOwned, Limits, Mode, OneWay, TagsMay
 from headroom.domain.policy.policy import (

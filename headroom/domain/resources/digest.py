@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import struct
+import sys
+from array import array
+from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -25,41 +28,41 @@ def digest(*values: object) -> str:
     A dataclass too large to read member by member has a `summary_for_digest` that stands for it.
     Raises TypeError for anything whose text could differ between two processes.
     """
-    parts: list[bytes] = []
+    found = hashlib.sha256()
     for value in values:
-        _feed(parts, value)
-    return hashlib.sha256(b"".join(parts)).hexdigest()
+        _feed(found.update, value)
+    return found.hexdigest()
 
 
-def _feed(parts: list[bytes], value: object) -> None:
+def _feed(put: Callable[[bytes | array[float]], None], value: object) -> None:
     kind = type(value)
     if kind in _PLAIN:
-        parts.append(f"{kind.__name__} {value!r};".encode())
+        put(f"{kind.__name__} {value!r};".encode())
     elif isinstance(value, Series):
-        parts.append(f"series {value.start.isoformat()} {value.period_s};".encode())
-        parts.append(_packed(value.values))
+        put(f"series {value.start.isoformat()} {value.period_s};".encode())
+        put(_packed(value.values))
     elif isinstance(value, Enum):
-        parts.append(f"{kind.__name__}.{value.name};".encode())
+        put(f"{kind.__name__}.{value.name};".encode())
     elif isinstance(value, tuple):
-        parts.append(f"[{len(value)}:".encode())
+        put(f"[{len(value)}:".encode())
         for item in value:
-            _feed(parts, item)
+            _feed(put, item)
     elif isinstance(value, datetime):
-        parts.append(f"{value.timestamp()!r};".encode())
+        put(f"{value.timestamp()!r};".encode())
     elif hasattr(value, "summary_for_digest"):
-        _feed(parts, value.summary_for_digest)
+        _feed(put, value.summary_for_digest)
     elif is_dataclass(value) and not isinstance(value, type):
-        parts.append(f"{kind.__name__}(".encode())
+        put(f"{kind.__name__}(".encode())
         for name, later, default in _members(type(value)):
             member = getattr(value, name)
             if later:
                 if member == default:
                     continue
-                parts.append(f"{name}=".encode())
-            _feed(parts, member)
-        parts.append(b")")
+                put(f"{name}=".encode())
+            _feed(put, member)
+        put(b")")
     elif isinstance(value, str | int | float | Decimal):
-        parts.append(f"{kind.__name__} {value!r};".encode())
+        put(f"{kind.__name__} {value!r};".encode())
     else:
         raise TypeError(f"a {kind.__name__} has no stable digest")
 
@@ -70,12 +73,19 @@ def _members(kind: type) -> tuple[tuple[str, bool, object], ...]:
     return tuple((f.name, bool(f.metadata.get("later")), f.default) for f in fields(kind))
 
 
-def _packed(values: tuple[float | None, ...]) -> bytes:
+def big_endian(values: Sequence[float]) -> array[float]:
+    """The numbers as doubles of the same bytes on every machine."""
+    found = array("d", struct.Struct(f"{len(values)}d").pack(*values))
+    if sys.byteorder == "little":  # swapped at once: one by one takes half as long again
+        found.byteswap()
+    return found
+
+
+def _packed(values: tuple[float | None, ...]) -> bytes | array[float]:
     """The numbers as bytes; usually every period was published, or none at all."""
-    layout = f">{len(values)}d"
     try:
-        return struct.pack(layout, *values)
+        return big_endian(values)  # type: ignore[arg-type]  # None is refused
     except struct.error:
         if values == (None,) * len(values):
             return _MISSING * len(values)
-        return struct.pack(layout, *[_NAN if v is None else v for v in values])
+        return big_endian([_NAN if v is None else v for v in values])

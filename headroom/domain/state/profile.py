@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from hashlib import sha256
-from struct import pack
 from typing import NamedTuple
+
+from headroom.domain.resources import big_endian
 
 HOUR = timedelta(hours=1)
 MOST_HOURS = 400 * 24
@@ -88,6 +89,15 @@ class LoadProfile:
         skip = min(len(self.hours), max(0, -((self.start - instant) // HOUR)))
         return LoadProfile(start=self.start + skip * HOUR, hours=self.hours[skip:])
 
+    @cached_property
+    def peaks(self) -> tuple[float, float]:
+        """Highest operations/s and MiB/s of any hour; 0 where none was measured."""
+        known = [hour for hour in self.hours if hour is not None]
+        return (
+            max([hour.peak_iops for hour in known], default=0.0),
+            max([hour.peak_mibps for hour in known], default=0.0),
+        )
+
     @property
     def summary_for_digest(self) -> ProfileSummary:
         """What stands for it in the id of a decision."""
@@ -99,7 +109,7 @@ class LoadProfile:
         known = [hour for hour in self.hours if hour is not None]
         text = sha256(bytes(hour is not None for hour in self.hours))
         for column in zip(*known, strict=True):
-            text.update(pack(f">{len(column)}d", *column))
+            text.update(big_endian(column))
         return ProfileSummary(
             start=self.start, hours=len(self.hours), measured=len(known), sha256=text.hexdigest()
         )

@@ -32,13 +32,11 @@ from headroom.domain.workload.forecast import (
     Forecast,
     KnownLoad,
     Level,
-    Past,
     PresentLoad,
     demand_forecast,
-    past_of,
 )
 from headroom.domain.workload.free_space import space_forecast, spans
-from headroom.domain.workload.history import checked_days, demand_levels
+from headroom.domain.workload.history import Past, checked_days, demand_levels, past_of
 from headroom.domain.workload.instance_balance import forecast_balance, forecast_text, imminent
 from headroom.domain.workload.latency import slow_below_limits, slowest_ms
 from headroom.domain.workload.pressure import AT_LIMIT, EMPTY_PERCENT, Minute, clear_run, minutes

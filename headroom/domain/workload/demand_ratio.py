@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cache
 from itertools import pairwise
 from math import ceil
 from statistics import mean, median
@@ -119,7 +120,18 @@ def ratio_from_bursts(
     rest of them. Where the queue shows it whole, `t` follows; where it is cut off, any `t` is as
     likely as another and half of `b` is the median. Nine of ten bursts fit below `likely`.
     """
-    found = [r for m in bursts if (r := _burst(m, calm, by_iops=by_iops)) is not None]
+    idle_queue = median([m.queue for m in calm if m.queue is not None] or [0.0]) if calm else None
+
+    @cache
+    def rest(limit: float) -> float:
+        return median([(m.iops if by_iops else m.mibps) / limit for m in calm]) if calm else 0.0
+
+    rates = [(m.iops, m.iops_limit) if by_iops else (m.mibps, m.mibps_limit) for m in bursts]
+    found = [
+        _burst(minute, took, limit, rest(limit), idle_queue)
+        for minute, (took, limit) in zip(bursts, rates, strict=True)
+        if took and limit
+    ]
     if not found:
         return None
     place = ceil(MOST_OF_BURSTS * len(found)) - 1
@@ -131,20 +143,20 @@ def ratio_from_bursts(
     )
 
 
-def _burst(minute: Minute, calm: Sequence[Minute], *, by_iops: bool) -> tuple[float, float] | None:
-    limit = minute.iops_limit if by_iops else minute.mibps_limit
-    took = minute.iops if by_iops else minute.mibps
-    if not limit or not took:
-        return None
+def _burst(
+    minute: Minute, took: float, limit: float, rest: float, idle_queue: float | None
+) -> tuple[float, float]:
+    """The likely ratio of a minute and its bound.
+
+    `rest` is the share of the limit that calm minutes use, `idle_queue` their queue, None without any.
+    """
     share = min(1.0, took / limit)
-    rest = median([(m.iops if by_iops else m.mibps) / limit for m in calm]) if calm else 0.0
     rest = min(rest, share)
     busy_s = 60.0 if rest >= 1 else min(60.0, max(1.0, 60 * (share - rest) / (1 - rest)))
     usual = 2 - rest
     upper = min(MAX_RATIO, max(usual, rest + (1 - rest) * busy_s))
-    if minute.queue is None or not minute.ops or not calm:
+    if minute.queue is None or not minute.ops or idle_queue is None:
         return usual, upper  # without a calm minute, bursts and the rest cannot be told apart
-    idle_queue = median([m.queue for m in calm if m.queue is not None] or [0.0])
     peak = 2 * 60 * max(0.0, minute.queue - idle_queue) / busy_s
     if peak >= QUEUE_FULL * MAX_VISIBLE_QUEUE:
         return usual, upper

@@ -45,8 +45,10 @@ def estimate(
         can=can,
     )
     pressed = tuple(m for m in now_pressed if m.pressed)
-    starved = min(1440.0, _expected_starved(observation, current, pressed, credits))
-    telling = pressed or _bursts(current)
+    bursts = _bursts(current)
+    recurring = len(bursts) * 1440 / len(current) if bursts else 0.0
+    starved = min(1440.0, max(_expected_starved(observation, pressed, credits), recurring))
+    telling = pressed or bursts
     earlier = _same_hours(observation, can) if telling else ()
     found = estimate_demand(
         DemandSamples(
@@ -54,8 +56,9 @@ def estimate(
             ongoing=episode(seen) if pressed else (), telling=telling,
         )
     )  # fmt: skip
-    before = _peaks(observation.history) if profile is None else _most(profile)
-    fresh = tuple(m for m in seen if m.at >= observation.at - timedelta(minutes=FRESH_MINUTES))
+    before = _peaks(observation.history) if profile is None else profile.peaks
+    since = observation.at - timedelta(minutes=FRESH_MINUTES)
+    fresh = tuple(m for m in seen if m.at >= since)
     return Demand(
         iops=found.iops,
         mibps=found.mibps,
@@ -113,19 +116,16 @@ def _under_present_configuration(
 
 
 def _expected_starved(
-    observation: Observation,
-    current: tuple[Minute, ...],
-    pressed: tuple[Minute, ...],
-    credits: CreditForecast | None,
+    observation: Observation, pressed: tuple[Minute, ...], credits: CreditForecast | None
 ) -> float:
-    """Minutes expected to starve in the next 24 h by the present episode, depletion, recurrence."""
+    """Minutes expected to starve in the next 24 h by the present episode or a depletion."""
     expected = 0.0
     if len(pressed) >= 2:
         expected = lasting(len(pressed))
     if credits is not None and credits.empty_at is not None:
         near = credits.empty_at - observation.at <= LEAD_TIME
         expected = max(expected, credits.starved_minutes if near else 0.0)
-    return max(expected, _recurring(current))
+    return expected
 
 
 def _bursts(current: tuple[Minute, ...]) -> tuple[Minute, ...]:
@@ -137,12 +137,6 @@ def _bursts(current: tuple[Minute, ...]) -> tuple[Minute, ...]:
         if i == 0 or m.at - pressed[i - 1].at > timedelta(minutes=5)
     )
     return pressed if runs >= 3 else ()
-
-
-def _recurring(current: tuple[Minute, ...]) -> float:
-    """Pressed minutes per day if bursts continue at the rate of the last hours."""
-    bursts = _bursts(current)
-    return len(bursts) * 1440 / len(current) if bursts else 0.0
 
 
 def _same_hours(observation: Observation, can: Capability) -> tuple[Minute, ...]:
@@ -161,15 +155,6 @@ def _same_hours(observation: Observation, can: Capability) -> tuple[Minute, ...]
         if 0 <= place < count
     ]
     return minutes(history, can, observation.modification, places=places)
-
-
-def _most(profile: LoadProfile) -> tuple[float, float]:
-    """Highest operations/s and MiB/s of any hour of the past."""
-    known = [hour for hour in profile.hours if hour is not None]
-    return (
-        max((hour.peak_iops for hour in known), default=0.0),
-        max((hour.peak_mibps for hour in known), default=0.0),
-    )
 
 
 def _peaks(history: VolumeActivity | None) -> tuple[float, float]:

@@ -6,15 +6,17 @@ it; the present says how long the current load will stay; known events come from
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache, cached_property
+from functools import cache
 from itertools import pairwise
 from math import inf
 from typing import NamedTuple
 
-from headroom.domain.state import HOUR, LoadProfile, ProfileHour, hour_of
+from headroom.domain.state import HOUR, hour_of
+from headroom.domain.workload.history import HELD, ONSET, Coming, Episodes, Past, recent_hours
 from headroom.domain.workload.rhythm import BACK, DOUBT, SURE, Rhythm, rhythms
 from headroom.domain.workload.short_minutes import (
     REACTION_MIN,
@@ -23,13 +25,6 @@ from headroom.domain.workload.short_minutes import (
 )
 
 HOURS = 24
-HOLD_HOURS = 2.0
-"""A raise cannot be given back sooner: the modification is still in flight."""
-RECENT_HOURS = 14 * 24
-ANY_TIME_HOURS = 28 * 24
-"""Hours from which the rate of load at any time is taken."""
-QUIET_PRIOR = 12.0
-"""Quiet hours that are assumed beside those measured."""
 CLEAR_DAYS = 3.0
 """How much a measured day since lowers the belief in bursts above a limit that was touched."""
 NEW_TAIL, NEW_TAIL_DAYS = 1.0, 2.0
@@ -45,7 +40,7 @@ LATE_HOURS = 2
 """How much later than usual load may begin."""
 NOT_BEGUN = 0.2
 """Belief in the rest of an episode that has not begun by then."""
-SCALE_IOPS, SCALE_MIBPS = 3_000.0, 125.0
+UNLIMITED = (inf, inf)
 
 
 class Level(NamedTuple):
@@ -104,62 +99,6 @@ class KnownLoad(NamedTuple):
     name: str = ""
 
 
-@dataclass(frozen=True)
-class Past:
-    """The profile as the forecast reads it, with the hours that are busy at the least level."""
-
-    profile: LoadProfile
-    known: int
-    """Hours that were measured."""
-    busy: Mapping[int, ProfileHour]
-    """Hours with load above the least that any plan leaves, by their place."""
-    most_iops: float
-    most_mibps: float
-
-    @property
-    def days(self) -> float:
-        """Days that were measured."""
-        return self.known / 24
-
-    @cached_property
-    def numbered(self) -> tuple[tuple[ProfileHour, ...], dict[int, int]]:
-        """The different busy hours, and by place which of them it is: periodic load repeats few."""
-        numbers: dict[ProfileHour, int] = {}
-        by_place = {
-            place: numbers.setdefault(hour, len(numbers)) for place, hour in self.busy.items()
-        }
-        return tuple(numbers), by_place
-
-    @cached_property
-    def begins(self) -> dict[int, int]:
-        """For each busy hour the place where its episode began."""
-        found: dict[int, int] = {}
-        for place in self.busy:  # in order of time
-            found[place] = found.get(place - 1, place)
-        return found
-
-    def recent_days(self, now: datetime) -> float:
-        """Days that were measured in the last two weeks: what is older proves nothing of today."""
-        since = max(0, (hour_of(now) - self.profile.start) // HOUR - RECENT_HOURS)
-        return sum(hour is not None for hour in self.profile.hours[since:]) / 24
-
-
-def past_of(profile: LoadProfile, *, least_iops: float, least_mibps: float) -> Past:
-    """The past, in which hours below `least_iops` and `least_mibps` are not busy."""
-    known = [(place, hour) for place, hour in enumerate(profile.hours) if hour is not None]
-    return Past(
-        profile=profile,
-        known=len(known),
-        busy={
-            place: hour
-            for place, hour in known
-            if hour.peak_iops > least_iops or hour.peak_mibps > least_mibps or hour.touched_minutes
-        },
-        most_iops=max((hour.peak_iops for _, hour in known), default=0.0),
-        most_mibps=max((hour.peak_mibps for _, hour in known), default=0.0),
-    )  # fmt: skip
-
-
 def demand_forecast(
     past: Past, levels: Sequence[Level], now: datetime, present: PresentLoad,
     known_loads: Sequence[KnownLoad] = (),
@@ -168,34 +107,38 @@ def demand_forecast(
     first = (hour_of(now) - past.profile.start) // HOUR
     believed, anyhow = _rhythms(past, first)
     top = max(level.usd_per_hour for level in levels)
-    believe, recent = _beliefs(past), _recent(past, first)
-    columns = [_Column.of(past, level, believe(level), recent, top) for level in levels]
+    believe, recent = _beliefs(past), recent_hours(past, first)
     coming = [_like(past, believed, anyhow, first + hour) for hour in range(HOURS)]
     new_per_hour, new_min = 1.0 / (past.days + 1) / HOURS, _new_minutes(past)
     begin = hour_of(now)
     foretold = [_foretold(known_loads, begin + hour * HOUR) for hour in range(HOURS)]
     locked, reacting, dollars, seen, new_minutes = [], [], [], [], []
-    for level, column, share in zip(levels, columns, present.shortfall_share, strict=True):
+    same: dict[tuple[bool, ...], Episodes] = {}
+
+    @cache
+    def after_raise(rates: tuple[float, float]) -> list[float]:
+        return [short_minutes(hour, *rates) for hour in past.numbered[0]]
+
+    for level, share in zip(levels, present.shortfall_share, strict=True):
+        belief = believe(level)
+        shorts = [
+            short_minutes(hour, level.iops, level.mibps, belief=belief) for hour in past.numbered[0]
+        ]
+        falls_short = tuple(minutes > 0 for minutes in shorts)
+        if falls_short not in same:
+            same[falls_short] = Episodes.of(past, falls_short, recent, coming)
+        episodes = same[falls_short]
+        reached = after_raise(level.reach or UNLIMITED), after_raise(level.ceiling or UNLIMITED)
+        early = _minutes_before_a_raise(past, level, belief, episodes, reached)
+        rows = _hours(episodes, shorts, early, max(0.0, top - level.usd_per_hour))
+        expected = _with_known(level, rows, foretold, [here * share for here in present.minutes])
         new = max(level.unproven * NEW_MIN, _unseen(past, level) * new_min) * new_per_hour
         new_minutes.append(new)
-        waiting, raised, total = [], [], 0.0
-        rows = column.hours(coming)
-        for (late, early, _), loads, load_minutes in zip(
-            rows, foretold, present.minutes, strict=True
-        ):
-            for load, minutes in loads:
-                short = minutes * (1.0 - _served(load, level))
-                late, early = max(late, short), max(early, min(short, REACTION_MIN))
-            here = load_minutes * share
-            late, early = late if late >= here else here, early if early >= here else here
-            total += late
-            waiting.append(late + new * LOCKED_TIMES)
-            # a raise that costs more than waiting does not follow
-            raised.append((early if early <= late else late) + new)
-        locked.append(waiting)
-        reacting.append(raised)
+        locked.append([late + new * LOCKED_TIMES for late, _ in expected])
+        # a raise that costs more than waiting does not follow
+        reacting.append([(early if early <= late else late) + new for late, early in expected])
         dollars.append([usd for _, _, usd in rows])
-        seen.append(total)
+        seen.append(sum(late for late, _ in expected))
     return Forecast(
         reacting_minutes=tuple(zip(*reacting, strict=True)),
         locked_minutes=tuple(zip(*locked, strict=True)),
@@ -207,6 +150,20 @@ def demand_forecast(
             if rhythm.weight >= 0.2
         ),
     )  # fmt: skip
+
+
+def _with_known(
+    level: Level, rows: Sequence[tuple[float, float, float]],
+    foretold: Sequence[Sequence[tuple[KnownLoad, float]]], present: Sequence[float],
+) -> list[tuple[float, float]]:  # fmt: skip
+    """Minutes with no raise and before one, by hour: no less than known and present load cost."""
+    found = []
+    for (late, early, _), loads, here in zip(rows, foretold, present, strict=True):
+        for load, minutes in loads:
+            short = minutes * (1.0 - _served(load, level))
+            late, early = max(late, short), max(early, min(short, REACTION_MIN))
+        found.append((late if late >= here else here, early if early >= here else here))
+    return found
 
 
 def _rhythms(past: Past, count: int) -> tuple[tuple[Rhythm, ...], float]:
@@ -221,128 +178,77 @@ def _rhythms(past: Past, count: int) -> tuple[tuple[Rhythm, ...], float]:
     )
 
 
-def _like(
-    past: Past, believed: Sequence[Rhythm], anyhow: float, place: int
-) -> tuple[list[tuple[int, float]], float]:
+def _like(past: Past, believed: Sequence[Rhythm], anyhow: float, place: int) -> Coming:
     """The busy hours that a coming hour is like, with weights, and the weight of load at any time."""
-    hours = past.profile.hours
+    hours, busy = past.profile.hours, past.busy
+    known = len(hours)
     found: dict[int, float] = {}
     doubt = anyhow
     for rhythm in believed:
         likes = []
         total = own_doubt = DOUBT * rhythm.failed
-        past_likes = (like for like in rhythm.hypothesis.like(place) if like < len(hours))
+        past_likes = (like for like in rhythm.hypothesis.like(place) if like < known)
         for weight, like in zip(BACK, past_likes, strict=False):
             if hours[like] is not None:
-                likes.append((like, weight))
                 total += weight
+                if like in busy:
+                    likes.append((like, weight))
         doubt += rhythm.weight * own_doubt / total
         for like, weight in likes:
-            if like in past.busy:
-                if _did_not_begin(past, like, place - like):
-                    weight *= NOT_BEGUN
-                found[like] = found.get(like, 0.0) + SURE * rhythm.weight * weight / total
+            if _did_not_begin(past, like, place - like):
+                weight *= NOT_BEGUN
+            found[like] = found.get(like, 0.0) + SURE * rhythm.weight * weight / total
     return list(found.items()), doubt
 
 
 def _did_not_begin(past: Past, like: int, later: int) -> bool:
     """Whether the episode around the busy hour `like` was due to begin again, `later` hours on, and did not."""
-    begins = past.begins[like] + later
-    due = range(begins - 1, begins + LATE_HOURS + 1)
-    hours = past.profile.hours
-    return due.stop <= len(hours) and not any(
-        hours[place] is None or place in past.busy for place in due
+    begins, hours = past.begins[like] + later, past.profile.hours
+    until = begins + LATE_HOURS + 1
+    return until <= len(hours) and not any(
+        hours[place] is None or place in past.busy for place in range(begins - 1, until)
     )
 
 
-class _Recent(NamedTuple):
-    """The hours from which the rate of load at any time is taken."""
+def _hours(
+    episodes: Episodes, shorts: Sequence[float], first: Sequence[float], raise_usd_per_hour: float
+) -> list[tuple[float, float, float]]:
+    """Of one level: minutes with no raise, minutes before one takes effect, and its USD, by hour."""
+    if not episodes.cases:
+        return [(0.0, 0.0, 0.0)] * HOURS
+    minutes = [shorts[number] for number, _ in episodes.cases]
+    minutes_an_hour = episodes.mean(minutes, episodes.hours)
+    first_minutes = episodes.mean(first, episodes.onsets)
+    found = []
+    for like, under_way, begins, busy in episodes.coming:
+        late = early = 0.0
+        for case, weight in like:
+            late += weight * minutes[case]
+            early += weight * first[case]
+        late += under_way * minutes_an_hour
+        early += begins * first_minutes
+        found.append((late, early, busy * raise_usd_per_hour))
+    return found
 
-    since: int
-    until: int
-    measured: int
 
+def _minutes_before_a_raise(
+    past: Past, level: Level, belief: float, episodes: Episodes,
+    reached: tuple[Sequence[float], Sequence[float]],
+) -> list[float]:  # fmt: skip
+    """By case: the shortfall until a raise takes effect, or what it leaves of a later hour.
 
-def _recent(past: Past, now: int) -> _Recent:
-    since = max(0, now - ANY_TIME_HOURS)
-    hours = past.profile.hours[since:now]
-    return _Recent(since, now, len(hours) - hours.count(None))
-
-
-class _Column(NamedTuple):
-    """One level: the shortfall of each busy hour, and how often load comes at any time."""
-
-    minutes: dict[int, float]
-    first: dict[int, float]
-    """The same before a raise takes effect."""
-    onsets_per_hour: float
-    episode_hours: float
-    minutes_an_hour: float
-    first_minutes: float
-    raise_usd_per_hour: float
-
-    @classmethod
-    def of(cls, past: Past, level: Level, belief: float, recent: _Recent, top: float) -> _Column:
-        iops, mibps = level.iops, level.mibps
-        reach, ceiling = level.reach or (inf, inf), level.ceiling or (inf, inf)
-        hours, numbers = past.numbered
-        shorts = [short_minutes(hour, iops, mibps, belief=belief) for hour in hours]
-        minutes = {
-            place: shorts[number]
-            for place, number in numbers.items()
-            if shorts[number] > 0 and place < recent.until
-        }
-
-        @cache
-        def onset(number: int) -> float:
-            return minutes_to_react(hours[number], iops, mibps, reach, belief=belief)
-
-        @cache
-        def raised(number: int, rates: tuple[float, float]) -> float:
-            return short_minutes(hours[number], *rates)
-
-        first: dict[int, float] = {}
-        since_onset = 0
-        for place in minutes:  # in order of time
-            since_onset = since_onset + 1 if place - 1 in minutes else 0
-            first[place] = (
-                raised(numbers[place], reach if since_onset <= HOLD_HOURS else ceiling)
-                if since_onset
-                else onset(numbers[place])
-            )
-        places = [place for place in minutes if place >= recent.since]
-        onsets = sum(place - 1 not in minutes for place in places)
-        quiet = max(0.0, recent.measured - len(places)) + QUIET_PRIOR
-        return cls(
-            minutes=minutes, first=first, onsets_per_hour=onsets / quiet,
-            episode_hours=len(places) / max(1, onsets),
-            minutes_an_hour=sum(minutes[place] for place in places) / max(1, len(places)),
-            first_minutes=sum(first[place] for place in places) / max(1, onsets),
-            raise_usd_per_hour=max(0.0, top - level.usd_per_hour),
-        )  # fmt: skip
-
-    def hours(
-        self, coming: Sequence[tuple[Sequence[tuple[int, float]], float]]
-    ) -> list[tuple[float, float, float]]:
-        """Minutes with no raise, minutes before one takes effect, and USD of it, by hour."""
-        if not self.minutes:
-            return [(0.0, 0.0, 0.0)] * len(coming)
-        minutes, first = self.minutes, self.first
-        onset, episode = min(1.0, self.onsets_per_hour), max(1.0, self.episode_hours)
-        found = []
-        for hour, (like, doubt) in enumerate(coming, start=1):
-            late = early = busy = 0.0
-            for place, weight in like:
-                if place in minutes:
-                    late += weight * minutes[place]
-                    early += weight * first[place]
-                    busy += weight
-            under_way = min(1.0, onset * min(hour, episode))
-            late += doubt * under_way * self.minutes_an_hour
-            early += doubt * onset * self.first_minutes
-            busy += doubt * (under_way + onset * HOLD_HOURS)
-            found.append((late, early, busy * self.raise_usd_per_hour))
-        return found
+    `reached` is the shortfall of each busy hour after one raise, and after a second.
+    """
+    hours, (once, twice) = past.numbered[0], reached
+    iops, mibps, reach = level.iops, level.mibps, level.reach or UNLIMITED
+    return [
+        once[number] + minutes_to_react(hours[number], iops, mibps, reach, belief=belief)
+        if phase == ONSET
+        else once[number]
+        if phase == HELD
+        else twice[number]
+        for number, phase in episodes.cases
+    ]
 
 
 def _served(load: KnownLoad, level: Level) -> float:
@@ -358,14 +264,18 @@ def _beliefs(past: Past) -> Callable[[Level], float]:
 
     Less with every day that runs clear for longer than they ever stayed away before.
     """
-    touched = [(place, hour) for place, hour in past.busy.items() if hour.touched_minutes]
-    others = [hour for hour in past.busy.values() if not hour.touched_minutes]
-    places = [place for place, _ in touched]  # in order of time
+    hours, numbers = past.numbered
+    touched = [hour for hour in hours if hour.touched_minutes]
+    others = [
+        (hours[number], times) for number, times in Counter(numbers.values()).items()
+        if not hours[number].touched_minutes
+    ]  # fmt: skip
+    places = [place for place, number in numbers.items() if hours[number].touched_minutes]
     usual = max((after - before for before, after in pairwise(places)), default=0)
     since = past.profile.hours[places[-1] + 1 :] if places else ()
     clear = max(0, len(since) - since.count(None) - usual) / 24
-    limit_iops = max((hour.limit_iops for _, hour in touched), default=0.0)
-    limit_mibps = max((hour.limit_mibps for _, hour in touched), default=0.0)
+    limit_iops = max((hour.limit_iops for hour in touched), default=0.0)
+    limit_mibps = max((hour.limit_mibps for hour in touched), default=0.0)
 
     def belief(level: Level) -> float:
         iops, mibps = level.iops, level.mibps
@@ -373,7 +283,9 @@ def _beliefs(past: Past) -> Callable[[Level], float]:
         if not touched or most >= 0.999:
             return 1.0
         seen_free = sum(
-            max(hour.peak_iops / iops, hour.peak_mibps / mibps) > most * 1.02 for hour in others
+            times
+            for hour, times in others
+            if max(hour.peak_iops / iops, hour.peak_mibps / mibps) > most * 1.02
         )
         return 1.0 / (1.0 + CLEAR_DAYS * clear + seen_free)
 

@@ -1,19 +1,31 @@
-"""Load by the period, as CloudWatch measured it, and the levels of demand of the past."""
+"""Load by the period, as CloudWatch measured it; the busy hours of the past, and their episodes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
 from itertools import accumulate
 from math import ceil
+from typing import NamedTuple
 
 from headroom.domain.catalog.ebs import MIB, SSD_IO_BYTES
 from headroom.domain.resources import VolumeActivity
-from headroom.domain.workload.forecast import Past
+from headroom.domain.state import HOUR, LoadProfile, ProfileHour, hour_of
 
 OPS_PER_MIB = MIB / SSD_IO_BYTES
 SHARES = (0.25, 0.5, 0.75, 0.88, 0.94, 0.97, 0.985, 0.9925, 0.9965, 0.9985, 1.0)
 ABOVE_ALL = (1.0, 1.25, 1.5, 2.0, 4.0)
 """Factors above the highest measured demand."""
+HOLD_HOURS = 2.0
+"""A raise cannot be given back sooner: the modification is still in flight."""
+RECENT_HOURS = 14 * 24
+ANY_TIME_HOURS = 28 * 24
+"""Hours from which the rate of load at any time is taken."""
+QUIET_PRIOR = 12.0
+"""Quiet hours that are assumed beside those measured."""
 
 
 def measured_periods(history: VolumeActivity) -> tuple[bool, ...]:
@@ -49,6 +61,158 @@ def load_rates(history: VolumeActivity) -> tuple[list[float], list[float]]:
     return iops, mibps
 
 
+@dataclass(frozen=True)
+class Past:
+    """The profile as the forecast reads it, with the hours that are busy at the least level."""
+
+    profile: LoadProfile
+    known: int
+    """Hours that were measured."""
+    busy: Mapping[int, ProfileHour]
+    """Hours with load above the least that any plan leaves, by their place."""
+    most_iops: float
+    most_mibps: float
+
+    @property
+    def days(self) -> float:
+        """Days that were measured."""
+        return self.known / 24
+
+    @cached_property
+    def numbered(self) -> tuple[tuple[ProfileHour, ...], dict[int, int]]:
+        """The different busy hours, and by place which of them it is: periodic load repeats few."""
+        numbers: dict[ProfileHour, int] = {}
+        by_place = {
+            place: numbers.setdefault(hour, len(numbers)) for place, hour in self.busy.items()
+        }
+        return tuple(numbers), by_place
+
+    @cached_property
+    def begins(self) -> dict[int, int]:
+        """For each busy hour the place where its episode began."""
+        found: dict[int, int] = {}
+        for place in self.busy:  # in order of time
+            found[place] = found.get(place - 1, place)
+        return found
+
+    def recent_days(self, now: datetime) -> float:
+        """Days that were measured in the last two weeks: what is older proves nothing of today."""
+        since = max(0, (hour_of(now) - self.profile.start) // HOUR - RECENT_HOURS)
+        return sum(hour is not None for hour in self.profile.hours[since:]) / 24
+
+
+def past_of(profile: LoadProfile, *, least_iops: float, least_mibps: float) -> Past:
+    """The past, in which hours below `least_iops` and `least_mibps` are not busy."""
+    most_iops, most_mibps = profile.peaks
+    return Past(
+        profile=profile,
+        known=len(profile.hours) - profile.hours.count(None),
+        busy={
+            place: hour
+            for place, hour in enumerate(profile.hours)
+            if hour is not None
+            and (hour.peak_iops > least_iops or hour.peak_mibps > least_mibps or hour.touched_minutes)
+        },
+        most_iops=most_iops,
+        most_mibps=most_mibps,
+    )  # fmt: skip
+
+
+class Recent(NamedTuple):
+    """The hours from which the rate of load at any time is taken."""
+
+    since: int
+    until: int
+    measured: int
+
+
+def recent_hours(past: Past, now: int) -> Recent:
+    since = max(0, now - ANY_TIME_HOURS)
+    hours = past.profile.hours[since:now]
+    return Recent(since, now, len(hours) - hours.count(None))
+
+
+ONSET, HELD, RAISED_AGAIN = range(3)
+"""Phases of an episode: its first hour, those that one raise serves, those that two do."""
+
+
+Coming = tuple[Sequence[tuple[int, float]], float]
+"""The busy hours that a coming hour is like, with weights, and the weight of load at any time."""
+
+
+class _ComingHour(NamedTuple):
+    """What a coming hour is like: the earlier cases with their weights, and load at any time."""
+
+    like: tuple[tuple[int, float], ...]
+    under_way: float
+    begins: float
+    """Weights of load at any time, and of its onset in this hour."""
+    busy: float
+
+    @classmethod
+    def of(
+        cls, like: Sequence[tuple[int, float]], case_of: Mapping[int, int], under_way: float,
+        begins: float,
+    ) -> _ComingHour:  # fmt: skip
+        """From earlier hours with their weights; those that do not fall short count for nothing."""
+        cases: dict[int, float] = {}
+        for place, weight in like:
+            if (case := case_of.get(place)) is not None:
+                cases[case] = cases.get(case, 0.0) + weight
+        busy = sum(cases.values()) + under_way + begins * HOLD_HOURS
+        return cls(tuple(cases.items()), under_way, begins, busy)
+
+
+class Episodes(NamedTuple):
+    """The hours of the past that fall short at a level, and the episodes they form.
+
+    A case is a busy hour, by its number, in a phase of an episode. Levels at which the same hours
+    fall short share it, and load that repeats has few cases.
+    """
+
+    cases: tuple[tuple[int, int], ...]
+    recent: tuple[tuple[int, int], ...]
+    """The cases of the latest weeks, and how many hours each."""
+    onsets: int
+    hours: int
+    """Onsets of the latest weeks, and their hours that fall short."""
+    coming: tuple[_ComingHour, ...]
+
+    @classmethod
+    def of(
+        cls, past: Past, short: Sequence[bool], recent: Recent, coming: Sequence[Coming]
+    ) -> Episodes:
+        """The episodes of the busy hours that are `short`, by their number."""
+        cases: dict[tuple[int, int], int] = {}
+        case_of: dict[int, int] = {}
+        times: dict[int, int] = {}
+        last, since_onset, onsets = -2, 0, 0
+        for place, number in past.numbered[1].items():  # in order of time
+            if not short[number] or place >= recent.until:
+                continue
+            since_onset = since_onset + 1 if place - 1 == last else 0
+            last = place
+            phase = RAISED_AGAIN if since_onset > HOLD_HOURS else HELD if since_onset else ONSET
+            case_of[place] = case = cases.setdefault((number, phase), len(cases))
+            if place >= recent.since:
+                times[case] = times.get(case, 0) + 1
+                onsets += phase == ONSET
+        hours = sum(times.values())
+        onset = min(1.0, onsets / (max(0.0, recent.measured - hours) + QUIET_PRIOR))
+        lasts = max(1.0, hours / max(1, onsets))
+        return cls(
+            cases=tuple(cases), recent=tuple(times.items()), onsets=onsets, hours=hours,
+            coming=tuple(
+                _ComingHour.of(like, case_of, doubt * min(1.0, onset * min(hour, lasts)), doubt * onset)
+                for hour, (like, doubt) in enumerate(coming, start=1)
+            ),
+        )  # fmt: skip
+
+    def mean(self, minutes: Sequence[float], over: int) -> float:
+        """Minutes by case, summed over the latest weeks, per one of `over`."""
+        return sum(hours * minutes[case] for case, hours in self.recent) / max(1, over)
+
+
 def demand_levels(
     past: Past, usd: Callable[[float, float], float]
 ) -> tuple[tuple[float, float], ...]:
@@ -58,14 +222,17 @@ def demand_levels(
     """
     found = {(0.0, 0.0)}
     most_iops, most_mibps = past.most_iops, past.most_mibps
+    hours, numbers = past.numbered
     wanted = [
         (max(hour.peak_iops, hour.limit_iops), max(hour.peak_mibps, hour.limit_mibps))
-        for hour in past.busy.values()
+        for hour in hours
     ]
-    ordered = sorted((usd(iops, mibps), iops, mibps) for iops, mibps in wanted)
+    times = Counter(numbers.values())
+    by_price = sorted((usd(*rates), *rates, times[number]) for number, rates in enumerate(wanted))
+    ordered = [rates for rates in by_price for _ in range(rates[-1])]
     if ordered:
-        iops = list(accumulate((i for _, i, _ in ordered), max))
-        mibps = list(accumulate((m for _, _, m in ordered), max))
+        iops = list(accumulate((i for _, i, _, _ in ordered), max))
+        mibps = list(accumulate((m for _, _, m, _ in ordered), max))
         most_iops, most_mibps = max(most_iops, iops[-1]), max(most_mibps, mibps[-1])
         for share in SHARES:
             place = max(0, ceil(share * len(ordered)) - 1)

@@ -54,17 +54,18 @@ def slow_below_limits(
     before. With fewer operations a second than BUSY_IOPS one slow query makes the mean.
     """
     busy = [m for m in seen if m.latency_ms is not None and m.ops >= BUSY_IOPS and not m.pressed]
-    before = sorted(m.latency_ms or 0.0 for m in busy if m.at < now - LATELY)
+    since = now - LATELY
+    before = sorted(m.latency_ms or 0.0 for m in busy if m.at < since)
     if objective_ms is None and len(before) < LEAST_CALM:
         return None
     calm_ms = before[len(before) // 2] if before else 0.0
     slow_ms = max(LEAST_SLOW_MS, SLOW * calm_ms) if objective_ms is None else objective_ms
-    lately = [m for m in busy if m.at >= now - LATELY]
+    lately = [m for m in busy if m.at >= since]
     slow = [m for m in lately if (m.latency_ms or 0.0) > slow_ms]
     if len(slow) < LEAST_CALM or 2 * len(slow) < len(lately):
         return None
     share = max(max(m.iops / m.iops_limit, m.mibps / m.mibps_limit) for m in slow)
-    sizes = [m.mibps / m.ops for m in slow], [m.mibps / m.ops for m in busy if m.at < now - LATELY]
+    sizes = [m.mibps / m.ops for m in slow], [m.mibps / m.ops for m in busy if m.at < since]
     large = sizes[1] and median(sizes[0]) > LARGER_IO * median(sizes[1])
     if objective_ms is None and (share >= FAR_BELOW or large):
         return None  # a batch with large or many operations takes its time

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
+from functools import cache
 from typing import NamedTuple
 
 from headroom.domain.catalog import Served, merged, same_io_size, served
@@ -92,7 +93,11 @@ def minutes(
     rows = list(_rows(activity, can, change, every))
     sizes = [row.served for row in rows if row.merged]
     hdd = can.io_bytes == HDD_IO_BYTES
-    slow_ms = max(LEAST_SLOW_MS, SLOW * calm_latency_ms(activity, rows, hdd=hdd))
+
+    @cache  # asked for only where no check was published
+    def slow_ms() -> float:
+        return max(LEAST_SLOW_MS, SLOW * calm_latency_ms(activity, rows, hdd=hdd))
+
     found = []
     for row in rows:
         merged_io = row.merged or (
@@ -108,10 +113,10 @@ def calm_latency_ms(activity: VolumeActivity, rows: Sequence[_Row], *, hdd: bool
     latencies = activity.latency_ms.values
     calm = sorted(
         latency
-        for place, _, taken, low, *_ in rows
-        if taken.most_ops < WAITS_AT * low[0]
-        and taken.mibps < WAITS_AT * low[1]
-        and (latency := latencies[place]) is not None
+        for row in rows
+        if row.served.most_ops < WAITS_AT * row.low[0]
+        and row.served.mibps < WAITS_AT * row.low[1]
+        and (latency := latencies[row.place]) is not None
     )
     if len(calm) < LEAST_CALM:
         return HDD_CALM_MS if hdd else SSD_CALM_MS
@@ -190,40 +195,42 @@ def _limits(can: Capability, *, empty: bool) -> tuple[float, float]:
 def _range(
     one: tuple[float, float], other: tuple[float, float]
 ) -> tuple[tuple[float, float], tuple[float, float]]:
-    """The lower and the higher of both limits, of IOPS and of MiB/s."""
+    """The lower and the higher of both limits, of IOPS and of MiB/s; one where they are equal."""
+    if one == other:
+        return one, one
     return tuple(map(min, one, other)), tuple(map(max, one, other))  # type: ignore[return-value]
 
 
 def _minute(
-    activity: VolumeActivity, row: _Row, slow_ms: float, *, hdd: bool, merged_io: bool
+    activity: VolumeActivity, row: _Row, slow_ms: Callable[[], float], *, hdd: bool, merged_io: bool
 ) -> Minute:
-    i, taken, low, high = row.place, row.served, row.low, row.high
+    i, at, taken, low, high, sure, iops_check, _ = row
     iops = taken.least_ops if merged_io else taken.most_ops
-    if row.iops_check and row.sure:  # it was the limit they reached: merged beyond it
+    if iops_check and sure:  # it was the limit they reached: merged beyond it
         iops = min(iops, max(taken.least_ops, high[0]))
     driven = iops if hdd else taken.mibps
     ssd = taken.ssd_least_ops if merged_io else taken.ssd_most_ops
     by_iops, by_mibps = activity.iops_exceeded.values[i], activity.throughput_exceeded.values[i]
     checked = by_iops is not None or by_mibps is not None
+    iops_reached = by_iops is not None and by_iops >= 1
+    mibps_reached = by_mibps is not None and by_mibps >= 1
     waits_for_iops = waits_for_mibps = False
-    if not checked and _waits(activity, row, slow_ms):
+    if not checked and _waits(activity, row, slow_ms()):
         waits_at = WAITS_AT if taken.io_bytes <= LARGE_IO_BYTES else LARGE_WAITS_AT
         by_operations = iops * low[1] >= driven * low[0]
         waits_for_iops = by_operations and iops >= waits_at * low[0]
         waits_for_mibps = not by_operations and driven >= waits_at * low[1]
     return Minute(
-        row.at, iops, taken.mibps, activity.queue_length.values[i], activity.latency_ms.values[i],
-        iops_pressed=_pressed(by_iops, iops, low[0], high[0], waits=waits_for_iops),
-        mibps_pressed=_pressed(by_mibps, driven, low[1], high[1], waits=waits_for_mibps),
-        iops_limit=_limit_in_force(iops, low[0], high[0]),
-        mibps_limit=_limit_in_force(driven, low[1], high[1]),
-        checked=checked,
-        ops=taken.ops,
-        ssd_iops=ssd if hdd else iops,
-        iops_reached=by_iops is not None and by_iops >= 1,
-        mibps_reached=by_mibps is not None and by_mibps >= 1,
-        bytes_known=taken.bytes_known,
-        whole=taken.whole,
+        at, iops, taken.mibps, activity.queue_length.values[i], activity.latency_ms.values[i],
+        # The check looks inside the minute, an average does not: it wins wherever there is one.
+        iops_reached if by_iops is not None
+        else waits_for_iops or _at_limit(iops, low[0], high[0]),
+        mibps_reached if by_mibps is not None
+        else waits_for_mibps or _at_limit(driven, low[1], high[1]),
+        low[0] if low is high else _limit_in_force(iops, low[0], high[0]),
+        low[1] if low is high else _limit_in_force(driven, low[1], high[1]),
+        checked, taken.ops, ssd if hdd else iops, iops_reached, mibps_reached,
+        taken.bytes_known, taken.whole,
     )  # fmt: skip
 
 
@@ -240,11 +247,8 @@ def _waits(activity: VolumeActivity, row: _Row, slow_ms: float) -> bool:
     return waited is not None and waited > slow_ms
 
 
-def _pressed(check: float | None, took: float, low: float, high: float, *, waits: bool) -> bool:
-    # The check looks inside the minute, an average does not: it wins wherever there is one.
-    if check is not None:
-        return check >= 1
-    return waits or took >= AT_LIMIT * high or AT_LIMIT * low <= took <= low / AT_LIMIT
+def _at_limit(took: float, low: float, high: float) -> bool:
+    return took >= AT_LIMIT * high or AT_LIMIT * low <= took <= low / AT_LIMIT
 
 
 def clear_run(seen: tuple[Minute, ...]) -> int:

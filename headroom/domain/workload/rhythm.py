@@ -7,13 +7,15 @@ from the likelihood that it gave to the onsets of load, each foretold from the h
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from calendar import monthrange
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
 from math import exp, log
+from typing import NamedTuple
 
 from headroom.domain.state import HOUR
 
@@ -44,7 +46,9 @@ class Hypothesis:
     """A rhythm: its name in words, and the earlier hours that are like an hour, the latest first."""
 
     name: str
-    like: Callable[[int], Iterator[int]]
+    like: Callable[[int], Iterable[int]]
+    ahead: tuple[int, ...]
+    """How much later the next hour like an hour may be, ascending."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +72,11 @@ def rhythms(
         hour for hour, is_busy in enumerate(busy) if is_busy and not (hour and busy[hour - 1])
     ]
     hypotheses = [
-        Hypothesis("daily", lambda hour: iter(range(hour - DAY, -1, -DAY))),
-        Hypothesis("on working days", _working_days(start)),
-        Hypothesis("weekly", lambda hour: iter(range(hour - WEEK, -1, -WEEK))),
-        Hypothesis("on a day of the month", _months(start, from_end=False)),
-        Hypothesis("before the end of the month", _months(start, from_end=True)),
+        Hypothesis("daily", _every(DAY), (DAY,)),
+        Hypothesis("on working days", _working_days(start), (DAY, 3 * DAY, 6 * DAY)),
+        Hypothesis("weekly", _every(WEEK), (WEEK,)),
+        Hypothesis("on a day of the month", _months(start, from_end=False), _MONTH),
+        Hypothesis("before the end of the month", _months(start, from_end=True), _MONTH),
         *_periods(onsets),
     ]
     if not onsets:
@@ -96,6 +100,16 @@ def _family(name: str) -> str:
     return f"every k {name.rsplit(' ', 1)[1]}" if name.startswith("every") else name
 
 
+class _Trial(NamedTuple):
+    """An hour in which a hypothesis can fail: the chance of an onset at any time, and what came."""
+
+    hour: int
+    at_any_time: float
+    came: bool
+    """Whether load began in it or an hour before or after."""
+    began: bool
+
+
 def _log_likelihoods(
     hypotheses: Sequence[Hypothesis], onsets: Sequence[int], measured: Sequence[bool]
 ) -> tuple[list[float], list[float]]:
@@ -104,68 +118,67 @@ def _log_likelihoods(
     Compared over the hours that any of them singles out: the onsets, and the hours in which one
     expected an onset. In all others they say the same.
     """
-    latest = onsets[-ONSETS:]
-    begins = set(onsets)
     near = {hour + off for hour in onsets for off in (-1, 0, 1)}
-    # Hours that resemble an onset, found by going forward the way `like` goes back.
+    begins = set(onsets)
+    trials = []
+    for hour in sorted(_singled_out(hypotheses, onsets[-ONSETS:], len(measured))):
+        if measured[hour]:
+            anyhow = (bisect_left(onsets, hour) + 0.5) / (max(hour, 1) + DAY)
+            trials.append(_Trial(hour, min(SURE, 3 * anyhow), hour in near, hour in begins))
+    anyhow_score = 0.0
+    for _, chance, came, _ in trials:
+        anyhow_score += log(chance if came else 1 - chance)
+    scored = [_scored(one, trials, measured, near) for one in hypotheses]
+    return [anyhow_score, *(score for score, _ in scored)], [failed for _, failed in scored]
+
+
+def _scored(
+    hypothesis: Hypothesis, trials: Sequence[_Trial], measured: Sequence[bool], near: Set[int]
+) -> tuple[float, float]:
+    """The log likelihood of what came by one hypothesis, and the share of it that failed."""
+    score, tried, failed = 0.0, 0, 0
+    for hour, at_any_time, came, began in trials:
+        weighed, total = DOUBT * at_any_time, DOUBT
+        for weight, like in zip(BACK, hypothesis.like(hour), strict=False):
+            if measured[like]:
+                total += weight
+                if like in near:
+                    weighed += weight
+        chance = at_any_time
+        if total > DOUBT:
+            chance = min(SURE, max(1 - SURE, weighed / total))
+            expected = 2 * (weighed - DOUBT * at_any_time) > total - DOUBT
+            if expected or began:
+                tried += 1
+                failed += expected != came
+        score += log(chance if came else 1 - chance)
+    return score, (failed + 2) / (tried + 2)
+
+
+def _singled_out(hypotheses: Sequence[Hypothesis], latest: Sequence[int], count: int) -> set[int]:
+    """The latest onsets, and the hours before `count` that resemble one."""
     hours = set(latest)
-    count = len(measured)
     for one in hypotheses:
-        for hour in latest:
-            step = _forward(one, hour, count)
-            if step is not None:
-                hours.add(step)
-        missed = latest[-1]  # and every time since then: a rhythm that ended is given up
-        while (step := _forward(one, missed, count)) is not None:
-            hours.add(step)
-            missed = step
-    scores = [0.0] * (len(hypotheses) + 1)
-    tried, failed = [0] * len(hypotheses), [0] * len(hypotheses)
-    known = 0
-    passed = 0
-    onset_places = sorted(begins)
-    for hour in sorted(hours):
-        if hour >= count or not measured[hour]:
-            continue
-        while passed < len(onset_places) and onset_places[passed] < hour:
-            passed += 1
-        known = max(hour, 1)
-        anyhow = (passed + 0.5) / (known + DAY)
-        came = any(hour + off in begins for off in (-1, 0, 1))
-        scores[0] += log(min(SURE, 3 * anyhow) if came else 1 - min(SURE, 3 * anyhow))
-        for i, one in enumerate(hypotheses, start=1):
-            foretold = min(SURE, 3 * anyhow)
-            weighed, total = DOUBT * foretold, DOUBT
-            for weight, like in zip(BACK, one.like(hour), strict=False):
-                if measured[like]:
-                    weighed += weight * (like in near)
-                    total += weight
-            chance = min(SURE, max(1 - SURE, weighed / total)) if total > DOUBT else foretold
-            scores[i] += log(chance if came else 1 - chance)
-            expected = 2 * (weighed - DOUBT * foretold) > total - DOUBT
-            if total > DOUBT and (expected or hour in begins):
-                tried[i - 1] += 1
-                failed[i - 1] += expected != came
-    return scores, [(f + 2) / (t + 2) for t, f in zip(tried, failed, strict=True)]
+        hours.update(step for hour in latest if (step := _forward(one, hour, count)) is not None)
+        missed = _forward(one, latest[-1], count)
+        while missed is not None:  # and every time since then: a rhythm that ended is given up
+            hours.add(missed)
+            missed = _forward(one, missed, count)
+    return hours
 
 
 def _forward(hypothesis: Hypothesis, hour: int, count: int) -> int | None:
     """The hour after `hour` that the hypothesis would call like it; None where none is known."""
-    for ahead in _STEPS.get(hypothesis.name, ()):
-        if hour + ahead < count and next(hypothesis.like(hour + ahead), None) == hour:
-            return hour + ahead
-    if hypothesis.name.startswith("every"):
-        number, unit = hypothesis.name.split(" ")[1:]
-        ahead = round(float(number) * (DAY if unit == "days" else 1))
-        return hour + ahead if hour + ahead < count else None
+    regular = len(hypothesis.ahead) == 1
+    for ahead in hypothesis.ahead:
+        if (later := hour + ahead) >= count:
+            return None
+        if regular or next(iter(hypothesis.like(later)), None) == hour:
+            return later
     return None
 
 
 _MONTH = tuple(DAY * days for days in (28, 29, 30, 31))
-_STEPS = {
-    "daily": (DAY,), "on working days": (DAY, 3 * DAY, 6 * DAY), "weekly": (WEEK,),
-    "on a day of the month": _MONTH, "before the end of the month": _MONTH,
-}  # fmt: skip
 
 
 def _working_days(start: datetime) -> Callable[[int], Iterator[int]]:
@@ -214,16 +227,19 @@ def _periods(onsets: Sequence[int]) -> Iterator[Hypothesis]:
         key=lambda item: (item[1], -item[0]), default=(0, 0),
     )  # fmt: skip
     if times >= SAME_GAPS:
-        yield Hypothesis(f"every {days} days", _every(days * DAY))
+        yield Hypothesis(f"every {days} days", _every(days * DAY), (days * DAY,))
     short = [gap for gap in gaps if 1 < gap <= LONGEST_HOURS]
     alike = {gap: [g for g in short if abs(g - gap) <= 1] for gap in short}
     usual = max(alike.values(), key=len, default=[])
     if len(usual) >= SAME_GAPS and (period := sum(usual) / len(usual)) % DAY:
-        yield Hypothesis(f"every {round(period, 1):g} hours", _every(period))
+        named = round(period, 1)
+        yield Hypothesis(f"every {named:g} hours", _every(period), (round(named),))
 
 
-def _every(hours: float) -> Callable[[int], Iterator[int]]:
+def _every(hours: float) -> Callable[[int], Iterable[int]]:
     """Earlier hours a whole number of periods ago; a period may be no whole number of hours."""
+    if hours == (step := int(hours)):
+        return lambda hour: range(hour - step, -1, -step)
 
     def like(hour: int) -> Iterator[int]:
         times = 1

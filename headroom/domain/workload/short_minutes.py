@@ -67,10 +67,10 @@ def _above(hour: ProfileHour, iops: float, mibps: float, belief: float) -> float
 def minutes_to_react(
     hour: ProfileHour, iops: float, mibps: float, reach: tuple[float, float], *, belief: float = 1.0
 ) -> float:
-    """Shortfall of an onset in `hour` at IOPS and MiB/s until a raise to `reach` has served it.
+    """Shortfall of an onset in `hour` at IOPS and MiB/s until a raise to `reach` has drained it.
 
-    Until the raise takes effect ever more is late, then what waits is drained, and what is above even
-    that stays late.
+    Until the raise takes effect ever more is late, then what waits is drained. What is above even
+    `reach` comes on top.
     """
     peak = max(hour.peak_iops / iops, hour.peak_mibps / mibps)
     mean = max(hour.mean_iops / iops, hour.mean_mibps / mibps)
@@ -82,7 +82,7 @@ def minutes_to_react(
     late = _late(before, excess) if excess else 0.0
     if hour.touched_minutes:  # how much more was due than the limit let through, nobody knows
         late = max(late, min(before, hour.touched_minutes) * _above(hour, iops, mibps, belief))
-    return late + min(MOST_DRAINED_MIN, drained) + short_minutes(hour, *reach)
+    return late + min(MOST_DRAINED_MIN, drained)
 
 
 def _overloaded(peak: float, mean: float, busy: float) -> float:

@@ -146,6 +146,8 @@ def _get_calendar_state(call: Call) -> Iterable[tuple[str, str, Values]]:
 
 
 def _describe_alarms(call: Call) -> Iterable[tuple[str, str, Values]]:
+    if "CompositeAlarm" in call.listed("AlarmTypes"):
+        yield call.operation, ANY, {}
     for name in call.listed("AlarmNames") or [ANY]:
         yield call.operation, call.arn(f"alarm:{name}"), {}
 

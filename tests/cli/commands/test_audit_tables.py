@@ -10,39 +10,24 @@ from typing import Any
 
 import boto3
 import pytest
-from moto import mock_aws
 
 from headroom.adapters.ledger import DynamoLedger
-from headroom.adapters.tables import RECORDS, STATE, create_table
 from headroom.cli.main import run
 from headroom.domain.decision import decide
 from headroom.domain.resources import Claim, SourceEvent
 from headroom.domain.state import EventOutcome, EventRecord, LedTo, event_record
 from tests.builders import ACCOUNT, NOW, REGION, decision_input, ref, starved_gp3, volume
+from tests.cli.commands import signed_in
+from tests.cli.commands.signed_in import STACK, tables
 
-STACK = {
-    "AWSTemplateFormatVersion": "2010-09-09",
-    "Resources": {"Topic": {"Type": "AWS::SNS::Topic"}},
-    "Outputs": {"RecordsTable": {"Value": "records"}, "StateTable": {"Value": "state"}},
-}
 DECISION = decide(decision_input())
 
 
 @pytest.fixture
 def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """An account with both tables and one decision in them."""
-    for name, value in (("ACCESS_KEY_ID", "test"), ("SECRET_ACCESS_KEY", "test")):
-        monkeypatch.setenv(f"AWS_{name}", value)
-    for name in ("AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL"):
-        monkeypatch.delenv(name, raising=False)
-    with mock_aws():
-        client = boto3.client("dynamodb", region_name=REGION)
-        client.create_table(**create_table(RECORDS, "records"))
-        client.create_table(**create_table(STATE, "state"))
-        book = DynamoLedger(
-            client, records_table="records", state_table="state", account_id=ACCOUNT, region=REGION
-        )
-        assert book.decided(DECISION, due_at=None)
+    with signed_in.account(monkeypatch):
+        assert tables().decided(DECISION, due_at=None)
         yield boto3.client("cloudformation", region_name=REGION)
 
 
@@ -53,7 +38,7 @@ def since() -> list[str]:
 def test_the_table_is_found_by_the_stack_that_holds_it(
     account: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    account.create_stack(StackName="HeadroomState", TemplateBody=json.dumps(STACK))
+    account.create_stack(StackName="HeadroomState", TemplateBody=STACK)
     assert run(["audit", "--region", REGION, "--json", *since()]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [r["decision_id"] for r in found] == [DECISION.decision_id]
@@ -108,7 +93,7 @@ def test_an_explanation_lists_the_volumes_own_limits_and_their_origin(
 @pytest.fixture
 def at_home(account: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A local endpoint an hour after the decision, and nothing else that names an account."""
-    account.create_stack(StackName="HeadroomState", TemplateBody=json.dumps(STACK))
+    account.create_stack(StackName="HeadroomState", TemplateBody=STACK)
     for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY"):
         monkeypatch.delenv(f"AWS_{name}")
     keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}

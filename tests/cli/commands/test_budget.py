@@ -12,11 +12,10 @@ from typing import Any, cast
 
 import boto3
 import pytest
-from moto import mock_aws
 
 from headroom.adapters.ledger import DynamoLedger, read_budget, wire
 from headroom.adapters.ledger.state_table import SUM
-from headroom.adapters.tables import BUDGET, RECORDS, STATE, account_key, create_table
+from headroom.adapters.tables import BUDGET, account_key
 from headroom.cli.commands.budget import BudgetView
 from headroom.cli.main import run
 from headroom.cli.sources.deployment import Deployment
@@ -26,37 +25,18 @@ from headroom.domain.state import Step
 from headroom.policy import canonical_json, default_policy
 from headroom.ports import Intent, ReadFailed
 from tests.builders import ACCOUNT, NOW, REGION, ref
+from tests.cli.commands.signed_in import account, deployed
 from tests.contracts.decisions import act, append, hold, intended
 
 HERE = ["--region", REGION]
-STACK = {
-    "AWSTemplateFormatVersion": "2010-09-09",
-    "Resources": {"Topic": {"Type": "AWS::SNS::Topic"}},
-    "Outputs": {"RecordsTable": {"Value": "records"}, "StateTable": {"Value": "state"}},
-}
 UNTIL = NOW + timedelta(minutes=20)
 
 
 @pytest.fixture
 def ledger(monkeypatch: pytest.MonkeyPatch) -> Iterator[DynamoLedger]:
     """The ledger of an account with a deployment, the default policy and no volume."""
-    for name, value in (("ACCESS_KEY_ID", "test"), ("SECRET_ACCESS_KEY", "test")):
-        monkeypatch.setenv(f"AWS_{name}", value)
-    for name in ("AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL"):
-        monkeypatch.delenv(name, raising=False)
-    with mock_aws():
-        client = boto3.client("dynamodb", region_name=REGION)
-        client.create_table(**create_table(RECORDS, "records"))
-        client.create_table(**create_table(STATE, "state"))
-        boto3.client("cloudformation", region_name=REGION).create_stack(
-            StackName="HeadroomState", TemplateBody=json.dumps(STACK)
-        )
-        boto3.client("ssm", region_name=REGION).put_parameter(
-            Name="/headroom/policy", Value=canonical_json(default_policy()), Type="String"
-        )
-        yield DynamoLedger(
-            client, records_table="records", state_table="state", account_id=ACCOUNT, region=REGION
-        )
+    with account(monkeypatch):
+        yield deployed()
 
 
 def landed(ledger: DynamoLedger, name: str, volume: str, increase: str) -> None:

@@ -9,23 +9,17 @@ from typing import Any
 
 import boto3
 import pytest
-from moto import mock_aws
 
 from headroom.adapters.ledger import DynamoLedger
-from headroom.adapters.tables import RECORDS, STATE, create_table
 from headroom.cli.main import run
 from headroom.domain.state import INDEFINITE
 from headroom.domain.state.breakers import MAX_ACCOUNT_FAILURES
-from headroom.policy import canonical_json, default_policy
+from headroom.policy import default_policy
 from tests.builders import ACCOUNT, NOW, REGION, ref
+from tests.cli.commands.signed_in import account, deployed
 from tests.cli.deployed import deploy
 from tests.contracts.decisions import broken, failed
 
-STACK = {
-    "AWSTemplateFormatVersion": "2010-09-09",
-    "Resources": {"Topic": {"Type": "AWS::SNS::Topic"}},
-    "Outputs": {"RecordsTable": {"Value": "records"}, "StateTable": {"Value": "state"}},
-}
 VOLUME = "vol-0abc1"
 HERE = ["--region", REGION]
 
@@ -33,24 +27,9 @@ HERE = ["--region", REGION]
 @pytest.fixture
 def ledger(monkeypatch: pytest.MonkeyPatch) -> Iterator[DynamoLedger]:
     """The ledger of an account with a deployment and a published policy."""
-    for name, value in (("ACCESS_KEY_ID", "test"), ("SECRET_ACCESS_KEY", "test")):
-        monkeypatch.setenv(f"AWS_{name}", value)
-    for name in ("AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL"):
-        monkeypatch.delenv(name, raising=False)
     deploy(monkeypatch)
-    with mock_aws():
-        client = boto3.client("dynamodb", region_name=REGION)
-        client.create_table(**create_table(RECORDS, "records"))
-        client.create_table(**create_table(STATE, "state"))
-        boto3.client("cloudformation", region_name=REGION).create_stack(
-            StackName="HeadroomState", TemplateBody=json.dumps(STACK)
-        )
-        boto3.client("ssm", region_name=REGION).put_parameter(
-            Name="/headroom/policy", Value=canonical_json(default_policy()), Type="String"
-        )
-        yield DynamoLedger(
-            client, records_table="records", state_table="state", account_id=ACCOUNT, region=REGION
-        )
+    with account(monkeypatch):
+        yield deployed()
 
 
 def said(capsys: pytest.CaptureFixture[str]) -> Any:

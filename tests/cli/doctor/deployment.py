@@ -7,6 +7,7 @@ import json
 import zipfile
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any
 
 import boto3
@@ -41,7 +42,9 @@ class Whole:
         return Deployed(here=found.here, stacks=found.stacks, is_local=True)
 
 
+@cache
 def client(service: str) -> Any:
+    """One for all tests: moto answers it in whichever account a test is."""
     make: Any = boto3.client
     return make(service, region_name=REGION)
 

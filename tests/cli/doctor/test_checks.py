@@ -14,7 +14,7 @@ from headroom.adapters.cloudwatch import CloudWatchResourceAlarms
 from headroom.cli.commands.doctor import CHECKS
 from headroom.cli.doctor.deployed import Deployed, Stack
 from headroom.cli.doctor.findings import Finding, examine
-from headroom.domain.detection import Metric, ResourceAlarm
+from headroom.domain.detection import Metric, ResourceAlarm, Watched
 from headroom.domain.policy import Policy
 from headroom.domain.resources import AdditionalVolume, DatabaseFacts, Kind, ResourceRef, VolumeType
 from headroom.domain.state import Step
@@ -55,11 +55,30 @@ def drop_alarm(_: Whole) -> None:
     client("cloudwatch").delete_alarms(AlarmNames=["own"])
 
 
+QUEUE = ResourceAlarm(kind=Kind.EBS, resource_id="vol-1", metric=Metric.QUEUE, threshold=32.0)
+
+
 def leave_an_alarm(_: Whole) -> None:
     names = Names()
     CloudWatchResourceAlarms(
         client("cloudwatch"), prefix=names.resource_alarms, deployment=names.prefix
-    ).put(ResourceAlarm(kind=Kind.EBS, resource_id="vol-1", metric=Metric.QUEUE, threshold=32.0))
+    ).put(QUEUE)
+
+
+def take_a_name(there: Whole) -> None:
+    leave_an_alarm(there)
+    (alarm,) = client("cloudwatch").describe_alarms(AlarmNamePrefix="headroom-detect")[
+        "MetricAlarms"
+    ]
+    pager = {"AlarmActions": ["arn:aws:sns:us-east-1:123456789012:pager"]}
+    names = ("AlarmName", "AlarmDescription", "MetricName", "Namespace", "Dimensions", "Statistic", "Period",
+             "EvaluationPeriods", "Threshold", "ComparisonOperator")  # fmt: skip
+    client("cloudwatch").put_metric_alarm(**{name: alarm[name] for name in names} | pager)
+    now = there.deployed.now
+    planned = Watched(alarm=QUEUE, score=1.0, since=now, noted_at=now)
+    there.deployed.here.ledger.amend_alarm_plan(
+        lambda before: replace(before, watched=(planned,), checked_at=now)
+    )
 
 
 def mute_alarm(_: Whole) -> None:
@@ -197,6 +216,11 @@ def grow_a_claim(_: Whole) -> None:
             leave_an_alarm,
             "alarms on single resources",
             "1 alarm on a single resource is not as planned",
+        ),
+        (
+            take_a_name,
+            "alarms on single resources",
+            "an alarm that Headroom did not make has a name of its alarms: headroom-detect-resource-vol-1",
         ),
         (disable_rule, "triggers", "the rule alarms is DISABLED"),
         (drop_target, "triggers", "the rule alarms has no target"),

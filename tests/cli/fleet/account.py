@@ -13,6 +13,7 @@ from botocore.exceptions import ClientError
 
 from headroom.adapters.prices import CataloguePrices
 from headroom.cli.sources.account import Account
+from tests.adapters.rds.service import RdsService, db
 from tests.builders import ACCOUNT, NOW, REGION
 
 MIB = 1024 * 1024
@@ -61,10 +62,41 @@ class FakeVolume:
 
 
 @dataclass
+class FakeDatabase:
+    """What a DB instance of 500 GiB does at an instant: IOPS of 16 KiB, and free space in GiB."""
+
+    iops: Callable[[datetime], float] = lambda _: 100.0
+    free_gib: Callable[[datetime], float] = lambda _: 400.0
+    limit: float = 12_000.0
+
+    def points(self, metric: str, at: datetime, period_s: int) -> float:
+        steps = [at + timedelta(seconds=s) for s in range(0, period_s, min(period_s, 900))]
+        wanted = [self.iops(step) for step in steps]
+        whole = period_s >= 86_400
+        busy = max(wanted) if whole else sum(wanted) / len(wanted)
+        served = min(busy, self.limit)
+        match metric:
+            case "ReadIOPS" | "WriteIOPS":
+                return served / 2
+            case "ReadThroughput" | "WriteThroughput":
+                return served / 2 * 16 * 1024
+            case "DiskQueueDepth":
+                return 200.0 if busy >= self.limit else served / 2_000
+            case "ReadLatency" | "WriteLatency":
+                return 0.060 if busy >= self.limit else 0.001
+            case "FreeStorageSpace":
+                return min(map(self.free_gib, steps)) * 1024**3
+            case _:
+                return 100.0
+
+
+@dataclass
 class FakeAws:
-    """EC2 and CloudWatch of one account; `calls` counts what was called, `unreadable` fails."""
+    """EC2, RDS and CloudWatch of one account; `calls` counts what was called, `unreadable` fails."""
 
     volumes: dict[str, FakeVolume] = field(default_factory=dict)
+    databases: dict[str, FakeDatabase] = field(default_factory=dict)
+    rds: RdsService = field(default_factory=RdsService)
     calls: Counter[str] = field(default_factory=Counter)
     unreadable: set[str] = field(default_factory=set)
 
@@ -83,11 +115,22 @@ class FakeAws:
         }, **(load or {}))  # fmt: skip
         return name
 
+    def add_database(
+        self, name: str, load: dict[str, Any] | None = None, **shape: Any
+    ) -> FakeDatabase:
+        """A DB instance of 500 GiB gp3, tagged with nothing."""
+        settings = {"StorageType": "gp3", "Iops": 12_000, "StorageThroughput": 500, "TagList": []}
+        self.rds.instances[name] = db(
+            DBInstanceIdentifier=name, DbiResourceId=f"db-{name.upper()}", **settings | shape
+        )
+        self.databases[name] = FakeDatabase(**(load or {}))
+        return self.databases[name]
+
     def account(self) -> Account:
         """It, as commands see it."""
         return Account(
             account_id=ACCOUNT, region=REGION, caller="arn:aws:iam::1:user/me", now=NOW,
-            ec2=self, cloudwatch=self, prices=CataloguePrices(), client=lambda _: self,
+            ec2=self, cloudwatch=self, prices=CataloguePrices(), client=lambda name: self.rds if name == "rds" else self,
         )  # type: ignore[arg-type]  # fmt: skip
 
     def get_paginator(self, name: str) -> Any:
@@ -127,7 +170,7 @@ class FakeAws:
         asked = {"Filters": [{"Name": "instance-id", "Values": InstanceIds}]}
         return next(self._pages("describe_instances", asked))
 
-    def describe_instance_types(self, **_: Any) -> dict[str, Any]:
+    def describe_instance_types(self, **asked: Any) -> dict[str, Any]:
         self.calls["describe_instance_types"] += 1
         limits = {
             f"{most}{what}": value for most in ("Baseline", "Maximum") for what, value in
@@ -136,7 +179,8 @@ class FakeAws:
         info = {"EbsOptimizedSupport": "default", "EbsOptimizedInfo": limits,
                 "NvmeSupport": "required"}  # fmt: skip
         return {"InstanceTypes": [
-            {"InstanceType": "m6i.8xlarge", "Hypervisor": "nitro", "EbsInfo": info}
+            {"InstanceType": name, "Hypervisor": "nitro", "EbsInfo": info}
+            for name in asked.get("InstanceTypes", ["m6i.8xlarge"])
         ]}  # fmt: skip
 
     def get_metric_data(self, **asked: Any) -> dict[str, Any]:
@@ -152,14 +196,16 @@ class FakeAws:
         metric, period = query["MetricStat"]["Metric"], query["MetricStat"]["Period"]
         names = {each["Name"]: each["Value"] for each in metric["Dimensions"]}
         volume = self.volumes.get(names.get("VolumeId", ""))
+        database = self.databases.get(names.get("DBInstanceIdentifier", ""))
         if volume is not None and volume.volume_id in self.unreadable:
             raise ClientError({"Error": {"Code": "InternalServiceFault"}}, "GetMetricData")
         credit = metric["MetricName"] == "BurstBalance"
-        if volume is None or (credit and volume.shape["VolumeType"] != "gp2"):
+        found = database or volume
+        if found is None or (credit and volume and volume.shape["VolumeType"] != "gp2"):
             return {"Id": query["Id"], "Timestamps": [], "Values": [], "StatusCode": "Complete"}
         first, last = int(start.timestamp()), int(end.timestamp())
         at = _instants(first, last, period)
-        values = [volume.points(metric["MetricName"], each, period) for each in at]
+        values = [found.points(metric["MetricName"], each, period) for each in at]
         return {"Id": query["Id"], "Timestamps": at, "Values": values, "StatusCode": "Complete"}
 
     def describe_stacks(self, **_: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import pytest
 from headroom.cli.fleet import places, screen
 from headroom.cli.fleet.rows import Depth
 from headroom.cli.main import run
+from tests.builders import NOW
 from tests.cli.fleet.account import FakeAws
 
 GP2 = {"VolumeType": "gp2", "Iops": 3_000, "Throughput": None, "Size": 1_000}
@@ -79,3 +80,51 @@ def test_announced_load_goes_to_the_engine(
     run(["plan", "--all", "--kind", "ebs", "--deep", "0", "--json", "--policy", str(policy)])
     rows = json.loads(capsys.readouterr().out)["resources"]
     assert all(row["possible"] for row in rows)
+
+
+GP2_DB = {"StorageType": "gp2", "Iops": None, "StorageThroughput": None}
+IO2_DB = {"StorageType": "io2", "Iops": 9_000, "StorageThroughput": None}
+
+
+def filling(gib_per_day: float, left: float) -> Callable[[datetime], float]:
+    return lambda at: left + (NOW - at) / timedelta(days=1) * gib_per_day
+
+
+DATABASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "calm": ({}, {"iops": steady(1_500.0)}),
+    "nightly": ({}, {"iops": nightly(5_000.0)}),
+    "pressed": ({}, {"iops": steady(13_000.0)}),
+    "filling": ({}, {"free_gib": filling(10.0, 60.0)}),
+    "full": ({}, {"free_gib": lambda _: 20.0}),
+    "slow": ({}, {"free_gib": filling(2.0, 300.0)}),
+    "old": (GP2_DB, {"iops": steady(300.0), "limit": 3_000.0}),
+    "dear": (IO2_DB, {"iops": nightly(500.0), "limit": 9_000.0}),
+}  # fmt: skip
+
+
+def test_databases_that_it_passes_over_the_engine_would_not_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fake = FakeAws()
+    monkeypatch.setattr(places, "account", lambda **_: fake.account())
+    for name, (shape, load) in DATABASES.items():
+        fake.add_database(name, load, **{k: v for k, v in shape.items() if v is not None})
+        for key in [key for key, value in shape.items() if value is None]:
+            fake.rds.instances[name].pop(key, None)
+    policy = tmp_path / "policy.yaml"
+    settings = {"mode": "auto", "grow_space": True, "max_size_gib": 5_000, "max_iops": 64_000}
+    policy.write_text(json.dumps({"rules": [{"match": {"kind": "rds"}, "set": settings}]}))
+    asked = ["plan", "--all", "--kind", "rds", "--processes", "1", "--json",
+             "--policy", str(policy)]  # fmt: skip
+    run([*asked, "--deep", "0"])
+    assert fake.calls["get_metric_data"] == 1, "all databases in one call"
+    first = {row["resource"]: row for row in json.loads(capsys.readouterr().out)["resources"]}
+    passed = {name for name, row in first.items() if row["change"] == "none"}
+    assert passed == {f"db:{name}" for name in ("calm", "nightly", "old", "slow")}
+    monkeypatch.setattr(screen.Screened, "worth_deciding", property(lambda _: True))
+    run(asked)
+    every = {row["resource"]: row for row in json.loads(capsys.readouterr().out)["resources"]}
+    assert all(row["depth"] == Depth.ENGINE for row in every.values())
+    due = {name for name, row in every.items() if row["due"]}
+    assert due == {"db:dear", "db:full", "db:pressed"}
+    assert not due & passed

@@ -17,12 +17,14 @@ from headroom.domain.detection import (
     Trouble,
     after_glance,
     alarm_of,
+    deserves,
     may_have_alarm,
     most_alarms,
     planned,
+    published_as,
     troubles_of,
 )
-from headroom.domain.resources import Configuration, Kind, ResourceRef
+from headroom.domain.resources import Configuration, Kind
 from tests.builders import NOW, gp2, gp3, volume
 from tests.domain.detection.test_next_glance import QUIET, seen
 
@@ -76,6 +78,10 @@ def test_what_was_wrong_last_is_remembered_after_it_calmed() -> None:
         (gp2(100), replace(KNOWN, troubles=(Trouble.CREDITS, Trouble.IOPS)), Metric.BALANCE, 70.0, ""),
         # A volume that was gp2 when its credits ended.
         (gp3(), replace(KNOWN, troubles=(Trouble.CREDITS, Trouble.IOPS)), Metric.IOPS_CHECK, 1.0, "i-1"),
+        # Nothing was wrong yet: credits where every limit spends them, else the queue.
+        (gp2(100), KNOWN, Metric.BALANCE, 70.0, ""),
+        (gp2(1_000), KNOWN, Metric.QUEUE, 6.0, ""),
+        (gp3(), KNOWN, Metric.QUEUE, 6.0, ""),
     ],
 )  # fmt: skip
 def test_the_alarm_watches_what_was_wrong_last(
@@ -96,6 +102,7 @@ def test_the_alarm_watches_what_was_wrong_last(
         (Kind.EBS, "vol-1", (), 0, False),
         (Kind.EBS, "vol-1", ("i-1",), 8, False),
         (Kind.RDS, "billing", (), 0, True),
+        (Kind.RDS, "cluster:billing", ("billing-instance-2",), 0, True),
         (Kind.RDS, "cluster:billing", (), 0, False),
         (Kind.AURORA, "billing", (), 0, False),
     ],
@@ -110,23 +117,45 @@ def test_an_alarm_is_for_storage_that_publishes_metrics_of_its_own(
 
 def candidate(name: str, score: float, threshold: float = 1.0) -> Candidate:
     one = replace(volume(gp3()), instance_ids=("i-1",))
-    ref = ResourceRef(kind=Kind.EBS, account_id="1", region="r", resource_id=name)
-    alarm = alarm_of(replace(one, ref=ref), replace(KNOWN, troubles=(Trouble.IOPS,)))
+    one = replace(one, ref=replace(one.ref, resource_id=name))
+    alarm = alarm_of(one, replace(KNOWN, troubles=(Trouble.IOPS,)))
     return Candidate(
-        ref=ref, alarm=replace(alarm, threshold=threshold) if score else None, score=score
-    )
+        kind=Kind.EBS, resource_id=name, score=score,
+        alarm=replace(alarm, threshold=threshold) if score else None,
+    )  # fmt: skip
 
 
 def names(plan: AlarmPlan) -> set[str]:
     return {one.alarm.resource_id for one in plan.watched}
 
 
-def test_an_alarm_is_made_for_late_pressure_and_kept_until_it_faded() -> None:
-    plan, kept = AlarmPlan(), []
-    for hours, score in enumerate((0.4, 0.5, 0.3, 0.24, 0.4)):
-        plan = planned(plan, [candidate("a", score)], NOW + 4 * hours * HOUR, most=9)
-        kept.append(len(plan.watched))
-    assert kept == [0, 1, 1, 0, 0]
+def test_a_cluster_has_an_alarm_on_its_writer_as_long_as_that_is_its_writer() -> None:
+    one = volume(gp3())
+    ref = replace(one.ref, kind=Kind.RDS, resource_id="cluster:billing")
+    one = replace(one, ref=ref, instance_ids=("billing-instance-2", "billing-instance-1"))
+    assert published_as(one) == alarm_of(one, KNOWN).resource_id == "billing-instance-2"
+    assert published_as(replace(one, instance_ids=())) == ""
+    assert published_as(volume(gp3())) == volume(gp3()).ref.resource_id
+
+
+def test_late_pressure_comes_before_what_was_never_seen_and_value_counts() -> None:
+    """`deserves` in order: the usual value, a week-old hour late, and ten times the value."""
+    scores = [deserves(QUIET, 1.0), deserves(replace(QUIET, late=0.5), 1.0), deserves(QUIET, 10.0)]
+    assert scores == pytest.approx([0.1, 0.6, 1.0])
+
+
+def test_places_that_the_budget_leaves_go_to_what_was_never_in_trouble_and_stay() -> None:
+    quiet = [candidate(name, 0.1) for name in "abc"]
+    plan = planned(AlarmPlan(), quiet, NOW, most=2)
+    assert names(plan) == {"a", "b"}
+    late = [*quiet, candidate("d", 0.6)]
+    assert names(planned(plan, late, NOW + HOUR, most=3)) == {"a", "b", "d"}
+    after = planned(plan, late, NOW + DAY, most=2)
+    assert "d" in names(after)
+    calm = [*quiet, candidate("d", 0.12)]
+    assert names(planned(after, calm, NOW + 30 * DAY, most=2)) == names(after), "no better use"
+    gone = [*quiet[1:], candidate("a", 0.0), candidate("d", 0.0)]
+    assert names(planned(after, gone, NOW + 30 * DAY, most=2)) == {"b", "c"}
 
 
 def test_who_clearly_deserves_it_more_takes_an_alarm_after_a_day() -> None:
@@ -161,7 +190,7 @@ def test_a_budget_pays_for_an_alarm_each_ten_cents() -> None:
 pages = st.lists(
     st.lists(
         st.builds(candidate, st.sampled_from("abcdefgh"), st.sampled_from((0.0, 0.2, 0.4, 1.0, 5.0))),
-        max_size=8, unique_by=lambda each: each.ref,
+        max_size=8, unique_by=lambda each: each.resource_id,
     ),
     max_size=12,
 )  # fmt: skip
@@ -176,7 +205,7 @@ def test_there_are_never_more_alarms_than_paid_for_nor_for_those_that_may_have_n
         now += step
         after = planned(plan, page, now, most=most)
         assert len(after.watched) <= most
-        assert not names(after) & {each.ref.resource_id for each in page if each.alarm is None}
+        assert not names(after) & {each.resource_id for each in page if each.alarm is None}
         assert planned(after, page, now, most=most) is after, "the same page again changes nothing"
         assert after.version - plan.version == (
             {one.alarm for one in after.watched} != {one.alarm for one in plan.watched}

@@ -19,7 +19,7 @@ from headroom.adapters.ledger import DynamoLedger
 from headroom.application.alarms import plan_alarms
 from headroom.cli.main import run
 from headroom.domain.detection import Candidate, Metric, ResourceAlarm
-from headroom.domain.resources import Kind, ResourceRef
+from headroom.domain.resources import Kind
 from headroom.localaws.daemon import LocalAws
 from tests.localaws.conftest import Program
 from tests.stacks.conftest import shared_synth
@@ -129,10 +129,7 @@ def plan_alarm(program: Program, volume: str, now: datetime) -> DynamoLedger:
         kind=Kind.EBS, resource_id=volume, metric=Metric.IOPS_CHECK, threshold=1.0,
         instance_id=described["Attachments"][0]["InstanceId"],
     )  # fmt: skip
-    ref = ResourceRef(
-        kind=Kind.EBS, account_id="123456789012", region="us-east-1", resource_id=volume
-    )
-    seen = [Candidate(ref=ref, alarm=alarm, score=1.0)]
+    seen = [Candidate(kind=Kind.EBS, resource_id=volume, alarm=alarm, score=1.0)]
     plan_alarms(ledger, seen, now, budget_usd=2, scanned=None)
     return ledger
 

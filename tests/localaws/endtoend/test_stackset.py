@@ -1,4 +1,4 @@
-"""The StackSets template in two accounts and two Regions, by the calls that CloudFormation takes."""
+"""The StackSets template in three accounts and two Regions, by the calls that CloudFormation takes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from headroom.policy import (
 from tests.localaws.endtoend.organization import START, Place, code_zip, given
 
 ROOT = Path(__file__).resolve().parents[3]
-ACCOUNTS = ("111111111111", "222222222222")
+ACCOUNTS = ("111111111111", "222222222222", "333333333333")
 REGIONS = ("eu-central-1", "us-west-2")
 PLACES = [(account, region) for account in ACCOUNTS for region in REGIONS]
 BUCKET = "acme-headroom"
