@@ -24,6 +24,8 @@ LASTS_MIN = 60.0
 """How long a new episode is expected to last; see credits.lasting."""
 UNTIL_RELIEF_MIN = 40.0
 """From the middle of an hour to the effect of a change requested in it."""
+UNTIL_EFFECT_MIN = 10.0
+"""From a change to its effect, by AWS's word at the least."""
 RECENT_MIN = 10
 LOAD_LASTS_MIN, LOAD_HOURS = 80.0, 6
 OWN_EPISODES, LATEST_EPISODES = 2.0, 12
@@ -33,13 +35,15 @@ OWN_EPISODES, LATEST_EPISODES = 2.0, 12
 def present_load(situation: Situation, levels: Sequence[Level]) -> PresentLoad:
     """The present load: pressure, a near depletion, or load that every level must sustain."""
     demand, at = situation.demand, situation.observation.at
-    late = tuple(demand.expected_shortfall(iops=one.iops, mibps=one.mibps) for one in levels)
+    touched = levels[0].iops, levels[0].mibps
+    late = tuple(
+        demand.expected_shortfall(iops=one.iops, mibps=one.mibps, touched=touched) for one in levels
+    )
     credits = demand.credits
     if demand.pressed_minutes >= PRESSED:
         late = _like_earlier_episodes(situation, levels, late)
-        typical = _typical_episode_min(situation.past, levels[0])
-        lasts = typical + demand.pressed_minutes
-        hours = [60 * lasts / (lasts + 60 * hour + UNTIL_RELIEF_MIN) for hour in range(HOURS)]
+        lengths = _episode_lengths(situation.past, levels[0])
+        hours = _remaining_minutes(lengths, demand.pressed_minutes)
     elif situation.diagnosis.binding is Binding.BURST_CREDITS and credits and credits.empty_at:
         first = max(0.0, (credits.empty_at - at).total_seconds() / 3600)
         last = first + demand.expected_starved_minutes / 60
@@ -107,17 +111,37 @@ def _episodes(past: Past, level: Level) -> list[list[int]]:
     return found[-LATEST_EPISODES:]
 
 
-def _typical_episode_min(past: Past, level: Level) -> float:
-    """Mean duration of load above `level` in the past, with a prior of one hour."""
-    runs, total, last = 0, 0.0, -10
+def _remaining_minutes(lengths: Sequence[float], pressed: float) -> list[float]:
+    """The minutes of each coming hour that an episode of `pressed` minutes is expected to last.
+
+    At first an episode lasts as long again as it has, and as episodes do on the mean. The more earlier
+    ones lasted longer than this one has, the more what was left of them counts beside that.
+    """
+    lasts = (LASTS_MIN + sum(lengths)) / (1 + len(lengths)) + pressed
+    rests = [length - pressed for length in lengths if length >= pressed]
+    weight = len(rests) / (len(rests) + OWN_EPISODES)
+    found = []
+    for hour in range(HOURS):
+        begins = 60 * hour + UNTIL_EFFECT_MIN
+        seen = sum(min(60.0, max(0.0, rest - begins)) for rest in rests) / max(1, len(rests))
+        unknown = 60 * lasts / (lasts + 60 * hour + UNTIL_RELIEF_MIN)
+        found.append(weight * seen + (1 - weight) * unknown)
+    return found
+
+
+def _episode_lengths(past: Past, level: Level) -> list[float]:
+    """How many minutes each run of hours with load above `level` would have been short of it."""
+    found: list[float] = []
+    last = -10
     hours, numbers = past.numbered
     shorts = [short_minutes(hour, level.iops, level.mibps) for hour in hours]
     for place, number in numbers.items():
         if shorts[number]:
-            runs += place - last > 1
-            total += shorts[number]
+            if place - last > 1:
+                found.append(0.0)
+            found[-1] += shorts[number]
             last = place
-    return (LASTS_MIN + total) / (1 + runs)
+    return found
 
 
 def _load(situation: Situation) -> tuple[float, float]:

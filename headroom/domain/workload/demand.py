@@ -28,6 +28,9 @@ INSIDE = 0.15
 Nearly all of it is served by its end: the shortfall of such minutes is 0 to 0.03 in loads recorded
 every 15 seconds. What is above that is for operations that were slow meanwhile.
 """
+INSIDE_FALLS = 3.0
+"""How much faster that falls with a higher limit than the chance of demand above it: of a burst that is
+served sooner, less is left by the minute's end. Measured at r times the limit: r ** -3.5 to r ** -6."""
 CATCHES_UP = 0.5
 """What serving more of a load that queues up is worth, next to serving all of it."""
 SPREAD = 0.1
@@ -146,9 +149,12 @@ class Demand:
         """
         return tuple(min(iops, mibps / size) if size else iops for size in self.io_mib or (0.0,))
 
-    def expected_shortfall(self, *, iops: float, mibps: float) -> float:
+    def expected_shortfall(
+        self, *, iops: float, mibps: float, touched: tuple[float, float] | None = None
+    ) -> float:
         """Share of the present load that is expected to come late at these sustained rates, 0 to 1.
 
+        `touched` are the IOPS and MiB/s that its bursts touched; without, those asked for.
         Above what is served an open load queues up and soon all of it is late, but the more is
         served the sooner it catches up; a pool only loses the share that it is slowed down by. So
         half a relief is worth something to both.
@@ -159,7 +165,14 @@ class Demand:
         slowed = max(self.iops.lost_share(iops, self.tail), self.mibps.lost_share(mibps, self.tail))
         late = queued - CATCHES_UP * max(0.0, queued - slowed)
         share = self.pool * slowed + (1.0 - self.pool) * late
-        return share * (self.saturated_share + INSIDE * (1.0 - self.saturated_share))
+        inside = INSIDE * self._left_of_bursts(iops, mibps, touched or (iops, mibps))
+        return share * (self.saturated_share + inside * (1.0 - self.saturated_share))
+
+    def _left_of_bursts(self, iops: float, mibps: float, touched: tuple[float, float]) -> float:
+        """What bursts that touched limits leave by the minute's end, as a share of what they left there."""
+        by_iops, by_mibps = min(1.0, touched[0] / iops), min(1.0, touched[1] / mibps)
+        share = self.iops_share
+        return float(share * by_iops**INSIDE_FALLS + (1.0 - share) * by_mibps**INSIDE_FALLS)
 
     def probability_within(self, *, iops: float, mibps: float) -> float:
         """Probability that a starved minute would not starve with these sustained rates.

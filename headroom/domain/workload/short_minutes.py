@@ -7,7 +7,7 @@ it, at most 1. An open load's backlog soon makes that 1; see docs/decisions for 
 from __future__ import annotations
 
 from headroom.domain.state import ProfileHour
-from headroom.domain.workload.demand import INSIDE
+from headroom.domain.workload.demand import INSIDE, INSIDE_FALLS
 
 BUSY_SHARE = 0.7
 """Load of the busy minutes lies between this share of the peak and the peak."""
@@ -61,7 +61,7 @@ def _above(hour: ProfileHour, iops: float, mibps: float, belief: float) -> float
     above = 1.0 if touched >= 1 else belief * float(touched**TOUCHED_TAIL)
     needed = SATURATED * touched
     hidden = peak_iops / iops < needed and peak_mibps / mibps < needed
-    return above * INSIDE if hidden else above
+    return above * INSIDE * float(min(1.0, touched) ** INSIDE_FALLS) if hidden else above
 
 
 def minutes_to_react(

@@ -49,6 +49,24 @@ def test_a_present_load_is_expected_to_go_as_high_as_earlier_ones_did() -> None:
     )  # the present limit is as short
 
 
+def test_an_episode_is_expected_to_last_as_long_as_earlier_ones_did() -> None:
+    """Four minutes so far. Those of earlier days lasted ten minutes, or four hours."""
+
+    def spikes(at: datetime) -> float:
+        return 4_000.0 if ((NOW - at).days, at.hour) in IRREGULAR and at.minute < 10 else 900.0
+
+    def batches(at: datetime) -> float:
+        return 9_000.0 if at.hour >= 20 else 900.0
+
+    none, short, long = (
+        present_load(starved(load), LEVELS).minutes for load in (None, spikes, batches)
+    )
+    assert short[0] < none[0] * 0.4
+    assert long[0] > none[0] * 1.1
+    assert long[2] > none[2] * 1.1
+    assert long[20] < none[20]  # none of them lasted for a day
+
+
 def test_a_pool_is_judged_by_itself_whatever_came_before() -> None:
     assert share(starved(episodes(11_000), pool=1.0)) == share(starved(None, pool=1.0))
 

@@ -89,6 +89,20 @@ def test_half_the_rate_that_a_pool_would_take_is_half_of_its_relief() -> None:
     assert lost[2] == 0.0
 
 
+def test_a_burst_inside_the_minute_is_served_sooner_by_a_higher_limit_and_leaves_less() -> None:
+    """All minutes touched 3,000 IOPS in a burst: twice that leaves a tenth, of a load that stays a half."""
+    inside = demand(censored(3_000), censored(20.0), saturated_share=0.0)
+    whole = demand(censored(3_000), censored(20.0))
+
+    def late(load: Demand, iops: float, mibps: float = 125.0) -> float:
+        return load.expected_shortfall(iops=iops, mibps=mibps, touched=(3_000.0, 125.0))
+
+    assert late(inside, 3_000) == pytest.approx(0.15 * late(whole, 3_000))
+    assert late(inside, 6_000) < late(inside, 3_000) / 10
+    assert late(whole, 6_000) > late(whole, 3_000) / 3
+    assert late(inside, 3_000, 1_000.0) == late(inside, 3_000)  # its IOPS bind
+
+
 def test_without_load_nothing_is_short() -> None:
     idle = Estimate(floor=0.0, likely=0.0, upper=0.0, censored=False)
     assert demand(idle, idle).expected_shortfall(iops=1, mibps=1) == 0.0

@@ -110,6 +110,14 @@ def test_bursts_far_above_the_mean_of_a_minute_are_late_for_a_part_of_it() -> No
     assert 0 < short_minutes(inside, 3_000, PLENTY) < short_minutes(TOUCHED, 3_000, PLENTY) / 2
 
 
+def test_of_a_burst_that_a_higher_limit_serves_sooner_less_is_late() -> None:
+    inside = TOUCHED._replace(peak_iops=1_200.0, peak_mibps=20.0)
+    found = [short_minutes(inside, iops, PLENTY) for iops in (2_000, 3_000, 4_500, 6_000)]
+    assert found == sorted(found, reverse=True)
+    assert found[0] == found[1]  # what touched a limit is short of any lower one
+    assert found[3] < found[1] / 10
+
+
 def test_a_limit_that_the_same_hour_was_served_above_proves_nothing_of_it() -> None:
     raised = TOUCHED._replace(peak_iops=9_000.0)
     assert short_minutes(raised, 9_000, PLENTY) == 0.0
