@@ -27,6 +27,7 @@ from headroom.domain.catalog.rds import (
     LastObserved,
     after_accepted,
     after_rename,
+    at_work,
     next_remembered,
     request,
 )
@@ -218,7 +219,7 @@ class RdsStorage:
         RDS takes no condition: whatever is left pending after this look is applied with ours.
         """
         try:
-            now = self._reads.reported(ref)
+            now = self._beside_at_work(self._reads.reported(ref))
         except (ResourceGone, ReadFailed) as error:
             return unread(error, "look once more")
         if now == reported:
@@ -254,14 +255,16 @@ class RdsStorage:
 
         RDS may still call the instance available then. Nobody left it pending, and nobody need hear of it.
         """
-        facts, ref = reported.facts, reported.volume.ref
+        facts, ref, at = reported.facts, reported.volume.ref, self._clock()
         others = tuple(name for name in facts.pending if is_beside(name))
-        if not others or not any(
-            (noted := self._noted.seen(replace(ref, resource_id=name))) is not None
-            and noted.modification is not None
-            and noted.modification.in_flight
-            for name in _beside(reported.volume)
-        ):
+        if not others:
+            return reported
+        with reading(f"changes of the volumes beside {ref.resource_id}"):
+            beside = [
+                self._noted.seen(replace(ref, resource_id=name))
+                for name in _beside(reported.volume)
+            ]
+        if not any(noted is not None and at_work(noted, at) for noted in beside):
             return reported
         left = tuple(name for name in facts.pending if name not in others)
         return replace(

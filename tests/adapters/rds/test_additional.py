@@ -103,6 +103,22 @@ def test_our_change_of_one_volume_is_not_what_somebody_left_pending_of_another(n
     assert refused.refusal is Refusal.IN_FLIGHT
 
 
+def test_of_two_workers_that_change_two_volumes_at_once_the_second_waits_in_silence() -> None:
+    here = place()
+    raised = rds(VolumeType.IO2, 1_000, 8_000, engine=Engine.ORACLE)
+
+    def other_worker(look: int) -> None:
+        if look == 3:  # right before the first one's call
+            assert isinstance(change(here, raised, "orders/rdsdbdata3"), Applied)
+            here.service.instances["orders"]["DBInstanceStatus"] = "available"
+
+    here.service.before_look = other_worker
+    refused = change(here)
+    assert isinstance(refused, Refused)
+    assert refused.refusal is Refusal.IN_FLIGHT
+    assert len(here.service.changes) == 1
+
+
 @pytest.mark.parametrize(
     "pending",
     [{"Iops": 14_000}, {"DBInstanceClass": "db.r6g.4xlarge"},

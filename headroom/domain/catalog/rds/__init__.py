@@ -22,6 +22,7 @@ from headroom.domain.catalog.rds.modifications import (
     ObservedStorage,
     after_accepted,
     after_rename,
+    at_work,
     next_remembered,
 )
 from headroom.domain.catalog.rds.prices import (

@@ -128,6 +128,13 @@ def after_rename(volume: Volume, last_observed: LastObserved | None) -> Volume:
     return replace(volume, created_at=max(volume.created_at, last_observed.renamed_at))
 
 
+def at_work(last_observed: LastObserved, at: datetime) -> bool:
+    """Whether a change was in flight when last observed, or Headroom may just have requested one."""
+    change, request = last_observed.modification, last_observed.last_request
+    in_flight = change is not None and change.in_flight
+    return in_flight or (request is not None and at - request.at <= SETTLES)
+
+
 def modification_in_progress(observed: ObservedStorage) -> bool:
     """Whether a change of the storage is in progress; one that waits for its window is not."""
     return observed.working or (observed.target is not None and not observed.settled)
