@@ -166,10 +166,15 @@ def save_outcome(
 
 
 def is_notified(decision: Decision, outcome: Outcome) -> bool:
-    """Whether people are notified of an outcome: of a refusal once, and if time does not clear it."""
+    """Whether people are notified of an outcome: of a refusal once, and if time does not clear it.
+
+    Who approved a change hears each time that it was refused.
+    """
     if isinstance(outcome, Refused):
+        answer = decision.answer
+        approved = isinstance(answer, Act) and answer.approval is not None
         notified = outcome.cause in decision.resource_state.escalated_causes
-        return outcome.refusal in NOTIFIED and not notified
+        return outcome.refusal in NOTIFIED and (approved or not notified)
     return isinstance(outcome, Applied | Unknown)
 
 

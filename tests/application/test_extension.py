@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from headroom.application.execute import is_notified
 from headroom.application.space import after_growth, asks_instance, cannot_follow
 from headroom.domain.decision import (
     Act,
@@ -109,6 +110,20 @@ def test_a_volume_is_grown_where_its_file_system_can_follow_or_nobody_can_say() 
     assert said_before(WHOLE) is None
     assert said_before(None) is None
     assert said_before(NotExtended(why="no", again=False), replace(grown(), growth=None)) is None
+
+
+@pytest.mark.parametrize(("approval", "again"), [(None, False), ("price", True)])
+def test_a_refusal_is_told_once_and_to_who_approved_the_change_each_time(
+    approval: str | None, again: bool
+) -> None:
+    outcome = said_before(NotExtended(why="it is encrypted (LUKS)", again=False))
+    assert isinstance(outcome, Refused)
+    for known, told in (((), True), ((outcome.cause,), again)):
+        state = resource_state(escalated_causes=known)
+        decision = decide(decision_input(disk(), rules=policy(**GROW), stand=state))
+        assert isinstance(decision.answer, Act)
+        decision = replace(decision, answer=replace(decision.answer, approval=approval))
+        assert is_notified(decision, outcome) is told
 
 
 def test_a_file_system_that_had_room_to_grow_is_looked_at_again_before_money_is_spent() -> None:
