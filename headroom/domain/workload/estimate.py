@@ -108,9 +108,14 @@ def _confidence(observation: Observation, seen: tuple[Minute, ...], found: Deman
 def _under_present_configuration(
     observation: Observation, seen: tuple[Minute, ...]
 ) -> tuple[Minute, ...]:
-    """Minutes since the current configuration was requested; before that, other limits held."""
+    """Minutes since the current configuration was requested; before that, other limits held.
+
+    Not before work that left what is set as it was, such as RDS's on another volume of the instance.
+    """
     change = observation.modification
     if change is None or change.target != observation.volume.configuration:
+        return seen
+    if change.origin == change.target:
         return seen
     return tuple(m for m in seen if m.at >= change.started_at)
 

@@ -10,9 +10,24 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from headroom.domain.resources import Configuration, Observation, Series, VolumeActivity
+from headroom.domain.resources import (
+    Configuration,
+    ModificationState,
+    Observation,
+    Series,
+    VolumeActivity,
+)
 from headroom.domain.workload import Demand, Estimate, estimate
-from tests.builders import NOW, activity, gp3, observation, series, volume
+from tests.builders import (
+    NOW,
+    activity,
+    gp3,
+    modification,
+    observation,
+    series,
+    starved_gp3,
+    volume,
+)
 
 FIVE_MINUTES = 300
 CHANGES_KIND = ("iops_exceeded", "history")
@@ -237,3 +252,19 @@ def test_a_burst_of_bytes_beside_used_up_iops_is_no_evidence_of_more_iops() -> N
     )  # fmt: skip
     assert both.iops.floor == pytest.approx(3_000)
     assert both.mibps.floor == pytest.approx(125)
+
+
+@pytest.mark.parametrize(("origin", "pressed"), [(None, True), (gp3(100, 2_000, 125), False)])
+def test_work_that_left_what_is_set_hides_no_pressure(
+    origin: Configuration | None, pressed: bool
+) -> None:
+    """As RDS's on another volume of the instance; a change of this one began anew."""
+    seen = starved_gp3()
+    now = seen.volume.configuration
+    began = modification(
+        now, origin=origin or now, state=ModificationState.OPTIMIZING, started_at=NOW
+    )
+    found = estimate(replace(seen, modification=began))
+    assert (found.pressed_minutes > 0) is pressed
+    if pressed:
+        assert found == estimate(seen)
