@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from datetime import datetime, timedelta
 
-from headroom.application.space import cannot_follow
+from headroom.application.space import asks_instance, cannot_follow
 from headroom.domain.decision import Act, Decision
 from headroom.domain.ledger import WHY
 from headroom.domain.policy import PolicyUnreadable
@@ -53,7 +53,7 @@ NO_PLACE = timedelta(minutes=1)
 NOTIFIED = frozenset(
     {
         Refusal.DENIED, Refusal.INVALID, Refusal.UNSUPPORTED, Refusal.REGION_QUOTA, Refusal.OTHER,
-        Refusal.GATE,
+        Refusal.GATE, Refusal.FILE_SYSTEM,
     }
 )  # fmt: skip
 """Refusals that a person should hear of: time alone does not clear them, or takes weeks to."""
@@ -71,10 +71,12 @@ def execute(ports: Ports, decision: Decision, act: Act, now: datetime) -> None:
 def change_storage(ports: Ports, decision: Decision, act: Act, now: datetime) -> Outcome:
     """The one call that changes storage, unless what the decision rests on changed since `now`."""
     observation = decision.observation
-    stuck = cannot_follow(ports, observation, act.plan)
-    if stuck is not None:
-        return stuck
     why = _outdated(ports, decision, now)
+    if why is None and asks_instance(ports, observation, act.plan):
+        stuck = cannot_follow(ports, observation)
+        if stuck is not None:
+            return stuck
+        why = _outdated(ports, decision, now)
     if why is not None:
         found = observation.volume.configuration
         return Stale(expected=act.plan.origin, found=found, detail=why)
@@ -191,11 +193,14 @@ def _recorded_as(outcome: Outcome, ref: ResourceRef, now: datetime) -> tuple[Ste
             return Step.ALREADY_THERE, f"the {ref.noun} already had the target", now + VERIFY_AFTER
         case Stale(detail=detail):
             return Step.STALE, f"not sent: {detail}", now + timedelta(minutes=1)
-        case Refused(refusal=refusal, code=code, message=message):
+        case Refused(refusal=refusal, code=code, message=message, retry_at=retry_at):
+            again = now + RETRY.get(refusal, RETRY_OTHERWISE)
+            if refusal is Refusal.FILE_SYSTEM:
+                again = retry_at or again
             summary = f"AWS refused ({code}): {message}"
             if code == NOT_SENT:
                 summary = f"not sent: {message}"
-            return Step.REFUSED, summary, now + RETRY.get(refusal, RETRY_OTHERWISE)
+            return Step.REFUSED, summary, again
         case Unknown(detail=detail):
             return Step.UNKNOWN, f"no clear answer: {detail}", now + RESOLVE_AFTER
 

@@ -6,6 +6,9 @@ the instance reads back ends the chain: extended, or refused with the reason.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import timedelta
+
 from headroom.domain.decision import (
     SPACE_CAUSE,
     STORAGE_FULL,
@@ -32,6 +35,8 @@ GLANCES_A_DAY = 48
 LOW_DAYS = 7
 LANDED = (ModificationState.OPTIMIZING, ModificationState.COMPLETED)
 NOT_GROWN = "the volume was not grown, because its file system could not follow"
+ASKED_AGAIN = timedelta(minutes=15)
+"""When an instance that did not answer, or was at work, is asked again."""
 BY_HAND = "extend the partition and the file system on the instance yourself"
 
 
@@ -69,24 +74,30 @@ def warn(ports: Ports, decision_input: DecisionInput) -> None:
     ports.ledger.decided(decision, due_at=None, notify=Notify(text=decision.summary))
 
 
-def cannot_follow(ports: Ports, observation: Observation, plan: Plan) -> Outcome | None:
+def asks_instance(ports: Ports, observation: Observation, plan: Plan) -> bool:
+    """Whether the instance says, before a volume is grown for space, if its file system can follow."""
+    for_space = plan.growth is not None and plan.origin.database is None
+    one = len(observation.volume.instance_ids) == 1
+    return for_space and one and ports.file_systems is not None
+
+
+def cannot_follow(ports: Ports, observation: Observation) -> Outcome | None:
     """Why a volume is not grown for space: its file system could not follow. None where nothing says so.
 
     The instance extends what can be extended at the present size: nothing, unless somebody grew the volume.
     """
     volume = observation.volume
-    asked = plan.growth is not None and plan.origin.database is None
-    if not asked or ports.file_systems is None or len(volume.instance_ids) != 1:
+    if ports.file_systems is None:
         return None
     found, size = ports.file_systems.extend(volume), volume.configuration.size_gib
     if isinstance(found, NotExtended):
-        refusal = Refusal.IN_FLIGHT if found.again else Refusal.UNSUPPORTED
-        return declined(refusal, f"{NOT_GROWN}: {found.why}")
+        refused = declined(Refusal.FILE_SYSTEM, f"{NOT_GROWN}: {found.why}")
+        return replace(refused, retry_at=observation.at + ASKED_AGAIN) if found.again else refused
     if found.lacks:
-        return declined(Refusal.UNSUPPORTED, f"{NOT_GROWN}: its instance lacks {found.lacks}")
+        return declined(Refusal.FILE_SYSTEM, f"{NOT_GROWN}: its instance lacks {found.lacks}")
     if not spans(found.size_gib, size):
         return declined(
-            Refusal.UNSUPPORTED, f"{NOT_GROWN}: {found.detail}, of {size} GiB of the volume"
+            Refusal.FILE_SYSTEM, f"{NOT_GROWN}: {found.detail}, of {size} GiB of the volume"
         )
     if found.extended:
         now = volume.configuration

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from headroom.application.space import after_growth, cannot_follow
+from headroom.application.space import after_growth, asks_instance, cannot_follow
 from headroom.domain.decision import (
     Act,
     Diverged,
@@ -82,24 +82,26 @@ WHOLE = Extended(size_gib=198.0, detail="file system already: xfs, 198.0 GiB", e
 def said_before(says: Extended | NotExtended | None, plan: Plan | None = None) -> Outcome | None:
     """What a volume of 200 GiB is not grown for, when its instance says so."""
     ports: Any = SimpleNamespace(file_systems=None if says is None else Instance(says))
-    return cannot_follow(ports, disk(), plan or grown())
+    asked = asks_instance(ports, disk(), plan or grown())
+    return cannot_follow(ports, disk()) if asked else None
 
 
 @pytest.mark.parametrize(
-    ("says", "refusal", "why"),
+    ("says", "again", "why"),
     [
-        (NotExtended(why="it is encrypted (LUKS)", again=False), Refusal.UNSUPPORTED, "(LUKS)"),
-        (NotExtended(why="not finished yet", again=True), Refusal.IN_FLIGHT, "not finished"),
-        (replace(WHOLE, lacks="growpart"), Refusal.UNSUPPORTED, "its instance lacks growpart"),
-        (replace(WHOLE, size_gib=90.0), Refusal.UNSUPPORTED, "of 200 GiB of the volume"),
+        (NotExtended(why="it is encrypted (LUKS)", again=False), None, "(LUKS)"),
+        (NotExtended(why="not finished yet", again=True), timedelta(minutes=15), "not finished"),
+        (replace(WHOLE, lacks="growpart"), None, "its instance lacks growpart"),
+        (replace(WHOLE, size_gib=90.0), None, "of 200 GiB of the volume"),
     ],
 )
 def test_a_volume_is_not_grown_while_its_file_system_could_not_follow(
-    says: Extended | NotExtended, refusal: Refusal, why: str
+    says: Extended | NotExtended, again: timedelta | None, why: str
 ) -> None:
     outcome = said_before(says)
     assert isinstance(outcome, Refused)
-    assert outcome.refusal is refusal
+    assert outcome.refusal is Refusal.FILE_SYSTEM
+    assert outcome.retry_at == (None if again is None else NOW + again)
     assert why in outcome.message
 
 

@@ -66,7 +66,7 @@ class CloudWatchRdsMetrics:
         for back in dict.fromkeys(one.back for one in asked):
             same = {one.view.volume: one.metrics for one in asked if one.back == back}
             span = window(now, length=back, period_s=60)
-            volumes = self._volumes(same, now)
+            volumes = self._volumes_for_glances(same, now)
             queries = (
                 q
                 for volume, metrics in same.items()
@@ -130,19 +130,21 @@ class CloudWatchRdsMetrics:
         )
 
     def _volumes(self, volumes: Iterable[Volume], now: datetime) -> PerVolume:
-        """What CloudWatch lists of single volumes, where one of `volumes` is one of several.
-
-        A list that cannot be read is empty: nothing is then known of such a volume, and it is not changed.
-        """
+        """What CloudWatch lists of single volumes, where one of `volumes` is one of several; raises ReadFailed."""
         if not any(map(several_volumes, volumes)):
             return NOTHING
-        if self._listed is None or not timedelta(0) <= now - self._listed[0] < LISTED_FOR:
-            try:
-                self._listed = now, _list(self._client)
-            except ReadFailed as failed:
-                _log.warning("metrics of additional storage volumes are not known: %s", failed)
-                return NOTHING
-        return self._listed[1]
+        listed = self._listed  # another thread may replace it meanwhile
+        if listed is None or not timedelta(0) <= now - listed[0] < LISTED_FOR:
+            self._listed = listed = now, _list(self._client)
+        return listed[1]
+
+    def _volumes_for_glances(self, volumes: Iterable[Volume], now: datetime) -> PerVolume:
+        """The same; a list that cannot be read is empty: the databases of one volume are glanced at all the same."""
+        try:
+            return self._volumes(volumes, now)
+        except ReadFailed as failed:
+            _log.warning("metrics of additional storage volumes are not known: %s", failed)
+            return NOTHING
 
 
 def unmeasured(client: CloudWatchClient, volumes: Iterable[Volume]) -> tuple[Volume, ...]:

@@ -10,6 +10,7 @@ from typing import TypeVar
 from headroom.adapters.notifications.messages import (
     Message,
     Section,
+    called,
     clipped,
     configuration_facts,
     single_line,
@@ -143,7 +144,7 @@ def _stops(day: DailyDigest) -> Iterator[str]:
             f"paused {until} by {day.pause.who}{because}; headroom resume --region {day.region}"
         )
     for breaker in _breakers(day)[:LISTED]:
-        name = breaker.resource.rsplit("/", 1)[-1]
+        name = called(breaker.resource)
         close = name
         if name.startswith("account#"):
             name, close = "the whole account", "--account"
@@ -180,7 +181,7 @@ def _glimpse(record_summary: RecordSummary) -> str:
 
 def _wrong(day: DailyDigest, wrong: RecordCount) -> tuple[str, ...]:
     def line(record_summary: RecordSummary) -> str:
-        name = record_summary.resource.rsplit("/", 1)[-1]
+        name = called(record_summary.resource)
         said = f"{name}, {record_summary.step.value.replace('_', ' ')}: {record_summary.summary}"
         return f"{clipped(single_line(said), LONGEST_LINE - 30)} ({record_summary.decision_id})"
 

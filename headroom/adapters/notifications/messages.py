@@ -316,5 +316,10 @@ def _place(resource: str) -> tuple[str, str, str]:
         return "the account", account, region
     parts = resource.split(":", 5)
     if len(parts) == 6:
-        return parts[5].rsplit("/", 1)[-1], parts[4], parts[3]
+        return called(resource), parts[4], parts[3]
     return resource, "?", "?"
+
+
+def called(arn: str) -> str:
+    """What the command line calls the storage with this ARN; what is no ARN comes back."""
+    return arn.split(":", 5)[-1].removeprefix("volume/")

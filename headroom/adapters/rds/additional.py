@@ -16,11 +16,12 @@ Shape = Mapping[str, Any]
 
 STORAGE = ("AllocatedStorage", "Iops", "StorageThroughput", "StorageType")
 """Pending values that are of the storage itself."""
+_VOLUMES = "AdditionalStorageVolumes"
 
 
 def volume_names(shape: Shape) -> tuple[str, ...]:
     """The additional storage volumes of a DB instance by name, in lower case as RDS takes it."""
-    return tuple(str(v["VolumeName"]).lower() for v in shape.get("AdditionalStorageVolumes") or ())
+    return tuple(str(v["VolumeName"]).lower() for v in shape.get(_VOLUMES) or ())
 
 
 def as_storage(shape: Shape, additional: str) -> Shape:
@@ -29,13 +30,13 @@ def as_storage(shape: Shape, additional: str) -> Shape:
     Pending changes of the other volumes stay pending, under names that are not of this storage.
     """
     pending = dict(shape.get("PendingModifiedValues") or {})
-    own, others = with_name(pending.pop("AdditionalStorageVolumes", None) or (), additional)
-    found, _ = with_name(shape["AdditionalStorageVolumes"], additional)
+    own, others = with_name(pending.pop(_VOLUMES, None) or (), additional)
+    found, _ = with_name(shape[_VOLUMES], additional)
     if not found:
         raise KeyError(additional)
     pending = {f"{PRIMARY_VOLUME} {n}" if n in STORAGE else n: v for n, v in pending.items()}
     if others:
-        pending["AdditionalStorageVolumes"] = others
+        pending[_VOLUMES] = others
     working = found[0].get("StorageOperationStatus") or shape.get("StorageOperationStatus")
     replaced = (*STORAGE, "MaxAllocatedStorage", "StorageOperationPercentProgress")
     return {
@@ -44,6 +45,11 @@ def as_storage(shape: Shape, additional: str) -> Shape:
         "StorageOperationStatus": working,
         "PendingModifiedValues": {**pending, **(_renamed(own[0]) if own else {})},
     }
+
+
+def is_beside(pending: str) -> bool:
+    """Whether the name of a pending change says that it is of other volumes of the instance."""
+    return pending == _VOLUMES or pending.startswith(f"{PRIMARY_VOLUME} ")
 
 
 def with_name(volumes: Iterable[Shape], name: str) -> tuple[list[Shape], list[Shape]]:

@@ -30,6 +30,11 @@ class Noted(Generic[T]):
     def __init__(self, notes: Notes, kind: type[T], *, folder: str, about: str) -> None:
         self._notes, self._kind, self._folder, self._about = notes, kind, folder, about
 
+    def seen(self, ref: ResourceRef) -> T | None:
+        """What is noted; None where nothing is. Raises ReadFailed."""
+        with reading(f"the note of {ref.resource_id}"):
+            return self._understood(self._notes.note(f"{self._folder}/{ref.resource_id}"))
+
     def amend(self, ref: ResourceRef, change: Callable[[T | None], T | None]) -> T | None:
         """What is noted after `change`, which is given None where nothing was; raises ReadFailed."""
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from headroom.adapters.errors import reading
 from headroom.adapters.preconditions import moved_on, unread
 from headroom.adapters.rds import shapes
-from headroom.adapters.rds.additional import volume_names
+from headroom.adapters.rds.additional import is_beside, volume_names
 from headroom.adapters.rds.bookmarks import Noted
 from headroom.adapters.rds.classes import InstanceClasses
 from headroom.adapters.rds.reads import LEAVING, RdsClient, RdsReads, additional_of, name_of
@@ -242,12 +242,33 @@ class RdsStorage:
         self, ref: ResourceRef, *, acting: bool = False
     ) -> tuple[shapes.ReportedInstance, LastObserved | None]:
         """What RDS shows now, beside what the last observation remembered."""
-        reported, at = self._reads.reported(ref), self._clock()
+        reported, at = self._beside_at_work(self._reads.reported(ref)), self._clock()
         noted = self._noted.with_context(
             ref, reported.seen, lambda before: next_remembered(before, reported.seen, at),
             name=name_of(ref), acting=acting,
         )  # fmt: skip
         return _with_pending(reported, _modification(noted)), noted
+
+    def _beside_at_work(self, reported: shapes.ReportedInstance) -> shapes.ReportedInstance:
+        """What is pending of another volume is work on the instance while a change of that is in flight.
+
+        RDS may still call the instance available then. Nobody left it pending, and nobody need hear of it.
+        """
+        facts, ref = reported.facts, reported.volume.ref
+        others = tuple(name for name in facts.pending if is_beside(name))
+        if not others or not any(
+            (noted := self._noted.seen(replace(ref, resource_id=name))) is not None
+            and noted.modification is not None
+            and noted.modification.in_flight
+            for name in _beside(reported.volume)
+        ):
+            return reported
+        left = tuple(name for name in facts.pending if name not in others)
+        return replace(
+            reported,
+            volume=replace(reported.volume, facts=replace(facts, pending=left)),
+            seen=replace(reported.seen, working=True, settled=False),
+        )
 
     def _at_work(self, reported: shapes.ReportedInstance) -> Modification | None:
         return next_remembered(None, reported.seen, self._clock()).modification

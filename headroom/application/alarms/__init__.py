@@ -3,5 +3,5 @@
 May import the domain and `ports`.
 The door offers both steps."""
 
-from headroom.application.alarms.apply import apply_alarm_plan
+from headroom.application.alarms.apply import AlarmsReport, apply_alarm_plan
 from headroom.application.alarms.plan import plan_alarms

@@ -84,7 +84,10 @@ def conclude(analysis: Analysis, judgements: tuple[PlanJudgement, ...]) -> Actio
         decision_input.observation.at, priced=current_price(decision_input) is not None,
         change=decision_input.observation.modification,
     )  # fmt: skip
-    return by_load if space_action is None else _for_space(analysis, space_action, by_load)
+    stuck = decision_input.resource_state.growth_not_before is not None
+    if space_action is None or (stuck and isinstance(by_load, Act)):
+        return by_load  # also while the file system cannot follow: the load need not wait for it
+    return _for_space(analysis, space_action, by_load)
 
 
 def _for_space(analysis: Analysis, space_action: SpaceAction, by_load: Action) -> Action:

@@ -192,7 +192,9 @@ def _situation(
             resource_state.modifications, decision_input.observation.volume.configuration
         ),
         extra_target=decision_input.extra_target,
-        chosen=owners_choice(resource_state.modifications),
+        chosen=owners_choice(
+            resource_state.modifications, decision_input.observation.volume.configuration
+        ),
         freezes=policy.freezes,
         known_loads=_known_loads(policy, decision_input.observation, past),
     )

@@ -95,8 +95,12 @@ def in_flight(case: Case) -> Verdict:
 
 
 def retry_backoff(case: Case) -> Verdict:
-    """Block every call after a refusal, until AWS may be asked again."""
-    until = case.resource_state.retry_not_before
+    """Block every call after a refusal, until AWS may be asked again; growth until its file system may be."""
+    resource_state = case.resource_state
+    waits = [resource_state.retry_not_before]
+    if case.plan.growth is not None:
+        waits.append(resource_state.growth_not_before)
+    until = max((each for each in waits if each is not None), default=None)
     waiting = until is not None and until > case.observation.at
     return verdict_of(
         Guardrail.RETRY_BACKOFF, Relation.IS, "refused recently" if waiting else "no recent refusal",

@@ -9,7 +9,7 @@ from headroom.domain.catalog.ebs import MAX_MODIFICATIONS, capability
 from headroom.domain.guardrails.case import Case, allowed, verdict_of
 from headroom.domain.guardrails.verdicts import Guardrail, Relation, Verdict
 from headroom.domain.planning import CALM_MINUTES, STEPS_BACK, gives_up_only_unused, step_of
-from headroom.domain.state import BY_HEADROOM, WINDOW
+from headroom.domain.state import BY_HEADROOM, WINDOW, changes_of_settings
 from headroom.domain.workload import Binding
 
 
@@ -66,7 +66,8 @@ def give_back_data(case: Case) -> Verdict:
 
 def _days_since_others(case: Case) -> list[float]:
     """Days since somebody else changed the volume: what they set up may not have been used yet."""
-    theirs = [m.started_at for m in case.resource_state.modifications if m.by != BY_HEADROOM]
+    known = changes_of_settings(case.resource_state.modifications, case.plan.origin)
+    theirs = [m.started_at for m in known if m.by != BY_HEADROOM]
     return [(case.observation.at - max(theirs)).total_seconds() / 86_400] if theirs else []
 
 

@@ -102,8 +102,8 @@ ABOUT_THE_RESOURCE = frozenset(
         Guardrail.FREEZE, Guardrail.CALENDAR, Guardrail.MAX_IN_FLIGHT, Guardrail.MAX_IN_FLIGHT_PER_AZ,
         Guardrail.MAX_CHANGES_PER_HOUR, Guardrail.MANAGED_ELSEWHERE, Guardrail.MULTI_ATTACH,
         Guardrail.INFRASTRUCTURE_AS_CODE, Guardrail.DATABASE_STATE, Guardrail.PENDING_CHANGES,
-        Guardrail.GROUP, Guardrail.SLOTS, Guardrail.IN_FLIGHT, Guardrail.RETRY_BACKOFF,
-        Guardrail.ROLLED_BACK, Guardrail.FAILURES,
+        Guardrail.GROUP, Guardrail.SLOTS, Guardrail.IN_FLIGHT, Guardrail.ROLLED_BACK,
+        Guardrail.FAILURES,
     }
 )  # fmt: skip
 """Guardrails that read nothing of the plan: they say the same about all plans of one decision."""

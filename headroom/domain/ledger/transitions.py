@@ -29,6 +29,7 @@ from headroom.domain.state import (
     Breaker,
     KnownModification,
     OpenChain,
+    Refusal,
     Refused,
     Reserved,
     RollbackRequest,
@@ -165,7 +166,7 @@ def after_step(
         state = replace(state, unstarted_act=None)
     state = _settle(state, decision_id, step, holds, since)
     state = _count(state, step, at, body)
-    state = _retry(state, step, due_at)
+    state = _retry(state, step, body, due_at)
     if step is Step.APPLIED:
         by = BY_HEADROOM if undoes is None else ROLLBACK
         given = body.get("modification")
@@ -310,8 +311,16 @@ def after_closed(state: StoredState, at: datetime) -> StoredState:
     )  # fmt: skip
 
 
-def _retry(state: StoredState, step: Step, due_at: datetime | None) -> StoredState:
-    """A refusal sets the earliest retry; an accepted change clears it."""
+def _retry(
+    state: StoredState, step: Step, body: Mapping[str, object], due_at: datetime | None
+) -> StoredState:
+    """A refusal sets the earliest retry, because of a file system only that of growth.
+
+    An accepted change clears the former: it says nothing of the file system.
+    """
+    outcome = body.get("outcome")
+    if isinstance(outcome, Refused) and outcome.refusal is Refusal.FILE_SYSTEM:
+        return replace(state, growth_not_before=due_at)
     if step is Step.REFUSED:
         return replace(state, retry_not_before=due_at)
     if step in (Step.APPLIED, Step.ALREADY_THERE):

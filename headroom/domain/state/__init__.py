@@ -54,6 +54,7 @@ from headroom.domain.state.modification_history import (
     ROLLBACK,
     after_modifications,
     after_resource_gone,
+    changes_of_settings,
     earliest_instant,
     is_known_modification,
     merge_modifications,

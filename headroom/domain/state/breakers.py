@@ -19,9 +19,12 @@ breaker: then the fault is not in one volume."""
 FAILURES_CAUSE = "failures"
 """The cause of the notification when a resource's breaker opens."""
 WAITS = frozenset(
-    {Refusal.SLOTS, Refusal.IN_FLIGHT, Refusal.REGION_QUOTA, Refusal.THROTTLED, Refusal.GATE}
-)
-"""Refusals that clear with time and do not count as failures."""
+    {
+        Refusal.SLOTS, Refusal.IN_FLIGHT, Refusal.REGION_QUOTA, Refusal.THROTTLED, Refusal.GATE,
+        Refusal.FILE_SYSTEM,
+    }
+)  # fmt: skip
+"""Refusals that clear with time, or say nothing against other changes: they do not count as failures."""
 FAILURE_STEPS = frozenset({Step.REFUSED, Step.FAILED, Step.NOT_APPLIED})
 SUCCESS_STEPS = frozenset(
     {Step.APPLIED, Step.ALREADY_THERE, Step.RELIEVED, Step.UNTESTED, Step.INEFFECTIVE}

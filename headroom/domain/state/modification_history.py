@@ -137,7 +137,9 @@ def reduced_from(
     modifications: Sequence[KnownModification], current: Configuration
 ) -> Configuration | None:
     """What the volume had before Headroom's latest change lowered it to `current`, else None."""
-    latest = max(modifications, key=lambda m: m.started_at, default=None)
+    latest = max(
+        changes_of_settings(modifications, current), key=lambda m: m.started_at, default=None
+    )
     if (
         latest is None
         or latest.by != BY_HEADROOM
@@ -150,11 +152,30 @@ def reduced_from(
     return latest.origin if lower else None
 
 
-def owners_choice(modifications: Sequence[KnownModification]) -> Configuration | None:
+def owners_choice(
+    modifications: Sequence[KnownModification], current: Configuration
+) -> Configuration | None:
     """What the volume had before Headroom's first change since anybody else's; None without one."""
     found: Configuration | None = None
-    for change in sorted(modifications, key=lambda m: m.started_at, reverse=True):
+    for change in reversed(changes_of_settings(modifications, current)):
         if change.by != BY_HEADROOM or change.origin is None:
             break
         found = change.origin
     return found
+
+
+def changes_of_settings(
+    modifications: Sequence[KnownModification], current: Configuration
+) -> list[KnownModification]:
+    """Modifications, oldest first, without those of others that left what is set as it was.
+
+    RDS works on an instance: a change of one volume shows as work on the others, which nobody set. Work whose
+    target was not known yet counts, if what came next began with something else.
+    """
+    found, after = [], current
+    for change in sorted(modifications, key=lambda m: m.started_at, reverse=True):
+        by_headroom = change.by in (BY_HEADROOM, ROLLBACK)
+        if by_headroom or not change.origin == change.target == after:
+            found.append(change)
+        after = change.origin or after
+    return found[::-1]

@@ -23,6 +23,8 @@ class Refusal(StrEnum):
     GONE = "gone"
     DENIED = "denied"
     UNSUPPORTED = "unsupported"
+    FILE_SYSTEM = "file_system"
+    """The file system on a volume could not follow its growth: the volume itself may be changed."""
     THROTTLED = "throttled"
     OTHER = "other"
 
@@ -56,7 +58,8 @@ NOT_SENT = "NotSent"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused:
-    """AWS certainly refused. `retry_at` is the instant that its message names, None if none."""
+    """AWS certainly refused. `retry_at` is the instant that its message names, or when a file system may be
+    asked again; None if none."""
 
     refusal: Refusal
     code: str
@@ -65,7 +68,9 @@ class Refused:
 
     @property
     def cause(self) -> str:
-        """The cause of a notification, once per episode."""
+        """The cause of a notification, once per episode: of pressure, or of a shortage of space."""
+        if self.refusal is Refusal.FILE_SYSTEM:
+            return f"space_refused:{self.refusal.value}"
         return f"refused:{self.refusal.value}"
 
 

@@ -112,6 +112,8 @@ class ResourceState:
     """Since when this resource is queued; None if it is not."""
     profile: LoadProfile | None = field(default=None, metadata=LATER)
     """Its past by the hour; None where none is known. A record keeps only its summary."""
+    growth_not_before: datetime | None = field(default=None, metadata=LATER)
+    """While the file system cannot follow: the earliest growth for free space; None if it may be now."""
 
 
 def new_resource_state() -> ResourceState:

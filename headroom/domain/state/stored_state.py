@@ -49,6 +49,8 @@ class StoredState:
     last_refusal_at: datetime | None = None
     retry_not_before: datetime | None = None
     """After a refusal: the earliest retry; cleared by an accepted change."""
+    growth_not_before: datetime | None = None
+    """After a refusal because of the file system: the earliest growth; other changes need not wait."""
     last_act_at: datetime | None = None
     last_reconciled_at: datetime | None = None
     chain: OpenChain | None = None

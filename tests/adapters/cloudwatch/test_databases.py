@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from headroom.adapters.cloudwatch import CloudWatchRdsMetrics
 from headroom.adapters.cloudwatch.rds_metrics import glance_queries, storage_queries
@@ -252,6 +253,26 @@ def test_nothing_is_read_of_a_volume_that_cloudwatch_lists_no_metrics_of() -> No
     assert (glance.peak_iops, glance.longest_queue, glance.lowest_free_gib) == (None, None, None)
     assert not needs_attention(several, glance, NOW, timedelta(hours=1))
     assert published.lists == 1
+
+
+def test_a_list_of_metrics_that_cannot_be_read_is_no_silence_of_a_volume() -> None:
+    """What could not be listed is not taken for what was not published; others are glanced at all the same."""
+    told, published = metrics(LOAD)
+
+    def denied(**_: Any) -> list[dict[str, Any]]:
+        raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, "ListMetrics")
+
+    published.paginate = denied  # type: ignore[method-assign]
+    several, single = of_several("rdsdbdata2"), view(rds(VolumeType.GP3, 500, 12_000, 500))
+    for read in (
+        lambda: told.activity(several, NOW), lambda: told.history(several, NOW),
+        lambda: told.older_history(several, NOW, since=NOW - timedelta(days=9), until=NOW),
+    ):  # fmt: skip
+        with pytest.raises(ReadFailed, match="ListMetrics"):
+            read()
+    glances = told.glance([several, single], NOW)
+    assert glances["orders"].peak_iops == 1_200.0
+    assert glances["orders/rdsdbdata2"].peak_iops is None
 
 
 def test_each_of_several_volumes_has_its_own_metrics_and_the_instance_those_of_all() -> None:

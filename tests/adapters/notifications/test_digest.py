@@ -7,10 +7,13 @@ from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 
+import pytest
+
 from headroom.adapters.notifications.digest import LISTED, digest_message
 from headroom.adapters.notifications.slack import blocks
 from headroom.adapters.notifications.text import LONGEST, subject, text_of_message
 from headroom.adapters.notifications.topic import LARGEST, envelope
+from headroom.cli.terminal.names import named
 from headroom.domain.reports import (
     BlockedSaving,
     Change,
@@ -76,6 +79,21 @@ BUSY = replace(
     increase_usd=Decimal("45"),
     limit_usd=Decimal("2000"),
 )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arn", "name"),
+    [
+        (f"arn:aws:rds:{REGION}:{ACCOUNT}:db:orders", "db:orders"),
+        (f"arn:aws:rds:{REGION}:{ACCOUNT}:db:orders/rdsdbdata2", "db:orders/rdsdbdata2"),
+        (f"arn:aws:rds:{REGION}:{ACCOUNT}:cluster:orders", "cluster:orders"),
+    ],
+)
+def test_the_command_that_closes_a_breaker_names_the_storage(arn: str, name: str) -> None:
+    breaker = Breaker(resource=arn, opened_at=NOW, failures=5, why="AWS refused")
+    text = text_of_message(digest_message(replace(BUSY, breakers=(breaker,))))
+    assert f"headroom breaker close {name} --region us-east-1" in text
+    assert named(name, account_id=ACCOUNT, region=REGION).arn == arn
 
 
 def test_a_busy_day_says_everything_in_the_order_of_what_needs_somebody() -> None:

@@ -87,6 +87,22 @@ def test_a_change_names_one_volume_and_lands_in_it_alone() -> None:
     assert again.refusal is Refusal.IN_FLIGHT
 
 
+@pytest.mark.parametrize("name", ["orders", "orders/rdsdbdata3"])
+def test_our_change_of_one_volume_is_not_what_somebody_left_pending_of_another(name: str) -> None:
+    """RDS may call the instance available for a moment after it accepted a change."""
+    here = place()
+    assert isinstance(change(here), Applied)
+    here.service.instances["orders"]["DBInstanceStatus"] = "available"
+    seen = here.view(name)
+    assert seen.volume.facts is not None
+    assert seen.volume.facts.pending == ()
+    assert seen.modification is not None
+    assert seen.modification.in_flight
+    refused = change(here, name=name)
+    assert isinstance(refused, Refused)
+    assert refused.refusal is Refusal.IN_FLIGHT
+
+
 @pytest.mark.parametrize(
     "pending",
     [{"Iops": 14_000}, {"DBInstanceClass": "db.r6g.4xlarge"},

@@ -282,3 +282,36 @@ def test_growth_that_no_file_system_shows_says_what_to_do() -> None:
     verified = assess(seen, act.plan, applied)
     assert isinstance(verified, Ineffective)
     assert "extend the partition and the file system" in verified.cause
+
+
+def test_load_does_not_wait_for_a_file_system_that_cannot_follow() -> None:
+    """Pressed and filling at once: growth waits, with its load's plan or without, and IOPS are bought."""
+    quiet = disk()
+    load = replace(
+        activity(
+            [1500.0] * 120 + [3000.0] * 60, queue=[1.0] * 120 + [900.0 + 3 * i for i in range(60)],
+            iops_check=[0.0] * 120 + [1.0] * 60,
+        ),
+        free_gib=quiet.activity.free_gib, file_system_gib=quiet.activity.file_system_gib,
+    )  # fmt: skip
+    seen = replace(quiet, activity=load)
+    answers = {}
+    for hours in (0, 6):
+        until = NOW + timedelta(hours=hours) if hours else None
+        stand = resource_state(growth_not_before=until)
+        answers[hours] = decide(decision_input(seen, rules=policy(**GROW), stand=stand)).answer
+    together, alone = answers[0], answers[6]
+    assert isinstance(together, Act)
+    assert together.plan.growth is not None
+    assert isinstance(alone, Act)
+    assert alone.plan.growth is None
+    assert alone.plan.target.size_gib == 200
+    assert (alone.plan.target.iops or 0) > 3000
+
+
+def test_a_quiet_volume_waits_until_its_file_system_is_asked_again() -> None:
+    until = NOW + timedelta(hours=6)
+    stand = resource_state(growth_not_before=until)
+    found = decide(decision_input(disk(), rules=policy(**GROW), stand=stand)).answer
+    assert isinstance(found, Hold)
+    assert (found.reason, found.until) == (Reason.BLOCKED_TEMPORARILY, until)

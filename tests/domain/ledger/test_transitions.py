@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from decimal import Decimal
 
 import pytest
 
-from headroom.domain.ledger import after_decided
+from headroom.domain.ledger import after_decided, after_step
 from headroom.domain.resources import ModificationState
-from headroom.domain.state import StoredState
-from tests.builders import gp2, modification
+from headroom.domain.state import Refusal, Step, StoredState, declined
+from tests.builders import NOW, gp2, modification
 from tests.contracts.decisions import ENROLMENT, hold
 
 
@@ -31,3 +32,16 @@ def test_a_volume_is_not_enrolled_at_a_price_that_is_about_to_change(
     seen = replace(decision.observation, modification=modification(gp2(), state=state))
     moved = after_decided(StoredState(), replace(decision, observation=seen), None)
     assert moved.enrolment_usd == price
+
+
+def test_a_file_system_that_cannot_follow_holds_back_growth_and_opens_no_breaker() -> None:
+    state, again = StoredState(), NOW + timedelta(hours=6)
+    for number in range(20):
+        state = after_step(
+            state, f"d{number}", Step.REFUSED, at=NOW, due_at=again,
+            body={"outcome": declined(Refusal.FILE_SYSTEM, "its instance is not online")},
+        )  # fmt: skip
+    assert state.growth_not_before == again
+    assert (state.retry_not_before, state.failures_in_a_row, state.breaker_opened_at) == (
+        None, 0, None,
+    )  # fmt: skip

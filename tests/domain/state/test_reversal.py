@@ -13,7 +13,7 @@ from headroom.domain.guardrails import Guardrail, Verdict
 from headroom.domain.planning import step_of
 from headroom.domain.policy import Mode
 from headroom.domain.resources import Configuration, VolumeType
-from headroom.domain.state import KnownModification, reduced_from
+from headroom.domain.state import KnownModification, owners_choice, reduced_from
 from headroom.domain.workload import LoadShape
 from tests.builders import (
     NOW,
@@ -29,6 +29,7 @@ from tests.builders import (
 from tests.domain.earlier import history
 
 LOW, HIGH = gp3(400, 3_000, 125), gp3(400, 12_000, 500)
+TOP = gp3(400, 16_000, 500)
 
 
 def change(
@@ -167,6 +168,22 @@ def test_only_our_own_latest_change_that_lowered_is_a_way_back() -> None:
     assert reduced_from((change(5, "headroom", LOW, HIGH),), HIGH) is None
     assert reduced_from((ours,), HIGH) is None
     assert reduced_from((), LOW) is None
+
+
+def test_work_on_another_volume_of_the_instance_is_nobodys_choice() -> None:
+    """RDS works on the instance: nothing that is set of this volume changed."""
+    raised, work = change(9, "headroom", LOW, HIGH), change(5, "other", HIGH, HIGH)
+    assert owners_choice((raised, work), HIGH) == LOW
+    assert owners_choice((raised, work, change(2, "headroom", HIGH, TOP)), TOP) == LOW
+    lowered, beside = change(9, "headroom"), change(5, "other", LOW, LOW)
+    assert reduced_from((lowered, beside), LOW) == HIGH
+
+
+def test_work_whose_target_was_not_known_yet_counts_as_somebodys_change() -> None:
+    raised, began = change(9, "headroom", LOW, HIGH), change(5, "other", HIGH, HIGH)
+    assert owners_choice((raised, began), TOP) is None
+    assert owners_choice((raised, began, change(2, "headroom", TOP, HIGH)), HIGH) == TOP
+    assert reduced_from((change(9, "headroom"), change(5, "other", LOW, LOW)), HIGH) is None
 
 
 def test_who_gives_nothing_back_is_not_looked_at_again_for_it() -> None:
