@@ -13,7 +13,7 @@ from headroom.domain.planning.build_plan import plan_to
 from headroom.domain.planning.full_copy import calm_during_copy, pressed_minutes_per_day
 from headroom.domain.planning.plan import Plan, one_way
 from headroom.domain.planning.planner import candidates
-from headroom.domain.planning.plans_from_history import HDD
+from headroom.domain.planning.plans_from_history import ALIKE, HDD
 from headroom.domain.planning.present_load import PRESSED, present_load
 from headroom.domain.planning.schedule import schedule_cost
 from headroom.domain.planning.situation import Situation, within_limits
@@ -107,7 +107,8 @@ def _valued(situation: Situation, made: Sequence[Plan]) -> tuple[list[Plan], For
         usd_per_minute=situation.limits.relief_value_usd_per_minute,
     )  # fmt: skip
     kept = _kept_savings(made)
-    risked = (  # what a raise could have met if giving back were not in flight
+    presses = situation.diagnosis.binding is not Binding.NOTHING
+    risked = (  # what a raise could have met if giving back, and no raise, were in flight
         situation.limits.relief_value_usd_per_minute * IN_FLIGHT_HOURS * forecast.new_minutes
     )
     valued_plans = [
@@ -122,7 +123,7 @@ def _valued(situation: Situation, made: Sequence[Plan]) -> tuple[list[Plan], For
                 found.stay
                 - found.change[i]
                 + kept.get(plan.target.volume_type, 0.0)
-                - (risked if plan.sustains_less else 0.0),
+                - (risked if plan.sustains_less and not (presses and plan.sustains_more) else 0.0),
             ),
         )
         for i, plan in enumerate(made, start=1)
@@ -282,7 +283,7 @@ def _level(situation: Situation, configuration: Configuration) -> Level:
         unproven=1.0
         if can.burst_iops < chosen.sustained_iops
         else UNUSED_MIBPS
-        if can.burst_mibps < chosen.sustained_mibps
+        if can.burst_mibps < min(chosen.sustained_mibps, chosen.burst_mibps * ALIKE)
         else 0.0,
         reach=(
             max(iops, min(most[0], step * max(iops, least_iops))),

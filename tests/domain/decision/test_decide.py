@@ -381,6 +381,17 @@ def test_leaving_gp2_keeps_the_throughput_it_bursts_to_unless_that_costs_more_an
         )
 
 
+@pytest.mark.parametrize(("size", "io_kib", "mibps"), [(3, 16, 125), (5, 8, 125), (5, 56, 128)])
+def test_a_small_gp2_pays_for_three_mibps_more_than_gp3_includes_only_where_they_were_used(
+    size: int, io_kib: float, mibps: int
+) -> None:
+    """At $0.04 each they cost more than gp3 of such a size saves."""
+    load = activity([100.0] * 60 + [2_200.0] * 30, balance=30.0, io_kib=io_kib)
+    answer = decide(decision_input(observation(load, volume(gp2(size))))).answer
+    assert isinstance(answer, Act)
+    assert answer.plan.target == gp3(size, 3_000, mibps)
+
+
 def test_leaving_a_bucket_keeps_the_iops_that_were_used_of_its_burst() -> None:
     load = activity([2900.0] * 20 + [400.0] * 120 + [800.0] * 40, balance=4.0)
     decision = decide(decision_input(observation(load, volume(gp2(100)))))
