@@ -112,7 +112,7 @@ def test_a_database_that_runs_out_of_credits_gets_gp3_in_one_call_and_is_seen_re
     assert isinstance(decision.answer, Act), decision.summary
     assert decision.diagnosis.binding is Binding.BURST_CREDITS
     target = decision.answer.plan.target
-    assert target == rds(VolumeType.GP3, 500, 12_000, 512)  # not less than gp2 had
+    assert target == rds(VolumeType.GP3, 500, 12_000, 500)  # what four volumes include
     kinds = {j.plan.target.volume_type for j in decision.judgements}
     assert {VolumeType.GP3, VolumeType.IO1} <= kinds  # priced beside what was not taken
     assert [c["StorageType"] for c in stage.service.changes] == ["gp3"]

@@ -195,6 +195,6 @@ def test_a_database_running_out_of_credits_is_moved_to_gp3_in_time(
     said = simulated(capsys, "rds-gp2-credits")
     (change,) = said["modifications"]
     assert change["to"] == {
-        "type": "gp3", "size_gib": 500, "iops": 12_000, "throughput_mibps": 512,
+        "type": "gp3", "size_gib": 500, "iops": 12_000, "throughput_mibps": 500,
     }  # fmt: skip
     assert said["starved_minutes"] == 0

@@ -146,6 +146,8 @@ class Account:
     def _cloudwatch(self, call: Call) -> Mapping[str, Any]:
         if call.operation == "DescribeAlarms":
             return {"MetricAlarms": [], "CompositeAlarms": []}
+        if call.operation == "ListMetrics":
+            return {"Metrics": []}
         if call.operation != "GetMetricData":
             raise Refusal("AccessDenied", "no", 403)
         since = self.measured_since

@@ -302,7 +302,7 @@ def _database(**settings: Any) -> Account:
 
 
 def _several_volumes() -> Account:
-    """The instance has a volume beside its storage, and which metrics are whose is denied to us."""
+    """The instance has a volume beside its storage, and CloudWatch lists no metrics of each."""
     account = _database()
     volume = {"VolumeName": "RDSDBDATA2", "StorageType": "gp3", "AllocatedStorage": 500}
     account.rds.store.instances[DB].api_fields["AdditionalStorageVolumes"] = [volume]

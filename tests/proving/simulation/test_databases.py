@@ -115,7 +115,7 @@ def test_headroom_moves_a_draining_gp2_to_gp3_before_its_first_starved_minute() 
     )  # fmt: skip
     result = played(document, "headroom")
     (change,) = result.changes
-    assert str(change.target) == "gp3 500 GiB 12000 IOPS 512 MiB/s"
+    assert str(change.target) == "gp3 500 GiB 12000 IOPS 500 MiB/s"
     assert (result.starved_minutes, len(result.refusals), len(result.violations)) == (0, 0, 0)
     assert played(document).starved_minutes > 30
 
