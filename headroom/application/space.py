@@ -36,7 +36,7 @@ LOW_DAYS = 7
 LANDED = (ModificationState.OPTIMIZING, ModificationState.COMPLETED)
 NOT_GROWN = "the volume was not grown, because its file system could not follow"
 ASKED_AGAIN = timedelta(minutes=15)
-"""When an instance that did not answer, or was at work, is asked again."""
+"""How soon an instance that did not respond, or was busy, is asked again."""
 BY_HAND = "extend the partition and the file system on the instance yourself"
 
 
@@ -54,10 +54,9 @@ def may_run_out_of_space(view: StorageView, glance: Glance | None) -> bool:
 
 
 def warn(ports: Ports, decision_input: DecisionInput) -> None:
-    """Tell the owner of a database that will be full today while a change of ours is open.
+    """Notify the owner of a database that will be full today while a change of ours is open.
 
-    Nothing else is decided then, and nothing is done: RDS takes no other change, and the chain that
-    is open is ended first.
+    Nothing else is decided or done then: RDS accepts no other change, and the open chain ends first.
     """
     free = decision_input.observation.activity.free_gib
     if (
@@ -75,14 +74,14 @@ def warn(ports: Ports, decision_input: DecisionInput) -> None:
 
 
 def asks_instance(ports: Ports, observation: Observation, plan: Plan) -> bool:
-    """Whether the instance says, before a volume is grown for space, if its file system can follow."""
+    """Whether the instance is asked, before a volume grows for space, if its file system can follow."""
     for_space = plan.growth is not None and plan.origin.database is None
     one = len(observation.volume.instance_ids) == 1
     return for_space and one and ports.file_systems is not None
 
 
 def cannot_follow(ports: Ports, observation: Observation) -> Outcome | None:
-    """Why a volume is not grown for space: its file system could not follow. None where nothing says so.
+    """Why a volume does not grow for space: its file system could not follow. None if nothing speaks against it.
 
     The instance extends what can be extended at the present size: nothing, unless somebody grew the volume.
     """

@@ -31,8 +31,8 @@ def alarms(
     """List the alarms that Headroom made on single resources, or remove them.
 
     A deployment makes and removes them itself, within `alarm_budget_usd`. They are in no stack: use --remove
-    after the stacks are deleted. A deployment that still runs makes them again within an hour. Alarms of such
-    names that Headroom did not make, or to which somebody gave an action, are named and never removed.
+    after the stacks are deleted. A deployment that still runs makes them again within an hour. Alarms with
+    such names that Headroom did not make, or to which somebody added an action, are listed and never removed.
     """
     where = account(**asdict(options))
     made = CloudWatchResourceAlarms(

@@ -34,8 +34,8 @@ def enrolment(deployed: Deployed) -> Found:
         for volume in unmeasured(deployed.client("cloudwatch"), volumes):
             yield Finding(
                 problem=f"CloudWatch lists no metrics of {volume.ref.resource_id} alone, one of several storage "
-                "volumes of its instance: its load is not known, and it is not changed",
-                fix="look for metrics of AWS/RDS with the dimension VolumeName; without any, set alarms of your own "
+                "volumes of its instance: its load is unknown, so Headroom does not change it",
+                fix="search AWS/RDS for metrics with the dimension VolumeName; without any, set alarms of your own "
                 "and headroom=off (docs/operate/databases.md#additional-storage-volumes)",
             )
         yield Fact(text=f"{kind}: {len(own):,} of {len(views):,} are enrolled")

@@ -192,7 +192,7 @@ def queues(deployed: DeployedStacks) -> Found:
             if count and again is not None:
                 yield Finding(
                     problem=f"{count:,} events wait in {name}, because the hub's stream or log group did not take them",
-                    fix=f"let both exist and accept events again, then store them: {again}",
+                    fix=f"make sure that both exist and accept events, then store the events: {again}",
                 )
             elif count:
                 yield Finding(

@@ -16,7 +16,7 @@ LATE = timedelta(hours=2)
 
 
 def resource_alarms(deployed: Deployed) -> Iterator[Finding | Fact]:
-    """The alarms that there are, are those that are planned; no name of one is taken."""
+    """Whether the alarms that exist are the planned ones, and no planned name is taken."""
     names = deployed.here.account.names
     alarms = CloudWatchResourceAlarms(
         deployed.client("cloudwatch"), prefix=names.resource_alarms, deployment=names.prefix
@@ -28,7 +28,7 @@ def resource_alarms(deployed: Deployed) -> Iterator[Finding | Fact]:
     if taken:
         yield Finding(
             problem=f"an alarm that Headroom did not make has a name of its alarms: {taken[0]}",
-            fix="rename it, or keep it: Headroom leaves it alone, and glances see the resource's pressure",
+            fix="make it again under another name, or keep it: Headroom leaves it alone, and glances see the resource's pressure",
         )
     names_of_ours = {*found, *planned} - there.others
     different = {name for name in names_of_ours if found.get(name) != planned.get(name)}

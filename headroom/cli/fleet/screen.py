@@ -1,4 +1,4 @@
-"""The first look at a whole fleet: configurations and at most seven metrics each, in few calls.
+"""Screens a whole fleet before the engine: configurations and at most seven metrics each, in few calls.
 
 It finds where nothing can change, so that the engine decides about the rest only. It errs towards
 the engine: what is unknown counts as a possible change.
@@ -33,14 +33,14 @@ SUMMARY_DAYS = 14
 BATCH = 500
 LOW_BALANCE_PERCENT = 90.0
 LEAST_DAYS = 7
-"""Days on which a database must have published its free space; of a younger one only the engine can tell."""
+"""Days on which a database must have published its free space; about a younger one only the engine decides."""
 CLEAR_OF_LIMIT = 0.5
 """Share of what a database's storage sustains below which no limit counts as touched: RDS publishes none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Screened:
-    """What the first look says about one resource, and what the engine would begin from."""
+    """What the screening says about one resource, and what the engine would begin from."""
 
     row: PlanRow
     view: StorageView

@@ -28,7 +28,7 @@ def doctor(
     *,
     where: AccountOptions,
 ) -> int:
-    """Examine a hub: is it complete, does it store what arrives, and does somebody hear if it does not.
+    """Examine a hub: whether it is complete, stores what arrives, and notifies somebody if it does not.
 
     Run it with credentials of the hub's account. Changes nothing in AWS. Exit code 0 if all is well, 2 if
     there are findings.

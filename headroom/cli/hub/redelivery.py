@@ -40,8 +40,8 @@ def redeliver(
 ) -> int:
     """Send undelivered events again: to the hub's bus, or from the hub's own queue to its stream.
 
-    The output HubRedelivery of a deployment's stack and Redelivery of a hub's are the whole command. What is
-    refused stays in the queue.
+    The whole command is an output of the stack: HubRedelivery of a deployment, Redelivery of a hub. Events that
+    are refused stay in the queue.
     """
     if (bus is None) == (stream is None):
         raise BadRequest("Give either --bus or --stream.")

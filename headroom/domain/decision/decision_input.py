@@ -63,7 +63,7 @@ from headroom.domain.workload import (
 KNOWN_AHEAD = timedelta(hours=26)
 """How far ahead the owner's known events are looked for: a day, and the way to it."""
 DRAINS_HOURS, EXPLAINED = 1, 1.1
-"""How long after an event what waited is served; what an hour may take above what was announced."""
+"""How long after an event its backlog is served; how far above the announced load an hour may go, as a factor."""
 DENY_ALL_POLICY = Policy(version="unreadable", defaults=Limits(mode=Mode.OFF))
 """Replaces an unreadable policy: it allows nothing."""
 
@@ -203,7 +203,7 @@ def _situation(
 def _known_loads(policy: Policy, observation: Observation, past: Past) -> tuple[KnownLoad, ...]:
     """What the owner announced for the coming day.
 
-    An event of operations alone takes the MiB/s that so many of the resource's mean size take.
+    An event that gives only IOPS takes the MiB/s of that many operations of the resource's mean size.
     """
     at, events = observation.at, events_of(policy, observation.volume)
     size = _mib_per_op(past) if events else 0.0
@@ -226,7 +226,7 @@ def _mib_per_op(past: Past) -> float:
 def _past(decision_input: DecisionInput, policy: Policy, limits: Limits) -> Past:
     """The profile of the past; hours above what the cheapest allowed type includes are busy.
 
-    Not those that known events explain: they come again when the owner says.
+    Hours that known events explain are left out: they come again when the owner says.
     """
     observation, resource_state = decision_input.observation, decision_input.resource_state
     profile = resource_state.profile

@@ -18,7 +18,7 @@ CLOSE_TO_LIMIT = timedelta(minutes=5)
 LONG_PRESSURE_MINUTES = 60
 """Past this, starvation that is not worth ending is left to the scans of the fleet."""
 DAILY = timedelta(hours=24)
-"""How often a volume is reconciled only to see that it still exists: its increase counts till then."""
+"""How often a volume is reconciled only to see that it still exists: until then its increase counts."""
 THIN_DATA = timedelta(minutes=5)
 CREDITS_DRAINING = timedelta(hours=4)
 UNREPORTED = timedelta(hours=1)
@@ -31,9 +31,9 @@ GAP = timedelta(days=2)
 AHEAD = timedelta(minutes=10)
 """How long before the best schedule changes something the volume is reconciled again."""
 QUEUED = timedelta(minutes=60)
-"""After how long at least one in the queue is reconciled again, should its turn not come before."""
+"""A queued resource is reconciled again after at least this long, unless its turn comes first."""
 CLOSED = timedelta(hours=6)
-"""The same while it is known that nothing may start: until then at most."""
+"""The longest such wait while it is known that no change may start."""
 JUST_BEGUN = timedelta(minutes=10)
 NEAR = timedelta(minutes=15)
 """How soon a database is reconciled again that is a day or less from being full."""
@@ -44,9 +44,9 @@ LATER = timedelta(hours=6)
 def next_reconcile_at(decision: Decision) -> datetime | None:
     """When to reconcile again without waiting for the next scan of the fleet.
 
-    A volume that may be changed is reconciled when its best schedule of the day changes something.
+    A volume that may be changed is reconciled when its best schedule of the day makes a change.
     While it costs more than at enrolment, it is reconciled once a day whatever happens: if it was
-    deleted, nothing else would show that, and its increase would count for ever.
+    deleted, nothing else would reveal that, and its increase would count forever.
     """
     times = (_by_answer(decision), _planned(decision), space_check(decision))
     found = [at for at in times if at is not None]
@@ -66,14 +66,14 @@ def next_reconcile_at(decision: Decision) -> datetime | None:
 
 
 def _in_queue(decision: Decision, waiting: QueueEntry) -> datetime:
-    """When one that queues is reconciled whatever the queue does: seldom while nothing can start."""
+    """When a queued resource is reconciled even if its turn does not come: seldom while nothing can start."""
     soon, spread = decision.at + QUEUED, _spread(decision)
     opens = min(waiting.not_before or soon, decision.at + CLOSED)
     return max(soon, opens) + spread
 
 
 def _spread(decision: Decision) -> timedelta:
-    """Up to half an hour, by the volume's name: those that queue together are not due together."""
+    """Up to half an hour, by the volume's name, so that resources that queue together are not due together."""
     name = decision.observation.volume.ref.arn.encode()
     return timedelta(minutes=sha256(name).digest()[0] % 31)
 
@@ -90,7 +90,7 @@ def _planned(decision: Decision) -> datetime | None:
 def _by_answer(decision: Decision) -> datetime | None:
     answer, at = decision.answer, decision.at
     if isinstance(answer, Act):
-        return at + CLOSE_TO_LIMIT  # moved on by the outcome; a crash before it is found by this
+        return at + CLOSE_TO_LIMIT  # the outcome moves it; else a crash is found then
     if isinstance(answer, Escalate):
         return None
     if answer.until is not None:

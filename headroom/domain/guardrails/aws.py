@@ -95,7 +95,7 @@ def in_flight(case: Case) -> Verdict:
 
 
 def retry_backoff(case: Case) -> Verdict:
-    """Block every call after a refusal, until AWS may be asked again; growth until its file system may be."""
+    """Block every call after a refusal, until AWS may be called again; growth while its file system cannot follow."""
     resource_state = case.resource_state
     waits = [resource_state.retry_not_before]
     if case.plan.growth is not None:
