@@ -15,6 +15,7 @@ from typing import Any
 
 import boto3
 import pytest
+from aws_lambda_powertools import Metrics
 from moto import mock_aws
 from moto.cloudwatch.models import CloudWatchBackend
 
@@ -185,6 +186,7 @@ def deployment(session: boto3.Session, monkeypatch: pytest.MonkeyPatch) -> Itera
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(wiring, "utc_now", lambda: NOW)
     LISTED.begin_again()
+    Metrics().clear_metrics()  # of a test before, whose function did not end
     monkeypatch.setattr(wiring, "price_list_from", lambda *_, **__: LISTED.price_list())
     with mock_aws():
         dynamodb = session.client("dynamodb")
