@@ -101,7 +101,7 @@ class Account:
         return self._client(service, PACED if service in PACED_SERVICES else READS)
 
     def once(self, service: str) -> Any:
-        """A client for a change of storage, which is never repeated."""
+        """A client for what is never repeated: a change of storage, a published policy."""
         return self._client(service, ONCE)
 
     def _client(self, service: str, config: Config) -> Any:

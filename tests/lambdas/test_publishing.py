@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from typing import Any
 
 import boto3
 import pytest
@@ -11,6 +12,7 @@ from moto import mock_aws
 
 from headroom.domain.policy import HardCaps, PolicyError
 from headroom.policy import canonical_json, default_policy, parse_policy
+from headroom.ports import ReadFailed
 from headroom.settings import FunctionSettings
 from headroom.wiring import Account, ReceivedPolicy
 from tests.builders import ACCOUNT, REGION
@@ -55,6 +57,23 @@ def test_a_policy_that_is_understood_is_replaced(account: Account) -> None:
     publication = sent(account)
     publication.put(publication.check())
     assert account.reads("ssm").get_parameter(Name=NAME)["Parameter"]["Value"] == TEXT
+
+
+def test_a_publication_whose_answer_is_lost_is_not_repeated(account: Account) -> None:
+    """A second put would look like a change by somebody else, which stops everything."""
+    store(account, canonical_json(default_policy()))
+    publication = sent(account)
+    policy = publication.check()
+
+    def lose(response_dict: dict[str, Any], **_: object) -> None:
+        response_dict |= {"status_code": 400, "body": b'{"__type": "RequestTimeoutException"}'}
+
+    account.once("ssm").meta.events.register("before-parse.ssm.PutParameter", lose)
+    account.reads("ssm").meta.events.register("before-parse.ssm.PutParameter", lose)
+    with pytest.raises(ReadFailed):
+        publication.put(policy)
+    found = account.reads("ssm").get_parameter(Name=NAME)["Parameter"]
+    assert (found["Version"], found["Value"]) == (2, TEXT)
 
 
 def test_a_policy_whose_hash_was_not_signed_is_refused(account: Account) -> None:
