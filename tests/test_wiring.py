@@ -171,7 +171,7 @@ def test_a_change_is_sent_once_though_it_times_out_and_a_read_is_tried_again(
     assert len(sent) == 4
 
 
-def test_databases_are_wired_only_where_they_are_looked_after(session: boto3.Session) -> None:
+def test_databases_are_wired_only_where_they_are_covered(session: boto3.Session) -> None:
     assert isinstance(wired(session).storage, EbsStorage)
     assert wiring.kinds_of(SETTINGS) == (Kind.EBS,)
     both = replace(SETTINGS, kinds="ebs,rds")

@@ -171,7 +171,7 @@ def _release(ports: Ports, ref: ResourceRef, now: datetime, why: ResourceGone) -
 def observe(ports: Ports, view: StorageView, now: datetime, *, earlier_days: bool) -> Observation:
     """All that is read about a volume at one instant; every read ends before deciding starts.
 
-    Earlier days are read for every decision: what is enough, and what comes again, they tell.
+    Every decision reads earlier days: they show how much is enough and which load recurs.
     """
     activity, instance_activity = ports.metrics.activity(view, now)
     return Observation(
@@ -206,13 +206,13 @@ def save_observed_modifications(
     landed = change.state is not ModificationState.FAILED
     if prices is None and landed and enrolled:
         return resource_state
-    theirs = KnownModification(
+    foreign = KnownModification(
         started_at=change.started_at, by="other", origin=change.origin, target=change.target
     )
-    if is_known_modification(resource_state.modifications, theirs):
+    if is_known_modification(resource_state.modifications, foreign):
         return resource_state
     ports.state_store.save_modifications(
-        view.volume.ref, [theirs], now=now, prices=prices if landed else None
+        view.volume.ref, [foreign], now=now, prices=prices if landed else None
     )
     return ports.state_store.resource_state(view.volume.ref, now)
 

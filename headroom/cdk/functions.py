@@ -94,7 +94,7 @@ class HeadroomFunction(Construct):
 
 
 def retention(days: int) -> logs.RetentionDays:
-    """The CDK's name for so many days; settings has refused what AWS does not take."""
+    """The CDK's member for a number of days; settings has refused what AWS does not accept."""
     by_days = {
         1: "ONE_DAY",
         3: "THREE_DAYS",

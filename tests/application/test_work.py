@@ -308,7 +308,9 @@ def test_dispatchers_each_minute_over_slow_workers_begin_each_reconciliation_onc
     assert len(watched.began) == 30
 
 
-def test_what_a_stalled_worker_made_due_is_not_answered_by_an_earlier_look(stage: Stage) -> None:
+def test_what_a_stalled_worker_made_due_is_not_answered_by_an_earlier_reconciliation(
+    stage: Stage,
+) -> None:
     """Its due time lies before a reconciliation that began before it was written."""
     one, queue = stage.add(volume()), Queue()
     work(stage.ports, [item()], lambda: NOW + 5 * MINUTE)
@@ -526,7 +528,9 @@ def test_suspects_beyond_the_room_wait_for_the_dispatcher_the_less_starved_ones(
     assert left == ["vol-0003", "vol-0002", "vol-0001", "vol-0000"]
 
 
-def test_the_first_scan_of_a_large_fleet_spreads_its_looks_over_a_day(stage: Stage) -> None:
+def test_the_first_scan_of_a_large_fleet_spreads_its_reconciliations_over_a_day(
+    stage: Stage,
+) -> None:
     fleet_of(stage, 40)
     ports, _ = paged(stage, size=20)
     queue = Queue()
@@ -540,7 +544,7 @@ def test_the_first_scan_of_a_large_fleet_spreads_its_looks_over_a_day(stage: Sta
     assert sum(hour < 12 for hour in hours) in range(15, 25)
 
 
-def test_the_first_scan_of_a_small_fleet_looks_at_everybody_within_minutes(stage: Stage) -> None:
+def test_the_first_scan_of_a_small_fleet_reconciles_everybody_within_minutes(stage: Stage) -> None:
     fleet_of(stage, 150)
     ports, _ = paged(stage, size=500)
     queue = Queue()
@@ -550,7 +554,7 @@ def test_the_first_scan_of_a_small_fleet_looks_at_everybody_within_minutes(stage
     assert len(stage.ledger.due(NOW + MINUTE, 500)) == 150 - len(queue.items)
 
 
-def test_a_second_scan_looks_only_at_suspects(stage: Stage) -> None:
+def test_a_second_scan_reconciles_only_suspects(stage: Stage) -> None:
     fleet_of(stage, 30)
     ports, _ = paged(stage, size=500)
     queue = Queue()

@@ -228,7 +228,7 @@ def waiting(deployment: Deployment) -> int:
     return int(found["Attributes"]["ApproximateNumberOfMessagesDelayed"])
 
 
-def test_what_nobody_could_be_told_is_counted(
+def test_a_message_that_could_not_be_sent_is_counted(
     deployment: Deployment, function: Function, capsys: Capture
 ) -> None:
     volume = deployment.volume()

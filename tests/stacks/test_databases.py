@@ -58,7 +58,7 @@ def test_databases_are_seen_everywhere_and_changed_in_this_account_and_region(
         ]
 
 
-def test_the_functions_are_told_and_the_synth_finds_nothing_amiss(both: Synthesised) -> None:
+def test_the_functions_get_the_setting_and_the_synth_finds_nothing_amiss(both: Synthesised) -> None:
     told = {
         f["Environment"]["Variables"].get("HEADROOM_KINDS")
         for f in properties(both.loop, "AWS::Lambda::Function")
@@ -168,7 +168,7 @@ def test_aurora_adds_two_rights_to_read_and_no_right_to_change_anything_else(
         assert all(_listed(s["Resource"]) == ["*"] for s in _granting(clusters, action))
 
 
-def test_the_functions_are_told_of_clusters_and_the_synth_finds_nothing_amiss(
+def test_the_functions_get_the_clusters_setting_and_the_synth_finds_nothing_amiss(
     clusters: Synthesised,
 ) -> None:
     told = {

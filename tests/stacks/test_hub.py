@@ -234,7 +234,7 @@ def test_a_deployment_without_a_hub_has_nothing_of_it(shipped: Synthesised) -> N
     assert "ssm:PutParameter" not in text
 
 
-def test_a_deployment_lets_events_out_to_the_bus_that_it_was_told(synth: Synth) -> None:
+def test_a_deployment_lets_events_out_to_the_configured_bus(synth: Synth) -> None:
     made = synth(detection="sweep", **HUB_SETTINGS).loop
     forward = [s for s in _statements(made, "AWS::IAM::Role") if s.get("Sid") == "ForwardEvents"]
     assert [(one["Action"], one["Resource"]) for one in forward] == [

@@ -154,11 +154,11 @@ class StateTable:
         It leaves the queue unless it is `waiting`.
         """
         names = {
-            "#looked": "last_reconciled_at", "#version": "version", "#waiting": "waiting",
+            "#reconciled": "last_reconciled_at", "#version": "version", "#waiting": "waiting",
             "#rank": "waiting_rank", "#queue": "waiting_shard",
         }  # fmt: skip
         values = {":at": wire(moment(at)), ":one": wire(1), ":zero": wire(0)}
-        sets = "SET #looked = :at, #version = if_not_exists(#version, :zero) + :one"
+        sets = "SET #reconciled = :at, #version = if_not_exists(#version, :zero) + :one"
         removes = ["#waiting", "#rank", "#queue"]
         if urgency is not None:
             names["#urgency"], values[":urgency"] = "urgency", wire(urgency)

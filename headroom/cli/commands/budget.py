@@ -115,7 +115,7 @@ def _volumes(where: Account, ids: Set[str]) -> Mapping[str, Volume]:
 
 
 def _databases(where: Account, ids: Set[str]) -> Mapping[str, Volume]:
-    """Databases by id; RDS tells of many at once only when asked for all."""
+    """Databases by id; RDS lists several at once only by listing all."""
     everything = (view.volume for view in databases_of(where).fleet())
     return {each.ref.resource_id: each for each in everything if each.ref.resource_id in ids}
 

@@ -120,7 +120,7 @@ def replay(
 
 
 class Sections:
-    """The sections of the volumes that gain most; scenes are let go as soon as they are drawn."""
+    """The sections of the volumes that gain most; each chart's data is dropped once it is drawn."""
 
     def __init__(self) -> None:
         self._kept: list[tuple[int, str, Section]] = []

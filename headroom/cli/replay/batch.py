@@ -44,7 +44,7 @@ class Rules:
     policy: Policy
     prices: PriceTable
     draw: bool = False
-    """Whether volumes come with the scene of what would have happened."""
+    """Whether volumes come with the chart of what would have happened."""
 
     @property
     def since(self) -> datetime:

@@ -15,8 +15,8 @@ from headroom.domain.detection.next_glance import (
     first_metrics,
     interval,
     is_due,
-    look_due,
     reads_the_rest,
+    reconciliation_due,
     risk,
 )
 from headroom.domain.detection.resource_alarms import (

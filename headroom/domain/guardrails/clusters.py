@@ -27,9 +27,9 @@ SPIKES = 2
 BUSY_DAYS = 7
 """Going back must pay even if every day were like the busiest half."""
 GATE_DAYS = GATE // timedelta(days=1)
-"""For so many days a change that was wrong may stay in force."""
+"""Days that a wrong change may have to stay in force."""
 NEW_TIMES = 2
-"""Quiet days that have saved so many times what any before them did are a new level of the load."""
+"""Quiet days that saved this many times what any earlier ones did are a new level of the load."""
 SLOW_DAYS = 3
 """Days with slow commits from which on they are no accident."""
 SHARED = frozenset(

@@ -40,12 +40,12 @@ from headroom.domain.resources import Goal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """One setting: the field of Limits it is, how it is read, and what editors are told of it."""
+    """One setting: its field of Limits, how it is read, and what editors display."""
 
     name: str
     read: Reader
     schema: Mapping[str, object]
-    """Its value in words of JSON Schema."""
+    """The JSON Schema of its value."""
     meaning: str
 
 

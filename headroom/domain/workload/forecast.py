@@ -1,6 +1,6 @@
 """The forecast: expected shortfall at each level in the coming hours, and the cost of late raises.
 
-The profile of the past says what comes, through rhythms that are weighed by how well they foretold
+The profile of the past says what comes, through rhythms that are weighted by how well they predicted
 it; the present says how long the current load will stay; known events come from the owner.
 """
 

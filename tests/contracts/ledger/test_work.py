@@ -148,7 +148,7 @@ def test_one_that_failed_answers_nothing_and_may_be_tried_at_once(ledger: Any) -
     assert claim(ledger, "two", NOW + timedelta(seconds=1), since=NOW) is Claim.TAKEN
 
 
-def test_who_was_reconciled_lately_is_told(ledger: Any) -> None:
+def test_who_was_reconciled_lately_is_reported(ledger: Any) -> None:
     claim(ledger, "one")
     ledger.finish_work(ref(), holder="one", began=NOW)
     refs = [ref(), *(ref(f"vol-x{number}") for number in range(150))]

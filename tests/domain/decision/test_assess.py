@@ -75,7 +75,7 @@ def test_silence_for_more_than_a_day_is_reported_as_unproven() -> None:
     assert "no proof" in told.cause
 
 
-def test_a_load_that_uses_up_the_new_limit_too_is_told_as_such() -> None:
+def test_a_load_that_uses_up_the_new_limit_too_is_reported_as_such() -> None:
     told = assess(seen(LIMIT, check=1.0, instance=instance(baseline_iops=40_000)), plan(), APPLIED)
     assert isinstance(told, Ineffective)
     assert "natural demand" in told.cause

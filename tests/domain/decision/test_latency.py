@@ -57,7 +57,7 @@ def decided(seen: Observation, **limits: Any) -> Decision:
     return decide(decision_input(seen, rules=policy(mode=Mode.AUTO, **limits), trigger="sweep"))
 
 
-def test_the_owner_is_told_once_of_slow_operations_below_every_limit() -> None:
+def test_the_owner_is_notified_once_of_slow_operations_below_every_limit() -> None:
     first = decided(slow())
     assert first.diagnosis.binding is Binding.LATENCY
     assert isinstance(first.answer, Escalate)

@@ -121,7 +121,7 @@ def test_a_volume_of_which_nothing_is_published_is_never_grown_for_space() -> No
         (lambda h: 150.0 - max(0.0, (0.25 - h) * 500), timedelta(minutes=10)),
     ],
 )
-def test_a_volume_that_may_grow_is_looked_at_as_soon_as_its_forecast_takes(
+def test_a_volume_that_may_grow_is_reconciled_as_soon_as_its_forecast_takes(
     free: Free, within: timedelta
 ) -> None:
     decision = decided(disk(free=free))

@@ -167,7 +167,7 @@ def test_a_load_of_every_night_is_foreseen_at_its_hour_and_at_no_other() -> None
     assert seen.basis.startswith("daily")
 
 
-def test_it_is_told_from_where_the_day_is_now() -> None:
+def test_it_is_forecast_from_where_the_day_is_now() -> None:
     for earlier in (1, 5, 9):
         now = NOW - timedelta(hours=earlier)
         found = past_of(history(nightly, days=5, end=now))

@@ -412,7 +412,7 @@ def main(names: list[str], end: float = inf) -> int:
             print(f"{name:45} no time was left")
             continue
         mutant, found = MUTANTS[name], noticed(name, until=end)
-        told = _told(found) or f"held by {mutant.held_by}"
+        told = _seen_by(found) or f"held by {mutant.held_by}"
         if found is None and mutant.seen_by:
             test = failing(name)
             missed, told = missed + (test is None), test or f"NOT NOTICED by {mutant.seen_by}"
@@ -420,7 +420,7 @@ def main(names: list[str], end: float = inf) -> int:
             continue
         if found is None and mutant.and_without is not None:
             found = noticed(name, until=end, twice=True)
-            told += f"; without that as well: {_told(found) or 'NOT NOTICED'}"
+            told += f"; without that as well: {_seen_by(found) or 'NOT NOTICED'}"
             missed += found is None
         elif found is None and not mutant.held_by:
             missed, told = missed + 1, "NOT NOTICED"
@@ -428,7 +428,7 @@ def main(names: list[str], end: float = inf) -> int:
     return 1 if missed else 0
 
 
-def _told(found: tuple[History, str] | None) -> str:
+def _seen_by(found: tuple[History, str] | None) -> str:
     return "" if found is None else f"{found[0]} | {found[1][:140]}"
 
 
