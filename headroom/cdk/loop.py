@@ -12,11 +12,10 @@ from constructs import Construct
 
 from headroom.adapters import actions
 from headroom.cdk.alarms import DetectionAlarms, SelfAlarms
-from headroom.cdk.dashboard import Dashboard
+from headroom.cdk.dashboards import Dashboard, Part
 from headroom.cdk.detection import price_note, short_price
 from headroom.cdk.extend import ExtendDocument, extend_statements
 from headroom.cdk.functions import FunctionSpec, HeadroomFunction
-from headroom.cdk.panels import Part
 from headroom.cdk.permissions import (
     DEAD_LETTER_ACTIONS,
     QUEUE_ACTIONS,

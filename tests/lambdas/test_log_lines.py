@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from headroom.cdk.panels import LogPanel, Part, panels
+from headroom.cdk.dashboards import LogPanel, Part, panels
 from headroom.domain.decision import Act, Escalate, Hold
 from tests.builders import NOW
 from tests.lambdas.conftest import Context, Deployment

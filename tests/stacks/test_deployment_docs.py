@@ -121,6 +121,7 @@ def test_every_alarm_on_headroom_says_what_to_do(shipped: Synthesised, synth: Sy
     told = {name for row in rows for name in re.findall(r"`([a-z-]+)`", row[0])}
     assert _own_alarms(synth(hub_bus="arn:aws:events:us-east-1:999988887777:event-bus/hub")) == told
     assert f"{len(_own_alarms(shipped))} alarms on Headroom itself" in TEXT
+    assert len(_own_alarms(shipped)) == Rates().own_alarms, "the bill counts each alarm"
 
 
 def _own_alarms(made: Synthesised) -> set[str]:

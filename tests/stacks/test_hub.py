@@ -19,8 +19,7 @@ from headroom.adapters.events import log_fields
 from headroom.adapters.events.bus import entry
 from headroom.adapters.events.schemas import DETAIL_TYPES, schema
 from headroom.cdk import Hub
-from headroom.cdk.hub_dashboard import PANELS
-from headroom.cdk.hub_queries import COLUMNS, DETAIL, QUERIES, RENAMED
+from headroom.cdk.dashboards import COLUMNS, DETAIL, PANELS, QUERIES, RENAMED
 from headroom.policy.parts import LONGEST_PART
 from headroom.settings import SettingsError
 from tests.adapters.events.test_bus import EVERY

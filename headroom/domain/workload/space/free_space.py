@@ -21,7 +21,7 @@ from statistics import median, median_low
 from headroom.domain.policy import Limits
 from headroom.domain.resources import Observation, Series
 from headroom.domain.state import KnownModification
-from headroom.domain.workload.fill_history import (
+from headroom.domain.workload.space.fill_history import (
     Point,
     by_hour,
     daily_slope,
@@ -33,7 +33,7 @@ from headroom.domain.workload.fill_history import (
     thinned,
     used,
 )
-from headroom.domain.workload.space_forecast import SpaceBasis, SpaceForecast
+from headroom.domain.workload.space.forecast import SpaceBasis, SpaceForecast
 
 LEAD_HOURS = 24
 """How long before a shortage storage grows: an earlier change may block the next one for a day."""
