@@ -88,6 +88,13 @@ def reconcile(
             prices=prices,
         )
 
+    def concluded(decision: Decision) -> Decision:
+        conclude(
+            ports, decision, decision_input.resource_state, now, must_record=must_record,
+            due_at=next_reconcile_at(decision),
+        )  # fmt: skip
+        return decision
+
     decision_input = read(view)
     resource_state = decision_input.resource_state
     if resource_state.approval_request is not None:
@@ -99,15 +106,7 @@ def reconcile(
             decision_input, resource_state=_decide_again(ports, decision_input, now)
         )
         if isinstance(settled, Decision):
-            conclude(
-                ports,
-                settled,
-                decision_input.resource_state,
-                now,
-                must_record=must_record,
-                due_at=next_reconcile_at(settled),
-            )
-            return settled
+            return concluded(settled)
     if resource_state.rollback is not None:
         decision = rollback.consider(ports, decision_input, resource_state.rollback)
     else:
@@ -117,15 +116,7 @@ def reconcile(
         decision = found.primary
         if decision in found.acts:
             return decision
-    conclude(
-        ports,
-        decision,
-        decision_input.resource_state,
-        now,
-        must_record=must_record,
-        due_at=next_reconcile_at(decision),
-    )
-    return decision
+    return concluded(decision)
 
 
 def _settle(

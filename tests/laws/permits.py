@@ -42,7 +42,6 @@ WINDOWS: Mapping[str, tuple[str, int, int]] = {
     "Sat,Sun 00:00-24:00 UTC": ("56", 0, 1_440),
 }
 """Change windows that trials use, as days from Monday on and minutes of a UTC day."""
-EASILY = 1e-9
 Document = Mapping[str, Any]
 
 

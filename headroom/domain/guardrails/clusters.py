@@ -166,11 +166,11 @@ def steady(case: Case) -> Verdict:
 
 
 def rhythm(case: Case) -> Verdict:
-    """Block a change for money that a load which comes and goes by the month would soon turn against.
+    """Block a change for money that a monthly rhythm of the load would soon make a loss.
 
-    What the other mode would have saved of late must exceed, by the margin, what it would have lost in
-    the worst thirty days of the past. Back to Standard it may also be twice what any earlier quiet days
-    saved: then the load has a new level.
+    The recent savings of the other mode must exceed, by the margin, its losses in the worst thirty days
+    of the past. Back to Standard, twice the savings of any earlier quiet days are enough: then the load
+    has a new level.
     """
     cluster, days, gain, worst = _cluster(case), 0, 0.0, 0.0
     if cluster.goal is Goal.COST and cluster.demand.past_ios:

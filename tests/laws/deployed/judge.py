@@ -84,7 +84,6 @@ class Law:
     """Whether somebody else changes storage in the story."""
     used: set[str] = field(default_factory=set)
     """Decisions whose change was sent."""
-    proven: dict[str, datetime] = field(default_factory=dict)
     paused_at: int | None = None
     """The number of the call after which a pause was in force."""
     paused_until: datetime | None = None
