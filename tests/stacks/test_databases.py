@@ -25,8 +25,8 @@ from tests.adapters.cloudwatch.test_databases import view
 from tests.adapters.events.test_rds import call, event
 from tests.domain.clusters import cluster
 from tests.domain.databases import rds
-from tests.stacks.conftest import Synth, Synthesised, properties, resources
-from tests.stacks.test_permissions import _granting, _listed, _text
+from tests.stacks.conftest import Synth, Synthesised, properties, resources, text_of
+from tests.stacks.test_permissions import _granting, _listed
 
 WITH = DeploymentConfig(kinds="ebs,rds")
 
@@ -53,7 +53,7 @@ def test_databases_are_seen_everywhere_and_changed_in_this_account_and_region(
         assert action in actions.RDS_WRITE_ACTIONS
         (statement,) = _granting(both, action)
         assert _listed(statement["Action"]) == [action]
-        assert [_text(r) for r in _listed(statement["Resource"])] == [
+        assert [text_of(r) for r in _listed(statement["Resource"])] == [
             f"arn:<AWS::Partition>:rds:<AWS::Region>:<AWS::AccountId>:{kind}:*"
         ]
 
