@@ -190,10 +190,7 @@ def _emit(report: WorkReport, messages_failed: int, *, unsent: int) -> None:
         _log_decision(decision)
     for error in report.errors:
         logger.error("a resource could not be reconciled", error=error)
-    counted = {
-        "FailedReconciliations": report.failed,
-        "FailedNotifications": unsent,
-    }
+    counted = {"FailedReconciliations": report.failed, "FailedNotifications": unsent}
     for (
         name,
         value,

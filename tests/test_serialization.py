@@ -61,9 +61,7 @@ SERIES = st.builds(
     values=st.lists(st.none() | FINITE, max_size=4).map(tuple),
 )
 PROFILES = st.builds(
-    LoadProfile,
-    start=AWARE.map(hour_of),
-    hours=st.lists(st.none() | HOURS, max_size=3).map(tuple),
+    LoadProfile, start=AWARE.map(hour_of), hours=st.lists(st.none() | HOURS, max_size=3).map(tuple)
 )
 
 

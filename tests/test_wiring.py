@@ -55,10 +55,7 @@ def test_the_clock_is_system_time_in_utc() -> None:
     [
         (ARN, (REGION, ACCOUNT)),
         (f"{ARN}:live", (REGION, ACCOUNT)),
-        (
-            "arn:aws-cn:lambda:cn-north-1:111122223333:function:f",
-            ("cn-north-1", "111122223333"),
-        ),
+        ("arn:aws-cn:lambda:cn-north-1:111122223333:function:f", ("cn-north-1", "111122223333")),
     ],
 )
 def test_a_function_knows_its_place_from_its_own_arn(arn: str, place: tuple[str, str]) -> None:

@@ -78,10 +78,7 @@ def settle(
 
 
 def _withdraw_if_changed(
-    ports: Ports,
-    decision_input: DecisionInput,
-    asked: ApprovalRequest,
-    now: datetime,
+    ports: Ports, decision_input: DecisionInput, asked: ApprovalRequest, now: datetime
 ) -> None:
     """End a request whose time ran out, or that can come to nothing any more."""
     ref = decision_input.observation.volume.ref

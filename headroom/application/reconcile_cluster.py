@@ -31,11 +31,7 @@ from headroom.domain.decision import (
 )
 from headroom.domain.planning import Plan
 from headroom.domain.policy import Mode, Policy, PolicyUnreadable, discount_of, limits_for
-from headroom.domain.resources import (
-    AuroraObservation,
-    Observation,
-    PriceUnknown,
-)
+from headroom.domain.resources import AuroraObservation, Observation, PriceUnknown
 from headroom.domain.state import (
     MODIFICATION_RETENTION,
     WINDOW,

@@ -7,14 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from headroom import running_cost
-from headroom.running_cost import (
-    MINUTES_PER_MONTH,
-    Fleet,
-    Range,
-    Rates,
-    RunningCost,
-    rates_of,
-)
+from headroom.running_cost import MINUTES_PER_MONTH, Fleet, Range, Rates, RunningCost, rates_of
 from headroom.settings import DeploymentConfig, Detection
 
 _RATES = Rates()

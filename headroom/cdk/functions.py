@@ -11,13 +11,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from headroom.cdk.permissions import (
-    LOG_ACTIONS,
-    TRACE_ACTIONS,
-    allow,
-    explain_wildcards,
-    role_for,
-)
+from headroom.cdk.permissions import LOG_ACTIONS, TRACE_ACTIONS, allow, explain_wildcards, role_for
 from headroom.settings import DeploymentConfig, FunctionSettings
 
 RUNTIME = lambda_.Runtime.PYTHON_3_14

@@ -38,12 +38,7 @@ from headroom.cdk.state import add_outputs
 from headroom.cdk.triggers import SIGNALS_TIMEOUT, SWEEP_TIMEOUT, SignalsQueue, SweepSchedule
 from headroom.domain.catalog import CATALOGUE_PRICES
 from headroom.domain.policy import Policy, with_caps
-from headroom.policy import (
-    canonical_json,
-    check,
-    parameter_texts,
-    published,
-)
+from headroom.policy import canonical_json, check, parameter_texts, published
 from headroom.settings import OFF, DeploymentConfig, FunctionSettings, Names
 
 PRICED_REGIONS = tuple(sorted(CATALOGUE_PRICES))

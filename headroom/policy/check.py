@@ -32,11 +32,7 @@ from headroom.domain.policy import (
     remarks_on_kinds,
     zone_of,
 )
-from headroom.domain.resources import (
-    EBS_TYPES,
-    Kind,
-    VolumeType,
-)
+from headroom.domain.resources import EBS_TYPES, Kind, VolumeType
 from headroom.policy.document import read_policy
 from headroom.policy.overlaps import (
     NAMES,

@@ -162,7 +162,4 @@ def _text(pattern: str) -> Schema:
 
 
 def _one_or_more(one: Schema, meaning: str) -> Schema:
-    return {
-        "anyOf": [one, {"type": "array", "items": one, "minItems": 1}],
-        "description": meaning,
-    }
+    return {"anyOf": [one, {"type": "array", "items": one, "minItems": 1}], "description": meaning}

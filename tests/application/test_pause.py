@@ -87,9 +87,7 @@ def test_a_volume_with_an_open_breaker_holds_and_says_why(stage: Stage) -> None:
     assert "headroom breaker close vol-1" in blocking["failures"].detail
 
 
-def test_what_failed_is_done_within_a_minute_of_a_person_closing_the_breaker(
-    stage: Stage,
-) -> None:
+def test_what_failed_is_done_within_a_minute_of_a_person_closing_the_breaker(stage: Stage) -> None:
     vol = stage.add(volume())
     open_breaker(stage, vol)
     stage.answers.clear()

@@ -270,9 +270,7 @@ def test_no_answer_is_resolved_from_what_aws_shows(stage: Stage) -> None:
     assert len(stage.lifecycles["vol-1"].starts) == 1
 
 
-def test_a_call_that_never_arrived_is_found_by_what_aws_shows_and_tried_anew(
-    stage: Stage,
-) -> None:
+def test_a_call_that_never_arrived_is_found_by_what_aws_shows_and_tried_anew(stage: Stage) -> None:
     vol = stage.add(volume())
     stage.answers = [Unknown(detail="connection reset")]
     remediate(stage.ports, alarm(vol), stage.now)
@@ -350,10 +348,7 @@ def test_the_owners_own_change_moves_only_what_they_set(
     stage.loads["vol-1"] = calm()
     sweep(stage.ports, stage.now)
     raised = stage.view(vol).volume.configuration
-    stage.change(
-        vol,
-        replace(raised, size_gib=size) if iops is None else gp3(size, iops, 125),
-    )
+    stage.change(vol, replace(raised, size_gib=size) if iops is None else gp3(size, iops, 125))
     remediate(stage.ports, alarm(vol, Claim.MODIFICATION), stage.now)
     known = stage.ledger.resource_state(vol, stage.now)
     assert known.enrolment_usd == Decimal(base)

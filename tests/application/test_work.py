@@ -15,13 +15,7 @@ from headroom.application import dispatch, read_page, sweep, work
 from headroom.application.prefetch import with_batch_reads
 from headroom.application.reconcile import observe
 from headroom.application.work import TOGETHER, coalesced, items_of
-from headroom.domain.resources import (
-    Claim,
-    InstanceActivity,
-    ResourceRef,
-    Signal,
-    VolumeActivity,
-)
+from headroom.domain.resources import Claim, InstanceActivity, ResourceRef, Signal, VolumeActivity
 from headroom.ports import (
     CursorRejected,
     FleetPage,
@@ -257,9 +251,7 @@ def starved() -> Stage:
 
 
 @pytest.mark.parametrize("after", [False, True])
-def test_a_worker_that_dies_at_any_call_is_resumed_and_changes_the_volume_once(
-    after: bool,
-) -> None:
+def test_a_worker_that_dies_at_any_call_is_resumed_and_changes_the_volume_once(after: bool) -> None:
     count = calls_of(starved())
     assert count > 15
     for at in range(1, count + 1):

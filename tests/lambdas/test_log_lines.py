@@ -98,9 +98,7 @@ def test_each_query_reads_what_is_in_the_lines_it_keeps(
         assert any(isinstance(line.get(field), int | float) for line in kept), field
 
 
-def test_each_text_that_a_query_compares_is_one_that_occurs(
-    lines: dict[Part, list[Line]],
-) -> None:
+def test_each_text_that_a_query_compares_is_one_that_occurs(lines: dict[Part, list[Line]]) -> None:
     answers = {answer.__name__.lower() for answer in (Act, Hold, Escalate)}
     for panel in QUERIES:
         for field, text in _compared(panel.query):

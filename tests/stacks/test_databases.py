@@ -122,10 +122,7 @@ def test_the_rules_and_the_reader_of_events_know_the_same_ids() -> None:
     ],
 )
 def test_awss_own_matcher_lets_through_what_is_about_storage(
-    ruler: Any,
-    both: Synthesised,
-    made: dict[str, Any],
-    rule: str | None,
+    ruler: Any, both: Synthesised, made: dict[str, Any], rule: str | None
 ) -> None:
     matcher = ruler.JClass("software.amazon.event.ruler.Ruler")
     matched = [

@@ -319,10 +319,7 @@ def test_seals_are_off_until_the_owner_turns_them_on(synth: Synth, shipped: Synt
 def test_file_systems_are_extended_only_where_the_owner_turns_it_on(
     synth: Synth, shipped: Synthesised
 ) -> None:
-    for action in (
-        *actions.EXTEND_ACTIONS,
-        *actions.EXTEND_READ_ACTIONS,
-    ):
+    for action in (*actions.EXTEND_ACTIONS, *actions.EXTEND_READ_ACTIONS):
         assert _granting(shipped, action) == []
     assert resources(shipped.loop, "AWS::SSM::Document") == {}
     made = synth(ebs_free_space="on", enrolment_tag_key="team", enrolment_tag_value="db")

@@ -2,11 +2,4 @@
 
 May import botocore. Offers: `prove`, `caller_of`, `sts_url`, Proof, NotProven, HEADER."""
 
-from headroom.adapters.callers.proof import (
-    HEADER,
-    NotProven,
-    Proof,
-    caller_of,
-    prove,
-    sts_url,
-)
+from headroom.adapters.callers.proof import HEADER, NotProven, Proof, caller_of, prove, sts_url

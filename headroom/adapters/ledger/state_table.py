@@ -49,12 +49,7 @@ from headroom.domain.state import (
     WrongFormat,
 )
 from headroom.ports import Due, Scan
-from headroom.serialization import (
-    UnreadableProfile,
-    profile_from_bytes,
-    profile_to_bytes,
-    to_plain,
-)
+from headroom.serialization import UnreadableProfile, profile_from_bytes, profile_to_bytes, to_plain
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

@@ -69,11 +69,7 @@ class BudgetView:
         return limits_for(self.policy, volume).limits.price_increase_usd
 
 
-def budget(
-    as_json: JsonOption = False,
-    *,
-    where: DeploymentOptions,
-) -> int:
+def budget(as_json: JsonOption = False, *, where: DeploymentOptions) -> int:
     """Show which volumes use the account's budget for price increases, most expensive first.
 
     Reads the whole state table and checks that the account's total equals the sum of its volumes.

@@ -63,8 +63,7 @@ def replay(
         typer.Option(help="Only this resource: vol-ID, db:NAME or cluster:NAME. Repeatable."),
     ] = None,
     databases: Annotated[
-        bool,
-        typer.Option(help="Also replay databases and Aurora clusters."),
+        bool, typer.Option(help="Also replay databases and Aurora clusters.")
     ] = True,
     policy: Annotated[Path | None, typer.Option(help="Policy file (docs/policy.md).")] = None,
     preset: Annotated[

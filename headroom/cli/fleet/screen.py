@@ -10,12 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 
-from headroom.adapters.cloudwatch import (
-    DatabaseSummary,
-    LoadSummary,
-    database_summaries,
-    summaries,
-)
+from headroom.adapters.cloudwatch import DatabaseSummary, LoadSummary, database_summaries, summaries
 from headroom.adapters.ebs import EbsStorage
 from headroom.cli.fleet.rows import Change, Depth, PlanRow
 from headroom.cli.sources.account import Account

@@ -291,10 +291,7 @@ def _instance_left(
     if others is None:
         return None, None
     limits = instance.limits
-    return (
-        max(0.0, limits.baseline_iops - others[0]),
-        max(0.0, limits.baseline_mibps - others[1]),
-    )
+    return (max(0.0, limits.baseline_iops - others[0]), max(0.0, limits.baseline_mibps - others[1]))
 
 
 def _others(observation: Observation, seen: tuple[Minute, ...]) -> tuple[float, float] | None:

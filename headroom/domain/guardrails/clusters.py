@@ -11,12 +11,7 @@ from decimal import Decimal
 from itertools import accumulate
 from statistics import median
 
-from headroom.domain.catalog.aurora import (
-    HOURS_PER_MONTH,
-    MILLION,
-    bills,
-    supports_io_optimized,
-)
+from headroom.domain.catalog.aurora import HOURS_PER_MONTH, MILLION, bills, supports_io_optimized
 from headroom.domain.guardrails.case import Case, ClusterCase, verdict_of
 from headroom.domain.guardrails.verdicts import Guardrail, Relation, Verdict
 from headroom.domain.resources import GATE, Goal, StorageMode, mode_of

@@ -70,12 +70,7 @@ SOME_TIME_SCHEMA: Mapping[str, object] = MappingProxyType(
 )
 
 DURATION_SCHEMA: Mapping[str, object] = MappingProxyType(
-    {
-        "oneOf": [
-            dict(SOME_TIME_SCHEMA),
-            {"const": 0},
-        ]
-    }
+    {"oneOf": [dict(SOME_TIME_SCHEMA), {"const": 0}]}
 )
 _SPAN = (
     r"\s*[A-Za-z]{3}(-[A-Za-z]{3})?(,[A-Za-z]{3}(-[A-Za-z]{3})?)*\s+[0-9]{2}:[0-9]{2}-[0-9]{2}:[0-9]{2}"

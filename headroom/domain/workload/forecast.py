@@ -18,11 +18,7 @@ from typing import NamedTuple
 from headroom.domain.state import HOUR, hour_of
 from headroom.domain.workload.history import HELD, ONSET, Coming, Episodes, Past, recent_hours
 from headroom.domain.workload.rhythm import BACK, DOUBT, SURE, Rhythm, rhythms
-from headroom.domain.workload.short_minutes import (
-    REACTION_MIN,
-    minutes_to_react,
-    short_minutes,
-)
+from headroom.domain.workload.short_minutes import REACTION_MIN, minutes_to_react, short_minutes
 
 HOURS = 24
 CLEAR_DAYS = 3.0

@@ -321,8 +321,7 @@ def test_older_history_is_hours_then_five_minutes_in_one_call_each() -> None:
 
 
 @pytest.mark.parametrize(
-    ("since_days", "until_days", "periods"),
-    [(60, 14, (300,)), (100, 70, (3600,)), (14, 14, ())],
+    ("since_days", "until_days", "periods"), [(60, 14, (300,)), (100, 70, (3600,)), (14, 14, ())]
 )
 def test_only_the_periods_of_that_time_are_asked_for(
     since_days: int, until_days: int, periods: tuple[int, ...]
@@ -357,12 +356,7 @@ def test_a_glance_shows_minutes_lows_and_highs_of_the_last_half_hour() -> None:
 
 @pytest.mark.parametrize(
     ("configuration", "attached", "asked"),
-    [
-        (gp3(), ("i-1",), 3),
-        (gp2(), ("i-1",), 4),
-        (gp3(), (), 0),
-        (io(), ("i-1", "i-2"), 1),
-    ],
+    [(gp3(), ("i-1",), 3), (gp2(), ("i-1",), 4), (gp3(), (), 0), (io(), ("i-1", "i-2"), 1)],
 )
 def test_a_glance_asks_for_as_few_metrics_as_there_may_be(
     configuration: Configuration, attached: tuple[str, ...], asked: int

@@ -202,10 +202,7 @@ def test_a_volume_on_its_way_out_is_gone(ec2: Ec2, state: str) -> None:
         ec2.storage.view(ref())
 
 
-@pytest.mark.parametrize(
-    "said",
-    [{"VolumeType": "gp9"}, {"VolumeType": "io2", "Iops": 0}],
-)
+@pytest.mark.parametrize("said", [{"VolumeType": "gp9"}, {"VolumeType": "io2", "Iops": 0}])
 def test_a_volume_that_is_not_understood_is_not_decided_on(
     ec2: Ec2, said: dict[str, object]
 ) -> None:

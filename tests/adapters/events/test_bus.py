@@ -41,16 +41,7 @@ from headroom.ports import Delivery, Recorded
 from headroom.serialization import decision_to_json, to_json
 from tests import ROOT
 from tests.adapters.notifications.test_topic import acting, escalating, holding
-from tests.builders import (
-    ACCOUNT,
-    NOW,
-    REGION,
-    decision_input,
-    policy,
-    ref,
-    starved_gp3,
-    volume,
-)
+from tests.builders import ACCOUNT, NOW, REGION, decision_input, policy, ref, starved_gp3, volume
 from tests.domain.clusters import cluster_evidence
 
 FILES = ROOT / "docs" / "events"

@@ -74,8 +74,7 @@ def test_an_alarm_about_no_volume_is_of_no_consequence() -> None:
 
 
 @pytest.mark.parametrize(
-    "event",
-    [d.contributor(muteDetail=d.MUTED), d.query_alarm() | {}, d.metric_alarm(d.VOLUME)],
+    "event", [d.contributor(muteDetail=d.MUTED), d.query_alarm() | {}, d.metric_alarm(d.VOLUME)]
 )
 def test_a_muted_alarm_says_so(event: dict[str, Any]) -> None:
     event = copy.deepcopy(event)

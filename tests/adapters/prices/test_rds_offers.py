@@ -223,9 +223,7 @@ def test_the_list_is_asked_for_databases_where_they_are_covered_and_nowhere_else
 
 
 @pytest.mark.parametrize("client", [Listed(broken=True), Listed(), Listed("{}")])
-def test_a_list_of_databases_that_cannot_be_read_hides_no_price_of_a_volume(
-    client: Listed,
-) -> None:
+def test_a_list_of_databases_that_cannot_be_read_hides_no_price_of_a_volume(client: Listed) -> None:
     read = PriceList(lambda: client, databases=True).read("us-east-1", TODAY)
     assert read.table.databases == ()
     assert read.skipped_offers[-1].startswith("databases: ")

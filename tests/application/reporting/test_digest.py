@@ -16,10 +16,7 @@ from headroom.application.reporting.digest import LISTED, MOST_READ, NOTE
 from headroom.domain.decision import Hold, Reason
 from headroom.domain.policy import Policy, PolicyUnreadable, TimeOfDay
 from headroom.domain.policy.time_of_day import time_of_day
-from headroom.domain.reports import (
-    DailyDigest,
-    DigestCursor,
-)
+from headroom.domain.reports import DailyDigest, DigestCursor
 from headroom.domain.reports.daily_digest import (
     LEASE,
     SETTLING,

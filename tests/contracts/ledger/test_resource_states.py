@@ -9,13 +9,7 @@ from typing import Any
 
 import pytest
 
-from headroom.domain.state import (
-    KnownModification,
-    Refusal,
-    Refused,
-    Step,
-    new_resource_state,
-)
+from headroom.domain.state import KnownModification, Refusal, Refused, Step, new_resource_state
 from headroom.domain.workload import Binding
 from tests.builders import NOW, gp3, ref
 from tests.contracts.decisions import ENROLMENT, act, append, escalate, hold, intended

@@ -202,10 +202,7 @@ def test_a_restart_needs_the_owners_permission() -> None:
     assert isinstance(allowed, Act)
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [{"status": "modifying"}, {"status": "creating"}],
-)
+@pytest.mark.parametrize("changes", [{"status": "modifying"}, {"status": "creating"}])
 def test_a_cluster_that_aws_is_modifying_waits(changes: dict[str, object]) -> None:
     answer = decided(seen(FORTY, cluster(**changes))).answer
     assert isinstance(answer, Hold)

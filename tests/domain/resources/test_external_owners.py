@@ -2,13 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from headroom.domain.resources import (
-    AUTO_MODE_CSI,
-    DEFAULT_CODE_TAGS,
-    EBS_CSI,
-    Tool,
-    code_owner,
-)
+from headroom.domain.resources import AUTO_MODE_CSI, DEFAULT_CODE_TAGS, EBS_CSI, Tool, code_owner
 
 STACK_ID = "arn:aws:cloudformation:us-east-1:123456789012:stack/orders/0a1b"
 

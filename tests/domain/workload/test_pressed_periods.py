@@ -12,11 +12,7 @@ from hypothesis import strategies as st
 from headroom.domain.resources import Configuration, VolumeActivity, VolumeType
 from headroom.domain.state import KnownModification, LimitHistory
 from headroom.domain.workload.history import load_rates
-from headroom.domain.workload.pressed_periods import (
-    PressedPeriod,
-    busiest_minutes,
-    pressed_periods,
-)
+from headroom.domain.workload.pressed_periods import PressedPeriod, busiest_minutes, pressed_periods
 from tests.builders import NOW, activity, gp2, gp3, io, modification, series
 from tests.domain.earlier import BIG, changed, history, seen_over
 
