@@ -116,9 +116,7 @@ def test_a_kind_that_does_not_answer_never_hides_the_others(
     assert not report.scan_complete
 
 
-def test_a_fault_in_what_is_read_of_databases_keeps_no_starving_volume_from_being_reconciled() -> (
-    None
-):
+def test_a_fault_in_reads_of_databases_keeps_no_starving_volume_from_being_reconciled() -> None:
     stage = Stage()
     one = stage.add(volume())
     stage.pressed.add(one.resource_id)

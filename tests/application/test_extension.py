@@ -151,9 +151,7 @@ def test_growth_combined_with_a_change_for_the_load_goes_on_to_be_verified() -> 
     assert verified(Instance(), plan=both) == WAITING
 
 
-def test_nothing_runs_again_while_the_load_is_verified_once_the_file_system_is_seen_to_follow() -> (
-    None
-):
+def test_nothing_runs_again_while_the_load_is_verified_once_the_file_system_followed() -> None:
     plan, instance = grown(), Instance()
     assert plan.growth is not None
     both = replace(plan, growth=replace(plan.growth, alone=False))

@@ -141,9 +141,7 @@ def test_after_a_gap_only_the_gap_is_read() -> None:
     assert made.asked == []
 
 
-def test_old_metrics_that_cannot_be_read_block_nothing_and_are_read_at_the_next_reconciliation() -> (
-    None
-):
+def test_unreadable_old_metrics_block_nothing_and_are_read_at_the_next_reconciliation() -> None:
     made = stage(old_fails=True)
     assert seen(made).start == NOW - 14 * DAY
     assert made.ledger.profile(ref()) is None

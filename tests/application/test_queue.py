@@ -322,9 +322,7 @@ def test_who_waits_for_something_else_holds_up_nobody_behind() -> None:
     assert queued(stage) == ["vol-full", "vol-night"]
 
 
-def test_a_long_queue_costs_no_reconciliations_while_nothing_is_free_and_few_when_something_is() -> (
-    None
-):
+def test_a_long_queue_costs_no_reconciliations_while_nothing_is_free_and_few_afterwards() -> None:
     stage = Counting(rules(max_in_flight=1))
     sweep(stage.ports, stage.now)  # the first scan of all looks at everybody
     taken(stage, 1)
@@ -479,9 +477,7 @@ def test_passing_over_many_costs_one_read_of_the_places(monkeypatch: pytest.Monk
     assert len(queued(stage)) == 30
 
 
-def test_a_set_gets_its_turn_when_there_is_room_for_all_of_it_and_costs_no_reconciliation_before() -> (
-    None
-):
+def test_a_set_gets_its_turn_when_all_of_it_fits_and_costs_no_reconciliation_before() -> None:
     stage = Stage(rules=rules(max_in_flight=4, max_in_flight_per_az=4, limits={"mode": Mode.AUTO}))
     stage.instance = instance(baseline_iops=400_000, baseline_mibps=50_000.0)
     others = [

@@ -374,9 +374,7 @@ def decisions(stage: Clusters) -> list[Decision]:
     return [stage.ledger.decision(r.decision_id) for r in found if r.step is Step.DECIDED]
 
 
-def test_where_nothing_is_published_under_io_optimized_the_cluster_stays_and_its_owner_is_notified() -> (
-    None
-):
+def test_where_io_optimized_publishes_nothing_the_cluster_stays_and_its_owner_is_notified() -> None:
     stage = Clusters.of()
     stage.reconcile()
     stage.later(minutes=15)
@@ -398,9 +396,7 @@ def test_where_nothing_is_published_under_io_optimized_the_cluster_stays_and_its
     assert len(stage.service.changes) == 1
 
 
-def test_it_returns_to_standard_only_on_days_under_io_optimized_once_that_is_allowed_again() -> (
-    None
-):
+def test_it_returns_to_standard_only_on_days_under_io_optimized_once_that_is_allowed() -> None:
     for opens, acts in ((timedelta(days=-20), True), (timedelta(days=9), False)):
         stage = Clusters.of(
             ios=list(QUIET), StorageType="aurora-iopt1",

@@ -197,9 +197,7 @@ def test_what_fills_on_while_rds_works_on_the_growth_is_reported_when_that_is_to
     assert "in flight too late today" in said
 
 
-def test_a_database_that_fills_while_a_change_of_ours_is_open_is_reported_once_and_left_alone() -> (
-    None
-):
+def test_a_database_that_fills_while_our_change_is_open_is_reported_once_and_left_alone() -> None:
     stage = Filling.at(lambda _: 200.0)
     stage.loads["orders"] = replace(spending(), free_gib=calm(stage.free).free_gib)
     stage.reconcile()

@@ -60,9 +60,7 @@ def test_a_stored_decision_still_shows_what_its_chain_needs(text: str) -> None:
     assert decision.signature.answer == "act"
 
 
-def test_a_stored_change_of_a_clusters_mode_still_shows_what_its_proof_and_its_undoing_need() -> (
-    None
-):
+def test_a_stored_change_of_a_clusters_mode_still_shows_what_its_proof_and_undoing_need() -> None:
     decision = decision_from_json((STORED / "cluster.json").read_text())
     assert isinstance(decision.answer, Act)
     plan, side = decision.answer.plan, decision.cluster

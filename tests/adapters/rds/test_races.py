@@ -86,9 +86,7 @@ def test_a_last_read_that_fails_sends_nothing() -> None:
     assert place.service.changes == []
 
 
-def test_what_was_left_pending_after_the_last_read_is_reported_once_it_is_applied_with_ours() -> (
-    None
-):
+def test_what_became_pending_after_the_last_read_is_reported_once_applied_with_ours() -> None:
     place = Place()
     modify = place.service.modify_db_instance
 
@@ -104,9 +102,7 @@ def test_what_was_left_pending_after_the_last_read_is_reported_once_it_is_applie
     assert Place().apply() == Applied(started_at=NOW)
 
 
-def test_another_database_of_the_name_is_gone_first_and_never_changed_for_the_old_ones_sake() -> (
-    None
-):
+def test_another_database_of_the_name_is_gone_first_and_never_changed_for_the_old_one() -> None:
     place = Place()
     seen = place.view()
     place.service.instances["orders"] = db(DbiResourceId="db-NEW")

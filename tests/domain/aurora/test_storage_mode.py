@@ -277,9 +277,7 @@ FAST = Limits(
 )  # fmt: skip
 
 
-def test_slow_commits_change_the_mode_where_the_goal_is_performance_within_the_price_limit() -> (
-    None
-):
+def test_slow_commits_change_the_mode_for_the_goal_performance_within_the_price_limit() -> None:
     slow = seen(FIFTEEN, commit_ms=[20.0 if day % 3 == 0 else 3.0 for day in range(15)])
     decision = decided(slow, FAST)
     assert isinstance(decision.answer, Act)

@@ -118,9 +118,7 @@ def test_where_no_check_is_published_a_mean_at_the_limit_is_pressure_for_the_who
     assert [p.pressed for p in found] == [5.0] * count
 
 
-def test_without_a_check_a_load_with_a_tenth_to_spare_is_free_unless_its_busiest_minute_is_not() -> (
-    None
-):
+def test_without_a_check_a_load_with_a_tenth_to_spare_is_free_if_its_busiest_minute_is() -> None:
     spare = 3_000 / 1.1
     load = spike(spare, minutes=60)
     assert pressed(history(load, days=3, check=None), SMALL) == []
