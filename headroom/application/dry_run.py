@@ -97,7 +97,7 @@ def _of_cluster(
     """What a reconciliation of an Aurora cluster would decide: its mode, by days and both bills."""
     ref, cluster, beside = view.volume.ref, view.cluster, ports.clusters
     if cluster is None or beside is None:
-        raise ReadFailed(f"{ref.resource_id} was seen without what its mode is decided by")
+        raise ReadFailed(f"{ref.resource_id} was read without the metrics and prices of a cluster")
     seen = AuroraObservation(at=now, cluster=cluster, activity=beside.activity(cluster, now))
     resource_state = ports.state_store.resource_state(ref, now)
     found = clusters.gather_input(

@@ -56,12 +56,12 @@ def schema() -> Schema:
                     "type": "array",
                     "maxItems": MOST_EVENTS,
                     "items": {"$ref": "#/definitions/event"},
-                    "description": "Load that you know of before it comes.",
+                    "description": "Load that you know of in advance.",
                 },
                 "rules": {
                     "type": "array",
                     "items": {"$ref": "#/definitions/rule"},
-                    "description": "A later rule goes before an earlier one.",
+                    "description": "A later rule overrides an earlier one.",
                 },
             }
         ),

@@ -104,7 +104,7 @@ class FleetPlan:
             f"14 days by five minutes, the past as far as it is kept); {depth['summary']:,} by five metrics "
             f"(databases: seven) of {SUMMARY_DAYS} days, one datapoint a day; {depth['configuration']:,} by their "
             "configuration alone.",
-            "Each resource is decided about by itself, as if it were the only one: budgets, limits on "
+            "Each resource is planned on its own, as if it were the only one: budgets, limits on "
             "changes at once and approvals may spread the changes over days.",
             *(["Every resource counts as enrolled (mode auto) unless it is off; the column Mode says "
                "what it really is."] if self.as_if_auto else []),

@@ -98,8 +98,8 @@ def _in_processes(
                 yield _done(running.popleft())
         except BrokenProcessPool:
             raise Problem(
-                "A process that played a volume was ended by the system, most likely for want of "
-                "memory; `--processes 1` needs least."
+                "The system ended a process that replayed a volume, most likely because memory ran "
+                "out; `--processes 1` needs the least."
             ) from None
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)

@@ -169,7 +169,7 @@ FRIENDLY: Mapping[str, Setting] = MappingProxyType(
                 ]
             },
             meaning="The latency you want, in ms: only then may a type with a lower latency be "
-            "proposed for latency alone; none for no wish.",
+            "proposed for latency alone; none for no objective.",
         ),
         "infrastructure_as_code": Setting(
             name="infrastructure_as_code", read=member(CodeOwned), schema=_one_of(CodeOwned),
@@ -177,7 +177,7 @@ FRIENDLY: Mapping[str, Setting] = MappingProxyType(
         ),
         "revert_wait": Setting(
             name="revert_wait_minutes", read=minutes, schema=DURATION_SCHEMA,
-            meaning="How long what somebody else undid is not done again: 12h, at most 7d.",
+            meaning="How long a change that somebody else undid is not repeated: 12h, at most 7d.",
         ),
         "approve_above_usd_per_month": Setting(
             name="approve_above_usd", read=money_or_never,
@@ -189,7 +189,7 @@ FRIENDLY: Mapping[str, Setting] = MappingProxyType(
             meaning="How long a request for approval waits for a person: 30m, 8h, at most 7d.",
         ),
         "roll_back_ineffective": _boolean(
-            "roll_back_ineffective", "Whether a raise that proved not to help is undone by itself."
+            "roll_back_ineffective", "Whether a raise that did not help is undone automatically."
         ),
         "change_windows": Setting(
             name="change_windows", read=windows, schema=WINDOWS_SCHEMA,
