@@ -186,5 +186,5 @@ def test_a_package_without_bytecode_is_noted(
     monkeypatch.setattr(construct, "stage_function_code", lambda python: tmp_path)
     stack = cdk.Stack(cdk.App(outdir=str(tmp_path)), "Place")
     construct.function_code(stack)
-    noted = [str(entry.data) for entry in stack.node.metadata]
+    noted = [str(entry.data) for entry in stack.node.metadata if entry.type == "aws:cdk:info"]
     assert noted == ([construct.NO_BYTECODE] if python is None else [])
