@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -128,7 +129,7 @@ def test_a_baseline_that_was_lost_is_what_the_owner_sets_once_nothing_is_added()
     ids=["not enrolled", "from what", "to what"],
 )
 def test_a_change_of_which_something_is_not_known_moves_nothing(
-    state: StoredState, missing: dict[str, None]
+    state: StoredState, missing: dict[str, Any]
 ) -> None:
     change = replace(theirs(0, RAISED, gp3(501, 12_000, 125)), **missing)
     moved = after_modifications(state, [change], now=NOW, full_until=None, prices=PRICES)
