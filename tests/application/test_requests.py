@@ -49,6 +49,7 @@ def test_each_verb_is_read_with_what_it_takes() -> None:
         text("pause", seconds=7_776_001), text("pause", seconds=True), text("pause", seconds=1.5),
         text("approve", decision_id=1), text("approve", decision_id="a b"),
         text("approve", decision_id="x" * 129), text("close_breaker", resource="vol-1"),
+        text("publish_policy", sha256="0" * 63), text("publish_policy", sha256=1),
         text("close_breaker", resource={"kind": "ebs", "resource_id": "vol-1/../x"}),
         text("close_breaker", resource={"kind": [], "resource_id": "vol-1"}),
         text("close_breaker", resource={"kind": "s3", "resource_id": "vol-1"}),
