@@ -8,7 +8,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, replace
 from datetime import datetime
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from signal import SIG_IGN, SIGINT, signal
 from typing import Any, TypeVar
 
@@ -51,11 +51,13 @@ def worked(
                 yield running.popleft().result()
         except BrokenProcessPool:
             raise Problem(
-                "A process was ended by the system, most likely for want of memory, or could not read "
+                "The system ended a process, most likely because memory ran out, or it could not read "
                 "the account; `--processes 1` needs least and says why."
             ) from None
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
+            for process in active_children():  # they only read, and nobody waits for what they find
+                process.terminate()
+            pool.shutdown(cancel_futures=True)
             raise
 
 
