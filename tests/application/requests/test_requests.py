@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headroom.application import InvalidRequest, Request, Status, Verb, parse_request
-from headroom.application.requests import execute_request
+from headroom.application.requests.requests import execute_request
 from headroom.proving.memory import InMemoryLedger
 from tests.builders import ACCOUNT, NOW, REGION
 
