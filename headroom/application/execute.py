@@ -48,6 +48,8 @@ RETRY = {
 }
 """When a refused change is reconsidered; anything else waits for a person or six hours."""
 RETRY_OTHERWISE = timedelta(hours=6)
+STILL_REFUSED = timedelta(hours=1)
+"""When an instance is asked again about its file system that was asked in this shortage before."""
 NO_PLACE = timedelta(minutes=1)
 """Others took the last place meanwhile: the next reconciliation sees that, and the volume queues."""
 NOTIFIED = frozenset(
@@ -147,6 +149,9 @@ def save_outcome(
     if isinstance(outcome, Refused) and outcome.refusal is Refusal.SLOTS:
         due_at = _learn_full(ports, decision, ref, outcome, now)
         summary += f"; no slot before {due_at:%Y-%m-%d %H:%M} UTC"
+    if isinstance(outcome, Refused) and outcome.refusal is Refusal.FILE_SYSTEM:
+        asked = outcome.cause in decision.resource_state.escalated_causes
+        due_at = max(due_at, now + STILL_REFUSED) if asked else due_at
     if not in_set and is_notified(decision, outcome):
         notify = Notify(text=summary)
     body: dict[str, object] = {"outcome": outcome}

@@ -63,7 +63,7 @@ def _seal_key(scope: Construct, names: Names) -> kms.Key:
         description="Headroom: seals the records of decisions",
         key_spec=kms.KeySpec.HMAC_256,
         key_usage=kms.KeyUsage.GENERATE_VERIFY_MAC,
-        removal_policy=RemovalPolicy.RETAIN,
+        removal_policy=RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     )
     key.add_to_resource_policy(deny_others("DeployedRolesSeal", SEAL_ACTIONS, names))
     # CloudFormation would refuse to turn seals off while the loop imports an export of the key.

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from headroom.application.execute import is_notified
+from headroom.application.execute import is_notified, save_outcome
 from headroom.application.space import after_growth, asks_instance, cannot_follow
 from headroom.domain.decision import (
     Act,
@@ -25,8 +25,17 @@ from headroom.domain.planning import Plan
 from headroom.domain.policy import Mode, Policy, PolicyUnreadable, TagsMay
 from headroom.domain.resources import ModificationState, Observation, Volume
 from headroom.domain.state import Outcome, Refusal, Refused, Stale
-from headroom.ports import Extended, NotExtended
-from tests.builders import NOW, decision_input, modification, policy, resource_state
+from headroom.ports import Extended, Intent, NotExtended
+from headroom.proving.memory import InMemoryLedger
+from tests.builders import (
+    ACCOUNT,
+    NOW,
+    REGION,
+    decision_input,
+    modification,
+    policy,
+    resource_state,
+)
 from tests.domain.decision.test_volume_space import GROW, disk
 
 WAITING = Pending(next_reconcile_at=NOW, detail="free space rose by 0.0 GiB where 31 were added")
@@ -124,6 +133,23 @@ def test_a_refusal_is_reported_once_and_to_who_approved_the_change_each_time(
         assert isinstance(decision.answer, Act)
         decision = replace(decision, answer=replace(decision.answer, approval=approval))
         assert is_notified(decision, outcome) is told
+
+
+@pytest.mark.parametrize(("asked_before", "minutes"), [(False, 15), (True, 60)])
+def test_an_instance_that_stays_silent_is_asked_again_soon_and_then_hourly(
+    asked_before: bool, minutes: int
+) -> None:
+    outcome = said_before(NotExtended(why="it does not respond", again=True))
+    assert isinstance(outcome, Refused)
+    state = resource_state(escalated_causes=(outcome.cause,) if asked_before else ())
+    decision = decide(decision_input(disk(), rules=policy(**GROW), stand=state))
+    ledger, ref = InMemoryLedger(ACCOUNT, REGION), disk().volume.ref
+    assert ledger.decided(decision, due_at=None)
+    intent = ledger.intend(decision, lease_until=NOW + timedelta(minutes=20), now=NOW)
+    assert isinstance(intent, Intent)
+    ports: Any = SimpleNamespace(ledger=ledger)
+    save_outcome(ports, decision, outcome, intent, NOW)
+    assert ledger.resource_state(ref, NOW).growth_not_before == NOW + timedelta(minutes=minutes)
 
 
 def test_a_file_system_that_had_room_to_grow_is_reconciled_again_before_money_is_spent() -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from headroom.adapters.events.bus import DETAIL_TYPES, detail_type, entry
 from headroom.application.reporting.publishing import GIVE_UP, SILENT
-from headroom.domain.ledger.publishing import LEASE, OVERLAP
+from headroom.domain.ledger.publishing import FIRST, LEASE, OVERLAP
 from headroom.domain.state import Step, seal
 from headroom.ports import Recorded
 from tests import ROOT
@@ -49,7 +49,7 @@ def test_every_detail_type_is_in_the_table_with_its_steps() -> None:
 def test_the_page_states_the_times_in_force() -> None:
     plain = " ".join(TEXT.split())
     assert f"lease of {LEASE.total_seconds() / 60:.0f} minutes" in plain
-    assert f"the last {OVERLAP.total_seconds() / 60:.0f} minutes" in plain
+    assert f"the last {FIRST.total_seconds() / 3600:.0f} hours" in plain
     assert f"more than {OVERLAP.total_seconds() / 60:.0f} minutes behind" in plain
     assert f"every minute for {GIVE_UP.total_seconds() / 3600:.0f} hours" in plain
 

@@ -79,7 +79,8 @@ def _listed(value: Any) -> list[Any]:
 
 def test_the_bucket_is_private_encrypted_and_stays(hub: Template) -> None:
     ((_, bucket),) = resources(hub, "AWS::S3::Bucket").items()
-    assert bucket["DeletionPolicy"] == "Retain"
+    assert bucket["DeletionPolicy"] == "RetainExceptOnCreate"  # a failed creation leaves nothing
+    assert bucket["UpdateReplacePolicy"] == "Retain"
     assert set(bucket["Properties"]["PublicAccessBlockConfiguration"].values()) == {True}
     (rule,) = bucket["Properties"]["LifecycleConfiguration"]["Rules"]
     assert rule["ExpirationInDays"] == 400

@@ -301,7 +301,8 @@ def test_seals_are_off_until_the_owner_turns_them_on(synth: Synth, shipped: Synt
     made = synth(seal_records="on", detection="sweep")
     keys = resources(made.state, "AWS::KMS::Key")
     (key,) = [n for n, body in keys.items() if body["Properties"].get("KeySpec") == "HMAC_256"]
-    assert keys[key]["DeletionPolicy"] == "Retain"
+    assert keys[key]["DeletionPolicy"] == "RetainExceptOnCreate"  # a failed creation leaves nothing
+    assert keys[key]["UpdateReplacePolicy"] == "Retain"
     statements = keys[key]["Properties"]["KeyPolicy"]["Statement"]
     (refused,) = [s for s in statements if s["Effect"] == "Deny"]
     assert refused["Action"] == "kms:GenerateMac"

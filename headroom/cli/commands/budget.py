@@ -96,7 +96,7 @@ def _read(here: Deployment) -> BudgetView:
         try:
             volumes[kind] = ask(where, ids) if ids else {}
         except ReadFailed as problem:
-            err().print(f"Current prices are missing: {problem}", markup=False, style="dim")
+            err().print(f"Current prices are missing: {problem}", style="dim")
     try:
         prices = where.prices.table(where.region)
     except PriceUnknown:

@@ -49,7 +49,7 @@ def explain(
         if as_json:
             emit({"decision_id": decision_id, "chain": [with_body(r) for r in chain]})
         else:
-            out().print(f"{utc(chain[0].at)} {what}{chain[0].summary}", markup=False)
+            out().print(f"{utc(chain[0].at)} {what}{chain[0].summary}")
         return OK if broken is None else FAILED
     story = decision_view.decision_story(chain)
     if as_json:
@@ -67,11 +67,12 @@ def explain(
 def _print(story: DecisionStory, console: Console) -> None:
     decision = story.decision
     volume, answer = decision.observation.volume, decision.answer
-    console.print(f"[bold]{decision_view.kind(decision).upper()}[/] {short(volume.ref.arn)} "
-                  f"at {utc(decision.at)}, woken by {_WOKEN.get(decision.trigger, decision.trigger)}")  # fmt: skip
-    console.print(decision.summary, markup=False)
+    console.print(decision_view.kind(decision).upper(), style="bold", end=" ")
+    console.print(f"{short(volume.ref.arn)} at {utc(decision.at)}, "
+                  f"woken by {_WOKEN.get(decision.trigger, decision.trigger)}")  # fmt: skip
+    console.print(decision.summary)
     if decision.cluster is None:
-        console.print(volume_view.was(volume), markup=False)
+        console.print(volume_view.was(volume))
     about = volume_view.lines(decision.observation)
     if about:
         _part(console, "The database", about)
@@ -125,9 +126,9 @@ def _limits(effective: EffectiveLimits) -> tuple[str, ...]:
 
 
 def _part(console: Console, title: str, lines: tuple[str, ...]) -> None:
-    console.print(f"\n[bold]{title}[/]")
+    console.print(f"\n{title}", style="bold")
     for line in lines:
-        console.print(f"  {line}", markup=False)
+        console.print(f"  {line}")
 
 
 def _done(story: DecisionStory) -> tuple[str, ...]:

@@ -43,7 +43,8 @@ class RecordsFile:
     def __init__(self, path: Path) -> None:
         """Read `path`; raises BadRequest when it is not there or not text."""
         try:
-            lines = path.read_text(encoding="utf-8").splitlines()
+            with path.open(encoding="utf-8") as text:  # a line ends with a line feed alone
+                lines = [line.removesuffix("\n") for line in text]
         except (OSError, UnicodeDecodeError) as problem:
             why = getattr(problem, "strerror", None) or "it is not UTF-8 text"
             raise BadRequest(f"The records in {path} cannot be read: {why}.") from None

@@ -17,16 +17,16 @@ if TYPE_CHECKING:  # rich is slow to import: only where something is drawn
 
 def out() -> Console:
     """The console of results; as wide as the terminal, 120 columns when there is none."""
-    from rich.console import Console
+    from headroom.cli.terminal.console import PlainConsole
 
-    return Console(width=None if sys.stdout.isatty() else 120, highlight=False, soft_wrap=False)
+    return PlainConsole(width=None if sys.stdout.isatty() else 120, soft_wrap=False)
 
 
 def err() -> Console:
     """The console of progress and errors."""
-    from rich.console import Console
+    from headroom.cli.terminal.console import PlainConsole
 
-    return Console(stderr=True, highlight=False)
+    return PlainConsole(stderr=True)
 
 
 def emit(value: object) -> None:
@@ -44,7 +44,7 @@ def _plain(value: object) -> float | str:
 
 def say(text: str, console: Console | None = None, *, style: str | None = None) -> None:
     """Print a line as it is, by default among the results; a terminal wraps it."""
-    (console or out()).print(text, markup=False, soft_wrap=True, style=style)
+    (console or out()).print(text, soft_wrap=True, style=style)
 
 
 def table(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from headroom.cli.terminal.names import short
 from headroom.cli.terminal.output import money, table, utc
+from headroom.cli.terminal.printable import printable
 from headroom.domain.state import EventRecord, Record, RecordSummary
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def text_line(record: RecordSummary) -> str:
     """One line for people."""
     parts = (utc(record.at), short(record.resource)[:40], record.outcome, _price(record),
              record.decision_id, record.summary)  # fmt: skip
-    return "  ".join(" ".join(part.split()) for part in parts) + "\n"
+    return "  ".join(" ".join(printable(part).split()) for part in parts) + "\n"
 
 
 def csv_header() -> str:

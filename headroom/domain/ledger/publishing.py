@@ -15,6 +15,8 @@ from datetime import UTC, datetime, timedelta
 OVERLAP = timedelta(minutes=15)
 """Longer than a function takes to write a record, and than the index lags. Records from a client
 whose clock is further behind are not published."""
+FIRST = timedelta(days=1)
+"""How far back a new deployment begins: its first runs may have failed while workers recorded."""
 LEASE = timedelta(minutes=3)
 """How long one function publishes; then another may take over and repeat what the first did not
 note."""
@@ -38,7 +40,7 @@ class PublishingCursor:
 
         Otherwise the oldest records would be published again and again.
         """
-        start = (self.cursor or now) - OVERLAP
+        start = (self.cursor or now - FIRST) - OVERLAP
         if self.cursor is None or len(self.published) < MOST_KEPT:
             return start
         known_from = datetime.fromtimestamp(self.published[0][0] + 1, UTC)
@@ -62,7 +64,9 @@ def lease_cursor(publishing_cursor: PublishingCursor, now: datetime) -> Publishi
     ):
         return None
     return replace(
-        publishing_cursor, cursor=publishing_cursor.cursor or now, lease_until=now + LEASE
+        publishing_cursor,
+        cursor=publishing_cursor.cursor or now - FIRST,
+        lease_until=now + LEASE,
     )
 
 

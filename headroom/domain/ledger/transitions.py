@@ -155,6 +155,7 @@ def after_step(
     holds = chain is not None and chain.decision_id == decision_id
     undoes = chain.rollback_of if chain is not None and holds else None
     state = _requests_after(state, decision_id, step, at, body)
+    phase = None if chain is None else chain.phase
     if chain is not None and holds:
         since = chain.since
         ended = step in ENDING_STEPS
@@ -165,6 +166,9 @@ def after_step(
     if state.unstarted_act == decision_id:
         state = replace(state, unstarted_act=None)
     state = _settle(state, decision_id, step, holds, since)
+    if step is Step.RELEASED and phase not in (Step.APPLIED, Step.ALREADY_THERE):
+        # AWS may show the change later: as nobody knows whose it is, it frees nothing.
+        state = replace(state, owner_configuration=None)
     state = _count(state, step, at, body)
     state = _retry(state, step, body, due_at)
     if step is Step.APPLIED:

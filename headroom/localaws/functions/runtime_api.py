@@ -14,6 +14,8 @@ from typing import Any
 
 _INVOCATION = "/2018-06-01/runtime/invocation/"
 _INIT_ERROR = "/2018-06-01/runtime/init/error"
+_OF_PAGES = ("Origin", "Sec-Fetch-Site", "Sec-Fetch-Mode")
+"""Headers that browsers add to a page's requests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,18 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *_: Any) -> None:
         """Requests are not logged."""
+
+    def parse_request(self) -> bool:
+        """Whether the request is the function's: a web page's is refused."""
+        if not super().parse_request():
+            return False
+        if self.headers.get("Host") == self.runtime.address and not any(
+            name in self.headers for name in _OF_PAGES
+        ):
+            return True
+        self.close_connection = True
+        self.send_error(403)
+        return False
 
     def do_GET(self) -> None:
         invocation = self.runtime.next()

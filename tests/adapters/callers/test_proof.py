@@ -52,8 +52,8 @@ def test_what_was_signed_for_anything_else_is_refused_by_sts(given: dict[str, st
     "given",
     [
         None, [], "proof", {}, {**proof(), "who": "boss"}, {**proof(), "date": 1},
-        {**proof(), "date": "today"}, {**proof(), "token": "a\r\nHost: elsewhere"},
-        {**proof(), "token": "x" * 8_193}, proof(region="eu-west-1"),
+        {**proof(), "date": "today"}, {**proof(token="a"), "token": "a\r\nHost: elsewhere"},
+        {**proof(token="a"), "token": "x" * 8_193}, {**proof(), "token": "a"}, proof(region="eu-west-1"),
         {**proof(), "authorization": proof()["authorization"].replace(";x-headroom-request", "")},
         {**proof(), "authorization": proof()["authorization"] + "\r\nHost: elsewhere"},
         {**proof(), "authorization": proof()["authorization"].replace("/sts/", "/ec2/")},

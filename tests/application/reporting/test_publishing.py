@@ -17,6 +17,7 @@ from headroom.domain.ledger import (
     PublishingCursor,
     advance_cursor,
     cursor_to_text,
+    lease_cursor,
     parse_publishing_cursor,
 )
 from headroom.domain.ledger.publishing import LEASE, MOST_KEPT, OVERLAP
@@ -114,6 +115,18 @@ def test_a_record_that_comes_late_into_the_index_is_reported_all_the_same() -> N
     scene.ledger.decided(hold("late", "vol-9", at=NOW - 10 * MINUTE), due_at=None)
     scene.tell(NOW + MINUTE)
     assert scene.bus.told == ["d1/0", "d1/1", "d1/2", "late/0"]
+
+
+def test_a_new_deployment_whose_first_runs_fail_or_die_publishes_what_was_recorded_meanwhile() -> (
+    None
+):
+    scene = Scene()
+    scene.acted()
+    later = NOW + timedelta(hours=20)
+    text = cursor_to_text(lease_cursor(PublishingCursor(), later))  # it died right after its claim
+    scene.ledger.amend(NOTE, lambda _: (text, None))
+    assert scene.tell(later + LEASE).published == 3
+    assert scene.tell(later + LEASE + MINUTE).published == 0
 
 
 def test_while_the_bus_is_out_nothing_is_lost_and_one_call_a_run_is_tried() -> None:

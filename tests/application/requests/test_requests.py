@@ -11,8 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headroom.application import InvalidRequest, Request, Verb, parse_request
-from tests.builders import ACCOUNT, REGION
+from headroom.application import InvalidRequest, Request, Status, Verb, parse_request
+from headroom.application.requests.requests import execute_request
+from headroom.proving.memory import InMemoryLedger
+from tests.builders import ACCOUNT, NOW, REGION
+
+DAY = timedelta(days=1)
 
 
 def parsed(text: str) -> Request:
@@ -38,13 +42,14 @@ def test_each_verb_is_read_with_what_it_takes() -> None:
 @pytest.mark.parametrize(
     "bad",
     [
-        "", "pause", "\ud800", "[]", "null", "{}", "[" * 4_000, "1" * 4_097,
+        "", "pause", "\ud800", "[]", text("resume") + " " * 4_096, text("resume").replace('""', '"\u00e9"'), "null", "{}", "[" * 4_000, "1" * 4_097,
         text("spend"), text("pause"), text("resume", who="boss"), text("resume", at="2026-01-01"),
         text("resume", state_table="another"), text("resume", reason=1),
         text("resume", reason="x" * 501), text("pause", seconds=0), text("pause", seconds=-1),
         text("pause", seconds=7_776_001), text("pause", seconds=True), text("pause", seconds=1.5),
         text("approve", decision_id=1), text("approve", decision_id="a b"),
         text("approve", decision_id="x" * 129), text("close_breaker", resource="vol-1"),
+        text("publish_policy", sha256="0" * 63), text("publish_policy", sha256=1),
         text("close_breaker", resource={"kind": "ebs", "resource_id": "vol-1/../x"}),
         text("close_breaker", resource={"kind": [], "resource_id": "vol-1"}),
         text("close_breaker", resource={"kind": "s3", "resource_id": "vol-1"}),
@@ -56,6 +61,30 @@ def test_anything_else_is_refused_in_one_sentence(bad: str) -> None:
         parsed(bad)
     assert "\n" not in str(refused.value)
     assert str(refused.value).endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("verb", "fields", "status", "said"),
+    [
+        ("approve", {"decision_id": "d9"}, Status.REFUSED, "no such decision"),
+        ("reject", {"decision_id": "d9"}, Status.REFUSED, "no such decision"),
+        ("rollback", {"decision_id": "d9"}, Status.REFUSED, "no such decision"),
+        ("release", {"decision_id": "d9"}, Status.REFUSED, "no such decision"),
+        ("resume", {}, Status.NOTHING, "nothing was paused"),
+        ("close_breaker", {"resource": None}, Status.NOTHING, "was not open"),
+        ("publish_policy", {"sha256": ""}, Status.REFUSED, "Only a hub"),
+    ],
+)
+def test_what_changes_nothing_says_so_and_leaves_no_record(
+    verb: str, fields: dict[str, Any], status: Status, said: str
+) -> None:
+    ledger = InMemoryLedger(ACCOUNT, REGION)
+    answer = execute_request(
+        ledger, parsed(text(verb, **fields)), at=NOW, who="alice", of_hub=lambda who: False
+    )
+    assert answer.status is status
+    assert said in answer.detail
+    assert [*ledger.record_summaries(since=NOW - DAY, until=NOW + DAY)] == []
 
 
 def test_a_reason_is_one_line_of_plain_text() -> None:

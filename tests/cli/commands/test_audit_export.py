@@ -83,6 +83,32 @@ def test_no_cell_of_a_csv_is_a_formula(
     assert row["price_change_usd"] == "-48.28"  # a number of ours stays one
 
 
+def saying(path: Path, summary: str) -> str:
+    """A chain in a file, whose records have the summary; its decision."""
+    first, *_ = acted()
+    record = seal(
+        decision_id=first.decision_id, sequence=0, step=first.step, resource=first.resource,
+        at=first.at, outcome="act", summary=summary, body=first.body,
+        previous_hash=first.previous_hash, reason="starved", price_change_usd=None,
+    )  # fmt: skip
+    path.write_text(line_of(record) + "\n", encoding="utf-8")
+    return first.decision_id
+
+
+@pytest.mark.parametrize("words", [[], ["--decision"]], ids=["list", "chain"])
+def test_a_record_is_read_as_text_whoever_wrote_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    """Neither markup that hides text or fails, nor what moves the cursor of a terminal."""
+    path = tmp_path / "records.jsonl"
+    decision = saying(path, "a [/bold] [red]b :warning: \x1b[2J\x9b31m\u202ec\u2028d")
+    assert run(["audit", "--file", str(path), *words, *([decision] if words else [])]) == 0
+    told = "".join(capsys.readouterr().out.split())
+    for part in ("a[/bold]", "[red]b", ":warning:?[2J?31m?c", "d"):
+        assert part in told
+    assert all(c.isprintable() for c in told)
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from headroom.domain.state import Step, broken_link
+from headroom.domain.catalog import catalogue_prices
+from headroom.domain.state import KnownModification, Step, broken_link
 from headroom.ports import AnswerRejected, IllegalStep, Intent
-from tests.builders import NOW, ref
+from tests.builders import NOW, REGION, ref
 from tests.contracts.decisions import act, append, intended
 
 UNTIL = NOW + timedelta(minutes=20)
@@ -42,6 +43,19 @@ def test_a_released_chain_frees_its_resource_and_stays_counted(
     )
     with pytest.raises(IllegalStep):
         append(ledger, act(increase="60"), Step.APPLIED, intent=late)
+
+
+def test_a_change_that_shows_after_its_release_is_not_counted_as_the_owners(ledger: Any) -> None:
+    """Nobody knew whether AWS had accepted it when a person ended it."""
+    intended(ledger, act(increase="50"), lease_until=UNTIL)
+    append(ledger, act(), Step.UNKNOWN)
+    ledger.release("d1", at=UNTIL, who="somebody")
+    plan = act(increase="50").answer.plan
+    shown = KnownModification(
+        started_at=NOW, by="other", origin=plan.origin, target=plan.target
+    )  # fmt: skip
+    ledger.save_modifications(VOL, [shown], now=UNTIL, prices=catalogue_prices(REGION))
+    assert ledger.resource_state(VOL, UNTIL).account_increase_usd == Decimal(50)
 
 
 def test_a_release_of_a_reduction_does_not_lower_what_counts(ledger: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -108,6 +109,31 @@ def test_without_a_known_baseline_everything_stays_counted(owner: Configuration 
     state = after_modifications(state, [change], now=NOW, full_until=None, prices=without)
     assert state.in_force_micro_usd == 45_000_000
     assert state.enrolment_usd == PRICES.monthly(change.target) - 45  # type: ignore[arg-type]
+
+
+def test_a_baseline_that_was_lost_is_what_the_owner_sets_once_nothing_is_added() -> None:
+    state = replace(STATE, owner_configuration=None, in_force_micro_usd=0)
+    change = theirs(0, RAISED, gp3(500, 4_000, 125))
+    moved = after_modifications(state, [change], now=NOW, full_until=None, prices=PRICES)
+    assert moved.owner_configuration == change.target
+    assert moved.enrolment_usd == PRICES.monthly(gp3(500, 4_000, 125))
+
+
+@pytest.mark.parametrize(
+    ("state", "missing"),
+    [
+        (replace(STATE, enrolment_usd=None), {}),
+        (STATE, {"origin": None}),
+        (STATE, {"target": None}),
+    ],
+    ids=["not enrolled", "from what", "to what"],
+)
+def test_a_change_of_which_something_is_not_known_moves_nothing(
+    state: StoredState, missing: dict[str, Any]
+) -> None:
+    change = replace(theirs(0, RAISED, gp3(501, 12_000, 125)), **missing)
+    moved = after_modifications(state, [change], now=NOW, full_until=None, prices=PRICES)
+    assert moved == replace(state, modifications=(change,))
 
 
 @pytest.mark.parametrize(

@@ -66,16 +66,16 @@ def print_all(what: DemoResult, folder: Path, console: Console) -> None:
     console.print(_decisions(what))
     console.print()
     for story in what.stories:
-        sign = "[green]as expected[/]" if story.verdict.ok else "[red]NOT as expected[/]"
-        console.print(f"{NUMBERS[story.key]}. {story.title} ({sign})", soft_wrap=True)
+        sign, style = ("as expected", None) if story.verdict.ok else ("NOT as expected", "red")
+        console.print(f"{NUMBERS[story.key]}. {story.title} ({sign})", soft_wrap=True, style=style)
         say(f"   {story.verdict.line}", console)
         for each in story.verdict.unmet:
-            console.print(f"   Not met: {each}.", markup=False, style="red")
+            console.print(f"   Not met: {each}.", style="red")
     console.print()
     console.print(f"Records: {what.records}, digest {what.digest[:16]} (seed {what.seed})")
     console.print(f"IAM:     {what.access.line}")
     for problem in what.access.problems:
-        console.print(f"   {problem}.", markup=False, style="red")
+        console.print(f"   {problem}.", style="red")
     console.print(f"Report:  {folder / 'report.html'}", soft_wrap=True)
     headroom = "headroom" if shutil.which("headroom") else ".venv/bin/headroom"
     console.print(f"Ask the record: {headroom} audit, {headroom} explain ID", soft_wrap=True)
