@@ -33,6 +33,7 @@ from headroom.domain.workload.forecast import (
     KnownLoad,
     Level,
     PresentLoad,
+    calm_days,
     demand_forecast,
 )
 from headroom.domain.workload.free_space import space_forecast, spans

@@ -166,6 +166,18 @@ def _with_known(
     return found
 
 
+def calm_days(past: Past, level: Level) -> float:
+    """Measured days since load above `level`, less the longest time that it stayed away before."""
+    hours, numbers = past.numbered
+    short = [short_minutes(hour, level.iops, level.mibps) > 0 for hour in hours]
+    places = [place for place, number in numbers.items() if short[number]]
+    if not places:
+        return past.days
+    usual = max((after - before for before, after in pairwise(places)), default=0)
+    since = past.profile.hours[places[-1] + 1 :]
+    return max(0, len(since) - since.count(None) - usual) / 24
+
+
 def _rhythms(past: Past, count: int) -> tuple[tuple[Rhythm, ...], float]:
     """The rhythms of the busy hours among the first `count` hours."""
     hours = past.profile.hours[:count]
