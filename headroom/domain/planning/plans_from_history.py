@@ -24,6 +24,8 @@ QUIET_TIMES = 2
 """The same in times of the longest pause between such load: what comes again each month has not ended."""
 STEPS_BACK = 2
 """Changes that may be needed to be back where the volume was."""
+DAILY_DAYS = 3.0
+"""Measured days after which a daily load would be foreseen."""
 MORE = 1.1
 ALIKE = 0.97
 """A level this close below another is no candidate of its own."""
@@ -51,10 +53,10 @@ def plans_from_history(situation: Situation) -> Iterator[Plan]:
         for i, m in _most(situation, base)
         if i > step * base[0] or m > step * base[1]
     ]
-    back = step**STEPS_BACK  # no lower than could be undone again
-    least_iops = max(min(limits.min_iops, now.sustained_iops), now.sustained_iops / back)
+    least_iops = _least_iops(situation, base[0])
     least_mibps = max(
-        min(limits.min_throughput_mibps, now.sustained_mibps), now.sustained_mibps / back
+        min(limits.min_throughput_mibps, now.sustained_mibps),
+        now.sustained_mibps / step**STEPS_BACK,
     )
     levels = _thinned(
         [
@@ -135,6 +137,22 @@ def _announced(situation: Situation, base: tuple[float, float]) -> list[tuple[fl
             iops, mibps = max(load.iops for load in some), max(load.mibps for load in some)
             found.append((max(base[0], iops * spare), max(base[1], mibps * spare)))
     return found
+
+
+def _least_iops(situation: Situation, included_iops: float) -> float:
+    """IOPS below which nothing is given back: the owner's least, and what raises can undo.
+
+    Two raises must lead back. Until a daily load would be foreseen, one must lead to what the owner
+    chose and `spare`, so that what waits by then is served soon.
+    """
+    limits, step = situation.limits, situation.limits.largest_step
+    have = capability(situation.current).sustained_iops
+    bought = capability(situation.owners_choice).sustained_iops
+    undone = have / step**STEPS_BACK
+    spare = 1 + limits.headroom_percent / 100
+    if situation.past.days < DAILY_DAYS and bought > step * included_iops:
+        undone = max(undone, min(round(bought * spare, 3), limits.max_iops) / step)
+    return min(have, max(limits.min_iops, undone))
 
 
 def _to_hdd(situation: Situation) -> Iterator[Plan]:

@@ -201,6 +201,18 @@ def test_what_is_not_needed_is_given_back() -> None:
     assert plan.price_change_usd == Decimal("-60.00")
 
 
+@pytest.mark.parametrize(
+    ("bought", "days", "left"),
+    [(14_000, 1.2, 3_850), (14_000, 9.2, 3_000), (12_000, 1.2, 3_000), (20_000, 1.2, 4_000)],
+)
+def test_one_raise_leads_back_to_the_owners_level_until_three_days_were_seen(
+    bought: int, days: float, left: int
+) -> None:
+    """A raise is fourfold at most; from 3,000 IOPS, which gp3 includes, it leads to 12,000."""
+    plan = taken(decided(NOW, gp3(400, bought, 500), load=idle, days=days))
+    assert plan.target == gp3(400, left, 125)
+
+
 def test_a_saving_too_small_for_a_slot_is_left_where_it_is() -> None:
     decision = decided(NOW, gp3(400, 3_050, 126), load=idle)
     assert isinstance(decision.answer, Hold)
