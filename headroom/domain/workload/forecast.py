@@ -51,7 +51,7 @@ class Level(NamedTuple):
     usd_per_hour: float
     unproven: float = 0.0
     """Chance that new load exceeds it where the owner chose more than it sustains: what an owner
-    bought is evidence of a load that uses it. 0 where it sustains no less."""
+    bought is evidence of load that uses some of it. 0 where it sustains no less."""
     reach: tuple[float, float] | None = None
     """IOPS and MiB/s that one change leads to from here; None for any."""
     ceiling: tuple[float, float] | None = None

@@ -140,6 +140,16 @@ def test_a_small_saving_counts_for_as_many_days_as_were_calm(
     assert (rest_of(load, days) > 0) is given_back
 
 
+@pytest.mark.parametrize(("days", "given_back"), [(1.2, False), (14.0, True)])
+def test_a_little_that_the_owner_bought_is_given_back_after_calm_weeks(
+    days: float, given_back: bool
+) -> None:
+    """3,400 IOPS prove a load beyond 3,000 less than 15,000 would."""
+    found = value_plans(situation(calm(gp3(400, 3_400, 125), lambda _: 5.0, days=days)))
+    lowered = next(p for p in found.plans if p.target == LOW)
+    assert (lowered.value_usd_per_day > 0) is given_back
+
+
 # --- what pressure is worth
 
 
