@@ -121,9 +121,19 @@ def _reach(situation: Situation, *, changes: int) -> tuple[float, float]:
 
 
 def _most(situation: Situation, base: tuple[float, float]) -> list[tuple[float, float]]:
-    """IOPS and MiB/s with spare for the highest load so far, and for each announced one."""
+    """IOPS and MiB/s with spare for the highest load so far, and for each announced one.
+
+    Load above all that the volume is known to have had was served nevertheless: merged operations.
+    """
     spare, past = 1 + situation.limits.headroom_percent / 100, situation.past
-    return [(past.most_iops * spare, past.most_mibps * spare), *_announced(situation, base)]
+    had = [
+        capability(one)
+        for one in (situation.current, situation.owners_choice, situation.reduced_from)
+        if one is not None
+    ]
+    iops = min(past.most_iops, max(can.burst_iops for can in had))
+    mibps = min(past.most_mibps, max(can.burst_mibps for can in had))
+    return [(iops * spare, mibps * spare), *_announced(situation, base)]
 
 
 def _announced(situation: Situation, base: tuple[float, float]) -> list[tuple[float, float]]:

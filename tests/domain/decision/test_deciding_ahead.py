@@ -179,6 +179,12 @@ def test_load_beyond_one_step_is_raised_for_in_two(
         assert taken(decision).capability.sustained_iops >= least
 
 
+def test_load_above_all_that_a_volume_ever_had_is_no_reason_for_two_raises() -> None:
+    """What 3,000 IOPS served was merged before it counted."""
+    decision = decided(at(-1, 25), LOW, largest_step=2.0)
+    assert isinstance(decision.answer, Hold)
+
+
 def test_an_announced_load_beyond_one_step_is_raised_for_in_two() -> None:
     close = KnownEvent(
         name="close", schedule=parse_schedule("daily 06:00 UTC"), minutes=180, iops=9_000
