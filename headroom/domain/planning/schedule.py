@@ -78,13 +78,14 @@ def schedule_cost(
                 if hour == 0 and used == 0:
                     stay, change = rows[0][current], going
                 elif left > 0 and (goals or only_from):
-                    best = [min([going[i] for i in goals], default=inf)] * count
+                    before = rows[0][current]
+                    best = min([going[i] for i in goals], default=inf)
+                    rows[0] = [value if value <= best else best for value in rows[0]]
                     for goal, origins in only_from.items():
                         for origin in origins:
-                            best[origin] = min(best[origin], going[goal])
-                    if used == 0 and best[current] < rows[0][current] - 1e-9:
+                            rows[0][origin] = min(rows[0][origin], going[goal])
+                    if used == 0 and rows[0][current] < before - 1e-9:
                         next_hour = hour
-                    rows[0] = [a if a <= b else b for a, b in zip(rows[0], best, strict=True)]
             now.append(rows)
         after = now
     return ScheduleCost(stay=stay, change=tuple(change), next_hour=next_hour)

@@ -145,48 +145,45 @@ def _valued(
         )
         for i, plan in enumerate(made, start=1)
     ]
-    if all(plan.value_usd_per_day <= 0 for plan in valued_plans):
-        costs = _day_costs(situation, levels, forecast)
-        if costs[0] - found.stay <= risked:  # nor will a later change be worth its risk
+    if situation.calm and all(plan.value_usd_per_day <= 0 for plan in valued_plans):
+        today = _day_cost(situation, levels, forecast, 0)
+        if today - found.stay <= risked:  # nor will a later change be worth its risk
             valued_plans = [
-                replace(plan, value_usd_per_day=round(plan.value_usd_per_day + usd, 4))
-                for plan, usd in zip(
-                    valued_plans, _saved_in_calm_days(situation, made, levels, costs), strict=True
+                _over_calm_days(
+                    situation, plan, levels[i], today - _day_cost(situation, levels, forecast, i)
                 )
+                if plan.sustains_less and plan.price_change_usd < 0
+                else plan
+                for i, plan in enumerate(valued_plans, start=1)
             ]
     further = relieved_by_the_next(origins, forecast.seen_minutes)
     later = [further.get(i, 0.0) for i in range(1, len(made) + 1)]
     return valued_plans, forecast, found.next_hour, later
 
 
-def _day_costs(situation: Situation, levels: Sequence[Level], forecast: Forecast) -> list[float]:
-    """USD of the coming day at each level, if nothing but reactions changes it."""
-    usd_per_minute = situation.limits.relief_value_usd_per_minute
-    return [
-        HOURS * level.usd_per_hour
-        + sum(usd[i] for usd in forecast.reaction_usd)
-        + usd_per_minute * sum(minutes[i] for minutes in forecast.reacting_minutes)
-        for i, level in enumerate(levels)
-    ]
+def _day_cost(
+    situation: Situation, levels: Sequence[Level], forecast: Forecast, place: int
+) -> float:
+    """USD of the coming day at one of the levels, if nothing but reactions changes it."""
+    minutes = sum(hour[place] for hour in forecast.reacting_minutes)
+    return (
+        HOURS * levels[place].usd_per_hour
+        + sum(usd[place] for usd in forecast.reaction_usd)
+        + situation.limits.relief_value_usd_per_minute * minutes
+    )
 
 
-def _saved_in_calm_days(
-    situation: Situation, made: Sequence[Plan], levels: Sequence[Level], costs: Sequence[float]
-) -> list[float]:
-    """USD that each plan saves after the coming day: a saving counts for as many days as were calm.
+def _over_calm_days(situation: Situation, plan: Plan, level: Level, saved_usd: float) -> Plan:
+    """The plan with what it saves after the coming day: as much for as many days as were calm.
 
     Those are days without load above its level, beyond the longest time that it stayed away before.
-    The days after are taken to cost what the coming one does, and one change is for all of them.
+    One change is for all of them.
     """
-    return [
-        (costs[0] - costs[i]) * max(0.0, calm_days(situation.past, levels[i]) - 1.0)
-        if situation.calm
-        and plan.sustains_less
-        and plan.price_change_usd < 0
-        and costs[i] < costs[0]
-        else 0.0
-        for i, plan in enumerate(made, start=1)
-    ]
+    value, past = plan.value_usd_per_day, situation.past
+    if saved_usd <= 0 or value + saved_usd * (past.days - 1.0) <= 0:
+        return plan
+    more = saved_usd * max(0.0, calm_days(past, level) - 1.0)
+    return replace(plan, value_usd_per_day=round(value + more, 4))
 
 
 def _kept_savings(made: Sequence[Plan]) -> dict[VolumeType, float]:
