@@ -7,7 +7,7 @@ from typing import Any
 
 from headroom.cli.demo.results.access import access_of, listed, names_of
 from headroom.localaws.iam.reference import known_actions
-from tests.stacks.conftest import Synth, Synthesised, resources
+from tests.stacks.conftest import Synth, Synthesised, resources, text_of
 from tests.stacks.test_hub import HUB_SETTINGS
 
 
@@ -15,19 +15,16 @@ def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _text(value: Any) -> str:
-    """A resource with its references written out: <Name>."""
-    if isinstance(value, str):
-        return value
-    if "Fn::Join" in value:
-        return "".join(_text(part) for part in value["Fn::Join"][1])
-    return f"<{next(iter(value.values()))}>"
-
-
 def _grants(made: Synthesised) -> list[dict[str, Any]]:
     """The grants of all roles, as the endpoint reports them."""
     return [
-        {"role": name, "sid": s["Sid"], "action": action, "resource": _text(resource), "used": True}
+        {
+            "role": name,
+            "sid": s["Sid"],
+            "action": action,
+            "resource": text_of(resource),
+            "used": True,
+        }
         for name, role in resources(made.loop, "AWS::IAM::Role").items()
         for policy in role["Properties"]["Policies"]
         for s in policy["PolicyDocument"]["Statement"]

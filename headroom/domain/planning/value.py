@@ -189,7 +189,7 @@ def _over_calm_days(situation: Situation, plan: Plan, level: Level, saved_usd: f
 def _kept_savings(made: Sequence[Plan]) -> dict[VolumeType, float]:
     """USD that each type saves over the rest of a month for no less than today's performance.
 
-    A saving for good is worth what it saves over the month to come, not over one day.
+    A permanent saving is worth what it saves over the coming month, not over one day.
     """
     found: dict[VolumeType, float] = {}
     for plan in made:

@@ -389,7 +389,7 @@ def test_a_denied_call_is_a_finding_that_names_the_permission(
     found._clients["sqs"] = sqs
     ((name, finding),) = findings(found)
     assert name == "queues"
-    assert finding.problem == "could not look: GetQueueAttributes is denied"
+    assert finding.problem == "could not check: GetQueueAttributes is denied"
     assert finding.fix.startswith("grant sqs:GetQueueAttributes to the caller")
 
 
