@@ -12,7 +12,7 @@ import aws_cdk as cdk
 import pytest
 from aws_cdk import aws_lambda as lambda_
 
-from headroom.cdk import Headroom, Settings
+from headroom.cdk import Headroom, Settings, construct
 from headroom.domain.policy import PolicyError
 from headroom.policy import default_policy, load_policy_file, policy_from_json
 from headroom.settings import DeploymentConfig, Names, SettingsError
@@ -176,3 +176,15 @@ def test_the_page_about_the_construct_names_its_arguments() -> None:
     text = (ROOT / "docs" / "operate" / "install.md").read_text(encoding="utf-8")
     for name in ("policy=", "detection=", "prefix=", "code="):
         assert name in text
+
+
+@pytest.mark.parametrize("python", [None, "/usr/bin/python3.14"])
+def test_a_package_without_bytecode_is_noted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, python: str | None
+) -> None:
+    monkeypatch.setattr(construct, "runtime_python", lambda: python)
+    monkeypatch.setattr(construct, "stage_function_code", lambda python: tmp_path)
+    stack = cdk.Stack(cdk.App(outdir=str(tmp_path)), "Place")
+    construct.function_code(stack)
+    noted = [str(entry.data) for entry in stack.node.metadata if entry.type == "aws:cdk:info"]
+    assert noted == ([construct.NO_BYTECODE] if python is None else [])
