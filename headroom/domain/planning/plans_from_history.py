@@ -9,6 +9,7 @@ from headroom.domain.catalog import cheapest, included
 from headroom.domain.catalog.ebs import capability
 from headroom.domain.planning.build_plan import plan_for, priced_only, relieves
 from headroom.domain.planning.plan import Plan
+from headroom.domain.planning.schedule import LOCKED_HOURS
 from headroom.domain.planning.situation import Situation
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.workload import demand_levels
@@ -23,6 +24,8 @@ QUIET_TIMES = 2
 """The same in times of the longest pause between such load: what comes again each month has not ended."""
 STEPS_BACK = 2
 """Changes that may be needed to be back where the volume was."""
+DAILY_DAYS = 3.0
+"""Measured days after which a daily load would be foreseen."""
 MORE = 1.1
 ALIKE = 0.97
 """A level this close below another is no candidate of its own."""
@@ -34,27 +37,26 @@ def plans_from_history(situation: Situation) -> Iterator[Plan]:
     current, limits = situation.current, situation.limits
     if current.volume_type not in (*TARGETS, *limits.types):
         return
-    now = capability(current)
-    spare = 1 + limits.headroom_percent / 100
-    base = _base(current)
-    most_iops = min(limits.max_iops, limits.largest_step * max(now.burst_iops, base[0]))
-    most_mibps = min(
-        limits.max_throughput_mibps, limits.largest_step * max(now.burst_mibps, base[1])
-    )
+    now, base = capability(current), _base(current)
+    most_iops, most_mibps = _reach(situation, changes=1)
     levels = [(now.burst_iops, now.burst_mibps)]
     if situation.past.known:
+        spare = 1 + limits.headroom_percent / 100
         levels += [
             (_spared(i, spare, base[0]), _spared(m, spare, base[1]))
             for i, m in demand_levels(situation.past, lambda i, m: _unit_usd(i, m, base))
         ]
-    levels += [
-        (max(base[0], load.iops * spare), max(base[1], load.mibps * spare))
-        for load in situation.known_loads
+    levels += _announced(situation, base)
+    step = limits.largest_step
+    levels += [  # from where one step leads to the most that may come
+        (i / step, m / step)
+        for i, m in _most(situation, base)
+        if i > step * base[0] or m > step * base[1]
     ]
-    back = limits.largest_step**STEPS_BACK  # no lower than could be undone again
-    least_iops = max(min(limits.min_iops, now.sustained_iops), now.sustained_iops / back)
+    least_iops = _least_iops(situation, base[0])
     least_mibps = max(
-        min(limits.min_throughput_mibps, now.sustained_mibps), now.sustained_mibps / back
+        min(limits.min_throughput_mibps, now.sustained_mibps),
+        now.sustained_mibps / step**STEPS_BACK,
     )
     levels = _thinned(
         [
@@ -66,20 +68,101 @@ def plans_from_history(situation: Situation) -> Iterator[Plan]:
         ],
         base,
     )
+    for plan in _plans_to(situation, levels):
+        if not _hardly_more(situation, plan) and (
+            situation.calm or situation.harmless(plan) or relieves(situation, plan)
+        ):
+            yield plan
+
+
+def plans_of_two_changes(situation: Situation) -> Iterator[Plan]:
+    """Plans for announced and earlier load that one of the owner's largest steps does not reach, but two do.
+
+    They are no candidates: a schedule may lead there by way of one. None where the second change would
+    have to wait for longer than a schedule assumes: of a database, or in a long cooldown.
+    """
+    current, limits = situation.current, situation.limits
+    long_wait = limits.cooldown_minutes > 60 * LOCKED_HOURS or current.database is not None
+    if long_wait or current.volume_type not in (*TARGETS, *limits.types):
+        return
+    base = _base(current)
+    (once_iops, once_mibps), (iops, mibps) = (_reach(situation, changes=n) for n in (1, 2))
+    levels = [
+        (max(base[0], min(i, iops)), max(base[1], min(m, mibps)))
+        for i, m in _most(situation, base)
+        if min(i, iops) > once_iops or min(m, mibps) > once_mibps
+    ]
+    yield from _plans_to(situation, _thinned(levels, base))
+
+
+def _plans_to(situation: Situation, levels: list[tuple[float, float]]) -> Iterator[Plan]:
+    """The cheapest plan of each allowed type to each level."""
     for volume_type in TARGETS:
         if volume_type is VolumeType.GP2 or priced_only(situation, volume_type):
             continue
         for iops, mibps in levels:
             target = cheapest(
-                current, volume_type, iops=iops, mibps=mibps, valid=situation.observation.valid
-            )
+                situation.current, volume_type, iops=iops, mibps=mibps,
+                valid=situation.observation.valid,
+            )  # fmt: skip
             plan = None if target is None else plan_for(situation, target, 1.0, capped_from=None)
-            if (
-                plan is not None
-                and not _hardly_more(situation, plan)
-                and (situation.calm or situation.harmless(plan) or relieves(situation, plan))
-            ):
+            if plan is not None:
                 yield plan
+
+
+def _reach(situation: Situation, *, changes: int) -> tuple[float, float]:
+    """IOPS and MiB/s that so many of the owner's largest steps lead to, within the ceilings."""
+    limits, now, base = situation.limits, capability(situation.current), _base(situation.current)
+    times = limits.largest_step**changes
+    return (
+        min(limits.max_iops, times * max(now.burst_iops, base[0])),
+        min(limits.max_throughput_mibps, times * max(now.burst_mibps, base[1])),
+    )
+
+
+def _most(situation: Situation, base: tuple[float, float]) -> list[tuple[float, float]]:
+    """IOPS and MiB/s with spare for the highest load so far, and for each announced one.
+
+    Load above all that the volume is known to have had was served nevertheless: merged operations.
+    """
+    spare, past = 1 + situation.limits.headroom_percent / 100, situation.past
+    had = [
+        capability(one)
+        for one in (situation.current, situation.owners_choice, situation.reduced_from)
+        if one is not None
+    ]
+    iops = min(past.most_iops, max(can.burst_iops for can in had))
+    mibps = min(past.most_mibps, max(can.burst_mibps for can in had))
+    return [(iops * spare, mibps * spare), *_announced(situation, base)]
+
+
+def _announced(situation: Situation, base: tuple[float, float]) -> list[tuple[float, float]]:
+    """IOPS and MiB/s with spare for each announced load, and for it and all that overlap it."""
+    spare = 1 + situation.limits.headroom_percent / 100
+    loads = situation.known_loads
+    found = []
+    for one in loads:
+        together = [other for other in loads if other.start < one.end and one.start < other.end]
+        for some in ([one], together):
+            iops, mibps = max(load.iops for load in some), max(load.mibps for load in some)
+            found.append((max(base[0], iops * spare), max(base[1], mibps * spare)))
+    return found
+
+
+def _least_iops(situation: Situation, included_iops: float) -> float:
+    """IOPS below which nothing is given back: the owner's least, and what raises can undo.
+
+    Two raises must lead back. Until a daily load would be foreseen, one must lead to what the owner
+    chose and `spare`, so that what waits by then is served soon.
+    """
+    limits, step = situation.limits, situation.limits.largest_step
+    have = capability(situation.current).sustained_iops
+    bought = capability(situation.owners_choice).sustained_iops
+    undone = have / step**STEPS_BACK
+    spare = 1 + limits.headroom_percent / 100
+    if situation.past.days < DAILY_DAYS and bought > step * included_iops:
+        undone = max(undone, min(round(bought * spare, 3), limits.max_iops) / step)
+    return min(have, max(limits.min_iops, undone))
 
 
 def _to_hdd(situation: Situation) -> Iterator[Plan]:

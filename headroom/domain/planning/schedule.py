@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from operator import add
+from types import MappingProxyType
 
 from headroom.domain.workload import HOURS, Forecast, Level
 
@@ -36,14 +38,16 @@ def schedule_cost(
     reachable: Sequence[bool],
     free: Sequence[int],
     usd_per_minute: float,
+    only_from: Mapping[int, Sequence[int]] = MappingProxyType({}),
 ) -> ScheduleCost:
     """Cost of staying and of each change now, by dynamic programming from the last hour back.
 
     `free[hour]` is how many modifications are left in that hour if none is made before it;
-    `reachable[i]` whether a later change may lead to level i.
+    `reachable[i]` whether a later change may lead to level i, `only_from[i]` from which levels alone,
+    if not from all.
     """
     count = len(levels)
-    goals = [i for i in range(count) if reachable[i]]
+    goals = [i for i in range(count) if reachable[i] and i not in only_from]
     # after[used][lock][level]: cost of the hours that follow, `lock` more of them locked
     after = [[[0.0] * count for _ in range(LOCKED_HOURS)] for _ in range(MOST_CHANGES + 1)]
     change = [0.0] * count
@@ -73,11 +77,15 @@ def schedule_cost(
                 ]
                 if hour == 0 and used == 0:
                     stay, change = rows[0][current], going
-                elif left > 0 and goals:
-                    best = min([going[i] for i in goals])
-                    if used == 0 and best < rows[0][current] - 1e-9:
-                        next_hour = hour
+                elif left > 0 and (goals or only_from):
+                    before = rows[0][current]
+                    best = min([going[i] for i in goals], default=inf)
                     rows[0] = [value if value <= best else best for value in rows[0]]
+                    for goal, origins in only_from.items():
+                        for origin in origins:
+                            rows[0][origin] = min(rows[0][origin], going[goal])
+                    if used == 0 and rows[0][current] < before - 1e-9:
+                        next_hour = hour
             now.append(rows)
         after = now
     return ScheduleCost(stay=stay, change=tuple(change), next_hour=next_hour)

@@ -93,8 +93,8 @@ def step_of(origin: Configuration, target: Configuration) -> float:
     return max(step, target.throughput_mibps / max(now.burst_mibps, mibps))
 
 
-def within_limits(situation: Situation, target: Configuration) -> bool:
-    """Whether ceilings, step and prices permit `target`; the guardrails judge again."""
+def within_limits(situation: Situation, target: Configuration, *, changes: int = 1) -> bool:
+    """Whether ceilings, prices and so many largest steps permit `target`; the guardrails judge again."""
     limits, then = situation.limits, capability(target)
     now = capability(situation.current)
     raises = then.sustained_iops > now.sustained_iops or then.sustained_mibps > now.sustained_mibps
@@ -102,7 +102,7 @@ def within_limits(situation: Situation, target: Configuration) -> bool:
         return False
     if raises and (target.throughput_mibps or 0) > limits.max_throughput_mibps:
         return False
-    if step_of(situation.current, target) > limits.largest_step:
+    if step_of(situation.current, target) > limits.largest_step**changes:
         return False
     increase = max(Decimal(0), situation.prices.monthly(target) - situation.baseline_usd)
     return increase <= min(limits.price_increase_usd, situation.account_left_usd)

@@ -7,16 +7,23 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from headroom.domain.catalog import included
-from headroom.domain.catalog.ebs import DURABILITY_PERCENT, MAX_MODIFICATIONS, capability
+from headroom.domain.catalog.ebs import MAX_MODIFICATIONS, capability
 from headroom.domain.planning.build_plan import plan_to
 from headroom.domain.planning.full_copy import calm_during_copy, pressed_minutes_per_day
+from headroom.domain.planning.levels import (
+    HOURS_PER_MONTH,
+    allowed,
+    level_of,
+    only_from,
+    reachable,
+    relieved_by_the_next,
+)
 from headroom.domain.planning.plan import Plan, one_way
 from headroom.domain.planning.planner import candidates
-from headroom.domain.planning.plans_from_history import ALIKE, HDD
+from headroom.domain.planning.plans_from_history import plans_of_two_changes
 from headroom.domain.planning.present_load import PRESSED, present_load
 from headroom.domain.planning.schedule import schedule_cost
-from headroom.domain.planning.situation import Situation, within_limits
+from headroom.domain.planning.situation import Situation
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.state import HOUR, WINDOW, hour_of
 from headroom.domain.workload import (
@@ -25,18 +32,16 @@ from headroom.domain.workload import (
     Forecast,
     Level,
     LoadShape,
+    calm_days,
     checked_days,
     demand_forecast,
     short_minutes,
 )
 
-HOURS_PER_MONTH = 730
 NEGLIGIBLE_MIN = 0.05
 """Starved minutes a day below which no price increase is justified."""
 LEAD = timedelta(minutes=40)
 """How long before load a change is asked for: AWS says minutes to hours until it has its effect."""
-UNUSED_MIBPS = 0.3
-"""Chance that new load is one of throughput, which a type may have only by the way."""
 IN_FLIGHT_HOURS = 2.0
 """How much longer than a schedule assumes a change may be in flight: AWS says hours."""
 MONTH_DAYS = 30
@@ -63,11 +68,15 @@ def value_plans(situation: Situation) -> ValuedPlans:
     made = candidates(situation)
     if not made:
         return replace(NO_VALUED_PLANS, known_days=_known_days(situation))
-    valued, forecast, next_hour = _valued(situation, made)
+    valued, forecast, next_hour, further = _valued(situation, made)
     valued_plans = [
         _full_copy_valued(situation, p) if p.full_copy and p.growth is None else p for p in valued
     ]
-    kept = [p for p in valued_plans if _sensible(situation, forecast, p, valued_plans)]
+    kept = [
+        plan
+        for plan, later in zip(valued_plans, further, strict=True)
+        if _sensible(situation, forecast, plan, later, valued_plans)
+    ]
     return ValuedPlans(
         plans=tuple(sorted((*kept, *_priced_beside(situation, valued_plans, kept)), key=_order)),
         next_change=None if next_hour is None else _begins(situation) + next_hour * HOUR,
@@ -91,9 +100,16 @@ def value_targets(
     return {plan.target: plan for plan in _valued(situation, made)[0]} if made else {}
 
 
-def _valued(situation: Situation, made: Sequence[Plan]) -> tuple[list[Plan], Forecast, int | None]:
-    """The plans with their value, the forecast, and the hour of the next change if none is taken now."""
-    levels = [_level(situation, situation.current), *(_level(situation, p.target) for p in made)]
+def _valued(
+    situation: Situation, made: Sequence[Plan]
+) -> tuple[list[Plan], Forecast, int | None, list[float]]:
+    """The plans with their value, the forecast, and the hour of the next change if none is taken now.
+
+    Last, the minutes a day that each relieves with a second change that it alone makes possible.
+    """
+    beyond = [p for p in plans_of_two_changes(situation) if reachable(situation, p, changes=2)]
+    targets = [situation.current, *(plan.target for plan in (*made, *beyond))]
+    levels = [level_of(situation, target) for target in targets]
     forecast = demand_forecast(
         situation.past,
         levels,
@@ -101,10 +117,11 @@ def _valued(situation: Situation, made: Sequence[Plan]) -> tuple[list[Plan], For
         present_load(situation, levels),
         situation.known_loads,
     )
-    reachable = [True, *(_reachable(situation, plan) for plan in made)]
+    goals = [True, *(reachable(situation, plan) for plan in made), *(True for _ in beyond)]
+    origins = only_from(situation, targets, goals)
     found = schedule_cost(
-        forecast, levels, current=0, reachable=reachable, free=_free(situation),
-        usd_per_minute=situation.limits.relief_value_usd_per_minute,
+        forecast, levels, current=0, reachable=goals, free=_free(situation),
+        usd_per_minute=situation.limits.relief_value_usd_per_minute, only_from=origins,
     )  # fmt: skip
     kept = _kept_savings(made)
     presses = situation.diagnosis.binding is not Binding.NOTHING
@@ -128,7 +145,45 @@ def _valued(situation: Situation, made: Sequence[Plan]) -> tuple[list[Plan], For
         )
         for i, plan in enumerate(made, start=1)
     ]
-    return valued_plans, forecast, found.next_hour
+    if situation.calm and all(plan.value_usd_per_day <= 0 for plan in valued_plans):
+        today = _day_cost(situation, levels, forecast, 0)
+        if today - found.stay <= risked:  # nor will a later change be worth its risk
+            valued_plans = [
+                _over_calm_days(
+                    situation, plan, levels[i], today - _day_cost(situation, levels, forecast, i)
+                )
+                if plan.sustains_less and plan.price_change_usd < 0
+                else plan
+                for i, plan in enumerate(valued_plans, start=1)
+            ]
+    further = relieved_by_the_next(origins, forecast.seen_minutes)
+    later = [further.get(i, 0.0) for i in range(1, len(made) + 1)]
+    return valued_plans, forecast, found.next_hour, later
+
+
+def _day_cost(
+    situation: Situation, levels: Sequence[Level], forecast: Forecast, place: int
+) -> float:
+    """USD of the coming day at one of the levels, if nothing but reactions changes it."""
+    minutes = sum(hour[place] for hour in forecast.reacting_minutes)
+    return (
+        HOURS * levels[place].usd_per_hour
+        + sum(usd[place] for usd in forecast.reaction_usd)
+        + situation.limits.relief_value_usd_per_minute * minutes
+    )
+
+
+def _over_calm_days(situation: Situation, plan: Plan, level: Level, saved_usd: float) -> Plan:
+    """The plan with what it saves after the coming day: as much for as many days as were calm.
+
+    Those are days without load above its level, beyond the longest time that it stayed away before.
+    One change is for all of them.
+    """
+    value, past = plan.value_usd_per_day, situation.past
+    if saved_usd <= 0 or value + saved_usd * (past.days - 1.0) <= 0:
+        return plan
+    more = saved_usd * max(0.0, calm_days(past, level) - 1.0)
+    return replace(plan, value_usd_per_day=round(value + more, 4))
 
 
 def _kept_savings(made: Sequence[Plan]) -> dict[VolumeType, float]:
@@ -202,17 +257,20 @@ def _may_copy_now(situation: Situation) -> bool:
     return situation.limits.full_copy and situation.limits.growth and situation.calm
 
 
-def _sensible(situation: Situation, forecast: Forecast, plan: Plan, others: Sequence[Plan]) -> bool:
+def _sensible(
+    situation: Situation, forecast: Forecast, plan: Plan, later_minutes: float,
+    others: Sequence[Plan],
+) -> bool:  # fmt: skip
     """Whether a plan ends starvation, and is reversible if a reversible one is good enough.
 
-    A full copy stays among the plans, although only a person starts it: the owner should see its
-    price.
+    `later_minutes` a day end with the change that it makes possible. A full copy stays among the
+    plans, although only a person starts it: the owner should see its price.
     """
     if one_way(plan) and not plan.full_copy and any(
         not one_way(other)
-        and _allowed(situation, other)
+        and allowed(situation, other)
         and (other.value_usd_per_day > plan.value_usd_per_day
-             or (other.meets_need and _reachable(situation, other)))
+             or (other.meets_need and reachable(situation, other)))
         for other in others
     ):  # fmt: skip
         return False
@@ -224,7 +282,8 @@ def _sensible(situation: Situation, forecast: Forecast, plan: Plan, others: Sequ
         return True
     if forecast.seen_minutes[0] <= NEGLIGIBLE_MIN:
         return False
-    usd = situation.limits.relief_value_usd_per_minute * plan.relieved_minutes_per_day
+    minutes = max(plan.relieved_minutes_per_day, later_minutes)
+    usd = situation.limits.relief_value_usd_per_minute * minutes
     return usd > float(plan.price_change_usd) * HOURS / HOURS_PER_MONTH
 
 
@@ -243,7 +302,7 @@ def _priced_beside(
             for plan in valued_plans
             if plan.target.volume_type is kind
             and plan.grows
-            and not (situation.limits.growth and _allowed(situation, plan))
+            and not (situation.limits.growth and allowed(situation, plan))
         ]
         if grown:
             yield min(grown, key=lambda plan: (not plan.meets_need, plan.monthly_usd))
@@ -262,65 +321,6 @@ def _order(plan: Plan) -> tuple[float, int, bool, Decimal, str]:
         -round(plan.value_usd_per_day, 2), changes, not plan.reversible, plan.monthly_usd,
         str(plan.target),
     )  # fmt: skip
-
-
-def _level(situation: Situation, configuration: Configuration) -> Level:
-    """What a configuration sustains, limited by the instance."""
-    can, diagnosis = capability(configuration), situation.diagnosis
-    lasting = configuration != situation.current or diagnosis.binding is Binding.BURST_CREDITS
-    iops = can.sustained_iops if lasting else can.burst_iops
-    mibps = can.sustained_mibps if lasting else can.burst_mibps
-    if diagnosis.instance_iops_left is not None:
-        iops = max(1.0, min(iops, diagnosis.instance_iops_left))
-    if diagnosis.instance_mibps_left is not None:
-        mibps = max(0.1, min(mibps, diagnosis.instance_mibps_left))
-    usd = float(situation.prices.monthly(configuration)) / HOURS_PER_MONTH
-    chosen, limits = capability(situation.owners_choice), situation.limits
-    least_iops, least_mibps = _included_in_a_raise(situation, configuration)
-    step, most = limits.largest_step, (limits.max_iops, limits.max_throughput_mibps)
-    return Level(
-        iops=iops, mibps=mibps, usd_per_hour=usd,
-        unproven=1.0
-        if can.burst_iops < chosen.sustained_iops
-        else UNUSED_MIBPS
-        if can.burst_mibps < min(chosen.sustained_mibps, chosen.burst_mibps * ALIKE)
-        else 0.0,
-        reach=(
-            max(iops, min(most[0], step * max(iops, least_iops))),
-            max(mibps, min(most[1], step * max(mibps, least_mibps))),
-        ),
-        ceiling=(
-            max(iops, min(most[0], step * step * max(iops, least_iops))),
-            max(mibps, min(most[1], step * step * max(mibps, least_mibps))),
-        ),
-    )  # fmt: skip
-
-
-def _included_in_a_raise(situation: Situation, configuration: Configuration) -> tuple[float, float]:
-    """What the smallest raise leads to: of the same type, or from an HDD type to gp3."""
-    if configuration.volume_type in HDD and VolumeType.GP3 in situation.limits.types:
-        return included(replace(configuration, volume_type=VolumeType.GP3))
-    return included(configuration)
-
-
-def _reachable(situation: Situation, plan: Plan) -> bool:
-    """Whether the owner's limits permit a schedule with this plan's target."""
-    origin, target = plan.origin.volume_type, plan.target.volume_type
-    return (
-        _allowed(situation, plan)
-        and within_limits(situation, plan.target)
-        and (situation.limits.growth or not plan.grows)
-        and not plan.full_copy
-        and (situation.limits.give_back or not plan.lowers)
-        and DURABILITY_PERCENT[target] >= DURABILITY_PERCENT[origin]
-    )
-
-
-def _allowed(situation: Situation, plan: Plan) -> bool:
-    """Whether the owner allows the plan's type."""
-    target = plan.target.volume_type
-    same = target is plan.origin.volume_type and target is not VolumeType.GP2
-    return same or target in situation.limits.types
 
 
 def _begins(situation: Situation) -> datetime:

@@ -32,6 +32,7 @@ from headroom.domain.workload.forecast import (
     KnownLoad,
     Level,
     PresentLoad,
+    calm_days,
     demand_forecast,
 )
 from headroom.domain.workload.history import Past, checked_days, demand_levels, past_of

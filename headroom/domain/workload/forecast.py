@@ -47,7 +47,7 @@ class Level(NamedTuple):
     usd_per_hour: float
     unproven: float = 0.0
     """Chance that new load exceeds it where the owner chose more than it sustains: what an owner
-    bought is evidence of a load that uses it. 0 where it sustains no less."""
+    bought is evidence of load that uses some of it. 0 where it sustains no less."""
     reach: tuple[float, float] | None = None
     """IOPS and MiB/s that one change leads to from here; None for any."""
     ceiling: tuple[float, float] | None = None
@@ -160,6 +160,18 @@ def _with_known(
             late, early = max(late, short), max(early, min(short, REACTION_MIN))
         found.append((late if late >= here else here, early if early >= here else here))
     return found
+
+
+def calm_days(past: Past, level: Level) -> float:
+    """Measured days since load above `level`, less the longest time that it stayed away before."""
+    hours, numbers = past.numbered
+    short = [short_minutes(hour, level.iops, level.mibps) > 0 for hour in hours]
+    places = [place for place, number in numbers.items() if short[number]]
+    if not places:
+        return past.days
+    usual = max((after - before for before, after in pairwise(places)), default=0)
+    since = past.profile.hours[places[-1] + 1 :]
+    return max(0, len(since) - since.count(None) - usual) / 24
 
 
 def _rhythms(past: Past, count: int) -> tuple[tuple[Rhythm, ...], float]:

@@ -16,7 +16,7 @@ from headroom.domain.catalog.ebs import capability
 from headroom.domain.decision import Act, Decision, Hold, Reason, decide
 from headroom.domain.guardrails import Guardrail
 from headroom.domain.planning import Plan
-from headroom.domain.policy import Freeze, Mode, parse_window
+from headroom.domain.policy import Freeze, KnownEvent, Mode, parse_schedule, parse_window
 from headroom.domain.resources import Configuration, VolumeActivity, VolumeType
 from headroom.domain.state import HOUR, KnownModification
 from tests.builders import (
@@ -53,6 +53,7 @@ def decided(
     known: tuple[KnownModification, ...] = (),
     told: VolumeActivity | None = None,
     freezes: tuple[Freeze, ...] = (),
+    events: tuple[KnownEvent, ...] = (),
     **limits: object,
 ) -> Decision:
     """What is decided at `now`, with `load` seen free over so many days before."""
@@ -61,7 +62,7 @@ def decided(
         activity_now, volume(configuration), at=now,
         history=told or (history(load, days=days, end=now) if days else None),
     )  # fmt: skip
-    rules = replace(policy(**limits), freezes=freezes)
+    rules = replace(policy(**limits), freezes=freezes, known_events=events)
     return decide(
         decision_input(seen, stand=resource_state(modifications=known), rules=rules, trigger="due")
     )
@@ -153,6 +154,49 @@ def test_load_of_one_day_of_five_is_not_raised_for_as_for_one_of_every_day() -> 
 # --- what keeps performance where it is
 
 
+@pytest.mark.parametrize(
+    ("hour", "origin", "least", "limits"),
+    [
+        (-2, LOW, None, {}),
+        (-1, LOW, 4_500, {}),  # a level from which the next change leads to 9,000
+        (1, gp3(400, 4_950, 125), 9_000, {}),
+        (-1, LOW, None, {"cooldown_minutes": 180}),  # the second would come too late
+        (-1, LOW, None, {"price_increase_usd": Decimal(20)}),
+        (-1, LOW, None, {"max_iops": 6_000}),
+        (1, LOW, None, {"max_iops": 6_000}),
+        (-1, LOW, None, {"slots_reserve": 3}),
+    ],
+)
+def test_load_beyond_one_step_is_raised_for_in_two(
+    hour: int, origin: Configuration, least: float | None, limits: dict[str, Any]
+) -> None:
+    """9,000 IOPS at two o'clock, from 3,000, where a change may at most double."""
+    known = (changed(at(-8), HIGH, origin),)
+    decision = decided(at(hour, 25), origin, known=known, largest_step=2.0, **limits)
+    if least is None:
+        assert isinstance(decision.answer, Hold)
+    else:
+        assert taken(decision).capability.sustained_iops >= least
+
+
+def test_load_above_all_that_a_volume_ever_had_is_no_reason_for_two_raises() -> None:
+    """What 3,000 IOPS served was merged before it counted."""
+    decision = decided(at(-1, 25), LOW, largest_step=2.0)
+    assert isinstance(decision.answer, Hold)
+
+
+def test_an_announced_load_beyond_one_step_is_raised_for_in_two() -> None:
+    close = KnownEvent(
+        name="close", schedule=parse_schedule("daily 06:00 UTC"), minutes=180, iops=9_000
+    )
+    first = decided(at(3, 25), LOW, load=idle, events=(close,), largest_step=2.0)
+    assert taken(first).capability.sustained_iops >= 4_500
+    second = decided(
+        at(5, 25), gp3(400, 4_950, 125), load=idle, events=(close,), largest_step=2.0
+    )  # fmt: skip
+    assert taken(second).capability.sustained_iops >= 9_000
+
+
 def idle(_: datetime) -> float:
     return 300.0
 
@@ -161,6 +205,18 @@ def test_what_is_not_needed_is_given_back() -> None:
     plan = taken(decided(NOW, HIGH, load=idle))
     assert plan.target == LOW
     assert plan.price_change_usd == Decimal("-60.00")
+
+
+@pytest.mark.parametrize(
+    ("bought", "days", "left"),
+    [(14_000, 1.2, 3_850), (14_000, 9.2, 3_000), (12_000, 1.2, 3_000), (20_000, 1.2, 4_000)],
+)
+def test_one_raise_leads_back_to_the_owners_level_until_three_days_were_seen(
+    bought: int, days: float, left: int
+) -> None:
+    """A raise is fourfold at most; from 3,000 IOPS, which gp3 includes, it leads to 12,000."""
+    plan = taken(decided(NOW, gp3(400, bought, 500), load=idle, days=days))
+    assert plan.target == gp3(400, left, 125)
 
 
 def test_a_saving_too_small_for_a_slot_is_left_where_it_is() -> None:

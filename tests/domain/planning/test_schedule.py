@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 import pytest
@@ -28,6 +28,7 @@ class Day:
     free: tuple[int, ...]
     reachable: tuple[bool, ...]
     usd_per_minute: float
+    only_from: Mapping[int, Sequence[int]] = field(default_factory=dict)
 
     @property
     def levels(self) -> tuple[Level, ...]:
@@ -40,7 +41,7 @@ class Day:
         )  # fmt: skip
         found = schedule_cost(
             seen, self.levels, current=current, reachable=self.reachable, free=self.free,
-            usd_per_minute=self.usd_per_minute,
+            usd_per_minute=self.usd_per_minute, only_from=self.only_from,
         )  # fmt: skip
         return found.stay, found.change, found.next_hour
 
@@ -53,7 +54,8 @@ class Day:
                 first = hour == 0  # what is asked for now is judged by the guardrails, not here
                 if used == MOST_CHANGES or since < LOCKED_HOURS:
                     return None
-                if not first and (self.free[hour] - used <= 0 or not self.reachable[to]):
+                allowed = self.reachable[to] and level in self.only_from.get(to, (level,))
+                if not first and (self.free[hour] - used <= 0 or not allowed):
                     return None
                 level, used, since = to, used + 1, 0
                 total += CHANGE_USD
@@ -87,13 +89,17 @@ def days(draw: st.DrawFn, levels: int = 3) -> Day:
 
     first = draw(st.integers(0, 4))
     free = [min(4, first + draw(st.integers(0, 1)) * (hour > 2)) for hour in range(SHORT)]
+    reachable = tuple(draw(st.booleans()) for _ in range(levels))
+    far = levels - 1  # the last level cannot be reached from each of the others
+    some = draw(st.sampled_from([None, (), (0,), (1,), (0, 1)])) if reachable[far] else None
     return Day(
         reacting=rows(minutes),
         locked=rows(minutes),
         reaction_usd=rows(st.sampled_from([0.0, 0.0, 0.05])),
         prices=tuple(draw(st.sampled_from([0.0, 0.01, 0.05, 0.2])) for _ in range(levels)),
         free=(*free, *([0] * (HOURS - SHORT))),
-        reachable=tuple(draw(st.booleans()) for _ in range(levels)),
+        reachable=reachable,
+        only_from={} if some is None else {far: some},
         usd_per_minute=draw(st.sampled_from([0.01, 0.1, 1.0])),
     )
 
@@ -194,6 +200,19 @@ def test_what_may_not_be_reached_is_never_planned_for_later() -> None:
     stay, _, next_hour = day.schedule_cost()
     assert next_hour is None
     assert stay == pytest.approx(6.0)
+
+
+@pytest.mark.parametrize(("slots", "planned"), [(3, 6), (1, None)])
+def test_what_takes_two_changes_is_begun_early_if_slots_are_left(
+    slots: int, planned: int | None
+) -> None:
+    """The load of eight o'clock needs level 2, and only level 1 leads there."""
+    rows = tuple((60.0, 50.0, 0.0) if hour == 8 else (0.0,) * 3 for hour in range(HOURS))
+    day = flat(
+        (0, 0, 0), (0.0, 0.01, 0.02), reacting=rows, locked=rows, only_from={2: (1,)},
+        reachable=(True, slots > 1, True), free=(slots,) * HOURS,
+    )  # fmt: skip
+    assert day.schedule_cost()[2] == planned
 
 
 def test_without_a_slot_nothing_is_planned_and_nothing_ends_starvation() -> None:

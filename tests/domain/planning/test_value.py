@@ -106,6 +106,50 @@ def test_nothing_small_is_given_back_while_new_load_may_come_before_it_is_done(
     assert (value > 0) is lowered
 
 
+def every(hours: int, last: int, iops: float = 3_300.0) -> Load:
+    """An hour of load every so many hours, the last of them so many hours ago; idle otherwise."""
+
+    def load(at: datetime) -> float:
+        ago = (NOW - at) // timedelta(hours=1)
+        return iops if ago >= last and (ago - last) % hours == 0 else 100.0
+
+    return load
+
+
+def rest_of(load: Load, days: float) -> float:
+    """The value of giving back 400 IOPS, $2 a month, that Headroom had raised."""
+    seen = situation(calm(gp3(400, 3_400, 125), load, days=days))
+    found = value_plans(replace(seen, chosen=LOW))
+    return next((p.value_usd_per_day for p in found.plans if p.target == LOW), -1.0)
+
+
+@pytest.mark.parametrize(
+    ("load", "days", "given_back"),
+    [
+        (lambda _: 100.0, 1.2, False),
+        (lambda _: 100.0, 5.2, True),
+        (every(1_000, 24), 12.0, False),  # calm for a day
+        (every(1_000, 200), 12.0, True),  # for eight
+        (every(24, 20), 12.0, False),
+        (every(168, 100), 26.0, False),  # every week: calm for no longer than before
+    ],
+)
+def test_a_small_saving_counts_for_as_many_days_as_were_calm(
+    load: Load, days: float, given_back: bool
+) -> None:
+    assert (rest_of(load, days) > 0) is given_back
+
+
+@pytest.mark.parametrize(("days", "given_back"), [(1.2, False), (14.0, True)])
+def test_a_little_that_the_owner_bought_is_given_back_after_calm_weeks(
+    days: float, given_back: bool
+) -> None:
+    """3,400 IOPS prove a load beyond 3,000 less than 15,000 would."""
+    found = value_plans(situation(calm(gp3(400, 3_400, 125), lambda _: 5.0, days=days)))
+    lowered = next(p for p in found.plans if p.target == LOW)
+    assert (lowered.value_usd_per_day > 0) is given_back
+
+
 # --- what pressure is worth
 
 

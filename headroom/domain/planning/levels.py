@@ -1,0 +1,106 @@
+"""The levels of a schedule: what each sustains, and which changes lead to it within the owner's limits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from headroom.domain.catalog import included
+from headroom.domain.catalog.ebs import DURABILITY_PERCENT, capability
+from headroom.domain.planning.plan import Plan
+from headroom.domain.planning.plans_from_history import ALIKE, HDD
+from headroom.domain.planning.situation import Situation, step_of, within_limits
+from headroom.domain.resources import Configuration, VolumeType
+from headroom.domain.workload import Binding, Level
+
+HOURS_PER_MONTH = 730
+UNUSED_MIBPS = 0.3
+"""Chance that new load is one of throughput, which a type may have only by the way."""
+
+
+def level_of(situation: Situation, configuration: Configuration) -> Level:
+    """What a configuration sustains, limited by the instance."""
+    can, diagnosis = capability(configuration), situation.diagnosis
+    lasting = configuration != situation.current or diagnosis.binding is Binding.BURST_CREDITS
+    iops = can.sustained_iops if lasting else can.burst_iops
+    mibps = can.sustained_mibps if lasting else can.burst_mibps
+    if diagnosis.instance_iops_left is not None:
+        iops = max(1.0, min(iops, diagnosis.instance_iops_left))
+    if diagnosis.instance_mibps_left is not None:
+        mibps = max(0.1, min(mibps, diagnosis.instance_mibps_left))
+    usd = float(situation.prices.monthly(configuration)) / HOURS_PER_MONTH
+    chosen, limits = capability(situation.owners_choice), situation.limits
+    least_iops, least_mibps = _included_in_a_raise(situation, configuration)
+    step, most = limits.largest_step, (limits.max_iops, limits.max_throughput_mibps)
+    return Level(
+        iops=iops, mibps=mibps, usd_per_hour=usd,
+        unproven=1.0 - can.burst_iops / chosen.sustained_iops
+        if can.burst_iops < chosen.sustained_iops
+        else UNUSED_MIBPS
+        if can.burst_mibps < min(chosen.sustained_mibps, chosen.burst_mibps * ALIKE)
+        else 0.0,
+        reach=(
+            max(iops, min(most[0], step * max(iops, least_iops))),
+            max(mibps, min(most[1], step * max(mibps, least_mibps))),
+        ),
+        ceiling=(
+            max(iops, min(most[0], step * step * max(iops, least_iops))),
+            max(mibps, min(most[1], step * step * max(mibps, least_mibps))),
+        ),
+    )  # fmt: skip
+
+
+def _included_in_a_raise(situation: Situation, configuration: Configuration) -> tuple[float, float]:
+    """What the smallest raise leads to: of the same type, or from an HDD type to gp3."""
+    if configuration.volume_type in HDD and VolumeType.GP3 in situation.limits.types:
+        return included(replace(configuration, volume_type=VolumeType.GP3))
+    return included(configuration)
+
+
+def reachable(situation: Situation, plan: Plan, *, changes: int = 1) -> bool:
+    """Whether the owner's limits permit a schedule with this plan's target after so many changes."""
+    origin, target = plan.origin.volume_type, plan.target.volume_type
+    return (
+        allowed(situation, plan)
+        and within_limits(situation, plan.target, changes=changes)
+        and (situation.limits.growth or not plan.grows)
+        and not plan.full_copy
+        and (situation.limits.give_back or not plan.lowers)
+        and DURABILITY_PERCENT[target] >= DURABILITY_PERCENT[origin]
+    )
+
+
+def allowed(situation: Situation, plan: Plan) -> bool:
+    """Whether the owner allows the plan's type."""
+    target = plan.target.volume_type
+    same = target is plan.origin.volume_type and target is not VolumeType.GP2
+    return same or target in situation.limits.types
+
+
+def only_from(
+    situation: Situation, targets: Sequence[Configuration], goals: Sequence[bool]
+) -> dict[int, list[int]]:
+    """For each target that one step does not reach from every other: from which it does."""
+    step = situation.limits.largest_step
+    can = [capability(target) for target in targets]
+    least_iops, least_mibps = min(c.burst_iops for c in can), min(c.burst_mibps for c in can)
+    found: dict[int, list[int]] = {}
+    for goal, target in enumerate(targets):
+        iops, mibps = included(target)
+        far = can[goal].sustained_iops > step * max(least_iops, iops) or (
+            target.throughput_mibps or 0
+        ) > step * max(least_mibps, mibps)
+        if far and goals[goal]:
+            found[goal] = [i for i, one in enumerate(targets) if step_of(one, target) <= step]
+    return found
+
+
+def relieved_by_the_next(
+    only_from: Mapping[int, Sequence[int]], seen_minutes: Sequence[float]
+) -> dict[int, float]:
+    """Minutes a day that a change relieves which a level leads to, and the present level, 0, does not."""
+    found: dict[int, float] = {}
+    for goal, origins in only_from.items():
+        for origin in origins if 0 not in origins else ():
+            found[origin] = max(found.get(origin, 0.0), seen_minutes[0] - seen_minutes[goal])
+    return found
