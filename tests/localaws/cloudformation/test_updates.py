@@ -124,3 +124,15 @@ def test_an_updated_managed_policy_has_the_new_document(program: Program) -> Non
     version = iam.get_policy_version(PolicyArn=found["Arn"], VersionId=found["DefaultVersionId"])
     (statement,) = version["PolicyVersion"]["Document"]["Statement"]
     assert statement["Action"] == "ec2:ModifyVolume"
+
+
+def test_a_key_of_a_template_can_be_read_and_disabled(program: Program) -> None:
+    owner = {"Effect": "Allow", "Principal": {"AWS": "*"}, "Action": "kms:*", "Resource": "*"}
+    policy = {"Version": "2012-10-17", "Statement": [owner]}
+    key = {"Type": "AWS::KMS::Key", "Properties": {"KeyPolicy": policy}}
+    deploy(program, "sealed", {"Key": key})
+    kms = program.client("kms")
+    (found,) = [each["KeyId"] for each in kms.list_keys()["Keys"]]
+    assert kms.describe_key(KeyId=found)["KeyMetadata"]["KeyState"] == "Enabled"
+    kms.disable_key(KeyId=found)
+    assert kms.describe_key(KeyId=found)["KeyMetadata"]["KeyState"] == "Disabled"
