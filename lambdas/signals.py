@@ -187,13 +187,10 @@ def _notify(wired: wiring.Wired, time_left: Callable[[], float]) -> int:
 
 def _emit(report: WorkReport, messages_failed: int, *, unsent: int) -> None:
     for decision in report.decisions:
-        _tell(decision)
+        _log_decision(decision)
     for error in report.errors:
         logger.error("a resource could not be reconciled", error=error)
-    counted = {
-        "FailedReconciliations": report.failed,
-        "FailedNotifications": unsent,
-    }
+    counted = {"FailedReconciliations": report.failed, "FailedNotifications": unsent}
     for (
         name,
         value,
@@ -206,7 +203,7 @@ def _emit(report: WorkReport, messages_failed: int, *, unsent: int) -> None:
     )  # fmt: skip
 
 
-def _tell(decision: Decision) -> None:
+def _log_decision(decision: Decision) -> None:
     answer = type(decision.answer).__name__
     logger.info(
         decision.summary,

@@ -29,7 +29,7 @@ THREADS = 16
 OVERDUE_S = 1_800
 """A reconciliation that is due for longer shows that the workers do not keep up."""
 SCANS_LATE, SHORTEST_SCAN_MIN = 3, 15
-"""So many scan periods after it began, a scan should have been followed by another one."""
+"""Scan periods after which a scan should have been followed by another one."""
 FOR_PUBLISHING_S = 30.0
 """Seconds that must be left after a sweep to publish records."""
 FOR_DIGEST_S = 120.0
@@ -117,14 +117,14 @@ def _publish(wired: wiring.Wired, time_left: Callable[[], float]) -> PublishedRe
         return PublishedRecords()  # the next minute's sweep does
     try:
         now = wiring.utc_now()
-        told = publish_records(wired.reporting, now, time_left=time_left, log=_log_record)
+        published = publish_records(wired.reporting, now, time_left=time_left, log=_log_record)
     except Exception:
         logger.exception("the records could not be published; the next sweep retries")
         return PublishedRecords(refused=1)
-    if told.published or told.refused or told.abandoned:
-        logger.info("published records", published=told.published, refused=told.refused,
-                    abandoned=told.abandoned)  # fmt: skip
-    return told
+    if published.published or published.refused or published.abandoned:
+        logger.info("published records", published=published.published, refused=published.refused,
+                    abandoned=published.abandoned)  # fmt: skip
+    return published
 
 
 def _log_record(recorded: Recorded) -> None:

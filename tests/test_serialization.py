@@ -61,9 +61,7 @@ SERIES = st.builds(
     values=st.lists(st.none() | FINITE, max_size=4).map(tuple),
 )
 PROFILES = st.builds(
-    LoadProfile,
-    start=AWARE.map(hour_of),
-    hours=st.lists(st.none() | HOURS, max_size=3).map(tuple),
+    LoadProfile, start=AWARE.map(hour_of), hours=st.lists(st.none() | HOURS, max_size=3).map(tuple)
 )
 
 
@@ -222,9 +220,7 @@ def test_what_is_stored_is_read_as_it_is_stored() -> None:
     assert decision_to_json(again) == text
 
 
-def test_a_stored_decision_leaves_out_history_digits_and_verdicts_on_plans_that_did_not_matter() -> (
-    None
-):
+def test_a_stored_decision_leaves_out_history_digits_and_verdicts_that_did_not_matter() -> None:
     decision = fortnight()
     again = decision_from_json(decision_to_json(decision))
     assert again.observation.history is None
@@ -247,9 +243,7 @@ def test_a_stored_decision_leaves_out_history_digits_and_verdicts_on_plans_that_
     assert same == decision
 
 
-def test_the_chosen_the_next_best_the_cheapest_and_better_blocked_plans_keep_their_verdicts() -> (
-    None
-):
+def test_the_chosen_next_best_cheapest_and_better_blocked_plans_keep_their_verdicts() -> None:
     decision = fortnight()
     plan = decision.plan
     chosen = next(n for n, j in enumerate(decision.judgements) if j.plan == plan)

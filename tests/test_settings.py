@@ -133,7 +133,7 @@ def test_a_context_value_that_makes_no_sense_is_refused_in_one_sentence(
     ("said", "kinds", "databases"),
     [("ebs", "ebs", False), ("rds, ebs", "ebs,rds", True), (["ebs", "rds"], "ebs,rds", True)],
 )
-def test_databases_are_looked_after_where_the_owner_says_so(
+def test_databases_are_covered_where_the_owner_says_so(
     said: object, kinds: str, databases: bool
 ) -> None:
     config = DeploymentConfig.from_context({"kinds": said})

@@ -56,10 +56,7 @@ def test_the_clock_is_system_time_in_utc() -> None:
     [
         (ARN, (REGION, ACCOUNT)),
         (f"{ARN}:live", (REGION, ACCOUNT)),
-        (
-            "arn:aws-cn:lambda:cn-north-1:111122223333:function:f",
-            ("cn-north-1", "111122223333"),
-        ),
+        ("arn:aws-cn:lambda:cn-north-1:111122223333:function:f", ("cn-north-1", "111122223333")),
     ],
 )
 def test_a_function_knows_its_place_from_its_own_arn(arn: str, place: tuple[str, str]) -> None:
@@ -172,7 +169,7 @@ def test_a_change_is_sent_once_though_it_times_out_and_a_read_is_tried_again(
     assert len(sent) == 4
 
 
-def test_databases_are_wired_only_where_they_are_looked_after(session: boto3.Session) -> None:
+def test_databases_are_wired_only_where_they_are_covered(session: boto3.Session) -> None:
     assert isinstance(wired(session).storage, EbsStorage)
     assert wiring.kinds_of(SETTINGS) == (Kind.EBS,)
     both = replace(SETTINGS, kinds="ebs,rds")

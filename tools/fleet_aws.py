@@ -151,7 +151,7 @@ class Fleet:
 
     def _modification(self, number: int) -> str:
         started, asked = self._changed[number]
-        told = "".join(
+        end_time = "".join(
             f"<{edge}VolumeType>gp3</{edge}VolumeType><{edge}Size>100</{edge}Size>"
             f"<{edge}Iops>{iops}</{edge}Iops><{edge}Throughput>{mibps}</{edge}Throughput>"
             for edge, iops, mibps in (
@@ -161,7 +161,7 @@ class Fleet:
         )
         return (
             f"<item><volumeId>{name_of('vol', number)}</volumeId>"
-            f"<modificationState>optimizing</modificationState>{told}<progress>10</progress>"
+            f"<modificationState>optimizing</modificationState>{end_time}<progress>10</progress>"
             f"<startTime>{started.isoformat(timespec='milliseconds')}</startTime></item>"
         )
 

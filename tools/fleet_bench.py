@@ -240,7 +240,7 @@ def _play(
     for holder in (ledger, ledger._reads, ledger._state, ledger._transactions):
         holder._client = tables  # the same tables behind every part of the ledger
     claims = WatchedClaims(ledger)
-    # A complete scan is behind us: else every volume would be looked at in this first one.
+    # A complete scan has been done: else this first one would reconcile every volume.
     ledger.amend_scan(_completed)
     ports = fleet_ports(url, ledger, claims)
     queue, done = MemoryQueue(workers), threading.Event()

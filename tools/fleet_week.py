@@ -37,7 +37,7 @@ from tools.loaded_fleet import MINUTES_A_DAY, Column, Fleet, loaded_fleet
 ALARM_DELAY_MIN = 2
 """How late an alarm sees them: as in the proving ground's scenarios."""
 APART_MIN = 60
-"""Pressure after so many minutes without is a new episode."""
+"""Minutes without pressure after which pressure is a new episode."""
 PER_RECONCILE = (23, 31)
 FIRST = timedelta(days=1)
 """Not counted: a new fleet is read more often at first."""
@@ -151,7 +151,7 @@ class Week:
     """Exceeded minutes of all episodes."""
 
     def a_month(self, count: float) -> float:
-        """So many in a month, per 1,000 volumes."""
+        """How many that is in a month, per 1,000 volumes."""
         return count / self.days * float(DAYS_PER_MONTH) / self.volumes * 1_000
 
     def usd(self) -> tuple[float, float, float]:
@@ -234,7 +234,7 @@ def play(
                     intervals[ref.resource_id].append((tick, every))
                     if state.trouble_at == now:
                         seen_at[ref.resource_id].append(tick)
-                if view_seen.look or view_seen.new:
+                if view_seen.reconcile or view_seen.new:
                     fleet.reconciled[ref.arn] = now + timedelta(minutes=1)
                     fleet.add("reconciliations")
             if now - fleet.start >= begin:

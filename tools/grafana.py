@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from headroom.cdk.dashboard import placed
-from headroom.cdk.panels import (
+from headroom.cdk.dashboards import (
     DIMENSIONS,
     AlarmPanel,
     LogPanel,
@@ -23,6 +22,7 @@ from headroom.cdk.panels import (
     TextPanel,
     View,
     panels,
+    placed,
 )
 from headroom.settings import DEFAULT_PREFIX
 

@@ -182,7 +182,7 @@ class Play:
         return {o["OutputKey"]: o["OutputValue"] for s in stacks for o in s.get("Outputs", ())}
 
     def storm(self, events: int) -> Storm:
-        """Send so many events in a minute, let the workers take them, and count."""
+        """Send this many events in a minute, let the workers take them, and count."""
         began = time.monotonic()
         urls = self.outputs()
         names = sorted(self._volumes)

@@ -49,9 +49,9 @@ class StorageByKind:
             raise ReadFailed("; ".join(failed))
 
     def view(self, ref: ResourceRef) -> StorageView:
-        """One of whatever kind; raises ResourceGone, also for a kind not looked after here.
+        """One resource of any kind; raises ResourceGone, also for a kind that is not covered.
 
-        The ARN of a cluster does not tell Aurora from a Multi-AZ DB cluster: what is asked for as
+        The ARN of a cluster does not distinguish Aurora from a Multi-AZ DB cluster: what is asked for as
         `cluster:NAME` is found as either, and the view says as which.
         """
         storage = self._storages.get(ref.kind)
@@ -59,7 +59,7 @@ class StorageByKind:
         maybe = ref.kind is Kind.RDS and ref.resource_id.startswith(CLUSTER)
         try:
             if storage is None:
-                raise ResourceGone(f"storage of kind {ref.kind.value} is not looked after here")
+                raise ResourceGone(f"storage of kind {ref.kind.value} is not covered here")
             return storage.view(ref)
         except ResourceGone as gone:
             if clusters is None or not maybe or gone.another or gone.instead is not None:
@@ -83,7 +83,7 @@ class StorageByKind:
         """The one write, by the storage of that kind."""
         storage = self._storages.get(ref.kind)
         if storage is None:
-            said = f"storage of kind {ref.kind.value} is not looked after here"
+            said = f"storage of kind {ref.kind.value} is not covered here"
             return declined(Refusal.UNSUPPORTED, said)
         return storage.apply(ref, expected=expected, seen=seen, target=target)
 
@@ -144,6 +144,6 @@ class MetricsByKind:
         return self._of(view).older_history(view, now, since=since, until=until)
 
     def contributors(self, alarm_name: str) -> tuple[ResourceRef, ...]:
-        """What contributes to an alarm, of every kind that is looked after here."""
+        """What contributes to an alarm, of every kind that is covered here."""
         kinds = {Kind.EBS, *self._others}
         return tuple(r for r in self._of_volumes.contributors(alarm_name) if r.kind in kinds)

@@ -1,4 +1,4 @@
-"""What a failed AWS call tells: its code, and whether anything at all is known about it."""
+"""What a failed AWS call means: its code, and whether it may have taken effect."""
 
 from __future__ import annotations
 

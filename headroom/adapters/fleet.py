@@ -26,7 +26,7 @@ class AwsFleet:
         self._others = others
 
     def kinds(self) -> tuple[str, ...]:
-        """Every kind that is looked after."""
+        """Every kind that the deployment covers."""
         return (Kind.EBS.value, *(kind.value for kind in self._others))
 
     def page(self, kind: str, cursor: str) -> FleetPage:

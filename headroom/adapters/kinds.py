@@ -94,10 +94,7 @@ def _aurora(env: Environment) -> KindAdapters:
     return KindAdapters(storage=clusters, metrics=metrics, clusters=clusters)
 
 
-KINDS: Mapping[Kind, Callable[[Environment], KindAdapters]] = {
-    Kind.RDS: _rds,
-    Kind.AURORA: _aurora,
-}
+KINDS: Mapping[Kind, Callable[[Environment], KindAdapters]] = {Kind.RDS: _rds, Kind.AURORA: _aurora}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -123,11 +123,7 @@ WAITING_SHARD = "waiting"
 
 LEDGER_ACTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
-        "records": (
-            "dynamodb:BatchGetItem",
-            "dynamodb:PutItem",
-            "dynamodb:Query",
-        ),
+        "records": ("dynamodb:BatchGetItem", "dynamodb:PutItem", "dynamodb:Query"),
         "state": (
             "dynamodb:BatchGetItem",
             "dynamodb:ConditionCheckItem",

@@ -6,7 +6,6 @@ The door offers the dispatcher, the worker, `sweep` (both in one process), signa
 from headroom.application.alarms import apply_alarm_plan
 from headroom.application.dispatch import DispatchReport, dispatch
 from headroom.application.dry_run import DryRunResult, decide_dry_run
-from headroom.application.hub import Caller, HubRoles, execute_request_for
 from headroom.application.reporting import (
     NotificationReport,
     PublishedRecords,
@@ -18,10 +17,13 @@ from headroom.application.requests import (
     LONGEST_PAUSE,
     LONGEST_REASON,
     Answer,
+    Caller,
+    HubRoles,
     InvalidRequest,
     Request,
     Status,
     Verb,
+    execute_request_for,
     parse_request,
 )
 from headroom.application.scan import read_page

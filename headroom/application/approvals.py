@@ -28,7 +28,7 @@ from headroom.ports import IllegalStep, Ports
 
 
 def ask(ports: Ports, decision: Decision, act: Act, now: datetime) -> None:
-    """Record that the decision waits for a person, and tell people, once."""
+    """Record that the decision waits for a person, and notify people once."""
     if act.approval is None or act.expires is None:
         raise ValueError(f"{decision.decision_id} needs nobody's approval")
     asked = ApprovalRequest(
@@ -78,17 +78,16 @@ def settle(
 
 
 def _withdraw_if_changed(
-    ports: Ports,
-    decision_input: DecisionInput,
-    asked: ApprovalRequest,
-    now: datetime,
+    ports: Ports, decision_input: DecisionInput, asked: ApprovalRequest, now: datetime
 ) -> None:
     """End a request whose time ran out, or that can come to nothing any more."""
     ref = decision_input.observation.volume.ref
     if now >= asked.expires:
-        told = f"nobody answered until {asked.expires:%Y-%m-%d %H:%M} UTC: nothing was changed"
-        with suppress(IllegalStep):  # somebody answered at the last moment; the next look sees it
-            _append(ports, asked, ref, Step.EXPIRED, now, told, {}, due_at=now, notify=told)
+        expired = f"nobody answered until {asked.expires:%Y-%m-%d %H:%M} UTC: nothing was changed"
+        with suppress(
+            IllegalStep
+        ):  # somebody answered at the last moment; the next reconciliation sees it
+            _append(ports, asked, ref, Step.EXPIRED, now, expired, {}, due_at=now, notify=expired)
         return
     moot = _no_longer_needed(decision_input, asked)
     if moot is not None:
@@ -124,7 +123,7 @@ def withdraw(
 ) -> None:  # fmt: skip
     """End a request that was not carried out, with what the guardrails said if they did.
 
-    People hear of it in the words of `notify`.
+    People are notified with the text `notify`.
 
     Raises IllegalStep when somebody answered it, or ended it, meanwhile.
     """

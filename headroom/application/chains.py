@@ -63,7 +63,7 @@ def advance(
 ) -> bool:  # fmt: skip
     """Move an open chain on as far as what is seen allows; True when it ended.
 
-    `check` is who tells whether a change did what it was for, where pressure does not tell it.
+    `check` decides whether a change did what it was for, where pressure cannot show it.
     """
     decision = _decision_of(ports, chain)
     answer = decision.answer
@@ -99,7 +99,7 @@ def _resolve(
     ports: Ports, decision: Decision, act: Act, observation: Observation, chain: OpenChain,
     now: datetime,
 ) -> bool:  # fmt: skip
-    """Tell an unknown outcome from what AWS says happened, never by assumption."""
+    """Settle an unknown outcome by what AWS reports, never by assumption."""
     change = observation.modification
     ours = (
         change is not None

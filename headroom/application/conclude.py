@@ -1,4 +1,4 @@
-"""What every reconciliation does with its decision, whatever kind of storage it was at: record, act, tell."""
+"""What every reconciliation does with its decision, for any kind of storage: record, act, notify."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def conclude(
 
 
 def _uneventful(decision: Decision) -> bool:
-    """Storage never heard of before and nothing wrong with it, or nothing published: no news."""
+    """Storage that is new and healthy, or publishes nothing: no news."""
     answer, facts = decision.answer, decision.observation.volume.facts
     if not isinstance(answer, Hold):
         return False

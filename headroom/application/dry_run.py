@@ -1,8 +1,8 @@
 """What one reconciliation would decide now: the same reads and the same decision, and nothing is written.
 
-Whatever it is given, its storage cannot be changed and its ledger cannot be written: what a look
-would note down is kept here, and forgotten with the answer. What the storage itself notes of a
-database is the caller's to forget (cli/sources/storage.py).
+Its storage cannot be changed and its ledger cannot be written, whatever it is given: what a
+reconciliation would store is kept here and dropped with the result. The caller drops what the
+storage itself remembers of a database (cli/sources/storage.py).
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _of_cluster(
     """What a reconciliation of an Aurora cluster would decide: its mode, by days and both bills."""
     ref, cluster, beside = view.volume.ref, view.cluster, ports.clusters
     if cluster is None or beside is None:
-        raise ReadFailed(f"{ref.resource_id} was seen without what its mode is decided by")
+        raise ReadFailed(f"{ref.resource_id} was read without the metrics and prices of a cluster")
     seen = AuroraObservation(at=now, cluster=cluster, activity=beside.activity(cluster, now))
     resource_state = ports.state_store.resource_state(ref, now)
     found = clusters.gather_input(
@@ -115,14 +115,14 @@ def _remarks(decision: Decision) -> Iterator[str]:
     resource_state = decision.resource_state
     chain, approval_request = resource_state.open_chain, resource_state.approval_request
     if decision.effective.limits.mode is Mode.OFF:
-        yield "its mode is off: it is not looked at, and none of this would be decided"
+        yield "its mode is off: it is not reconciled, and none of this would be decided"
     if chain is not None:
         yield (
-            f"a change of ours is not over ({chain.decision_id}, {chain.phase}): a look goes on "
+            f"a change of ours is not over ({chain.decision_id}, {chain.phase}): a reconciliation continues "
             "with that one first"
         )
     if approval_request is not None:
-        yield f"a request waits for a person ({approval_request.decision_id}): a look settles that one first"
+        yield f"a request waits for a person ({approval_request.decision_id}): a reconciliation settles that one first"
     if resource_state.rollback is not None:
         yield f"a rollback of {resource_state.rollback.decision_id} waits, and goes before anything else"
 

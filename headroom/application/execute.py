@@ -31,11 +31,11 @@ from headroom.ports import IllegalStep, Intent, NotIntended, Ports, ReadFailed
 LEASE = timedelta(minutes=20)
 """Longer than any function may run: after it, whoever held the lease is gone."""
 FRESH = timedelta(minutes=1)
-"""The longest time from the look at a resource to the change of it."""
+"""The longest time from the observation of a resource to its change."""
 VERIFY_AFTER = timedelta(minutes=10)
 RESOLVE_AFTER = timedelta(minutes=2)
 WITHDRAWN_DUE = timedelta(minutes=5)
-"""When a volume is looked at again of which a change was withdrawn."""
+"""When a volume is reconciled again after its change was withdrawn."""
 ENDS_APPROVAL = frozenset({"unapproved", "budget", "moved"})
 """Why an approved change is withdrawn when it cannot be intended; all else clears by itself."""
 RETRY = {
@@ -46,10 +46,10 @@ RETRY = {
     Refusal.OTHER: timedelta(minutes=15),
     Refusal.GATE: timedelta(hours=24),
 }
-"""When a refused need is looked at again; anything else waits for a person or six hours."""
+"""When a refused change is reconsidered; anything else waits for a person or six hours."""
 RETRY_OTHERWISE = timedelta(hours=6)
 NO_PLACE = timedelta(minutes=1)
-"""Others took the last place meanwhile: the next look sees that, and the volume queues."""
+"""Others took the last place meanwhile: the next reconciliation sees that, and the volume queues."""
 NOTIFIED = frozenset(
     {
         Refusal.DENIED, Refusal.INVALID, Refusal.UNSUPPORTED, Refusal.REGION_QUOTA, Refusal.OTHER,
@@ -90,7 +90,7 @@ def change_storage(ports: Ports, decision: Decision, act: Act, now: datetime) ->
 def _outdated(ports: Ports, decision: Decision, now: datetime) -> str | None:
     """Why an intended change is not sent: another policy, a pause, or too much time since it was decided.
 
-    The intent is durable by now, and whoever paused or changed the policy before this look is heard.
+    The intent is durable by now; a pause or a changed policy from before this check still counts.
     What cannot be read stops the change. The time comes last: the reads before it may have hung.
     """
     policy = ports.policies.fresh()

@@ -1,4 +1,4 @@
-"""Adaptive detection: of a page of the fleet, a few metrics of those whose glance is due; who deserves a look."""
+"""Adaptive detection: reads a few metrics of the resources on a page whose glance is due, and picks those to reconcile."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from headroom.domain.detection import (
     deserves,
     first_metrics,
     is_due,
-    look_due,
     may_have_alarm,
     published_as,
     reads_the_rest,
+    reconciliation_due,
     troubles_of,
 )
 from headroom.domain.policy import EffectiveLimits, Limits, Policy, PolicyUnreadable, limits_for
@@ -44,8 +44,8 @@ class Seen:
 
     view: StorageView
     glance: Glance | None
-    look: bool
-    """Whether it deserves a reconciliation."""
+    reconcile: bool
+    """Whether to reconcile it now."""
     new: bool
     """Whether it was never reconciled."""
     candidate: Candidate | None = None
@@ -94,7 +94,7 @@ def glance_at_due(
         Seen(
             view=view,
             glance=glances.get(view.volume.ref.resource_id) if arn in after else None,
-            look=_deserves_look(
+            reconcile=_needs_reconciliation(
                 view, before[arn], after.get(arn), known.get(arn, NEVER).reconciled_at,
                 modes[arn], _version(policy), now,
             )
@@ -183,7 +183,7 @@ def _version(policy: Policy | PolicyUnreadable) -> str:
     return "" if isinstance(policy, PolicyUnreadable) else policy.version
 
 
-def _deserves_look(
+def _needs_reconciliation(
     view: StorageView, before: GlanceState | None, after: GlanceState | None,
     reconciled_at: datetime | None, mode: str, policy: str, now: datetime,
 ) -> bool:  # fmt: skip
@@ -200,4 +200,4 @@ def _deserves_look(
     fresh = change is not None and now - change.started_at < timedelta(hours=1)
     if change is not None and fresh and (reconciled_at or change.started_at) <= change.started_at:
         return True  # the ledger must hear of it
-    return look_due(state, reconciled_at, now)
+    return reconciliation_due(state, reconciled_at, now)

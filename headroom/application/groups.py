@@ -57,9 +57,9 @@ NO_GROWTH = "the volumes of a set do not grow for free space: grow them together
 def consider(
     ports: Ports, decision_input: DecisionInput, read: Callable[[StorageView], DecisionInput]
 ) -> GroupDecision:
-    """What to do about the volume that was looked at, and about the set it belongs to if it does.
+    """What to do about the volume that was observed, and about its set if it belongs to one.
 
-    The others are read only if this one would be changed: whoever needs more looks for itself.
+    The other members are read only if this one would be changed: each that needs more is reconciled itself.
     `read` gives the evidence of one volume. Raises ReadFailed when the set cannot be listed.
     """
     policy, seen = decision_input.policy, decision_input.observation.volume

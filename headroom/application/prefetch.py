@@ -7,12 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from threading import Lock
 
-from headroom.domain.resources import (
-    Configuration,
-    InstanceActivity,
-    ResourceRef,
-    VolumeActivity,
-)
+from headroom.domain.resources import Configuration, InstanceActivity, ResourceRef, VolumeActivity
 from headroom.domain.state import Outcome
 from headroom.ports import (
     FleetReads,

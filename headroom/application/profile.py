@@ -1,4 +1,4 @@
-"""The profile of a resource's past: read from the ledger, started from CloudWatch, extended by each look."""
+"""The profile of a resource's past: read from the ledger, started from CloudWatch, extended by each reconciliation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from headroom.domain.workload import digest_of
 from headroom.ports import Ports, ReadFailed, StorageView
 
 SAVED_EVERY = timedelta(hours=24)
-"""How much newer a profile must be than the stored one to be stored: each look knows 14 days anyway, so a
+"""How much newer a profile must be than the stored one to be stored: each reconciliation reads 14 days anyway, so a
 stored profile that is a day old loses nothing, and a write costs by its size (up to 50 KB)."""
 
 
@@ -41,8 +41,8 @@ def _current_profile(
     """The profile until now; None where nothing of the past is known.
 
     What CloudWatch keeps of the time before `observation.history` is read only where the stored
-    profile does not reach up to it: at the first look, after a loss, after 14 days without a look.
-    Where that fails, the profile has a gap there, and the next look reads again.
+    profile does not reach up to it: at the first reconciliation, after a loss, after 14 days without one.
+    Where that fails, the profile has a gap there, and the next reconciliation reads again.
     """
     ref, history = observation.volume.ref, observation.history
     stored = ports.state_store.profile(ref)
@@ -64,7 +64,7 @@ def _current_profile(
     since = created if stored is None else max(created, stored.end - HOUR)
     found = merged(found, digest_of(history, limits, since=since))
     if complete and (stored is None or found.end - stored.end >= SAVED_EVERY):
-        with suppress(ReadFailed):  # the next look saves it
+        with suppress(ReadFailed):  # the next reconciliation saves it
             ports.state_store.save_profile(ref, found)
     return found
 

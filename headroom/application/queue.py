@@ -105,7 +105,7 @@ def _enough(
     places: AvailableConcurrency,
     now: datetime,
 ) -> bool:
-    """Whether there are places for its whole set, or as many as there ever are.
+    """Whether there are places for its whole set, or all places that exist.
 
     A set that lacks one is not read by each of its volumes every minute.
     """

@@ -88,6 +88,13 @@ def reconcile(
             prices=prices,
         )
 
+    def concluded(decision: Decision) -> Decision:
+        conclude(
+            ports, decision, decision_input.resource_state, now, must_record=must_record,
+            due_at=next_reconcile_at(decision),
+        )  # fmt: skip
+        return decision
+
     decision_input = read(view)
     resource_state = decision_input.resource_state
     if resource_state.approval_request is not None:
@@ -99,15 +106,7 @@ def reconcile(
             decision_input, resource_state=_decide_again(ports, decision_input, now)
         )
         if isinstance(settled, Decision):
-            conclude(
-                ports,
-                settled,
-                decision_input.resource_state,
-                now,
-                must_record=must_record,
-                due_at=next_reconcile_at(settled),
-            )
-            return settled
+            return concluded(settled)
     if resource_state.rollback is not None:
         decision = rollback.consider(ports, decision_input, resource_state.rollback)
     else:
@@ -117,15 +116,7 @@ def reconcile(
         decision = found.primary
         if decision in found.acts:
             return decision
-    conclude(
-        ports,
-        decision,
-        decision_input.resource_state,
-        now,
-        must_record=must_record,
-        due_at=next_reconcile_at(decision),
-    )
-    return decision
+    return concluded(decision)
 
 
 def _settle(
@@ -171,7 +162,7 @@ def _release(ports: Ports, ref: ResourceRef, now: datetime, why: ResourceGone) -
 def observe(ports: Ports, view: StorageView, now: datetime, *, earlier_days: bool) -> Observation:
     """All that is read about a volume at one instant; every read ends before deciding starts.
 
-    Earlier days are read for every decision: what is enough, and what comes again, they tell.
+    Every decision reads earlier days: they show how much is enough and which load recurs.
     """
     activity, instance_activity = ports.metrics.activity(view, now)
     return Observation(
@@ -206,13 +197,13 @@ def save_observed_modifications(
     landed = change.state is not ModificationState.FAILED
     if prices is None and landed and enrolled:
         return resource_state
-    theirs = KnownModification(
+    foreign = KnownModification(
         started_at=change.started_at, by="other", origin=change.origin, target=change.target
     )
-    if is_known_modification(resource_state.modifications, theirs):
+    if is_known_modification(resource_state.modifications, foreign):
         return resource_state
     ports.state_store.save_modifications(
-        view.volume.ref, [theirs], now=now, prices=prices if landed else None
+        view.volume.ref, [foreign], now=now, prices=prices if landed else None
     )
     return ports.state_store.resource_state(view.volume.ref, now)
 

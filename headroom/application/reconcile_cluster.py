@@ -31,11 +31,7 @@ from headroom.domain.decision import (
 )
 from headroom.domain.planning import Plan
 from headroom.domain.policy import Mode, Policy, PolicyUnreadable, discount_of, limits_for
-from headroom.domain.resources import (
-    AuroraObservation,
-    Observation,
-    PriceUnknown,
-)
+from headroom.domain.resources import AuroraObservation, Observation, PriceUnknown
 from headroom.domain.state import (
     MODIFICATION_RETENTION,
     WINDOW,
@@ -68,7 +64,7 @@ def reconcile(
     """
     ref, cluster, clusters = view.volume.ref, view.cluster, ports.clusters
     if cluster is None or clusters is None:
-        raise ReadFailed(f"{ref.resource_id} was seen without what its mode is decided by")
+        raise ReadFailed(f"{ref.resource_id} was read without the metrics and prices of a cluster")
     resource_state, policy = ports.state_store.resource_state(ref, now), ports.policies.current()
     off = isinstance(policy, Policy) and limits_for(policy, view.volume).limits.mode is Mode.OFF
     if off and resource_state.open_chain is None and not awaits_person(resource_state):

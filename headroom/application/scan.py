@@ -39,7 +39,7 @@ FRESH = timedelta(minutes=1)
 """A reconciliation so recent has seen what a scan sees now."""
 FIRST_DAY = timedelta(hours=24)
 FIRST_A_MINUTE = 100
-"""Resources of a small fleet that are looked at in each of the first minutes."""
+"""Resources of a small fleet that are reconciled in each of the first minutes."""
 DAY_S = 86_400
 
 
@@ -178,7 +178,7 @@ def _seen(
     return [
         Seen(
             view=view, glance=glance, new=True,
-            look=turn(view.volume.ref) or needs_attention(view, glance, now, timedelta(hours=1)),
+            reconcile=turn(view.volume.ref) or needs_attention(view, glance, now, timedelta(hours=1)),
         )
         for view, glance in found
     ]  # fmt: skip
@@ -187,7 +187,7 @@ def _seen(
 def _suspects(
     ports: Ports, seen: Sequence[Seen], now: datetime, *, first: bool, small: bool
 ) -> list[Suspect]:
-    """Who is to be looked at, and from when on; in a first scan everybody, most at risk first."""
+    """Which resources are due, and from when on; in a first scan all of them, most at risk first."""
     policy = ports.policies.current()
     found: list[Suspect] = []
     quiet: list[Suspect] = []
@@ -195,28 +195,32 @@ def _suspects(
         one = Suspect(
             ref=each.view.volume.ref, urgency=_urgency(policy, each.view, each.glance), at=now
         )
-        if each.look:
+        if each.reconcile:
             found.append(one)
         elif first and each.new:
             quiet.append(one)
     quiet.sort(key=lambda s: -s.urgency)
     return found + [
-        Suspect(ref=one.ref, urgency=0, at=now + _first_look_after(number, len(quiet), small=small))
+        Suspect(
+            ref=one.ref,
+            urgency=0,
+            at=now + _first_reconciliation_after(number, len(quiet), small=small),
+        )
         for number, one in enumerate(quiet)
     ]
 
 
-def _first_look_after(number: int, of: int, *, small: bool) -> timedelta:
-    """When a quiet resource is looked at first: within minutes, in a large fleet over a day."""
+def _first_reconciliation_after(number: int, of: int, *, small: bool) -> timedelta:
+    """When a quiet resource is first reconciled: within minutes, in a large fleet within a day."""
     if small:
         return timedelta(minutes=number // FIRST_A_MINUTE)
     return FIRST_DAY * number / of
 
 
 def _turn(ref: ResourceRef, *, now: datetime, every_s: int) -> bool:
-    """Whether a volume is looked at in this scan whatever it does: once a day.
+    """Whether this scan reconciles a volume whatever its load: once a day.
 
-    Its hour of the day follows from its name, so that a fleet's looks are spread over the day.
+    Its hour of the day follows from its name, so that a fleet's reconciliations are spread over the day.
     """
     per_day = max(1, DAY_S // every_s)
     mine = int.from_bytes(sha256(ref.arn.encode()).digest()[:4]) % per_day
@@ -265,7 +269,7 @@ def _watched(policy: Policy | PolicyUnreadable, view: StorageView) -> bool:
 def needs_attention(
     view: StorageView, glance: Glance | None, now: datetime, fresh: timedelta
 ) -> bool:
-    """Whether a volume deserves a full look: thresholds wake the engine, they never decide.
+    """Whether to reconcile a volume: thresholds wake the engine, they never decide.
 
     A modification that started within `fresh` is reason enough: the ledger must hear of it.
     """

@@ -74,7 +74,7 @@ def sweep(
 ) -> SweepReport:
     """Dispatch what is due and work until nothing is left.
 
-    Each reconciliation happens at the instant that `clock` then tells; without one, at `now`.
+    Each reconciliation happens at the instant that `clock` then returns; without one, at `now`.
     """
     queue, report = LocalQueue(), WorkReport()
     clock = clock or (lambda: now)

@@ -119,7 +119,7 @@ def items_of_event(
 def items_of(ports: Ports, signal: Signal, since: datetime | None = None) -> tuple[WorkItem, ...]:
     """An item for each resource that the signal points at, answered by what begins after `since`.
 
-    A muted alarm wakes nobody: somebody silenced it on purpose, and the scan still looks. An alarm
+    A muted alarm starts nothing: somebody silenced it on purpose, and the scan still reconciles. An alarm
     that names its contributors is an item for each. Raises ReadFailed when they cannot be read.
     """
     if signal.muted:
@@ -257,7 +257,7 @@ def _outcome_of(found: Decision | EventOutcome) -> EventOutcome:
 def _not_claimable(
     ports: Ports, items: Sequence[WorkItem], now: datetime, apart: timedelta
 ) -> Mapping[str, Claim | Answered]:
-    """Those that need no try to claim them: in a storm nearly all, and one read tells."""
+    """The resources that cannot be claimed, by one read: in a storm, nearly all of them."""
     if len(items) < 2:
         return {}
     try:

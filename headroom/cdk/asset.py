@@ -125,7 +125,7 @@ def _write(files: Mapping[str, bytes], staged: Path, python: str | None) -> None
 
 
 def _compile(folder: Path, python: str) -> None:
-    """Bytecode that holds no time and no path of this machine, and is used without a look at its source.
+    """Bytecode that holds no time and no path of this machine, and is used without a check of its source.
 
     Source: Python documentation, "Cached bytecode invalidation" and `compileall` (2026-11).
     """

@@ -73,7 +73,7 @@ class Headroom(Construct):
         given = settings if caps is None else {**settings, "hard_caps": caps}
         config = DeploymentConfig.from_context(given, called="Setting")
         self.prefix = config.prefix
-        self._look_at_others()
+        self._check_other_deployments()
         self.state = State(self, "State", config=config)
         self.loop = Loop(
             self, "Loop", config=config, kept=self.state.kept, policy=read_policy(policy),
@@ -81,7 +81,7 @@ class Headroom(Construct):
         )  # fmt: skip
         self.topic = self.state.kept.topic
 
-    def _look_at_others(self) -> None:
+    def _check_other_deployments(self) -> None:
         """Refuse a second deployment of this name in one place; warn of any other there."""
         here = Stack.of(self)
         for other in self.node.root.node.find_all():

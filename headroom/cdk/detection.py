@@ -7,14 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from headroom import running_cost
-from headroom.running_cost import (
-    MINUTES_PER_MONTH,
-    Fleet,
-    Range,
-    Rates,
-    RunningCost,
-    rates_of,
-)
+from headroom.running_cost import MINUTES_PER_MONTH, Fleet, Range, Rates, RunningCost, rates_of
 from headroom.settings import DeploymentConfig, Detection
 
 _RATES = Rates()
@@ -41,7 +34,7 @@ class FleetQuery:
     says: str
     namespace: str = "AWS/EBS"
     label: str = "VolumeId"
-    """What a contributor is told by."""
+    """What identifies a contributor."""
     period_s: int = 60
 
     def text(self, where: str | None) -> str:
@@ -142,14 +135,14 @@ def _databases_note(config: DeploymentConfig) -> str:
 
 
 def cluster_usd() -> Decimal:
-    """Dollars per month for a look a day at one Aurora cluster with a few serverless members."""
+    """Dollars per month for one reconciliation a day of an Aurora cluster with a few serverless members."""
     return running_cost.cluster_reads(Fleet(volumes=0, with_credits=0, clusters=1), _RATES).usd[1]
 
 
 def _clusters_note(config: DeploymentConfig) -> str:
     if not config.clusters:
         return ""
-    return f" Each Aurora cluster adds ${cluster_usd():,.4f}, one look a day."
+    return f" Each Aurora cluster adds ${cluster_usd():,.4f}, one reconciliation a day."
 
 
 def where_tagged(config: DeploymentConfig) -> str | None:
@@ -172,13 +165,13 @@ def scan_usd(config: DeploymentConfig, volumes: int) -> Decimal:
 
 
 def reconcile_usd(config: DeploymentConfig) -> tuple[Decimal, Decimal]:
-    """Dollars per month for the full looks at one volume that stays under pressure, from and to."""
+    """Dollars per month for the reconciliations of one volume that stays under pressure, from and to."""
     one = Fleet(volumes=1, with_credits=1, at_risk_percent=100)
     return running_cost.pressure(one, rates_of(config)).usd
 
 
 def daily_usd(config: DeploymentConfig, volumes: int) -> tuple[Decimal, Decimal]:
-    """Dollars per month for the full looks at `volumes` volumes whatever they do, from and to."""
+    """Dollars per month for the regular reconciliations of `volumes` volumes, from and to."""
     return running_cost.daily(_with_credits(volumes), rates_of(config)).usd
 
 
@@ -189,7 +182,7 @@ def bill(config: DeploymentConfig, volumes: int) -> RunningCost:
 
 
 def _with_credits(volumes: int) -> Fleet:
-    """Volumes that publish every metric: the most that so many can cost."""
+    """Volumes that publish every metric: the most that this number can cost."""
     return Fleet(volumes=volumes, with_credits=volumes)
 
 
@@ -215,7 +208,7 @@ def _adaptive_note(config: DeploymentConfig) -> str:
     )
     idle = running_cost.running_cost(Fleet(volumes=0, with_credits=0), rates_of(config))
     return (
-        f"Detection adaptive costs {_range(month.usd)} per 1,000 volumes and month all told, "
+        f"Detection adaptive costs {_range(month.usd)} per 1,000 volumes and month in total, "
         f"{AT_RISK_PERCENT:g} % of them at risk ({items}); of that {_range(idle.usd)} before use."
     )
 
@@ -236,10 +229,10 @@ def _alarms_note(config: DeploymentConfig) -> str:
         f"Detection {config.detection.value} costs ${total:,.2f} per 1,000 volumes and month: "
         f"alarms ${alarms:,.2f} ({queries} queries x {over} x $0.10 per metric analysed) "
         f"and fleet scans ${scan:,.2f} ({scans:,} scans x {METRICS_PER_GLANCE} metrics x 1,000 "
-        f"volumes x $0.01 per 1,000 metrics read). One full look a day at each volume, which finds "
+        f"volumes x $0.01 per 1,000 metrics read). One reconciliation a day of each volume, which finds "
         f"what can be given back, adds ${least:,.2f}-${most:,.2f}. Each volume under pressure adds ${low:,.2f}-"
         f"${high:,.2f} a month while it is ({METRICS_PER_RECONCILE[0]}-{METRICS_PER_RECONCILE[1]} metrics "
-        f"per full look, every {RECONCILE_EVERY_MINUTES[0]} to {RECONCILE_EVERY_MINUTES[1]} minutes)."
+        f"per reconciliation, every {RECONCILE_EVERY_MINUTES[0]} to {RECONCILE_EVERY_MINUTES[1]} minutes)."
     )
 
 
@@ -247,7 +240,7 @@ def short_price(config: DeploymentConfig) -> str:
     """The dollars alone, for a stack output."""
     if config.detection is Detection.ADAPTIVE:
         return (
-            f"adaptive: {_range(bill(config, 1_000).usd)} per 1,000 volumes and month all told, "
+            f"adaptive: {_range(bill(config, 1_000).usd)} per 1,000 volumes and month in total, "
             f"{AT_RISK_PERCENT:g} % of them at risk.{_databases_note(config)}"
         )
     total = alarms_usd(config, 1_000) + scan_usd(config, 1_000)

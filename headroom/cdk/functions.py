@@ -11,13 +11,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from headroom.cdk.permissions import (
-    LOG_ACTIONS,
-    TRACE_ACTIONS,
-    allow,
-    explain_wildcards,
-    role_for,
-)
+from headroom.cdk.permissions import LOG_ACTIONS, TRACE_ACTIONS, allow, explain_wildcards, role_for
 from headroom.settings import DeploymentConfig, FunctionSettings
 
 RUNTIME = lambda_.Runtime.PYTHON_3_14
@@ -94,7 +88,7 @@ class HeadroomFunction(Construct):
 
 
 def retention(days: int) -> logs.RetentionDays:
-    """The CDK's name for so many days; settings has refused what AWS does not take."""
+    """The CDK's member for a number of days; settings has refused what AWS does not accept."""
     by_days = {
         1: "ONE_DAY",
         3: "THREE_DAYS",

@@ -19,9 +19,8 @@ from constructs import Construct
 
 from headroom.adapters.actions import EVENT_SOURCE
 from headroom.cdk.alarms import SelfAlarms
+from headroom.cdk.dashboards import HubDashboard, HubTable
 from headroom.cdk.functions import retention
-from headroom.cdk.hub_dashboard import HubDashboard
-from headroom.cdk.hub_queries import HubTable
 from headroom.cdk.permissions import allow, role_for
 from headroom.cdk.spoke import RETRIED
 from headroom.cdk.state import add_outputs

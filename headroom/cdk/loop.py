@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from aws_cdk import Annotations, Duration, Stack, Token
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_ssm as ssm
 from aws_cdk.region_info import RegionInfo
@@ -12,11 +14,10 @@ from constructs import Construct
 
 from headroom.adapters import actions
 from headroom.cdk.alarms import DetectionAlarms, SelfAlarms
-from headroom.cdk.dashboard import Dashboard
+from headroom.cdk.dashboards import Dashboard, Part
 from headroom.cdk.detection import price_note, short_price
 from headroom.cdk.extend import ExtendDocument, extend_statements
 from headroom.cdk.functions import FunctionSpec, HeadroomFunction
-from headroom.cdk.panels import Part
 from headroom.cdk.permissions import (
     DEAD_LETTER_ACTIONS,
     QUEUE_ACTIONS,
@@ -37,12 +38,7 @@ from headroom.cdk.state import add_outputs
 from headroom.cdk.triggers import SIGNALS_TIMEOUT, SWEEP_TIMEOUT, SignalsQueue, SweepSchedule
 from headroom.domain.catalog import CATALOGUE_PRICES
 from headroom.domain.policy import Policy, with_caps
-from headroom.policy import (
-    canonical_json,
-    check,
-    parameter_texts,
-    published,
-)
+from headroom.policy import canonical_json, check, parameter_texts, published
 from headroom.settings import OFF, DeploymentConfig, FunctionSettings, Names
 
 PRICED_REGIONS = tuple(sorted(CATALOGUE_PRICES))
@@ -73,92 +69,38 @@ class Loop(Construct):
         policy = self._publish_policy(names, policy)
         asked = calendar_statements(policy.calendars if calendars is None else calendars)
         signals_queue = SignalsQueue(self, "SignalsQueue", names, databases=config.databases)
-        settings = FunctionSettings(
-            records_table=kept.records.table_name,
-            state_table=kept.state.table_name,
-            policy_parameter=names.policy_parameter,
-            topic_arn=kept.topic.topic_arn,
-            queue_url=signals_queue.queue.queue_url,
-            workers=config.queue_max_concurrency,
-            scan_every_minutes=config.scan_minutes,
-            detection=config.detection,
-            alarm_budget_usd=config.resource_alarms_usd,
-            record_retention_days=config.record_retention_days,
-            seal_key="off" if kept.seal_key is None else kept.seal_key.key_arn,
-            kinds=config.kinds,
-            service=config.prefix,
-            hard_caps=config.hard_caps,
-            extend_document=names.extend_document if config.ebs_free_space == "on" else "off",
-            hub_role=config.hub_role,
-            hub_policy_role=config.hub_policy_role,
-        )
-        here = loop_statements(
-            kept, names, databases=config.databases, clusters=config.clusters,
-            disks=config.ebs_free_space == "on", resource_tag=config.hard_caps.resource_tag,
-        )  # fmt: skip
+        settings = _settings(config, kept, signals_queue)
         schedule = SweepSchedule(self, "SweepSchedule")
         queue_arn = signals_queue.queue.queue_arn
         take = allow((*QUEUE_ACTIONS, *actions.RETRY_ACTIONS), queue_arn, sid="TakeWork")
         put = allow(actions.WORK_ACTIONS, queue_arn, sid="PutWork")
         park = allow(DEAD_LETTER_ACTIONS, schedule.dead_letters.queue_arn, sid="ParkFailures")
-        signals = HeadroomFunction(
-            self,
-            "Signals",
-            FunctionSpec(
-                handler="lambdas.signals.handler",
-                description="Headroom: a worker; reconciles what the queue holds",
-                timeout=SIGNALS_TIMEOUT,
-                memory_mib=1_769,  # a whole processor: twenty resources are read together
-                statements=[
-                    *here,
-                    *asked,
-                    *extend_statements(config),
-                    contributor_statement(names),
-                    take,
-                    put,
-                ],
-            ),
-            code=code,
-            settings=settings,
-            config=config,
-        ).function
-        sweep = HeadroomFunction(
-            self,
-            "Sweep",
-            FunctionSpec(
-                handler="lambdas.sweep.handler",
-                description="Headroom: the dispatcher; puts what is due on the queue",
-                timeout=SWEEP_TIMEOUT,
-                memory_mib=512,
-                statements=[
-                    *dispatch_statements(kept, names),
-                    *asked,
-                    prices_statement(),
-                    events_statement(),
-                    *resource_alarm_statements(config),
-                    park,
-                    put,
-                ],
-            ),
-            code=code,
-            settings=settings,
-            config=config,
-        ).function
-        requests = HeadroomFunction(
-            self,
-            "Requests",
-            FunctionSpec(
-                handler="lambdas.requests.handler",
-                description="Headroom: records what people ask for, with who asked",
-                timeout=REQUESTS_TIMEOUT,
-                memory_mib=512,
-                statements=[*ledger_statements(kept), *publishing_statements(config)],
-                name=names.requests_function,
-            ),
-            code=code,
-            settings=settings,
-            config=config,
-        ).function
+        function = partial(HeadroomFunction, self, code=code, settings=settings, config=config)
+        signals = function("Signals", FunctionSpec(
+            handler="lambdas.signals.handler",
+            description="Headroom: a worker; reconciles what the queue holds",
+            timeout=SIGNALS_TIMEOUT,
+            memory_mib=1_769,  # a whole processor: twenty resources are read together
+            statements=[
+                *_storage_statements(config, kept), *asked, *extend_statements(config),
+                contributor_statement(names), take, put,
+            ],
+        )).function  # fmt: skip
+        sweep = function("Sweep", FunctionSpec(
+            handler="lambdas.sweep.handler",
+            description="Headroom: the dispatcher; puts what is due on the queue",
+            timeout=SWEEP_TIMEOUT, memory_mib=512,
+            statements=[
+                *dispatch_statements(kept, names), *asked, prices_statement(), events_statement(),
+                *resource_alarm_statements(config), park, put,
+            ],
+        )).function  # fmt: skip
+        requests = function("Requests", FunctionSpec(
+            handler="lambdas.requests.handler",
+            description="Headroom: records what people ask for, with who asked",
+            timeout=REQUESTS_TIMEOUT, memory_mib=512, name=names.requests_function,
+            statements=[*ledger_statements(kept), *publishing_statements(config)],
+        )).function  # fmt: skip
         if config.ebs_free_space == "on":
             ExtendDocument(self, "ExtendFileSystems", names)
         let_hub_ask(self, config, requests)
@@ -170,38 +112,35 @@ class Loop(Construct):
         own.on_function("signals", signals)
         own.on_function("sweep", sweep)
         own.on_loop(settings)
-        hub_parts = {}
+        parts = {
+            Part.SERVICE: settings.service,
+            Part.SIGNALS: signals.function_name,
+            Part.SWEEP: sweep.function_name,
+            Part.REQUESTS: requests.function_name,
+            Part.QUEUE: signals_queue.queue.queue_name,
+            Part.DEAD_LETTERS: signals_queue.dead_letters.queue_name,
+            Part.LOST_RUNS: schedule.dead_letters.queue_name,
+            Part.RECORDS: kept.records.table_name,
+            Part.STATE: kept.state.table_name,
+            Part.SIGNALS_LOG: signals.log_group.log_group_name,
+            Part.SWEEP_LOG: sweep.log_group.log_group_name,
+        }
         if config.hub_bus != OFF:
             forwarding = Forwarding(self, "HubEvents", bus=config.hub_bus)
             own.on_hub(forwarding.dead_letters)
             add_outputs(self, names, {"HubRedelivery": forwarding.redelivery_command})
-            hub_parts[Part.HUB_DEAD_LETTERS] = forwarding.dead_letters.queue_name
+            parts[Part.HUB_DEAD_LETTERS] = forwarding.dead_letters.queue_name
         if config.dashboard == "on":
-            parts = {
-                **hub_parts,
-                Part.SERVICE: settings.service,
-                Part.SIGNALS: signals.function_name,
-                Part.SWEEP: sweep.function_name,
-                Part.REQUESTS: requests.function_name,
-                Part.QUEUE: signals_queue.queue.queue_name,
-                Part.DEAD_LETTERS: signals_queue.dead_letters.queue_name,
-                Part.LOST_RUNS: schedule.dead_letters.queue_name,
-                Part.RECORDS: kept.records.table_name,
-                Part.STATE: kept.state.table_name,
-                Part.SIGNALS_LOG: signals.log_group.log_group_name,
-                Part.SWEEP_LOG: sweep.log_group.log_group_name,
-            }
             Dashboard(self, "Dashboard", names=names, parts=parts, alarms=own.alarms)
         Annotations.of(self).add_info(price_note(config))
         self._warn_about_prices()
-        outputs = {
+        add_outputs(self, names, {
             "DetectionPrice": short_price(config),
             "PolicyVersion": with_caps(policy, config.hard_caps).version,
             "SignalsQueueUrl": signals_queue.queue.queue_url,
             "Redrive": signals_queue.redrive_command,
             "SignalsDeadLettersUrl": signals_queue.dead_letters.queue_url,
-        }
-        add_outputs(self, names, outputs)
+        })  # fmt: skip
 
     def _warn_about_prices(self) -> None:
         """Say what a Region without a table of its own means, where the Region is known."""
@@ -244,3 +183,34 @@ class Loop(Construct):
                 "-c account=... -c region=... publishes only what counts in the place."
             )
         return policy
+
+
+def _settings(
+    config: DeploymentConfig, kept: Kept, signals_queue: SignalsQueue
+) -> FunctionSettings:
+    return FunctionSettings(
+        records_table=kept.records.table_name,
+        state_table=kept.state.table_name,
+        policy_parameter=config.names.policy_parameter,
+        topic_arn=kept.topic.topic_arn,
+        queue_url=signals_queue.queue.queue_url,
+        workers=config.queue_max_concurrency,
+        scan_every_minutes=config.scan_minutes,
+        detection=config.detection,
+        alarm_budget_usd=config.resource_alarms_usd,
+        record_retention_days=config.record_retention_days,
+        seal_key="off" if kept.seal_key is None else kept.seal_key.key_arn,
+        kinds=config.kinds,
+        service=config.prefix,
+        hard_caps=config.hard_caps,
+        extend_document=config.names.extend_document if config.ebs_free_space == "on" else "off",
+        hub_role=config.hub_role,
+        hub_policy_role=config.hub_policy_role,
+    )
+
+
+def _storage_statements(config: DeploymentConfig, kept: Kept) -> list[iam.PolicyStatement]:
+    return loop_statements(
+        kept, config.names, databases=config.databases, clusters=config.clusters,
+        disks=config.ebs_free_space == "on", resource_tag=config.hard_caps.resource_tag,
+    )  # fmt: skip

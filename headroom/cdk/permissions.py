@@ -128,7 +128,7 @@ def loop_statements(
 
 
 def dispatch_statements(kept: Kept, names: Names) -> list[iam.PolicyStatement]:
-    """Reading the policy, recording and telling people: the dispatcher sees no storage."""
+    """Reading the policy, recording and notifying: the dispatcher has no access to storage."""
     here = f"{Aws.REGION}:{Aws.ACCOUNT_ID}"
     parameter = f"arn:{Aws.PARTITION}:ssm:{here}:parameter{names.policy_parameter}"
     return [

@@ -20,13 +20,7 @@ from headroom.settings import DeploymentConfig, Names
 class State(Construct):
     """Tables that a deletion of the stack leaves in place, and a topic."""
 
-    def __init__(
-        self,
-        scope: Construct,
-        construct_id: str,
-        *,
-        config: DeploymentConfig,
-    ) -> None:
+    def __init__(self, scope: Construct, construct_id: str, *, config: DeploymentConfig) -> None:
         super().__init__(scope, construct_id)
         names = config.names
         records = LedgerTable(self, "Records", RECORDS, names, append_only=True)

@@ -44,7 +44,7 @@ DATABASE_PATTERNS: Mapping[str, events.EventPattern] = {
     "DatabaseEvents": events.EventPattern(
         source=["aws.rds"],
         detail_type=["RDS DB Instance Event", "RDS DB Cluster Event"],
-        # By id: the categories do not tell them ("availability" holds a full storage and a restart).
+        # By id: the categories are too coarse ("availability" holds a full storage and a restart).
         detail={"EventID": [f"RDS-EVENT-{number}" for number in actions.RDS_EVENTS]},
     ),
     "ModifyDatabaseCalls": events.EventPattern(
@@ -56,7 +56,7 @@ DATABASE_PATTERNS: Mapping[str, events.EventPattern] = {
         },
     ),
 }
-"""Rules about databases, where they are looked after."""
+"""Rules about databases, where the deployment covers them."""
 
 
 def alarms_pattern(names: Names) -> events.EventPattern:
@@ -151,7 +151,7 @@ class SignalsQueue(Construct):
 
 
 class SweepSchedule(Construct):
-    """Every minute: Scheduler -> function; a minute that failed is made up by the next one."""
+    """Every minute: Scheduler -> function; the next run catches up on one that failed."""
 
     def __init__(self, scope: Construct, construct_id: str) -> None:
         super().__init__(scope, construct_id)

@@ -44,18 +44,18 @@ class Group:
 
 # The order is the one of `headroom --help` and of docs/cli.md.
 COMMANDS: tuple[Verb | Group, ...] = (
-    Verb("demo", "headroom.cli.commands.demo:demo", "headroom demo --story 2,10"),
+    Verb("demo", "headroom.cli.commands.proving.demo:demo", "headroom demo --story 2,10"),
     Verb(
         "simulate",
-        "headroom.cli.commands.simulate:simulate",
+        "headroom.cli.commands.proving.simulate:simulate",
         "headroom simulate docs/scenarios/nightly-batch-gp2.yaml --html report.html",
     ),
     Verb(
         "compare",
-        "headroom.cli.commands.compare:compare",
+        "headroom.cli.commands.proving.compare:compare",
         "headroom compare --traces traces --html compare.html",
     ),
-    Verb("cases", "headroom.cli.commands.cases:cases", "headroom cases A"),
+    Verb("cases", "headroom.cli.commands.proving.cases:cases", "headroom cases A"),
     Verb(
         "plan",
         "headroom.cli.commands.plan:plan",
@@ -136,9 +136,11 @@ COMMANDS: tuple[Verb | Group, ...] = (
         "local",
         "Start and stop an AWS endpoint on this machine.",
         (
-            Verb("up", "headroom.cli.commands.local:up", "headroom local up --clock lockstep"),
-            Verb("down", "headroom.cli.commands.local:down", "headroom local down"),
-            Verb("status", "headroom.cli.commands.local:status", "headroom local status"),
+            Verb(
+                "up", "headroom.cli.commands.proving.local:up", "headroom local up --clock lockstep"
+            ),
+            Verb("down", "headroom.cli.commands.proving.local:down", "headroom local down"),
+            Verb("status", "headroom.cli.commands.proving.local:status", "headroom local status"),
         ),
     ),
     Group(

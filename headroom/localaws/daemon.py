@@ -129,12 +129,7 @@ class LocalAws:
     """
 
     def __init__(
-        self,
-        *,
-        port: int = 0,
-        state_dir: Path | None = None,
-        clock: str = "real",
-        **options: Any,
+        self, *, port: int = 0, state_dir: Path | None = None, clock: str = "real", **options: Any
     ) -> None:
         self._port = port
         self._kept = state_dir

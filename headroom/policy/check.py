@@ -32,11 +32,7 @@ from headroom.domain.policy import (
     remarks_on_kinds,
     zone_of,
 )
-from headroom.domain.resources import (
-    EBS_TYPES,
-    Kind,
-    VolumeType,
-)
+from headroom.domain.resources import EBS_TYPES, Kind, VolumeType
 from headroom.policy.document import read_policy
 from headroom.policy.overlaps import (
     NAMES,
@@ -63,7 +59,7 @@ class Checked:
 
 
 def check_file(path: str, *, now: datetime | None = None) -> Checked:
-    """Check the policy in a file, all that is wrong at once; `now` tells freezes that are over."""
+    """Check the policy in a file and list everything that is wrong; `now` decides which freezes are over."""
     try:
         document = document_in(path)
     except PolicyError as problem:
@@ -103,7 +99,7 @@ def check(policy: Policy) -> Checked:
 
 
 def _zones(policy: Policy) -> Iterator[str]:
-    """Time zones that nobody knows."""
+    """Time zones that are not in the IANA database."""
     if policy.digest is not None and zone_of(policy.digest.zone) is None:
         yield (
             f"account.digest names the time zone {policy.digest.zone!r}, which the IANA time zone "
@@ -147,7 +143,7 @@ def _everywhere(policy: Policy) -> Iterator[tuple[str, Mapping[str, object]]]:
 
 def _impossible_selectors(index: RuleIndex) -> Iterator[str]:
     """Limits under which no change at all would ever be allowed."""
-    told: set[str] = set()
+    reported: set[str] = set()
     for where, selector in _places(index.policy):
         reasons: list[str] = []
         for kind in selector.volume_types or EBS_TYPES:
@@ -161,8 +157,8 @@ def _impossible_selectors(index: RuleIndex) -> Iterator[str]:
             reasons.append(reason)
         else:
             reason = max(reasons, key=reasons.count)
-            if reason not in told:
-                told.add(reason)
+            if reason not in reported:
+                reported.add(reason)
                 yield f"{where} can never allow anything: {reason}."
 
 

@@ -59,12 +59,12 @@ class _Reading:
 
     def policy(self, document: object) -> Policy:
         if document is None:
-            self._tell("", "is empty; `{}` would mean all defaults")
+            self._refuse("", "is empty; `{}` would mean all defaults")
             return Policy(version="")
         top = self._mapping(document, TOP, "")
         version = top.get("version", FORMAT)
         if isinstance(version, bool) or version != FORMAT:
-            self._tell("version", f"is {value_text(version)}; this release reads {FORMAT}")
+            self._refuse("version", f"is {value_text(version)}; this release reads {FORMAT}")
         settings, ceilings = self._defaults(top.get("defaults", {}))
         account = self._mapping(top.get("account", {}), tuple(ACCOUNT), "account")
         defaults = replace(Limits(), **dict(settings))  # type: ignore[arg-type]
@@ -79,18 +79,18 @@ class _Reading:
         policy = replace(policy, known_events=self._events(top.get("known_events", [])))
         rules = top.get("rules", [])
         if not isinstance(rules, Sequence) or isinstance(rules, str):
-            self._tell("rules", f"is {value_text(rules)}; it must be a list of rules")
+            self._refuse("rules", f"is {value_text(rules)}; it must be a list of rules")
             return policy
         read = [self._rule(rule, f"rules[{i}]") for i, rule in enumerate(rules, 1)]
         return replace(policy, rules=tuple(read))
 
-    def _tell(self, path: str, problem: str) -> None:
+    def _refuse(self, path: str, problem: str) -> None:
         self.problems.append(refuse(self.source, path, problem))
 
     def _mapping(self, value: object, known: Sequence[str], path: str) -> Mapping[str, object]:
         """The known members of a mapping; none of what is no mapping."""
         if not isinstance(value, Mapping):
-            self._tell(path, f"is {value_text(value)}; it must be a mapping of {_and(known)}")
+            self._refuse(path, f"is {value_text(value)}; it must be a mapping of {_and(known)}")
             return {}
         for key in value:
             if key not in known:
@@ -98,21 +98,21 @@ class _Reading:
                 hint = f"did you mean {close[0]}" if close else f"known are {', '.join(known)}"
                 if key in FRIENDLY and "defaults" in known:
                     hint = "it is a setting, which goes under defaults or under set of a rule"
-                self._tell(path, f"has the unknown key {value_text(key)}; {hint}")
+                self._refuse(path, f"has the unknown key {value_text(key)}; {hint}")
         return {key: said for key, said in value.items() if key in known}
 
     def _settings(self, value: object, path: str) -> tuple[tuple[str, object], ...]:
         """Fields of Limits and their values, sorted by field."""
         given = self._mapping(value, (*FRIENDLY, "preset"), path)
         if "preset" in given and WORTH in given:
-            self._tell(path, f"has both preset and {WORTH}; one says it all")
+            self._refuse(path, f"has both preset and {WORTH}; one says it all")
         found: dict[str, object] = {}
         for name, said in given.items():
             if name == "preset":
                 if isinstance(said, str) and said in PRESETS:
                     found[WORTH] = PRESETS[said]
                 else:
-                    self._tell(
+                    self._refuse(
                         f"{path}.preset", f"is {value_text(said)}; known are {', '.join(PRESETS)}"
                     )
                 continue
@@ -140,7 +140,7 @@ class _Reading:
         said = {name: part["rds"] for name, part in parts.items() if "rds" in part}
         for name, part in by_kind.items():
             if not part:
-                self._tell(f"defaults.{name}", "is empty; give it ebs, rds or both")
+                self._refuse(f"defaults.{name}", "is empty; give it ebs, rds or both")
         plain_ceilings = dict(settings)
         found = []
         for name, usual in RDS_CEILINGS:
@@ -165,9 +165,9 @@ class _Reading:
         if not isinstance(value, Mapping):
             return Rule(selector=Selector(), settings=())
         if "match" not in given:
-            self._tell(path, "has no match; `match: {}` would mean every resource")
+            self._refuse(path, "has no match; `match: {}` would mean every resource")
         if not given.get("set") and len(self.problems) == before:
-            self._tell(path, "sets nothing; give it a `set` with at least one setting")
+            self._refuse(path, "sets nothing; give it a `set` with at least one setting")
         return Rule(
             selector=self._selector(given.get("match", {}), f"{path}.match"),
             settings=self._settings(given["set"], f"{path}.set") if given.get("set") else (),
@@ -176,7 +176,7 @@ class _Reading:
     def _events(self, value: object) -> tuple[KnownEvent, ...]:
         if not isinstance(value, list | tuple) or len(value) > MOST_EVENTS:
             wanted = f"it must be a list of at most {MOST_EVENTS} events"
-            self._tell("known_events", f"is {value_text(value)}; {wanted}")
+            self._refuse("known_events", f"is {value_text(value)}; {wanted}")
             return ()
         read = (self._event(one, f"known_events[{i}]") for i, one in enumerate(value, 1))
         return tuple(event for event in read if event is not None)
@@ -186,9 +186,9 @@ class _Reading:
         given = self._mapping(value, EVENT, path)
         for key in ("name", "when", "for"):
             if isinstance(value, Mapping) and key not in given:
-                self._tell(path, f"has no {key}")
+                self._refuse(path, f"has no {key}")
         if not (given.get("iops") or given.get("throughput_mibps")):
-            self._tell(path, "needs iops or throughput_mibps: what the load will take")
+            self._refuse(path, "needs iops or throughput_mibps: what the load will take")
         selector = self._selector(given.get("match", {}), f"{path}.match")
         try:
             if len(self.problems) > before:
@@ -229,12 +229,12 @@ class _Reading:
         given = self._mapping(value, ("kind", "type", "tags", "account", "region"), path)
         kind = given.get("kind")
         if "kind" in given and kind not in list(GOVERNED):
-            self._tell(f"{path}.kind", f"is {value_text(kind)}; known are {', '.join(GOVERNED)}")
+            self._refuse(f"{path}.kind", f"is {value_text(kind)}; known are {', '.join(GOVERNED)}")
             kind = None
         types = self._list(given, "type", path, every="every type")
         for one in types:
             if one not in list(EBS_TYPES):
-                self._tell(
+                self._refuse(
                     f"{path}.type", f"names {value_text(one)}; known are {', '.join(EBS_TYPES)}"
                 )
         return Selector(
@@ -254,7 +254,7 @@ class _Reading:
         value = given.get(name, [])
         listed = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
         if name in given and not listed:
-            self._tell(f"{path}.{name}", f"is an empty list; leave it out to match {every}")
+            self._refuse(f"{path}.{name}", f"is an empty list; leave it out to match {every}")
         return listed
 
     def _names(
@@ -266,19 +266,19 @@ class _Reading:
                 found.append(one)
             else:
                 quotes = "" if isinstance(one, str) else ", written in quotes"
-                self._tell(
+                self._refuse(
                     f"{path}.{name}", f"names {value_text(one)}; it must be {meaning}{quotes}"
                 )
         return tuple(dict.fromkeys(found))
 
     def _tags(self, tags: object, path: str, given: bool) -> tuple[tuple[str, str], ...]:
         if not isinstance(tags, Mapping) or (given and not tags):
-            self._tell(path, f"is {value_text(tags)}; it must map tag keys to values")
+            self._refuse(path, f"is {value_text(tags)}; it must map tag keys to values")
             return ()
         for key, value in tags.items():
             for part in (key, value):
                 if not isinstance(part, str):
-                    self._tell(path, f"has {value_text(part)}; write it in quotes")
+                    self._refuse(path, f"has {value_text(part)}; write it in quotes")
         return tuple(
             sorted((k, v) for k, v in tags.items() if isinstance(k, str) and isinstance(v, str))
         )

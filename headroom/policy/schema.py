@@ -56,12 +56,12 @@ def schema() -> Schema:
                     "type": "array",
                     "maxItems": MOST_EVENTS,
                     "items": {"$ref": "#/definitions/event"},
-                    "description": "Load that you know of before it comes.",
+                    "description": "Load that you know of in advance.",
                 },
                 "rules": {
                     "type": "array",
                     "items": {"$ref": "#/definitions/rule"},
-                    "description": "A later rule goes before an earlier one.",
+                    "description": "A later rule overrides an earlier one.",
                 },
             }
         ),
@@ -162,7 +162,4 @@ def _text(pattern: str) -> Schema:
 
 
 def _one_or_more(one: Schema, meaning: str) -> Schema:
-    return {
-        "anyOf": [one, {"type": "array", "items": one, "minItems": 1}],
-        "description": meaning,
-    }
+    return {"anyOf": [one, {"type": "array", "items": one, "minItems": 1}], "description": meaning}

@@ -8,7 +8,7 @@ from headroom.ports.archive import Archive
 from headroom.ports.clusters import Clusters
 from headroom.ports.file_systems import Extended, FileSystems, NotExtended
 from headroom.ports.ledger import IllegalStep, Intent, Ledger, LostLease, NotIntended
-from headroom.ports.limits import Policies, Prices
+from headroom.ports.limits import Prices
 from headroom.ports.metrics import ContributorsUnknown, Glance, GlanceRequest, Metrics
 from headroom.ports.reporting import Delivery, Notes, NoticeDetail, NotSent, Recorded, Reporting
 from headroom.ports.requests import AnswerRejected, Requests, Switches

@@ -40,9 +40,9 @@ class Ledger(Protocol):
     ) -> bool:
         """Record a decision and move the resource's state; False if that id is already there.
 
-        Sets last looked at, signature, last decision id, enrolment price (only if none yet and
+        Sets last reconciled at, signature, last decision id, enrolment price (only if none yet and
         the resource is enrolled: the monthly price of the observed configuration, taken from
-        `decision.current_usd`) and `due_at`: when the sweep looks at this resource again.
+        `decision.current_usd`) and `due_at`: when the sweep reconciles this resource again.
         An Escalate adds its cause to `escalated_causes`; binding NOTHING empties them (the
         episode is over). If the resource's last decision is an act that nobody began (a crash
         between `decided` and `intend`), that one is WITHDRAWN with it: to intend it is refused

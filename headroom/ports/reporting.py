@@ -39,7 +39,7 @@ class Outbox(Protocol):
         """The oldest of them, read consistently; raises ReadFailed."""
 
     def notified(self, notices: Iterable[Notice]) -> None:
-        """Forget these: people heard of them."""
+        """Delete these: people were notified."""
 
 
 class NotSent(RuntimeError):

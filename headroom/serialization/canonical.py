@@ -3,7 +3,7 @@
 Keys are sorted, nothing is padded, NaN and infinity are refused, Decimals are strings (exact),
 instants ISO 8601 in UTC with a Z, durations ISO 8601 in seconds. A member of a union carries its
 class under `is`: `{"is":"already_there"}`. Floats always have a point, so 3000 IOPS and 3000.0
-are told apart.
+are distinguished.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ UNIONS: tuple[tuple[Any, tuple[type, ...]], ...] = (
     ),
     (Policy | PolicyUnreadable, (Policy, PolicyUnreadable)),
 )
-"""Unions whose members are told apart by `is`."""
+"""Unions whose members are distinguished by `is`."""
 READ_BACK: frozenset[type[StrEnum]] = frozenset(
     (Guardrail, Reason, Binding, LoadShape, SpaceBasis, Tool)
 )

@@ -17,12 +17,7 @@ from typing import Any, TypeVar
 from headroom.domain.decision import Decision, place_of, recorded, with_judgements
 from headroom.domain.guardrails import Relation
 from headroom.domain.resources import InstanceActivity, Series, VolumeActivity
-from headroom.domain.state import (
-    DECISION_FORMAT,
-    ConcurrencyState,
-    WrongFormat,
-    require_format,
-)
+from headroom.domain.state import DECISION_FORMAT, ConcurrencyState, WrongFormat, require_format
 from headroom.serialization.canonical import Unreadable, from_plain, parsed, to_json, to_plain
 
 LARGEST_BODY = 64_000

@@ -66,7 +66,7 @@ def profile_to_bytes(profile: LoadProfile) -> bytes:
 def profile_from_bytes(data: bytes) -> LoadProfile:
     """The profile; raises UnreadableProfile, also for a format of a newer release.
 
-    The same bytes are unpacked once: several looks at a volume read the same profile.
+    The same bytes are unpacked once: several reconciliations of a volume read the same profile.
     """
     if data[:1] != bytes([PROFILE_FORMAT]):
         raise UnreadableProfile(f"format {data[:1].hex() or 'none'}, not {PROFILE_FORMAT}")

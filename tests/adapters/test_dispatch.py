@@ -80,7 +80,7 @@ def test_each_is_asked_about_its_own_kind() -> None:
     assert [r.kind for r in metrics.contributors("a")] == [Kind.EBS, Kind.RDS]
 
 
-def test_a_kind_that_is_not_looked_after_is_gone_and_never_changed() -> None:
+def test_a_kind_that_is_not_covered_is_gone_and_never_changed() -> None:
     storage = StorageByKind({Kind.EBS: One(Kind.EBS)})
     with pytest.raises(ResourceGone):
         storage.view(ref(Kind.RDS, "vol-1"))
@@ -116,9 +116,7 @@ def test_a_kind_that_does_not_answer_never_hides_the_others(
     assert not report.scan_complete
 
 
-def test_a_fault_in_what_is_read_of_databases_keeps_no_starving_volume_from_being_looked_at() -> (
-    None
-):
+def test_a_fault_in_reads_of_databases_keeps_no_starving_volume_from_being_reconciled() -> None:
     stage = Stage()
     one = stage.add(volume())
     stage.pressed.add(one.resource_id)

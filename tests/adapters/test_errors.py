@@ -100,10 +100,7 @@ def test_a_request_found_wrong_before_it_left_is_our_mistake() -> None:
         ("after 2026-01-06 03:04", "03:04:00"),
         ("at 2026-01-06T05:04:05+02:00", "03:04:05"),
         ("at 2026-01-06T05:04:05+0200 (local)", "03:04:05"),
-        (
-            "the 4 since 2026-01-05T03:00:00Z; next 2026-01-06T03:00:00Z",
-            "03:00:00",
-        ),
+        ("the 4 since 2026-01-05T03:00:00Z; next 2026-01-06T03:00:00Z", "03:00:00"),
     ],
 )
 def test_the_instant_in_a_refusal_is_read_in_any_usual_writing(message: str, clock: str) -> None:

@@ -339,7 +339,7 @@ def due(stage: Stage, ref: ResourceRef) -> datetime | None:
     return next((d.due_at for d in stage.ledger.due(stage.now, 10) if d.ref == ref), None)
 
 
-def test_an_answer_given_during_a_look_is_not_lost(stage: Stage) -> None:
+def test_an_answer_given_during_a_reconciliation_is_not_lost(stage: Stage) -> None:
     """A look that read the state before the answer must not put off what the answer made due."""
     ref, decision = asked(stage)
     stage.later(minutes=5)

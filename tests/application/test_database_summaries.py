@@ -43,7 +43,7 @@ def read_by_people(stage: Databases) -> list[str]:
 
 
 def acted(stage: Databases) -> None:
-    stage.look()
+    stage.reconcile()
     stage.later(minutes=12)
     stage.service.settles()
     for _ in range(4):
@@ -52,7 +52,7 @@ def acted(stage: Databases) -> None:
 
 
 def gone(stage: Databases) -> None:
-    stage.look()
+    stage.reconcile()
     del stage.service.instances["orders"]
     stage.later(minutes=12)
     stage.look_on()
@@ -60,24 +60,24 @@ def gone(stage: Databases) -> None:
 
 def there_already(stage: Databases) -> None:
     stage.rds.apply = lambda *_, **__: AlreadyThere()  # type: ignore[method-assign]
-    stage.look()
+    stage.reconcile()
 
 
 def class_is_the_limit(stage: Databases) -> None:
     stage.service.instances["orders"].update(GP3, DBInstanceClass="db.r6g.large")
     stage.loads["orders"] = at_the_limit(12_000.0)
     stage.rds._classes = InstanceClasses(SmallClass())  # type: ignore[arg-type]
-    stage.look()
+    stage.reconcile()
 
 
 def tag_not_understood(stage: Databases) -> None:
     stage.service.instances["orders"]["TagList"] = [{"Key": "headroom:max-iops", "Value": "many"}]
-    stage.look()
+    stage.reconcile()
 
 
 def no_price(stage: Databases) -> None:
     stage.service.instances["orders"].update(Engine="oracle-ee")
-    stage.look()
+    stage.reconcile()
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_no_sentence_about_a_database_calls_it_a_volume(
     assert [text for text in said if re.search(r"\bvolume\b", text)] == []
 
 
-def test_an_event_or_alarm_that_names_a_member_is_a_look_at_its_cluster() -> None:
+def test_an_event_or_alarm_that_names_a_member_reconciles_its_cluster() -> None:
     for claim in (Claim.HINT, Claim.PRESSURE):
         stage = Databases.of(spending())
         stage.service.clusters["trio"] = trio(TagList=[{"Key": "headroom", "Value": "auto"}])

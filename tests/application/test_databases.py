@@ -92,7 +92,7 @@ class Databases(Stage):
         oracle = (replace(each, engine=Engine.ORACLE) for each in known.databases)
         return replace(known, databases=(*known.databases, *oracle))
 
-    def look(self) -> Decision:
+    def reconcile(self) -> Decision:
         decision = reconcile_now(self.ports, ORDERS, self.now, trigger="alarm", must_record=True)
         assert decision is not None
         return decision
@@ -108,7 +108,7 @@ def blocking(decision: Decision) -> set[Guardrail]:
 
 def test_a_database_that_runs_out_of_credits_gets_gp3_in_one_call_and_is_seen_relieved() -> None:
     stage = Databases.of(spending())
-    decision = stage.look()
+    decision = stage.reconcile()
     assert isinstance(decision.answer, Act), decision.summary
     assert decision.diagnosis.binding is Binding.BURST_CREDITS
     target = decision.answer.plan.target
@@ -134,7 +134,7 @@ def test_a_database_that_runs_out_of_credits_gets_gp3_in_one_call_and_is_seen_re
 def test_a_lost_answer_is_resolved_from_what_rds_shows_and_nothing_is_sent_twice() -> None:
     stage = Databases.of(spending())
     stage.service.times_out = True
-    stage.look()
+    stage.reconcile()
     assert stage.steps(ORDERS) == ["act", "intended", "unknown"]
     stage.later(minutes=3)
     stage.look_on()
@@ -147,7 +147,7 @@ def test_a_lost_answer_is_resolved_from_what_rds_shows_and_nothing_is_sent_twice
 def test_a_call_that_never_arrived_ends_the_chain_and_may_be_tried_again() -> None:
     stage = Databases.of(spending())
     stage.service.fails_with = TimeoutError("connect timed out")
-    stage.look()
+    stage.reconcile()
     for _ in range(4):
         stage.later(minutes=3)
         stage.look_on()
@@ -161,7 +161,7 @@ def test_a_call_that_never_arrived_ends_the_chain_and_may_be_tried_again() -> No
 def test_a_lost_call_that_rds_is_at_work_on_without_naming_it_is_waited_for() -> None:
     stage = Databases.of(spending())
     stage.service.times_out = True
-    stage.look()
+    stage.reconcile()
     shape = stage.service.instances["orders"]
     wanted, shape["PendingModifiedValues"] = dict(shape["PendingModifiedValues"]), {}
     for _ in range(3):  # `modifying`, and nothing pending that would tell what
@@ -181,17 +181,17 @@ def test_a_lost_call_that_rds_is_at_work_on_without_naming_it_is_waited_for() ->
 
 def test_a_pending_change_of_somebody_else_holds_everything_and_says_so() -> None:
     stage = Databases.of(spending(), PendingModifiedValues={"DBInstanceClass": "db.m6gd.2xlarge"})
-    decision = stage.look()
+    decision = stage.reconcile()
     assert Guardrail.PENDING_CHANGES in blocking(decision)
     assert isinstance(decision.answer, Escalate)  # the window may be a week away
     ((whom, step, said),) = stage.told
     assert (whom, step) == ("orders", Step.DECIDED)
     assert "somebody left DBInstanceClass pending" in said
     assert stage.service.changes == []
-    stage.look()
+    stage.reconcile()
     assert len(stage.told) == 1
     stage.service.settles()
-    assert isinstance(stage.look().answer, Act)
+    assert isinstance(stage.reconcile().answer, Act)
 
 
 def test_below_the_threshold_gp3_has_nothing_to_set_and_a_copy_is_for_a_person() -> None:
@@ -199,7 +199,7 @@ def test_below_the_threshold_gp3_has_nothing_to_set_and_a_copy_is_for_a_person()
         at_the_limit(3_000.0), AllocatedStorage=200, StorageType="gp3", Iops=3_000,
         StorageThroughput=125,
     )  # fmt: skip
-    decision = stage.look()
+    decision = stage.reconcile()
     for judged in decision.judgements:
         target = judged.plan.target
         if target.volume_type is VolumeType.GP3 and target.size_gib < 400:
@@ -217,15 +217,15 @@ def test_money_is_not_spent_where_the_class_is_the_limit() -> None:
         DBInstanceClass="db.r6g.large",
     )  # fmt: skip
     stage.rds._classes = InstanceClasses(SmallClass())  # type: ignore[arg-type]
-    decision = stage.look()
+    decision = stage.reconcile()
     assert decision.diagnosis.binding is Binding.INSTANCE_IOPS
     assert isinstance(decision.answer, Hold | Escalate)
     assert stage.service.changes == []
 
 
-def test_a_class_whose_limits_nobody_tells_holds_every_plan_that_costs() -> None:
+def test_a_class_with_unknown_limits_holds_every_plan_that_costs() -> None:
     stage = Databases.of(spending(), DBInstanceClass="db.unheard.of")
-    assert Guardrail.INSTANCE_LIMIT in blocking(stage.look())
+    assert Guardrail.INSTANCE_LIMIT in blocking(stage.reconcile())
     assert stage.service.changes == []
 
 
@@ -243,7 +243,7 @@ def test_a_database_that_is_not_at_rest_or_not_plain_is_left_alone(
     changes: dict[str, Any], guardrail: Guardrail
 ) -> None:
     stage = Databases.of(spending(), **changes)
-    assert guardrail in blocking(stage.look())
+    assert guardrail in blocking(stage.reconcile())
     assert stage.service.changes == []
 
 
@@ -292,7 +292,7 @@ def several_volumes(*, primary: VolumeActivity, second: VolumeActivity) -> Datab
 def test_the_volume_that_is_the_limit_is_changed_alone() -> None:
     calm = activity([200.0] * 180, iops_check=None, mibps_check=None)
     stage = several_volumes(primary=calm, second=at_the_limit(12_000.0))
-    assert isinstance(stage.look().answer, Hold)
+    assert isinstance(stage.reconcile().answer, Hold)
     decision = reconcile_now(stage.ports, SECOND, stage.now, trigger="alarm", must_record=True)
     assert decision is not None
     assert isinstance(decision.answer, Act), decision.summary
@@ -308,7 +308,7 @@ def test_the_volume_that_is_the_limit_is_changed_alone() -> None:
         }
     ]  # fmt: skip
     stage.loads["orders"] = at_the_limit(12_000.0)
-    beside = stage.look()
+    beside = stage.reconcile()
     assert isinstance(
         beside.answer, Escalate
     )  # what the class has left is what the other does not take
@@ -325,7 +325,7 @@ def test_the_volume_that_is_the_limit_is_changed_alone() -> None:
 
 def test_size_has_one_owner() -> None:
     stage = Databases.of(spending(), MaxAllocatedStorage=2_000)
-    decision = stage.look()
+    decision = stage.reconcile()
     grown = [j for j in decision.judgements if j.plan.grows]
     assert all(Guardrail.STORAGE_AUTOSCALING in {v.guardrail for v in j.blocking} for j in grown)
     assert isinstance(decision.answer, Act)  # IOPS are still ours to set
@@ -335,19 +335,19 @@ def test_size_has_one_owner() -> None:
 def test_what_rds_says_it_takes_is_what_is_planned_for() -> None:
     stage = Databases.of(spending())
     stage.service.valid = [{"StorageType": "io1"}, {"StorageType": "gp2"}]
-    decision = stage.look()
+    decision = stage.reconcile()
     assert decision.observation.valid
     assert VolumeType.GP3 not in {j.plan.target.volume_type for j in decision.judgements}
 
 
 def test_growth_by_rds_itself_counts_as_somebody_elses_change() -> None:
     stage = Databases.of(activity([100.0] * 180, iops_check=None, mibps_check=None, balance=99.0))
-    stage.look()
+    stage.reconcile()
     stage.later(hours=2)
     stage.service.instances["orders"]["AllocatedStorage"] = 550
     for _ in range(3):
         stage.later(minutes=5)
-        stage.look()
+        stage.reconcile()
     known = stage.ledger.resource_state(ORDERS, stage.now).modifications
     assert [m.by for m in known] == ["other"]
 
@@ -359,7 +359,7 @@ def test_a_refusal_that_means_later_is_not_taken_for_a_mistake() -> None:
         "You can't currently modify the storage of this DB instance because the previous storage "
         "change is being optimized.",
     )
-    stage.look()
+    stage.reconcile()
     assert stage.steps(ORDERS) == ["act", "intended", "refused"]
     assert Step.REFUSED not in {step for _, step, _ in stage.told}  # time alone clears it
     assert not stage.ledger.due(stage.later(minutes=14), 9)
@@ -368,7 +368,7 @@ def test_a_refusal_that_means_later_is_not_taken_for_a_mistake() -> None:
 
 def test_a_record_of_a_database_reads_back_as_it_was_written() -> None:
     stage = Databases.of(spending(), MaxAllocatedStorage=2_000)
-    decision = stage.look()
+    decision = stage.reconcile()
     read = stage.ledger.decision(decision.decision_id)
     assert read.observation.volume.facts == decision.observation.volume.facts
     assert read.observation.volume.facts == DatabaseFacts(
@@ -398,7 +398,7 @@ def signal(claim: Claim) -> Signal:
     )  # fmt: skip
 
 
-def test_an_event_about_what_an_alarm_told_adds_no_act_and_tells_nobody_again() -> None:
+def test_an_event_after_its_alarm_adds_no_act_and_no_second_message() -> None:
     for changes in ({}, {"PendingModifiedValues": {"DBInstanceClass": "db.m6gd.2xlarge"}}):
         stage = Databases.of(spending(), **changes)
         remediate(stage.ports, signal(Claim.PRESSURE), stage.now)
@@ -412,7 +412,7 @@ def test_an_event_about_what_an_alarm_told_adds_no_act_and_tells_nobody_again() 
         assert len(stage.service.changes) <= 1
 
 
-def test_an_event_alone_is_enough_to_act_on_what_a_look_finds() -> None:
+def test_an_event_alone_is_enough_to_act_on_what_a_reconciliation_finds() -> None:
     stage = Databases.of(spending())
     (decision,) = remediate(stage.ports, signal(Claim.HINT), stage.now)
     assert isinstance(decision.answer, Act)
@@ -435,7 +435,7 @@ def test_the_sweep_finds_a_database_without_any_alarm() -> None:
 
 def test_a_database_that_is_deleted_meanwhile_ends_its_chain() -> None:
     stage = Databases.of(spending())
-    stage.look()
+    stage.reconcile()
     del stage.service.instances["orders"]
     stage.later(minutes=12)
     assert stage.look_on() is None
@@ -450,7 +450,7 @@ def test_what_was_not_sent_is_not_called_a_refusal_of_aws() -> None:
             stage.service.instances["orders"]["PendingModifiedValues"] = {"MultiAZ": True}
 
     stage.service.before_look = late
-    stage.look()
+    stage.reconcile()
     assert stage.steps(ORDERS) == ["act", "intended", "refused"]
     ((_, step, said),) = stage.told
     assert (step, said.startswith("not sent: ApplyImmediately would apply")) == (Step.REFUSED, True)
@@ -464,16 +464,16 @@ def last_of(stage: Databases) -> str:
     return found
 
 
-def test_another_database_under_an_old_name_begins_anew_with_the_same_look() -> None:
+def test_another_database_under_an_old_name_begins_anew_with_the_same_reconciliation() -> None:
     stage = Databases.of(spending())
-    stage.look()
+    stage.reconcile()
     stage.service.settles()
     stage.later(minutes=12)
     stage.look_on()
     dear = stage.ledger.resource_state(ORDERS, stage.now).enrolment_usd
     stage.service.instances["orders"] = db(DbiResourceId="db-2", AllocatedStorage=100)
     stage.loads["orders"] = activity([50.0] * 180, iops_check=None, mibps_check=None, balance=99.0)
-    decision = stage.look()
+    decision = stage.reconcile()
     assert stage.steps(ORDERS)[3:] == ["gone", "hold"]
     assert decision.resource_state.modifications == ()
     known = stage.ledger.resource_state(ORDERS, stage.now)
@@ -486,11 +486,11 @@ def test_another_database_under_an_old_name_begins_anew_with_the_same_look() -> 
 def test_what_its_owner_made_single_az_is_counted_from_its_new_price() -> None:
     calm = activity([50.0] * 180, iops_check=None, mibps_check=None, balance=99.0)
     stage = Databases.of(calm, MultiAZ=True)
-    stage.look()
+    stage.reconcile()
     of_two = stage.ledger.resource_state(ORDERS, stage.now).enrolment_usd
     stage.service.instances["orders"]["MultiAZ"] = False
     stage.later(minutes=15)
-    stage.look()
+    stage.reconcile()
     of_one = stage.ledger.resource_state(ORDERS, stage.now).enrolment_usd
     assert of_two is not None
     assert of_one == of_two / 2  # or half its price would be room for what nobody agreed to
@@ -499,7 +499,7 @@ def test_what_its_owner_made_single_az_is_counted_from_its_new_price() -> None:
 
 def test_a_change_that_rds_works_on_for_days_is_waited_for_and_not_called_in_vain() -> None:
     stage = Databases.of(spending())
-    stage.look()
+    stage.reconcile()
     stage.later(minutes=12)
     stage.service.optimizes()
     stage.loads["orders"] = activity([100.0] * 180, iops_check=None, mibps_check=None)

@@ -60,7 +60,7 @@ def starved(**limits: Any) -> Tripwire:
     return Tripwire(rules=policy(**({"mode": Mode.AUTO} | limits)))
 
 
-def test_a_dry_run_of_a_volume_decides_as_the_look_does_and_writes_nothing() -> None:
+def test_a_dry_run_of_a_volume_decides_as_the_reconciliation_does_and_writes_nothing() -> None:
     stage = starved()
     ref = stage.add(volume(gp3(400)))
     before = kept(stage)
@@ -76,7 +76,7 @@ def test_a_dry_run_of_a_volume_decides_as_the_look_does_and_writes_nothing() -> 
     assert found.remarks == ()
 
 
-def test_a_dry_run_of_a_database_decides_as_the_look_does_and_notes_nothing() -> None:
+def test_a_dry_run_of_a_database_decides_as_the_reconciliation_does_and_notes_nothing() -> None:
     stage = DryDatabases.of(spending())
     assert isinstance(stage, DryDatabases)
     stage.keep_nothing()
@@ -84,7 +84,7 @@ def test_a_dry_run_of_a_database_decides_as_the_look_does_and_notes_nothing() ->
     decision = decide_dry_run(stage.ports, ORDERS, stage.now).decision
     assert kept(stage) == before
     assert stage.service.changes == []
-    assert decision.answer == Databases.of(spending()).look().answer
+    assert decision.answer == Databases.of(spending()).reconcile().answer
     kinds = {judged.plan.target.volume_type for judged in decision.judgements}
     assert {VolumeType.GP3, VolumeType.IO1} <= kinds
 
@@ -132,12 +132,12 @@ def test_a_change_of_ours_that_is_not_over_is_said() -> None:
     assert not isinstance(found.decision.answer, Act)
 
 
-def test_what_is_not_even_looked_at_is_said() -> None:
+def test_what_is_not_reconciled_is_said() -> None:
     stage = starved(mode=Mode.OFF, tags_may=TagsMay.NARROW)
     ref = stage.add(volume(gp3(400)))
     assert reconcile_now(stage.ports, ref, stage.now, trigger="sweep") is None
     found = decide_dry_run(stage.ports, ref, stage.now)
-    assert found.remarks[0].startswith("its mode is off: it is not looked at")
+    assert found.remarks[0].startswith("its mode is off: it is not reconciled")
     assert not isinstance(found.decision.answer, Act)
 
 
@@ -163,7 +163,7 @@ def test_every_way_to_write_is_shut() -> None:
             write()
 
 
-def test_calendars_are_asked_as_the_look_asks_them() -> None:
+def test_calendars_are_asked_as_the_reconciliation_asks_them() -> None:
     stage = starved()
     stage.rules = replace(policy(mode=Mode.AUTO), calendars=("freeze",))
     ref = stage.add(volume(gp3(400)))
@@ -186,7 +186,7 @@ class DryClusters(Clusters):
 
 
 @pytest.mark.parametrize("kind", [Kind.AURORA, Kind.RDS])
-def test_a_dry_run_of_an_aurora_cluster_decides_as_the_look_does_and_notes_nothing(
+def test_a_dry_run_of_an_aurora_cluster_decides_as_the_reconciliation_does_and_notes_nothing(
     kind: Kind,
 ) -> None:
     """Also where it was asked for as `cluster:NAME`, which may be either."""

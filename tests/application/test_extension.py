@@ -113,7 +113,7 @@ def test_a_volume_is_grown_where_its_file_system_can_follow_or_nobody_can_say() 
 
 
 @pytest.mark.parametrize(("approval", "again"), [(None, False), ("price", True)])
-def test_a_refusal_is_told_once_and_to_who_approved_the_change_each_time(
+def test_a_refusal_is_reported_once_and_to_who_approved_the_change_each_time(
     approval: str | None, again: bool
 ) -> None:
     outcome = said_before(NotExtended(why="it is encrypted (LUKS)", again=False))
@@ -126,7 +126,7 @@ def test_a_refusal_is_told_once_and_to_who_approved_the_change_each_time(
         assert is_notified(decision, outcome) is told
 
 
-def test_a_file_system_that_had_room_to_grow_is_looked_at_again_before_money_is_spent() -> None:
+def test_a_file_system_that_had_room_to_grow_is_reconciled_again_before_money_is_spent() -> None:
     outcome = said_before(
         replace(WHOLE, extended=True, detail="file system extended: 90 -> 198 GiB")
     )
@@ -151,9 +151,7 @@ def test_growth_combined_with_a_change_for_the_load_goes_on_to_be_verified() -> 
     assert verified(Instance(), plan=both) == WAITING
 
 
-def test_nothing_runs_again_while_the_load_is_verified_once_the_file_system_is_seen_to_follow() -> (
-    None
-):
+def test_nothing_runs_again_while_the_load_is_verified_once_the_file_system_followed() -> None:
     plan, instance = grown(), Instance()
     assert plan.growth is not None
     both = replace(plan, growth=replace(plan.growth, alone=False))

@@ -89,7 +89,7 @@ def test_a_glance_that_is_not_answered_is_repeated_in_the_next_run(stage: Stage)
     assert len(stage.glanced_at) >= 3, "at once, then half as often each time"
 
 
-def test_who_is_enrolled_now_is_looked_at_in_the_next_run(stage: Stage) -> None:
+def test_who_is_enrolled_now_is_reconciled_in_the_next_run(stage: Stage) -> None:
     start = settled(stage, 2)
     assert tick(stage, start) == []
     vol = stage.volumes["vol-0001"]
@@ -142,7 +142,9 @@ def test_a_state_that_cannot_be_read_is_as_if_there_was_none(stage: Stage) -> No
     assert replace(state, next_at=NOW) != state
 
 
-def test_with_every_volume_new_the_first_scan_spreads_the_first_looks(stage: Stage) -> None:
+def test_with_every_volume_new_the_first_scan_spreads_the_first_reconciliations(
+    stage: Stage,
+) -> None:
     fleet_of(stage, 4)
     stage.loads = {name: calm() for name in stage.loads}
     stage.pressed = {"vol-0001"}

@@ -48,7 +48,7 @@ def striped(count: int = 4, **changes: Any) -> Stage:
     return stage
 
 
-def look(stage: Stage, name: str = "vol-1") -> Decision:
+def reconcile(stage: Stage, name: str = "vol-1") -> Decision:
     (decision,) = remediate(stage.ports, alarm(ref(name)), stage.now)
     return decision
 
@@ -76,11 +76,11 @@ def nobody_moved(stage: Stage) -> bool:
     return all(life.starts == () for life in stage.lifecycles.values())
 
 
-def test_one_starved_volume_raises_its_whole_set_in_one_minute_and_is_told_once() -> None:
+def test_one_starved_volume_raises_its_whole_set_in_one_minute_and_is_reported_once() -> None:
     stage = striped()
     for name in SET[1:]:
         stage.loads[name] = activity([2900.0] * 180)
-    decision = look(stage)
+    decision = reconcile(stage)
     assert isinstance(decision.answer, Act)
     assert steps(stage) == [["act", "intended", "applied"]] * 4
     assert {str(now(stage, name)) for name in SET} == {str(decision.answer.plan.target)}
@@ -92,10 +92,10 @@ def test_one_starved_volume_raises_its_whole_set_in_one_minute_and_is_told_once(
 
 
 @pytest.mark.parametrize("watched", [False, True])
-def test_its_relief_is_verified_for_each_and_told_once_for_all(watched: bool) -> None:
+def test_its_relief_is_verified_for_each_and_reported_once_for_all(watched: bool) -> None:
     """Whether people are notified after each minute, while some have not ended, or at the end."""
     stage = striped()
-    look(stage)
+    reconcile(stage)
     for name in SET:
         stage.loads[name] = running_free()
     for _ in range(40):
@@ -132,7 +132,7 @@ def test_all_get_what_the_most_demanding_needs_and_each_keeps_its_size() -> None
     alone = Stage(instance=stage.instance)
     busiest = alone.add(volume(ref=ref("vol-3")), load=stage.loads["vol-3"])
     (needs,) = remediate(alone.ports, alarm(busiest), alone.now)
-    decision = look(stage)
+    decision = reconcile(stage)
     assert isinstance(needs.answer, Act)
     assert isinstance(decision.answer, Act)
     mine, theirs = decision.answer.plan.target, needs.answer.plan.target
@@ -279,7 +279,7 @@ def test_if_one_may_not_nobody_moves_and_the_record_says_who(
     stage = striped()
     arrange(stage)
     before = {name: life.starts for name, life in stage.lifecycles.items()}
-    decision = look(stage)
+    decision = reconcile(stage)
     assert {name: life.starts for name, life in stage.lifecycles.items()} == before
     assert isinstance(decision.answer, Hold if passes else Escalate)
     assert why in said(decision)
@@ -301,14 +301,14 @@ def test_a_set_too_large_for_its_instance_gets_the_share_that_the_instance_can_s
 ) -> None:
     stage = striped(count)
     stage.instance = instance(baseline_iops=iops, baseline_mibps=mibps)
-    assert isinstance(look(stage).answer, Act)
+    assert isinstance(reconcile(stage).answer, Act)
     assert {now(stage, f"vol-{n}") for n in range(1, count + 1)} == {each}
 
 
 def test_a_set_queues_until_there_are_places_for_all_of_it() -> None:
     stage = striped()
     places_taken(stage)
-    decision = look(stage)
+    decision = reconcile(stage)
     assert isinstance(decision.answer, Hold)
     assert [stage.lifecycles[name].starts for name in SET] == [()] * 4
     assert [one.ref for one in stage.ledger.queue(9)] == [ref("vol-1")]
@@ -320,7 +320,7 @@ def test_a_set_queues_until_there_are_places_for_all_of_it() -> None:
     assert [len(stage.lifecycles[name].starts) for name in SET] == [1, 1, 1, 1]
 
 
-def test_what_holds_a_set_back_for_good_is_told_once_for_the_set() -> None:
+def test_what_blocks_a_set_permanently_is_reported_once_for_the_set() -> None:
     stage = striped()
     too_narrow(stage)
     for name in SET:
@@ -338,7 +338,7 @@ def test_a_set_does_not_grow_for_free_space_and_its_owner_hears_why() -> None:
         free_gib=free_series(lambda _: 5.0, period_s=60, count=180),
         file_system_gib=free_series(lambda _: 99.0, period_s=60, count=180),
     )
-    decision = look(stage)
+    decision = reconcile(stage)
     assert isinstance(decision.answer, Escalate)
     assert decision.answer.cause == "space_group"
     assert "volumes of a set do not grow for free space" in decision.answer.remedy
@@ -348,22 +348,22 @@ def test_a_set_does_not_grow_for_free_space_and_its_owner_hears_why() -> None:
 def test_a_set_that_is_larger_than_one_transaction_is_refused() -> None:
     stage = striped(LARGEST + 1)
     stage.instance = instance(baseline_iops=9_000_000, baseline_mibps=90_000.0)
-    assert f"{LARGEST + 1} volumes, and at most {LARGEST}" in said(look(stage))
+    assert f"{LARGEST + 1} volumes, and at most {LARGEST}" in said(reconcile(stage))
     assert nobody_moved(stage)
 
 
-def test_a_set_that_cannot_be_listed_is_looked_at_again() -> None:
+def test_a_set_that_cannot_be_listed_is_reconciled_again() -> None:
     stage = striped()
     stage.unreadable.add("i-1")
     with pytest.raises(Exception, match="i-1 did not answer"):
-        look(stage)
+        reconcile(stage)
     assert nobody_moved(stage)
 
 
 def test_the_same_tag_on_another_instance_is_another_set() -> None:
     stage = striped()
     stage.volumes["vol-4"] = member("vol-4", instance_ids=("i-2",))
-    look(stage)
+    reconcile(stage)
     assert [len(stage.lifecycles[name].starts) for name in SET] == [1, 1, 1, 0]
 
 
@@ -380,7 +380,7 @@ REFUSED = Refused(
         (Stale(expected=gp3(), found=gp3(200), detail="grew"), "stale", "it moved meanwhile"),
     ],
 )  # fmt: skip
-def test_if_aws_stops_in_the_middle_the_rest_is_not_sent_and_the_set_is_told_uneven(
+def test_if_aws_stops_in_the_middle_the_rest_is_not_sent_and_the_set_is_reported_uneven(
     outcome: Any, recorded: str, told: str
 ) -> None:
     stage = striped()
@@ -391,7 +391,7 @@ def test_if_aws_stops_in_the_middle_the_rest_is_not_sent_and_the_set_is_told_une
         return outcome if ref.resource_id == "vol-3" else apply(ref, **call)
 
     stage.apply = third_fails  # type: ignore[method-assign]
-    look(stage)
+    reconcile(stage)
     assert calls == ["vol-1", "vol-2", "vol-3"]
     assert [one[-1] for one in steps(stage)] == ["applied", "applied", recorded, "stale"]
     ((_, _, message),) = stage.told
@@ -407,12 +407,12 @@ def test_if_aws_stops_in_the_middle_the_rest_is_not_sent_and_the_set_is_told_une
 @pytest.mark.parametrize(
     ("refusal", "messages"), [(Refusal.SLOTS, 0), (Refusal.THROTTLED, 0), (Refusal.DENIED, 1)]
 )
-def test_a_set_of_which_nothing_was_changed_is_told_as_any_refusal(
+def test_a_set_of_which_nothing_was_changed_is_reported_as_any_refusal(
     refusal: Refusal, messages: int
 ) -> None:
     stage = striped()
     stage.answers = [Refused(refusal=refusal, code="No", message="no", retry_at=None)]
-    look(stage)
+    reconcile(stage)
     assert [one[-1] for one in steps(stage)] == ["refused", "stale", "stale", "stale"]
     assert len(stage.told) == messages
     assert all("no volume of the set data was changed" in text for _, _, text in stage.told)
@@ -434,7 +434,7 @@ def test_the_sweep_completes_an_uneven_set_and_never_flaps(start: Configuration)
         return REFUSED if ref.resource_id == "vol-3" else apply(ref, **call)
 
     stage.apply = third_fails  # type: ignore[method-assign]
-    look(stage)
+    reconcile(stage)
     assert len({now(stage, name) for name in SET}) == 2
     stage.apply = apply  # type: ignore[method-assign]
     for name in SET[:2]:
@@ -453,7 +453,7 @@ def test_the_sweep_completes_an_uneven_set_and_never_flaps(start: Configuration)
     ]
 
 
-def test_two_looks_that_cross_change_nothing_twice_and_leave_nothing_to_do() -> None:
+def test_two_reconciliations_that_cross_change_nothing_twice_and_leave_nothing_to_do() -> None:
     stage = striped()
     decided = stage.ledger.decided
     crossed: list[str] = []
@@ -466,7 +466,7 @@ def test_two_looks_that_cross_change_nothing_twice_and_leave_nothing_to_do() -> 
         return made
 
     stage.ledger.decided = crossing  # type: ignore[method-assign]
-    look(stage)
+    reconcile(stage)
     assert all(len(stage.lifecycles[name].starts) <= 1 for name in SET)
     for one in steps(stage):
         assert one.count("act") == one.count("intended") + one.count("withdrawn")
@@ -481,7 +481,7 @@ def test_a_pause_in_the_middle_of_deciding_stops_all_of_them() -> None:
         return decided(decision, **rest)
 
     stage.ledger.decided = paused  # type: ignore[method-assign]
-    look(stage)
+    reconcile(stage)
     assert steps(stage) == [["act", "withdrawn"]] * 4
     assert nobody_moved(stage)
 
@@ -497,7 +497,7 @@ def test_a_worker_that_vanishes_in_the_middle_is_found_by_the_sweep() -> None:
 
     stage.apply = dies  # type: ignore[method-assign]
     with pytest.raises(KeyboardInterrupt):
-        look(stage)
+        reconcile(stage)
     stage.apply = apply  # type: ignore[method-assign]
     assert [one[-1] for one in steps(stage)] == ["applied", "applied", "intended", "intended"]
     for _ in range(12):
@@ -512,7 +512,7 @@ def test_a_calm_set_is_given_back_together_and_no_further_than_the_busiest_needs
     for name, iops in zip(SET, (300.0, 300.0, 300.0, 6_000.0), strict=True):
         stage.loads[name] = activity([iops] * 180)
     stage.rules = policy(give_back_after_days=0.0)
-    look(stage)
+    reconcile(stage)
     shapes = {now(stage, name) for name in SET}
     assert len(shapes) == 1
     assert (shapes.pop().iops or 0) >= 6_000
@@ -563,5 +563,5 @@ def test_the_load_of_the_others_is_not_read_where_it_would_change_nothing(arrang
     stage = striped()
     arrange(stage)
     stage.unmeasured |= {"vol-2", "vol-3", "vol-4"}
-    assert "vol-3 may not" in said(look(stage))
+    assert "vol-3 may not" in said(reconcile(stage))
     assert nobody_moved(stage)

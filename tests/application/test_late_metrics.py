@@ -46,7 +46,7 @@ def test_a_rollback_asked_for_meanwhile_is_taken_up_minutes_after_a_crash(
 
 
 @pytest.mark.parametrize("hours", [3, 30, 24 * 9])
-def test_a_change_by_its_owner_counts_anew_however_late_anybody_looks(hours: int) -> None:
+def test_a_change_by_its_owner_counts_anew_however_late_it_is_seen(hours: int) -> None:
     """Events lost, scans down: what it cost before the owner made it cheaper counts no more."""
     stage = Stage()
     vol = stage.add(volume(gp3(400, 12_000, 500)), load=calm())

@@ -58,7 +58,7 @@ def quiet(vol: Volume | None = None, **state_store: object) -> Decision:
         (timedelta(minutes=2), CLOSE_TO_LIMIT),
     ],
 )
-def test_a_volume_is_looked_at_shortly_before_its_best_schedule_changes_something(
+def test_a_volume_is_reconciled_shortly_before_its_best_schedule_changes_something(
     ahead: timedelta, looked_at: timedelta
 ) -> None:
     decision = replace(quiet(), next_change_at=NOW + ahead)
@@ -99,12 +99,12 @@ def test_without_such_a_change_a_quiet_volume_waits_for_the_scans_of_the_fleet()
     assert next_reconcile_at(quiet()) is None
 
 
-def test_a_volume_that_may_not_be_changed_is_not_looked_at_for_what_it_might_have_done() -> None:
+def test_a_volume_that_may_not_be_changed_is_not_reconciled_for_what_it_might_have_done() -> None:
     watched = replace(quiet(volume(LOW, tags=())), next_change_at=NOW + timedelta(hours=5))
     assert next_reconcile_at(watched) is None
 
 
-def test_the_earlier_of_two_reasons_to_look_again_counts() -> None:
+def test_the_earlier_of_two_reasons_to_reconcile_again_counts() -> None:
     dearer = replace(quiet(resource_increase_usd=USD(5)), next_change_at=NOW + timedelta(hours=30))
     assert next_reconcile_at(dearer) == NOW + DAILY
     assert next_reconcile_at(replace(dearer, next_change_at=NOW + timedelta(hours=2))) == (
@@ -208,7 +208,7 @@ class Counting(Stage):
 
 
 @pytest.mark.parametrize("every_s", [900, 300, 3_600])
-def test_every_volume_is_looked_at_once_a_day_whatever_it_does(every_s: int) -> None:
+def test_every_volume_is_reconciled_once_a_day_whatever_it_does(every_s: int) -> None:
     stage = Counting()
     for n in range(30):
         stage.add(volume(LOW, ref=ref(f"vol-{n}"), tags=()), load=calm())
@@ -222,7 +222,7 @@ def test_every_volume_is_looked_at_once_a_day_whatever_it_does(every_s: int) -> 
     assert max(per_scan) < 10  # spread over the day, not all at midnight
 
 
-def test_the_first_scan_looks_at_every_volume() -> None:
+def test_the_first_scan_reconciles_every_volume() -> None:
     stage = Stage()
     for n in range(7):
         stage.add(volume(LOW, ref=ref(f"vol-{n}")), load=calm())
@@ -231,7 +231,7 @@ def test_the_first_scan_looks_at_every_volume() -> None:
     assert sweep(stage.ports, stage.now).reconciled <= 2
 
 
-def test_an_act_is_looked_at_again_though_its_outcome_is_lost() -> None:
+def test_an_act_is_reconciled_again_though_its_outcome_is_lost() -> None:
     decision = decide(decision_input())
     assert isinstance(decision.answer, Act)
     assert next_reconcile_at(decision) == NOW + CLOSE_TO_LIMIT

@@ -64,7 +64,7 @@ def opened(stage: Stage, vol: ResourceRef) -> datetime:
     return at
 
 
-def test_people_are_told_once_when_a_breaker_opens_and_how_to_close_it(stage: Stage) -> None:
+def test_people_are_notified_once_when_a_breaker_opens_and_how_to_close_it(stage: Stage) -> None:
     vol = stage.add(volume())
     open_breaker(stage, vol)
     (summary,) = told(stage, Step.BREAKER_OPENED)
@@ -87,9 +87,7 @@ def test_a_volume_with_an_open_breaker_holds_and_says_why(stage: Stage) -> None:
     assert "headroom breaker close vol-1" in blocking["failures"].detail
 
 
-def test_what_failed_is_done_within_a_minute_of_a_person_closing_the_breaker(
-    stage: Stage,
-) -> None:
+def test_what_failed_is_done_within_a_minute_of_a_person_closing_the_breaker(stage: Stage) -> None:
     vol = stage.add(volume())
     open_breaker(stage, vol)
     stage.answers.clear()
@@ -98,7 +96,7 @@ def test_what_failed_is_done_within_a_minute_of_a_person_closing_the_breaker(
     until(stage, 1, lambda: stage.steps(vol)[-1] == "applied")
 
 
-def test_failures_all_over_the_account_stop_it_and_are_told_once(stage: Stage) -> None:
+def test_failures_all_over_the_account_stop_it_and_are_reported_once(stage: Stage) -> None:
     fleet = [stage.add(volume(ref=ref(f"vol-{number}"))) for number in range(15)]
     stage.answers = list[Outcome]([DENIED] * 1_000)
     for vol in fleet:

@@ -79,7 +79,7 @@ def decided(of: Past) -> Decision:
     return decision
 
 
-def test_the_first_look_reads_what_is_kept_and_stores_it() -> None:
+def test_the_first_reconciliation_reads_what_is_kept_and_stores_it() -> None:
     made = stage()
     profile = seen(made)
     assert made.asked == [(NOW - 400 * DAY, NOW - 14 * DAY + HOUR)]
@@ -89,7 +89,7 @@ def test_the_first_look_reads_what_is_kept_and_stores_it() -> None:
     assert made.ledger.profile(ref()) == profile
 
 
-def test_later_looks_read_nothing_old_and_the_profile_grows() -> None:
+def test_later_reconciliations_read_nothing_old_and_the_profile_grows() -> None:
     made = stage()
     first = seen(made)
     later = seen(made, hours=5)
@@ -141,7 +141,7 @@ def test_after_a_gap_only_the_gap_is_read() -> None:
     assert made.asked == []
 
 
-def test_old_metrics_that_cannot_be_read_block_nothing_and_are_read_at_the_next_look() -> None:
+def test_unreadable_old_metrics_block_nothing_and_are_read_at_the_next_reconciliation() -> None:
     made = stage(old_fails=True)
     assert seen(made).start == NOW - 14 * DAY
     assert made.ledger.profile(ref()) is None

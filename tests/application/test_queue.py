@@ -125,7 +125,7 @@ def test_giving_back_waits_for_its_hour_like_raising(close: Callable[[Stage], No
     assert began(stage, vol) == [TONIGHT]
 
 
-def test_a_calendar_that_cannot_be_read_holds_everything_and_is_told_by_the_sweep() -> None:
+def test_a_calendar_that_cannot_be_read_holds_everything_and_is_reported_by_the_sweep() -> None:
     stage = Stage(rules=rules(calendars=("ops",)))
     stage.closed["ops"] = CalendarState(name="ops", open=False, problem="GetCalendarState: denied")
     vol = stage.add(volume())
@@ -322,7 +322,7 @@ def test_who_waits_for_something_else_holds_up_nobody_behind() -> None:
     assert queued(stage) == ["vol-full", "vol-night"]
 
 
-def test_a_long_queue_costs_no_looks_while_nothing_is_free_and_few_when_something_is() -> None:
+def test_a_long_queue_costs_no_reconciliations_while_nothing_is_free_and_few_afterwards() -> None:
     stage = Counting(rules(max_in_flight=1))
     sweep(stage.ports, stage.now)  # the first scan of all looks at everybody
     taken(stage, 1)
@@ -425,7 +425,7 @@ def test_a_fleet_that_starves_at_once_is_changed_a_few_at_a_time(limit: str) -> 
         assert max(most.values()) == 3
 
 
-def test_a_full_quota_holds_up_nobody_of_another_type_and_costs_no_look() -> None:
+def test_a_full_quota_holds_up_nobody_of_another_type_and_costs_no_reconciliation() -> None:
     stage = Counting(rules(max_in_flight=2, limits={"types": (VolumeType.GP3, VolumeType.IO2)}))
     sweep(stage.ports, stage.now)
     taken(stage, 2)
@@ -462,7 +462,7 @@ def test_the_queue_is_read_only_when_somebody_could_have_a_turn(
     assert len(reads) == (3 if closed == "nothing" else 0)
 
 
-def test_passing_over_many_costs_one_look_at_the_places(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_passing_over_many_costs_one_read_of_the_places(monkeypatch: pytest.MonkeyPatch) -> None:
     stage = Stage(rules=rules(max_in_flight_per_az=1))
     sweep(stage.ports, stage.now)
     taken(stage, 1, "us-east-1a")
@@ -477,7 +477,7 @@ def test_passing_over_many_costs_one_look_at_the_places(monkeypatch: pytest.Monk
     assert len(queued(stage)) == 30
 
 
-def test_a_set_gets_its_turn_when_there_is_room_for_all_of_it_and_costs_no_look_before() -> None:
+def test_a_set_gets_its_turn_when_all_of_it_fits_and_costs_no_reconciliation_before() -> None:
     stage = Stage(rules=rules(max_in_flight=4, max_in_flight_per_az=4, limits={"mode": Mode.AUTO}))
     stage.instance = instance(baseline_iops=400_000, baseline_mibps=50_000.0)
     others = [

@@ -68,11 +68,11 @@ class Clusters(Stage):
     ) -> Outcome:  # fmt: skip
         return self.aurora.apply(ref, expected=expected, seen=seen, target=target)
 
-    def look(self, trigger: str = "due") -> Decision | None:
+    def reconcile(self, trigger: str = "due") -> Decision | None:
         return reconcile_now(self.ports, ORDERS, self.now, trigger=trigger)
 
     def decided(self) -> Decision:
-        decision = self.look()
+        decision = self.reconcile()
         assert decision is not None
         return decision
 
@@ -93,7 +93,7 @@ def test_a_cluster_whose_io_is_most_of_its_bill_is_switched_once_and_seen_in_its
     assert stage.steps(ORDERS) == ["act", "intended", "applied"]
     stage.later(minutes=11)
     stage.service.lands(IOOptimizedNextAllowedModificationTime=NOW + timedelta(days=30))
-    stage.look()
+    stage.reconcile()
     assert stage.steps(ORDERS)[:4] == ["act", "intended", "applied", "relieved"]
     assert len(stage.service.changes) == 1
     assert [(step, "is in force" in said) for _, step, said in stage.told] == [
@@ -117,7 +117,7 @@ def test_a_cluster_that_is_not_enrolled_is_only_observed(
 ) -> None:
     stage = Clusters.of(TagList=tags)
     stage.rules = rules
-    decision = stage.look()
+    decision = stage.reconcile()
     assert stage.service.changes == []
     assert decision is None or decision.answer.reason is Reason.OBSERVE_ONLY
     assert stage.told == []
@@ -181,7 +181,7 @@ def test_members_and_reservations_block_a_change_too(what: str, guardrail: Guard
     assert isinstance(decision.answer, Escalate)
     assert [whom for whom, _, _ in stage.told] == ["orders"]
     stage.later(hours=25)
-    stage.look()
+    stage.reconcile()
     assert len(stage.told) == 1  # once per episode
     assert stage.service.changes == []
 
@@ -208,27 +208,27 @@ def test_the_pause_a_freeze_and_a_full_account_hold_for_clusters() -> None:
 def test_a_lost_answer_is_resolved_from_the_mode_that_rds_shows() -> None:
     stage = Clusters.of()
     stage.service.times_out = True
-    stage.look()
+    stage.reconcile()
     assert stage.steps(ORDERS) == ["act", "intended", "unknown"]
     for _ in range(6):
         stage.later(minutes=3)
-        stage.look()
+        stage.reconcile()
     assert stage.steps(ORDERS)[:4] == ["act", "intended", "unknown", "applied"]
     assert len(stage.service.changes) == 1
     stage.service.lands()
     stage.later(minutes=15)
-    stage.look()
+    stage.reconcile()
     assert "relieved" in stage.steps(ORDERS)
 
 
 def test_a_call_that_never_arrived_ends_the_chain() -> None:
     stage = Clusters.of()
     stage.service.fails_with = TimeoutError("connect timed out")
-    stage.look()
+    stage.reconcile()
     stage.days.ios_a_day = list(QUIET)
     for _ in range(8):
         stage.later(minutes=5)
-        stage.look()
+        stage.reconcile()
     assert stage.steps(ORDERS)[:4] == ["act", "intended", "unknown", "not_applied"]
     assert stage.service.changes == []
 
@@ -245,7 +245,7 @@ def test_a_call_that_never_arrived_ends_the_chain() -> None:
 def test_a_refusal_is_classified_and_retried_later(code: str, message: str, failures: int) -> None:
     stage = Clusters.of()
     stage.service.fails_with = refusal(code, message)
-    stage.look()
+    stage.reconcile()
     assert stage.steps(ORDERS) == ["act", "intended", "refused"]
     resource_state = stage.ledger.resource_state(ORDERS, stage.now)
     assert resource_state.failures_in_a_row == failures
@@ -287,11 +287,11 @@ APPROVE = [{"Key": "headroom", "Value": "approve"}]
 def test_an_approved_change_is_made_once_and_can_be_rolled_back() -> None:
     stage = Clusters.of(TagList=APPROVE)
     decision = approved(stage)
-    stage.look()
+    stage.reconcile()
     assert stage.steps(ORDERS) == ["act", "awaiting", "approved", "intended", "applied"]
     stage.later(minutes=15)
     stage.service.lands(IOOptimizedNextAllowedModificationTime=NOW + timedelta(days=30))
-    stage.look()
+    stage.reconcile()
     asked = stage.ledger.request_rollback(
         decision.decision_id, at=stage.now, who="alice", reason="we measure"
     )
@@ -305,10 +305,10 @@ def test_an_approved_change_is_made_once_and_can_be_rolled_back() -> None:
     assert [c["StorageType"] for c in stage.service.changes] == ["aurora-iopt1", "aurora"]
     stage.later(minutes=15)
     stage.service.lands(StorageType="aurora")
-    stage.look()
+    stage.reconcile()
     assert "rolled_back" in stage.steps(ORDERS)
     stage.later(hours=12)
-    stage.look()
+    stage.reconcile()
     assert len(stage.service.changes) == 2  # whoever asked for it meant it
 
 
@@ -316,21 +316,21 @@ def test_an_approved_change_is_withdrawn_when_its_load_is_gone() -> None:
     stage = Clusters.of(TagList=APPROVE)
     approved(stage)
     stage.days.ios_a_day = list(QUIET)
-    stage.look()
+    stage.reconcile()
     assert "withdrawn" in stage.steps(ORDERS)
     assert stage.service.changes == []
 
 
 def test_a_change_that_somebody_reverted_is_not_repeated_at_once() -> None:
     stage = Clusters.of()
-    stage.look()
+    stage.reconcile()
     stage.later(minutes=15)
     stage.service.lands()
-    stage.look()
+    stage.reconcile()
     stage.later(days=2)
     stage.service.cluster["StorageType"] = "aurora"  # by hand, and AWS tells of no gate
     for _ in range(11):
-        stage.look()
+        stage.reconcile()
         stage.later(days=1)
     assert len(stage.service.changes) == 1
     assert [m.by for m in stage.ledger.resource_state(ORDERS, stage.now).modifications] == [
@@ -340,7 +340,7 @@ def test_a_change_that_somebody_reverted_is_not_repeated_at_once() -> None:
 
 def test_a_nightly_backup_does_not_block_every_attempt() -> None:
     stage = Clusters.of(Status="backing-up")
-    stage.look()
+    stage.reconcile()
     due = stage.ledger.due(stage.now + timedelta(hours=2), 10)
     assert [one.ref.arn for one in due] == [ORDERS.arn]
 
@@ -350,11 +350,11 @@ def test_a_week_after_a_switch_its_bill_is_reported_with_the_forecast_once() -> 
     first = stage.decided()
     stage.later(minutes=15)
     stage.service.lands(IOOptimizedNextAllowedModificationTime=NOW + timedelta(days=30))
-    stage.look()
+    stage.reconcile()
     told = len(stage.told)
     for _ in range(12):
         stage.later(days=1)
-        stage.look()
+        stage.reconcile()
     said = [text for _, step, text in stage.told[told:] if step is Step.DECIDED]
     assert len(said) == 1
     assert "7 whole days after the change to aurora-iopt1 the bill is $1,072" in said[0]
@@ -374,18 +374,16 @@ def decisions(stage: Clusters) -> list[Decision]:
     return [stage.ledger.decision(r.decision_id) for r in found if r.step is Step.DECIDED]
 
 
-def test_where_nothing_is_published_under_io_optimized_the_cluster_stays_and_its_owner_is_notified() -> (
-    None
-):
+def test_where_io_optimized_publishes_nothing_the_cluster_stays_and_its_owner_is_notified() -> None:
     stage = Clusters.of()
-    stage.look()
+    stage.reconcile()
     stage.later(minutes=15)
     stage.service.lands(IOOptimizedNextAllowedModificationTime=NOW + timedelta(days=30))
-    stage.look()
+    stage.reconcile()
     stage.days.ios_a_day = [None] * 16
     for _ in range(6):
         stage.later(days=1)
-        stage.look()
+        stage.reconcile()
     last = decisions(stage)[0]
     assert last.answer.reason is Reason.NO_BILLED_IO
     assert isinstance(last.answer, Hold)
@@ -398,9 +396,7 @@ def test_where_nothing_is_published_under_io_optimized_the_cluster_stays_and_its
     assert len(stage.service.changes) == 1
 
 
-def test_it_returns_to_standard_only_on_days_under_io_optimized_once_that_is_allowed_again() -> (
-    None
-):
+def test_it_returns_to_standard_only_on_days_under_io_optimized_once_that_is_allowed() -> None:
     for opens, acts in ((timedelta(days=-20), True), (timedelta(days=9), False)):
         stage = Clusters.of(
             ios=list(QUIET), StorageType="aurora-iopt1",
@@ -419,9 +415,9 @@ def test_it_returns_to_standard_only_on_days_under_io_optimized_once_that_is_all
     assert unknown.service.changes == []
     for _ in range(16):  # AWS names no gate: it counts as shut for thirty days since it was seen
         assert unknown.service.changes == []
-        unknown.look()
+        unknown.reconcile()
         unknown.later(days=1)
-    unknown.look()
+    unknown.reconcile()
     assert [c["StorageType"] for c in unknown.service.changes] == ["aurora"]
 
 
@@ -453,10 +449,10 @@ def test_the_sweep_reconciles_a_cluster_once_a_day_and_reads_no_metrics_between(
 
 def test_a_deleted_cluster_releases_its_open_change() -> None:
     stage = Clusters.of()
-    stage.look()
+    stage.reconcile()
     stage.service.gone = True
     stage.later(minutes=15)
-    assert stage.look() is None
+    assert stage.reconcile() is None
     assert stage.steps(ORDERS)[-1] == "gone"
     assert stage.ledger.resource_state(ORDERS, stage.now).open_chain is None
 
@@ -530,7 +526,7 @@ def test_another_cluster_under_an_old_name_begins_anew() -> None:
     before = stage.ledger.resource_state(ORDERS, stage.now)
     assert before.enrolment_usd is not None
     stage.days.ios_a_day = list(QUIET)
-    stage.look()
+    stage.reconcile()
     assert stage.steps(ORDERS)[:4] == ["act", "intended", "applied", "gone"]
     after = stage.ledger.resource_state(ORDERS, stage.now)
     assert after.enrolment_usd != before.enrolment_usd
@@ -551,7 +547,7 @@ def test_a_cluster_without_a_writer_is_escalated_once_and_not_changed(
     assert Guardrail.DATABASE_STATE in blocking(decision), decision.summary
     assert isinstance(decision.answer, Escalate)
     stage.later(hours=25)
-    stage.look()
+    stage.reconcile()
     assert len(stage.told) == 1
     seen = stage.aurora.apply(
         ORDERS, expected=configuration_of(STANDARD), seen=None,

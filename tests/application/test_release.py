@@ -136,7 +136,7 @@ def test_the_owners_own_lowering_is_priced_as_what_it_leads_to(stage: Stage) -> 
     assert stage.ledger.resource_state(vol, stage.now).enrolment_usd == 80
 
 
-def test_a_detached_volume_is_not_looked_at_every_five_minutes(stage: Stage) -> None:
+def test_a_detached_volume_is_not_reconciled_every_five_minutes(stage: Stage) -> None:
     vol = stage.add(volume(instance_ids=()))
     stage.loads["vol-1"] = calm().__class__(
         **{
@@ -152,7 +152,7 @@ def test_a_detached_volume_is_not_looked_at_every_five_minutes(stage: Stage) -> 
     assert stage.ledger.due(stage.now + timedelta(days=400), 10) == ()
 
 
-def test_an_increase_ends_within_a_day_of_its_volume_even_if_nobody_tells(stage: Stage) -> None:
+def test_an_increase_ends_within_a_day_of_its_volume_without_any_event(stage: Stage) -> None:
     vol = stage.add(volume())
     remediate(stage.ports, alarm(vol), stage.now)
     stage.loads["vol-1"] = calm()
@@ -165,7 +165,7 @@ def test_an_increase_ends_within_a_day_of_its_volume_even_if_nobody_tells(stage:
     assert stage.ledger.resource_state(vol, stage.now).account_increase_usd == 0
 
 
-def test_a_refusal_people_must_hear_of_is_told_even_soon_after_one_they_need_not(
+def test_a_refusal_people_must_hear_of_is_sent_even_soon_after_one_they_need_not(
     stage: Stage,
 ) -> None:
     vol = stage.add(volume())

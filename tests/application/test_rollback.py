@@ -177,7 +177,7 @@ def test_a_pause_keeps_it_waiting_and_it_is_done_when_the_pause_ends(stage: Stag
     assert stage.steps(ref)[-1] == "applied"
 
 
-def test_what_is_blocked_for_a_day_is_given_up_and_told(stage: Stage) -> None:
+def test_what_is_blocked_for_a_day_is_given_up_and_reported(stage: Stage) -> None:
     ref, decision = changed(stage)
     stage.ledger.pause(None, at=stage.now, who="bob")
     ask(stage, decision)
@@ -337,7 +337,7 @@ def test_a_load_that_grew_while_the_policys_wish_waited_ends_the_wish_and_people
     assert any("the load takes up to 5,900 IOPS" in summary for _, _, summary in stage.told)
 
 
-def test_a_wish_older_than_a_day_is_not_granted_however_late_somebody_looks(stage: Stage) -> None:
+def test_a_request_older_than_a_day_is_not_granted_however_late_it_is_seen(stage: Stage) -> None:
     ref, decision = changed(stage)
     before = now_is(stage, ref)
     ask(stage, decision)

@@ -69,7 +69,7 @@ def test_an_alarm_level_event_leads_to_its_contributors(stage: Stage) -> None:
     assert {d.observation.volume.ref for d in decisions} == {one, two}
 
 
-def test_a_volume_not_enrolled_is_recorded_and_told_to_nobody(stage: Stage) -> None:
+def test_a_volume_not_enrolled_is_recorded_and_reported_to_nobody(stage: Stage) -> None:
     vol = stage.add(volume(tags=()))
     (decision,) = remediate(stage.ports, alarm(vol), stage.now)
     assert isinstance(decision.answer, Hold)
@@ -78,7 +78,7 @@ def test_a_volume_not_enrolled_is_recorded_and_told_to_nobody(stage: Stage) -> N
     assert stage.told == []
 
 
-def test_a_volume_that_is_off_is_not_looked_at(stage: Stage) -> None:
+def test_a_volume_that_is_off_is_not_reconciled(stage: Stage) -> None:
     vol = stage.add(volume(tags=(("headroom", "off"),)))
     assert remediate(stage.ports, alarm(vol), stage.now) == ()
     assert stage.steps(vol) == []
@@ -160,7 +160,7 @@ def test_a_fleet_that_cannot_be_read_is_reported_and_does_not_stop_what_is_due(
     assert "RequestLimitExceeded" in report.errors[0]
 
 
-def test_the_most_starved_of_a_batch_is_looked_at_first(stage: Stage) -> None:
+def test_the_most_starved_of_a_batch_is_reconciled_first(stage: Stage) -> None:
     for name in ("vol-a", "vol-b"):
         stage.add(volume(ref=ref(name)))
     glances = {
@@ -188,7 +188,7 @@ def test_a_run_out_of_time_stops_between_volumes_and_says_so(stage: Stage) -> No
 
 
 @pytest.mark.parametrize("scanned", [False, True])
-def test_a_look_late_in_a_sweep_sees_what_happened_since_the_sweep_began(
+def test_a_reconciliation_late_in_a_sweep_sees_what_happened_since_the_sweep_began(
     stage: Stage, monkeypatch: pytest.MonkeyPatch, scanned: bool
 ) -> None:
     """The first look takes twelve minutes, in which the second volume begins to starve."""
@@ -270,9 +270,7 @@ def test_no_answer_is_resolved_from_what_aws_shows(stage: Stage) -> None:
     assert len(stage.lifecycles["vol-1"].starts) == 1
 
 
-def test_a_call_that_never_arrived_is_told_from_what_aws_shows_and_tried_anew(
-    stage: Stage,
-) -> None:
+def test_a_call_that_never_arrived_is_found_by_what_aws_shows_and_tried_anew(stage: Stage) -> None:
     vol = stage.add(volume())
     stage.answers = [Unknown(detail="connection reset")]
     remediate(stage.ports, alarm(vol), stage.now)
@@ -309,7 +307,9 @@ def test_a_worker_that_vanished_after_its_intent_is_found_by_the_sweep(stage: St
 @pytest.mark.parametrize(
     "refusal", [Refusal.DENIED, Refusal.INVALID, Refusal.REGION_QUOTA, Refusal.UNSUPPORTED]
 )
-def test_a_refusal_time_does_not_clear_is_told_to_people(stage: Stage, refusal: Refusal) -> None:
+def test_a_refusal_time_does_not_clear_is_reported_to_people(
+    stage: Stage, refusal: Refusal
+) -> None:
     vol = stage.add(volume())
     stage.answers = [Refused(refusal=refusal, code="X", message="no", retry_at=None)]
     remediate(stage.ports, alarm(vol), stage.now)
@@ -348,10 +348,7 @@ def test_the_owners_own_change_moves_only_what_they_set(
     stage.loads["vol-1"] = calm()
     sweep(stage.ports, stage.now)
     raised = stage.view(vol).volume.configuration
-    stage.change(
-        vol,
-        replace(raised, size_gib=size) if iops is None else gp3(size, iops, 125),
-    )
+    stage.change(vol, replace(raised, size_gib=size) if iops is None else gp3(size, iops, 125))
     remediate(stage.ports, alarm(vol, Claim.MODIFICATION), stage.now)
     known = stage.ledger.resource_state(vol, stage.now)
     assert known.enrolment_usd == Decimal(base)

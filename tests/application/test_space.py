@@ -46,7 +46,7 @@ class Filling(Databases):
 
 def test_storage_grows_once_before_it_is_full_and_is_seen_to_have() -> None:
     stage = Filling.at(steadily(51.0, 5.0))
-    decision = stage.look()
+    decision = stage.reconcile()
     assert isinstance(decision.answer, Act), decision.summary
     assert decision.answer.reason is Reason.LOW_FREE_SPACE
     (sent,) = stage.service.changes
@@ -69,9 +69,9 @@ def test_storage_grows_once_before_it_is_full_and_is_seen_to_have() -> None:
     assert len(stage.service.changes) == 1
 
 
-def test_growth_that_brings_no_space_is_told_and_not_tried_again() -> None:
+def test_growth_that_brings_no_space_is_reported_and_not_tried_again() -> None:
     stage = Filling.at(steadily(51.0, 5.0))
-    stage.look()
+    stage.reconcile()
     stage.service.settles()
     for _ in range(6):
         stage.later(minutes=15)
@@ -81,7 +81,7 @@ def test_growth_that_brings_no_space_is_told_and_not_tried_again() -> None:
     assert len(stage.service.changes) == 1
 
 
-def test_a_scan_looks_at_a_database_that_fills_and_at_no_other() -> None:
+def test_a_scan_reconciles_a_database_that_fills_and_at_no_other() -> None:
     view = StorageView(volume=filling().volume, modification=None, instance=None)
 
     def glanced(free: float | None, filled: float | None = 0.0) -> bool:
@@ -102,14 +102,14 @@ def test_a_scan_looks_at_a_database_that_fills_and_at_no_other() -> None:
     assert not may_run_out_of_space(view, None)
 
 
-def test_the_next_look_is_when_space_gets_short_if_that_is_within_a_day() -> None:
+def test_the_next_reconciliation_is_when_space_gets_short_if_that_is_within_a_day() -> None:
     stage = Filling.at(steadily(57.0, 5.0))
-    decision = stage.look()
+    decision = stage.reconcile()
     assert isinstance(decision.answer, Hold)
     at = space_check(decision)
     assert at is not None
     assert timedelta(hours=6) < at - NOW < timedelta(hours=12)
-    assert space_check(Filling.at(steadily(90.0, 5.0)).look()) is None
+    assert space_check(Filling.at(steadily(90.0, 5.0)).reconcile()) is None
 
 
 @pytest.mark.parametrize(
@@ -122,19 +122,19 @@ def test_the_next_look_is_when_space_gets_short_if_that_is_within_a_day() -> Non
         (lambda _: 20.0, {"grow_space": False}, None),
     ],
 )
-def test_looks_are_as_near_as_the_end_of_space(
+def test_reconciliations_are_as_near_as_the_end_of_space(
     free: Free, limits: dict[str, object], minutes: int | None
 ) -> None:
     stage = Filling.at(free)
     stage.rules = database_policy(**{"mode": Mode.AUTO, "grow_space": True, **limits})
-    at = space_check(stage.look())
+    at = space_check(stage.reconcile())
     assert at == (None if minutes is None else NOW + timedelta(minutes=minutes))
 
 
-def test_without_permission_the_owner_is_told_and_nothing_is_sent() -> None:
+def test_without_permission_the_owner_is_notified_and_nothing_is_sent() -> None:
     stage = Filling.at(steadily(10.0, 5.0))
     stage.rules = database_policy(mode=Mode.AUTO)
-    stage.look()
+    stage.reconcile()
     assert stage.service.changes == []
     ((whom, step, said),) = stage.told
     assert (whom, step) == ("orders", Step.DECIDED)
@@ -147,7 +147,7 @@ def test_without_permission_the_owner_is_told_and_nothing_is_sent() -> None:
 def test_a_lost_answer_to_growth_is_resolved_and_nothing_grows_twice() -> None:
     stage = Filling.at(steadily(51.0, 5.0))
     stage.service.times_out = True
-    stage.look()
+    stage.reconcile()
     assert stage.steps(ORDERS) == ["act", "intended", "unknown"]
     for _ in range(3):
         stage.later(minutes=4)
@@ -162,14 +162,14 @@ def test_a_lost_answer_to_growth_is_resolved_and_nothing_grows_twice() -> None:
     assert len(stage.service.changes) == 1
 
 
-def test_growth_that_comes_too_early_for_rds_is_tried_again_and_nobody_is_told() -> None:
+def test_growth_that_comes_too_early_for_rds_is_tried_again_and_nobody_is_notified() -> None:
     stage = Filling.at(steadily(51.0, 5.0))
     stage.service.fails_with = refusal(
         "InvalidParameterCombination",
         "You can't currently modify the storage of this DB instance because the previous storage "
         "change is being optimized.",
     )
-    stage.look()
+    stage.reconcile()
     assert stage.steps(ORDERS) == ["act", "intended", "refused"]
     stage.service.fails_with = None
     stage.later(minutes=16)
@@ -178,9 +178,9 @@ def test_growth_that_comes_too_early_for_rds_is_tried_again_and_nobody_is_told()
     assert [step for _, step, _ in stage.told] == [Step.APPLIED]
 
 
-def test_what_fills_on_while_rds_works_on_the_growth_is_told_when_that_is_too_late() -> None:
+def test_what_fills_on_while_rds_works_on_the_growth_is_reported_when_that_is_too_late() -> None:
     stage = Filling.at(steadily(51.0, 5.0))
-    stage.look()
+    stage.reconcile()
     stage.later(minutes=5)
     stage.service.optimizes()
     stage.free = lambda hours: 51.0 if hours > 0.2 else 128.0
@@ -197,10 +197,10 @@ def test_what_fills_on_while_rds_works_on_the_growth_is_told_when_that_is_too_la
     assert "in flight too late today" in said
 
 
-def test_a_database_that_fills_while_a_change_of_ours_is_open_is_told_once_and_left_alone() -> None:
+def test_a_database_that_fills_while_our_change_is_open_is_reported_once_and_left_alone() -> None:
     stage = Filling.at(lambda _: 200.0)
     stage.loads["orders"] = replace(spending(), free_gib=calm(stage.free).free_gib)
-    stage.look()
+    stage.reconcile()
     assert stage.steps(ORDERS) == ["act", "intended", "applied"]
     stage.later(minutes=12)
     stage.service.optimizes()

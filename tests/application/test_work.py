@@ -15,13 +15,7 @@ from headroom.application import dispatch, read_page, sweep, work
 from headroom.application.prefetch import with_batch_reads
 from headroom.application.reconcile import observe
 from headroom.application.work import TOGETHER, coalesced, items_of
-from headroom.domain.resources import (
-    Claim,
-    InstanceActivity,
-    ResourceRef,
-    Signal,
-    VolumeActivity,
-)
+from headroom.domain.resources import Claim, InstanceActivity, ResourceRef, Signal, VolumeActivity
 from headroom.ports import (
     CursorRejected,
     FleetPage,
@@ -257,9 +251,7 @@ def starved() -> Stage:
 
 
 @pytest.mark.parametrize("after", [False, True])
-def test_a_worker_that_dies_at_any_call_is_resumed_and_changes_the_volume_once(
-    after: bool,
-) -> None:
+def test_a_worker_that_dies_at_any_call_is_resumed_and_changes_the_volume_once(after: bool) -> None:
     count = calls_of(starved())
     assert count > 15
     for at in range(1, count + 1):
@@ -308,7 +300,9 @@ def test_dispatchers_each_minute_over_slow_workers_begin_each_reconciliation_onc
     assert len(watched.began) == 30
 
 
-def test_what_a_stalled_worker_made_due_is_not_answered_by_an_earlier_look(stage: Stage) -> None:
+def test_what_a_stalled_worker_made_due_is_not_answered_by_an_earlier_reconciliation(
+    stage: Stage,
+) -> None:
     """Its due time lies before a reconciliation that began before it was written."""
     one, queue = stage.add(volume()), Queue()
     work(stage.ports, [item()], lambda: NOW + 5 * MINUTE)
@@ -526,7 +520,9 @@ def test_suspects_beyond_the_room_wait_for_the_dispatcher_the_less_starved_ones(
     assert left == ["vol-0003", "vol-0002", "vol-0001", "vol-0000"]
 
 
-def test_the_first_scan_of_a_large_fleet_spreads_its_looks_over_a_day(stage: Stage) -> None:
+def test_the_first_scan_of_a_large_fleet_spreads_its_reconciliations_over_a_day(
+    stage: Stage,
+) -> None:
     fleet_of(stage, 40)
     ports, _ = paged(stage, size=20)
     queue = Queue()
@@ -540,7 +536,7 @@ def test_the_first_scan_of_a_large_fleet_spreads_its_looks_over_a_day(stage: Sta
     assert sum(hour < 12 for hour in hours) in range(15, 25)
 
 
-def test_the_first_scan_of_a_small_fleet_looks_at_everybody_within_minutes(stage: Stage) -> None:
+def test_the_first_scan_of_a_small_fleet_reconciles_everybody_within_minutes(stage: Stage) -> None:
     fleet_of(stage, 150)
     ports, _ = paged(stage, size=500)
     queue = Queue()
@@ -550,7 +546,7 @@ def test_the_first_scan_of_a_small_fleet_looks_at_everybody_within_minutes(stage
     assert len(stage.ledger.due(NOW + MINUTE, 500)) == 150 - len(queue.items)
 
 
-def test_a_second_scan_looks_only_at_suspects(stage: Stage) -> None:
+def test_a_second_scan_reconciles_only_suspects(stage: Stage) -> None:
     fleet_of(stage, 30)
     ports, _ = paged(stage, size=500)
     queue = Queue()

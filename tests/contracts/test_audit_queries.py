@@ -88,27 +88,27 @@ def account(request: pytest.FixtureRequest) -> Account:
     return Account(client=ledger._client, tables={"$RECORDS": records, "$STATE": state})
 
 
-def test_what_happened_to_a_volume_is_told_newest_first(account: Account) -> None:
+def test_what_happened_to_a_volume_is_reported_newest_first(account: Account) -> None:
     (query,) = queries()["History of a volume"]
     assert [row[1:3] for row in asked(account, query)] == [
         ["applied", DECISION], ["intended", DECISION], ["act", DECISION], ["hold", "h1"],
     ]  # fmt: skip
 
 
-def test_everything_of_one_day_is_told(account: Account) -> None:
+def test_everything_of_one_day_is_reported(account: Account) -> None:
     (query,) = queries()["One day"]
     assert sorted(row[2] for row in asked(account, query)) == [
         "act", "applied", "escalate", "hold", "intended", "paused", "resumed",
     ]  # fmt: skip
 
 
-def test_escalations_are_told_and_holds_counted(account: Account) -> None:
+def test_escalations_are_reported_and_holds_counted(account: Account) -> None:
     escalations, count = queries()["Escalations"]
     assert [row[1] for row in asked(account, escalations)] == [ref("vol-1").arn]
     assert asked(account, count) == 1
 
 
-def test_one_decision_is_told_oldest_first_with_its_verdicts(account: Account) -> None:
+def test_one_decision_is_reported_oldest_first_with_its_verdicts(account: Account) -> None:
     chain, body = queries()["One decision"]
     assert [row[:2] for row in asked(account, chain)] == [
         ["0", "decided"], ["1", "intended"], ["2", "applied"],
@@ -143,7 +143,7 @@ def test_the_sql_of_the_page_runs_on_an_export(account: Account, tmp_path: Path)
     assert {key for key, value in told.items() if value is None} <= {"reason"}
 
 
-def test_the_state_is_told(account: Account) -> None:
+def test_the_state_is_reported(account: Account) -> None:
     volume, whole, due = queries()["Current state"]
     assert asked(account, volume) == ["8", "0", "2026-01-05T13:00:00.000000Z", "applied"]
     assert sorted(asked(account, whole)) == [

@@ -99,8 +99,7 @@ def lived(what: Configuration, attachment: Attachment) -> tuple[World, CloudWatc
 
 
 NO_CHECKS = replace(
-    build.instance(40_000, 2_000),
-    limits=replace(build.instance(40_000, 2_000).limits, nitro=False),
+    build.instance(40_000, 2_000), limits=replace(build.instance(40_000, 2_000).limits, nitro=False)
 )
 
 CASES = [

@@ -84,7 +84,7 @@ def test_a_table_survives_being_stored(prices: Prices) -> None:
     assert from_json(to_json(table), PriceTable) == table
 
 
-def test_a_region_nobody_knows_has_no_price(prices: Prices) -> None:
+def test_an_unknown_region_has_no_price(prices: Prices) -> None:
     if isinstance(prices, FixedPrices):
         return  # a scenario has one Region and is never asked for another
     with pytest.raises(PriceUnknown, match="mars-north-1"):

@@ -8,7 +8,7 @@ from typing import Any
 from headroom.application import sweep
 from headroom.domain.state import Step, broken_link
 from tests.application.harness import running_free
-from tests.application.test_groups import REFUSED, SET, look, striped
+from tests.application.test_groups import REFUSED, SET, reconcile, striped
 from tests.builders import ref
 
 
@@ -22,7 +22,7 @@ def steps(ledger: Any, name: str, until: Any) -> list[str]:
 def test_a_set_is_raised_and_relieved_on_record(ledger: Any) -> None:
     stage = striped()
     stage.ledger = ledger
-    decision = look(stage)
+    decision = reconcile(stage)
     assert ledger.decision(decision.decision_id).group == decision.group
     for name in SET:
         stage.loads[name] = running_free()
@@ -45,7 +45,7 @@ def test_a_set_that_aws_left_uneven_is_on_record_volume_by_volume(ledger: Any) -
     stage.apply = (  # type: ignore[method-assign]
         lambda of, **call: REFUSED if of.resource_id == "vol-3" else apply(of, **call)
     )
-    look(stage)
+    reconcile(stage)
     ends = [steps(ledger, name, stage.now)[-1] for name in SET]
     assert ends == ["applied", "applied", "refused", "stale"]
     known = [ledger.resource_state(ref(name), stage.now) for name in SET]

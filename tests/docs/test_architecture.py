@@ -27,6 +27,8 @@ EXAMPLES = {
     "Change the wording of a message": r"def (decision_message|digest_message|text_of_message)",
     "Add the prices of a Region": r'"ap-northeast-1"',
     "Add an alarm on Headroom itself": r"ChangesStopped|changes-stopped|own_alarms: int",
+    "Change a panel of the dashboard": r"Concurrent executions",
+    "Add a field to the record": r"\bother_plans\b",
     "Add an IAM action": r"GetCalendarState|CALENDAR_READ_ACTIONS",
     "Add a scenario or a story of the demo": r'"chase"',
 }

@@ -97,7 +97,7 @@ def test_the_demo_page_has_the_output_of_the_worked_incident(
     assert run(["simulate", INCIDENT]) == 0
     printed = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
     expected = shown_in("docs/demo.md", f"headroom simulate {INCIDENT}").splitlines()
-    assert expected == [line for line in printed if line]
+    assert expected == [line for line in printed if line], "copy the output; the id may be new"
 
 
 def test_the_worked_incident_has_the_figures_of_the_readme(

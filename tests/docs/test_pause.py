@@ -67,8 +67,7 @@ def called(monkeypatch: pytest.MonkeyPatch) -> set[tuple[str, str]]:
 
 
 def test_the_rights_of_the_page_are_what_the_commands_take(
-    ledger: DynamoLedger,
-    called: set[tuple[str, str]],
+    ledger: DynamoLedger, called: set[tuple[str, str]]
 ) -> None:
     broken(ledger, VOLUME)
     for number in range(MAX_ACCOUNT_FAILURES - MAX_FAILURES):

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from headroom.cdk.panels import LogPanel, Part, panels
+from headroom.cdk.dashboards import LogPanel, Part, panels
 from headroom.domain.decision import Act, Escalate, Hold
 from tests.builders import NOW
 from tests.lambdas.conftest import Context, Deployment
@@ -98,9 +98,7 @@ def test_each_query_reads_what_is_in_the_lines_it_keeps(
         assert any(isinstance(line.get(field), int | float) for line in kept), field
 
 
-def test_each_text_that_a_query_compares_is_one_that_occurs(
-    lines: dict[Part, list[Line]],
-) -> None:
+def test_each_text_that_a_query_compares_is_one_that_occurs(lines: dict[Part, list[Line]]) -> None:
     answers = {answer.__name__.lower() for answer in (Act, Hold, Escalate)}
     for panel in QUERIES:
         for field, text in _compared(panel.query):

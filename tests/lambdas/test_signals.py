@@ -134,10 +134,7 @@ def test_what_failed_comes_again_after_a_delay_that_grows(
 
 
 def test_what_there_is_no_time_for_is_not_begun_and_goes_back_to_the_queue(
-    deployment: Deployment,
-    function: Function,
-    capsys: Capture,
-    monkeypatch: pytest.MonkeyPatch,
+    deployment: Deployment, function: Function, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     volume = deployment.volume()
     deployment.starve(volume)
@@ -228,7 +225,7 @@ def waiting(deployment: Deployment) -> int:
     return int(found["Attributes"]["ApproximateNumberOfMessagesDelayed"])
 
 
-def test_what_nobody_could_be_told_is_counted(
+def test_a_message_that_could_not_be_sent_is_counted(
     deployment: Deployment, function: Function, capsys: Capture
 ) -> None:
     volume = deployment.volume()

@@ -123,7 +123,7 @@ def test_a_scan_that_could_not_read_the_fleet_grows_old_and_goes_on_when_it_can(
     assert deployment.iops_of(volume) > 3000
 
 
-def test_what_nobody_could_be_told_is_counted_and_the_change_is_made_all_the_same(
+def test_a_message_that_could_not_be_sent_is_counted_and_the_change_is_made(
     deployment: Deployment, sweep: Sweep, capsys: Capture
 ) -> None:
     volume = deployment.volume()
@@ -152,7 +152,7 @@ def test_the_sweep_reads_the_price_list_and_what_is_decided_then_says_so(
 
 
 @pytest.mark.parametrize("fault", ["AccessDeniedException", None])
-def test_a_price_list_that_fails_is_told_in_the_log_and_undoes_nothing(
+def test_a_price_list_that_fails_is_reported_in_the_log_and_undoes_nothing(
     deployment: Deployment,
     sweep: Sweep,
     capsys: Capture,

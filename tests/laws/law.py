@@ -224,13 +224,13 @@ class Law:
         found += self._alone(decision)
         if decision.answer.approval is not None:  # asked by day for what is started at night
             self.asked_usd[decision.decision_id] = more
-            self._tell(decision, found)
+            self._report(decision, found)
             return
         found += allowed.closed(decision.at)
         asks = allowed.needs_a_person(plan.origin, plan.target, more)
         if asks and decision.rollback_of not in self.wished:
             found.append("approval: a person must agree, and is not asked")
-        self._tell(decision, found)
+        self._report(decision, found)
 
     def _against(self, served: Served, decision: Decision, act: Act) -> list[str]:
         """What speaks against a change by what its process was shown."""
@@ -411,7 +411,7 @@ class Law:
         found += self._unagreed(decision, decision.answer, allowed) + allowed.closed(now)
         if allowed.values is not None:
             found += self._too_many(decision, allowed, now)
-        self._tell(decision, found)
+        self._report(decision, found)
 
     def _unagreed(self, decision: Decision, act: Act, allowed: Permit) -> list[str]:
         """What a person has not agreed to, or not at that price."""
@@ -480,7 +480,7 @@ class Law:
             found += self._dear(allowed, origin, target, held.owner, others)
         if decision.rollback_of is not None:
             found = [one for one in found if one.split(":")[0] not in ROLLBACKS_ARE_SPARED]
-        self._tell(decision, [f"{one} (AWS took it)" for one in found])
+        self._report(decision, [f"{one} (AWS took it)" for one in found])
 
     def _appended(self, step: Step, named: Any) -> None:
         ref, outcome = named["ref"], named["body"].get("outcome")
@@ -512,7 +512,7 @@ class Law:
         self.failures[ref] = 0
         self.quiet_until.pop(ref, None)
 
-    def _tell(self, decision: Decision, found: Sequence[str]) -> None:
+    def _report(self, decision: Decision, found: Sequence[str]) -> None:
         if found:
             raise Broken(f"{'; '.join(found)}: {decision.summary} ({decision.decision_id})")
 

@@ -100,16 +100,16 @@ def noticed(name: Guardrail, seeds: Iterable[int]) -> tuple[int, str] | None:
 def main(arguments: list[str]) -> int:
     """Break each in turn and tell what came of it."""
     many, names = int(arguments[0]) if arguments else 2_000, arguments[1:]
-    return _told(decisive(range(many)), names)
+    return _report(decisive(range(many)), names)
 
 
 def broken_in_turn(seeds: Iterable[int], end: float) -> int:
     """The same with as many of `seeds` as half the time until `end` allows, and then until then."""
     middle = time.time() + (end - time.time()) / 2
-    return _told(decisive(takewhile(lambda _: time.time() < middle, seeds)), [], end)
+    return _report(decisive(takewhile(lambda _: time.time() < middle, seeds)), [], end)
 
 
-def _told(trials: dict[Guardrail, list[int]], names: list[str], end: float = inf) -> int:
+def _report(trials: dict[Guardrail, list[int]], names: list[str], end: float = inf) -> int:
     missed, put_off = 0, []
     for name, seeds in trials.items():
         if names and name.value not in names:

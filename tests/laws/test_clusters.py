@@ -138,7 +138,7 @@ class World(Clusters):
 
     def looks(self) -> None:
         with suppress(ReadFailed):
-            self.look()
+            self.reconcile()
 
 
 STEPS = st.tuples(

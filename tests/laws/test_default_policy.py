@@ -15,18 +15,23 @@ from hypothesis import strategies as st
 
 from headroom.application import sweep
 from headroom.domain.decision import Act, decide
-from headroom.domain.policy import Mode, Policy, PolicyUnreadable, limits_for
+from headroom.domain.policy import FRIENDLY, Mode, Policy, PolicyUnreadable, limits_for
 from headroom.domain.resources import EBS_TYPES, VolumeType
 from headroom.policy import default_policy, parse_policy
 from tests.builders import decision_input, gp3, policy, starved_gp3, volume
-from tests.laws.permits import ACCOUNT_USD, DEFAULTS
+from tests.laws.permits import ACCOUNT_USD, DEFAULTS, NOT_VARIED
 from tests.laws.process import Process, Trouble
-from tests.laws.script import QUIET, SHAPES, Event, Script, Stage, script
+from tests.laws.script import ASKED, QUIET, SHAPES, Event, Script, Stage, script
 
 SHIPPED = Path(__file__).parents[2] / "policy.yaml"
 UNTAGGED: tuple[tuple[tuple[str, str], ...], ...] = (
     (), (("Name", "db-1"), ("team", "a")), (("headroom-owner", "ops"),), (("environment", "production"),)
 )  # fmt: skip
+
+
+def test_the_law_varies_every_setting_or_says_that_it_does_not() -> None:
+    assert {*ASKED, "tags_may"} | NOT_VARIED == set(FRIENDLY)
+    assert set(DEFAULTS) | {"change_windows"} | NOT_VARIED == set(FRIENDLY)
 
 
 def shipped() -> tuple[Policy, Any]:

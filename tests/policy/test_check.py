@@ -33,7 +33,7 @@ def remarks(policy: Policy) -> str:
 
 
 @pytest.mark.parametrize("policy", [default_policy(), made(({"kind": "ebs", "type": "gp2"}, AUTO))])
-def test_a_policy_that_makes_sense_is_told_nothing(policy: Policy) -> None:
+def test_a_policy_that_makes_sense_has_no_problem(policy: Policy) -> None:
     assert (check(policy).problems, check(policy).remarks) == ((), ())
 
 
@@ -88,7 +88,7 @@ def test_two_rules_for_the_same_volumes_that_disagree_contradict_each_other() ->
     )
 
 
-def test_a_time_zone_that_nobody_knows_is_a_problem() -> None:
+def test_an_unknown_time_zone_is_a_problem() -> None:
     assert check(made(account={"digest": "07:00 Europe/Berlin"})).problems == ()
     (problem,) = check(made(account={"digest": "07:00 Europe/Atlantis"})).problems
     assert "names the time zone 'Europe/Atlantis'" in problem
@@ -115,7 +115,7 @@ def test_one_volume_may_not_be_allowed_more_than_the_whole_account() -> None:
         ({"type": "gp3"}, {"max_iops": 2_000, "types": ["gp3"]}, "begins at 3,000"),
     ],
 )
-def test_limits_under_which_nothing_can_ever_happen_are_told(
+def test_limits_under_which_nothing_can_ever_happen_are_reported(
     match: dict[str, object], settings: dict[str, object], says: str
 ) -> None:
     found = problems(made((match, {**AUTO, **settings})))
@@ -305,7 +305,7 @@ def test_a_file_that_cannot_be_read_is_one_problem_and_a_bad_one_is_all_of_its(
     assert check_file(str(file)).problems == ()
 
 
-def test_the_shipped_policy_is_told_nothing() -> None:
+def test_the_shipped_policy_has_no_problem() -> None:
     found = check_file(str(ROOT / "policy.yaml"))
     assert (found.problems, found.remarks) == ((), ())
 

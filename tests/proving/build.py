@@ -39,8 +39,7 @@ def steady(iops: float, io_kib: float = 16, seconds: float = 86_400, **more: boo
 def steps(*parts: tuple[float, float, float]) -> Steps:
     """Each part is (seconds, IOPS, KiB per operation)."""
     return Steps(
-        T0,
-        [Stretch(duration_s=s, load=open_load(iops=iops, io_kib=kib)) for s, iops, kib in parts],
+        T0, [Stretch(duration_s=s, load=open_load(iops=iops, io_kib=kib)) for s, iops, kib in parts]
     )
 
 

@@ -62,7 +62,7 @@ def test_adaptive_glances_are_the_arithmetic_by_hand(
 
 
 def test_adaptive_detection_keeps_its_price() -> None:
-    """At most $25 per 1,000 volumes and month all told with 5 % at risk, $2 before use."""
+    """At most $25 per 1,000 volumes and month in total with 5 % at risk, $2 before use."""
     month = running_cost(replace(QUIET, at_risk_percent=5.0), Rates())
     assert month.usd[1] <= 25
     assert running_cost(Fleet(volumes=0, with_credits=0), Rates()).usd[1] < 2

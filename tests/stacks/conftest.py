@@ -192,3 +192,12 @@ def matching(ruler: Any, shipped: Synthesised) -> Matching:
         for rule, pattern in patterns.items()
         if matcher.matchesRule(json.dumps(event), pattern)
     ]
+
+
+def text_of(value: Any) -> str:
+    """A resource with its references written out: <Name>."""
+    if isinstance(value, str):
+        return value
+    if "Fn::Join" in value:
+        return "".join(text_of(part) for part in value["Fn::Join"][1])
+    return f"<{next(iter(value.values()))}>"

@@ -146,7 +146,7 @@ def _compiled(root: Path) -> dict[str, bytes]:
     return {p.relative_to(staged).as_posix(): p.read_bytes() for p in staged.rglob("*.pyc")}
 
 
-def test_bytecode_is_the_same_every_time_and_needs_no_look_at_its_source(tmp_path: Path) -> None:
+def test_bytecode_is_the_same_every_time_and_needs_no_check_of_its_source(tmp_path: Path) -> None:
     made = []
     for name in ("one", "another"):
         root = _tiny_root(tmp_path / name)

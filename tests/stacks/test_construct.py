@@ -133,9 +133,7 @@ def test_a_setting_that_makes_no_sense_is_refused(
 
 
 @pytest.mark.parametrize(
-    "policy",
-    [{"defaults": {"max_iops": 4_000}}, "file", None],
-    ids=["mapping", "file", "none"],
+    "policy", [{"defaults": {"max_iops": 4_000}}, "file", None], ids=["mapping", "file", "none"]
 )
 def test_the_policy_is_a_mapping_a_file_or_the_default(
     app: cdk.App, tmp_path: Path, policy: Any

@@ -12,7 +12,7 @@ import pytest
 from aws_cdk import aws_lambda as lambda_
 
 from headroom.cdk import Headroom
-from headroom.cdk.panels import DIMENSIONS, MetricPanel, Part, panels
+from headroom.cdk.dashboards import DIMENSIONS, MetricPanel, Part, panels
 from headroom.cdk.stackset import as_text, template
 from headroom.running_cost import PRICES
 from headroom.settings import FunctionSettings

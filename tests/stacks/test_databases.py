@@ -25,8 +25,8 @@ from tests.adapters.cloudwatch.test_databases import view
 from tests.adapters.events.test_rds import call, event
 from tests.domain.clusters import cluster
 from tests.domain.databases import rds
-from tests.stacks.conftest import Synth, Synthesised, properties, resources
-from tests.stacks.test_permissions import _granting, _listed, _text
+from tests.stacks.conftest import Synth, Synthesised, properties, resources, text_of
+from tests.stacks.test_permissions import _granting, _listed
 
 WITH = DeploymentConfig(kinds="ebs,rds")
 
@@ -53,12 +53,12 @@ def test_databases_are_seen_everywhere_and_changed_in_this_account_and_region(
         assert action in actions.RDS_WRITE_ACTIONS
         (statement,) = _granting(both, action)
         assert _listed(statement["Action"]) == [action]
-        assert [_text(r) for r in _listed(statement["Resource"])] == [
+        assert [text_of(r) for r in _listed(statement["Resource"])] == [
             f"arn:<AWS::Partition>:rds:<AWS::Region>:<AWS::AccountId>:{kind}:*"
         ]
 
 
-def test_the_functions_are_told_and_the_synth_finds_nothing_amiss(both: Synthesised) -> None:
+def test_the_functions_get_the_setting_and_the_synth_finds_nothing_amiss(both: Synthesised) -> None:
     told = {
         f["Environment"]["Variables"].get("HEADROOM_KINDS")
         for f in properties(both.loop, "AWS::Lambda::Function")
@@ -122,10 +122,7 @@ def test_the_rules_and_the_reader_of_events_know_the_same_ids() -> None:
     ],
 )
 def test_awss_own_matcher_lets_through_what_is_about_storage(
-    ruler: Any,
-    both: Synthesised,
-    made: dict[str, Any],
-    rule: str | None,
+    ruler: Any, both: Synthesised, made: dict[str, Any], rule: str | None
 ) -> None:
     matcher = ruler.JClass("software.amazon.event.ruler.Ruler")
     matched = [
@@ -168,7 +165,7 @@ def test_aurora_adds_two_rights_to_read_and_no_right_to_change_anything_else(
         assert all(_listed(s["Resource"]) == ["*"] for s in _granting(clusters, action))
 
 
-def test_the_functions_are_told_of_clusters_and_the_synth_finds_nothing_amiss(
+def test_the_functions_get_the_clusters_setting_and_the_synth_finds_nothing_amiss(
     clusters: Synthesised,
 ) -> None:
     told = {

@@ -53,7 +53,7 @@ def test_every_choice_of_detection_has_its_price(detection: Detection) -> None:
     assert row[1] == f"${low:,.2f}-${high:,.2f}"
 
 
-def test_the_bill_of_adaptive_detection_is_told_item_by_item() -> None:
+def test_the_bill_of_adaptive_detection_is_listed_item_by_item() -> None:
     month = bill(DeploymentConfig(), 1_000)
     for item in month.items:
         if item.usd[1] >= Decimal("0.01"):
@@ -67,7 +67,7 @@ def test_the_bill_of_adaptive_detection_is_told_item_by_item() -> None:
     assert f"Databases: ${low:,.2f}-${high:,.2f} per 100 of them" in TEXT
 
 
-def test_what_full_looks_add_is_told_with_its_arithmetic() -> None:
+def test_what_full_reconciliations_add_is_explained_with_its_arithmetic() -> None:
     fleet = DeploymentConfig(detection=Detection.FLEET)
     low, high = reconcile_usd(fleet)
     assert f"each volume under pressure adds ${low:,.2f}-${high:,.2f} a month while" in TEXT
@@ -121,6 +121,7 @@ def test_every_alarm_on_headroom_says_what_to_do(shipped: Synthesised, synth: Sy
     told = {name for row in rows for name in re.findall(r"`([a-z-]+)`", row[0])}
     assert _own_alarms(synth(hub_bus="arn:aws:events:us-east-1:999988887777:event-bus/hub")) == told
     assert f"{len(_own_alarms(shipped))} alarms on Headroom itself" in TEXT
+    assert len(_own_alarms(shipped)) == Rates().own_alarms, "the bill counts each alarm"
 
 
 def _own_alarms(made: Synthesised) -> set[str]:
@@ -136,7 +137,7 @@ def test_every_package_that_is_shipped_is_named_with_its_licence() -> None:
     assert told == packages
 
 
-def test_the_package_is_about_as_large_as_told(shipped: Synthesised) -> None:
+def test_the_package_is_about_as_large_as_documented(shipped: Synthesised) -> None:
     size = sum(path.stat().st_size for path in shipped.asset().rglob("*") if path.is_file())
     (told,) = re.findall(r"about (\d+) MiB\s+unpacked", TEXT)
     assert abs(size / 2**20 - int(told)) < 1

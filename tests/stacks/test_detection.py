@@ -147,7 +147,7 @@ def test_a_thousand_volumes_cost_so_much(
     assert f"alarms ${alarms} (" in note
     assert f"fleet scans ${scan} (" in note
     assert f"costs ${Decimal(alarms) + Decimal(scan):,.2f} per 1,000 volumes and month" in note
-    assert "at most" not in note, "full looks come on top"
+    assert "at most" not in note, "reconciliations come on top"
     assert "Each volume under pressure adds $0.67-$2.72 a month while it is" in note
 
 
@@ -168,7 +168,7 @@ def test_adaptive_costs_at_most_25_dollars_and_says_item_by_item(shipped: Synthe
     low, high = bill(config, 1_000).usd
     assert low < high <= 25
     (note,) = [note for note in shipped.notes if "Detection adaptive" in note]
-    assert f"${low:,.2f}-${high:,.2f} per 1,000 volumes and month all told" in note
+    assert f"${low:,.2f}-${high:,.2f} per 1,000 volumes and month in total" in note
     for item in ("Glances $", "Routine reconciliation $", "Lambda $", "DynamoDB $", "before use"):
         assert item in note
     for detection in (Detection.FLEET, Detection.TAGGED, Detection.SWEEP):
@@ -180,7 +180,7 @@ def test_before_use_headroom_costs_less_than_two_dollars() -> None:
     assert bill(DeploymentConfig(topic_key="on"), 0).usd[1] < 3
 
 
-def test_full_looks_cost_what_the_adapter_reads() -> None:
+def test_full_reconciliations_cost_what_the_adapter_reads() -> None:
     steady = instance(volumes=())
     assert steady.limits is not None
     limits = replace(steady.limits, maximum_iops=12_000, maximum_mibps=600.0)

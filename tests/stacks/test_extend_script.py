@@ -353,7 +353,7 @@ def test_lvm_grows_the_physical_the_logical_volume_and_the_file_system(tmp_path:
 
 @root
 @pytest.mark.parametrize("tool", ["pvresize", "lvextend", "xfs_growfs"])
-def test_a_tool_that_fails_is_named_and_a_person_must_look(tmp_path: Path, tool: str) -> None:
+def test_a_tool_that_fails_is_named_and_left_to_a_person(tmp_path: Path, tool: str) -> None:
     status, told, _ = lvm(tmp_path, **{tool: "exit 5"})
     assert (status, told.split()[:3]) == (3, ["headroom:", "refused", tool])
 

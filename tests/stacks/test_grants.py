@@ -8,7 +8,7 @@ from typing import Any
 from headroom.cli.demo.results.access import access_of, listed, names_of
 from headroom.localaws.iam.conditions import condition_of
 from headroom.localaws.iam.reference import known_actions
-from tests.stacks.conftest import Synth, Synthesised, resources
+from tests.stacks.conftest import Synth, Synthesised, resources, text_of
 from tests.stacks.test_hub import HUB_SETTINGS
 
 
@@ -16,19 +16,16 @@ def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _text(value: Any) -> str:
-    """A resource with its references written out: <Name>."""
-    if isinstance(value, str):
-        return value
-    if "Fn::Join" in value:
-        return "".join(_text(part) for part in value["Fn::Join"][1])
-    return f"<{next(iter(value.values()))}>"
-
-
 def _grants(made: Synthesised) -> list[dict[str, Any]]:
     """The grants of all roles, as the endpoint reports them."""
     return [
-        {"role": name, "sid": s["Sid"], "action": action, "resource": _text(resource), "used": True}
+        {
+            "role": name,
+            "sid": s["Sid"],
+            "action": action,
+            "resource": text_of(resource),
+            "used": True,
+        }
         for name, role in resources(made.loop, "AWS::IAM::Role").items()
         for policy in role["Properties"]["Policies"]
         for s in policy["PolicyDocument"]["Statement"]
@@ -58,7 +55,7 @@ def test_every_condition_of_every_role_is_one_that_the_endpoint_evaluates(synth:
     """A condition that is not understood denies its role everything there."""
     made = synth(ebs_free_space="on", seal_records="on", hard_caps={"resource_tag": "a=b"})
     found = [
-        condition_of(operator, key, tuple(map(_text, _listed(values)))).key
+        condition_of(operator, key, tuple(map(text_of, _listed(values)))).key
         for role in resources(made.loop, "AWS::IAM::Role").values()
         for policy in role["Properties"]["Policies"]
         for statement in policy["PolicyDocument"]["Statement"]

@@ -19,8 +19,7 @@ from headroom.adapters.events import log_fields
 from headroom.adapters.events.bus import entry
 from headroom.adapters.events.schemas import DETAIL_TYPES, schema
 from headroom.cdk import Hub
-from headroom.cdk.hub_dashboard import PANELS
-from headroom.cdk.hub_queries import COLUMNS, DETAIL, QUERIES, RENAMED
+from headroom.cdk.dashboards import COLUMNS, DETAIL, PANELS, QUERIES, RENAMED
 from headroom.policy.parts import LONGEST_PART
 from headroom.settings import SettingsError
 from tests.adapters.events.test_bus import EVERY
@@ -234,7 +233,7 @@ def test_a_deployment_without_a_hub_has_nothing_of_it(shipped: Synthesised) -> N
     assert "ssm:PutParameter" not in text
 
 
-def test_a_deployment_lets_events_out_to_the_bus_that_it_was_told(synth: Synth) -> None:
+def test_a_deployment_lets_events_out_to_the_configured_bus(synth: Synth) -> None:
     made = synth(detection="sweep", **HUB_SETTINGS).loop
     forward = [s for s in _statements(made, "AWS::IAM::Role") if s.get("Sid") == "ForwardEvents"]
     assert [(one["Action"], one["Resource"]) for one in forward] == [

@@ -15,7 +15,7 @@ from headroom.adapters.tables import LEDGER_ACTIONS
 from headroom.cdk.permissions import LOG_ACTIONS, PLATFORM_ACTIONS, TOPIC_KEY_ACTIONS, TRACE_ACTIONS
 from headroom.domain.policy import hard_caps_of
 from headroom.settings import REQUESTS_FUNCTION
-from tests.stacks.conftest import Synth, Synthesised, properties, resources
+from tests.stacks.conftest import Synth, Synthesised, properties, resources, text_of
 
 ADAPTER_ACTIONS = {
     *actions.EBS_READ_ACTIONS,
@@ -56,15 +56,6 @@ def _statements(made: Synthesised) -> Iterator[dict[str, Any]]:
 
 def _granting(made: Synthesised, action: str) -> list[dict[str, Any]]:
     return [s for s in _statements(made) if action in _listed(s["Action"])]
-
-
-def _text(value: Any) -> str:
-    """A resource with its references written out: <Name>."""
-    if isinstance(value, str):
-        return value
-    if "Fn::Join" in value:
-        return "".join(_text(part) for part in value["Fn::Join"][1])
-    return f"<{next(iter(value.values()))}>"
 
 
 def test_the_roles_may_do_what_the_adapters_do_and_nothing_else(shipped: Synthesised) -> None:
@@ -109,7 +100,7 @@ def test_a_star_is_given_only_where_aws_knows_no_resource(shipped: Synthesised) 
 def test_storage_is_changed_only_in_this_account_and_region(shipped: Synthesised) -> None:
     (statement,) = _granting(shipped, "ec2:ModifyVolume")
     assert _listed(statement["Action"]) == ["ec2:ModifyVolume"]
-    assert [_text(r) for r in _listed(statement["Resource"])] == [
+    assert [text_of(r) for r in _listed(statement["Resource"])] == [
         "arn:<AWS::Partition>:ec2:<AWS::Region>:<AWS::AccountId>:volume/*"
     ]
 
@@ -133,7 +124,7 @@ def test_the_dispatcher_alone_makes_alarms_and_only_under_a_prefix_of_its_own(
     ours = [f"{ALARM_ARN}headroom-detect-resource-*"]
     for action in (*actions.ALARM_REMOVE_ACTIONS, *actions.ALARM_MAKE_ACTIONS):
         (statement,) = _granting(shipped, action)
-        assert [_text(one) for one in _listed(statement["Resource"])] == ours
+        assert [text_of(one) for one in _listed(statement["Resource"])] == ours
     for settings in ({"alarm_budget_usd": "0"}, {"detection": "sweep"}):
         without = synth(**settings)
         assert not any(_granting(without, action) for action in actions.ALARM_MAKE_ACTIONS)
@@ -164,7 +155,7 @@ def test_no_role_can_change_or_remove_a_record(shipped: Synthesised) -> None:
     granted = {
         action
         for statement in _statements(shipped)
-        if any(records in _text(resource) for resource in _listed(statement["Resource"]))
+        if any(records in text_of(resource) for resource in _listed(statement["Resource"]))
         for action in _listed(statement["Action"])
     }
     assert granted == set(LEDGER_ACTIONS["records"])
@@ -197,7 +188,7 @@ def test_both_tables_refuse_items_from_all_but_the_deployed_roles(shipped: Synth
             for name in ("BatchWriteItem", "DeleteItem", "PartiQLDelete", "PartiQLInsert",
                          "PartiQLUpdate", "PutItem", "UpdateItem")
         }  # fmt: skip
-        writers = _text(statement["Condition"]["ArnNotLike"]["aws:PrincipalArn"])
+        writers = text_of(statement["Condition"]["ArnNotLike"]["aws:PrincipalArn"])
         assert writers == "arn:<AWS::Partition>:iam::<AWS::AccountId>:role/headroom/*"
     roles = resources(shipped.loop, "AWS::IAM::Role")
     for function in properties(shipped.loop, "AWS::Lambda::Function"):
@@ -247,7 +238,7 @@ def test_only_the_sweep_may_publish_events_and_only_headrooms_on_the_default_bus
     (statement,) = _granting(shipped, "events:PutEvents")
     assert statement["Condition"] == {"StringEquals": {"events:source": "headroom"}}
     (bus,) = _listed(statement["Resource"])
-    assert _text(bus) == (
+    assert text_of(bus) == (
         "arn:<AWS::Partition>:events:<AWS::Region>:<AWS::AccountId>:event-bus/default"
     )
 
@@ -280,7 +271,7 @@ def test_only_our_alarms_may_publish_to_the_topic(shipped: Synthesised) -> None:
     allowed = [s for s in policy["PolicyDocument"]["Statement"] if s["Effect"] == "Allow"]
     (alarms,) = allowed
     assert alarms["Principal"] == {"Service": "cloudwatch.amazonaws.com"}
-    arn = _text(alarms["Condition"]["ArnLike"]["aws:SourceArn"])
+    arn = text_of(alarms["Condition"]["ArnLike"]["aws:SourceArn"])
     assert re.fullmatch(r"arn:.*:alarm:headroom-own-\*", arn)
     assert alarms["Condition"]["StringEquals"] == {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}
 
@@ -294,7 +285,7 @@ def test_calendars_may_be_asked_only_where_the_policy_names_them(
     made = synth(policy_file=str(tmp_path / "policy.yaml"), detection="sweep")
     for statement in (asked := _granting(made, "ssm:GetCalendarState")):
         assert _listed(statement["Action"]) == ["ssm:GetCalendarState"]
-        assert {_text(r) for r in _listed(statement["Resource"])} == {
+        assert {text_of(r) for r in _listed(statement["Resource"])} == {
             shared,
             "arn:<AWS::Partition>:ssm:<AWS::Region>:<AWS::AccountId>:document/closed-days",
         }
@@ -314,7 +305,9 @@ def test_seals_are_off_until_the_owner_turns_them_on(synth: Synth, shipped: Synt
     statements = keys[key]["Properties"]["KeyPolicy"]["Statement"]
     (refused,) = [s for s in statements if s["Effect"] == "Deny"]
     assert refused["Action"] == "kms:GenerateMac"
-    assert _text(refused["Condition"]["ArnNotLike"]["aws:PrincipalArn"]).endswith("role/headroom/*")
+    assert text_of(refused["Condition"]["ArnNotLike"]["aws:PrincipalArn"]).endswith(
+        "role/headroom/*"
+    )
     granting = _granting(made, "kms:GenerateMac")
     assert len(granting) == 3
     assert all(_listed(s["Action"]) == ["kms:GenerateMac"] for s in granting)
@@ -326,10 +319,7 @@ def test_seals_are_off_until_the_owner_turns_them_on(synth: Synth, shipped: Synt
 def test_file_systems_are_extended_only_where_the_owner_turns_it_on(
     synth: Synth, shipped: Synthesised
 ) -> None:
-    for action in (
-        *actions.EXTEND_ACTIONS,
-        *actions.EXTEND_READ_ACTIONS,
-    ):
+    for action in (*actions.EXTEND_ACTIONS, *actions.EXTEND_READ_ACTIONS):
         assert _granting(shipped, action) == []
     assert resources(shipped.loop, "AWS::SSM::Document") == {}
     made = synth(ebs_free_space="on", enrolment_tag_key="team", enrolment_tag_value="db")
@@ -352,8 +342,8 @@ def test_file_systems_are_extended_only_where_the_owner_turns_it_on(
     )
     name = document["Name"]
     where = "<AWS::Region>:<AWS::AccountId>"
-    assert _text(of_document["Resource"]) == f"arn:<AWS::Partition>:ssm:{where}:document/{name}"
-    assert _text(of_instances["Resource"]) == f"arn:<AWS::Partition>:ec2:{where}:instance/*"
+    assert text_of(of_document["Resource"]) == f"arn:<AWS::Partition>:ssm:{where}:document/{name}"
+    assert text_of(of_instances["Resource"]) == f"arn:<AWS::Partition>:ec2:{where}:instance/*"
     assert of_instances["Condition"] == {"StringEquals": {"ssm:resourceTag/team": "db"}}
     for function in properties(made.loop, "AWS::Lambda::Function"):
         assert function["Environment"]["Variables"]["HEADROOM_EXTEND_DOCUMENT"] == name

@@ -171,7 +171,7 @@ def test_headroom_is_watched(shipped: Synthesised) -> None:
     }  # fmt: skip
 
 
-def test_every_alarm_on_headroom_tells_the_topic_when_it_starts_and_ends(
+def test_every_alarm_on_headroom_notifies_the_topic_when_it_starts_and_ends(
     shipped: Synthesised,
 ) -> None:
     for alarm in _own_alarms(shipped).values():
@@ -189,7 +189,9 @@ def test_a_sweep_that_says_nothing_is_a_sweep_that_does_not_run(shipped: Synthes
 
 
 @pytest.mark.parametrize(("every", "looks_s"), [("15", 900), ("60", 3_600), ("1", 900)])
-def test_looks_that_fail_once_a_scan_are_seen(synth: Synth, every: str, looks_s: int) -> None:
+def test_reconciliations_that_fail_once_a_scan_raise_the_alarm(
+    synth: Synth, every: str, looks_s: int
+) -> None:
     looks = _own_alarms(synth(scan_every_minutes=every, detection="sweep"))[
         "reconciliations-failing"
     ]
@@ -244,7 +246,7 @@ def test_where_prices_are_known_or_the_region_is_not_nobody_is_warned(
     assert _said_of_prices(tmp_path, region) == []
 
 
-def test_a_region_that_only_the_price_list_knows_is_told_and_no_warning(tmp_path: Path) -> None:
+def test_a_region_that_only_the_price_list_knows_is_a_note_and_no_warning(tmp_path: Path) -> None:
     assert _said_of_prices(tmp_path / "a", "eu-central-1") == []
     (told,) = _said_of_prices(tmp_path / "b", "eu-central-1", "info")
     assert "no table of EBS prices for eu-central-1" in told

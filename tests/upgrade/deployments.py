@@ -143,7 +143,7 @@ def database(*, only_world: bool = False) -> Made:
     if not only_world:
         made.watch()
         stage.service.times_out = True
-        stage.look()
+        stage.reconcile()
     return made
 
 
@@ -153,7 +153,7 @@ def cluster(*, only_world: bool = False) -> Made:
     made = Made(stage)
     if not only_world:
         made.watch()
-        stage.look()
+        stage.reconcile()
     return made
 
 

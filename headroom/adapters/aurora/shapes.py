@@ -1,7 +1,7 @@
 """RDS's answers about Aurora clusters, their members and reservations, as the domain's nouns.
 
 Shapes: RDS API 2014-10-31 (botocore 1.44): elements of DescribeDBClusters, DescribeDBInstances and
-DescribeReservedDBInstances. The first two also tell of Neptune, DocumentDB and Multi-AZ DB clusters.
+DescribeReservedDBInstances. The first two also list Neptune, DocumentDB and Multi-AZ DB clusters.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ def cluster(
     """A cluster with its members; `instances` may be all of the account's.
 
     `first_seen_in_mode` is since when it was seen in its present mode, from notes of our own: AWS keeps no
-    history, and tells only of the gate. `named_at` is when it was seen to have taken another's name. Raises ValueError or KeyError for what is not understood, and
+    history, and reports only the gate. `named_at` is when it was seen to have taken another's name. Raises ValueError or KeyError for what is not understood, and
     for a member whose instance is not among those given.
     """
     found = {one["DBInstanceIdentifier"]: one for one in instances}
     names = [one["DBInstanceIdentifier"] for one in shape["DBClusterMembers"]]
     missing = [name for name in names if name not in found]
     if missing:
-        raise ValueError(f"no instance was told of member {', '.join(missing)}")
+        raise ValueError(f"no instance was listed for member {', '.join(missing)}")
     mode = StorageMode(shape.get("StorageType") or StorageMode.STANDARD)
     opens = _instant(shape.get("IOOptimizedNextAllowedModificationTime"))
     pending = (shape.get("PendingModifiedValues") or {}).get("StorageType")

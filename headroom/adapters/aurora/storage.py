@@ -26,7 +26,7 @@ from headroom.adapters.aurora.volumes import (
 )
 from headroom.adapters.errors import code_of, reading
 from headroom.adapters.preconditions import moved_on, unread
-from headroom.adapters.rds import Noted, applied_with, rds_refusal_of
+from headroom.adapters.rds import Bookmarks, applied_with, rds_refusal_of
 from headroom.domain.aurora import ClusterMemory, ClusterModeChange, mode_of, remember
 from headroom.domain.catalog.aurora import AuroraPrices
 from headroom.domain.resources import (
@@ -88,7 +88,7 @@ class AuroraClusterStorage:
         self._modify = modify_client or client
         self._metrics = metrics
         self._prices = prices
-        self._noted = Noted(notes, ClusterMemory, folder="aurora", about="cluster")
+        self._bookmarks = Bookmarks(notes, ClusterMemory, folder="aurora", about="cluster")
         self._clock = clock
         self._account_id = account_id
         self._region = region
@@ -142,7 +142,7 @@ class AuroraClusterStorage:
         """Change the mode if the cluster still is as the decision saw it.
 
         One call at most, and never one that would apply somebody else's pending changes with it.
-        What is about to be sent is noted first, and nothing is done between a last look and it.
+        What is about to be sent is stored first, and nothing happens between the last read and the call.
         """
         try:
             reported = self._reported(ref)
@@ -153,7 +153,7 @@ class AuroraClusterStorage:
                     modification_of(reported.shape, memory),
                 )
         except (ResourceGone, ReadFailed) as error:
-            return unread(error, "look again")
+            return unread(error, "read it again")
         found = volume.configuration
         moved = moved_on(found, change, expected=expected, seen=seen, target=target)
         if moved is not None:
@@ -172,7 +172,7 @@ class AuroraClusterStorage:
         )
         try:
             self.memory(ref, lambda before: replace(before, last_request=attempt))
-        except Exception as failed:  # what could not be told from somebody else's is not sent
+        except Exception as failed:  # unsent: it could later pass for somebody else's
             return declined(Refusal.OTHER, f"could not note the change first: {failed}")
         moved = self._moved(ref, volume, memory)
         if moved is not None:
@@ -198,7 +198,7 @@ class AuroraClusterStorage:
             with reading(f"cluster {ref.resource_id}"):
                 now = self._volume(reported, memory)
         except (ResourceGone, ReadFailed) as error:
-            return unread(error, "look once more")
+            return unread(error, "read it once more")
         if now == volume:
             return None
         said = "the cluster or its tags changed while the change was being noted"
@@ -218,7 +218,7 @@ class AuroraClusterStorage:
         self, ref: ResourceRef, change: Callable[[ClusterMemory], ClusterMemory]
     ) -> ClusterMemory | None:
         """What is remembered after `change`; None of a cluster that was never observed."""
-        return self._noted.amend(ref, lambda before: None if before is None else change(before))
+        return self._bookmarks.amend(ref, lambda before: None if before is None else change(before))
 
     def _observe(
         self, ref: ResourceRef, reported: _ReportedCluster, *, acting: bool = False
@@ -227,11 +227,11 @@ class AuroraClusterStorage:
         at = self._clock()
         with reading(f"the mode of {ref.resource_id}"):
             seen = observed_mode(reported.shape)
-        noted = self._noted.with_context(
+        amended = self._bookmarks.with_context(
             ref, seen, lambda before: remember(before, seen, at),
             name=ref.resource_id, acting=acting,
         )  # fmt: skip
-        return remember(None, seen, at) if noted is None else noted
+        return remember(None, seen, at) if amended is None else amended
 
     def _volume(self, reported: _ReportedCluster, memory: ClusterMemory) -> Volume:
         return volume_of(
@@ -255,7 +255,7 @@ class AuroraClusterStorage:
             raise ResourceGone(f"{name} has no storage mode that may be chosen")
         if shape["DBClusterIdentifier"] != name:  # spelled otherwise it would be kept in two books
             raise ResourceGone(f"{name} is called {shape['DBClusterIdentifier']}")
-        if "TagList" not in shape:  # no tags told are not no tags: one may forbid everything
+        if "TagList" not in shape:  # missing tags are not no tags: one may forbid everything
             with reading(f"the tags of {name}"):
                 reported = self._rds.list_tags_for_resource(ResourceName=shape["DBClusterArn"])
                 shape = {**shape, "TagList": reported["TagList"]}
@@ -265,9 +265,9 @@ class AuroraClusterStorage:
 
 
 def _first_observed(shape: shapes.Shape, memory: ClusterMemory) -> datetime | None:
-    """Since when the mode was seen by us, unless AWS's gate tells it better.
+    """Since when Headroom has seen the mode, unless AWS's gate shows it better.
 
-    The gate tells when a cluster was last made I/O-Optimized, and it is so since; that we watch it
+    The gate shows when a cluster was last made I/O-Optimized, and it is so since; that we watch it
     since yesterday says less.
     """
     if (
@@ -286,7 +286,7 @@ def _why_not_now(volume: Volume, change: Modification | None) -> Refused | None:
         status = "nothing" if facts is None else facts.status
         return declined(Refusal.IN_FLIGHT, f"the cluster is {status}, not available")
     if facts.unusual is not None:
-        return declined(Refusal.UNSUPPORTED, f"its bill is not told by it: {facts.unusual}")
+        return declined(Refusal.UNSUPPORTED, f"its bill cannot be calculated: {facts.unusual}")
     if facts.pending:
         left = ", ".join(facts.pending)
         return declined(

@@ -1,4 +1,4 @@
-"""What RDS says of an Aurora cluster, in the words that all storage is spoken of."""
+"""What RDS says of an Aurora cluster, as a volume like any other."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def volume_of(
     shape: Shape, members: Sequence[Shape], *, account_id: str, region: str,
     memory: ClusterMemory | None = None,
 ) -> Volume:  # fmt: skip
-    """A cluster's storage as a volume of all is told; raises KeyError or ValueError.
+    """A cluster's storage as a `Volume`; raises KeyError or ValueError.
 
     What is pending of our own change, or of one that is on its way, is nobody else's.
     """

@@ -45,7 +45,7 @@ class CloudWatchAuroraMetrics:
         self._client = client
 
     def glance(self, views: Sequence[StorageView], now: datetime) -> Mapping[str, Glance]:
-        """Nothing: clusters are looked at once a day whatever they do."""
+        """Nothing: clusters are reconciled once a day whatever their load."""
         return {}
 
     def glances(self, asked: Sequence[GlanceRequest], now: datetime) -> Mapping[str, Glance]:

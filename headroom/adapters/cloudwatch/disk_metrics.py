@@ -34,7 +34,7 @@ _GIB = 1024**3
 _MIB_PER_GIB = 1024
 
 LISTED_FOR = timedelta(minutes=5)
-"""How long a list of metrics counts. ListMetrics takes 25 calls a second, and one look needs it twice."""
+"""How long a list of metrics counts. ListMetrics takes 25 calls a second, and one reconciliation needs it twice."""
 MOST_LISTED = 200
 """Instances whose lists are remembered: their file systems are a few KB each."""
 

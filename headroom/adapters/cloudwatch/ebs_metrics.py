@@ -43,7 +43,7 @@ def with_served(
 ) -> Glance:
     """The Glance with the busiest minute that `found` holds: what reads and writes took together.
 
-    A minute counts with what is known of it: this wakes a look and never decides.
+    A minute counts with what is known of it: this only wakes a reconciliation, which decides.
     """
     reads, writes, read_bytes, written_bytes = (
         _series(found, of_volume(volume.ref.resource_id, metric, "Sum"), span) for metric in RATES

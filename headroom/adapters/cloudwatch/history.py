@@ -30,7 +30,7 @@ DATAPOINTS_PER_PAGE = 100_800
 """Source: CloudWatch API reference, GetMetricData (2026-09)."""
 
 Past = tuple[tuple[VolumeActivity, InstanceActivity | None], ...]
-"""A volume's past in parts, oldest first, each at its own period; as Metrics.activity tells it."""
+"""A volume's past in parts, oldest first, each at its own period; as Metrics.activity returns it."""
 
 
 class CloudWatchHistory:

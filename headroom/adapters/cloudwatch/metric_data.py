@@ -132,7 +132,7 @@ def _asked(query_id: str, query: Query, period_s: int) -> dict[str, object]:
 def _on_grid(
     points: Iterable[tuple[datetime, float]], span: Window, places: dict[datetime, int]
 ) -> Series:
-    """The points as a series; `places` remembers where instants are: a call's series share theirs."""
+    """The points as a series; `places` caches the positions of instants, which the series of one call share."""
     values: list[float | None] = [None] * span.periods
     for at, value in points:
         place = places.get(at)

@@ -186,9 +186,7 @@ class CloudWatchMetrics:
         """
         return tuple(
             volume_activity(
-                view.volume,
-                self._read(profile_queries(view.volume, span.period_s), span),
-                span,
+                view.volume, self._read(profile_queries(view.volume, span.period_s), span), span
             )
             for span in older_windows(now, since, until)
         )

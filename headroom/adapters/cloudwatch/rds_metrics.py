@@ -1,4 +1,4 @@
-"""Which metrics tell what about a database's storage, and under which dimension.
+"""Which metrics describe a database's storage, and under which dimension.
 
 ReadIOPS and the like are rates already (operations/s, bytes/s, seconds): their average is the rate,
 not their sum over the period. Nothing says that a limit was exceeded; EBSIOBalance% and
@@ -53,7 +53,7 @@ def per_volume(listed: Iterable[Iterable[Mapping[str, str]]]) -> PerVolume:
     """Dimensions as ListMetrics spells them, of metrics with an instance and a volume name and nothing else.
 
     The RDS User Guide spells the pair `DbInstanceIdentifier, VolumeName`, but the instance's own dimension
-    `DBInstanceIdentifier`, and CloudWatch tells upper from lower case. So it is read and not guessed.
+    `DBInstanceIdentifier`, and CloudWatch is case-sensitive. So it is read and not guessed.
     """
     found = {}
     for dimensions in listed:
@@ -295,7 +295,7 @@ def _busiest_member(seen: Sequence[VolumeActivity], span: Window) -> VolumeActiv
 
 
 def _latency(*directions: tuple[Series, Series]) -> Series:
-    """Milliseconds per operation over both directions; RDS tells none of a direction at rest."""
+    """Milliseconds per operation over both directions; RDS publishes none for a direction at rest."""
     grid = directions[0][0]
     values: list[float | None] = []
     for i in range(len(grid.values)):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mypy_boto3_cloudwatch import CloudWatchClient
 
 MINUTES = 60
-"""An alarm goes off at one minute that breaches, and not again before so many without one: once for each
+"""An alarm goes off at one minute that breaches, and not again before this many without one: once for each
 time that pressure comes, like a glance an hour."""
 AT_ONCE = 100
 """Alarms in one call of DeleteAlarms or one page of DescribeAlarms."""

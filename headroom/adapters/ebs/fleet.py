@@ -1,4 +1,4 @@
-"""Many volumes in one read: pages of the fleet, and volumes by id with all that is theirs."""
+"""Many volumes in one read: pages of the fleet, and volumes by id with their modifications and instances."""
 
 from __future__ import annotations
 

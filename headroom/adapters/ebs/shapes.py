@@ -26,7 +26,7 @@ Shape = Mapping[str, Any]
 """An element of a response; nothing of it leaves this module and `ebs`."""
 
 MALFORMED = (KeyError, ValueError, TypeError, AttributeError)
-"""What reading an element raises when it is not as documented, or names what nobody knows yet."""
+"""What reading an element raises when it is not as documented, or has an unknown value."""
 
 _MIB_PER_MB = 1_000_000 / (1024 * 1024)
 _EBS_WEIGHT = 1.25
@@ -51,7 +51,7 @@ def configuration(
 
 
 def volume(shape: Shape, *, account_id: str, region: str) -> Volume:
-    """A volume; raises ValueError for a type nobody knows yet."""
+    """A volume; raises ValueError for an unknown type."""
     attachments = [a for a in shape.get("Attachments", ()) if a.get("State") != "detached"]
     return Volume(
         ref=ResourceRef(
@@ -84,7 +84,7 @@ def _managed_by(shape: Shape, attachments: Iterable[Shape]) -> str | None:
 
 
 def modification(shape: Shape) -> Modification:
-    """A modification; a state nobody knows yet counts as in flight, which stops us."""
+    """A modification; an unknown state counts as in flight, which blocks changes."""
     state, ended = shape["ModificationState"], shape.get("EndTime")
     known = state in list(ModificationState)
     return Modification(
@@ -113,7 +113,7 @@ def unreadable_answer(volume: Volume, started_at: datetime | None) -> Modificati
 
 
 def start_of(shape: Shape) -> datetime | None:
-    """The start of a modification that is otherwise not understood, if it tells one."""
+    """The start of a modification that is otherwise not understood, if it has one."""
     started = shape.get("StartTime")
     return started.astimezone(UTC) if isinstance(started, datetime) else None
 
@@ -128,7 +128,7 @@ def _side(shape: Shape, side: str) -> Configuration:
 
 
 def latest(modifications: Iterable[Modification]) -> Modification | None:
-    """The one that started last; AWS tells no other, its imitations tell all."""
+    """The one that started last; AWS returns no other, its imitations return all."""
     return max(modifications, key=lambda m: m.started_at, default=None)
 
 
@@ -136,7 +136,7 @@ def weighted(limits: InstanceLimits | None, instance: Shape) -> InstanceLimits |
     """The limits of an instance with its bandwidth weighting; None where that is not known.
 
     `ebs-1` adds 25 % to the EBS baseline bandwidth. `vpc-1` takes away as much as it adds to the
-    network, which AWS does not tell. IOPS stay. Source: EBS User Guide, "Configurable instance
+    network, which AWS does not publish. IOPS stay. Source: EBS User Guide, "Configurable instance
     bandwidth weighting"; EC2 User Guide, "EC2 instance bandwidth weighting configuration" (2026-11).
     """
     weighting = (instance.get("NetworkPerformanceOptions") or {}).get("BandwidthWeighting")
@@ -151,7 +151,7 @@ def weighted(limits: InstanceLimits | None, instance: Shape) -> InstanceLimits |
 
 
 def instance_limits(instance_type: Shape) -> InstanceLimits | None:
-    """EBS limits of an instance type, None when AWS does not tell them.
+    """EBS limits of an instance type, None when AWS does not publish them.
 
     AWS speaks of decimal MB/s; the answer is in MiB/s like everything about volumes.
     """

@@ -66,7 +66,7 @@ class EbsStorage:
         """Every volume (that `filters` match) with its latest modification, instances left None.
 
         Reads pages of 500 and passes over what is being deleted and what is not understood: a
-        type nobody knows yet, an element that lacks something. A modification that is not
+        unknown type, an element that lacks something. A modification that is not
         understood is one in flight, of that volume alone. Raises ReadFailed.
         """
         modifications, unclear = self._all_modifications()
@@ -159,7 +159,7 @@ class EbsStorage:
         try:
             volume, modification = self._observe(ref)
         except (ResourceGone, ReadFailed) as error:
-            return unread(error, "look again")
+            return unread(error, "read it again")
         found = volume.configuration
         moved = moved_on(found, modification, expected=expected, seen=seen, target=target)
         if moved is not None:
@@ -217,7 +217,7 @@ class EbsStorage:
     def _all_modifications(
         self, of: Sequence[str] | None = None
     ) -> tuple[dict[str, Modification], dict[str, datetime | None]]:
-        """The latest by volume id, and the starts (where told) of those not understood.
+        """The latest by volume id, and the starts (where known) of those not understood.
 
         Of all volumes, or of some by a filter. Not asked by id: AWS refuses a list with one
         never-modified volume.

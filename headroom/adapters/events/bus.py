@@ -113,7 +113,7 @@ def detail_type(step: Step) -> str:
 
 
 def detail(recorded: Recorded) -> dict[str, Any]:
-    """What the event tells; the same fields for every record of a detail type.
+    """The event's detail; the same fields for every record of a detail type.
 
     Texts are cut at 2,000 characters; the record has all of them. Prices are numbers of USD a
     month, so that rules can compare them.

@@ -1,4 +1,4 @@
-"""What events say of databases: RDS's own, its metrics' alarms, and calls that CloudTrail tells of.
+"""Events about databases: RDS's own, alarms on its metrics, and calls that CloudTrail reports.
 
 RDS's events are sent as best it can: they may be missing or out of order, so all of them are hints
 and the sweep does without. Source: RDS User Guide, "Amazon RDS event categories and event messages"
@@ -65,11 +65,11 @@ def claim_of(
 
 def of_dimensions(dimensions: Mapping[str, object]) -> str | None:
     """The resource id that a metric of RDS, or a contributor, is published of; None where none is."""
-    told = {name.lower(): value for name, value in dimensions.items()}
-    volume = str(told.get("volumename", "")).lower()
+    by_name = {name.lower(): value for name, value in dimensions.items()}
+    volume = str(by_name.get("volumename", "")).lower()
     suffix = f"/{volume}" if _ADDITIONAL.fullmatch(volume) else ""
     for name, prefix in _DIMENSIONS:
-        value = told.get(name)
+        value = by_name.get(name)
         if isinstance(value, str) and _NAME.fullmatch(value):
             return resource_id(value, cluster=bool(prefix)) + suffix
     return None

@@ -25,7 +25,7 @@ TEXT: Schema = {"type": "string"}
 MAYBE: Schema = {"type": ["string", "null"]}
 INSTANT: Schema = {"type": "string", "format": "date-time"}
 SAYS = {
-    DECISION: "One look at a volume ended in a decision: act, hold or escalate.",
+    DECISION: "A reconciliation ended in a decision: act, hold or escalate.",
     REQUEST: "A change awaits approval, was approved, rejected or expired; a rollback was requested; a hub published a policy.",
     CHANGE: "What became of a decision to act: intended, applied, relieved, failed and so on.",
     STOP: "What stops every change, or lets it go on: pauses and circuit breakers.",

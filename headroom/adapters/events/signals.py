@@ -1,6 +1,6 @@
 """Reads EventBridge events, as they arrive in a queue message, into Signals.
 
-An event is a hint where to look. `parse` never raises: what nobody knows is a RejectedSignal.
+An event is a hint what to observe. `parse` never raises: an unknown event is a RejectedSignal.
 Shapes: CloudWatch User Guide "Alarm events and EventBridge", EBS User Guide "EventBridge events
 for EBS", CloudTrail records of EC2 (2026-10); of databases see `rds.py`.
 """

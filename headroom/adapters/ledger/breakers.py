@@ -210,7 +210,7 @@ def account_stops(item: Item | None, account: str) -> AccountStopState:
 
 
 def stop_reason(item: Item) -> tuple[str, str]:
-    """Why an intent was refused by the account's item, in the words of ports.NotIntended."""
+    """Why the account's item refused an intent, as ports.NotIntended names it."""
     try:
         readable(item)
     except WrongFormat as problem:

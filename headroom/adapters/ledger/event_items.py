@@ -9,13 +9,7 @@ from headroom.adapters.ledger.breakers import instant
 from headroom.adapters.ledger.items import Item, moment, unwire, wire
 from headroom.adapters.tables import EXPIRES
 from headroom.domain.resources import Claim, SourceEvent
-from headroom.domain.state import (
-    RECORD_FORMAT,
-    EventOutcome,
-    EventRecord,
-    LedTo,
-    require_format,
-)
+from headroom.domain.state import RECORD_FORMAT, EventOutcome, EventRecord, LedTo, require_format
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LONGEST_ID = 128

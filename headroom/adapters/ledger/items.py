@@ -82,7 +82,7 @@ def unwire(attribute: Item) -> Any:
 
 
 def item_of(record: Record, written_by: str, expires: datetime | None = None) -> Item:
-    """The item of a record; `written_by` tells a lost answer from a lost race.
+    """The item of a record; `written_by` distinguishes a lost response from a lost race.
 
     DynamoDB deletes it some time after `expires`, never without one.
     """

@@ -1,4 +1,4 @@
-"""Notices: items beside the state that are written with a record and deleted once people heard of it."""
+"""Notices: items beside the state that are written with a record and deleted once people were notified."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Outbox(Tables):
             return tuple(from_plain(unwire(item["notice"]), Notice) for item in islice(found, most))
 
     def notified(self, notices: Iterable[Notice]) -> None:
-        """Forget these: people heard of them."""
+        """Delete these: people were notified."""
         for notice in notices:
             with reading("DeleteItem"):
                 self._client.delete_item(

@@ -49,12 +49,7 @@ from headroom.domain.state import (
     WrongFormat,
 )
 from headroom.ports import Due, Scan
-from headroom.serialization import (
-    UnreadableProfile,
-    profile_from_bytes,
-    profile_to_bytes,
-    to_plain,
-)
+from headroom.serialization import UnreadableProfile, profile_from_bytes, profile_to_bytes, to_plain
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -154,11 +149,11 @@ class StateTable:
         It leaves the queue unless it is `waiting`.
         """
         names = {
-            "#looked": "last_reconciled_at", "#version": "version", "#waiting": "waiting",
+            "#reconciled": "last_reconciled_at", "#version": "version", "#waiting": "waiting",
             "#rank": "waiting_rank", "#queue": "waiting_shard",
         }  # fmt: skip
         values = {":at": wire(moment(at)), ":one": wire(1), ":zero": wire(0)}
-        sets = "SET #looked = :at, #version = if_not_exists(#version, :zero) + :one"
+        sets = "SET #reconciled = :at, #version = if_not_exists(#version, :zero) + :one"
         removes = ["#waiting", "#rank", "#queue"]
         if urgency is not None:
             names["#urgency"], values[":urgency"] = "urgency", wire(urgency)

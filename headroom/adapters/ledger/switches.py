@@ -6,12 +6,7 @@ from datetime import datetime
 
 from headroom.adapters.ledger.items import Item
 from headroom.adapters.ledger.tables import RECORD, Tables
-from headroom.domain.ledger import (
-    after_closed,
-    breaker_closed_record,
-    pause_record,
-    policy_record,
-)
+from headroom.domain.ledger import after_closed, breaker_closed_record, pause_record, policy_record
 from headroom.domain.resources import ResourceRef
 from headroom.domain.state import (
     INDEFINITE,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
+from typing import TypeVar
 
 from headroom.adapters.errors import reading
 from headroom.adapters.ledger.bookmarks import Notes
@@ -17,6 +18,7 @@ from headroom.domain.state import ScanProgress
 from headroom.ports import Answered, Claim, Glanced, WorkItem
 from headroom.serialization import from_json, to_json
 
+T = TypeVar("T")
 KEYS_AT_ONCE = 100
 """Source: DynamoDB API reference, BatchGetItem (2026-11)."""
 SCAN_NOTE, ALARMS_NOTE = "fleet scan", "resource alarms"
@@ -126,13 +128,7 @@ class WorkLedger(Notes):
 
     def amend_scan(self, change: Callable[[ScanProgress], ScanProgress]) -> ScanProgress:
         """Replace the progress by the result of `change`, atomically."""
-
-        def changed(text: str) -> tuple[str, ScanProgress]:
-            before = _progress(text)
-            after = change(before)
-            return (text if after is before else to_json(after)), after
-
-        return self.amend(SCAN_NOTE, changed)
+        return self._amend_note(SCAN_NOTE, _progress, change)
 
     def alarm_plan(self) -> AlarmPlan:
         """The alarms that there should be on single resources."""
@@ -140,13 +136,15 @@ class WorkLedger(Notes):
 
     def amend_alarm_plan(self, change: Callable[[AlarmPlan], AlarmPlan]) -> AlarmPlan:
         """Replace it by the result of `change`, atomically."""
+        return self._amend_note(ALARMS_NOTE, _alarm_plan, change)
 
-        def changed(text: str) -> tuple[str, AlarmPlan]:
-            before = _alarm_plan(text)
+    def _amend_note(self, name: str, read: Callable[[str], T], change: Callable[[T], T]) -> T:
+        def changed(text: str) -> tuple[str, T]:
+            before = read(text)
             after = change(before)
             return (text if after is before else to_json(after)), after
 
-        return self.amend(ALARMS_NOTE, changed)
+        return self.amend(name, changed)
 
     def _work_key(self, ref: ResourceRef) -> Item:
         return {"owner": wire(ref.arn), "item": wire(WORK)}

@@ -95,10 +95,10 @@ def _headline(day: DailyDigest) -> str:
 def _facts(day: DailyDigest) -> Iterator[tuple[str, str]]:
     helped = dict(day.ended)
     if day.changed.count:
-        told = [f"{count:,} {ENDED.get(Step(step), step)}" for step, count in helped.items()]
+        results = [f"{count:,} {ENDED.get(Step(step), step)}" for step, count in helped.items()]
         yield (
             "Changes",
-            "; ".join([_many(day.changed.count, "change", more=day.changed.more), *told]),
+            "; ".join([_many(day.changed.count, "change", more=day.changed.more), *results]),
         )
     limit = "no limit can be read" if day.limit_usd is None else f"{_usd(day.limit_usd)} allowed"
     yield "Increases in force", f"{_usd(day.increase_usd)} a month, {limit}"

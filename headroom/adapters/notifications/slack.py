@@ -38,8 +38,8 @@ def blocks(message: Message) -> list[Block]:
         body += [_section(escaped(where)), _section(f"```{escaped(text, SECTION - 6)}```")]
     tail: list[Block] = []
     if message.reference:
-        told = " · ".join(f"{escaped(label)}: {escaped(v)}" for label, v in message.reference)
-        tail = [{"type": "context", "elements": [_mrkdwn(_cut(told))]}]
+        reference = " · ".join(f"{escaped(label)}: {escaped(v)}" for label, v in message.reference)
+        tail = [{"type": "context", "elements": [_mrkdwn(_cut(reference))]}]
     return [*found, *_fitting(body, BLOCKS - len(found) - len(tail)), *tail]
 
 
@@ -96,7 +96,7 @@ def _fitting(body: list[Block], most: int) -> list[Block]:
         size += len(str(block))
         left = len(body) - number
         if size > ALL_CHARACTERS or (len(kept) == most - 1 and left > 1):
-            return [*kept[: most - 1], _section("_More was told by e-mail and is on record._")]
+            return [*kept[: most - 1], _section("_The e-mail and the record have the rest._")]
         kept.append(block)
     return kept
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mypy_boto3_ssm import SSMClient
 
 CALENDAR_TTL = timedelta(minutes=1)
-"""After how long a calendar is asked again; a look at a fleet asks it once, not for each volume."""
+"""How long a calendar's state is cached: a scan reads it once, not for each volume."""
 STATES = {"OPEN": True, "CLOSED": False}
 
 

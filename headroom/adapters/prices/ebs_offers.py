@@ -65,7 +65,7 @@ PARTS: Mapping[str, _Part] = MappingProxyType(
 )
 """Every part of a price by usage type without its Region; io2's tiers are types of their own.
 
-Magnetic volumes (`standard`) are left out: they pay by the request, which no table of ours tells.
+Magnetic volumes (`standard`) are left out: they are billed by request, which no table here has.
 """
 
 _USAGE = re.compile(r"(?:[A-Z0-9]+-)?(EBS:[\w.-]+)")

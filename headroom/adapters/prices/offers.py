@@ -117,7 +117,7 @@ def _take(
 
 
 def _in_force(product: Mapping[str, Any], today: date) -> Iterator[Mapping[str, Any]]:
-    """Prices on demand that are in force; those of the future are published beforehand."""
+    """On-demand prices that are in force; AWS also publishes future ones."""
     for term in product["terms"].get("OnDemand", {}).values():
         begins = term.get("effectiveDate")
         if begins is None or _day(begins) <= today:

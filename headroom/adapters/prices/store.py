@@ -9,15 +9,7 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import ClientError
 
 from headroom.adapters.errors import code_of, reading
-from headroom.adapters.ledger import (
-    Item,
-    Reads,
-    moment,
-    readable,
-    stamped,
-    unwire,
-    wire,
-)
+from headroom.adapters.ledger import Item, Reads, moment, readable, stamped, unwire, wire
 from headroom.adapters.tables import PRICES, account_key
 from headroom.domain.catalog import PriceTable
 from headroom.serialization import Unreadable, from_json, to_json

@@ -19,7 +19,7 @@ USABLE = timedelta(days=30)
 RETRY = timedelta(hours=1)
 """How long nobody asks the API again after anybody did."""
 RECHECK_AFTER = timedelta(minutes=10)
-"""How long a function trusts its memory of a table before it looks again into the state table."""
+"""How long a function uses its cached table before it reads the state table again."""
 REFUSED = "price list refused"
 
 
@@ -66,7 +66,7 @@ class ListedPrices:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Seen:
-    """What the state table held when it was looked into."""
+    """What the state table held when it was last read."""
 
     held: StoredPrices
     at: datetime

@@ -3,7 +3,7 @@
 May import `adapters.ebs` (instance limits), `adapters.errors`, `ports` and the domain.
 The door offers `RdsStorage`, selection by tag, and what Aurora shares: refusals, operations, bookmarks."""
 
-from headroom.adapters.rds.bookmarks import Noted
+from headroom.adapters.rds.bookmarks import Bookmarks
 from headroom.adapters.rds.refusals import rds_refusal_of
 from headroom.adapters.rds.selection import select_databases
 from headroom.adapters.rds.shapes import applied_with

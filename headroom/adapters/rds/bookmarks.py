@@ -1,4 +1,4 @@
-"""What was seen of each database or cluster, kept in a note: RDS tells only how it is now."""
+"""What was last observed of each database or cluster, kept in a note: RDS keeps no history."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _log = logging.getLogger(__name__)
 
 
 class Identified(Protocol):
-    """What tells a resource from another one of the same name."""
+    """What distinguishes a resource from another one of the same name."""
 
     @property
     def identity(self) -> str: ...
@@ -24,19 +24,19 @@ class Identified(Protocol):
 T = TypeVar("T", bound=Identified)
 
 
-class Noted(Generic[T]):
+class Bookmarks(Generic[T]):
     """What an earlier observation remembered of each resource, in one folder of the bookmarks."""
 
     def __init__(self, notes: Notes, kind: type[T], *, folder: str, about: str) -> None:
         self._notes, self._kind, self._folder, self._about = notes, kind, folder, about
 
     def seen(self, ref: ResourceRef) -> T | None:
-        """What is noted; None where nothing is. Raises ReadFailed."""
+        """The bookmark; None where there is none. Raises ReadFailed."""
         with reading(f"the note of {ref.resource_id}"):
             return self._understood(self._notes.note(f"{self._folder}/{ref.resource_id}"))
 
     def amend(self, ref: ResourceRef, change: Callable[[T | None], T | None]) -> T | None:
-        """What is noted after `change`, which is given None where nothing was; raises ReadFailed."""
+        """The bookmark after `change`, which gets None where there was none; raises ReadFailed."""
 
         def moved(text: str) -> tuple[str, T | None]:
             after = change(self._understood(text))
@@ -49,9 +49,9 @@ class Noted(Generic[T]):
         self, ref: ResourceRef, seen: Identified, remember: Callable[[T | None], T],
         *, name: str, acting: bool,
     ) -> T | None:  # fmt: skip
-        """What is noted once `seen` is remembered with it; raises ResourceGone, ReadFailed.
+        """The bookmark once `seen` is in it; raises ResourceGone, ReadFailed.
 
-        Another resource under the name of one that was known is first told as gone, so that
+        Another resource under the name of one that was known is first reported as gone, so that
         nothing of the old one is in force for it: its price at enrolment, a chain, an approval.
         """
         another = False
@@ -61,10 +61,10 @@ class Noted(Generic[T]):
             another = before is not None and before.identity != seen.identity
             return before if another and acting else remember(before)
 
-        noted = self.amend(ref, change)
+        amended = self.amend(ref, change)
         if another:
             raise ResourceGone(f"{name} is another {self._about} of that name now", another=True)
-        return noted
+        return amended
 
     def _understood(self, text: str) -> T | None:
         """The note in `text`; one that nobody understands is none, and the resource is seen anew."""

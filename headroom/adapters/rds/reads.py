@@ -103,14 +103,14 @@ class RdsReads:
             raise ResourceGone(
                 f"{name} has no storage of its own that RDS sets", instead=self._cluster_of(shape)
             )
-        if "TagList" not in shape:  # no tags told are not no tags: one may forbid everything
+        if "TagList" not in shape:  # missing tags are not no tags: one may forbid everything
             arn = shape["DBClusterArn" if cluster else "DBInstanceArn"]
             shape = {**shape, **self._rds.list_tags_for_resource(ResourceName=arn)}
-            shape["TagList"]  # it raises where even that tells none
+            shape["TagList"]  # it raises where even that has none
         return shape
 
     def _members(self, name: str) -> tuple[shapes.Shape, ...]:
-        """The DB instances of a cluster: what is pending of them, the cluster does not tell."""
+        """The DB instances of a cluster: DescribeDBClusters does not show their pending changes."""
         asked = [{"Name": "db-cluster-id", "Values": [name]}]
         return tuple(self._rds.describe_db_instances(Filters=asked)["DBInstances"])
 

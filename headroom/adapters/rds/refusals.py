@@ -1,7 +1,7 @@
 """What a failed ModifyDBInstance or ModifyDBCluster call means.
 
 RDS says `InvalidParameterCombination` both of a request that is wrong and of one that comes too
-early; only the words tell them apart. Source: RDS API 2014-10-31; words as reported in
+early; only the message distinguishes them. Source: RDS API 2014-10-31; words as reported in
 github.com/hashicorp/terraform-provider-aws, issues 12493, 28160 and 33512 (checked 2026-11).
 """
 
@@ -30,7 +30,7 @@ REFUSALS = {
 """Error codes of RDS by what they mean for us; those it shares with EC2 are in `errors`."""
 
 _BY_WORDS = (
-    # In this order: the first that a message contains tells. Codes stay what AWS gave.
+    # In this order: the first that a message contains decides. Codes stay what AWS gave.
     ("previous storage change is being optimized", Refusal.IN_FLIGHT),
     ("currently modify the storage", Refusal.IN_FLIGHT),
     ("cooling-off period", Refusal.SLOTS),

@@ -1,7 +1,7 @@
 """RDS's answers about DB instances and Multi-AZ DB clusters, as the domain's nouns.
 
 Shapes: RDS API 2014-10-31 (botocore 1.44). Every function takes one element of a response. The same
-calls also tell of Neptune, DocumentDB, Aurora and RDS Custom, which `ours` keeps out.
+calls also list Neptune, DocumentDB, Aurora and RDS Custom, which `ours` keeps out.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from headroom.domain.resources import (
 )
 
 MALFORMED = (KeyError, ValueError, TypeError, AttributeError)
-"""What reading an element raises when it is not as documented, or names what nobody knows yet."""
+"""What reading an element raises when it is not as documented, or has an unknown value."""
 
 CLUSTER = "cluster:"
 AVAILABLE = "available"
@@ -55,7 +55,7 @@ _OF_A_STRIPE = (3_000, 125)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportedInstance:
-    """One answer about one database, told apart: its volume, and what RDS does with its storage."""
+    """One response about one database, in parts: its volume, and what RDS does with its storage."""
 
     volume: Volume
     seen: ObservedStorage
@@ -137,17 +137,17 @@ def cluster_of_member(shape: Shape) -> str | None:
 
 
 def with_members(reported: ReportedInstance, members: Iterable[Shape]) -> ReportedInstance:
-    """A cluster with what only its members tell: a class left pending, work on their storage.
+    """A cluster with what only its members show: a class left pending, work on their storage.
 
     Source: RDS API 2014-10-31; ClusterPendingModifiedValues has no DBInstanceClass. Raises
-    ValueError when RDS tells of fewer members than the cluster has.
+    ValueError when RDS lists fewer members than the cluster has.
     """
     found = list(members)
     missing = set(reported.facts.members) - {each["DBInstanceIdentifier"] for each in found}
     if missing or not found:
         raise ValueError(f"RDS tells nothing of {', '.join(sorted(missing)) or 'any member'}")
     pending = set(reported.facts.pending)
-    for each in found:  # their storage is the cluster's own, which tells it itself
+    for each in found:  # their storage is the cluster's, which reports it itself
         names = flushed(each.get("PendingModifiedValues") or {})
         pending |= {name for name in names if name not in STORAGE}
     statuses = (reported.facts.status, *(each["DBInstanceStatus"] for each in found))
@@ -210,7 +210,7 @@ def _reported(
 def configuration(shape: Shape, database: Database) -> Configuration:
     """What may be set of the storage, and nothing that its type and size derive.
 
-    Raises ValueError for provisioned storage that reports no IOPS, and for a type nobody knows.
+    Raises ValueError for provisioned storage that reports no IOPS, and for an unknown type.
     """
     kind, size = VolumeType(shape["StorageType"]), int(shape["AllocatedStorage"])
     bare = Configuration(
@@ -246,7 +246,7 @@ def own_pending_only(pending: Iterable[str]) -> bool:
 
 
 def _unusual(shape: Shape) -> str | None:
-    """Storage whose metrics are not told apart here."""
+    """Storage whose metrics cannot be read here."""
     if shape.get("IsStorageConfigUpgradeAvailable"):
         return "an old storage layout, which RDS would upgrade"
     if shape.get("DedicatedLogVolume"):
@@ -262,7 +262,7 @@ def _on_outpost(shape: Shape) -> bool:
 
 
 def valid_storage(answer: Shape, additional: str | None = None) -> tuple[ValidStorage, ...]:
-    """What DescribeValidDBInstanceModifications says of each type; a type nobody knows is left out.
+    """What DescribeValidDBInstanceModifications says of each type; an unknown type is left out.
 
     Raises ValueError where it says nothing of the `additional` volume.
     """
@@ -296,7 +296,7 @@ def _ratios(ranges: Iterable[Shape] | None) -> tuple[tuple[float, float], ...]:
 
 
 def class_type(instance_class: str) -> str | None:
-    """The EC2 instance type behind an instance class; None where the name does not tell it.
+    """The EC2 instance type behind an instance class; None where the name does not show it.
 
     Classes with memory multiples (`db.r5.large.tpc1.mem2x`) run on another, larger type.
     """

@@ -18,7 +18,7 @@ from headroom.adapters.errors import reading
 from headroom.adapters.preconditions import moved_on, unread
 from headroom.adapters.rds import shapes
 from headroom.adapters.rds.additional import is_beside, volume_names
-from headroom.adapters.rds.bookmarks import Noted
+from headroom.adapters.rds.bookmarks import Bookmarks
 from headroom.adapters.rds.classes import InstanceClasses
 from headroom.adapters.rds.reads import LEAVING, RdsClient, RdsReads, additional_of, name_of
 from headroom.adapters.rds.refusals import rds_refusal_of
@@ -73,7 +73,7 @@ class RdsStorage:
         self._reads = RdsReads(rds_client, account_id=account_id, region=region)
         self._classes = InstanceClasses(ec2_client)
         self._modify = modify_client or rds_client
-        self._noted = Noted(notes, LastObserved, folder="rds", about="database")
+        self._bookmarks = Bookmarks(notes, LastObserved, folder="rds", about="database")
         self._clock = clock
         self._account_id = account_id
         self._region = region
@@ -111,12 +111,12 @@ class RdsStorage:
     def view(self, ref: ResourceRef) -> StorageView:
         """One database with the limits of its class and what RDS takes; raises ResourceGone,
         ReadFailed."""
-        reported, noted = self._observe(ref)
+        reported, bookmark = self._observe(ref)
         facts = reported.facts
         self._tags[ref.resource_id] = reported.volume.tags
         return StorageView(
-            volume=after_rename(reported.volume, noted),
-            modification=_modification(noted),
+            volume=after_rename(reported.volume, bookmark),
+            modification=_modification(bookmark),
             instance=Instance(
                 instance_id=facts.members[0] if facts.members else ref.resource_id,
                 limits=self._classes.limits(facts.instance_class),
@@ -149,15 +149,15 @@ class RdsStorage:
         """Change the storage to `target` if it still is as the decision saw it.
 
         One call at most, never one that changes nothing, and never one that would apply somebody
-        else's pending changes with it. What is about to be sent is noted first, and nothing is
-        done between a last look and the call.
+        else's pending changes with it. What is about to be sent is stored first, and nothing is
+        done between the last read and the call.
         """
         try:
-            reported, noted = self._observe(ref, acting=True)
+            reported, bookmark = self._observe(ref, acting=True)
             valid = self._reads.valid(reported)
         except (ResourceGone, ReadFailed) as error:
-            return unread(error, "look again")
-        found, modification = reported.volume.configuration, _modification(noted)
+            return unread(error, "read it again")
+        found, modification = reported.volume.configuration, _modification(bookmark)
         moved = moved_on(found, modification, expected=expected, seen=seen, target=target)
         if moved is not None:
             return moved
@@ -183,10 +183,10 @@ class RdsStorage:
     ) -> Outcome:
         attempt = Attempt(at=self._clock(), origin=reported.volume.configuration, target=target)
         try:
-            self._noted.amend(
+            self._bookmarks.amend(
                 ref, lambda r: None if r is None else replace(r, last_request=attempt)
             )
-        except Exception as failed:  # what could not be told from somebody else's is not sent
+        except Exception as failed:  # unsent: it could later pass for somebody else's
             return declined(Refusal.OTHER, f"could not note the change first: {failed}")
         moved = self._moved(ref, reported)
         if moved is not None:
@@ -201,9 +201,9 @@ class RdsStorage:
         except Exception as error:  # once it may have been sent, anything is an outcome
             return rds_refusal_of(error)
         try:
-            self._noted.amend(ref, lambda r: after_accepted(r, reported.seen, attempt))
-        except Exception as failed:  # the next look finds it by what was noted before
-            _log.warning("%s was changed, which was not noted: %r", ref.resource_id, failed)
+            self._bookmarks.amend(ref, lambda r: after_accepted(r, reported.seen, attempt))
+        except Exception as failed:  # found later by the bookmark stored before the call
+            _log.warning("%s was changed; no bookmark was stored: %r", ref.resource_id, failed)
         flushed = shapes.applied_with(answer, additional_of(ref))
         if not flushed:
             return Applied(started_at=attempt.at)
@@ -216,12 +216,12 @@ class RdsStorage:
     def _moved(self, ref: ResourceRef, reported: shapes.ReportedInstance) -> Outcome | None:
         """What keeps the call from being sent that was not there a moment ago; None if nothing.
 
-        RDS takes no condition: whatever is left pending after this look is applied with ours.
+        RDS takes no condition: whatever is left pending after this read is applied with ours.
         """
         try:
             now = self._beside_at_work(self._reads.reported(ref))
         except (ResourceGone, ReadFailed) as error:
-            return unread(error, "look once more")
+            return unread(error, "read it once more")
         if now == reported:
             return None
         found = now.volume.configuration
@@ -232,7 +232,7 @@ class RdsStorage:
     def _withdraw(self, ref: ResourceRef, attempt: Attempt) -> None:
         """Take back the note of a call that was not sent; left there it only lasts an hour."""
         with suppress(ReadFailed):
-            self._noted.amend(
+            self._bookmarks.amend(
                 ref,
                 lambda r: (
                     r if r is None or r.last_request != attempt else replace(r, last_request=None)
@@ -244,11 +244,11 @@ class RdsStorage:
     ) -> tuple[shapes.ReportedInstance, LastObserved | None]:
         """What RDS shows now, beside what the last observation remembered."""
         reported, at = self._beside_at_work(self._reads.reported(ref)), self._clock()
-        noted = self._noted.with_context(
+        bookmark = self._bookmarks.with_context(
             ref, reported.seen, lambda before: next_remembered(before, reported.seen, at),
             name=name_of(ref), acting=acting,
         )  # fmt: skip
-        return _with_pending(reported, _modification(noted)), noted
+        return _with_pending(reported, _modification(bookmark)), bookmark
 
     def _beside_at_work(self, reported: shapes.ReportedInstance) -> shapes.ReportedInstance:
         """What is pending of another volume is work on the instance while a change of that is in flight.
@@ -261,10 +261,10 @@ class RdsStorage:
             return reported
         with reading(f"changes of the volumes beside {ref.resource_id}"):
             beside = [
-                self._noted.seen(replace(ref, resource_id=name))
+                self._bookmarks.seen(replace(ref, resource_id=name))
                 for name in _beside(reported.volume)
             ]
-        if not any(noted is not None and at_work(noted, at) for noted in beside):
+        if not any(bookmark is not None and at_work(bookmark, at) for bookmark in beside):
             return reported
         left = tuple(name for name in facts.pending if name not in others)
         return replace(
@@ -311,8 +311,8 @@ def _beside(volume: Volume) -> tuple[str, ...]:
     return tuple(resource_id for key, resource_id in volumes.items() if key != own)
 
 
-def _modification(noted: LastObserved | None) -> Modification | None:
-    return None if noted is None else noted.modification
+def _modification(bookmark: LastObserved | None) -> Modification | None:
+    return None if bookmark is None else bookmark.modification
 
 
 def _with_pending(

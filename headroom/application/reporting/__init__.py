@@ -3,6 +3,6 @@
 May import: the domain and `ports`.
 The door offers `notify_people`, `publish_records` and `send_digest`."""
 
-from headroom.application.reporting.digest import LISTED, MOST_COUNTED, MOST_READ, send_digest
+from headroom.application.reporting.digest import send_digest
 from headroom.application.reporting.notify import NotificationReport, notify_people
 from headroom.application.reporting.publishing import PublishedRecords, publish_records

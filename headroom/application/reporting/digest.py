@@ -14,13 +14,7 @@ from itertools import islice
 
 from headroom.domain.decision import Act, Decision
 from headroom.domain.policy import Policy, PolicyUnreadable, TimeOfDay
-from headroom.domain.reports import (
-    Change,
-    DailyDigest,
-    DigestCursor,
-    PendingApproval,
-    RecordCount,
-)
+from headroom.domain.reports import Change, DailyDigest, DigestCursor, PendingApproval, RecordCount
 from headroom.domain.reports import daily_digest as days
 from headroom.domain.resources import Kind, ResourceRef
 from headroom.domain.state import RecordSummary, Step, active_pause

@@ -59,10 +59,7 @@ class _Message:
 
 
 def notify_people(
-    reporting: Reporting,
-    now: datetime,
-    *,
-    time_left: Callable[[], float] = lambda: float("inf"),
+    reporting: Reporting, now: datetime, *, time_left: Callable[[], float] = lambda: float("inf")
 ) -> NotificationReport:
     """Send what people have not heard yet; raises ReadFailed. One function at a time does it."""
     report = NotificationReport()

@@ -1,7 +1,7 @@
 """The record published to other programs: every new record to the bus.
 
-At least once: what was told is noted after it was told, and a function that dies between tells
-some of it again. One function at a time does it, by a lease in the ledger.
+At least once: the cursor moves after publishing, and a function that dies in between leaves some
+records to be published again. One function at a time publishes, by a lease in the ledger.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from headroom.ports import Delivery, ReadFailed, Recorded, Reporting
 
 NOTE = "cursor"
 BATCH_LIMIT = 500
-"""Records told by one run at most; the next run goes on."""
+"""The most records that one run publishes; the next run continues."""
 BATCH = 10
 RESERVE_S = 20.0
-"""Seconds of a function's time kept for noting what was told."""
+"""Seconds of a function's time that are kept for storing the cursor."""
 IDLE = timedelta(minutes=30)
 """How often the cursor is moved on when there is no news, so that little is read again."""
 GIVE_UP = timedelta(hours=6)
@@ -46,7 +46,7 @@ class PublishedRecords:
     refused: int = 0
     abandoned: int = 0
     undone: datetime | None = None
-    """The instant of the first record that was not told, None when all were."""
+    """The instant of the first record that was not published, None when all were."""
     keys: list[tuple[datetime, str]] = field(default_factory=list)
 
     def leave(self, at: datetime) -> None:
@@ -61,7 +61,7 @@ def publish_records(
     time_left: Callable[[], float] = lambda: float("inf"),
     log: Callable[[Recorded], None] = lambda _: None,
 ) -> PublishedRecords:
-    """Tell what is new in the record since the last time, and `log` it; raises ReadFailed."""
+    """Publish the records since the last run, and `log` each; raises ReadFailed."""
     run = PublishedRecords()
     cursor = parse_publishing_cursor(reporting.notes.note(NOTE))
     news = _news(reporting, cursor, now)

@@ -69,11 +69,7 @@ class BudgetView:
         return limits_for(self.policy, volume).limits.price_increase_usd
 
 
-def budget(
-    as_json: JsonOption = False,
-    *,
-    where: DeploymentOptions,
-) -> int:
+def budget(as_json: JsonOption = False, *, where: DeploymentOptions) -> int:
     """Show which volumes use the account's budget for price increases, most expensive first.
 
     Reads the whole state table and checks that the account's total equals the sum of its volumes.
@@ -115,7 +111,7 @@ def _volumes(where: Account, ids: Set[str]) -> Mapping[str, Volume]:
 
 
 def _databases(where: Account, ids: Set[str]) -> Mapping[str, Volume]:
-    """Databases by id; RDS tells of many at once only when asked for all."""
+    """Databases by id; RDS lists several at once only by listing all."""
     everything = (view.volume for view in databases_of(where).fleet())
     return {each.ref.resource_id: each for each in everything if each.ref.resource_id in ids}
 

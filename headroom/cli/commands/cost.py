@@ -64,7 +64,7 @@ def cost(
     """
     if volumes is None:
         fleet, place = _counted(options, at_risk)
-    else:  # all with burst credits: the most that so many can cost
+    else:  # all with burst credits: the most that this number can cost
         fleet = Fleet(
             volumes=volumes, with_credits=volumes, databases=databases or 0,
             at_risk_percent=at_risk,

@@ -55,7 +55,7 @@ def explain(
     if as_json:
         emit(_object(story, whole=broken is None))
     else:
-        _tell(story, out())
+        _print(story, out())
         if broken is None:
             out().print(f"\nRecord: {counted(len(chain), 'link')}, and all hashes match.")
     if broken is not None:
@@ -64,7 +64,7 @@ def explain(
     return OK
 
 
-def _tell(story: DecisionStory, console: Console) -> None:
+def _print(story: DecisionStory, console: Console) -> None:
     decision = story.decision
     volume, answer = decision.observation.volume, decision.answer
     console.print(f"[bold]{decision_view.kind(decision).upper()}[/] {short(volume.ref.arn)} "

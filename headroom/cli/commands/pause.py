@@ -54,10 +54,7 @@ def pause(
 
 
 def resume(
-    reason: ReasonOption = "",
-    as_json: JsonOption = False,
-    *,
-    where: DeploymentOptions,
+    reason: ReasonOption = "", as_json: JsonOption = False, *, where: DeploymentOptions
 ) -> int:
     """End a pause and close the account's circuit breaker; breakers of volumes stay open.
 
@@ -77,11 +74,7 @@ def resume(
     return OK
 
 
-def breakers(
-    as_json: JsonOption = False,
-    *,
-    where: DeploymentOptions,
-) -> int:
+def breakers(as_json: JsonOption = False, *, where: DeploymentOptions) -> int:
     """List the open circuit breakers, oldest first; exit code 1 if any is open."""
     here = deployment(where)
     stop_state = stops_of(here)

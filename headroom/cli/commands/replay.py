@@ -63,8 +63,7 @@ def replay(
         typer.Option(help="Only this resource: vol-ID, db:NAME or cluster:NAME. Repeatable."),
     ] = None,
     databases: Annotated[
-        bool,
-        typer.Option(help="Also replay databases and Aurora clusters."),
+        bool, typer.Option(help="Also replay databases and Aurora clusters.")
     ] = True,
     policy: Annotated[Path | None, typer.Option(help="Policy file (docs/policy.md).")] = None,
     preset: Annotated[
@@ -120,7 +119,7 @@ def replay(
 
 
 class Sections:
-    """The sections of the volumes that gain most; scenes are let go as soon as they are drawn."""
+    """The sections of the volumes that gain most; each chart's data is dropped once it is drawn."""
 
     def __init__(self) -> None:
         self._kept: list[tuple[int, str, Section]] = []

@@ -11,12 +11,7 @@ from typing import Annotated
 import typer
 
 from headroom.application import Status, Verb
-from headroom.cli.sources.deployment import (
-    Deployment,
-    deployment,
-    normalized_reason,
-    reading,
-)
+from headroom.cli.sources.deployment import Deployment, deployment, normalized_reason, reading
 from headroom.cli.sources.options import DeploymentOptions, JsonOption, ReasonOption
 from headroom.cli.sources.storage import read_storage
 from headroom.cli.terminal.names import short
@@ -61,11 +56,7 @@ def reject(
     return _answer(here, decision, Verb.REJECT, reason, as_json)
 
 
-def approvals(
-    as_json: JsonOption = False,
-    *,
-    where: DeploymentOptions,
-) -> int:
+def approvals(as_json: JsonOption = False, *, where: DeploymentOptions) -> int:
     """List the changes that wait for approval, in order of expiry."""
     here = deployment(where)
     with reading("The requests"):

@@ -17,11 +17,7 @@ from headroom.domain.policy import Policy, PolicyUnreadable
 from headroom.domain.state import usd
 
 
-def status(
-    as_json: JsonOption = False,
-    *,
-    where: DeploymentOptions,
-) -> int:
+def status(as_json: JsonOption = False, *, where: DeploymentOptions) -> int:
     """Show the policy, the budget, pauses and breakers, changes in progress, freezes and requests."""
     here = deployment(where)
     now = here.account.now

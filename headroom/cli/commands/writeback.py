@@ -63,8 +63,7 @@ def writeback(
     apply: Annotated[
         bool,
         typer.Option(
-            "--apply",
-            help="Set the VolumeAttributesClass of the Kubernetes claim, with kubectl.",
+            "--apply", help="Set the VolumeAttributesClass of the Kubernetes claim, with kubectl."
         ),
     ] = False,
     kubeconfig: Annotated[

@@ -68,11 +68,7 @@ def _preset(name: str, value: str, found: Json) -> Json:
         "unsavable": tables.unavoidable(found),
         "targets": [tables.target(each) for each in found["targets"]],
         "groups": [
-            {
-                "kind": each["kind"],
-                "controller": each["controller"],
-                "cells": tables.by_group(each),
-            }
+            {"kind": each["kind"], "controller": each["controller"], "cells": tables.by_group(each)}
             for each in found["controllers"]
         ],
         "controllers": [each["controller"] for each in found["controllers"]],

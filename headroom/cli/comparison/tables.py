@@ -129,10 +129,10 @@ def _named(found: Json) -> tuple[str, ...]:
 
 def oracle(found: Json) -> str:
     """How far the oracle can be from the best there is."""
-    told = found["oracle"]
+    oracle = found["oracle"]
     return (
-        f"The oracle's schedules score {money(told['score'])}; none scores less than "
-        f"{money(told['bound'])}. In {told['proven_optimal']:,} of {told['runs']:,} runs its "
+        f"The oracle's schedules score {money(oracle['score'])}; none scores less than "
+        f"{money(oracle['bound'])}. In {oracle['proven_optimal']:,} of {oracle['runs']:,} runs its "
         "schedule is proven to be the best."
     )
 

@@ -51,7 +51,7 @@ def examine(name: str, check: Check[T], deployed: T) -> Examined:
     try:
         found.extend(check(deployed))
     except (ReadFailed, ClientError, BotoCoreError, KeyError, ValueError, TypeError) as problem:
-        found.append(could_not_look(problem))
+        found.append(unreadable(problem))
     return Examined(
         name=name,
         findings=tuple(each for each in found if isinstance(each, Finding)),
@@ -59,7 +59,7 @@ def examine(name: str, check: Check[T], deployed: T) -> Examined:
     )
 
 
-def could_not_look(problem: Exception) -> Finding | Fact:
+def unreadable(problem: Exception) -> Finding | Fact:
     """What a failed read means: a permission to grant, or a read to repeat.
 
     A table or index that is missing is a finding of another check.
@@ -70,11 +70,11 @@ def could_not_look(problem: Exception) -> Finding | Fact:
     if isinstance(cause, ClientError) and denied(cause):
         named = _DENIED.search(message_of(cause))
         return Finding(
-            problem=f"could not look: {cause.operation_name} is denied",
+            problem=f"could not check: {cause.operation_name} is denied",
             fix=f"grant {named[1] if named else cause.operation_name} to the caller, or ask who has it",
         )
     return Finding(
-        problem=f"could not look: {type(problem).__name__}: {problem}",
+        problem=f"could not check: {type(problem).__name__}: {problem}",
         fix="run `headroom doctor` again; if it stays, read what AWS answers to that call",
     )
 

@@ -1,4 +1,4 @@
-"""Checks of the storage itself: what is enrolled, what its alarms can tell, and who else changes it."""
+"""Checks of the storage itself: what is enrolled, what its alarms can detect, and who else changes it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import chain
 from headroom.adapters.cloudwatch import disks_of, unmeasured
 from headroom.adapters.ebs import EbsStorage
 from headroom.cli.doctor.deployed import Deployed
-from headroom.cli.doctor.findings import Fact, Finding, could_not_look
+from headroom.cli.doctor.findings import Fact, Finding, unreadable
 from headroom.cli.sources.storage import clusters_of, databases_of
 from headroom.domain.policy import PolicyUnreadable, limits_for
 from headroom.ports import ReadFailed, StorageView
@@ -26,7 +26,7 @@ def enrolment(deployed: Deployed) -> Found:
     total = count = 0
     for kind, views in storage(deployed).items():
         if isinstance(views, ReadFailed):
-            yield could_not_look(views)
+            yield unreadable(views)
             continue
         own = enrolled(deployed, views)
         total, count = total + len(views), count + len(own)

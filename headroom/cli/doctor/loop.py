@@ -143,7 +143,7 @@ def queues(deployed: DeployedStacks) -> Found:
         if oldest_s > WAITING_S:
             yield Finding(
                 problem=f"events in {name} wait for {number(oldest_s / 60)} minutes",
-                fix="look for errors and throttles of the function that takes from it",
+                fix="check for errors and throttles of the function that takes from it",
             )
         yield Fact(text=f"{count:,} events wait in {name}")
 
@@ -249,7 +249,7 @@ def sweep(deployed: Deployed) -> Found:
     def own(name: str, over: timedelta, statistic: str = "Sum") -> list[tuple[datetime, float]]:
         return deployed.metric(namespace, name, service, statistic=statistic, over=over)
 
-    log = "look at the schedule and the functions' logs: they name what could not be read"
+    log = "check the schedule and the functions' logs: they name what could not be read"
     done = [at for at, value in own("SweepCompleted", LONGEST_SCAN) if value]
     if not done:
         yield Finding(problem="no sweep has completed in 24 hours", fix=log)
@@ -266,7 +266,7 @@ def sweep(deployed: Deployed) -> Found:
     if overdue > OVERDUE_S:
         yield Finding(
             problem=f"a reconciliation is due for {number(overdue / 60)} minutes",
-            fix="look for a throttled API in the sweep's log, or a fleet too large for one sweep",
+            fix="check the sweep's log for a throttled API, or a fleet too large for one sweep",
         )
     for name, what in (
         ("FailedReconciliations", "resources could not be reconciled"),

@@ -75,7 +75,7 @@ def records(deployed: Deployed) -> Found:
         yield Finding(
             problem=f"the functions write records in format {record.format}, this command writes "
             f"{RECORD_FORMAT}",
-            fix="deploy the functions of this release, or use the command of theirs",
+            fix="deploy the functions of this release, or use the command of their release",
         )
     try:
         used = decision_from_json(record.body, for_display=True).policy_version

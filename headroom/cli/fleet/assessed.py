@@ -158,7 +158,7 @@ class Assessment:
             f"{total['replayed']:,} of {total['resources']:,} resources were replayed minute by minute with "
             f"the deployed engine, as if all were enrolled (mode auto); {total['enrolled']:,} really are."
             + (f" The others were not: {others}." if others else ""),
-            "Starved minutes are at least so many: load that a limit held back is rebuilt from what was "
+            "Starved minutes are a lower bound: load that a limit held back is rebuilt from what was "
             "served. Each resource is played by itself; limits of the account (budget, changes at once) "
             "are not played, and approvals count as given.",
             f"Dollars of storage are the average of {counted(self.days, 'day')}, a month; dollars for running "

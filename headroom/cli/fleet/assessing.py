@@ -222,7 +222,7 @@ def _of_place(
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(f"Reading {place.name}", total=None)
         try:
-            for view, why in _first_look(place, request, counts):
+            for view, why in _screened(place, request, counts):
                 bar.advance(task)
                 if why is not None:
                     yield bare_row(view, policy, prices, why=why)
@@ -250,7 +250,7 @@ def _of_place(
                 say(f"{done:,} of {len(again):,} replayed", console)
 
 
-def _first_look(
+def _screened(
     place: Place, request: Request, counts: _Counts
 ) -> Iterator[tuple[StorageView, str | None]]:
     """Every volume and database, and why it need not be replayed; None where it must be."""

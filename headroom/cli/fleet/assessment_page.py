@@ -47,7 +47,7 @@ LISTS: tuple[tuple[str, str, Callable[[Assessment], list[AssessedRow]], tuple[Co
     ("Not replayed though it should be", "failed", lambda found: [r for r in found.rows if r.failed],
      (_RESOURCE, _IS, _WHY)),
 )  # fmt: skip
-"""Title, look, rows and columns of each list."""
+"""Title, kind, rows and columns of each list."""
 
 
 def show(found: Assessment, console: Console) -> None:
@@ -120,8 +120,8 @@ def render(found: Assessment) -> str:
     )
     sections: list[Json] = [
         {"title": title, "columns": [name for name, _, _ in columns],
-         "rows": [_html_row(row, look, columns) for row in rows_of(found)[:500]]}
-        for title, look, rows_of, columns in LISTS if look != "failed" or rows_of(found)
+         "rows": [_html_row(row, kind, columns) for row in rows_of(found)[:500]]}
+        for title, kind, rows_of, columns in LISTS if kind != "failed" or rows_of(found)
     ]  # fmt: skip
     sections.append({
         "title": "What running Headroom costs", "columns": ("Item", "What", "USD a month"),
@@ -139,8 +139,8 @@ def render(found: Assessment) -> str:
     )  # fmt: skip
 
 
-def _html_row(row: AssessedRow, look: str, columns: Sequence[Column]) -> Json:
+def _html_row(row: AssessedRow, kind: str, columns: Sequence[Column]) -> Json:
     return {
-        "kind": look, "cells": [text(row) for _, text, _ in columns],
+        "kind": kind, "cells": [text(row) for _, text, _ in columns],
         "sort": [key(row) for _, _, key in columns],
     }  # fmt: skip

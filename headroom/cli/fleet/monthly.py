@@ -279,9 +279,9 @@ def _doubtful(found: ResourceMonth) -> Row:
 def _every(found: ResourceMonth, until: datetime) -> Row:
     net, minutes = found.up_usd + found.down_usd, round(episode_minutes(found, until))
     added, saved = found.added_usd(until), found.saved_usd(until)
-    look = "raise" if net > 0 else "lower" if net < 0 else "none"
+    tone = "raise" if net > 0 else "lower" if net < 0 else "none"
     return (
-        look,
+        tone,
         (short(found.resource), f"{found.found}, {found.ended}, {found.passed}",
          money(net, signed=True), money(added), money(saved), f"{len(found.landed)}",
          f"{minutes:,}", found.target or "as it was"),
@@ -346,8 +346,8 @@ def render(view: MonthView) -> str:
 
 def _html_rows(rows: Sequence[Row]) -> list[Json]:
     return [
-        {"kind": look, "cells": list(cells), "sort": [str(key) for key in keys]}
-        for look, cells, keys in rows[:MOST_ROWS]
+        {"kind": tone, "cells": list(cells), "sort": [str(key) for key in keys]}
+        for tone, cells, keys in rows[:MOST_ROWS]
     ]
 
 

@@ -51,7 +51,7 @@ class FleetOptions:
         int | None,
         typer.Option(
             min=0,
-            help="With --all: let the engine decide about so many at most, the biggest first. "
+            help="With --all: the most resources that the engine decides about, biggest first. "
             "Default: about all that could change.",
         ),
     ] = None

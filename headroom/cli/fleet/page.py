@@ -25,15 +25,15 @@ def write_plan(plan: FleetPlan, path: Path) -> None:
 def render_plan(plan: FleetPlan) -> str:
     """The HTML text."""
     total = plan.totals
-    told = [row for row in plan.rows if row.change in (*CHANGES, Change.HOLD, Change.FAILED)]
-    quiet = len(plan.rows) - len(told)
+    listed = [row for row in plan.rows if row.change in (*CHANGES, Change.HOLD, Change.FAILED)]
+    quiet = len(plan.rows) - len(listed)
     notes = [
         *opinions.summary(plan),
         *plan.notes(),
         f"{quiet:,} resources need no change and are not listed.",
     ]
-    if len(told) > MOST_ROWS:
-        notes.append(f"The first {MOST_ROWS:,} of {len(told):,} are listed; --csv has all.")
+    if len(listed) > MOST_ROWS:
+        notes.append(f"The first {MOST_ROWS:,} of {len(listed):,} are listed; --csv has all.")
     facts = (
         ("changes due", f"{total['due']:,}"),
         ("dollars up", f"{money(total['usd_up'], signed=True)} a month"),
@@ -48,7 +48,7 @@ def render_plan(plan: FleetPlan) -> str:
         title=f"Plan for {', '.join(plan.places)}, {utc(plan.at)}",
         lead=tables.summary(plan)[1], facts=facts,
         sections=[{"title": "What would change, and what is held", "columns": COLUMNS,
-                   "rows": [_row(row) for row in told[:MOST_ROWS]]},
+                   "rows": [_row(row) for row in listed[:MOST_ROWS]]},
                   *opinions.section(plan, MOST_ROWS)],
         notes=notes,
     )  # fmt: skip

@@ -50,7 +50,7 @@ class Request:
     kinds: frozenset[Kind]
     as_if_auto: bool
     deep: int | None
-    """At most so many resources go to the engine, the biggest first; None for all that could change."""
+    """The most resources that the engine decides about, biggest first; None for all that could change."""
     processes: int
     second_opinion: bool = False
     """Whether Compute Optimizer is asked too."""
@@ -104,7 +104,7 @@ class FleetPlan:
             f"14 days by five minutes, the past as far as it is kept); {depth['summary']:,} by five metrics "
             f"(databases: seven) of {SUMMARY_DAYS} days, one datapoint a day; {depth['configuration']:,} by their "
             "configuration alone.",
-            "Each resource is decided about by itself, as if it were the only one: budgets, limits on "
+            "Each resource is planned on its own, as if it were the only one: budgets, limits on "
             "changes at once and approvals may spread the changes over days.",
             *(["Every resource counts as enrolled (mode auto) unless it is off; the column Mode says "
                "what it really is."] if self.as_if_auto else []),
@@ -125,7 +125,7 @@ def planned(places: Sequence[Place], request: Request, finished: Finished) -> Fl
             candidates = []
             advice = recommended(place.where, request.kinds) if request.second_opinion else NONE
             missing += advice.notes
-            for row, view in _first_look(place, request, advice.by_arn):
+            for row, view in _screened(place, request, advice.by_arn):
                 bar.advance(task)
                 known_advice += row.arn in advice.by_arn
                 if view is None:
@@ -173,12 +173,12 @@ def _rules(place: Place, request: Request, advice: Mapping[str, Recommendation])
     )  # fmt: skip
 
 
-def _first_look(
+def _screened(
     place: Place, request: Request, advice: Mapping[str, Recommendation]
 ) -> Iterator[tuple[PlanRow, StorageView | None]]:
     """The row of each resource, with its view where the engine should decide.
 
-    It also decides where Compute Optimizer recommends a change that the first look does not see.
+    It also decides where Compute Optimizer recommends a change that the screening does not see.
     """
     if Kind.EBS in request.kinds:
         try:

@@ -51,7 +51,7 @@ def worked(
                 yield running.popleft().result()
         except BrokenProcessPool:
             raise Problem(
-                "A process was ended by the system, most likely for want of memory, or could not read "
+                "The system ended a process, most likely because memory ran out, or it could not read "
                 "the account; `--processes 1` needs least and says why."
             ) from None
         except BaseException:

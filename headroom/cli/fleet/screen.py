@@ -10,12 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 
-from headroom.adapters.cloudwatch import (
-    DatabaseSummary,
-    LoadSummary,
-    database_summaries,
-    summaries,
-)
+from headroom.adapters.cloudwatch import DatabaseSummary, LoadSummary, database_summaries, summaries
 from headroom.adapters.ebs import EbsStorage
 from headroom.cli.fleet.rows import Change, Depth, PlanRow
 from headroom.cli.sources.account import Account
@@ -128,7 +123,7 @@ def screen(
         why = f"its burst credits fell to {balance:.0f} % in the days read"
         return _row(view, policy, price, change=Change.RAISE, why=why)
     if summary.busiest_iops is None or summary.busiest_mibps is None:
-        why = "its busiest minutes are not published, only the engine can tell"
+        why = "its busiest minutes are not published; only the engine can decide"
         return _row(view, policy, price, change=Change.LOWER, why=why)
     return _cheaper(view, summary.busiest_iops, summary.busiest_mibps, policy, price)
 

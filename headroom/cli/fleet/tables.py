@@ -31,12 +31,15 @@ def show(plan: FleetPlan, console: Console) -> None:
     """For people."""
     for line in summary(plan):
         say(line, console)
-    told = [row for row in plan.rows if row.change in (*CHANGES, Change.HOLD, Change.FAILED)]
-    if told:
-        rows = [_cells(row) for row in told[:MOST_ROWS]]
+    listed = [row for row in plan.rows if row.change in (*CHANGES, Change.HOLD, Change.FAILED)]
+    if listed:
+        rows = [_cells(row) for row in listed[:MOST_ROWS]]
         console.print(table("Biggest first", COLUMNS, rows))
-    if len(told) > MOST_ROWS:
-        say(f"And {len(told) - MOST_ROWS:,} more: --json, --csv and --html have them all.", console)
+    if len(listed) > MOST_ROWS:
+        say(
+            f"And {len(listed) - MOST_ROWS:,} more: --json, --csv and --html have them all.",
+            console,
+        )
     differing = [opinions.cells(*each) for each in opinions.differing(plan)]
     if differing:
         console.print(table(opinions.TITLE, opinions.COLUMNS, differing[:MOST_ROWS]))

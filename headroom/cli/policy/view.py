@@ -94,7 +94,7 @@ def as_object(view: PolicyView) -> dict[str, object]:
 
 
 def _called(ref: ResourceRef) -> str:
-    """What people call it; what was made up has no name that could be typed."""
+    """The name by which people refer to it; a synthetic resource has none."""
     return ref.resource_id if " " in ref.resource_id else short(ref.arn)
 
 

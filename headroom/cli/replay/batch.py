@@ -44,7 +44,7 @@ class Rules:
     policy: Policy
     prices: PriceTable
     draw: bool = False
-    """Whether volumes come with the scene of what would have happened."""
+    """Whether volumes come with the chart of what would have happened."""
 
     @property
     def since(self) -> datetime:
@@ -98,8 +98,8 @@ def _in_processes(
                 yield _done(running.popleft())
         except BrokenProcessPool:
             raise Problem(
-                "A process that played a volume was ended by the system, most likely for want of "
-                "memory; `--processes 1` needs least."
+                "The system ended a process that replayed a volume, most likely because memory ran "
+                "out; `--processes 1` needs the least."
             ) from None
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)

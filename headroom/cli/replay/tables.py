@@ -18,7 +18,7 @@ from headroom.proving.replay import PlaybackOutcome, Replayed, largest_configura
 
 Json = dict[str, object]
 NOTES = (
-    "Starved minutes are at least so many: load that a limit held back is rebuilt from what was "
+    "Starved minutes are a lower bound: load that a limit held back is rebuilt from what was "
     "served, in the same order and with nothing added. With Headroom there may be a few more where "
     "the load wanted more than four times what it got.",
     "Every volume and database is enrolled for the replay (mode auto), begins as it is configured "

@@ -185,7 +185,7 @@ def _more_than_needed(it: Comparison) -> str | None:
     if not demand.known_minutes:
         return f"It {it.verb} performance for which no load is known, {more}"
     if demand.iops.censored or demand.mibps.censored:
-        return None  # held back by a limit: nobody knows how much would be enough
+        return None  # held back by a limit: how much would be enough is unknown
     if demand.peak_iops > rates[0][0] or demand.peak_mibps > rates[1][0]:
         return None
     return (
@@ -232,14 +232,12 @@ def _blocked_by(blocking: tuple[Verdict, ...]) -> str | None:
 def _valued_less(it: Comparison) -> str | None:
     if it.judged is None:
         return None
-    theirs = it.judged.plan.value_usd_per_day
-    if it.plan is not None and it.plan.value_usd_per_day > theirs:
+    advised_value = it.judged.plan.value_usd_per_day
+    if it.plan is not None and it.plan.value_usd_per_day > advised_value:
         own = money(it.plan.value_usd_per_day, signed=True)
-        return (
-            f"Headroom values its own plan at {own} a day, this one at {money(theirs, signed=True)}"
-        )
-    if it.plan is None and theirs <= 0:
-        return f"Headroom values the change at {money(theirs, signed=True)} a day"
+        return f"Headroom values its own plan at {own} a day, this one at {money(advised_value, signed=True)}"
+    if it.plan is None and advised_value <= 0:
+        return f"Headroom values the change at {money(advised_value, signed=True)} a day"
     return None
 
 

@@ -38,11 +38,11 @@ def dry_run_ports(
         client = where.client("dynamodb")
         kept = PriceStore(client, table=here.state_table, account_id=where.account_id)
         prices = StoredPriceTable(kept, None, clock=lambda: where.now)
-    noted = None if here is None else ledger
-    listed = None if noted is not None or not cluster else where.price_list
-    clusters = clusters_of(where, noted=noted, price_list=listed)
+    notes = None if here is None else ledger
+    listed = None if notes is not None or not cluster else where.price_list
+    clusters = clusters_of(where, notes=notes, price_list=listed)
     return Ports(
-        storage=storage_of(where, noted=noted, clusters=clusters),
+        storage=storage_of(where, notes=notes, clusters=clusters),
         clusters=clusters,
         metrics=metrics_of(where),
         ledger=ledger,

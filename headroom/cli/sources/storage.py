@@ -1,4 +1,4 @@
-"""Storage as it is, for commands that only read: nothing seen here is noted, nothing is changed."""
+"""Storage as it is, for commands that only read: they store no bookmark and change nothing."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ T = TypeVar("T")
 class WithoutBookmarks:
     """Notes of one command: what it saw of a database is forgotten with it.
 
-    What functions noted before is known where `noted` reads it, and stays as it is.
+    Bookmarks that the functions stored are read from `notes` and stay as they are.
     """
 
-    def __init__(self, noted: Notes | None = None) -> None:
-        self._noted = noted
+    def __init__(self, notes: Notes | None = None) -> None:
+        self._notes = notes
         self._own: dict[str, str] = {}
 
     def note(self, name: str) -> str:
-        """What the functions noted, or else nothing."""
-        if name in self._own or self._noted is None:
+        """What the functions stored, or else nothing."""
+        if name in self._own or self._notes is None:
             return self._own.get(name, "")
-        return self._noted.note(name)
+        return self._notes.note(name)
 
     def amend(self, name: str, change: Callable[[str], tuple[str, T]]) -> T:
         """What `change` makes of the note, kept for this command alone."""
@@ -45,34 +45,34 @@ class WithoutBookmarks:
 
 
 def storage_of(
-    account: Account, *, noted: Notes | None = None, clusters: AuroraClusterStorage | None = None
+    account: Account, *, notes: Notes | None = None, clusters: AuroraClusterStorage | None = None
 ) -> Storage:
     """Storage of every kind there; `clusters` are those of Aurora."""
     volumes = EbsStorage(account.ec2, account_id=account.account_id, region=account.region)
-    aurora = clusters or clusters_of(account, noted=noted)
-    databases = databases_of(account, noted=noted)
+    aurora = clusters or clusters_of(account, notes=notes)
+    databases = databases_of(account, notes=notes)
     return StorageByKind({Kind.EBS: volumes, Kind.RDS: databases, Kind.AURORA: aurora})
 
 
 def clusters_of(
-    account: Account, *, noted: Notes | None = None, price_list: PriceList | None = None
+    account: Account, *, notes: Notes | None = None, price_list: PriceList | None = None
 ) -> AuroraClusterStorage:
-    """The Aurora clusters there; `price_list` is asked where nobody noted prices."""
-    notes = WithoutBookmarks(noted)
-    book = AuroraPriceBook(notes, price_list, clock=lambda: account.now)
+    """The Aurora clusters there; `price_list` is read where no prices are stored."""
+    stored = WithoutBookmarks(notes)
+    book = AuroraPriceBook(stored, price_list, clock=lambda: account.now)
     if price_list is not None:
         book.refresh(account.region)
     return AuroraClusterStorage(
         account.client("rds"), metrics=CloudWatchAuroraMetrics(account.cloudwatch), prices=book,
-        notes=notes, clock=lambda: account.now, account_id=account.account_id,
+        notes=stored, clock=lambda: account.now, account_id=account.account_id,
         region=account.region,
     )  # fmt: skip
 
 
-def databases_of(account: Account, *, noted: Notes | None = None) -> Storage:
+def databases_of(account: Account, *, notes: Notes | None = None) -> Storage:
     """The databases of RDS there."""
     return RdsStorage(
-        account.client("rds"), account.ec2, notes=WithoutBookmarks(noted), clock=lambda: account.now,
+        account.client("rds"), account.ec2, notes=WithoutBookmarks(notes), clock=lambda: account.now,
         account_id=account.account_id, region=account.region,
     )  # fmt: skip
 
@@ -87,6 +87,6 @@ def metrics_of(account: Account) -> Metrics:
 def read_storage(account: Account, ref: ResourceRef) -> StorageView:
     """The volume or the database's storage; raises ResourceGone, ReadFailed.
 
-    A database's latest change is told only while it is under way.
+    A database's latest change is known only while it is under way.
     """
     return storage_of(account).view(ref)

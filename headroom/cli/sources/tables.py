@@ -54,7 +54,7 @@ def tables(where: RecordsOptions) -> Source:
 def _discover(
     session: boto3.Session, where: RecordsOptions, url: str | None
 ) -> tuple[str, str | None, str | None]:
-    """Names of the records table and, where the stack tells it, the state table and the seals' key."""
+    """Names of the records table and, if the stack has them as outputs, of the state table and the seals' key."""
     if where.records_table is not None:
         return where.records_table, None, None
     stack = where.stack or DEFAULT_STACK

@@ -32,7 +32,7 @@ def observed(decision: Decision) -> str:
 
 
 def _of_cluster(side: ClusterDetail) -> str:
-    """What I/O is of the bill in Standard, or why nobody knows."""
+    """The share of I/O in the bill under Standard, or why it is unknown."""
     if side.bills is None:
         return f"{len(side.demand.days)} of {DAYS} whole days"
     bill = side.bills.standard

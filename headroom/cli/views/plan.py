@@ -130,7 +130,7 @@ def _plans(decision: Decision) -> list[tuple[str, ...]]:
 
 
 def _held(verdict: Verdict) -> str:
-    """A verdict in a cell; what it adds in words is told once, below the table."""
+    """A verdict in a cell; its detail is printed once, below the table."""
     return decision_view.verdict_line(replace(verdict, detail=""))
 
 

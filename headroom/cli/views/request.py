@@ -27,11 +27,7 @@ class Sending:
 
     def as_object(self) -> dict[str, object]:
         """For JSON."""
-        return {
-            "operation": self.operation,
-            "parameters": dict(self.parameters),
-            "now": self.now,
-        }
+        return {"operation": self.operation, "parameters": dict(self.parameters), "now": self.now}
 
 
 def sending(decision: Decision) -> Sending | None:

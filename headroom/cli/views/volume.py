@@ -119,7 +119,7 @@ def space_lines(space: SpaceForecast) -> tuple[str, ...]:
 
 
 def space_object(space: SpaceForecast | None) -> dict[str, object] | None:
-    """The same for JSON; None where nothing is told of free space."""
+    """The same for JSON; None where free space is not forecast."""
     if space is None:
         return None
     return {

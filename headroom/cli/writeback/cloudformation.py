@@ -247,8 +247,7 @@ def _not_found(folder: Path, kind: str, logical_id: str) -> str:
             "makes the resource. Code is not patched"
         )
     name = next(
-        (part for part in reversed(construct.split("/")) if part not in ("Resource", "Default")),
-        "",
+        (part for part in reversed(construct.split("/")) if part not in ("Resource", "Default")), ""
     )
     quoted = re.compile(rf"""["'`]{re.escape(name)}["'`]""")
     lines = [

@@ -68,7 +68,7 @@ def patched(code: Code, handoff: Handoff, address: Address | None) -> Patched:
 
 
 def _settings(handoff: Handoff, device: str) -> list[Setting]:
-    """The arguments to write, in the words of the resource or of an instance's device."""
+    """The arguments to write, by their names in the resource or in an instance's block device."""
 
     def values(configuration: Configuration) -> Settings:
         return settings(Tool.TERRAFORM, handoff.names, configuration)[1]

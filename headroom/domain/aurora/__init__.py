@@ -5,11 +5,7 @@ The door offers `decide_cluster`, and what is remembered of a cluster between tw
 """
 
 from headroom.domain.aurora.bill_check import check, mode_switch_of
-from headroom.domain.aurora.decide import (
-    ClusterDecisionInput,
-    cluster_case,
-    decide_cluster,
-)
+from headroom.domain.aurora.decide import ClusterDecisionInput, cluster_case, decide_cluster
 from headroom.domain.aurora.memory import (
     ClusterMemory,
     ClusterModeChange,

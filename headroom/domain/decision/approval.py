@@ -108,7 +108,7 @@ def growth_refused_until(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InvalidAnswer:
-    """Why an answer is not accepted; `why` is one of the words of ports.NotAnswered."""
+    """Why an answer is not accepted; `why` is a reason of ports.NotAnswered."""
 
     why: str
     detail: str

@@ -63,7 +63,7 @@ class ClusterDetail:
     demand: AuroraDemand
     bills: Bills | None
     owner_note: str = ""
-    """What to tell the owner about a decision not to act; empty for nothing."""
+    """What the owner should know about a decision not to act; empty for nothing."""
     earlier_days: tuple[BilledIoDay, ...] = ()
     """Days under the other mode, recorded before it was left."""
     check: BillCheck | None = None

@@ -67,7 +67,7 @@ EXPLAINED = frozenset(
         Guardrail.DATABASE_STATE, Guardrail.PENDING_CHANGES, Guardrail.STORAGE_AUTOSCALING,
     }
 )  # fmt: skip
-"""Guardrails whose detail tells the owner what to do."""
+"""Guardrails whose detail says what the owner can do."""
 
 
 def conclude(analysis: Analysis, judgements: tuple[PlanJudgement, ...]) -> Action:

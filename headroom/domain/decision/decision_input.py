@@ -61,7 +61,7 @@ from headroom.domain.workload import (
 )
 
 KNOWN_AHEAD = timedelta(hours=26)
-"""How far ahead the owner's known events are looked for: a day, and the way to it."""
+"""How far ahead the owner's known events count: a day, and the time a change takes."""
 DRAINS_HOURS, EXPLAINED = 1, 1.1
 """How long after an event its backlog is served; how far above the announced load an hour may go, as a factor."""
 DENY_ALL_POLICY = Policy(version="unreadable", defaults=Limits(mode=Mode.OFF))

@@ -122,7 +122,7 @@ def _binding(
         return Binding.UNKNOWN, "nothing was measured in the last 15 minutes"
     volume_is_next = _credits_go_next(observation, demand, can, left)
     if balance is not None and balance.basis == "empty_now" and volume_is_next:
-        balance = None  # told before; now the volume's own credits are what runs out
+        balance = None  # reported before; now the volume's own credits run out
     if balance is not None and _soon_the_limit(observation, demand, seen, balance):
         return balance.binding, forecast_text(balance, observation.at)
     stolen = _instance_pressed(observation)
@@ -263,7 +263,7 @@ def _credits_go_next(
 def _takes_its_share(observation: Observation, seen: tuple[Minute, ...], binding: Binding) -> bool:
     """Whether this volume takes at least an even share of what its instance's volumes do.
 
-    All of them share one balance: its owner is told by those that use it up, not by each.
+    All of them share one balance: those that use it up notify its owner, not each.
     """
     activity, instance = observation.instance_activity, observation.instance
     if activity is None or instance is None or len(instance.volume_ids) <= 1:
@@ -291,10 +291,7 @@ def _instance_left(
     if others is None:
         return None, None
     limits = instance.limits
-    return (
-        max(0.0, limits.baseline_iops - others[0]),
-        max(0.0, limits.baseline_mibps - others[1]),
-    )
+    return (max(0.0, limits.baseline_iops - others[0]), max(0.0, limits.baseline_mibps - others[1]))
 
 
 def _others(observation: Observation, seen: tuple[Minute, ...]) -> tuple[float, float] | None:

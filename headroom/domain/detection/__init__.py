@@ -9,14 +9,13 @@ from headroom.domain.detection.next_glance import (
     LONGEST,
     SHORTEST,
     USUAL_VALUE_USD_PER_MINUTE,
-    WEEKLY,
     GlanceState,
     after_glance,
     first_metrics,
     interval,
     is_due,
-    look_due,
     reads_the_rest,
+    reconciliation_due,
     risk,
 )
 from headroom.domain.detection.resource_alarms import (

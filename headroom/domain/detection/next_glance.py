@@ -28,7 +28,7 @@ REST_AFTER = timedelta(minutes=55)
 """After this, a glance that stirs reads the rest again, even if it stirs no more than before."""
 HUMS_FOR = timedelta(hours=4, minutes=5)
 STALE = timedelta(hours=2)
-"""A glance that is older tells nothing of how the credits move."""
+"""An older glance does not show how the credits move."""
 WORSE = 1.25
 EMPTY_SOON_H, EMPTY_LATE_H = 2.0, 8.0
 """Credits that end within the first are as risky as it gets, after the second no risk yet."""
@@ -39,7 +39,7 @@ BUSY_SHARE = 0.5
 """Share of the queue at a limit from which on the limit counts as near."""
 USUAL_VALUE_USD_PER_MINUTE = 0.10
 """Value of a relieved minute at which a risk counts as it is: the policy's default."""
-LOOK_AGAIN_AT_MOST = timedelta(hours=4)
+RECONCILE_AGAIN_AT_MOST = timedelta(hours=4)
 DAILY, WEEKLY = timedelta(days=1), timedelta(days=7)
 """How often what is in no trouble is reconciled: what was in trouble lately, and the rest."""
 LATELY = timedelta(days=35)
@@ -138,7 +138,7 @@ def after_glance(
             found -= {Trouble.CREDITS} if balance > NEARLY_EMPTY_PERCENT else set()
         if not rest_read and seen is not None and _stirs(configuration, before, seen, now):
             shown = {Trouble.CREDITS} if balance is not None else set()
-            found |= set(before.active(now)) - shown - _told(seen)
+            found |= set(before.active(now)) - shown - _visible(seen)
     active = set() if before is None else set(before.active(now))
     since = None if before is None or not active else before.since
     if found - active:
@@ -208,7 +208,7 @@ def is_due(state: GlanceState | None, now: datetime) -> bool:
     return min(state.next_at, state.at + LONGEST) <= now + TICK_SLACK
 
 
-def look_due(state: GlanceState, reconciled_at: datetime | None, now: datetime) -> bool:
+def reconciliation_due(state: GlanceState, reconciled_at: datetime | None, now: datetime) -> bool:
     """Whether a resource is worth a reconciliation, which reads twenty to thirty metrics.
 
     At once when trouble began after the last one; then when the trouble lasts twice as long, every
@@ -221,19 +221,19 @@ def look_due(state: GlanceState, reconciled_at: datetime | None, now: datetime) 
         return now - reconciled_at >= (DAILY if lately else WEEKLY) - TICK_SLACK
     if reconciled_at is None or state.since is None or reconciled_at < state.since:
         return True
-    lasted = max(SHORTEST, min(reconciled_at - state.since, LOOK_AGAIN_AT_MOST))
+    lasted = max(SHORTEST, min(reconciled_at - state.since, RECONCILE_AGAIN_AT_MOST))
     return now - reconciled_at >= lasted - TICK_SLACK
 
 
-def _told(seen: Glance) -> set[Trouble]:
+def _visible(seen: Glance) -> set[Trouble]:
     """The troubles that this glance would show if they were there."""
-    told = {
+    signs = {
         Trouble.IOPS: seen.iops_exceeded_minutes is not None,
         Trouble.THROUGHPUT: seen.throughput_exceeded_minutes is not None,
         Trouble.QUEUE: seen.longest_queue is not None,
         Trouble.SPACE: seen.lowest_free_gib is not None,
     }
-    return {trouble for trouble, there in told.items() if there}
+    return {trouble for trouble, there in signs.items() if there}
 
 
 def _hums(configuration: Configuration, before: GlanceState | None, now: datetime) -> bool:
@@ -258,7 +258,7 @@ def _stirs(
 
 
 def _falls(before: GlanceState, seen: Glance, now: datetime) -> bool:
-    """Whether the credits end within hours, as they fell since the last glance; or nobody knows."""
+    """Whether the credits end within hours at the rate since the last glance, or that is unknown."""
     left = _hours_left(before, seen, now)
     return left is None or left <= DRAINING_H
 

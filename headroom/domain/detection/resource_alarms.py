@@ -35,7 +35,7 @@ LEAST = timedelta(days=1)
 SILENT = 8
 """Glances in a row without data, over hours: storage that is not in use."""
 NOTED_EVERY, GONE = timedelta(hours=3), timedelta(hours=6)
-"""How often it is noted that a resource still exists; what a complete scan did not note for longer is gone."""
+"""How often a scan stores that a resource still exists; one not seen by a complete scan for longer is gone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,10 +70,10 @@ class Watched:
 
     alarm: ResourceAlarm
     score: float
-    """When it was noted."""
+    """When it was stored."""
     since: datetime
     noted_at: datetime
-    """When a scan last noted it."""
+    """When a scan last saw it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

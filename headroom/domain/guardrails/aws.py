@@ -23,7 +23,7 @@ def managed_elsewhere(case: Case) -> Verdict:
 
 
 def multi_attach(case: Case) -> Verdict:
-    """Block changes to volumes shared by several instances: their load cannot be told apart."""
+    """Block changes to volumes shared by several instances: their loads cannot be separated."""
     volume = case.observation.volume
     shared = volume.multi_attach or len(volume.instance_ids) > 1
     return verdict_of(

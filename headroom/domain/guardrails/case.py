@@ -1,4 +1,4 @@
-"""What a guardrail may look at, and the verdict it gives."""
+"""What a guardrail may read, and the verdict it gives."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ClusterCase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One plan and everything a guardrail may look at."""
+    """One plan and everything a guardrail may read."""
 
     plan: Plan
     observation: Observation
@@ -42,13 +42,13 @@ class Case:
     known_days: float = 0.0
     """Days of the past that were measured."""
     group: GroupConstraint | None = None
-    """What the striped set says that the volume belongs to; None where none was looked at."""
+    """The state of the volume's striped set; None where none was read."""
     cluster: ClusterCase | None = None
     """None for storage of other kinds."""
     approved_usd: Decimal | None = None
     """The price change a person agreed to, USD per month, when an approved plan is judged again."""
     space: SpaceForecast | None = None
-    """What is expected of a database's free space; None where nothing is told of it."""
+    """The forecast of a database's free space; None where there is none."""
 
 
 def verdict_of(

@@ -11,12 +11,7 @@ from decimal import Decimal
 from itertools import accumulate
 from statistics import median
 
-from headroom.domain.catalog.aurora import (
-    HOURS_PER_MONTH,
-    MILLION,
-    bills,
-    supports_io_optimized,
-)
+from headroom.domain.catalog.aurora import HOURS_PER_MONTH, MILLION, bills, supports_io_optimized
 from headroom.domain.guardrails.case import Case, ClusterCase, verdict_of
 from headroom.domain.guardrails.verdicts import Guardrail, Relation, Verdict
 from headroom.domain.resources import GATE, Goal, StorageMode, mode_of
@@ -27,9 +22,9 @@ SPIKES = 2
 BUSY_DAYS = 7
 """Going back must pay even if every day were like the busiest half."""
 GATE_DAYS = GATE // timedelta(days=1)
-"""For so many days a change that was wrong may stay in force."""
+"""Days that a wrong change may have to stay in force."""
 NEW_TIMES = 2
-"""Quiet days that have saved so many times what any before them did are a new level of the load."""
+"""Quiet days that saved this many times what any earlier ones did are a new level of the load."""
 SLOW_DAYS = 3
 """Days with slow commits from which on they are no accident."""
 SHARED = frozenset(
@@ -166,11 +161,11 @@ def steady(case: Case) -> Verdict:
 
 
 def rhythm(case: Case) -> Verdict:
-    """Block a change for money that a load which comes and goes by the month would soon turn against.
+    """Block a change for money that a monthly rhythm of the load would soon make a loss.
 
-    What the other mode would have saved of late must exceed, by the margin, what it would have lost in
-    the worst thirty days of the past. Back to Standard it may also be twice what any earlier quiet days
-    saved: then the load has a new level.
+    The recent savings of the other mode must exceed, by the margin, its losses in the worst thirty days
+    of the past. Back to Standard, twice the savings of any earlier quiet days are enough: then the load
+    has a new level.
     """
     cluster, days, gain, worst = _cluster(case), 0, 0.0, 0.0
     if cluster.goal is Goal.COST and cluster.demand.past_ios:

@@ -92,7 +92,7 @@ def full_copy(case: Case) -> Verdict:
             "for hours: that is for a person to begin, or to go to gp3 of the same size first, "
             "which takes no copy",
         )  # fmt: skip
-    # Not temporary: a load that never rests would wait for ever, and nobody would be told.
+    # Not temporary: a load that never rests would wait for ever, and nobody would be notified.
     return verdict_of(
         name, Relation.AT_LEAST, case.demand.clear_minutes, CALM_MINUTES,
         "measured minutes without pressure",

@@ -67,8 +67,8 @@ def give_back_data(case: Case) -> Verdict:
 def _days_since_others(case: Case) -> list[float]:
     """Days since somebody else changed the volume: what they set up may not have been used yet."""
     known = changes_of_settings(case.resource_state.modifications, case.plan.origin)
-    theirs = [m.started_at for m in known if m.by != BY_HEADROOM]
-    return [(case.observation.at - max(theirs)).total_seconds() / 86_400] if theirs else []
+    foreign = [m.started_at for m in known if m.by != BY_HEADROOM]
+    return [(case.observation.at - max(foreign)).total_seconds() / 86_400] if foreign else []
 
 
 def give_back_reversible(case: Case) -> Verdict:
@@ -112,7 +112,7 @@ def give_back_slot(case: Case) -> Verdict:
         m.started_at for m in case.resource_state.modifications if m.started_at > at - WINDOW
     )
     left = MAX_MODIFICATIONS - reserve - len(starts) - 1
-    clears = 1 - left  # so many of the oldest must be a day old before one is left
+    clears = 1 - left  # this many of the oldest must be a day old before one is left
     return verdict_of(
         Guardrail.GIVE_BACK_SLOT, Relation.AT_LEAST, left, 1, "slots left to raise it again",
         clears_at=starts[clears - 1] + WINDOW if 0 < clears <= len(starts) else None,

@@ -216,7 +216,7 @@ def distance(judgement: PlanJudgement) -> tuple[int, int, int]:
 def all_clear_at(blocking: Sequence[Verdict]) -> datetime | None:
     """When all of them have cleared, None if that is not known of one.
 
-    Nobody knows when a place is free: where more is against a plan, places are asked for then.
+    Nobody knows when a place is free: if something else blocks too, the plan asks for a place once that clears.
     """
     lasting = [v for v in blocking if v.guardrail not in CONCURRENCY_GUARDRAILS] or blocking
     return all_known_clear_at(lasting)

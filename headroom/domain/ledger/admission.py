@@ -28,7 +28,7 @@ from headroom.domain.state import (
 )
 
 WHY = "blast_radius"
-"""Why an intent is refused without a free slot, in the words of ports.NotIntended."""
+"""Why an intent is refused without a free slot, as ports.NotIntended names it."""
 LIMITS = (
     Guardrail.MAX_IN_FLIGHT, Guardrail.MAX_IN_FLIGHT_PER_AZ, Guardrail.MAX_CHANGES_PER_HOUR,
 )  # fmt: skip

@@ -27,7 +27,7 @@ class Reservation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IntentRefusal:
-    """Why an intent is refused; `why` is one of the words of ports.NotIntended."""
+    """Why an intent is refused; `why` is a reason of ports.NotIntended."""
 
     why: str
     detail: str

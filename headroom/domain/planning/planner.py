@@ -7,12 +7,7 @@ from dataclasses import replace
 
 from headroom.domain.catalog import cheapest, highest_settings
 from headroom.domain.catalog.ebs import capability, gp3_size
-from headroom.domain.planning.build_plan import (
-    capped,
-    plan_for,
-    priced_only,
-    relieves,
-)
+from headroom.domain.planning.build_plan import capped, plan_for, priced_only, relieves
 from headroom.domain.planning.gp2_to_gp3 import least_gp3
 from headroom.domain.planning.plan import Plan, one_way
 from headroom.domain.planning.plans_from_history import TARGETS, plans_from_history

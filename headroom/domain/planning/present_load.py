@@ -49,7 +49,7 @@ def present_load(situation: Situation, levels: Sequence[Level]) -> PresentLoad:
         last = first + demand.expected_starved_minutes / 60
         hours = [60 * max(0.0, min(last, hour + 1) - max(first, hour)) for hour in range(HOURS)]
     elif demand.pressed_minutes > 0:
-        hours = [0.0] * HOURS  # too short to tell: the next reconciliation will
+        hours = [0.0] * HOURS  # too short to judge: the next reconciliation will
     elif demand.expected_starved_minutes > 0 and not situation.calm:
         hours = [demand.expected_starved_minutes / HOURS] * HOURS
     else:

@@ -134,7 +134,7 @@ def _valued(situation: Situation, made: Sequence[Plan]) -> tuple[list[Plan], For
 def _kept_savings(made: Sequence[Plan]) -> dict[VolumeType, float]:
     """USD that each type saves over the rest of a month for no less than today's performance.
 
-    A saving for good is worth what it saves over the month to come, not over one day.
+    A permanent saving is worth what it saves over the coming month, not over one day.
     """
     found: dict[VolumeType, float] = {}
     for plan in made:

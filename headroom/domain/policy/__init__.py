@@ -14,7 +14,6 @@ from headroom.domain.policy.events import (
     SCHEDULE_PATTERN,
     KnownEvent,
     Occurrence,
-    Rhythm,
     Schedule,
     occurrences,
     parse_schedule,

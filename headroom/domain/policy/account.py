@@ -185,7 +185,7 @@ class AccountSetting:
     write: Callable[[object], object]
     """The JSON value that `read` makes the field's value of."""
     schema: Mapping[str, object]
-    """Its value in words of JSON Schema."""
+    """The JSON Schema of its value."""
     meaning: str
 
 

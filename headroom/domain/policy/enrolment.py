@@ -102,7 +102,7 @@ class LimitsReader:
             held = getattr(limits, name)
             if name not in decided and held != value:
                 friendly = POLICY_NAMES[name]
-                text = f"{friendly} {_shown(name, value)} (it is {_shown(name, held)})"
+                text = f"{friendly} {_text_of(name, value)} (it is {_text_of(name, held)})"
                 said.setdefault(where, []).append(text)
         return tuple(
             f"{where} {'set' if where == 'defaults' else 'sets'} {', '.join(texts)} without naming "
@@ -111,7 +111,7 @@ class LimitsReader:
         )
 
 
-def _shown(name: str, value: object) -> str:
+def _text_of(name: str, value: object) -> str:
     plain = plain_value(POLICY_NAMES[name], value)
     if isinstance(plain, bool):
         return str(plain).lower()

@@ -40,12 +40,12 @@ from headroom.domain.resources import Goal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """One setting: the field of Limits it is, how it is read, and what editors are told of it."""
+    """One setting: its field of Limits, how it is read, and what editors display."""
 
     name: str
     read: Reader
     schema: Mapping[str, object]
-    """Its value in words of JSON Schema."""
+    """The JSON Schema of its value."""
     meaning: str
 
 
@@ -70,12 +70,7 @@ SOME_TIME_SCHEMA: Mapping[str, object] = MappingProxyType(
 )
 
 DURATION_SCHEMA: Mapping[str, object] = MappingProxyType(
-    {
-        "oneOf": [
-            dict(SOME_TIME_SCHEMA),
-            {"const": 0},
-        ]
-    }
+    {"oneOf": [dict(SOME_TIME_SCHEMA), {"const": 0}]}
 )
 _SPAN = (
     r"\s*[A-Za-z]{3}(-[A-Za-z]{3})?(,[A-Za-z]{3}(-[A-Za-z]{3})?)*\s+[0-9]{2}:[0-9]{2}-[0-9]{2}:[0-9]{2}"
@@ -174,7 +169,7 @@ FRIENDLY: Mapping[str, Setting] = MappingProxyType(
                 ]
             },
             meaning="The latency you want, in ms: only then may a type with a lower latency be "
-            "proposed for latency alone; none for no wish.",
+            "proposed for latency alone; none for no objective.",
         ),
         "infrastructure_as_code": Setting(
             name="infrastructure_as_code", read=member(CodeOwned), schema=_one_of(CodeOwned),
@@ -182,7 +177,7 @@ FRIENDLY: Mapping[str, Setting] = MappingProxyType(
         ),
         "revert_wait": Setting(
             name="revert_wait_minutes", read=minutes, schema=DURATION_SCHEMA,
-            meaning="How long what somebody else undid is not done again: 12h, at most 7d.",
+            meaning="How long a change that somebody else undid is not repeated: 12h, at most 7d.",
         ),
         "approve_above_usd_per_month": Setting(
             name="approve_above_usd", read=money_or_never,
@@ -194,7 +189,7 @@ FRIENDLY: Mapping[str, Setting] = MappingProxyType(
             meaning="How long a request for approval waits for a person: 30m, 8h, at most 7d.",
         ),
         "roll_back_ineffective": _boolean(
-            "roll_back_ineffective", "Whether a raise that proved not to help is undone by itself."
+            "roll_back_ineffective", "Whether a raise that did not help is undone automatically."
         ),
         "change_windows": Setting(
             name="change_windows", read=windows, schema=WINDOWS_SCHEMA,

@@ -96,13 +96,13 @@ class Limits:
     infrastructure_as_code: CodeOwned = CodeOwned.ACT
     """What is done where code or a cluster says what the volume should be."""
     revert_wait_minutes: int = 7 * 24 * 60
-    """How long what somebody else undid is not done again."""
+    """How long a change that somebody else undid is not repeated."""
     approve_above_usd: Decimal | None = None
     """Under `auto`: a change that adds more than this to the monthly price needs a person."""
     approval_expires_minutes: int = 8 * 60
     """How long a request for approval waits, and an approval counts."""
     roll_back_ineffective: bool = False
-    """Whether a raise that proved not to help is undone by itself."""
+    """Whether a raise that did not help is undone automatically."""
     change_windows: Windows = ()
     """When changes may be started; at any time if there are none."""
     grow_space: bool = False

@@ -138,9 +138,9 @@ def apply_tags(limits: Limits, tags: Iterable[tuple[str, str]]) -> TaggedLimits:
             return TaggedLimits(limits=limits, origins=(), notes=(), problem=problem)
         if after != one.value:
             notes.append(
-                f"tag {one.tag} asks for {_shown(one.field, one.value)} where the policy allows "
-                f"{_shown(one.field, before)}; tags may {limits.tags_may.value} only, so it is "
-                f"{_shown(one.field, after)}"
+                f"tag {one.tag} asks for {_text_of(one.field, one.value)} where the policy allows "
+                f"{_text_of(one.field, before)}; tags may {limits.tags_may.value} only, so it is "
+                f"{_text_of(one.field, after)}"
             )
         if after != before or after == one.value:
             moved[one.field] = after
@@ -153,7 +153,7 @@ def apply_tags(limits: Limits, tags: Iterable[tuple[str, str]]) -> TaggedLimits:
     )
 
 
-def _shown(field: str, value: object) -> str:
+def _text_of(field: str, value: object) -> str:
     plain = plain_value(POLICY_NAMES[field], value)
     if isinstance(plain, bool):
         return str(plain).lower()

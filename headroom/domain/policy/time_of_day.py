@@ -46,7 +46,7 @@ def latest(at: TimeOfDay, now: datetime) -> datetime:
     """The last instant until `now`, in UTC, at which those clocks showed that time: one a day.
 
     A time that the clocks skip comes as much later as they skip; of a time they show twice the
-    first counts. A zone nobody knows here counts as UTC.
+    first counts. A zone without data counts as UTC.
     """
     zone = zone_of(at.zone) or UTC
     today = now.astimezone(zone).date()

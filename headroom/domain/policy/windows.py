@@ -19,7 +19,7 @@ DAY_MINUTES = 24 * 60
 MOST_WINDOWS = 16
 LONGEST_ZONE = 40
 AHEAD_DAYS = 16
-"""How far ahead an opening is looked for: two weeks, as one day's may fall into a skipped hour."""
+"""How far ahead an opening is searched: two weeks, as one day's may fall into a skipped hour."""
 _SPAN = re.compile(
     r"(?P<days>\S+)\s+(?P<begins>\d{2}:\d{2})-(?P<ends>\d{2}:\d{2})\s+(?P<zone>[A-Za-z0-9_+\-/]+)"
 )

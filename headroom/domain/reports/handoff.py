@@ -18,7 +18,7 @@ def handoff_text(decision: Decision) -> str:
 def handoff_values(decision: Decision) -> dict[str, object] | None:
     """The same for machines: whose files, which resource in them, and its settings by their names.
 
-    A setting that must not be there is None. None altogether where there is nothing to write back.
+    A setting that must not be there is None. The result is None where there is nothing to write back.
     """
     owner, plan = decision.code_owner, decision.plan
     if owner is None or plan is None or not decision.write_back:

@@ -97,9 +97,9 @@ class AdditionalVolume:
 
     def __str__(self) -> str:
         numbers = ((self.size_gib, "GiB"), (self.iops, "IOPS"), (self.mibps, "MiB/s"))
-        told = [f"{number} {unit}" for number, unit in numbers if number is not None]
+        amounts = [f"{number} {unit}" for number, unit in numbers if number is not None]
         status = [] if self.status.upper() in ("", "ACTIVE") else [self.status]
-        return " ".join(each for each in (self.name, self.volume_type, *told, *status) if each)
+        return " ".join(each for each in (self.name, self.volume_type, *amounts, *status) if each)
 
 
 PRIMARY_VOLUME = "rdsdbdata"

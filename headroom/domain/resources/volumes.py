@@ -78,7 +78,7 @@ class ResourceRef:
         place = f"{self.region}:{self.account_id}"
         if self.kind is Kind.EBS:
             return f"arn:aws:ec2:{place}:volume/{self.resource_id}"
-        # A Multi-AZ DB cluster is of kind RDS; its id is told apart as `cluster:NAME`.
+        # A Multi-AZ DB cluster is of kind RDS; its id is `cluster:NAME`.
         if self.kind is Kind.AURORA or self.resource_id.startswith("cluster:"):
             return f"arn:aws:rds:{place}:cluster:{self.resource_id.removeprefix('cluster:')}"
         return f"arn:aws:rds:{place}:db:{self.resource_id}"

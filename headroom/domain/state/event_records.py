@@ -32,7 +32,7 @@ class LedTo(StrEnum):
     OFF = "off"
     """The policy leaves the resource alone."""
     MUTED = "muted"
-    """The alarm is muted: only the scan looks."""
+    """The alarm is muted: only the scan acts on the volume."""
     IRRELEVANT = "irrelevant"
     """Understood, and no reason to reconcile anything, such as an alarm that is OK again."""
     UNREADABLE = "unreadable"

@@ -24,11 +24,11 @@ class LimitHistory:
             abs((at - latest.started_at).total_seconds()) > 1 for at, _, _ in changes
         ):
             changes.append((latest.started_at, latest.origin, latest.target))
-        told = sorted((at.timestamp(), origin, to) for at, origin, to in changes if to is not None)
-        first = next((origin for _, origin, _ in told if origin is not None), None)
-        self._starts = [at for at, _, _ in told]
+        dated = sorted((at.timestamp(), origin, to) for at, origin, to in changes if to is not None)
+        first = next((origin for _, origin, _ in dated if origin is not None), None)
+        self._starts = [at for at, _, _ in dated]
         self._can = [capability(first or observation.volume.configuration)]
-        self._can += [capability(to) for _, _, to in told if to is not None]
+        self._can += [capability(to) for _, _, to in dated if to is not None]
         self.certain_from = float("-inf")
         """Earlier (POSIX timestamp) a modification may have been forgotten."""
         if self._starts:

@@ -26,7 +26,6 @@ from headroom.domain.workload.demand import (
     LoadShape,
 )
 from headroom.domain.workload.estimate import LEAD_TIME, estimate
-from headroom.domain.workload.fill_history import Point
 from headroom.domain.workload.forecast import (
     HOURS,
     Forecast,
@@ -35,11 +34,10 @@ from headroom.domain.workload.forecast import (
     PresentLoad,
     demand_forecast,
 )
-from headroom.domain.workload.free_space import space_forecast, spans
 from headroom.domain.workload.history import Past, checked_days, demand_levels, past_of
 from headroom.domain.workload.instance_balance import forecast_balance, forecast_text, imminent
 from headroom.domain.workload.latency import slow_below_limits, slowest_ms
 from headroom.domain.workload.pressure import AT_LIMIT, EMPTY_PERCENT, Minute, clear_run, minutes
 from headroom.domain.workload.profile import digest_of
 from headroom.domain.workload.short_minutes import short_minutes
-from headroom.domain.workload.space_forecast import SpaceBasis, SpaceForecast
+from headroom.domain.workload.space import Point, SpaceBasis, SpaceForecast, space_forecast, spans

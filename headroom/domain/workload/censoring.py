@@ -48,7 +48,7 @@ class DemandEstimate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemandSamples:
-    """The minutes to estimate from. `telling` touched a limit, in this episode or before.
+    """The minutes to estimate from. `informative` touched a limit, in this episode or before.
 
     `ongoing` is the whole present run of pressure, gaps included; empty without one.
     """
@@ -57,7 +57,7 @@ class DemandSamples:
     seen: Sequence[Minute]
     earlier: Sequence[Minute]
     ongoing: Sequence[Minute]
-    telling: Sequence[Minute]
+    informative: Sequence[Minute]
 
 
 def estimate_demand(basis: DemandSamples) -> DemandEstimate:
@@ -68,22 +68,22 @@ def estimate_demand(basis: DemandSamples) -> DemandEstimate:
     """
     free = [m for m in basis.seen if not m.pressed]
     peak = _most(free)
-    telling = basis.telling
-    if not telling:
+    informative = basis.informative
+    if not informative:
         iops, mibps = (_known(most) for most in _most(_undrained(basis.seen)))
         return DemandEstimate(iops=iops, mibps=mibps, tail=0.0, shape=_shape(basis))
-    at = _reached(telling, basis.ongoing)
+    at = _reached(informative, basis.ongoing)
     if all(p >= SEEN_FREE * a for p, a in zip(peak, at, strict=True)):
         # The same load ran without pressure before: credits ran out, or a limit was lowered.
         return DemandEstimate(
             iops=_known(max(peak[0], at[0])), mibps=_known(max(peak[1], at[1])), tail=0.0,
             shape=LoadShape.CENSORED, basis="the same load seen free",
         )  # fmt: skip
-    pool = worker_pool(free, telling)
+    pool = worker_pool(free, informative)
     if pool is not None and pool.probability >= LIKELY_POOL:
-        return _of_pool(pool, at, peak, telling)
+        return _of_pool(pool, at, peak, informative)
     ratio = _reach(basis, free, at)
-    binds = _binds(telling)
+    binds = _binds(informative)
     during = {m.at for m in basis.ongoing}
     peak = _most([m for m in basis.seen if m.at not in during])
     iops, mibps = (
@@ -120,38 +120,38 @@ def iops_share(pressed: Sequence[Minute]) -> float:
     return sum(1.0 if not tput else 0.5 if ops else 0.0 for ops, tput in held) / len(held)
 
 
-def _binds(telling: Sequence[Minute]) -> tuple[bool, bool]:
-    return any(m.iops_pressed for m in telling), any(m.mibps_pressed for m in telling)
+def _binds(informative: Sequence[Minute]) -> tuple[bool, bool]:
+    return any(m.iops_pressed for m in informative), any(m.mibps_pressed for m in informative)
 
 
 def _reach(basis: DemandSamples, free: Sequence[Minute], at: tuple[float, float]) -> DemandRatio:
-    telling = basis.telling
-    by_iops = iops_share(telling) >= 0.5
+    informative = basis.informative
+    by_iops = iops_share(informative) >= 0.5
     served = at[0] if by_iops else at[1]
     # Periods of earlier days are too long to show bursts.
-    lately = bool(basis.seen) and telling[0].at >= basis.seen[0].at
-    bursts = [m for m in telling if not m.saturated and lately]
+    lately = bool(basis.seen) and informative[0].at >= basis.seen[0].at
+    bursts = [m for m in informative if not m.saturated and lately]
     reaches = [
-        ratio_from_queue_growth(telling) if basis.ongoing else None,
+        ratio_from_queue_growth(informative) if basis.ongoing else None,
         ratio_from_earlier_days(same_hours(basis.earlier, basis.at, by_iops=by_iops), served),
         ratio_from_bursts(bursts, free, by_iops=by_iops)
-        if 2 * len(bursts) >= len(telling)
+        if 2 * len(bursts) >= len(informative)
         else None,
         None
         if basis.ongoing or not lately
-        else ratio_from_ended_pressure(_runs(telling), _rest(free, telling, by_iops)),
+        else ratio_from_ended_pressure(_runs(informative), _rest(free, informative, by_iops)),
     ]
-    found = combine_ratios(reaches, littles_law_bound(free, telling))
-    if any(m.iops_reached or m.mibps_reached for m in telling):
+    found = combine_ratios(reaches, littles_law_bound(free, informative))
+    if any(m.iops_reached or m.mibps_reached for m in informative):
         return found
     return replace(found, least=1.0)  # an average near a limit does not prove that it was reached
 
 
-def _runs(telling: Sequence[Minute]) -> list[float]:
+def _runs(informative: Sequence[Minute]) -> list[float]:
     """Lengths in minutes of the runs of saturated minutes."""
     found: list[float] = []
     last: datetime | None = None
-    for minute in telling:
+    for minute in informative:
         if not minute.saturated:
             continue
         if last is None or (minute.at - last).total_seconds() > RUN_GAP_MIN * 60:
@@ -161,23 +161,23 @@ def _runs(telling: Sequence[Minute]) -> list[float]:
     return found
 
 
-def _rest(free: Sequence[Minute], telling: Sequence[Minute], by_iops: bool) -> float:
-    limit = max(m.iops_limit if by_iops else m.mibps_limit for m in telling)
+def _rest(free: Sequence[Minute], informative: Sequence[Minute], by_iops: bool) -> float:
+    limit = max(m.iops_limit if by_iops else m.mibps_limit for m in informative)
     rates = [m.iops if by_iops else m.mibps for m in free]
     return min(1.0, median(rates) / limit) if rates and limit else 0.0
 
 
-def _reached(telling: Sequence[Minute], ongoing: Sequence[Minute]) -> tuple[float, float]:
+def _reached(informative: Sequence[Minute], ongoing: Sequence[Minute]) -> tuple[float, float]:
     """IOPS and MiB/s the load reached: a check of 1 at a low average means it reached the limit.
 
     A burst of operations has its bytes with it; a burst of bytes is large I/O and no evidence of
     more operations than were served.
     """
-    by_iops = [m for m in telling if m.iops_pressed]
-    by_mibps = [m for m in telling if m.mibps_pressed]
-    beside = by_mibps or ([] if by_iops else telling)
+    by_iops = [m for m in informative if m.iops_pressed]
+    by_mibps = [m for m in informative if m.mibps_pressed]
+    beside = by_mibps or ([] if by_iops else informative)
     iops = mean(m.ssd_iops for m in beside) if beside else 0.0
-    sized = [m.mibps for m in by_iops or telling if m.bytes_known]
+    sized = [m.mibps for m in by_iops or informative if m.bytes_known]
     mibps = mean(sized) if sized else 0.0
     if by_iops:
         took = mean(m.ssd_iops for m in by_iops)
@@ -233,10 +233,10 @@ def _arrived(ongoing: Sequence[Minute], most: float, *, by_iops: bool) -> float:
 
 
 def _of_pool(
-    pool: Pool, at: tuple[float, float], peak: tuple[float, float], telling: Sequence[Minute]
+    pool: Pool, at: tuple[float, float], peak: tuple[float, float], informative: Sequence[Minute]
 ) -> DemandEstimate:
     """The demand of a pool: from what it has to the rate at which no limit would slow it down."""
-    binds = _binds(telling)
+    binds = _binds(informative)
     each = [
         Estimate(
             floor=max(a, p), least=max(a, p), likely=max(a, p), upper=max(a, p) * pool.natural,

@@ -156,7 +156,7 @@ def _burst(
     usual = 2 - rest
     upper = min(MAX_RATIO, max(usual, rest + (1 - rest) * busy_s))
     if minute.queue is None or not minute.ops or idle_queue is None:
-        return usual, upper  # without a calm minute, bursts and the rest cannot be told apart
+        return usual, upper  # without a calm minute, bursts cannot be separated from the rest
     peak = 2 * 60 * max(0.0, minute.queue - idle_queue) / busy_s
     if peak >= QUEUE_FULL * MAX_VISIBLE_QUEUE:
         return usual, upper
@@ -203,13 +203,13 @@ def combine_ratios(reaches: Sequence[DemandRatio | None], bound: float) -> Deman
     """
     known = [r for r in reaches if r is not None]
     least = max((r.least for r in known), default=1.0)
-    telling = [r for r in known if r.weight > 0]
-    upper = max(least, min(bound, max((r.upper for r in telling), default=MAX_RATIO)))
-    likely = max((r.likely for r in telling), default=min(TYPICAL_RATIO, upper))
+    informative = [r for r in known if r.weight > 0]
+    upper = max(least, min(bound, max((r.upper for r in informative), default=MAX_RATIO)))
+    likely = max((r.likely for r in informative), default=min(TYPICAL_RATIO, upper))
     return DemandRatio(
         least=least,
         likely=max(least, likely),
         upper=max(least, likely, upper),
-        weight=max((r.weight for r in telling), default=0.0),
+        weight=max((r.weight for r in informative), default=0.0),
         source=", ".join(r.source for r in known),
     )

@@ -48,12 +48,12 @@ def estimate(
     bursts = _bursts(current)
     recurring = len(bursts) * 1440 / len(current) if bursts else 0.0
     starved = min(1440.0, max(_expected_starved(observation, pressed, credits), recurring))
-    telling = pressed or bursts
-    earlier = _same_hours(observation, can) if telling else ()
+    informative = pressed or bursts
+    earlier = _same_hours(observation, can) if informative else ()
     found = estimate_demand(
         DemandSamples(
             at=observation.at, seen=seen, earlier=earlier,
-            ongoing=episode(seen) if pressed else (), telling=telling,
+            ongoing=episode(seen) if pressed else (), informative=informative,
         )
     )  # fmt: skip
     before = _peaks(observation.history) if profile is None else profile.peaks
@@ -64,7 +64,7 @@ def estimate(
         mibps=found.mibps,
         shape=found.shape,
         tail=found.tail,
-        iops_share=round(iops_share(telling), 3),
+        iops_share=round(iops_share(informative), 3),
         confidence=_confidence(observation, seen, found),
         known_minutes=len(fresh),
         pressed_minutes=len(pressed),
@@ -76,9 +76,9 @@ def estimate(
         backlog_ops=found.backlog_ops,
         basis=found.basis,
         pool=found.pool,
-        io_mib=_io_sizes(telling or fresh),
-        saturated_share=round(sum(m.saturated for m in telling) / len(telling), 3)
-        if telling
+        io_mib=_io_sizes(informative or fresh),
+        saturated_share=round(sum(m.saturated for m in informative) / len(informative), 3)
+        if informative
         else 1.0,
     )
 

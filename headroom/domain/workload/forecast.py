@@ -1,6 +1,6 @@
 """The forecast: expected shortfall at each level in the coming hours, and the cost of late raises.
 
-The profile of the past says what comes, through rhythms that are weighed by how well they foretold
+The profile of the past says what comes, through rhythms that are weighted by how well they predicted
 it; the present says how long the current load will stay; known events come from the owner.
 """
 
@@ -18,11 +18,7 @@ from typing import NamedTuple
 from headroom.domain.state import HOUR, hour_of
 from headroom.domain.workload.history import HELD, ONSET, Coming, Episodes, Past, recent_hours
 from headroom.domain.workload.rhythm import BACK, DOUBT, SURE, Rhythm, rhythms
-from headroom.domain.workload.short_minutes import (
-    REACTION_MIN,
-    minutes_to_react,
-    short_minutes,
-)
+from headroom.domain.workload.short_minutes import REACTION_MIN, minutes_to_react, short_minutes
 
 HOURS = 24
 CLEAR_DAYS = 3.0

@@ -21,11 +21,7 @@ from headroom.domain.state import (
     on_scale,
 )
 from headroom.domain.workload.history import load_rates, measured_periods
-from headroom.domain.workload.pressed_periods import (
-    PressedPeriod,
-    busiest_minutes,
-    pressed_periods,
-)
+from headroom.domain.workload.pressed_periods import PressedPeriod, busiest_minutes, pressed_periods
 
 BUSY_SHARE = 0.7
 """Share of the hour's peak from which a period is busy."""

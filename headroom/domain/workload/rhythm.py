@@ -1,4 +1,4 @@
-"""Rhythms: competing hypotheses about when load comes again, weighed by how well each foretold the past.
+"""Rhythms: competing hypotheses about when load comes again, weighted by how well each predicted the past.
 
 At any time, daily, on working days, weekly, on a day of the month or before its end, and every k
 hours or days. Each hypothesis says which earlier hours a coming hour is like; its weight follows

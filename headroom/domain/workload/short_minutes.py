@@ -80,7 +80,7 @@ def minutes_to_react(
     waiting = before * excess
     drained = waiting / max(0.1, raised - min(mean, raised)) if waiting else 0.0
     late = _late(before, excess) if excess else 0.0
-    if hour.touched_minutes:  # how much more was due than the limit let through, nobody knows
+    if hour.touched_minutes:  # how much more was due than the limit let through is unknown
         late = max(late, min(before, hour.touched_minutes) * _above(hour, iops, mibps, belief))
     return late + min(MOST_DRAINED_MIN, drained)
 

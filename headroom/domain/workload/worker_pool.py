@@ -17,9 +17,9 @@ from headroom.domain.workload.demand_ratio import MAX_VISIBLE_QUEUE, QUEUE_FULL
 from headroom.domain.workload.pressure import Minute
 
 LATEST = 15
-"""Saturated minutes that are looked at."""
+"""Saturated minutes that are examined."""
 LEAST_QUEUE = 4.0
-"""With fewer operations waiting nobody can tell a pool from a load that just fits."""
+"""With fewer operations waiting, a pool cannot be distinguished from a load that just fits."""
 NOISE = 0.15
 """Rise of a pool's queue, as a share of it, that measurement alone explains."""
 OPEN_RISE = 3.0
@@ -47,7 +47,7 @@ class Pool:
 
 
 def worker_pool(free: Sequence[Minute], pressed: Sequence[Minute]) -> Pool | None:
-    """The pool behind this pressure and how likely it is one; None where nothing can be told.
+    """The pool behind this pressure and how likely it is one; None where that is unclear.
 
     A queue that the device cuts off may hide any backlog and is no evidence of a pool.
     """

@@ -136,10 +136,7 @@ def contributor_detail(
     """Detail of the contributor-level event; it has no previous state and no reason data."""
     return {
         "alarmName": alarm.name,
-        "alarmContributor": {
-            "id": contributor.id,
-            "attributes": dict(contributor.attributes),
-        },
+        "alarmContributor": {"id": contributor.id, "attributes": dict(contributor.attributes)},
         "state": {"value": value.value, "reason": why, "timestamp": alarm_timestamp(at)},
         "configuration": configuration(alarm),
     }

@@ -9,12 +9,7 @@ from typing import Any, cast
 from moto.awslambda.models import LambdaFunction, lambda_backends
 from moto.iam.models import ManagedPolicy, Role
 
-from headroom.localaws.cloudformation.model import (
-    LocalResource,
-    Properties,
-    ShortSignatures,
-    typed,
-)
+from headroom.localaws.cloudformation.model import LocalResource, Properties, ShortSignatures, typed
 from headroom.localaws.state import AccountRegion
 
 _WHOLE = ("MemorySize", "Timeout", "ReservedConcurrentExecutions")

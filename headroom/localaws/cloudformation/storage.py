@@ -10,12 +10,7 @@ from moto.dynamodb.models.table import Table
 from moto.kms.models import Key, kms_backends
 from moto.ssm.models import Document, Parameter, ssm_backends
 
-from headroom.localaws.cloudformation.model import (
-    LocalResource,
-    Properties,
-    ShortSignatures,
-    typed,
-)
+from headroom.localaws.cloudformation.model import LocalResource, Properties, ShortSignatures, typed
 from headroom.localaws.ebs import parse_bool
 from headroom.localaws.state import AccountRegion
 

@@ -8,12 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from headroom.localaws.iam.policies import (
-    ANY,
-    Access,
-    names_principal,
-    statement_of_resource,
-)
+from headroom.localaws.iam.policies import ANY, Access, names_principal, statement_of_resource
 
 ORGANIZATION = "o-local000000"
 """The organization that every account of the endpoint is a member of."""

@@ -114,8 +114,7 @@ class LocalSqs(sqs_models.SQSBackend):  # type: ignore[misc]
         sources = self.list_dead_letter_source_queues(source)
         if not sources:
             raise AwsError(
-                "InvalidParameterValue",
-                "Source queue must be configured as a Dead Letter Queue.",
+                "InvalidParameterValue", "Source queue must be configured as a Dead Letter Queue."
             )
         for message in list(dead._messages):
             self.send_message(destination or sources[0].name, message.body)

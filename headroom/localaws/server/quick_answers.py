@@ -30,6 +30,7 @@ _NAMES = "_local_names"
 _slow = serialize.ResponseSerializer.get_value
 _slow_list = serialize.BaseJSONSerializer._serialize_type_list
 _slow_query, _slow_all_items = Table.query, Table.all_items
+_slow_size = DynamoType.size
 _asked = local()
 """`.keys`: the attributes and texts of the hash key that a query asks for."""
 INDEX_NAME = 6
@@ -42,6 +43,7 @@ def install() -> None:
     serialize.ResponseSerializer.get_value = _member
     serialize.BaseJSONSerializer._serialize_type_list = _list
     Table.query, Table.all_items = _query, _all_items
+    DynamoType.size = _size
 
 
 def _items(result: Any, context: Any) -> Any:
@@ -91,6 +93,18 @@ def _all_items(table: Table) -> list[Item]:
 def _keys(item: Item) -> Any:
     key = item.hash_key.cast_value
     return (key, item.range_key.cast_value) if item.range_key else key
+
+
+def _size(value: DynamoType) -> int:
+    """Its size in bytes. moto copies a map and all that it holds to measure it."""
+    if type(value) is not DynamoType:
+        value = DynamoType(value)
+    kind, content = value.type, value.value
+    if kind == "M":
+        return sum(len(name.encode()) + _size(each) for name, each in content.items())
+    if kind == "S":
+        return len(content) if content.isascii() else len(content.encode())
+    return int(_slow_size(value))
 
 
 def _list(serializer: Any, serialized: Any, value: Any, shape: Any, key: str) -> None:

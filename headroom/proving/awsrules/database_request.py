@@ -10,13 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from headroom.domain.catalog.rds import (
-    band_of,
-    least_iops,
-    least_mibps,
-    least_size,
-    why_invalid,
-)
+from headroom.domain.catalog.rds import band_of, least_iops, least_mibps, least_size, why_invalid
 from headroom.domain.resources import STRIPED_FROM_GIB, Configuration, Database, VolumeType
 from headroom.domain.state import Refusal
 from headroom.proving.awsrules.volume_request import ModificationRefused

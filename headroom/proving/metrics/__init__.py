@@ -22,9 +22,4 @@ from headroom.proving.metrics.published import (
     PublishedVolume,
     minute_number,
 )
-from headroom.proving.metrics.volume import (
-    Datapoint,
-    datapoints,
-    instance_datapoints,
-    metric_sums,
-)
+from headroom.proving.metrics.volume import Datapoint, datapoints, instance_datapoints, metric_sums

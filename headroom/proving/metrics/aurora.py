@@ -69,10 +69,7 @@ def _of_members(load: AuroraLoad, at: datetime, of: AuroraMembers) -> Iterator[D
         yield from _everywhere("CommitLatency", writer, at, load.commit_latency_ms, SAMPLES)
     serverless = [m for m in of.members if m.instance_class == SERVERLESS]
     for member in serverless:
-        sets: tuple[Dimensions, ...] = (
-            (("DBInstanceIdentifier", member.identifier),),
-            (cluster,),
-        )
+        sets: tuple[Dimensions, ...] = ((("DBInstanceIdentifier", member.identifier),), (cluster,))
         each = load.acus / len(serverless)
         yield from _everywhere("ServerlessDatabaseCapacity", sets, at, each, SAMPLES)
 

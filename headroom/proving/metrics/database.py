@@ -11,12 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from headroom.domain.resources import Configuration, InstanceLimits
-from headroom.proving.metrics.volume import (
-    Datapoint,
-    Dimensions,
-    alike,
-    metric_sums,
-)
+from headroom.proving.metrics.volume import Datapoint, Dimensions, alike, metric_sums
 from headroom.proving.physics import MinuteFacts
 
 NAMESPACE = "AWS/RDS"

@@ -107,7 +107,7 @@ class PublishedVolume:
         return self._volume.cut(name, visible - minutes, minutes, visible)
 
     def glance(self, now: datetime, minutes: int = GLANCE_MIN) -> Glance:
-        """Summary of the last half hour, or of so many minutes."""
+        """Summary of the last half hour, or of the given number of minutes."""
         first, visible = minute_number(now) - minutes, self.visible(now)
         cut = {n: self._volume.cut(n, first, minutes, visible) for n in VOLUME_SERIES}
         known = {name: [v for v in values if v is not None] for name, values in cut.items()}

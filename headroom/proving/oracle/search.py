@@ -135,12 +135,7 @@ class Search:
             found.cost, found.moves = cost, _moves(label)
 
     def _children(
-        self,
-        label: Label | None,
-        times: Ints,
-        ceiling: float,
-        *,
-        beam: int | None = None,
+        self, label: Label | None, times: Ints, ceiling: float, *, beam: int | None = None
     ) -> Iterator[Label]:
         free = 0 if label is None else self.free_at(label.starts)
         if free >= self.minutes:
@@ -222,10 +217,7 @@ class Search:
         above = run.shortfall[:merged] - self._unavoidable[begin : begin + merged]
         missed = np.cumsum(np.maximum(0.0, above))
         return LevelRun(
-            begin,
-            begin + merged,
-            np.concatenate(([0.0], missed)),
-            run.position[: merged + 1],
+            begin, begin + merged, np.concatenate(([0.0], missed)), run.position[: merged + 1]
         )
 
     def free_at(self, starts: tuple[int, ...]) -> int:

@@ -25,7 +25,7 @@ ABOVE = 1 + 1e-12
 """Rates this close to a limit are at it, not above it."""
 NEAR = 1 + 1e-9
 INSTANT_S = 1e-6
-"""Less is no time: a year after its start a load's clock tells no shorter times apart."""
+"""Anything shorter counts as zero: a year into a load, its clock cannot resolve less."""
 NO_OPS = 1e-7
 """A backlog of fewer operations counts as empty."""
 

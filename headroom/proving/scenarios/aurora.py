@@ -16,14 +16,7 @@ from headroom.domain.catalog.aurora import (
     bills,
 )
 from headroom.domain.policy import Limits, Mode
-from headroom.domain.resources import (
-    SERVERLESS,
-    Goal,
-    Member,
-    PriceUnknown,
-    StorageMode,
-    units,
-)
+from headroom.domain.resources import SERVERLESS, Goal, Member, PriceUnknown, StorageMode, units
 from headroom.proving.inputs import BadInput, Block, as_quoted, load_yaml
 from headroom.proving.scenarios.load_blocks import START
 from headroom.proving.workloads import Workload, read_trace, steady_billed_ios

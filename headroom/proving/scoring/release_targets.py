@@ -159,8 +159,7 @@ def _regret_ratio(rows: Sequence[ComparisonRow]) -> _Found:
     best = min(published, key=lambda name: published[name])
     own = sum(row.regret for row in _ours(rows))
     return _Found(
-        _ratio(own, published[best]),
-        f"${own:,.2f} against ${published[best]:,.2f} of {best}",
+        _ratio(own, published[best]), f"${own:,.2f} against ${published[best]:,.2f} of {best}"
     )
 
 

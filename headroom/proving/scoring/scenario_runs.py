@@ -9,13 +9,7 @@ from headroom.domain.policy import limits_for
 from headroom.domain.resources import Kind, ResourceRef
 from headroom.proving.inputs import BadInput, as_quoted, load_yaml
 from headroom.proving.scenarios import Scenario, load_scenario
-from headroom.proving.simulation import (
-    ACCOUNT,
-    VOLUME_ID,
-    Controller,
-    described_volume,
-    simulate,
-)
+from headroom.proving.simulation import ACCOUNT, VOLUME_ID, Controller, described_volume, simulate
 
 CONTROLLERS: tuple[Controller, ...] = ("none", "headroom")
 """Controllers of a scenario: the published rules know no closed loops or instances."""

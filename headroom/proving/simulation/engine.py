@@ -12,11 +12,7 @@ from headroom.domain.state import KnownModification, Step
 from headroom.proving.memory import LAST, InMemoryLedger, ports_in_memory
 from headroom.proving.metrics import GLANCE_MIN
 from headroom.proving.scenarios import Scenario
-from headroom.proving.simulation.controller import (
-    SCAN_EVERY_S,
-    ControllerLog,
-    SimulationController,
-)
+from headroom.proving.simulation.controller import SCAN_EVERY_S, ControllerLog, SimulationController
 from headroom.proving.simulation.world import MINUTE, World
 
 

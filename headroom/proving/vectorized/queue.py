@@ -202,9 +202,7 @@ class ArrayQueue:
         waiting = np.interp(cuts, known_at[order], known)
         gone = np.interp(cuts, edges, work.done) - waiting
         position = np.where(
-            waiting > 0,
-            np.interp(gone, work.done, totals.ops),
-            np.interp(cuts, edges, totals.ops),
+            waiting > 0, np.interp(gone, work.done, totals.ops), np.interp(cuts, edges, totals.ops)
         )
         position[0] = self.position
         position = np.maximum.accumulate(position)

@@ -65,7 +65,7 @@ def test_a_storage_type_that_is_left_out_is_standard() -> None:
     assert found.tags == (("headroom", "auto"),)
 
 
-def test_the_gate_tells_since_when_it_is_io_optimized() -> None:
+def test_the_gate_shows_since_when_it_is_io_optimized() -> None:
     opens = NOW + timedelta(days=12)
     shape = db_cluster(StorageType="aurora-iopt1", IOOptimizedNextAllowedModificationTime=opens)
     found = read(shape)
@@ -103,12 +103,12 @@ def test_a_change_that_waits_is_seen() -> None:
     assert read(pending).pending_storage_mode is StorageMode.IO_OPTIMIZED
 
 
-def test_a_member_nobody_told_of_is_no_free_member() -> None:
-    with pytest.raises(ValueError, match="no instance was told of member orders-2"):
+def test_a_member_that_was_not_listed_is_no_free_member() -> None:
+    with pytest.raises(ValueError, match="no instance was listed for member orders-2"):
         read(db_cluster(), member("orders-1"))
 
 
-def test_a_mode_nobody_knows_is_not_taken_for_standard() -> None:
+def test_an_unknown_mode_is_not_taken_for_standard() -> None:
     with pytest.raises(ValueError, match="aurora-iopt2"):
         read(db_cluster(StorageType="aurora-iopt2"))
 

@@ -122,7 +122,7 @@ def test_what_has_no_mode_to_choose_is_passed_over(changes: dict[str, Any]) -> N
     assert place.apply().refusal is Refusal.GONE
 
 
-def test_a_mode_that_nobody_knows_is_not_understood_and_not_taken_for_standard() -> None:
+def test_an_unknown_mode_is_not_understood_and_not_taken_for_standard() -> None:
     place = Place(StorageType="aurora-next")
     assert list(place.storage.fleet()) == []
     with pytest.raises(ReadFailed):
@@ -163,7 +163,7 @@ def test_a_change_is_one_call_and_its_course_is_remembered() -> None:
     assert len(place.service.changes) == 1
 
 
-def test_since_when_a_mode_is_in_force_the_gate_tells_better_than_our_first_look() -> None:
+def test_the_gate_dates_a_mode_better_than_our_first_observation() -> None:
     opened = NOW - timedelta(days=20)
     told = Place(StorageType="aurora-iopt1", IOOptimizedNextAllowedModificationTime=opened)
     assert told.seen().mode_since == opened - timedelta(days=30)
@@ -172,7 +172,7 @@ def test_since_when_a_mode_is_in_force_the_gate_tells_better_than_our_first_look
     assert Place().seen().mode_since is None
 
 
-def test_a_lost_answer_is_told_from_what_rds_shows_and_by_whom() -> None:
+def test_a_lost_answer_is_resolved_by_what_rds_shows_and_by_whom() -> None:
     place = Place()
     place.service.times_out = True
     assert isinstance(place.apply(), Unknown)
@@ -349,7 +349,7 @@ def of_cluster_from(published: dict[int, list[float | None]]) -> AuroraActivity:
     return CloudWatchAuroraMetrics(cast(Any, Client())).of_cluster(cluster(), NOW)
 
 
-def test_capacity_is_known_where_every_serverless_member_told_it() -> None:
+def test_capacity_is_known_where_every_serverless_member_published_it() -> None:
     of = cluster(writer=None, serverless_members=("a", "b"))
     span = Window(start=NOW, period_s=300, periods=3)
 

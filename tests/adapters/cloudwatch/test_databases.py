@@ -185,7 +185,7 @@ def test_a_clusters_load_is_that_of_its_busiest_member_and_never_the_sum() -> No
     assert seen.queue_length.values[-2:] == (9.0, 1.0)
 
 
-def test_a_glance_wakes_a_look_at_the_limit_of_the_storage() -> None:
+def test_a_glance_wakes_a_reconciliation_at_the_limit_of_the_storage() -> None:
     striped = rds(VolumeType.GP3, 500, 12_000, 500)
     busy: Values = {("orders", "ReadIOPS"): [9_000.0, 11_800.0], ("orders", "WriteIOPS"): 100.0}
     calm: Values = {("orders", "ReadIOPS"): 9_000.0, ("orders", "WriteIOPS"): 100.0}
@@ -208,7 +208,7 @@ def test_a_glance_wakes_a_look_at_the_limit_of_the_storage() -> None:
         (None, 30.0, None, False),
     ],
 )
-def test_a_scan_looks_closer_at_operations_that_take_long(
+def test_a_scan_examines_operations_that_take_long(
     operations: Any, queue: Any, slowest: float | None, suspected: bool
 ) -> None:
     load = {("orders", "ReadIOPS"): operations, ("orders", "DiskQueueDepth"): queue}
@@ -300,7 +300,7 @@ def test_each_of_several_volumes_has_its_own_metrics_and_the_instance_those_of_a
 GIB = 1024**3
 
 
-def test_free_space_is_told_in_gib_and_never_zero_where_nothing_was_published() -> None:
+def test_free_space_is_reported_in_gib_and_never_zero_where_nothing_was_published() -> None:
     cloudwatch, published = metrics({**LOAD, ("orders", "FreeStorageSpace"): 25.5 * GIB})
     own, _ = cloudwatch.activity(view(), NOW)
     assert own.free_gib is not None
@@ -318,7 +318,7 @@ def test_free_space_is_told_in_gib_and_never_zero_where_nothing_was_published() 
     assert nothing.free_gib.known() == ()
 
 
-def test_a_glance_tells_the_least_that_is_free_and_how_much_was_filled() -> None:
+def test_a_glance_shows_the_least_that_is_free_and_how_much_was_filled() -> None:
     falling = [(30.0 - 0.1 * i) * GIB for i in range(30)]
     glance = metrics({("orders", "FreeStorageSpace"): falling})[0].glance([view()], NOW)["orders"]
     assert glance.lowest_free_gib == pytest.approx(27.1)

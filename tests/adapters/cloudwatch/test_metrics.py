@@ -321,8 +321,7 @@ def test_older_history_is_hours_then_five_minutes_in_one_call_each() -> None:
 
 
 @pytest.mark.parametrize(
-    ("since_days", "until_days", "periods"),
-    [(60, 14, (300,)), (100, 70, (3600,)), (14, 14, ())],
+    ("since_days", "until_days", "periods"), [(60, 14, (300,)), (100, 70, (3600,)), (14, 14, ())]
 )
 def test_only_the_periods_of_that_time_are_asked_for(
     since_days: int, until_days: int, periods: tuple[int, ...]
@@ -336,7 +335,7 @@ def test_only_the_periods_of_that_time_are_asked_for(
     assert [len(call["MetricDataQueries"]) for call in fake.calls] == [7] * len(periods)
 
 
-def test_a_glance_tells_minutes_lows_and_highs_of_the_last_half_hour() -> None:
+def test_a_glance_shows_minutes_lows_and_highs_of_the_last_half_hour() -> None:
     found = metrics(
         {
             of_pair("VolumeIOPSExceededCheck"): minutes(1, *[0] * 28, 1, 1),
@@ -357,12 +356,7 @@ def test_a_glance_tells_minutes_lows_and_highs_of_the_last_half_hour() -> None:
 
 @pytest.mark.parametrize(
     ("configuration", "attached", "asked"),
-    [
-        (gp3(), ("i-1",), 3),
-        (gp2(), ("i-1",), 4),
-        (gp3(), (), 0),
-        (io(), ("i-1", "i-2"), 1),
-    ],
+    [(gp3(), ("i-1",), 3), (gp2(), ("i-1",), 4), (gp3(), (), 0), (io(), ("i-1", "i-2"), 1)],
 )
 def test_a_glance_asks_for_as_few_metrics_as_there_may_be(
     configuration: Configuration, attached: tuple[str, ...], asked: int
@@ -468,7 +462,7 @@ SERVED = {
 }
 
 
-def test_without_checks_a_glance_tells_the_busiest_minute_of_what_was_served() -> None:
+def test_without_checks_a_glance_shows_the_busiest_minute_of_what_was_served() -> None:
     found = metrics(SERVED).glance([view()], NOW)["vol-1"]
     assert found.peak_iops == pytest.approx(3_000 + 1 / 60)
     assert found.peak_mibps == 50
@@ -644,7 +638,7 @@ def test_the_call_for_contributors_has_the_shape_botocore_knows() -> None:
 
 
 @mock_aws
-def test_what_moto_was_told_comes_back_on_the_grid() -> None:
+def test_what_was_put_into_moto_comes_back_on_the_grid() -> None:
     client = boto3.client("cloudwatch", region_name=REGION, **KEYS)
     at = datetime.now(UTC).replace(second=0, microsecond=0) - timedelta(minutes=5)
     for metric, value in (("VolumeReadOps", 600.0), ("VolumeQueueLength", 4.0)):

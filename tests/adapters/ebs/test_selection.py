@@ -56,9 +56,7 @@ def test_all_tags_must_match(ec2: Any) -> None:
     assert found(ec2, tags=[("team", "nobody")]) == {}
 
 
-def test_ids_and_tags_must_match_together_and_an_id_that_is_not_there_is_left_out(
-    ec2: Any,
-) -> None:
+def test_ids_and_tags_must_match_together_and_an_id_that_is_not_there_is_left_out(ec2: Any) -> None:
     one, other = made(ec2, team="data"), made(ec2, team="web")
     ids = [one, other, one, "vol-0000000000000dead"]
     assert {*found(ec2, volume_ids=ids)} == {one, other}

@@ -172,7 +172,7 @@ def test_of_several_modifications_the_one_that_started_last_counts(ec2: Ec2) -> 
     assert modification.progress_percent == 40
 
 
-def test_a_state_of_modification_nobody_knows_counts_as_in_flight(ec2: Ec2) -> None:
+def test_an_unknown_state_of_modification_counts_as_in_flight(ec2: Ec2) -> None:
     ec2.says_volume()
     ec2.says_modifications(change(ModificationState="reticulating"))
     modification = ec2.storage.view(ref()).modification
@@ -202,10 +202,7 @@ def test_a_volume_on_its_way_out_is_gone(ec2: Ec2, state: str) -> None:
         ec2.storage.view(ref())
 
 
-@pytest.mark.parametrize(
-    "said",
-    [{"VolumeType": "gp9"}, {"VolumeType": "io2", "Iops": 0}],
-)
+@pytest.mark.parametrize("said", [{"VolumeType": "gp9"}, {"VolumeType": "io2", "Iops": 0}])
 def test_a_volume_that_is_not_understood_is_not_decided_on(
     ec2: Ec2, said: dict[str, object]
 ) -> None:
@@ -321,7 +318,7 @@ def test_the_limits_of_an_instance_type_are_asked_for_once(ec2: Ec2) -> None:
         None,
     ],
 )
-def test_limits_aws_does_not_tell_are_none(ec2: Ec2, answer: dict[str, object] | None) -> None:
+def test_limits_aws_does_not_publish_are_none(ec2: Ec2, answer: dict[str, object] | None) -> None:
     ec2.says_volume(Attachments=[attached()])
     ec2.says_modifications()
     ec2.stub.add_response("describe_instances", instance_answer())
@@ -559,7 +556,7 @@ def test_a_volume_that_vanished_is_a_refusal(ec2: Ec2) -> None:
     assert outcome.refusal is Refusal.GONE
 
 
-def test_a_look_that_fails_sends_nothing(ec2: Ec2) -> None:
+def test_a_read_that_fails_sends_nothing(ec2: Ec2) -> None:
     ec2.stub.add_client_error("describe_volumes", "InternalError", "oops", 500)
     outcome = apply(ec2)
     assert isinstance(outcome, Refused)
@@ -595,7 +592,7 @@ def test_an_answer_without_a_start_is_unknown(ec2: Ec2) -> None:
 
 
 @mock_aws
-def test_a_change_made_through_moto_is_seen_by_the_next_look() -> None:
+def test_a_change_made_through_moto_is_seen_by_the_next_reconciliation() -> None:
     client = boto3.client("ec2", region_name=REGION, **KEYS)
     made = client.create_volume(
         AvailabilityZone="us-east-1a",

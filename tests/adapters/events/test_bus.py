@@ -41,16 +41,7 @@ from headroom.ports import Delivery, Recorded
 from headroom.serialization import decision_to_json, to_json
 from tests import ROOT
 from tests.adapters.notifications.test_topic import acting, escalating, holding
-from tests.builders import (
-    ACCOUNT,
-    NOW,
-    REGION,
-    decision_input,
-    policy,
-    ref,
-    starved_gp3,
-    volume,
-)
+from tests.builders import ACCOUNT, NOW, REGION, decision_input, policy, ref, starved_gp3, volume
 from tests.domain.clusters import cluster_evidence
 
 FILES = ROOT / "docs" / "events"
@@ -169,7 +160,7 @@ def test_the_published_schema_is_the_one_the_events_fit(kind: str) -> None:
     )
 
 
-def test_an_act_tells_its_plan_with_numbers_to_compare() -> None:
+def test_an_act_shows_its_plan_with_numbers_to_compare() -> None:
     decision = acting()
     assert isinstance(decision.answer, Act)
     plan = decision.answer.plan
@@ -181,7 +172,7 @@ def test_an_act_tells_its_plan_with_numbers_to_compare() -> None:
     assert detail(later(Step.APPLIED))["plan"] == told["plan"]
 
 
-def test_a_hold_tells_what_stood_in_the_way() -> None:
+def test_a_hold_shows_what_stood_in_the_way() -> None:
     decision = holding()
     judged = replace(decision.judgements[0], plan=decision.answer.proposed_plan)  # type: ignore[union-attr]
     no = replace(judged.verdicts[0], value=False, limit=True)
@@ -189,7 +180,7 @@ def test_a_hold_tells_what_stood_in_the_way() -> None:
     assert told["blocking"] == [no.guardrail.value]
 
 
-def test_a_stop_tells_who_and_until_when() -> None:
+def test_a_stop_shows_who_and_until_when() -> None:
     pause, _, breaker, _ = (detail(one) for one in stopped())
     assert (pause["who"], pause["because"]) == ("arn:aws:iam::1:user/ann", "migration")
     assert (pause["account"], pause["region"], pause["until"][:4]) == (ACCOUNT, REGION, "9999")
@@ -202,7 +193,7 @@ def test_every_step_is_an_event_of_one_of_few_kinds() -> None:
     assert {detail_type(step) for step in Step} <= set(DETAIL_TYPES)
 
 
-def test_a_decision_nobody_can_read_is_told_without_its_plan() -> None:
+def test_a_decision_nobody_can_read_is_reported_without_its_plan() -> None:
     broken = decided(acting())
     record = replace(broken.record, body='{"of":"a later release"}')
     told = detail(Recorded(record=record, decision=None))
@@ -249,7 +240,7 @@ def test_a_call_is_never_larger_than_eventbridge_takes() -> None:
         assert len(json.loads(call[0]["Detail"])["summary"]) == LONGEST
 
 
-def test_entries_that_failed_are_told_apart() -> None:
+def test_entries_that_failed_are_distinguished() -> None:
     bus = FakeBus([None, "ThrottlingException", None])
     assert published(bus, EVERY[:3]) == (Delivery.ACCEPTED, Delivery.REFUSED, Delivery.ACCEPTED)
 

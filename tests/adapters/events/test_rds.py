@@ -59,7 +59,7 @@ def whose(signal: Signal) -> str | None:
 
 
 @pytest.mark.parametrize("event_id", EVENTS)
-def test_an_event_about_storage_asks_for_a_look_at_its_database(event_id: str) -> None:
+def test_an_event_about_storage_asks_for_a_reconciliation_of_its_database(event_id: str) -> None:
     signal = read_bookmark(event(event_id))
     assert whose(signal) == f"arn:aws:rds:{PLACE}:db:orders"
     assert signal.claim in (Claim.HINT, Claim.MODIFICATION)
@@ -74,7 +74,7 @@ def test_an_event_about_storage_asks_for_a_look_at_its_database(event_id: str) -
         ("RDS-EVENT-0004", Claim.NOTHING), ("RDS-EVENT-0087", Claim.NOTHING),
     ],
 )  # fmt: skip
-def test_changes_hints_and_what_says_nothing_of_storage_are_told_apart(
+def test_changes_hints_and_what_says_nothing_of_storage_are_distinguished(
     event_id: str, claim: Claim
 ) -> None:
     signal = read_bookmark(event(event_id))
@@ -97,7 +97,7 @@ def test_a_clusters_event_is_about_the_cluster() -> None:
         call("ModifyDBInstance"), call("ModifyDBInstance", dBInstanceIdentifier="not a name"),
     ],
 )  # fmt: skip
-def test_a_shape_nobody_knows_is_rejected_on_record(broken: dict[str, Any]) -> None:
+def test_an_unknown_shape_is_rejected_on_record(broken: dict[str, Any]) -> None:
     assert isinstance(parse(broken, kinds=KINDS), RejectedSignal)
 
 
@@ -140,7 +140,7 @@ def test_a_call_that_failed_and_other_calls_are_of_no_consequence() -> None:
      d.contributor(attributes={"DBInstanceIdentifier": "vol-0123"}),
      call("ModifyDBInstance", dBInstanceIdentifier="orders")],
 )  # fmt: skip
-def test_where_databases_are_not_looked_after_no_event_points_at_one(made: dict[str, Any]) -> None:
+def test_where_databases_are_not_covered_no_event_points_at_one(made: dict[str, Any]) -> None:
     parsed = parse(made)
     assert isinstance(parsed, RejectedSignal) or all(
         s.ref is None and s.claim is Claim.NOTHING for s in parsed

@@ -31,7 +31,7 @@ def test_a_contributor_in_alarm_is_pressure_on_its_volume() -> None:
     assert not signal.muted
 
 
-def test_a_query_alarm_as_a_whole_asks_for_a_look_at_its_contributors() -> None:
+def test_a_query_alarm_as_a_whole_asks_for_a_reconciliation_of_its_contributors() -> None:
     (signal,) = read_bookmark(d.query_alarm())
     assert signal.claim is Claim.CHECK_CONTRIBUTORS
     assert signal.alarm_name == d.ALARM
@@ -39,7 +39,7 @@ def test_a_query_alarm_as_a_whole_asks_for_a_look_at_its_contributors() -> None:
 
 
 @pytest.mark.parametrize("state", ["ALARM", "OK", "INSUFFICIENT_DATA"])
-def test_partial_data_asks_for_a_look_in_whatever_state(state: str) -> None:
+def test_partial_data_asks_for_a_reconciliation_in_whatever_state(state: str) -> None:
     (signal,) = read_bookmark(d.query_alarm(state, evaluationState="PARTIAL_DATA"))
     assert signal.claim is Claim.CHECK_CONTRIBUTORS
 
@@ -74,8 +74,7 @@ def test_an_alarm_about_no_volume_is_of_no_consequence() -> None:
 
 
 @pytest.mark.parametrize(
-    "event",
-    [d.contributor(muteDetail=d.MUTED), d.query_alarm() | {}, d.metric_alarm(d.VOLUME)],
+    "event", [d.contributor(muteDetail=d.MUTED), d.query_alarm() | {}, d.metric_alarm(d.VOLUME)]
 )
 def test_a_muted_alarm_says_so(event: dict[str, Any]) -> None:
     event = copy.deepcopy(event)

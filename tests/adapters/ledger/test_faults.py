@@ -136,7 +136,7 @@ def test_what_passes_is_tried_again_with_waits_that_grow(
     "trouble",
     [error("AccessDeniedException"), error("ValidationException"), busy("ItemCollectionSize")],
 )
-def test_what_does_not_pass_is_told_at_once(
+def test_what_does_not_pass_is_reported_at_once(
     shaky: Shaky, ledger: DynamoLedger, slept: list[float], trouble: Exception
 ) -> None:
     shaky.before = [trouble]

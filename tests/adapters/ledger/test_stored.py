@@ -46,7 +46,7 @@ def text(request: pytest.FixtureRequest) -> str:
     return (STORED / request.param).read_text()
 
 
-def test_a_stored_decision_still_tells_what_its_chain_needs(text: str) -> None:
+def test_a_stored_decision_still_shows_what_its_chain_needs(text: str) -> None:
     decision = decision_from_json(text)
     assert isinstance(decision.answer, Act)
     plan = decision.answer.plan
@@ -60,9 +60,7 @@ def test_a_stored_decision_still_tells_what_its_chain_needs(text: str) -> None:
     assert decision.signature.answer == "act"
 
 
-def test_a_stored_change_of_a_clusters_mode_still_tells_what_its_proof_and_its_undoing_need() -> (
-    None
-):
+def test_a_stored_change_of_a_clusters_mode_still_shows_what_its_proof_and_undoing_need() -> None:
     decision = decision_from_json((STORED / "cluster.json").read_text())
     assert isinstance(decision.answer, Act)
     plan, side = decision.answer.plan, decision.cluster
@@ -88,7 +86,7 @@ def test_what_was_remembered_of_a_cluster_stays_known() -> None:
     assert len(memory.days) > 14
 
 
-def test_a_stored_growth_still_tells_what_its_proof_needs() -> None:
+def test_a_stored_growth_still_shows_what_its_proof_needs() -> None:
     decision = decision_from_json((STORED / "growth.json").read_text())
     assert isinstance(decision.answer, Act)
     plan = decision.answer.plan
@@ -203,7 +201,7 @@ def test_a_field_without_a_default_may_not(text: str) -> None:
         decision_from_json(json.dumps(plain))
 
 
-def test_a_stored_state_still_tells_all_it_told() -> None:
+def test_a_stored_state_still_shows_all_it_showed() -> None:
     state, version = state_of(json.loads((STORED / "state.json").read_text()))
     name, minute = "72de8a3a5eaf78166490", timedelta(minutes=1)
     assert version == 7
@@ -221,7 +219,7 @@ def test_every_field_of_a_state_may_be_missing() -> None:
     assert required == []
 
 
-def test_stored_traffic_still_tells_who_has_a_place() -> None:
+def test_stored_traffic_still_shows_who_has_a_place() -> None:
     concurrency: ConcurrencyState = from_json(
         (STORED / "traffic.json").read_text(), ConcurrencyState
     )

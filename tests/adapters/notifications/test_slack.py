@@ -85,10 +85,10 @@ def test_what_does_not_fit_is_said_to_be_missing() -> None:
     )  # fmt: skip
     found: list[Any] = blocks(message)
     assert found[-1]["type"] == "context"
-    assert "More was told by e-mail" in found[-2]["text"]["text"]
+    assert "The e-mail and the record have the rest" in found[-2]["text"]["text"]
 
 
-def test_the_commands_are_there_however_much_else_is_told() -> None:
+def test_the_commands_are_there_however_long_the_message_is() -> None:
     message = Message(
         kind="awaiting", priority=Priority.NEEDS_YOU, headline="h", lead="l",
         pastes=tuple((f"file {n}", "x" * 2_900) for n in range(40)),

@@ -121,7 +121,7 @@ def told(decision: Decision, step: Step = Step.APPLIED) -> list[dict[str, str]]:
     return published
 
 
-def test_an_act_tells_what_why_price_and_proof() -> None:
+def test_an_act_shows_what_why_price_and_proof() -> None:
     decision = acting()
     (said,) = told(decision)
     assert said["TopicArn"] == TOPIC
@@ -136,7 +136,7 @@ def test_an_act_tells_what_why_price_and_proof() -> None:
     assert text.endswith(f"headroom explain {decision.decision_id} --region us-east-1")
 
 
-def test_an_escalation_tells_what_the_owner_can_do() -> None:
+def test_an_escalation_shows_what_the_owner_can_do() -> None:
     (said,) = told(escalating(), Step.DECIDED)
     assert said["Subject"] == "Headroom: vol-1 needs you"
     assert "Cause: max_iops is 3,000" in by_mail(said)
@@ -144,7 +144,7 @@ def test_an_escalation_tells_what_the_owner_can_do() -> None:
     assert "Proposed change:" in by_mail(said)
 
 
-def test_what_sns_refuses_was_certainly_not_sent_and_of_all_else_nobody_knows() -> None:
+def test_what_sns_refuses_was_not_sent_and_any_other_failure_is_unknown() -> None:
     refusal = ClientError({"Error": {"Code": "AuthorizationError"}}, "Publish")
     with pytest.raises(NotSent, match="AuthorizationError"):
         tell(FakeTopic(refusal), acting(), Step.APPLIED, "done")
@@ -266,7 +266,7 @@ def test_a_volumes_name_cannot_pass_for_a_line_of_ours() -> None:
         ),
     ],
 )  # fmt: skip
-def test_what_a_person_switched_is_told_with_who_and_where(
+def test_what_a_person_switched_is_reported_with_who_and_where(
     record: Record, subject_line: str, told_of: str
 ) -> None:
     topic: Any = FakeTopic()
@@ -290,7 +290,7 @@ def owned(handling: CodeOwned) -> Decision:
 @pytest.mark.parametrize(
     ("handling", "step"), [(CodeOwned.ACT, Step.APPLIED), (CodeOwned.NOTIFY, Step.DECIDED)]
 )
-def test_what_to_write_back_is_told_line_by_line_as_it_is_pasted(
+def test_what_to_write_back_is_reported_line_by_line_as_it_is_pasted(
     handling: CodeOwned, step: Step
 ) -> None:
     decision = owned(handling)
@@ -304,5 +304,5 @@ def test_what_to_write_back_is_told_line_by_line_as_it_is_pasted(
     assert f"```{patch}```" in told
 
 
-def test_what_to_write_back_is_not_told_again_with_the_relief() -> None:
+def test_what_to_write_back_is_not_reported_again_with_the_relief() -> None:
     assert decision_message(owned(CodeOwned.ACT), Step.RELIEVED, "told").pastes == ()

@@ -68,7 +68,7 @@ def test_a_calendar_that_cannot_be_read_is_closed_and_says_why(
     assert NAME in seen.problem
 
 
-def test_a_state_nobody_knows_is_a_calendar_that_cannot_be_read(
+def test_an_unknown_state_is_a_calendar_that_cannot_be_read(
     stub: tuple[ManagerCalendars, Stubber],
 ) -> None:
     calendars, stubber = stub

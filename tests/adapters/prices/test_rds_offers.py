@@ -137,7 +137,7 @@ def test_what_only_looks_like_it_changes_nothing(decoy: str) -> None:
         (product("GP3-Throughput", "0.08", begin="125"), "priced from 125 to Inf only"),
     ],
 )
-def test_a_unit_nobody_knows_leaves_the_price_unknown(strange: str, said: str) -> None:
+def test_an_unknown_unit_leaves_the_price_unknown(strange: str, said: str) -> None:
     others = [p for p in SINGLE if "GP3-Throughput" not in p]
     found = read(*others, strange)
     assert of(found, Engine.POSTGRESQL, Deployment.SINGLE_AZ).gp3_mibps is None
@@ -212,7 +212,7 @@ class Listed(RecordedPriceList):
         }
 
 
-def test_the_list_is_asked_for_databases_where_they_are_looked_after_and_nowhere_else() -> None:
+def test_the_list_is_asked_for_databases_where_they_are_covered_and_nowhere_else() -> None:
     client = Listed(*SINGLE)
     plain = PriceList(lambda: client).read("us-east-1", TODAY)
     assert plain.table.databases == ()
@@ -223,9 +223,7 @@ def test_the_list_is_asked_for_databases_where_they_are_looked_after_and_nowhere
 
 
 @pytest.mark.parametrize("client", [Listed(broken=True), Listed(), Listed("{}")])
-def test_a_list_of_databases_that_cannot_be_read_hides_no_price_of_a_volume(
-    client: Listed,
-) -> None:
+def test_a_list_of_databases_that_cannot_be_read_hides_no_price_of_a_volume(client: Listed) -> None:
     read = PriceList(lambda: client, databases=True).read("us-east-1", TODAY)
     assert read.table.databases == ()
     assert read.skipped_offers[-1].startswith("databases: ")

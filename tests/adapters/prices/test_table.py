@@ -198,7 +198,7 @@ def test_a_refused_list_leaves_the_last_one_that_was_believed_and_a_good_one_men
     assert sweep.table(US) == good
 
 
-def test_a_part_that_was_passed_over_is_told_with_the_refusal(world: World) -> None:
+def test_a_part_that_was_passed_over_is_reported_with_the_refusal(world: World) -> None:
     def in_yuan(_: dict[str, Any], dimension: dict[str, Any]) -> None:
         dimension["pricePerUnit"] = {"CNY": "0.5"}
 
@@ -249,7 +249,7 @@ def test_a_state_table_that_does_not_answer_leaves_what_is_remembered(world: Wor
         world.function().table(FRANKFURT)
 
 
-def test_a_failed_look_into_the_state_table_is_not_remembered(world: World) -> None:
+def test_a_failed_read_of_the_state_table_is_not_remembered(world: World) -> None:
     world.function().refresh(FRANKFURT)
     (item,) = world.dynamodb.scan(TableName="state")["Items"]
     world.dynamodb.delete_table(TableName="state")

@@ -41,7 +41,7 @@ def test_what_comes_up_while_the_change_is_being_noted_is_seen_before_the_call(
     change: dict[str, Any], why: Refusal, words: str
 ) -> None:
     place = Place()
-    meanwhile(place, 3, lambda shape: shape.update(change))  # view, look again, and once more
+    meanwhile(place, 3, lambda shape: shape.update(change))  # view, read again, and once more
     outcome = place.apply()
     assert isinstance(outcome, Refused)
     assert (outcome.refusal, outcome.code) == (why, "NotSent")
@@ -72,7 +72,7 @@ def test_a_call_that_was_not_sent_is_not_taken_for_ours_when_somebody_else_makes
     assert change.started_at == place.clock.now  # when it was first seen, not when we meant to
 
 
-def test_a_last_look_that_fails_sends_nothing() -> None:
+def test_a_last_read_that_fails_sends_nothing() -> None:
     place = Place()
 
     def fails(number: int) -> None:
@@ -82,11 +82,11 @@ def test_a_last_look_that_fails_sends_nothing() -> None:
     place.service.before_look = fails
     outcome = place.apply()
     assert isinstance(outcome, Refused)
-    assert "could not look once more" in outcome.message
+    assert "could not read it once more" in outcome.message
     assert place.service.changes == []
 
 
-def test_what_was_left_pending_after_the_last_look_is_told_once_it_is_applied_with_ours() -> None:
+def test_what_became_pending_after_the_last_read_is_reported_once_applied_with_ours() -> None:
     place = Place()
     modify = place.service.modify_db_instance
 
@@ -102,9 +102,7 @@ def test_what_was_left_pending_after_the_last_look_is_told_once_it_is_applied_wi
     assert Place().apply() == Applied(started_at=NOW)
 
 
-def test_another_database_of_the_name_is_gone_first_and_never_changed_for_the_old_ones_sake() -> (
-    None
-):
+def test_another_database_of_the_name_is_gone_first_and_never_changed_for_the_old_one() -> None:
     place = Place()
     seen = place.view()
     place.service.instances["orders"] = db(DbiResourceId="db-NEW")
@@ -158,7 +156,7 @@ def test_storage_pending_of_a_member_is_its_clusters_own() -> None:
     assert facts.pending == ()
 
 
-def test_a_cluster_whose_members_rds_does_not_tell_is_not_looked_at() -> None:
+def test_a_cluster_whose_members_rds_does_not_list_is_not_reconciled() -> None:
     place = Place(trio())
     place.service._members = lambda _: []  # type: ignore[method-assign]
     with pytest.raises(ReadFailed, match="tells nothing of trio-1, trio-2, trio-3"):
@@ -177,7 +175,7 @@ def test_a_member_leads_to_its_cluster() -> None:
         assert gone.value.instead is None
 
 
-def test_a_tag_set_between_the_look_that_decided_and_the_call_is_heeded() -> None:
+def test_a_tag_set_between_the_decision_and_the_call_is_heeded() -> None:
     place = Place()
     seen = place.view()
     place.service.instances["orders"]["TagList"] = [{"Key": "headroom", "Value": "off"}]

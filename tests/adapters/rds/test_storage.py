@@ -62,7 +62,7 @@ class Place:
 # What is read
 
 
-def test_an_instance_is_told_with_what_may_be_set_of_its_storage_alone() -> None:
+def test_an_instance_has_only_what_may_be_set_of_its_storage() -> None:
     place = Place(db(Iops=1_500, MaxAllocatedStorage=1_000))
     view = place.view()
     assert view.volume.configuration == GP2  # the IOPS that gp2 derives are not a setting
@@ -93,13 +93,13 @@ def test_an_instance_is_told_with_what_may_be_set_of_its_storage_alone() -> None
          rds(VolumeType.GP3, 500, 3_000, 125, engine=Engine.SQL_SERVER)),
     ],
 )  # fmt: skip
-def test_storage_is_told_by_engine_deployment_type_and_band(
+def test_storage_has_engine_deployment_type_and_band(
     changes: dict[str, Any], told: Configuration
 ) -> None:
     assert Place(db(**changes)).view().volume.configuration == told
 
 
-def test_a_cluster_is_told_as_one_storage_under_its_own_name() -> None:
+def test_a_cluster_is_one_storage_under_its_own_name() -> None:
     view = Place(trio()).view("cluster:trio")
     assert view.volume.configuration == rds(
         VolumeType.GP3, 500, 12_000, deployment=Deployment.CLUSTER
@@ -187,7 +187,7 @@ def test_an_unusual_storage_is_said_to_be_so_and_never_changed(changes: dict[str
     assert place.service.changes == []
 
 
-def test_tags_that_are_not_told_are_asked_for_and_never_taken_for_none() -> None:
+def test_missing_tags_are_asked_for_and_never_taken_for_none() -> None:
     arn = f"arn:aws:rds:{REGION}:{ACCOUNT}:db:orders"
     place = Place({k: v for k, v in db(DBInstanceArn=arn).items() if k != "TagList"})
     with pytest.raises(ReadFailed):
@@ -397,7 +397,7 @@ def test_another_database_of_the_same_name_has_no_past() -> None:
     assert place.view().volume.created_at == taken_over
 
 
-def test_two_looks_at_once_tell_the_same_change() -> None:
+def test_two_reads_at_once_show_the_same_change() -> None:
     place = Place(db(DBInstanceStatus="storage-optimization"))
     first = place.view().modification
     place.clock.later(minutes=1)
@@ -442,7 +442,7 @@ def test_a_note_nobody_understands_is_none() -> None:
         ("SomethingNew", "no", Refusal.OTHER),
     ],
 )  # fmt: skip
-def test_a_refusal_is_told_by_its_code_and_where_that_says_too_little_by_its_words(
+def test_a_refusal_is_recognised_by_its_code_or_else_by_its_message(
     code: str, message: str, means: Refusal
 ) -> None:
     place = Place()
@@ -452,11 +452,11 @@ def test_a_refusal_is_told_by_its_code_and_where_that_says_too_little_by_its_wor
     assert (outcome.refusal, outcome.code, outcome.message) == (means, code, message)
 
 
-def test_a_server_error_tells_nothing() -> None:
+def test_a_server_error_says_nothing() -> None:
     assert isinstance(rds_refusal_of(refusal("InternalFailure", status=500)), Unknown)
 
 
-def test_the_same_database_is_told_the_same_by_the_fleet_and_by_a_look() -> None:
+def test_a_database_reads_the_same_in_the_fleet_and_by_itself() -> None:
     place = Place()
     (glimpse,) = place.storage.fleet()
     view = place.view()

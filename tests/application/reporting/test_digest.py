@@ -16,10 +16,7 @@ from headroom.application.reporting.digest import LISTED, MOST_READ, NOTE
 from headroom.domain.decision import Hold, Reason
 from headroom.domain.policy import Policy, PolicyUnreadable, TimeOfDay
 from headroom.domain.policy.time_of_day import time_of_day
-from headroom.domain.reports import (
-    DailyDigest,
-    DigestCursor,
-)
+from headroom.domain.reports import DailyDigest, DigestCursor
 from headroom.domain.reports.daily_digest import (
     LEASE,
     SETTLING,
@@ -84,11 +81,11 @@ class Scene:
 
     def tell(self, now: datetime) -> DailyDigest | None:
         ledger = self.ledger
-        telling = Reporting(
+        reporting = Reporting(
             notes=ledger, record_summaries=ledger, ledger=ledger, state_store=ledger, switches=ledger,
             policies=self.rules, events=NoBus(), announcer=self.people, outbox=ledger,
         )  # fmt: skip
-        return send_digest(telling, now, account_id=ACCOUNT, region=REGION)
+        return send_digest(reporting, now, account_id=ACCOUNT, region=REGION)
 
     def day(self) -> DailyDigest:
         """The day as it is told a few minutes after seven."""
@@ -111,7 +108,7 @@ def observing(name: str, at: datetime = BEFORE) -> Any:
     return replace(base, answer=answer, summary=f"held (observe only); would take {plan.target}")
 
 
-def test_a_day_tells_changes_with_their_price_and_whether_they_helped() -> None:
+def test_a_day_shows_changes_with_their_price_and_whether_they_helped() -> None:
     scene = Scene()
     scene.changed("a", Step.RELIEVED)
     scene.changed("b", Step.INEFFECTIVE)
@@ -127,7 +124,7 @@ def test_a_day_tells_changes_with_their_price_and_whether_they_helped() -> None:
     assert day.limit_usd == Decimal(2_000)
 
 
-def test_a_day_tells_what_would_have_been_done_grouped_with_prices() -> None:
+def test_a_day_shows_what_would_have_been_done_grouped_with_prices() -> None:
     scene = Scene()
     for number in range(7):
         scene.ledger.decided(observing(f"o{number}"), due_at=None)
@@ -141,7 +138,7 @@ def test_a_day_tells_what_would_have_been_done_grouped_with_prices() -> None:
     assert day.held == 8
 
 
-def test_a_day_tells_what_is_stopped_and_what_needs_somebody() -> None:
+def test_a_day_shows_what_is_stopped_and_what_needs_somebody() -> None:
     scene = Scene()
     scene.ledger.decided(escalate("e", "max_iops", at=BEFORE), due_at=None)
     broken(scene.ledger, "vol-b", at=BEFORE)
@@ -154,26 +151,26 @@ def test_a_day_tells_what_is_stopped_and_what_needs_somebody() -> None:
     assert day.unsuccessful.count == 5
 
 
-def test_an_empty_day_is_not_told_and_neither_is_it_later() -> None:
+def test_an_empty_day_is_reported_neither_then_nor_later() -> None:
     scene = Scene()
     for minute in range(0, 60 * 20, 7):
         assert scene.tell(SEVEN + minute * MINUTE) is None
     assert scene.people.days == []
 
 
-def test_a_day_without_anything_new_is_told_while_something_is_stuck() -> None:
+def test_a_day_without_anything_new_is_reported_while_something_is_stuck() -> None:
     scene = Scene()
     scene.ledger.pause(None, at=SEVEN - timedelta(days=5), who="ann")
     assert scene.day().pause is not None
 
 
-def test_an_unreadable_policy_is_told_each_day() -> None:
+def test_an_unreadable_policy_is_reported_each_day() -> None:
     scene = Scene()
     scene.rules.policy = PolicyUnreadable(reason="SSM parameter /headroom/policy: gone")
     assert scene.day().policy_unreadable == "SSM parameter /headroom/policy: gone"
 
 
-def test_off_tells_no_day() -> None:
+def test_off_sends_no_digest() -> None:
     scene = Scene(at=None)
     scene.changed("a")
     assert scene.tell(SEVEN + timedelta(hours=20)) is None
@@ -198,7 +195,7 @@ def test_every_record_is_in_exactly_one_day_also_one_at_the_very_instant() -> No
     assert told == [["a"], ["b"]]
 
 
-def test_days_on_which_nothing_could_be_sent_are_told_with_the_next_up_to_a_week() -> None:
+def test_days_on_which_nothing_could_be_sent_are_reported_with_the_next_up_to_a_week() -> None:
     scene = Scene()
     scene.changed("a")
     scene.people.error = RuntimeError("down")
@@ -278,7 +275,7 @@ def test_a_large_fleet_is_counted_and_read_within_bounds(monkeypatch: pytest.Mon
     assert (day.observed_read, day.held, day.held_more) == (MOST_READ, 300, True)
 
 
-def test_what_waits_for_a_person_is_told_until_somebody_answered() -> None:
+def test_what_waits_for_a_person_is_reported_until_somebody_answers() -> None:
     scene = Scene()
     expires = SEVEN + timedelta(hours=6)
     for name in ("w1", "w2"):

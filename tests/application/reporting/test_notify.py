@@ -217,7 +217,7 @@ def test_what_stops_all_changes_is_heard_first_though_the_rate_is_used_up() -> N
     assert scene.people.heard[-1][0].startswith("paused#")
 
 
-def test_even_one_message_an_hour_tells_everything() -> None:
+def test_even_one_message_an_hour_reports_everything() -> None:
     scene = Scene(most=1)
     scene.escalated("a", "b")
     for minute in range(0, 200, 5):
@@ -255,7 +255,7 @@ def test_without_time_left_the_next_run_sends() -> None:
     assert scene.run(NOW + MINUTE, time_left=lambda: 60.0).sent == 1
 
 
-def test_a_decision_that_cannot_be_read_is_heard_of_all_the_same(
+def test_a_decision_that_cannot_be_read_is_reported_all_the_same(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     scene, found = Scene(), []
@@ -270,7 +270,7 @@ def test_a_decision_that_cannot_be_read_is_heard_of_all_the_same(
     assert [(d.notice.decision_id, d.decision) for d in found] == [("a", None)]
 
 
-def test_a_breaker_is_heard_of_with_the_decision_that_opened_it() -> None:
+def test_a_breaker_is_reported_with_the_decision_that_opened_it() -> None:
     scene, found = Scene(), []
     broken(scene.ledger, "vol-1", at=NOW)
     scene.people.notify = found.append  # type: ignore[method-assign]

@@ -69,11 +69,11 @@ class Scene:
 
     def tell(self, now: datetime, **how: Any) -> PublishedRecords:
         ledger = self.ledger
-        telling = Reporting(
+        reporting = Reporting(
             notes=ledger, record_summaries=ledger, ledger=ledger, state_store=ledger, switches=ledger,
             policies=Rules(), events=self.bus, announcer=Nobody(), outbox=ledger,
         )  # fmt: skip
-        return publish_records(telling, now, **how)
+        return publish_records(reporting, now, **how)
 
     def acted(self, decision_id: str = "d1", at: datetime = NOW) -> None:
         decision = act(decision_id, f"vol-{decision_id}", at=at)
@@ -81,7 +81,7 @@ class Scene:
         append(self.ledger, decision, Step.APPLIED, at=at, intent=intent)
 
 
-def test_every_record_of_a_chain_is_told_in_order_once_with_its_decision() -> None:
+def test_every_record_of_a_chain_is_reported_in_order_once_with_its_decision() -> None:
     scene = Scene()
     scene.acted()
     told = scene.tell(NOW)
@@ -107,7 +107,7 @@ def test_what_the_bus_accepted_is_logged_and_what_it_refused_is_not() -> None:
     assert [one.record.sequence for one in logged] == [0, 1, 2]
 
 
-def test_a_record_that_comes_late_into_the_index_is_told_all_the_same() -> None:
+def test_a_record_that_comes_late_into_the_index_is_reported_all_the_same() -> None:
     scene = Scene()
     scene.acted("d1")
     scene.tell(NOW)
@@ -144,7 +144,7 @@ def test_a_record_the_bus_keeps_refusing_is_left_out_after_hours_and_holds_nothi
     assert scene.bus.told == ["d1/0", "d1/1", "d1/2"]
 
 
-def test_only_one_function_tells_at_a_time_and_a_dead_ones_place_is_taken() -> None:
+def test_only_one_function_publishes_at_a_time_and_a_dead_one_is_replaced() -> None:
     scene = Scene()
     scene.acted()
     held = PublishingCursor(cursor=NOW - MINUTE, lease_until=NOW + LEASE)
@@ -171,7 +171,7 @@ def test_a_run_without_time_left_leaves_the_rest_to_the_next() -> None:
     assert len(set(scene.bus.told)) == 24
 
 
-def test_a_large_day_is_told_in_parts() -> None:
+def test_a_large_day_is_reported_in_parts() -> None:
     scene = Scene()
     for number in range(BATCH_LIMIT + 40):
         at = NOW - timedelta(seconds=BATCH_LIMIT + 40 - number)
@@ -245,7 +245,7 @@ def dying(scene: Scene, now: datetime, after: int) -> None:
         scene.ledger.amend = amend  # type: ignore[method-assign]
 
 
-def test_a_ledger_that_does_not_answer_is_told_and_loses_nothing() -> None:
+def test_a_ledger_that_does_not_answer_is_reported_and_loses_nothing() -> None:
     scene = Scene()
     scene.acted()
     records = scene.ledger.records

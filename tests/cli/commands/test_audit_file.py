@@ -49,7 +49,7 @@ def test_records_are_found_by_volume_id_and_by_arn(
 def test_records_of_a_database_are_found_by_its_name(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
-    decided = chain(Databases.of(spending()).look())
+    decided = chain(Databases.of(spending()).reconcile())
     path = str(written(tmp_path / "records.jsonl", acted(), decided))
     found = asked(capsys, "--file", path, "--resource", name)
     assert [r["decision_id"] for r in found] == [decided[0].decision_id]

@@ -18,7 +18,7 @@ from tests.domain.filling import steadily
 
 def told(capsys: pytest.CaptureFixture[str], folder: Path, stage: Databases) -> tuple[str, Any]:
     """What `explain` says of what the stage decides, to people and to programs."""
-    records = chain(stage.look())
+    records = chain(stage.reconcile())
     path = str(written(folder / "records.jsonl", records))
     assert run(["explain", records[0].decision_id, "--file", path]) == 0
     text = " ".join(capsys.readouterr().out.split())
@@ -85,7 +85,7 @@ def test_a_volume_has_nothing_of_the_kind(
 def test_the_forecast_of_free_space_is_displayed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    records = chain(Filling.at(steadily(51.0, 5.0)).look())
+    records = chain(Filling.at(steadily(51.0, 5.0)).reconcile())
     path = str(written(tmp_path / "records.jsonl", records))
     assert run(["explain", records[0].decision_id, "--file", path]) == 0
     text = " ".join(capsys.readouterr().out.split())

@@ -167,7 +167,7 @@ def test_people_get_a_table_the_total_and_what_they_must_know(
     said = capsys.readouterr().out
     assert account.starved in said
     assert "Total of 1:" in said
-    assert "at least so many" in said
+    assert "a lower bound" in said
     assert f"{account.off} was not replayed: the policy or its tag says off." in said
 
 

@@ -578,7 +578,7 @@ def test_a_denied_call_is_a_finding_that_names_the_permission(
     refused = findings(found)
     assert [name for name, _ in refused] == ["deliveries", "queues"]
     for _, finding in refused:
-        assert finding.problem == "could not look: GetQueueAttributes is denied"
+        assert finding.problem == "could not check: GetQueueAttributes is denied"
         assert finding.fix.startswith("grant sqs:GetQueueAttributes to the caller")
 
 

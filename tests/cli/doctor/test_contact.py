@@ -125,7 +125,7 @@ def made_of(account: str, volume: str, tags: dict[str, str], words: str) -> str:
         "NextToken": words, "ResponseMetadata": {"RequestId": words},
     }  # fmt: skip
     finding = Finding(
-        problem=f"could not look: arn:aws:ec2:x:{account}:volume/{volume} is {words}, denied to {account}",
+        problem=f"could not check: arn:aws:ec2:x:{account}:volume/{volume} is {words}, denied to {account}",
         fix=f"grant {words} to {volume}; {' '.join(tags.values())}",
     )
     refused = {"Error": {"Code": words, "Message": f"{account} {words}"}}

@@ -19,8 +19,7 @@ def test_what_can_be_written_is_let_through_and_nothing_is_made(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("name", "why"),
-    [("folder", "is a directory."), ("file/page.html", "file is not a directory.")],
+    ("name", "why"), [("folder", "is a directory."), ("file/page.html", "file is not a directory.")]
 )
 def test_what_cannot_be_written_is_refused_before_the_work(
     tmp_path: Path, name: str, why: str

@@ -187,7 +187,7 @@ def test_what_would_be_a_guess_is_refused_with_the_place_of_the_value(
     assert "Iops = 6000" in told
 
 
-def test_a_cdk_app_is_told_which_construct_makes_the_resource(folder: Path, capsys: Any) -> None:
+def test_a_cdk_app_gets_the_construct_that_makes_the_resource(folder: Path, capsys: Any) -> None:
     made = {
         "Type": "AWS::EC2::Volume",
         "Metadata": {"aws:cdk:path": "Orders/Storage/Data/Resource"},

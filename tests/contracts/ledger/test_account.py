@@ -77,7 +77,7 @@ def test_every_turn_of_the_kill_switch_is_recorded(ledger: Any) -> None:
     assert len(list(ledger.by_outcome("paused", since=NOW, until=NOW + timedelta(hours=1)))) == 2
 
 
-def test_a_pause_told_twice_is_one_record_and_one_pause(ledger: Any) -> None:
+def test_a_pause_requested_twice_is_one_record_and_one_pause(ledger: Any) -> None:
     ledger.pause(None, at=NOW, who="alice")
     ledger.resume(at=NOW, who="bob")
     ledger.pause(None, at=NOW, who="alice")

@@ -7,12 +7,7 @@ from typing import Any
 
 import pytest
 
-from headroom.domain.reports import (
-    Priority,
-    parse_rate_window,
-    rate_window_to_text,
-    take_place,
-)
+from headroom.domain.reports import Priority, parse_rate_window, rate_window_to_text, take_place
 from tests.builders import NOW
 
 

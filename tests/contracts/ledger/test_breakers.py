@@ -84,7 +84,7 @@ def test_an_opened_breaker_is_on_record_with_what_opened_it(ledger: Any) -> None
     assert record in list(ledger.by_resource(VOL.arn, since=NOW - DAY, until=NOW + DAY))
 
 
-def test_what_is_open_is_told_oldest_first(ledger: Any) -> None:
+def test_what_is_open_is_reported_oldest_first(ledger: Any) -> None:
     broken(ledger, "vol-2", at=NOW + HOUR)
     append_success(ledger, "vol-7")
     broken(ledger, "vol-1", at=NOW)
@@ -144,7 +144,7 @@ def test_only_a_person_closes_a_breaker_and_it_is_on_record(ledger: Any) -> None
     assert isinstance(intended(ledger, act("d9", at=at), at, lease_until=at + HOUR), Intent)
 
 
-def test_a_volume_is_looked_at_as_soon_as_its_breaker_is_closed(ledger: Any) -> None:
+def test_a_volume_is_reconciled_as_soon_as_its_breaker_is_closed(ledger: Any) -> None:
     ledger.claim_scan(NOW, 900)
     broken(ledger, at=NOW)
     ledger.reconciled(VOL, at=NOW, due_at=NOW + DAY)

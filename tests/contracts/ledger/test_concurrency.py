@@ -185,7 +185,9 @@ def test_the_queue_is_ordered_by_starved_minutes_then_by_how_long_one_waits(ledg
     assert len(ledger.queue(2)) == 2
 
 
-def test_one_leaves_the_queue_by_the_next_look_that_is_no_news_or_news(ledger: Any) -> None:
+def test_one_leaves_the_queue_by_the_next_reconciliation_that_is_no_news_or_news(
+    ledger: Any,
+) -> None:
     for name in ("vol-1", "vol-2", "vol-3", "vol-4", "vol-5"):
         ledger.reconciled(ref(name), at=NOW, due_at=NOW + HOUR, waiting=waits(5))
     assert ledger.resource_state(ref("vol-5"), NOW).queued_since == NOW

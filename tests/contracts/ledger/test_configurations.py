@@ -21,7 +21,7 @@ ST1 = Configuration(volume_type=VolumeType.ST1, size_gib=500, iops=None, through
     [*product((gp2(400), io(VolumeType.IO1, 400, 3_000), ST1), (gp3(500), None)), (None, gp3())],
     ids=str,
 )
-def test_a_modification_is_told_as_it_was(
+def test_a_modification_is_reported_as_it_was(
     ledger: Any, origin: Configuration | None, target: Configuration | None
 ) -> None:
     """gp2 has no IOPS to set, and io1 no throughput: what is not set stays not set."""

@@ -12,7 +12,7 @@ from tests.application.reporting.test_digest import BEFORE, SEVEN, Scene, observ
 from tests.contracts.decisions import escalate
 
 
-def test_of_24_sweeps_at_once_one_tells_the_day(raced: Any) -> None:
+def test_of_24_sweeps_at_once_one_sends_the_digest(raced: Any) -> None:
     scene = Scene(raced)
     scene.changed("a")
     with ThreadPoolExecutor(24) as pool:
@@ -21,7 +21,7 @@ def test_of_24_sweeps_at_once_one_tells_the_day(raced: Any) -> None:
     assert sum(day is not None for day in told) == 1
 
 
-def test_every_ledger_tells_the_same_day(ledger: Any) -> None:
+def test_every_ledger_has_the_same_day(ledger: Any) -> None:
     scene = Scene(ledger)
     scene.changed("a", Step.RELIEVED)
     ledger.decided(observing("o"), due_at=None)

@@ -221,7 +221,7 @@ def test_an_end_without_a_change_leaves_what_was_in_force(
     assert isinstance(intended(ledger, act("d2"), lease_until=UNTIL), Intent)
 
 
-def test_an_intent_tells_by_itself_what_was_to_be_done(ledger: Any) -> None:
+def test_an_intent_shows_by_itself_what_was_to_be_done(ledger: Any) -> None:
     decision = act()
     intended(ledger, decision, lease_until=UNTIL)
     told = json.loads(ledger.chain("d1")[-1].body)

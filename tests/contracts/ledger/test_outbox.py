@@ -20,7 +20,7 @@ def steps(ledger: Any) -> list[Step]:
     return [notice.step for notice in ledger.notices(100)]
 
 
-def test_a_decision_is_heard_of_only_if_that_was_asked(ledger: Any) -> None:
+def test_a_decision_is_notified_only_if_that_was_asked(ledger: Any) -> None:
     ledger.decided(hold("h", "vol-h"), due_at=None)
     assert ledger.notices(100) == ()
     assert ledger.decided(escalate("e", "max_iops"), due_at=None, notify=HEAR)
@@ -60,14 +60,14 @@ def test_a_record_that_is_refused_leaves_no_notice(ledger: Any) -> None:
     assert ledger.notices(100) == ()
 
 
-def test_pauses_and_their_end_are_heard_of(ledger: Any) -> None:
+def test_pauses_and_their_end_are_reported(ledger: Any) -> None:
     ledger.pause(None, at=NOW, who="ann", reason="migration")
     ledger.resume(at=NOW + MINUTE, who="bob")
     assert steps(ledger) == [Step.PAUSED, Step.RESUMED]
     assert "migration" in ledger.notices(1)[0].text
 
 
-def test_breakers_are_heard_of_when_they_open_and_when_they_are_closed(ledger: Any) -> None:
+def test_breakers_are_reported_when_they_open_and_when_they_are_closed(ledger: Any) -> None:
     broken(ledger, "vol-1", at=NOW)
     (notice,) = ledger.notices(100)
     assert (notice.step, notice.resource) == (Step.BREAKER_OPENED, ref("vol-1").arn)

@@ -49,7 +49,7 @@ def test_its_worker_that_comes_back_may_not_begin_it(ledger: Any) -> None:
     assert isinstance(ledger.intend(act("d2"), lease_until=UNTIL, now=NOW), Intent)
 
 
-def test_the_same_act_told_again_withdraws_nothing(ledger: Any) -> None:
+def test_the_same_act_recorded_again_withdraws_nothing(ledger: Any) -> None:
     ledger.decided(act(), due_at=None)
     assert ledger.decided(act(), due_at=None) is False
     assert steps(ledger, "d1") == [Step.DECIDED]

@@ -107,7 +107,7 @@ def test_a_hundred_intents_never_pass_the_accounts_limit(raced: Any) -> None:
     )
 
 
-def test_a_decision_told_twice_at_once_is_recorded_once(raced: Any) -> None:
+def test_a_decision_written_twice_at_once_is_recorded_once(raced: Any) -> None:
     same = [lambda: patiently(lambda: raced.decided(act(), due_at=None))] * 16
     assert sorted(at_once(same)) == [False] * 15 + [True]
     assert len(raced.chain("d1")) == 1
@@ -132,7 +132,7 @@ def test_one_outcome_of_many_is_recorded(raced: Any) -> None:
     assert broken_link(raced.chain("d1")) is None
 
 
-def test_no_update_of_a_standing_is_lost(raced: Any) -> None:
+def test_no_update_of_a_state_is_lost(raced: Any) -> None:
     def see(minute: int) -> Callable[[], None]:
         start = KnownModification(started_at=NOW - timedelta(minutes=minute), by="other")
         return lambda: patiently(lambda: raced.save_modifications(ref("vol-1"), [start], now=NOW))

@@ -212,7 +212,7 @@ def test_an_answer_races_the_end_of_the_request_and_one_of_them_counts(raced: An
             assert ended.result() is isinstance(given.result(), AnswerRejected)
 
 
-def test_a_look_puts_off_neither_an_answer_nor_the_end_of_a_request(ledger: Any) -> None:
+def test_a_reconciliation_puts_off_neither_an_answer_nor_the_end_of_a_request(ledger: Any) -> None:
     decision = needing()
     ask(ledger, decision)
     for later in (None, EXPIRES + HOUR):

@@ -9,13 +9,7 @@ from typing import Any
 
 import pytest
 
-from headroom.domain.state import (
-    KnownModification,
-    Refusal,
-    Refused,
-    Step,
-    new_resource_state,
-)
+from headroom.domain.state import KnownModification, Refusal, Refused, Step, new_resource_state
 from headroom.domain.workload import Binding
 from tests.builders import NOW, gp3, ref
 from tests.contracts.decisions import ENROLMENT, act, append, escalate, hold, intended
@@ -29,11 +23,11 @@ def known(by: str, ago: timedelta) -> KnownModification:
     return KnownModification(started_at=NOW - ago, by=by)
 
 
-def test_what_was_never_seen_has_a_fresh_standing(ledger: Any) -> None:
+def test_what_was_never_seen_has_a_fresh_state(ledger: Any) -> None:
     assert ledger.resource_state(VOL, NOW) == new_resource_state()
 
 
-def test_a_decision_moves_the_standing(ledger: Any) -> None:
+def test_a_decision_moves_the_state(ledger: Any) -> None:
     ledger.decided(hold("h1"), due_at=None)
     seen = ledger.resource_state(VOL, NOW)
     assert seen.last_signature == hold("h1").signature
@@ -51,7 +45,7 @@ def test_the_price_at_enrolment_is_set_once(ledger: Any) -> None:
     assert ledger.resource_state(VOL, NOW).enrolment_usd == Decimal("8.123456789")
 
 
-def test_causes_told_last_as_long_as_the_episode(ledger: Any) -> None:
+def test_escalated_causes_last_as_long_as_the_episode(ledger: Any) -> None:
     for number, cause in enumerate(["max_iops", "no_plan", "max_iops"]):
         ledger.decided(escalate(f"e{number}", cause), due_at=None)
     assert ledger.resource_state(VOL, NOW).escalated_causes == ("max_iops", "no_plan")
@@ -116,7 +110,7 @@ def test_an_accepted_change_is_our_last_act_and_uses_a_slot(ledger: Any) -> None
     assert seen.open_chain.since == NOW + HOUR
 
 
-def test_a_start_that_was_found_out_later_is_the_one_told_in_the_record(ledger: Any) -> None:
+def test_a_start_found_out_later_replaces_the_one_in_the_record(ledger: Any) -> None:
     intended(ledger, act(), lease_until=UNTIL)
     append(ledger, act(), Step.UNKNOWN)
     body = {"modification": known("headroom", timedelta())}
@@ -124,7 +118,7 @@ def test_a_start_that_was_found_out_later_is_the_one_told_in_the_record(ledger: 
     assert ledger.resource_state(VOL, NOW).modifications == (known("headroom", timedelta()),)
 
 
-def test_one_start_is_one_modification_whoever_tells_of_it(ledger: Any) -> None:
+def test_one_start_is_one_modification_whoever_reports_it(ledger: Any) -> None:
     intended(ledger, act(), lease_until=UNTIL)
     append(ledger, act(), Step.APPLIED)
     ledger.save_modifications(VOL, [known("other", timedelta(milliseconds=400))], now=NOW)
@@ -138,7 +132,9 @@ def test_a_start_seen_before_we_knew_that_it_was_ours_becomes_ours(ledger: Any) 
     assert ledger.resource_state(VOL, NOW).modifications == (known("headroom", HOUR),)
 
 
-def test_modifications_are_told_oldest_first_as_long_as_earlier_days_are_read(ledger: Any) -> None:
+def test_modifications_are_reported_oldest_first_as_long_as_earlier_days_are_read(
+    ledger: Any,
+) -> None:
     kept = timedelta(days=15)
     starts = [known("other", HOUR), known("other", kept), known("other", kept - HOUR)]
     ledger.save_modifications(VOL, starts, now=NOW)
@@ -164,7 +160,7 @@ def test_what_a_refusal_taught_is_past_when_its_time_has_come(ledger: Any) -> No
     assert ledger.resource_state(VOL, NOW + HOUR).slots_full_until is None
 
 
-def test_a_refusal_tells_when_to_ask_again(ledger: Any) -> None:
+def test_a_refusal_shows_when_to_ask_again(ledger: Any) -> None:
     intended(ledger, act(), lease_until=UNTIL)
     body = refused(Refusal.REGION_QUOTA)
     append(ledger, act(), Step.REFUSED, body=body, due_at=NOW + HOUR)
@@ -201,7 +197,7 @@ def test_the_longest_overdue_come_first(ledger: Any) -> None:
     assert [d.ref.resource_id for d in ledger.due(NOW + HOUR, 2)] == ["vol-1", "vol-2"]
 
 
-def test_a_look_without_a_next_one_takes_a_resource_off_the_list(ledger: Any) -> None:
+def test_a_reconciliation_without_a_next_one_takes_a_resource_off_the_list(ledger: Any) -> None:
     ledger.decided(hold("h1"), due_at=NOW)
     assert [d.ref for d in ledger.due(NOW, 10)] == [VOL]
     ledger.reconciled(VOL, at=NOW, due_at=NOW + HOUR)
@@ -232,7 +228,7 @@ def test_an_open_chain_stays_due_until_it_ends(ledger: Any) -> None:
         (HOUR / 2, None, HOUR),
     ],
 )
-def test_an_open_chain_is_put_off_only_by_a_look_that_was_due(
+def test_an_open_chain_is_put_off_only_by_a_reconciliation_that_was_due(
     ledger: Any, looked_at: timedelta, asked_for: timedelta | None, due: timedelta
 ) -> None:
     intended(ledger, act(), lease_until=UNTIL)
@@ -249,14 +245,14 @@ def test_an_open_chain_that_is_not_due_at_all_takes_any_time(ledger: Any) -> Non
     assert [d.due_at for d in ledger.due(NOW + HOUR, 10)] == [NOW + HOUR]
 
 
-def test_without_a_chain_a_look_puts_off_what_was_due(ledger: Any) -> None:
+def test_without_a_chain_a_reconciliation_puts_off_what_was_due(ledger: Any) -> None:
     ledger.decided(hold("h1"), due_at=NOW + HOUR)
     ledger.reconciled(VOL, at=NOW, due_at=NOW + 3 * HOUR)
     assert ledger.due(NOW + 2 * HOUR, 10) == ()
     assert [d.due_at for d in ledger.due(NOW + 3 * HOUR, 10)] == [NOW + 3 * HOUR]
 
 
-def test_a_look_changes_nothing_else(ledger: Any) -> None:
+def test_a_reconciliation_changes_nothing_else(ledger: Any) -> None:
     intended(ledger, act(), lease_until=UNTIL)
     before = ledger.resource_state(VOL, NOW)
     ledger.reconciled(VOL, at=NOW + HOUR, due_at=NOW + HOUR)
@@ -265,7 +261,7 @@ def test_a_look_changes_nothing_else(ledger: Any) -> None:
     append(ledger, act(), Step.APPLIED)  # and the chain goes on
 
 
-def test_the_kill_switch_shows_in_every_standing(ledger: Any) -> None:
+def test_the_kill_switch_shows_in_every_state(ledger: Any) -> None:
     ledger.pause(NOW + HOUR, at=NOW, who="alice")
     assert ledger.resource_state(VOL, NOW).paused_until == NOW + HOUR
     assert ledger.resource_state(ref("vol-2"), NOW).paused_until == NOW + HOUR

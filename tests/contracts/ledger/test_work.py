@@ -46,9 +46,7 @@ def test_what_is_due_is_found_in_every_partition_longest_overdue_first(ledger: A
     assert [due.ref for due in ledger.due(LATER, 10)] == refs[:10]
 
 
-def test_one_dispatcher_claims_what_is_due_and_it_wakes_when_the_claim_expires(
-    ledger: Any,
-) -> None:
+def test_one_dispatcher_claims_what_is_due_and_it_wakes_when_the_claim_expires(ledger: Any) -> None:
     ledger.reconciled(ref(), at=NOW, due_at=NOW)
     (due,) = ledger.due(NOW, 10)
     assert ledger.claim_due(due, LATER)
@@ -148,7 +146,7 @@ def test_one_that_failed_answers_nothing_and_may_be_tried_at_once(ledger: Any) -
     assert claim(ledger, "two", NOW + timedelta(seconds=1), since=NOW) is Claim.TAKEN
 
 
-def test_who_was_reconciled_lately_is_told(ledger: Any) -> None:
+def test_who_was_reconciled_lately_is_reported(ledger: Any) -> None:
     claim(ledger, "one")
     ledger.finish_work(ref(), holder="one", began=NOW)
     refs = [ref(), *(ref(f"vol-x{number}") for number in range(150))]

@@ -29,9 +29,7 @@ def known(mode: StorageMode = STANDARD, **changes: object) -> ClusterMemory:
     return ClusterMemory(identity="c-1", mode=mode, watched_from=NOW, **changes)  # type: ignore[arg-type]
 
 
-def test_standard_of_unknown_age_counts_from_ever_and_io_optimized_from_its_first_observation() -> (
-    None
-):
+def test_standard_of_unknown_age_counts_from_ever_io_optimized_from_its_first_observation() -> None:
     assert remember(None, shown(), NOW).first_seen_in_mode is None
     assert remember(None, shown(IO_OPTIMIZED), NOW).first_seen_in_mode == NOW
 

@@ -202,10 +202,7 @@ def test_a_restart_needs_the_owners_permission() -> None:
     assert isinstance(allowed, Act)
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [{"status": "modifying"}, {"status": "creating"}],
-)
+@pytest.mark.parametrize("changes", [{"status": "modifying"}, {"status": "creating"}])
 def test_a_cluster_that_aws_is_modifying_waits(changes: dict[str, object]) -> None:
     answer = decided(seen(FORTY, cluster(**changes))).answer
     assert isinstance(answer, Hold)
@@ -280,9 +277,7 @@ FAST = Limits(
 )  # fmt: skip
 
 
-def test_slow_commits_change_the_mode_where_the_goal_is_performance_within_the_price_limit() -> (
-    None
-):
+def test_slow_commits_change_the_mode_for_the_goal_performance_within_the_price_limit() -> None:
     slow = seen(FIFTEEN, commit_ms=[20.0 if day % 3 == 0 else 3.0 for day in range(15)])
     decision = decided(slow, FAST)
     assert isinstance(decision.answer, Act)

@@ -36,16 +36,7 @@ from headroom.domain.state import (
     Step,
     StoredState,
 )
-from tests.builders import (
-    NOW,
-    decision_input,
-    gp3,
-    io,
-    policy,
-    resource_state,
-    starved_gp3,
-    volume,
-)
+from tests.builders import NOW, decision_input, gp3, io, policy, resource_state, starved_gp3, volume
 
 HOURS = st.floats(0, 48).map(lambda h: timedelta(hours=h))
 MONEY = st.decimals(-100, 100, places=2)

@@ -75,7 +75,7 @@ def test_silence_for_more_than_a_day_is_reported_as_unproven() -> None:
     assert "no proof" in told.cause
 
 
-def test_a_load_that_uses_up_the_new_limit_too_is_told_as_such() -> None:
+def test_a_load_that_uses_up_the_new_limit_too_is_reported_as_such() -> None:
     told = assess(seen(LIMIT, check=1.0, instance=instance(baseline_iops=40_000)), plan(), APPLIED)
     assert isinstance(told, Ineffective)
     assert "natural demand" in told.cause
@@ -141,9 +141,7 @@ def test_without_a_load_that_used_to_press_a_change_is_untested_and_not_relieved
     assert isinstance(assess(seen(iops), plan(), APPLIED), expected)
 
 
-def test_the_load_that_pressed_before_the_change_proves_relief_though_it_is_below_the_old_limit() -> (
-    None
-):
+def test_the_load_that_pressed_before_the_change_proves_relief_below_the_old_limit() -> None:
     """Bursts inside the minute at a mean of 1,500; after the change 1,300 run free, or 900 do."""
     for iops, expected in ((1_300.0, Relieved), (900.0, Untested)):
         load = activity(
@@ -163,9 +161,7 @@ def test_before_completion_an_unchecked_volume_must_serve_more_than_the_old_limi
     assert isinstance(assess(unchecked, plan(), APPLIED), expected)
 
 
-def test_before_completion_an_unchecked_volume_whose_operations_still_wait_is_not_relieved() -> (
-    None
-):
+def test_before_completion_an_unchecked_volume_with_waiting_operations_is_not_relieved() -> None:
     """3,400 of the new limit are served, but 900 operations wait a quarter of a second each."""
     load = activity([3_400.0] * 110, iops_check=None, mibps_check=None, queue=900.0)
     optimizing = change(ModificationState.OPTIMIZING)

@@ -81,7 +81,7 @@ def test_a_lowering_waits_longer_for_its_proof_than_a_raise() -> None:
     assert isinstance(assess(seen, plan(LOW, HIGH), APPLIED), Relieved)
 
 
-def test_the_next_look_is_when_the_proof_could_be_complete() -> None:
+def test_the_next_reconciliation_is_when_the_proof_could_be_complete() -> None:
     at = APPLIED + timedelta(minutes=8)
     change = modification(LOW, origin=HIGH, started_at=APPLIED, state=ModificationState.OPTIMIZING)
     seen = observation(activity([500.0] * 60, end=at), volume(LOW), modification=change, at=at)
@@ -97,7 +97,7 @@ def test_two_minutes_at_a_limit_that_was_lowered_are_too_much_given_back(pressed
 
 
 @pytest.mark.parametrize("state", [ModificationState.OPTIMIZING, ModificationState.COMPLETED])
-def test_too_much_is_told_with_both_limits_whether_aws_is_done_or_not(
+def test_too_much_is_reported_with_both_limits_whether_aws_is_done_or_not(
     state: ModificationState,
 ) -> None:
     told = verify(after([1.0] * 3, state=state))

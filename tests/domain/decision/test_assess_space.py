@@ -68,7 +68,7 @@ def test_growth_is_believed_when_free_space_shows_it(
     assert isinstance(told, outcome), told
 
 
-def test_growth_that_was_seen_by_nobody_in_a_day_is_told() -> None:
+def test_growth_that_shows_nowhere_within_a_day_is_reported() -> None:
     later = found(lambda _: None, COMPLETED, later=timedelta(hours=40))
     assert isinstance(later, Ineffective)
     assert "not measured" in later.cause

@@ -351,7 +351,7 @@ def test_five_clear_minutes_end_an_episode_and_four_do_not() -> None:
     assert decide(decision_input(load(5))).diagnosis.binding is Binding.NOTHING
 
 
-def test_a_useful_plan_at_a_ceiling_is_told_even_beside_a_worthless_one_that_fits() -> None:
+def test_a_useful_plan_at_a_ceiling_is_reported_even_beside_a_worthless_one_that_fits() -> None:
     current = gp3(500, 4000, 1000)
     load = activity(
         [4000.0] * 60, io_kib=256, queue=[4.0] * 20 + [60.0 + 20 * i for i in range(40)],
@@ -424,7 +424,7 @@ def test_after_a_refusal_nobody_asks_again_before_its_time() -> None:
     assert decision.answer.until == later
 
 
-def test_minutes_short_of_iops_and_minutes_short_of_throughput_are_weighed_by_kind() -> None:
+def test_minutes_short_of_iops_and_minutes_short_of_throughput_are_valued_by_kind() -> None:
     """Large reads touch the instance's throughput, small ones the volume's IOPS: raise the IOPS."""
     kinds = [i % 2 for i in range(40)]
     load = activity(

@@ -353,7 +353,7 @@ def test_under_pressure_nothing_is_given_back() -> None:
         assert not any(j.plan.lowers and j.allowed for j in decision.judgements)
 
 
-def test_levels_nearly_alike_are_weighed_once() -> None:
+def test_levels_nearly_alike_are_valued_once() -> None:
     targets = [
         j.plan.target for j in decided(NOW, HIGH, load=lambda i: 4_000.0 + i.minute).judgements
     ]

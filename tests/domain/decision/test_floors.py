@@ -65,7 +65,7 @@ def floor_of(
         (3_100, 500, False, (125, 500, "MiB/s")),
     ],
 )
-def test_what_is_lowered_must_leave_both_and_the_shorter_one_is_told(
+def test_what_is_lowered_must_leave_both_and_the_shorter_one_is_reported(
     iops: int, mibps: int, allows: bool, numbers: tuple[float, int, str]
 ) -> None:
     verdict = floor_of(LOW, min_iops=iops, min_throughput_mibps=mibps)

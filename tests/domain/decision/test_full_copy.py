@@ -92,7 +92,7 @@ def test_one_day_at_the_limit_is_no_load_that_comes_back() -> None:
     assert not isinstance(decided(at_the_limit_from(2, days=0.9)).answer, Act)
 
 
-def test_under_pressure_it_waits_and_its_owner_is_told_that_it_does() -> None:
+def test_under_pressure_it_waits_and_its_owner_is_notified_that_it_does() -> None:
     answer = decided(starved(SMALL, 3_000)).answer
     assert isinstance(answer, Escalate)
     assert (answer.reason, answer.cause) == (Reason.BLOCKED_PERMANENTLY, "full_copy")
@@ -126,7 +126,7 @@ def test_no_copy_is_ever_allowed_outside_its_terms(
         assert all(j.plan.relieved_minutes_per_day > 0 for j in allowed)
 
 
-def test_days_are_told_apart_and_hours_go_round_midnight() -> None:
+def test_days_are_distinguished_and_hours_go_round_midnight() -> None:
     seen = at_the_limit_from(23, hours=2)
     known = past_seen(seen)
     assert pressed_minutes_per_day(known) == pytest.approx(120, abs=10)

@@ -57,7 +57,7 @@ def decided(seen: Observation, **limits: Any) -> Decision:
     return decide(decision_input(seen, rules=policy(mode=Mode.AUTO, **limits), trigger="sweep"))
 
 
-def test_the_owner_is_told_once_of_slow_operations_below_every_limit() -> None:
+def test_the_owner_is_notified_once_of_slow_operations_below_every_limit() -> None:
     first = decided(slow())
     assert first.diagnosis.binding is Binding.LATENCY
     assert isinstance(first.answer, Escalate)
@@ -114,9 +114,7 @@ def test_slow_operations_keep_no_saving_and_no_foreseen_load_from_being_seen_to(
     assert raised.answer.plan.capability.sustained_iops >= 12_000
 
 
-def test_a_raise_for_a_known_event_names_it_and_buys_the_throughput_that_its_operations_take() -> (
-    None
-):
+def test_a_raise_for_a_known_event_names_it_and_buys_the_throughput_it_takes() -> None:
     seen = observation(
         activity([300.0] * 60), volume(gp3(400)), history=history(lambda _: 300.0, days=3.0)
     )

@@ -163,9 +163,7 @@ def test_with_three_slots_kept_for_people_nothing_is_ever_lowered() -> None:
 
 
 @pytest.mark.parametrize(("days", "least"), [(0.3, 1.0), (5.2, 7.0), (1.0, 1.0), (5.2, 0.0)])
-def test_days_that_are_missing_tell_when_they_will_have_been_seen(
-    days: float, least: float
-) -> None:
+def test_missing_days_say_when_they_will_have_been_measured(days: float, least: float) -> None:
     verdict = said(idle(days=days, give_back_after_days=least))[Guardrail.GIVE_BACK_DATA]
     assert verdict.allows == (days >= least)
     if verdict.allows:

@@ -102,9 +102,7 @@ def test_without_the_owners_word_no_volume_grows() -> None:
 def test_a_volume_of_which_nothing_is_published_is_never_grown_for_space() -> None:
     seen = disk(free=steadily(1.0, 2.0))
     silent = replace(
-        seen,
-        activity=replace(seen.activity, free_gib=None, file_system_gib=None),
-        history=None,
+        seen, activity=replace(seen.activity, free_gib=None, file_system_gib=None), history=None
     )
     decision = decided(silent)
     assert decision.space is None
@@ -121,7 +119,7 @@ def test_a_volume_of_which_nothing_is_published_is_never_grown_for_space() -> No
         (lambda h: 150.0 - max(0.0, (0.25 - h) * 500), timedelta(minutes=10)),
     ],
 )
-def test_a_volume_that_may_grow_is_looked_at_as_soon_as_its_forecast_takes(
+def test_a_volume_that_may_grow_is_reconciled_as_soon_as_its_forecast_takes(
     free: Free, within: timedelta
 ) -> None:
     decision = decided(disk(free=free))
@@ -208,9 +206,7 @@ def test_a_file_system_that_may_still_be_extended_is_no_news(
 
 
 @pytest.mark.parametrize("size", [1, 2, 8, 19, 20, 40, 200, 1_000, 14_000])
-def test_no_growth_is_so_small_that_nobody_sees_whether_its_file_system_followed(
-    size: int,
-) -> None:
+def test_no_growth_is_so_small_that_nobody_sees_whether_its_file_system_followed(size: int) -> None:
     full = disk(gp3(size), lambda _: 0.05 * size, file_system_gib=size * 0.999)
     decision = decided(full, price_increase_usd=10_000)
     assert isinstance(decision.answer, Act), decision.summary

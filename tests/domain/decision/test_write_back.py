@@ -124,7 +124,7 @@ def test_a_logical_id_that_is_none_is_not_written_into_a_template() -> None:
     assert list(yaml.safe_load(part.text)) == ["TheVolume"]
 
 
-def test_all_of_it_is_told_with_its_owner_first() -> None:
+def test_all_of_it_is_reported_with_its_owner_first() -> None:
     owner = code_owner(tuple(STACK.items()), DEFAULT_CODE_TAGS)
     assert isinstance(owner, CodeOwner)
     told = write_back_text(owner, write_back(volume(), owner, gp3(500, 9000, 400)))

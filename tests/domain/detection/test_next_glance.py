@@ -22,8 +22,8 @@ from headroom.domain.detection import (
     first_metrics,
     interval,
     is_due,
-    look_due,
     reads_the_rest,
+    reconciliation_due,
     stirs_at,
     troubles_of,
 )
@@ -228,7 +228,7 @@ def test_a_reconciliation_follows_trouble_at_once_and_then_ever_more_rarely() ->
     for tick in range(24 * 12):
         now = NOW + tick * SHORTEST
         state = after(gp3(), state, seen(iops_exceeded_minutes=5), now)
-        if look_due(state, done, now):
+        if reconciliation_due(state, done, now):
             done = now + MINUTE
             looks.append(tick * 5)
     assert looks[:6] == [0, 5, 10, 20, 40, 80]
@@ -236,14 +236,14 @@ def test_a_reconciliation_follows_trouble_at_once_and_then_ever_more_rarely() ->
     assert max(b - a for a, b in pairwise(looks)) <= 245
 
 
-def test_new_trouble_is_looked_at_however_recent_the_last_reconciliation() -> None:
+def test_new_trouble_is_reconciled_however_recent_the_last_reconciliation() -> None:
     state = after(gp3(), QUIET, seen(iops_exceeded_minutes=5))
     both = after(
         gp3(), state, seen(iops_exceeded_minutes=5, throughput_exceeded_minutes=5),
         NOW + SHORTEST, rest_read=True,
     )  # fmt: skip
-    assert look_due(both, NOW + 4 * MINUTE, NOW + SHORTEST)
-    assert not look_due(
+    assert reconciliation_due(both, NOW + 4 * MINUTE, NOW + SHORTEST)
+    assert not reconciliation_due(
         after(gp3(), state, seen(iops_exceeded_minutes=5), NOW + SHORTEST), NOW + 4 * MINUTE,
         NOW + SHORTEST,
     )  # fmt: skip
@@ -257,4 +257,4 @@ def test_what_is_in_no_trouble_is_reconciled_weekly_or_daily(
     trouble: int | None, days: float, due: bool
 ) -> None:
     at = None if trouble is None else NOW - timedelta(days=trouble)
-    assert look_due(replace(QUIET, trouble_at=at), NOW - timedelta(days=days), NOW) is due
+    assert reconciliation_due(replace(QUIET, trouble_at=at), NOW - timedelta(days=days), NOW) is due

@@ -96,7 +96,7 @@ def test_in_observe_it_is_shown_what_would_be_done() -> None:
     assert decision.answer.proposed_plan.target.size_gib == 231
 
 
-def test_space_is_told_once_until_there_is_enough_again() -> None:
+def test_space_is_reported_once_until_there_is_enough_again() -> None:
     tight = filling(free=steadily(4.0, 2.0))
     first = decided(tight, grow_space=False)
     state = after_decided(StoredState(), first, None)
@@ -137,7 +137,7 @@ def test_as_much_as_the_limits_let_is_grown(
         (filling(about=facts(pending=("DBInstanceClass",))), {}, {"pending_changes"}),
     ],
 )
-def test_what_stands_in_the_way_for_good_is_told(
+def test_what_stands_in_the_way_for_good_is_reported(
     seen: Observation, limits: dict[str, object], guardrails: set[str]
 ) -> None:
     decision = decided(seen, **limits)
@@ -259,7 +259,7 @@ def test_rds_cannot_grow_what_it_works_on_and_the_owner_hears_of_it() -> None:
     assert isinstance(decided(replace(owned, modification=None)).answer, Hold)
 
 
-def test_what_is_low_and_not_clear_is_told_and_nothing_is_grown_for_it() -> None:
+def test_what_is_low_and_not_clear_is_reported_and_nothing_is_grown_for_it() -> None:
     silent = filling(free=lambda h: None if h < 2 else 6.0)
     decision = decided(silent)
     assert isinstance(decision.answer, Escalate), decision.summary

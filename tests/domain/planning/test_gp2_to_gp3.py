@@ -74,9 +74,7 @@ def test_throughput_that_a_night_needs_is_not_traded_for_iops() -> None:
     assert rds(GP3, 300, engine=Engine.MYSQL) not in {j.plan.target for j in decision.judgements}
 
 
-def test_a_load_of_large_operations_that_would_run_into_gp3s_throughput_is_not_moved_to_it() -> (
-    None
-):
+def test_a_load_of_large_operations_that_exceeds_gp3s_throughput_is_not_moved_to_it() -> None:
     decision = decided(drained(300, io_kib=64, before=lambda _: 100.0))
     # 64 KiB x 3,000 IOPS are 188 MiB/s: gp3 would hold it at 125, gp2 with credits at 250.
     assert rds(GP3, 300, engine=Engine.MYSQL) not in {j.plan.target for j in decision.judgements}

@@ -139,7 +139,7 @@ def test_a_set_is_of_one_type_or_was_before_we_changed_a_part_of_it(
     assert (why_not_alike(members) == "") is alike
 
 
-def test_what_is_under_way_is_told_by_volume() -> None:
+def test_what_is_under_way_is_reported_by_volume() -> None:
     chain = OpenChain(decision_id="d", phase="applied", since=NOW, fencing=1)
     quiet = candidate(gp3())
     busy = replace(quiet, in_flight=True)

@@ -92,7 +92,7 @@ def taken_back(hours: float = 24) -> Any:
     return resource_state(modifications=(OURS, changed("other", HIGH, LOW, hours=hours)))
 
 
-def test_what_somebody_took_back_is_told_once_and_not_raised_again() -> None:
+def test_what_somebody_took_back_is_reported_once_and_not_raised_again() -> None:
     made = decision_input(rules=policy(mode=AUTO), stand=taken_back())
     first = decide(made)
     assert isinstance(first.answer, Escalate)
@@ -103,7 +103,7 @@ def test_what_somebody_took_back_is_told_once_and_not_raised_again() -> None:
     assert isinstance(again.answer, Hold)
 
 
-def test_it_stays_told_when_the_episode_is_over_and_is_told_anew_when_undone_anew() -> None:
+def test_it_is_reported_again_only_when_undone_again() -> None:
     made = decision_input(rules=policy(mode=AUTO), stand=taken_back())
     first = decide(made)
     state = after_decided(StoredState(), first, None)
@@ -153,7 +153,7 @@ def test_told_is_not_changed_and_its_owner_gets_the_values() -> None:
     assert decision.write_back
 
 
-def test_left_is_neither_changed_nor_told_of_nor_handed_over() -> None:
+def test_left_is_neither_changed_nor_reported_nor_handed_over() -> None:
     decision = owned(CodeOwned.LEAVE)
     assert isinstance(decision.answer, Hold)
     assert decision.answer.reason is Reason.BLOCKED_PERMANENTLY

@@ -145,7 +145,7 @@ def test_one_pressed_minute_is_an_accident() -> None:
 # --- what is not weighed
 
 
-def test_nothing_is_weighed_where_the_instance_is_the_limit() -> None:
+def test_nothing_is_valued_where_the_instance_is_the_limit() -> None:
     found = value_plans(situation(pressed(30, nightly, instance=instance(baseline_iops=3_000))))
     assert found.plans == ()
     assert found.next_change is None

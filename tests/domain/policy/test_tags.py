@@ -160,7 +160,7 @@ def test_what_would_also_lower_more_is_a_tags_to_change_only_where_nothing_is_lo
 
 
 @pytest.mark.parametrize("field", sorted(TRADE_OFF_SETTINGS))
-def test_less_of_what_is_weighed_is_wider_wherever_something_may_be_lowered(field: str) -> None:
+def test_less_of_what_is_valued_is_wider_wherever_something_may_be_lowered(field: str) -> None:
     usual = Limits(discount_percent=10)
     less = replace(usual, **{field: getattr(usual, field) / 2})
     assert not no_wider(less, usual)
@@ -242,7 +242,7 @@ def test_other_peoples_tags_are_nobodys_business() -> None:
     )
 
 
-def test_where_each_limit_came_from_is_told() -> None:
+def test_where_each_limit_came_from_is_reported() -> None:
     rules = parse_policy(
         {
             "rules": [

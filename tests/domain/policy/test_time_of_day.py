@@ -56,5 +56,5 @@ def test_it_is_written_as_it_is_read(text: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["Europe/Atlantis", "../etc/passwd", "", "Europe"])
-def test_a_zone_that_is_none_is_told(name: str) -> None:
+def test_a_zone_that_is_none_is_reported(name: str) -> None:
     assert zone_of(name) is None

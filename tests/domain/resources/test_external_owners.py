@@ -2,13 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from headroom.domain.resources import (
-    AUTO_MODE_CSI,
-    DEFAULT_CODE_TAGS,
-    EBS_CSI,
-    Tool,
-    code_owner,
-)
+from headroom.domain.resources import AUTO_MODE_CSI, DEFAULT_CODE_TAGS, EBS_CSI, Tool, code_owner
 
 STACK_ID = "arn:aws:cloudformation:us-east-1:123456789012:stack/orders/0a1b"
 
@@ -37,7 +31,9 @@ STACK_ID = "arn:aws:cloudformation:us-east-1:123456789012:stack/orders/0a1b"
         ({"Pulumi": "TRUE"}, Tool.PULUMI, "Pulumi"),
     ],
 )
-def test_another_owner_is_told_by_its_tags(tags: dict[str, str], tool: Tool, told: str) -> None:
+def test_another_owner_is_recognised_by_its_tags(
+    tags: dict[str, str], tool: Tool, told: str
+) -> None:
     owner = code_owner(tuple(tags.items()), DEFAULT_CODE_TAGS)
     assert owner is not None
     assert owner.tool is tool

@@ -186,5 +186,5 @@ def test_work_whose_target_was_not_known_yet_counts_as_somebodys_change() -> Non
     assert reduced_from((change(9, "headroom"), change(5, "other", LOW, LOW)), HIGH) is None
 
 
-def test_who_gives_nothing_back_is_not_looked_at_again_for_it() -> None:
+def test_a_resource_that_gives_nothing_back_is_not_reconciled_for_it() -> None:
     assert idle(give_back=False, mode=Mode.AUTO).next_change_at is None

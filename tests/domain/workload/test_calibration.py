@@ -70,7 +70,7 @@ def told() -> list[tuple[float, bool]]:
 
 
 @pytest.mark.parametrize("band", BANDS)
-def test_of_the_hours_foretold_with_a_probability_so_many_starve(
+def test_of_the_hours_forecast_with_a_probability_that_share_starves(
     told: list[tuple[float, bool]], band: tuple[float, float]
 ) -> None:
     inside = [(chance, starved) for chance, starved in told if band[0] <= chance < band[1]]
@@ -80,12 +80,12 @@ def test_of_the_hours_foretold_with_a_probability_so_many_starve(
     assert came == pytest.approx(expected, abs=0.1)
 
 
-def test_hours_that_nothing_is_foretold_of_stay_quiet(told: list[tuple[float, bool]]) -> None:
+def test_hours_without_a_forecast_stay_quiet(told: list[tuple[float, bool]]) -> None:
     quiet = [starved for chance, starved in told if chance < 0.05]
     assert sum(quiet) / len(quiet) < 0.02
 
 
-def test_most_of_what_comes_was_foretold_with_more_than_its_mean_rate(
+def test_most_of_what_comes_was_forecast_above_its_mean_rate(
     told: list[tuple[float, bool]],
 ) -> None:
     mean = sum(starved for _, starved in told) / len(told)

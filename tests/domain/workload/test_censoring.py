@@ -170,7 +170,7 @@ def same_hour(*levels: float) -> Observation:
     return observation(now, history=history)
 
 
-def test_the_same_hours_of_earlier_days_tell_how_much_is_wanted() -> None:
+def test_the_same_hours_of_earlier_days_show_how_much_is_needed() -> None:
     demand = estimate(same_hour(5_000, 5_200, 4_900))
     assert demand.iops.likely == demand.iops.least == 5_000
     assert demand.confidence > estimate(same_hour(1_000, 1_000, 1_000)).confidence

@@ -92,7 +92,7 @@ def test_a_class_is_the_limit_when_all_that_it_gives_was_served(
     assert binding(seen) is found
 
 
-def test_its_owner_is_told_once_and_nothing_is_bought() -> None:
+def test_its_owner_is_notified_once_and_nothing_is_bought() -> None:
     decision = decided(served(3_600, io_balance=0.0))
     assert isinstance(decision.answer, Escalate)
     assert decision.answer.reason is Reason.INSTANCE_LIMITED
@@ -100,14 +100,14 @@ def test_its_owner_is_told_once_and_nothing_is_bought() -> None:
     assert "class" in decision.answer.remedy
 
 
-def test_a_class_whose_limits_nobody_knows_is_not_blamed() -> None:
+def test_a_class_with_unknown_limits_is_not_blamed() -> None:
     seen = served(3_600, io_balance=0.0)
     assert seen.instance is not None
     unknown = replace(seen, instance=replace(seen.instance, limits=None))
     assert binding(unknown) is Binding.NOTHING
 
 
-def test_a_volume_is_told_by_the_checks_of_its_instance_alone() -> None:
+def test_a_volume_is_diagnosed_by_the_checks_of_its_instance_alone() -> None:
     seen = served(3_600, io_balance=0.0)
     plain = replace(seen, volume=volume(gp3(500, 12_000, 500)))
     assert binding(plain) is Binding.NOTHING

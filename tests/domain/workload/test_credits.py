@@ -18,11 +18,7 @@ def told(
     seen = activity(load, balance=balance, io_kib=io_kib)
     can = capability(configuration)
     return forecast_credits(
-        now=NOW,
-        seen=minutes(seen, can),
-        balance=seen.burst_balance_percent,
-        history=None,
-        can=can,
+        now=NOW, seen=minutes(seen, can), balance=seen.burst_balance_percent, history=None, can=can
     )
 
 

@@ -51,7 +51,7 @@ def test_served_plus_growth_of_the_queue_is_what_arrives(
 
 
 @pytest.mark.parametrize("queue", [[1024, 1024, 1024], [256, 256, 256], [900, 600, 300]])
-def test_a_queue_that_does_not_grow_tells_of_no_growth(queue: list[float]) -> None:
+def test_a_queue_that_does_not_grow_shows_no_growth(queue: list[float]) -> None:
     assert ratio_from_queue_growth(pressed([3_000.0] * 3, queue)) is None
 
 

@@ -167,7 +167,7 @@ def test_a_load_of_every_night_is_foreseen_at_its_hour_and_at_no_other() -> None
     assert seen.basis.startswith("daily")
 
 
-def test_it_is_told_from_where_the_day_is_now() -> None:
+def test_it_is_forecast_from_where_the_day_is_now() -> None:
     for earlier in (1, 5, 9):
         now = NOW - timedelta(hours=earlier)
         found = past_of(history(nightly, days=5, end=now))
@@ -357,9 +357,7 @@ def test_one_minute_a_day_is_no_more_than_one_minute_a_day_though_it_is_kept_by_
     assert 0.1 < seen.seen_minutes[0] < 1.5
 
 
-def test_bursts_above_a_limit_are_believed_in_less_with_every_day_that_runs_clear_above_it() -> (
-    None
-):
+def test_bursts_above_a_limit_count_less_with_every_day_that_runs_clear_above_it() -> None:
     shares = []
     for days in (0.5, 1.5, 3.0):  # half a day and a whole one end after the same burst
         low, high = ahead(bursts(days), 2_999.0, 5_500.0).seen_minutes

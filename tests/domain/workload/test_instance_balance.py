@@ -83,13 +83,13 @@ def test_one_balance_is_run_forward_by_the_documented_bucket() -> None:
         ([15_000.0] * 60, [50.0, None, None, None, None, None], "half an hour old"),
     ],
 )
-def test_a_balance_that_does_not_run_out_is_not_told(
+def test_a_balance_that_does_not_run_out_is_not_reported(
     iops: list[float], balance: list[float | None], why: str
 ) -> None:
     assert found(seen(iops, balance)) is None, why
 
 
-def test_without_the_instances_limits_the_slope_alone_tells() -> None:
+def test_without_the_instances_limits_the_slope_alone_decides() -> None:
     unknown = replace(instance(), limits=None)
     told = found(seen([15_000.0] * 60, [90.0, 60.0, 30.0], hung=unknown))
     assert told is not None
@@ -119,7 +119,7 @@ def test_a_burst_that_ends_every_day_with_balance_to_spare_is_left_alone() -> No
     assert found(busy, night * 4) is None
 
 
-def test_a_burst_that_goes_on_every_day_is_told_three_quarters_of_an_hour_before() -> None:
+def test_a_burst_that_goes_on_every_day_is_reported_three_quarters_of_an_hour_before() -> None:
     always = [15_500.0] * 288
     told = found(seen([15_500.0] * 60, [51.0, 50.0, 49.0, 42.0]), always * 4)
     assert told is not None
@@ -140,7 +140,7 @@ def test_no_money_is_spent_on_a_volume_whose_instance_is_about_to_be_the_limit()
 
 @pytest.mark.parametrize(("others", "binding"), [(1_000.0, Binding.INSTANCE_IOPS),
                                                  (30_000.0, Binding.NOTHING)])  # fmt: skip
-def test_the_volumes_that_use_the_balance_up_are_told_and_not_the_others(
+def test_the_volumes_that_use_the_balance_up_are_reported_and_not_the_others(
     others: float, binding: Binding
 ) -> None:
     shared = instance(volumes=("vol-2",))
@@ -148,7 +148,7 @@ def test_the_volumes_that_use_the_balance_up_are_told_and_not_the_others(
     assert diagnose(what, estimate(what)).binding is binding
 
 
-def test_of_two_balances_the_first_to_go_is_told() -> None:
+def test_of_two_balances_the_first_to_go_is_reported() -> None:
     what = seen([15_000.0] * 60, [60.0, 55.0, 50.0])
     assert what.instance_activity is not None
     both = replace(

@@ -12,11 +12,7 @@ from hypothesis import strategies as st
 from headroom.domain.resources import Configuration, VolumeActivity, VolumeType
 from headroom.domain.state import KnownModification, LimitHistory
 from headroom.domain.workload.history import load_rates
-from headroom.domain.workload.pressed_periods import (
-    PressedPeriod,
-    busiest_minutes,
-    pressed_periods,
-)
+from headroom.domain.workload.pressed_periods import PressedPeriod, busiest_minutes, pressed_periods
 from tests.builders import NOW, activity, gp2, gp3, io, modification, series
 from tests.domain.earlier import BIG, changed, history, seen_over
 
@@ -70,7 +66,7 @@ def test_a_touched_limit_is_the_one_that_was_in_force_then(
     assert (found.iops_limit, found.touched_iops, found.iops) == (limit, True, 1_500.0)
 
 
-def test_the_latest_change_aws_tells_of_counts_though_the_ledger_never_heard_of_it() -> None:
+def test_the_latest_change_at_aws_counts_though_the_ledger_lacks_it() -> None:
     told = history(spike(1_500.0), days=4, check=spike(1.0, idle=0.0))
     latest = modification(BIG, origin=SMALL, started_at=NOW - timedelta(days=1))
     (found,) = pressed(told, modification=latest)
@@ -95,7 +91,7 @@ def test_an_empty_bucket_lowers_the_limit_to_what_is_sustained() -> None:
         (90, 2_000.0, 12_000.0),  # long landed
     ],
 )
-def test_while_a_change_lands_what_was_served_tells_which_limit_was_in_force(
+def test_while_a_change_lands_what_was_served_shows_which_limit_was_in_force(
     minutes_after: int, served: float, limit: float
 ) -> None:
     large = gp3(400, 12_000, 500)
@@ -122,9 +118,7 @@ def test_where_no_check_is_published_a_mean_at_the_limit_is_pressure_for_the_who
     assert [p.pressed for p in found] == [5.0] * count
 
 
-def test_without_a_check_a_load_with_a_tenth_to_spare_is_free_unless_its_busiest_minute_is_not() -> (
-    None
-):
+def test_without_a_check_a_load_with_a_tenth_to_spare_is_free_if_its_busiest_minute_is() -> None:
     spare = 3_000 / 1.1
     load = spike(spare, minutes=60)
     assert pressed(history(load, days=3, check=None), SMALL) == []

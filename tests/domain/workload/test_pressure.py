@@ -118,7 +118,7 @@ def test_bursts_of_a_database_are_acted_on_where_that_takes_no_copy() -> None:
     assert decision.answer.plan.capability.sustained_iops > 12_000
 
 
-def test_bursts_of_a_database_are_told_where_a_person_has_to_choose() -> None:
+def test_bursts_of_a_database_are_reported_where_a_person_has_to_choose() -> None:
     decision = bursts(rds(VolumeType.GP3, 200))
     assert decision.demand.pressed_minutes == 180
     assert isinstance(decision.answer, Escalate)

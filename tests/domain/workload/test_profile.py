@@ -90,7 +90,7 @@ def test_without_checks_a_mean_at_the_limit_touches_it() -> None:
     assert (found.touched_minutes, found.limit_iops) == (30, 3_000.0)
 
 
-def test_throughput_that_touched_is_told_from_iops() -> None:
+def test_throughput_at_its_limit_is_distinguished_from_iops() -> None:
     found = an_hour(900.0, io_kib=140, check=None)  # 123 of 125 MiB/s
     assert found is not None
     assert (found.touched_minutes, found.limit_iops, found.limit_mibps) == (60, 0.0, 125.0)

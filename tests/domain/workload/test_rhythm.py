@@ -109,7 +109,7 @@ def test_a_load_of_no_rhythm_is_expected_at_any_hour_as_often_as_it_came() -> No
     assert 0.2 < sum(found) < 2.0
 
 
-def test_only_the_onsets_of_load_tell_a_rhythm() -> None:
+def test_only_the_onsets_of_load_show_a_rhythm() -> None:
     """Six hours every night are one time a night, foretold as one."""
     found = chances([MONDAY.hour <= place % 24 < 6 for place in range(10 * 24)])
     assert min(found[:6]) > 0.7

@@ -38,7 +38,7 @@ def pool(queue: Sequence[float | None], free: Sequence[Minute] = ()) -> Pool:
         ([], "no minute"),
     ],
 )
-def test_nothing_can_be_told_where_the_queue_does_not_show(
+def test_nothing_is_concluded_where_the_queue_does_not_show(
     queue: list[float | None], why: str
 ) -> None:
     assert worker_pool((), pressed(queue)) is None, why

@@ -84,7 +84,6 @@ class Law:
     """Whether somebody else changes storage in the story."""
     used: set[str] = field(default_factory=set)
     """Decisions whose change was sent."""
-    proven: dict[str, datetime] = field(default_factory=dict)
     paused_at: int | None = None
     """The number of the call after which a pause was in force."""
     paused_until: datetime | None = None
@@ -222,7 +221,7 @@ class Law:
             raise Broken(f"sums: AWS charges ${true} more, the account's sum is ${total}")
 
     def _heard(self, functions: Functions, chains: Mapping[str, list[Record]]) -> None:
-        told = Counter(_told(functions.account))
+        told = Counter(_messages(functions.account))
         steps = {step for _, step in told}
         groups = {
             name for name, chain in chains.items() if json.loads(chain[0].body or "{}").get("group")
@@ -338,7 +337,7 @@ def _increase(owner: Any, billed: Any) -> Decimal:
     return max(PRICES.monthly(billed) - PRICES.monthly(owner), Decimal(0))
 
 
-def _told(account: Account) -> Iterator[tuple[str, str]]:
+def _messages(account: Account) -> Iterator[tuple[str, str]]:
     """Decision and step of what each message is about."""
     for message in account.published:
         facts = message["headroom"]

@@ -257,8 +257,8 @@ MUTANTS: Mapping[str, Mutant] = {
     "a resumption begins a scan that never was": Mutant(seen_by="tests/contracts/ledger/test_account.py", patch=_without("state", "scan", "attribute_exists(#period)")),
     "a sum is given back twice": Mutant(seen_by="tests/contracts/ledger/test_account.py -k below_zero", patch=_without("state", "budget", "#sum >= :given")),
     "failures replace others": Mutant(seen_by="tests/contracts/ledger/test_breakers.py -k failures_at_once", held_by="the version of the changes under way, which are written with it", and_without=_without("state", "concurrency", "#version = :version"), patch=_all(_without("state", "pause", "#count = :seen"), _without("state", "pause", "(attribute_not_exists(#count) OR True)"))),
-    "a pause that came meanwhile is replaced": Mutant(seen_by="tests/application/test_hub.py -k between_read_and_write", patch=_with(module("adapters.ledger.breakers"), _still=lambda pause: ("attribute_exists(#until) OR attribute_not_exists(#until)", {}))),
-    "a longer pause that cannot be read is replaced": Mutant(seen_by="tests/application/test_hub.py -k shortens_nothing", patch=_all(_without("state", "pause", "attribute_not_exists(#until) OR #until <= :until"), _with(module("adapters.ledger.breakers").BreakerItems, paused_item=lambda self, pause: self._paused(pause, None, {}, usable=False)))),
+    "a pause that came meanwhile is replaced": Mutant(seen_by="tests/application/requests/test_hub.py -k between_read_and_write", patch=_with(module("adapters.ledger.breakers"), _still=lambda pause: ("attribute_exists(#until) OR attribute_not_exists(#until)", {}))),
+    "a longer pause that cannot be read is replaced": Mutant(seen_by="tests/application/requests/test_hub.py -k shortens_nothing", patch=_all(_without("state", "pause", "attribute_not_exists(#until) OR #until <= :until"), _with(module("adapters.ledger.breakers").BreakerItems, paused_item=lambda self, pause: self._paused(pause, None, {}, usable=False)))),
     "what is due is put off": Mutant(seen_by="tests/contracts/ledger/test_work.py -k sooner_and_never_later", patch=_without("state", "resource_state", "(attribute_not_exists(#due) OR #due > :due)")),
     "a look puts off what a person asked for": Mutant(seen_by="tests/contracts/ledger/test_requests.py tests/contracts/ledger/test_resource_states.py", patch=_without("state", "resource_state", "attribute_not_exists(#called)")),
     "a resource is reconciled again at once": Mutant(seen_by="tests/contracts/ledger/test_work.py -k minute_apart", patch=_without("state", "work", "#done <= :latest")),
@@ -412,7 +412,7 @@ def main(names: list[str], end: float = inf) -> int:
             print(f"{name:45} no time was left")
             continue
         mutant, found = MUTANTS[name], noticed(name, until=end)
-        told = _told(found) or f"held by {mutant.held_by}"
+        told = _seen_by(found) or f"held by {mutant.held_by}"
         if found is None and mutant.seen_by:
             test = failing(name)
             missed, told = missed + (test is None), test or f"NOT NOTICED by {mutant.seen_by}"
@@ -420,7 +420,7 @@ def main(names: list[str], end: float = inf) -> int:
             continue
         if found is None and mutant.and_without is not None:
             found = noticed(name, until=end, twice=True)
-            told += f"; without that as well: {_told(found) or 'NOT NOTICED'}"
+            told += f"; without that as well: {_seen_by(found) or 'NOT NOTICED'}"
             missed += found is None
         elif found is None and not mutant.held_by:
             missed, told = missed + 1, "NOT NOTICED"
@@ -428,7 +428,7 @@ def main(names: list[str], end: float = inf) -> int:
     return 1 if missed else 0
 
 
-def _told(found: tuple[History, str] | None) -> str:
+def _seen_by(found: tuple[History, str] | None) -> str:
     return "" if found is None else f"{found[0]} | {found[1][:140]}"
 
 

@@ -20,14 +20,7 @@ from tests.domain.databases import rds
 from tests.laws.deployed.account import Account
 from tests.laws.deployed.databases import Load
 from tests.laws.deployed.faults import Fault
-from tests.laws.deployed.judge import (
-    Broken,
-    Law,
-    arn_of,
-    nothing_open,
-    relieved,
-    stored_state,
-)
+from tests.laws.deployed.judge import Broken, Law, arn_of, nothing_open, relieved, stored_state
 from tests.laws.deployed.running import Functions, deployed
 from tests.laws.deployed.volumes import DELAYS, Volume
 

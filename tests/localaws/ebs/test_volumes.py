@@ -120,8 +120,7 @@ def test_volumes_come_in_pages(program: Program) -> None:
     made = [program.volume(TagSpecifications=_tagged("paged")) for _ in range(12)]
     pages = list(
         ec2.get_paginator("describe_volumes").paginate(
-            Filters=[{"Name": "tag:group", "Values": ["paged"]}],
-            PaginationConfig={"PageSize": 5},
+            Filters=[{"Name": "tag:group", "Values": ["paged"]}], PaginationConfig={"PageSize": 5}
         )
     )
     assert [len(page["Volumes"]) for page in pages] == [5, 5, 2]

@@ -111,8 +111,7 @@ def watched(deployment: Deployment) -> Watched:
     plan_alarm(program, volume, begin + timedelta(minutes=6))
     program.tick()
     return Watched(
-        states=states,
-        claims={(r.event.claim.value, r.event.claimed_at.minute) for r in records},
+        states=states, claims={(r.event.claim.value, r.event.claimed_at.minute) for r in records}
     )
 
 

@@ -8,7 +8,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from headroom.cdk.panels import panels
+from headroom.cdk.dashboards import panels
 from headroom.cdk.stackset import as_text, template
 from tests.localaws.conftest import Program
 

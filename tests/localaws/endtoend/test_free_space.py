@@ -48,7 +48,7 @@ class Deployed:
     def now(self) -> datetime:
         return datetime.fromisoformat(self.program.aws.control("state")["now"])
 
-    def look(self) -> Decision | None:
+    def reconcile(self) -> Decision | None:
         return reconcile_now(self.ports, self.ref, self.now(), trigger="due")
 
     def steps(self) -> list[str]:
@@ -86,7 +86,7 @@ def test_a_database_that_fills_is_found_grown_once_and_proven_to_have_space(
     view = deployed.ports.storage.view(deployed.ref)
     glance = deployed.ports.metrics.glance([view], deployed.now())["fills"]
     assert needs_attention(view, glance, deployed.now(), timedelta(hours=1))
-    decision = deployed.look()
+    decision = deployed.reconcile()
     assert decision is not None
     assert isinstance(decision.answer, Act), decision.summary
     assert decision.answer.reason is Reason.LOW_FREE_SPACE
@@ -94,7 +94,7 @@ def test_a_database_that_fills_is_found_grown_once_and_proven_to_have_space(
     assert target == rds(GP3, target.size_gib)
     for _ in range(6):
         program.tick(20)
-        deployed.look()
+        deployed.reconcile()
     assert "relieved" in deployed.steps()
     shown = program.client("rds").describe_db_instances(DBInstanceIdentifier="fills")
     assert shown["DBInstances"][0]["AllocatedStorage"] == target.size_gib
@@ -106,7 +106,7 @@ def test_rds_grows_what_it_owns_and_nothing_is_sent(program: Program) -> None:
     fills(program, "owned", 21.0, 3.0)
     for _ in range(4):
         program.tick(20)
-        decision = deployed.look()
+        decision = deployed.reconcile()
         assert decision is None or not isinstance(decision.answer, Act | Escalate)
     shown = program.client("rds").describe_db_instances(DBInstanceIdentifier="owned")
     assert shown["DBInstances"][0]["AllocatedStorage"] > 200

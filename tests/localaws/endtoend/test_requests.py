@@ -74,9 +74,7 @@ def account(program: Program, monkeypatch: pytest.MonkeyPatch) -> Account:
     return Account(program, ports)
 
 
-def test_what_a_person_approves_lands_and_what_they_want_undone_is_undone(
-    account: Account,
-) -> None:
+def test_what_a_person_approves_lands_and_what_they_want_undone_is_undone(account: Account) -> None:
     program = account.program
     volume = program.volume(
         attached=True,

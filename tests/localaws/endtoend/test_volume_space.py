@@ -117,7 +117,7 @@ class Deployed:
             else None,
         )  # fmt: skip
 
-    def look(self) -> Decision | None:
+    def reconcile(self) -> Decision | None:
         return reconcile_now(self.ports, self.ref, self.instance.now(), trigger="due")
 
     def records(self) -> list[tuple[str, str]]:
@@ -132,14 +132,14 @@ def grown(program: Program, *, extends: bool) -> Deployed:
     instance = Instance(program)
     deployed = Deployed(program, instance, extends=extends)
     instance.pass_by(75)
-    decision = deployed.look()
+    decision = deployed.reconcile()
     assert decision is not None
     assert isinstance(decision.answer, Act), decision.summary
     assert decision.answer.reason is Reason.LOW_FREE_SPACE
     assert decision.answer.plan.only_for_space
     for _ in range(12):
         instance.pass_by(10)
-        deployed.look()
+        deployed.reconcile()
     assert instance.described()["Size"] == decision.answer.plan.target.size_gib > 200
     return deployed
 
@@ -157,7 +157,7 @@ def test_a_volume_that_fills_is_grown_once_and_its_file_system_extended_once(
     assert [state in ("optimizing", "completed") for state in after] == [True]
 
 
-def test_a_volume_whose_file_system_cannot_follow_is_not_grown_and_its_owner_is_told_once(
+def test_a_volume_whose_file_system_cannot_follow_is_not_grown_and_its_owner_is_notified_once(
     program: Program,
 ) -> None:
     instance = Instance(program)
@@ -165,7 +165,7 @@ def test_a_volume_whose_file_system_cannot_follow_is_not_grown_and_its_owner_is_
     deployed = Deployed(program, instance, extends=True)
     instance.pass_by(75)
     for _ in range(3):
-        deployed.look()
+        deployed.reconcile()
         instance.pass_by(60)
     assert instance.described()["Size"] == 200
     assert set(instance.states) == {"none"}
@@ -175,7 +175,7 @@ def test_a_volume_whose_file_system_cannot_follow_is_not_grown_and_its_owner_is_
     assert not [step for step, _ in found if step == "applied"]
 
 
-def test_without_systems_manager_the_owner_is_told_and_it_is_not_grown_again(
+def test_without_systems_manager_the_owner_is_notified_and_it_is_not_grown_again(
     program: Program,
 ) -> None:
     deployed = grown(program, extends=False)
@@ -184,7 +184,7 @@ def test_without_systems_manager_the_owner_is_told_and_it_is_not_grown_again(
     assert deployed.instance.states == []
     for _ in range(20):
         deployed.instance.pass_by(60)
-        deployed.look()
+        deployed.reconcile()
     found = deployed.records()
     assert [step for step, _ in found].count("applied") == 1
     assert "extend the partition and the file system" in dict(found)["ineffective"]

@@ -88,9 +88,7 @@ def test_with_a_real_clock_queues_are_served_by_themselves() -> None:
             aws.control("clock", {"set": "2026-01-05T00:00:00Z"})
 
 
-def test_a_long_poll_ends_by_real_time_while_simulated_time_stands_still(
-    program: Program,
-) -> None:
+def test_a_long_poll_ends_by_real_time_while_simulated_time_stands_still(program: Program) -> None:
     url, _ = program.queue("empty")
     began = time.monotonic()
     answer = program.client("sqs").receive_message(QueueUrl=url, WaitTimeSeconds=1)

@@ -8,6 +8,8 @@ from typing import Any
 
 import boto3
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from moto import mock_aws
 from moto.core.responses import ActionContext, ActionResult
 from moto.core.serialize import (
@@ -18,6 +20,7 @@ from moto.core.serialize import (
     get_serializer_class,
 )
 from moto.core.utils import get_service_model
+from moto.dynamodb.models.dynamo_type import DynamoType
 from moto.dynamodb.models.table import Table
 from moto.dynamodb.responses import DynamoResult
 
@@ -58,6 +61,26 @@ def test_items_are_written_as_moto_writes_them() -> None:
         ).execute_result(context)
         assert (status, headers) == (slow_status, slow_headers)
         assert json.loads(body) == json.loads(slow_body)
+
+
+TEXT = st.text(max_size=6)
+VALUES = st.recursive(
+    st.one_of(
+        st.builds(dict, S=TEXT), st.builds(dict, N=st.integers().map(str)),
+        st.builds(dict, B=st.binary(max_size=6)), st.builds(dict, BOOL=st.booleans()),
+        st.just({"NULL": True}), st.builds(dict, SS=st.lists(TEXT, min_size=1)),
+    ),
+    lambda inner: st.one_of(
+        st.builds(dict, L=st.lists(inner)), st.builds(dict, M=st.dictionaries(TEXT, inner))
+    ),
+)  # fmt: skip
+
+
+@given(VALUES)
+def test_a_value_is_as_large_as_moto_says(value: dict[str, Any]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(DynamoType, "size", quick_answers._slow_size)
+        assert quick_answers._size(DynamoType(value)) == DynamoType(value).size()
 
 
 def test_datapoints_are_written_as_moto_writes_them() -> None:

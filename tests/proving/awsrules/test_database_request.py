@@ -104,9 +104,7 @@ def test_what_headroom_sends_leads_to_its_target_and_is_rounded_nowhere(
     assert found == target
 
 
-def test_too_soon_and_too_often_share_the_code_of_an_invalid_request_and_differ_in_the_message() -> (
-    None
-):
+def test_too_soon_and_too_often_share_the_code_of_an_invalid_request_and_not_the_message() -> None:
     lifecycle = VolumeLifecycle(rds(IO1, 400, 5_000), created_at=NOW - timedelta(days=9))
     lifecycle.modify(NOW, size_gib=400, iops=6_000)
     with pytest.raises(ModificationRefused) as early:

@@ -111,16 +111,10 @@ SMALL = {
         bursts(10, (4, 60, 6_000)), range(110, 480, 60), [gp3(3_000), gp3(6_000)], 3
     ),
     "a burst that leaves a backlog": Clock(
-        bursts(8, (1, 30, 9_000), base=1_500),
-        range(0, 300, 30),
-        [gp3(3_000), gp3(9_000)],
-        2,
+        bursts(8, (1, 30, 9_000), base=1_500), range(0, 300, 30), [gp3(3_000), gp3(9_000)], 2
     ),
     "late from the first minute on": Clock(
-        bursts(6, (0, 90, 8_000)),
-        range(0, 240, 60),
-        [gp3(3_000), gp3(8_000), gp3(12_000)],
-        3,
+        bursts(6, (0, 90, 8_000)), range(0, 240, 60), [gp3(3_000), gp3(8_000), gp3(12_000)], 3
     ),
     "throughput that needs two steps": Clock(
         load_series_of([50.0] * 300 + [800.0] * 60 + [50.0] * 240, io_kib=1_024),

@@ -9,12 +9,7 @@ import pytest
 
 from headroom.domain.catalog.aurora import AuroraPrices, aurora_prices
 from headroom.domain.policy import Limits, Mode
-from headroom.domain.resources import (
-    AuroraActivity,
-    AuroraCluster,
-    Series,
-    StorageMode,
-)
+from headroom.domain.resources import AuroraActivity, AuroraCluster, Series, StorageMode
 from headroom.proving.replay import NotReplayed, replay_cluster
 from tests.builders import NOW
 from tests.domain.clusters import cluster

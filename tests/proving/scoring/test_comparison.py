@@ -52,9 +52,7 @@ def test_every_controller_has_a_row_in_every_case(rows: list[ComparisonRow]) -> 
         assert [row.controller for row in rows if row.case == case] == list(CONTROLLERS)
 
 
-def test_a_score_is_dollars_plus_the_value_of_the_shortfall(
-    rows: list[ComparisonRow],
-) -> None:
+def test_a_score_is_dollars_plus_the_value_of_the_shortfall(rows: list[ComparisonRow]) -> None:
     assert {row.value_usd for row in rows} == {0.1, 0.01}
     for row in rows:
         worth = row.value_usd * row.shortfall_minutes

@@ -10,13 +10,7 @@ import pytest
 from headroom.domain.resources import Configuration
 from headroom.proving.scoring.measures import episodes, foreseeable, measures_of
 from headroom.proving.scoring.rows import Measures
-from headroom.proving.trials import (
-    STARTS,
-    Conditions,
-    StaticRuns,
-    UncontrolledVolume,
-    run_schedule,
-)
+from headroom.proving.trials import STARTS, Conditions, StaticRuns, UncontrolledVolume, run_schedule
 from tests.proving.build import gp3
 from tests.proving.series import load_series_of
 
@@ -33,12 +27,7 @@ def measures(load: Sequence[float], start: str, *schedule: tuple[int, Configurat
 
 @pytest.mark.parametrize(
     ("starved", "found"),
-    [
-        ((), []),
-        ((5, 6, 7), [(5, 8)]),
-        ((5, 125), [(5, 126)]),
-        ((5, 126), [(5, 6), (126, 127)]),
-    ],
+    [((), []), ((5, 6, 7), [(5, 8)]), ((5, 125), [(5, 126)]), ((5, 126), [(5, 6), (126, 127)])],
 )
 def test_gaps_under_two_hours_part_no_episodes(
     starved: tuple[int, ...], found: list[tuple[int, int]]

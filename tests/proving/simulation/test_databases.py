@@ -205,9 +205,7 @@ def test_one_wrong_value_of_a_database_is_one_sentence(key: str, value: object) 
 
 
 @pytest.mark.parametrize("engine", ["oracle", "sqlserver", "db2"])
-def test_an_engine_without_dated_prices_is_simulated_at_anothers_with_a_note(
-    engine: str,
-) -> None:
+def test_an_engine_without_dated_prices_is_simulated_at_anothers_with_a_note(engine: str) -> None:
     wanted = {"storage_type": "io1", "iops": 3_000}
     mine, theirs = (
         parse_scenario(scenario(engine=each, **wanted), source="case.yaml", base=Path())

@@ -133,9 +133,7 @@ def instance_decisions(result: Result) -> list[Decision]:
     return [d for d in result.decisions if d.diagnosis.binding in limits]
 
 
-def test_a_draining_instance_balance_is_reported_once_before_it_is_empty_and_nothing_is_bought() -> (
-    None
-):
+def test_a_draining_instance_balance_is_reported_once_in_time_and_nothing_is_bought() -> None:
     result = played(
         {
             "policy": NO_GP3,

@@ -213,9 +213,7 @@ def test_alarms_wake_on_the_transition_only_and_again_after_relief() -> None:
     assert found[0][0] == 5 + 2 + 2, "two breaching minutes, each readable two minutes late"
 
 
-def test_a_falling_balance_wakes_below_70_percent_in_two_minutes_as_the_deployed_alarm_does() -> (
-    None
-):
+def test_a_falling_balance_wakes_below_70_percent_in_two_minutes_as_the_alarm_does() -> None:
     found = heard(world(gp2(100), steady(3_000)), 20)
     fall = 100 * (3_000 - 300) * 60 / 5_400_000
     minute = next(n for n in range(1, 99) if 100 - n * fall < 70)

@@ -15,13 +15,7 @@ from headroom.proving.awsrules import Delays
 from headroom.proving.physics import BOUNDLESS, QUEUE_LIMIT, Attachment
 from headroom.proving.scenarios import AttachmentSettings, AwsBehaviour, Resource, Scenario
 from headroom.proving.simulation import Result, simulate
-from headroom.proving.trials import (
-    DRAWN_DELAYS,
-    DRAWN_METRIC_DELAY,
-    STARTS,
-    Conditions,
-    run_engine,
-)
+from headroom.proving.trials import DRAWN_DELAYS, DRAWN_METRIC_DELAY, STARTS, Conditions, run_engine
 from headroom.proving.workloads import LoadSeries
 from tests.proving.series import START, LoadSeriesWorkload, load_series_of
 

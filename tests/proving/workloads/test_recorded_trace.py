@@ -176,9 +176,7 @@ def test_an_unknown_or_unreadable_device_is_an_error(device: str) -> None:
     ],
 )
 def test_a_difference_is_the_load_between_two_samples(
-    before: tuple[int, ...] | None,
-    after: tuple[int, ...] | None,
-    expected: tuple[int, ...] | None,
+    before: tuple[int, ...] | None, after: tuple[int, ...] | None, expected: tuple[int, ...] | None
 ) -> None:
     counters = [values and tool.Counters(*values) for values in (before, after)]
     assert tool.difference(*counters) == expected

@@ -45,14 +45,10 @@ class ClusterStory:
 
 CLUSTER_STORIES = (
     ClusterStory(
-        key="aurora-40",
-        title="An Aurora cluster with 40 % of its bill in I/O",
-        io_millions=2_740,
+        key="aurora-40", title="An Aurora cluster with 40 % of its bill in I/O", io_millions=2_740
     ),
     ClusterStory(
-        key="aurora-15",
-        title="An Aurora cluster with 15 % of its bill in I/O",
-        io_millions=720,
+        key="aurora-15", title="An Aurora cluster with 15 % of its bill in I/O", io_millions=720
     ),
     ClusterStory(
         key="aurora-gate",

@@ -20,11 +20,7 @@ END_MINUTE = 1_620
 STORY_TAG = "headroom-story"
 
 PHASES: Mapping[str, tuple[tuple[int, int], ...]] = MappingProxyType(
-    {
-        "morning": ((240, 355),),
-        "midday": ((360, 445),),
-        "day": ((240, 445), (540, 660)),
-    }
+    {"morning": ((240, 355),), "midday": ((360, 445),), "day": ((240, 445), (540, 660))}
 )
 """Spans of the recorded trace in seconds: a pgbench day in half an hour, phase by phase.
 

@@ -110,7 +110,7 @@ def _capability(
     volume_type: VolumeType, size_gib: int, set_iops: int | None, set_mibps: int | None,
     stripes: int,
 ) -> Capability:  # fmt: skip
-    """Remembered by type as well: a record tells 3,000 from 3,000.0."""
+    """Cached by type as well: a record distinguishes 3,000 from 3,000.0."""
     size: float = size_gib if stripes == 1 else size_gib / stripes
     iops = (set_iops or 0) / stripes
     match volume_type:
@@ -232,7 +232,7 @@ def max_iops(volume_type: VolumeType, size_gib: int) -> int:
 
 
 def gp3_size(iops: float, mibps: float) -> int:
-    """The fewest GiB of gp3 that may have so many IOPS, and four for each MiB/s."""
+    """The fewest GiB of gp3 that may have these IOPS, and four for each MiB/s."""
     needed = ceil(max(iops, 4 * ceil(mibps)))
     if needed <= max_iops(VolumeType.GP3, 1):
         return 1

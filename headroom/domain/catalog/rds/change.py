@@ -43,11 +43,7 @@ ADDITIONAL_NAMES = replace(
 
 
 def parameters(
-    name: str,
-    origin: Configuration,
-    target: Configuration,
-    *,
-    valid: tuple[ValidStorage, ...] = (),
+    name: str, origin: Configuration, target: Configuration, *, valid: tuple[ValidStorage, ...] = ()
 ) -> Parameters:
     """What ModifyDBInstance, or ModifyDBCluster for a cluster, is called with to reach `target`.
 

@@ -143,7 +143,7 @@ def modification_in_progress(observed: ObservedStorage) -> bool:
 def _is_older(before: LastObserved, observed: ObservedStorage, at: datetime) -> bool:
     """Whether RDS reports what was before the last change that it reported, soon after that.
 
-    Its reads are eventually consistent, and a real way back takes longer: such an answer is an older one,
+    Its reads are eventually consistent, and a real change back takes longer: such a response is an older one,
     also where another change was accepted meanwhile.
     """
     return (

@@ -127,7 +127,7 @@ PLAUSIBLE_FACTOR = 3
 def why_implausible(prices: RdsPrices, region: str) -> str | None:
     """One sentence on why these prices cannot be right, or None.
 
-    Each must be within PLAUSIBLE_FACTOR of what so many copies cost of the catalogue's engines, in the
+    Each must be within PLAUSIBLE_FACTOR of what that number of copies costs with the catalogue's engines, in the
     Region or else in us-east-1.
     """
     known = CATALOGUE_RDS_PRICES.get(region) or CATALOGUE_RDS_PRICES["us-east-1"]

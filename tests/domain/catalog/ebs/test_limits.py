@@ -56,7 +56,7 @@ def test_gp2_of_1000_gib_or_more_has_no_bucket() -> None:
          "125 to 16384"),
     ],
 )  # fmt: skip
-def test_what_aws_would_refuse_is_told_with_its_numbers(
+def test_what_aws_would_refuse_is_reported_with_its_numbers(
     configuration: Configuration, fragment: str | None
 ) -> None:
     problem = why_invalid(configuration)

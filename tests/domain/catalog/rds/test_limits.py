@@ -91,7 +91,7 @@ DB2, POSTGRES = Engine.DB2, Engine.POSTGRESQL
         (rds(VolumeType.ST1, 500), "has no st1"),
     ],
 )  # fmt: skip
-def test_what_rds_would_refuse_is_told_with_its_numbers(
+def test_what_rds_would_refuse_is_reported_with_its_numbers(
     configuration: Configuration, fragment: str | None
 ) -> None:
     problem = why_invalid(configuration)
@@ -260,7 +260,7 @@ def test_striped_gp3_is_never_set_below_what_its_four_volumes_include() -> None:
     assert of_sql is None
 
 
-def test_the_present_size_stays_valid_whatever_aws_tells_to_grow_to() -> None:
+def test_the_present_size_stays_valid_whatever_aws_offers_to_grow_to() -> None:
     grow = told(GP3, size=(Span(low=550, high=65_536),))
     origin = rds(GP3, 500, 12_000, 500)
     assert why_refused(origin, rds(GP3, 500, 13_200, 500), (grow,)) is None

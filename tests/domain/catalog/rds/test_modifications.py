@@ -60,7 +60,7 @@ def test_what_is_met_in_the_middle_began_when_it_was_met() -> None:
     assert (named.modification.started_at, named.modification.target) == (NOW, LARGE)
 
 
-def test_our_call_is_told_by_its_target_and_starts_when_it_was_noted() -> None:
+def test_our_call_is_recognised_by_its_target_and_starts_when_it_was_stored() -> None:
     noted = next_remembered(None, seen(), NOW)
     called = LastObserved(
         identity="db-ONE", configuration=SMALL, modification=noted.modification,
@@ -105,7 +105,7 @@ def test_a_moment_of_rest_between_two_phases_begins_no_new_change() -> None:
     assert later.started_at == NOW + at(21) + SETTLES
 
 
-def test_work_that_goes_on_after_a_moment_of_rest_is_told_the_same_twice() -> None:
+def test_work_that_goes_on_after_a_pause_is_one_change() -> None:
     noted = next_remembered(next_remembered(None, seen(SMALL), NOW), seen(LARGE), NOW)
     once = next_remembered(noted, seen(LARGE, working=True), NOW)
     assert next_remembered(once, seen(LARGE, working=True), NOW) == once

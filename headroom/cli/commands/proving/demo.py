@@ -39,8 +39,7 @@ def demo(
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same record.")] = 1,
     into: Annotated[Path, typer.Option("--out", help="Folder of the report and records.")] = OUT,
     story: Annotated[
-        str | None,
-        typer.Option(help="Numbers of the stories to run, such as 2,10. Default: all."),
+        str | None, typer.Option(help="Numbers of the stories to run, such as 2,10. Default: all.")
     ] = None,
     as_json: JsonOption = False,
 ) -> int:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from headroom.cli.commands.demo import MARK, clear
+from headroom.cli.commands.proving.demo import MARK, clear
 from headroom.cli.demo.script.deployment import ENDPOINT
 from headroom.cli.demo.script.script import digest, lines
 from headroom.cli.sources.records_file import RecordsFile, record_of

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from headroom.application.requests import (
+from headroom.application.requests.requests import (
     Answer,
     Ledger,
     Request,

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from headroom.cli.commands import cases as module
+from headroom.cli.commands.proving import cases as module
 from headroom.cli.main import run
 from headroom.proving.scoring import CASES, TITLES, reference_figures
 from tests.docs.test_pages import shown_in

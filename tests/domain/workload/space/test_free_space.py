@@ -153,7 +153,7 @@ def test_growth_does_not_hide_how_fast_it_fills() -> None:
     assert not found.short
 
 
-def test_growth_by_others_is_told_from_free_space_though_it_was_seen_a_day_late() -> None:
+def test_growth_by_others_is_dated_by_free_space_though_seen_a_day_late() -> None:
     def free(hours: float) -> float:
         return 45.0 + 2.0 * hours / DAY - (40.0 if hours > 71.5 else 0.0)
 

@@ -221,8 +221,7 @@ _FUNCTIONS = (
         series=_of_functions("Duration", "p95"),
     ),
     MetricPanel(
-        title="Concurrent executions",
-        series=_of_functions("ConcurrentExecutions", "Maximum"),
+        title="Concurrent executions", series=_of_functions("ConcurrentExecutions", "Maximum")
     ),
 )
 _HEALTH = (

@@ -9,7 +9,7 @@ from aws_cdk import Aws, Stack
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
-from headroom.cdk.panels import (
+from headroom.cdk.dashboards.panels import (
     DIMENSIONS,
     AlarmPanel,
     LogPanel,

@@ -67,7 +67,7 @@ def _ours(free: Sequence[Point], started_at: datetime, added: int, until: dateti
     """A growth by Headroom, landed when free space shows it, or given up after SEEN_WITHIN."""
     if not free or free[0][0] > started_at + SEEN_WITHIN:
         return Growth(started_at=started_at, added_gib=added, landed_at=started_at)
-    shown_at = _shown(free, started_at - BEFORE, started_at + SEEN_WITHIN, added)
+    shown_at = _appeared_at(free, started_at - BEFORE, started_at + SEEN_WITHIN, added)
     if shown_at is not None:
         return Growth(started_at=started_at, added_gib=added, landed_at=shown_at)
     late = started_at + SEEN_WITHIN
@@ -79,11 +79,13 @@ def _ours(free: Sequence[Point], started_at: datetime, added: int, until: dateti
 
 def _external(free: Sequence[Point], seen_at: datetime, added: int) -> Growth:
     """A growth by somebody else, which may have landed a day before it was observed."""
-    shown_at = _shown(free, seen_at - SEEN_LATE, seen_at + SEEN_WITHIN, added)
+    shown_at = _appeared_at(free, seen_at - SEEN_LATE, seen_at + SEEN_WITHIN, added)
     return Growth(started_at=seen_at, added_gib=added, landed_at=shown_at or seen_at)
 
 
-def _shown(free: Sequence[Point], since: datetime, until: datetime, added: int) -> datetime | None:
+def _appeared_at(
+    free: Sequence[Point], since: datetime, until: datetime, added: int
+) -> datetime | None:
     """When free space rose the most, if the rise is large enough for a growth of `added` GiB."""
     near = [p for p in free if since <= p[0] <= until]
     rises = [(after[1] - before[1], after[0]) for before, after in pairwise(near)]

@@ -45,7 +45,7 @@ class Heard:
                 self.sqs.delete_message(QueueUrl=url, ReceiptHandle=one["ReceiptHandle"])
 
 
-def test_what_the_sweep_did_is_on_the_bus_and_told_to_machines_in_blocks(
+def test_what_the_sweep_did_is_on_the_bus_and_in_blocks_for_machines(
     deployment: Deployment, sweep: Sweep
 ) -> None:
     heard = Heard(deployment)
@@ -66,7 +66,7 @@ def test_what_the_sweep_did_is_on_the_bus_and_told_to_machines_in_blocks(
     assert heard.of("bus") == []
 
 
-def test_a_pause_is_told_by_the_next_sweep_once(deployment: Deployment, sweep: Sweep) -> None:
+def test_a_pause_is_reported_by_the_next_sweep_once(deployment: Deployment, sweep: Sweep) -> None:
     heard = Heard(deployment)
     ledger: Any = wiring.begin(ARN).ports.ledger
     ledger.pause(None, at=NOW, who="ann", reason="migration")
@@ -124,7 +124,7 @@ def test_a_ledger_that_fails_while_telling_undoes_nothing(
     assert (told["SweepCompleted"], told["NotPublished"]) == (1, 1)
 
 
-def test_without_time_left_the_next_sweep_tells(
+def test_without_time_left_the_next_sweep_reports(
     deployment: Deployment, sweep: Sweep, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     heard = Heard(deployment)
@@ -137,7 +137,7 @@ def test_without_time_left_the_next_sweep_tells(
     assert len(heard.of("topic")) == 1
 
 
-def test_the_day_is_told_once_by_the_sweeps_after_its_time(
+def test_the_day_is_reported_once_by_the_sweeps_after_its_time(
     deployment: Deployment, sweep: Sweep, capsys: Capture
 ) -> None:
     heard = Heard(deployment)
@@ -155,7 +155,7 @@ def test_the_day_is_told_once_by_the_sweeps_after_its_time(
     assert "FailedNotifications" not in emitted(capsys.readouterr().out)
 
 
-def test_a_day_that_cannot_be_told_is_counted_and_tried_again(
+def test_a_day_that_cannot_be_reported_is_counted_and_tried_again(
     deployment: Deployment, sweep: Sweep, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     heard = Heard(deployment)

@@ -79,8 +79,7 @@ def compare(
         ),
     ] = Suite.TRACES,
     scenarios: Annotated[
-        Path | None,
-        typer.Option(help="Scenario file, or YAML list of such files, to run as well."),
+        Path | None, typer.Option(help="Scenario file, or YAML list of such files, to run as well.")
     ] = None,
     scale: Annotated[
         Scale,

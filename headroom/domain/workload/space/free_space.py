@@ -21,7 +21,7 @@ from statistics import median, median_low
 from headroom.domain.policy import Limits
 from headroom.domain.resources import Observation, Series
 from headroom.domain.state import KnownModification
-from headroom.domain.workload.fill_history import (
+from headroom.domain.workload.space.fill_history import (
     Point,
     by_hour,
     daily_slope,
@@ -33,7 +33,7 @@ from headroom.domain.workload.fill_history import (
     thinned,
     used,
 )
-from headroom.domain.workload.space_forecast import SpaceBasis, SpaceForecast
+from headroom.domain.workload.space.forecast import SpaceBasis, SpaceForecast
 
 LEAD_HOURS = 24
 """How long before a shortage storage grows: an earlier change may block the next one for a day."""
@@ -116,7 +116,7 @@ def space_forecast(
 
 
 def _odd_file_system(observation: Observation, limits: Limits, free: float) -> SpaceForecast | None:
-    """The forecast where the file system is not as large as its volume, or nobody knows; else None."""
+    """The forecast where the file system is smaller than its volume, or its size is unknown; else None."""
     size, series = observation.volume.configuration.size_gib, observation.activity.file_system_gib
     if series is None:
         return None
@@ -210,7 +210,7 @@ def _forecast(
     if ahead.days_seen < LEAST_DAYS:
         by_days = min(by_days, HOURS_TIMES * size)
     needed = ceil(round(max(by_days, by_surge), 6)) if short else size
-    told = basis or (
+    reported_basis = basis or (
         SpaceBasis.EARLIER_DAYS if ahead.days_seen >= LEAST_DAYS else SpaceBasis.RECENT_HOURS
     )
     return SpaceForecast(
@@ -221,9 +221,9 @@ def _forecast(
         fill_gib_per_day=round(max(ahead.per_day, ahead.surge_per_hour * 24), 3),
         full_at=full_at,
         needed_gib=max(size + 1 if short else size, needed),
-        basis=told,
+        basis=reported_basis,
         short=short,
-        explanation=_explained(size, ahead, told, full_at, reserve, short=short),
+        explanation=_explained(size, ahead, reported_basis, full_at, reserve, short=short),
         young=basis is SpaceBasis.UNCLEAR,
     )
 
@@ -231,7 +231,7 @@ def _forecast(
 def _days_ahead(ahead: _Ahead, limits: Limits) -> float:
     """For how many days it is grown: the owner's horizon, but no more than were seen of a few.
 
-    Of a database that was seen for less than two days one; never less than looks ahead themselves.
+    One hour for a database observed for less than two days; never less than the forecast's own horizon.
     """
     seen = ahead.hours_seen / 24
     if ahead.days_seen < LEAST_DAYS:
@@ -248,8 +248,8 @@ def _basis(size: int, reserve: float, ahead: _Ahead, lately: Sequence[Point]) ->
         return SpaceBasis.SURGE
     if ahead.sudden:
         return SpaceBasis.UNCLEAR
-    telling = lately[-LEAST_MINUTES:] if ahead.surge_per_hour > 0 else lately
-    if all(size - gib < reserve for _, gib in telling):
+    informative = lately[-LEAST_MINUTES:] if ahead.surge_per_hour > 0 else lately
+    if all(size - gib < reserve for _, gib in informative):
         trend = slope(thinned(lately, timedelta(minutes=5)))
         falling_back = trend is not None and trend < -0.001 * size
         return SpaceBasis.UNCLEAR if falling_back else SpaceBasis.LEVEL
