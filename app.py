@@ -25,7 +25,7 @@ def build(app: cdk.App) -> tuple[HeadroomState, HeadroomLoop]:
     place = cdk.Environment(account=config.account, region=config.region)
     state = HeadroomState(app, config=config, env=place)
     loop = HeadroomLoop(
-        app, config=config, kept=state.kept, policy=policy, code=function_code(), env=place
+        app, config=config, kept=state.kept, policy=policy, code=function_code(state), env=place
     )
     return state, loop
 

@@ -1,6 +1,6 @@
 """Time what people wait for, print it and keep it in docs/benchmarks.md.
 
-Deciding, simulating, one full comparison, synth, a function's cold import, a command's start, a fleet and a storm.
+Deciding, simulating, one full comparison, synth, a function's cold start, a command's start, a fleet and a storm.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from statistics import median
 
+import boto3
 import numpy as np
 
 from headroom.application import decide_dry_run
@@ -50,6 +52,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SCENARIO = ROOT / "docs" / "scenarios" / "nightly-batch-gp2.yaml"
 PAGE = ROOT / "docs" / "benchmarks.md"
 SAMPLE = "sample-random-spikes"
+REGION = "us-east-1"
 DAY_MIN = 1_440
 TRACE_ROWS = 100_000
 DECISIONS = 1_000
@@ -66,16 +69,51 @@ STARTS_OF_PYTHON = "times `python -c pass`"
 TYPER, HELP = "python -c 'import typer'", "headroom --help"
 STARTED = 7
 """Times that each start of a command is measured."""
-HANDLERS = ("lambdas.signals", "lambdas.sweep")
+CLIENTS = {
+    "signals": ("dynamodb", "sqs", "ssm", "ec2", "cloudwatch", "rds", "sns"),
+    "sweep": ("dynamodb", "sqs", "ssm", "events", "cloudwatch"),
+    "requests": ("dynamodb",),
+}
+"""Clients of each function by its module."""
+STARTED_COLD = 9
+"""Times that each cold start is measured."""
 
 
-def imported(asset: Path, module: str) -> None:
-    """Import one handler in a new process, from the staged asset alone, which stays as it is.
+def cold_start_s(path: Path, services: tuple[str, ...], begin: str) -> float:
+    """Median CPU seconds of a process that finds packages in `path`, runs `begin` and makes clients of `session`.
 
-    Without its bytecode, a written `__pycache__` would change the asset, and be what is measured.
+    It writes no bytecode: that would change an asset without any, and be what is measured.
     """
-    script = f"import sys; sys.path.insert(0, {str(asset)!r}); import {module}"
-    subprocess.run([sys.executable, "-I", "-S", "-B", "-c", script], check=True)
+    script = (
+        f"import sys, time; sys.path.insert(0, {str(path)!r}); began = time.process_time()\n{begin}\n"
+        f"for service in {services}: session.client(service)\nprint(time.process_time() - began)"
+    )
+    command = [sys.executable, "-I", "-S", "-B", "-c", script]
+    keys = {"AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "x"}
+
+    def once() -> float:
+        done = subprocess.run(command, env=keys, capture_output=True, text=True, check=True)
+        return float(done.stdout)
+
+    return median(once() for _ in range(STARTED_COLD))
+
+
+def cold_starts() -> Iterator[Figure]:
+    """Each function of the package with bytecode, and how that compares with boto3 and the same clients."""
+    asset = stage_function_code(ROOT, python=sys.executable)
+    installed = Path(boto3.__file__).parents[1]
+    for name, services in CLIENTS.items():
+        begin = f"import lambdas.{name}; from headroom.wiring import session_in; session = session_in({REGION!r})"
+        ours = cold_start_s(asset, services, begin)
+        bare = cold_start_s(
+            installed, services, f"import boto3; session = boto3.Session(region_name={REGION!r})"
+        )
+        yield Figure(
+            name=f"cold start of {name}, with clients", value=1_000 * ours, unit="ms of CPU"
+        )
+        yield Figure(
+            name=f"cold start of {name}", value=ours / bare, unit="times boto3 with these clients"
+        )
 
 
 def synthesised() -> None:
@@ -172,12 +210,8 @@ def comparing(traces: Path | None) -> Iterator[Figure]:
 
 
 def deploying() -> Iterator[Figure]:
-    """A function's cold import from the staged asset alone, and synth."""
-    asset = stage_function_code(ROOT)
-    empty = median_s(lambda: subprocess.run([sys.executable, "-I", "-S", "-c", ""]), 5)
-    for module in HANDLERS:
-        cold = median_s(lambda module=module: imported(asset, module), 5) - empty  # type: ignore[misc]
-        yield Figure(name=f"cold import of {module}", value=1_000 * cold, unit="ms")
+    """The functions' cold starts, and synth."""
+    yield from cold_starts()
     yield Figure(name="synth", value=median_s(synthesised, 3), unit="s")
 
 

@@ -22,6 +22,13 @@ ROOT = Path(__file__).resolve().parents[2]
 LEFT_OUT = frozenset(f"headroom/{name}" for name in ("cdk", "cli", "localaws", "proving", "vendor"))
 """Packages no function imports."""
 
+METHODS = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from lambdas import methods
+methods.write(("lambdas", "headroom"))
+"""
+"""What compiles the methods of dataclasses, in the folder that is its argument."""
 RUNTIME_PYTHON = (3, 14)
 """Python of the functions."""
 KEPT = 8
@@ -131,8 +138,9 @@ def _compile(folder: Path, python: str) -> None:
     """
     options = ("-q", "-q", "-j", "1", "--invalidation-mode", "unchecked-hash")
     paths = ("-s", str(folder), "-p", "/var/task", str(folder))
-    command = [python, "-I", "-S", "-m", "compileall", *options, *paths]
-    subprocess.run(command, check=True, env={"PYTHONHASHSEED": "0"}, stdout=subprocess.DEVNULL)  # noqa: S603 - a Python
+    for what in (("-m", "compileall", *options, *paths), ("-c", METHODS, str(folder))):
+        command = [python, "-I", "-S", "-B", *what]
+        subprocess.run(command, check=True, env={"PYTHONHASHSEED": "0"}, stdout=subprocess.DEVNULL)  # noqa: S603 - a Python
 
 
 def _forget_old(folder: Path) -> None:

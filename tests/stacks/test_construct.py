@@ -12,7 +12,7 @@ import aws_cdk as cdk
 import pytest
 from aws_cdk import aws_lambda as lambda_
 
-from headroom.cdk import Headroom, Settings
+from headroom.cdk import Headroom, Settings, construct
 from headroom.domain.policy import PolicyError
 from headroom.policy import default_policy, load_policy_file, policy_from_json
 from headroom.settings import DeploymentConfig, Names, SettingsError
@@ -190,3 +190,15 @@ def test_caps_and_truth_values_are_settings(app: cdk.App) -> None:
         assert json.loads(variables["HEADROOM_HARD_CAPS"])["max_iops"] == 16_000
     with pytest.raises(SettingsError, match="Setting hard_caps"):
         Headroom(cdk.Stack(app, "Two"), "Headroom", code=_code(), caps={"max_iop": 1})
+
+
+@pytest.mark.parametrize("python", [None, "/usr/bin/python3.14"])
+def test_a_package_without_bytecode_is_noted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, python: str | None
+) -> None:
+    monkeypatch.setattr(construct, "runtime_python", lambda: python)
+    monkeypatch.setattr(construct, "stage_function_code", lambda python: tmp_path)
+    stack = cdk.Stack(cdk.App(outdir=str(tmp_path)), "Place")
+    construct.function_code(stack)
+    noted = [str(entry.data) for entry in stack.node.metadata if entry.type == "aws:cdk:info"]
+    assert noted == ([construct.NO_BYTECODE] if python is None else [])

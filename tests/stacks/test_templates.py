@@ -230,7 +230,7 @@ def _said_of_prices(tmp_path: Path, region: str | None, kind: str = "warning") -
     config = DeploymentConfig(detection=Detection.SWEEP)
     state = HeadroomState(place, config=config)
     loop = HeadroomLoop(
-        place, config=config, kept=state.kept, policy=default_policy(), code=function_code()
+        place, config=config, kept=state.kept, policy=default_policy(), code=function_code(state)
     )
     return [
         str(entry.data)

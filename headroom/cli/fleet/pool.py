@@ -8,7 +8,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, replace
 from datetime import datetime
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from signal import SIG_IGN, SIGINT, signal
 from typing import Any, TypeVar
 
@@ -55,7 +55,9 @@ def worked(
                 "the account; `--processes 1` needs least and says why."
             ) from None
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
+            for process in active_children():  # they only read, and nobody waits for what they find
+                process.terminate()
+            pool.shutdown(cancel_futures=True)
             raise
 
 
