@@ -309,8 +309,10 @@ def _clock() -> datetime:
 def session_in(region: str | None, **named: str | None) -> boto3.Session:
     """A session that parses answers fast: one reconciliation of a volume reads thousands of datapoints.
 
-    `named` is what boto3.Session takes besides: a profile, or keys.
+    `named` is what boto3.Session takes besides: a profile, or keys. Without `region` it is that of AWS_REGION, as
+    for the AWS CLI, else botocore's own: AWS_DEFAULT_REGION or the profile's.
     """
+    region = region or os.environ.get("AWS_REGION") or None
     return boto3.Session(botocore_session=fast_session(), region_name=region, **named)
 
 

@@ -115,7 +115,7 @@ def test_keys_of_the_cdk_itself_are_passed_over() -> None:
         ({"policy_file": 7}, "path"),
         ({"enrolment_tag_value": "it's"}, "enrolment_tag_value"),
         ({"dashboard": "yes"}, "dashboard is 'yes'; it must be on or off"),
-        ({"dashboard": True}, "must be on or off"),
+        ({"dashboard": 1}, "must be on or off"),
         ({"alarm_datapoints": 4, "alarm_periods": 3}, "at most alarm_periods"),
     ],
 )

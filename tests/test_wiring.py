@@ -22,6 +22,7 @@ from headroom.domain.resources import Kind, ResourceRef
 from headroom.domain.state import Unknown
 from headroom.ports import Ports, ReadFailed, ResourceGone, StorageView
 from headroom.settings import FunctionSettings, SettingsError
+from headroom.wiring import session_in
 from tests.builders import ACCOUNT, REGION, gp3, ref, volume
 
 ARN = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:headroom-sweep"
@@ -203,3 +204,22 @@ def test_timestamps_are_read_as_botocore_reads_them(told: str | float) -> None:
     read = timestamp(told)
     assert read == parse_timestamp(told)  # type: ignore[arg-type]
     assert read.tzinfo is UTC
+
+
+@pytest.mark.parametrize(
+    ("given", "environment", "region"),
+    [
+        ("eu-west-1", {"AWS_REGION": "eu-north-1"}, "eu-west-1"),
+        (None, {"AWS_REGION": "eu-north-1", "AWS_DEFAULT_REGION": "us-west-2"}, "eu-north-1"),
+        (None, {"AWS_REGION": "", "AWS_DEFAULT_REGION": "us-west-2"}, "us-west-2"),
+    ],
+)
+def test_a_region_is_that_of_the_option_else_of_the_environment_as_for_the_aws_cli(
+    monkeypatch: pytest.MonkeyPatch,
+    given: str | None,
+    environment: dict[str, str],
+    region: str,
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert session_in(given).region_name == region

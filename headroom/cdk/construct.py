@@ -39,11 +39,10 @@ class Settings(TypedDict, total=False):
     queue_max_concurrency: int
     log_retention_days: int
     record_retention_days: int
-    seal_records: Literal["on", "off"]
-    ebs_free_space: Literal["on", "off"]
-    topic_key: Literal["on", "off"]
-    dashboard: Literal["on", "off"]
-    hard_caps: Mapping[str, object] | str
+    seal_records: bool | Literal["on", "off"]
+    ebs_free_space: bool | Literal["on", "off"]
+    topic_key: bool | Literal["on", "off"]
+    dashboard: bool | Literal["on", "off"]
     hub_bus: str
     hub_role: str
     hub_policy_role: str
@@ -65,16 +64,19 @@ class Headroom(Construct):
         construct_id: str,
         *,
         policy: Policy | Mapping[str, Any] | Path | str | None = None,
+        caps: Mapping[str, object] | None = None,
         code: lambda_.Code | None = None,
         **settings: Unpack[Settings],
     ) -> None:
-        """`policy` is a policy file or its content, by default the default policy.
+        """`policy` is a policy file or its content, by default the default policy. `caps` are the hard caps, ceilings
+        above every policy, such as {"max_iops": 16000}.
 
         `code` replaces the functions' package that is made from this installation. Raises
         SettingsError, PolicyError or WheelsMissing with one sentence.
         """
         super().__init__(scope, construct_id)
-        config = DeploymentConfig.from_context(settings, called="Setting")
+        given = settings if caps is None else {**settings, "hard_caps": caps}
+        config = DeploymentConfig.from_context(given, called="Setting")
         self.prefix = config.prefix
         self._check_other_deployments()
         self.state = State(self, "State", config=config)

@@ -241,11 +241,11 @@ def short_price(config: DeploymentConfig) -> str:
     if config.detection is Detection.ADAPTIVE:
         return (
             f"adaptive: {_range(bill(config, 1_000).usd)} per 1,000 volumes and month in total, "
-            f"{AT_RISK_PERCENT:g} % of them at risk{_databases_note(config)}"
+            f"{AT_RISK_PERCENT:g} % of them at risk.{_databases_note(config)}"
         )
     total = alarms_usd(config, 1_000) + scan_usd(config, 1_000)
     low, high = reconcile_usd(config)
     return (
         f"{config.detection.value}: ${total:,.2f} per 1,000 volumes and month, and "
-        f"${low:,.2f}-${high:,.2f} for each while it is under pressure{_databases_note(config)}"
+        f"${low:,.2f}-${high:,.2f} for each while it is under pressure.{_databases_note(config)}"
     )

@@ -77,12 +77,13 @@ PARAMETERS: Template = {
     "NotifyEmail": {
         "Type": "String",
         "Default": "",
+        "AllowedPattern": r"(\S+@\S+)?",
         "Description": "An address to notify; empty for none",
     },
     "HardCaps": {
         "Type": "String",
         "Default": NO_CAPS,
-        "AllowedPattern": rf"(?!.*{RESOURCE_TAG_CAP}).+",
+        "AllowedPattern": rf"(?!.*{RESOURCE_TAG_CAP})({NO_CAPS}|\{{.*\}})",
         "Description": "Ceilings above every policy, as JSON; none for none",
     },
     "HubBus": {

@@ -22,6 +22,7 @@ from headroom.settings.readers import (
     Detection,
     Reader,
     SettingsError,
+    on_off,
     read_detection,
     read_email,
     read_hard_caps,
@@ -151,14 +152,14 @@ class DeploymentConfig(_Kinds):
     log_retention_days: int = _setting(read_log_retention, 90)
     record_retention_days: int = _setting(read_record_retention, 0)
     """Days after which DynamoDB deletes the records of decisions; 0 keeps them for ever."""
-    seal_records: str = _setting(text("on|off", "on or off"), "off")
+    seal_records: str = _setting(on_off, "off")
     """Whether each record is sealed with a key of KMS, which costs $1 a month and requests."""
-    ebs_free_space: str = _setting(text("on|off", "on or off"), "off")
+    ebs_free_space: str = _setting(on_off, "off")
     """Whether free space of volumes is read where the CloudWatch agent publishes it, and their
     file systems are extended through Systems Manager after growth."""
-    topic_key: str = _setting(text("on|off", "on or off"), "off")
+    topic_key: str = _setting(on_off, "off")
     """Whether messages are encrypted at rest with a key of KMS, which costs $1 a month."""
-    dashboard: str = _setting(text("on|off", "on or off"), "off")
+    dashboard: str = _setting(on_off, "off")
     """Whether there is a CloudWatch dashboard: $3 a month, but for the first three of an account."""
     hard_caps: HardCaps = _setting(read_hard_caps, HardCaps())  # noqa: RUF009 - a field
     """Ceilings above the policy, written like its settings: {"max_iops": 16000}."""

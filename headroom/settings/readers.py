@@ -50,6 +50,13 @@ def text(pattern: str, meaning: str) -> Reader:
     return read
 
 
+def on_off(value: object, name: str) -> object:
+    """`on` or `off`; in Python or JSON also a truth value."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return text("on|off", "on or off")(value, name)
+
+
 def read_detection(value: object, name: str) -> object:
     """How pressure is found."""
     if value == "otel":

@@ -169,13 +169,27 @@ def test_settings_reach_the_functions(app: cdk.App) -> None:
 
 def test_every_setting_is_typed_but_those_that_a_stack_and_a_policy_give() -> None:
     known = {field.name for field in fields(DeploymentConfig)}
-    assert set(Settings.__annotations__) == known - {"account", "region", "policy_file"}
+    assert set(Settings.__annotations__) == known - {
+        "account", "region", "policy_file", "hard_caps",
+    }  # fmt: skip
 
 
 def test_the_page_about_the_construct_names_its_arguments() -> None:
     text = (ROOT / "docs" / "operate" / "install.md").read_text(encoding="utf-8")
     for name in ("policy=", "detection=", "prefix=", "code="):
         assert name in text
+
+
+def test_caps_and_truth_values_are_settings(app: cdk.App) -> None:
+    stack = cdk.Stack(app, "Storage")
+    Headroom(stack, "Headroom", code=_code(), caps={"max_iops": 16_000}, dashboard=True)
+    template = _template(app)
+    assert resources(template, "AWS::CloudWatch::Dashboard")
+    for function in resources(template, "AWS::Lambda::Function").values():
+        variables = function["Properties"]["Environment"]["Variables"]
+        assert json.loads(variables["HEADROOM_HARD_CAPS"])["max_iops"] == 16_000
+    with pytest.raises(SettingsError, match="Setting hard_caps"):
+        Headroom(cdk.Stack(app, "Two"), "Headroom", code=_code(), caps={"max_iop": 1})
 
 
 @pytest.mark.parametrize("python", [None, "/usr/bin/python3.14"])

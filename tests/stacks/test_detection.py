@@ -202,7 +202,7 @@ def test_synth_prints_the_price_and_the_stack_keeps_it(synth: Synth) -> None:
     assert any("costs $116.80 per 1,000 volumes and month" in note for note in made.notes)
     assert made.loop["Outputs"]["DetectionPrice"]["Value"] == (
         "sweep: $116.80 per 1,000 volumes and month, and $0.67-$2.72 for each while it is "
-        "under pressure"
+        "under pressure."
     )
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from headroom.cli.demo.results.access import access_of, listed, names_of
+from headroom.localaws.iam.conditions import condition_of
 from headroom.localaws.iam.reference import known_actions
 from tests.stacks.conftest import Synth, Synthesised, resources, text_of
 from tests.stacks.test_hub import HUB_SETTINGS
@@ -48,6 +49,20 @@ def test_every_grant_is_used_by_the_demo_or_listed_with_a_reason(
     )  # fmt: skip
     assert set(names_of(_grants(everything))) == known, "the list names a grant that is gone"
     assert all(len(reason) > 30 for reason in listed().unused.values())
+
+
+def test_every_condition_of_every_role_is_one_that_the_endpoint_evaluates(synth: Synth) -> None:
+    """A condition that is not understood denies its role everything there."""
+    made = synth(ebs_free_space="on", seal_records="on", hard_caps={"resource_tag": "a=b"})
+    found = [
+        condition_of(operator, key, tuple(map(text_of, _listed(values)))).key
+        for role in resources(made.loop, "AWS::IAM::Role").values()
+        for policy in role["Properties"]["Policies"]
+        for statement in policy["PolicyDocument"]["Statement"]
+        for operator, keys in statement.get("Condition", {}).items()
+        for key, values in keys.items()
+    ]
+    assert {"ssm:resourcetag/headroom", "aws:resourcetag/a"} <= set(found)
 
 
 def test_every_action_of_the_template_is_one_that_iam_knows(shipped: Synthesised) -> None:

@@ -9,7 +9,16 @@ from typing import Annotated
 
 import typer
 
-from headroom.cli.doctor import competitors, fleet, loop, permissions, resource_alarms, rules
+from headroom.cli.doctor import (
+    competitors,
+    fleet,
+    loop,
+    notifying,
+    parts,
+    permissions,
+    resource_alarms,
+    rules,
+)
 from headroom.cli.doctor.contact import Recorder, bundle, recorded
 from headroom.cli.doctor.deployed import Deployed, DeployedStacks, deployed
 from headroom.cli.doctor.findings import Check, Examined, examine
@@ -24,14 +33,17 @@ FOUND = 2
 
 CHECKS: tuple[tuple[str, Check[Deployed]], ...] = (
     ("stacks", loop.stacks),
+    ("tables", parts.tables),
     ("functions", loop.functions),
+    ("parts", parts.parts),
     ("permissions", permissions.permissions),
     ("triggers", loop.triggers),
+    ("deliveries", parts.deliveries),
     ("queues", loop.queues),
     ("sweep", loop.sweep),
-    ("alarms", loop.alarms),
+    ("alarms", notifying.alarms),
     ("alarms on single resources", resource_alarms.resource_alarms),
-    ("notifications", loop.people),
+    ("notifications", notifying.people),
     ("policy", rules.policy),
     ("records", rules.records),
     ("pauses and breakers", rules.stops),
@@ -74,8 +86,8 @@ def doctor(
     Exit code 0 if all is well, 2 if there are findings, 1 if no deployment could be found
     or the input is invalid.
     """
-    is_local = where.local or where.endpoint_url is not None
     here, recorder = deployment(where), Recorder()
+    is_local = here.account.is_local
     if contact is not None:
         refuse_unwritable(contact)
         here = recorded(here, recorder)

@@ -59,9 +59,14 @@ def examine(name: str, check: Check[T], deployed: T) -> Examined:
     )
 
 
-def unreadable(problem: Exception) -> Finding:
-    """What a failed read means: a permission to grant, or a read to repeat."""
+def unreadable(problem: Exception) -> Finding | Fact:
+    """What a failed read means: a permission to grant, or a read to repeat.
+
+    A table or index that is missing is a finding of another check.
+    """
     cause = problem.__cause__ if isinstance(problem, ReadFailed) else problem
+    if isinstance(cause, ClientError) and _no_table(cause):
+        return Fact(text="not examined, because a table or an index is missing")
     if isinstance(cause, ClientError) and denied(cause):
         named = _DENIED.search(message_of(cause))
         return Finding(
@@ -71,6 +76,15 @@ def unreadable(problem: Exception) -> Finding:
     return Finding(
         problem=f"could not check: {type(problem).__name__}: {problem}",
         fix="run `headroom doctor` again; if it stays, read what AWS answers to that call",
+    )
+
+
+def _no_table(error: ClientError) -> bool:
+    if error.operation_name not in ("BatchGetItem", "GetItem", "Query"):
+        return False
+    code = code_of(error)
+    return code == "ResourceNotFoundException" or (
+        code == "ValidationException" and "index" in message_of(error)
     )
 
 

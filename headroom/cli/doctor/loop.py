@@ -1,4 +1,4 @@
-"""Checks of the stacks and of what runs in them: alarms, triggers, queues, functions, the sweep."""
+"""Checks of the stacks and of what runs in them: triggers, queues, functions, the sweep."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from headroom.cli.doctor.deployed import Deployed, DeployedStacks
+from headroom.cli.doctor.deployed import Deployed, DeployedStacks, StackResource
 from headroom.cli.doctor.findings import Fact, Finding
 from headroom.cli.terminal.output import number, utc
 from headroom.settings import FunctionSettings, SettingsError
 
 COMPLETE = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "IMPORT_COMPLETE")
 REDEPLOY = "deploy again (`cdk deploy --all`)"
-LONG_WITHOUT_DATA = timedelta(hours=3)
+RESTORE = "put back what the template says (`cdk deploy --all --revert-drift`)"
+"""A deployment of an unchanged template changes nothing, also not what somebody deleted."""
 HOUR = timedelta(hours=1)
 WAITING_S = 600
 OVERDUE_S = 1_800
@@ -49,85 +50,22 @@ def stacks(deployed: Deployed) -> Found:
             yield Finding(problem=f"no stack has the output {name}", fix=REDEPLOY)
 
 
-def alarms(deployed: DeployedStacks) -> Found:
-    """Every alarm of the stacks exists, has data, may act, and those on Headroom itself are quiet."""
-    names = [one.physical for one in deployed.of("AWS::CloudWatch::Alarm")]
-    found: dict[str, Mapping[str, Any]] = {}
-    for start in range(0, len(names), 100):
-        answer = deployed.client("cloudwatch").describe_alarms(
-            AlarmNames=names[start : start + 100]
-        )
-        found |= {alarm["AlarmName"]: alarm for alarm in answer["MetricAlarms"]}
-    for name in names:
-        if name not in found:
-            yield Finding(problem=f"the alarm {name} was deleted", fix=REDEPLOY)
-    for name, alarm in found.items():
-        yield from _alarm(deployed, name, alarm)
-    if not names:
-        yield Finding(
-            problem="the stacks have no alarm: nobody hears when Headroom stops", fix=REDEPLOY
-        )
-    detecting = [a for a in found.values() if not a.get("AlarmActions")]
-    yield Fact(
-        text=f"{len(found)} alarms, {len(detecting)} of them find pressure, "
-        f"{sum(a['StateValue'] == 'ALARM' for a in detecting)} of these are in ALARM"
-    )
-
-
-def _alarm(deployed: DeployedStacks, name: str, alarm: Mapping[str, Any]) -> Found:
-    state, since = alarm["StateValue"], alarm["StateUpdatedTimestamp"]
-    if not alarm.get("ActionsEnabled", True) and alarm.get("AlarmActions"):
-        yield Finding(
-            problem=f"the actions of the alarm {name} are disabled: it notifies nobody",
-            fix=f"aws cloudwatch enable-alarm-actions --alarm-names {name}",
-        )
-    if state == "INSUFFICIENT_DATA" and deployed.now - since > LONG_WITHOUT_DATA:
-        yield Finding(
-            problem=f"the alarm {name} has had no data since {utc(since)}: {alarm['StateReason']}",
-            fix="check that its metric is published and that its query names existing metrics and tags",
-        )
-    if state == "ALARM" and alarm.get("AlarmActions"):
-        yield Finding(
-            problem=f"the alarm {name} is in ALARM since {utc(since)}: "
-            f"{alarm.get('AlarmDescription', '').removeprefix('Headroom: ')}",
-            fix="docs/operate/runbook.md has an entry for this alarm",
-        )
-
-
-def people(deployed: DeployedStacks) -> Found:
-    """Somebody receives what Headroom sends."""
-    topic = deployed.output("TopicArn")
-    if topic is None:
-        return
-    found = deployed.client("sns").list_subscriptions_by_topic(TopicArn=topic)["Subscriptions"]
-    confirmed = [one for one in found if one["SubscriptionArn"].startswith("arn:")]
-    for one in found:
-        if one not in confirmed:
-            yield Finding(
-                problem=f"the subscription of {one['Endpoint']} is not confirmed",
-                fix="confirm it with the link in the message from AWS, or subscribe again",
-            )
-    if not confirmed:
-        yield Finding(
-            problem="nobody receives notifications: the topic has no confirmed subscription",
-            fix=f"aws sns subscribe --topic-arn {topic} --protocol email --notification-endpoint YOU",
-        )
-    yield Fact(text=f"{len(confirmed)} confirmed subscriptions")
+def rule_place(deployed: DeployedStacks, rule: StackResource) -> tuple[dict[str, str], str]:
+    """The arguments that name a rule's bus, and its name; a hub's rules are on its own bus."""
+    bus, _, name = rule.physical.rpartition("|")
+    own = [bus] if bus else [one.physical for one in deployed.of("AWS::Events::EventBus")]
+    return dict(zip(("EventBusName",), own, strict=False)), name
 
 
 def triggers(deployed: DeployedStacks) -> Found:
     """Rules are enabled and have targets; the schedule and the queue's mapping are enabled."""
     events = deployed.client("events")
     for rule in deployed.of("AWS::Events::Rule"):
-        bus, _, name = rule.physical.rpartition("|")
-        own = [
-            one.physical for one in deployed.of("AWS::Events::EventBus")
-        ]  # a hub's: its rules are on it
-        place = {"EventBusName": bus} if bus else dict(zip(("EventBusName",), own, strict=False))
+        place, name = rule_place(deployed, rule)
         try:
             state = events.describe_rule(Name=name, **place)["State"]
         except events.exceptions.ResourceNotFoundException:
-            yield Finding(problem=f"the rule {name} was deleted", fix=REDEPLOY)
+            yield Finding(problem=f"the rule {name} was deleted", fix=RESTORE)
             continue
         if not state.startswith("ENABLED"):
             yield Finding(
@@ -135,22 +73,22 @@ def triggers(deployed: DeployedStacks) -> Found:
                 fix=f"aws events enable-rule --name {name}",
             )
         if not events.list_targets_by_rule(Rule=name, **place)["Targets"]:
-            yield Finding(problem=f"the rule {name} has no target", fix=REDEPLOY)
+            yield Finding(problem=f"the rule {name} has no target", fix=RESTORE)
     for schedule in deployed.of("AWS::Scheduler::Schedule"):
         group, _, name = schedule.physical.rpartition("|")
         place = {"GroupName": group} if group else {}
         scheduler = deployed.client("scheduler")
         try:
-            state = scheduler.get_schedule(Name=name, **place)["State"]
+            state = scheduler.get_schedule(Name=name, **place).get("State", "ENABLED")
         except scheduler.exceptions.ResourceNotFoundException:
             yield Finding(
-                problem=f"the schedule {name} was deleted: nothing is scanned", fix=REDEPLOY
+                problem=f"the schedule {name} was deleted: nothing is scanned", fix=RESTORE
             )
             continue
         if state != "ENABLED":
             yield Finding(
                 problem=f"the schedule {name} is {state}: nothing is scanned or verified",
-                fix="enable it in EventBridge Scheduler, or " + REDEPLOY,
+                fix="enable it in EventBridge Scheduler, or " + RESTORE,
             )
     for mapping in deployed.of("AWS::Lambda::EventSourceMapping"):
         functions = deployed.client("lambda")
@@ -158,7 +96,7 @@ def triggers(deployed: DeployedStacks) -> Found:
             state = functions.get_event_source_mapping(UUID=mapping.physical)["State"]
         except functions.exceptions.ResourceNotFoundException:
             yield Finding(
-                problem="nothing takes from the queue: its mapping was deleted", fix=REDEPLOY
+                problem="nothing takes from the queue: its mapping was deleted", fix=RESTORE
             )
             continue
         if state in ("Disabled", "Disabling"):
@@ -180,7 +118,7 @@ def queues(deployed: DeployedStacks) -> Found:
                 QueueUrl=queue.physical, AttributeNames=["ApproximateNumberOfMessages"]
             )["Attributes"]
         except sqs.exceptions.QueueDoesNotExist:
-            yield Finding(problem=f"the queue {name} was deleted", fix=REDEPLOY)
+            yield Finding(problem=f"the queue {name} was deleted", fix=RESTORE)
             continue
         count = int(attributes["ApproximateNumberOfMessages"])
         if "HubEvents" in queue.logical:
@@ -235,7 +173,7 @@ def functions(deployed: Deployed) -> Found:
     there = {one["FunctionName"] for one in deployed.functions}
     for one in deployed.of("AWS::Lambda::Function"):
         if one.physical not in there:
-            yield Finding(problem=f"the function {one.physical} was deleted", fix=REDEPLOY)
+            yield Finding(problem=f"the function {one.physical} was deleted", fix=RESTORE)
     for function in deployed.functions:
         yield from _function(deployed, function)
     if not there:
@@ -243,10 +181,10 @@ def functions(deployed: Deployed) -> Found:
     if len({one.get("CodeSha256") for one in deployed.functions}) > 1:
         yield Finding(
             problem="the functions run different code: an update was interrupted or one was edited",
-            fix=REDEPLOY,
+            fix=RESTORE,
         )
     if len(set(deployed.settings)) > 1:
-        yield Finding(problem="the functions have different settings", fix=REDEPLOY)
+        yield Finding(problem="the functions have different settings", fix=RESTORE)
 
 
 def _function(deployed: Deployed, function: Mapping[str, Any]) -> Found:
@@ -274,7 +212,7 @@ def _function(deployed: Deployed, function: Mapping[str, Any]) -> Found:
                 yield Finding(
                     problem=f"{name} uses {getattr(settings, setting)} and the stack's {output} is "
                     f"{deployed.output(output)}",
-                    fix=REDEPLOY,
+                    fix=RESTORE,
                 )
     limit = deployed.client("lambda").get_function_concurrency(FunctionName=name)
     if limit.get("ReservedConcurrentExecutions") == 0:

@@ -16,9 +16,9 @@ from headroom.adapters import actions
 from headroom.adapters.tables import LEDGER_ACTIONS
 from headroom.cli.doctor.deployed import Deployed
 from headroom.cli.doctor.findings import Fact, Finding, denied
+from headroom.cli.doctor.loop import RESTORE
 from headroom.settings import OFF, FunctionSettings, Names, SettingsError
 
-REDEPLOY = "deploy again (`cdk deploy --all`): the role's policy was changed"
 WORKER, DISPATCHER, REQUESTS = (
     f"lambdas.{name}.handler" for name in ("signals", "sweep", "requests")
 )
@@ -85,7 +85,7 @@ def _finding(name: str, result: Mapping[str, Any], question: Question) -> Findin
     elif result["EvalDecision"] == "explicitDeny":
         why, fix = "a policy of the role denies it", "remove that statement"
     else:
-        why, fix = "no policy allows it", REDEPLOY
+        why, fix = "no policy allows it", RESTORE
     return Finding(
         problem=f"the role of {name} is denied {result['EvalActionName']} on {question.resource}: {why}",
         fix=fix,

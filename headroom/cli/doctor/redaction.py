@@ -79,6 +79,10 @@ class Redactor:
     def answer(self, value: Any, shape: Any) -> Any:
         """An answer of AWS by the model of its operation (a shape of botocore)."""
         kind = None if shape is None else shape.type_name
+        if (
+            kind == "long" and shape.name == "Timestamp"
+        ):  # of CloudWatch Logs: milliseconds since 1970
+            return value - round((self.now - EPOCH).total_seconds() * 1_000)
         if value is None or isinstance(value, bool | int | float):
             return value
         if isinstance(value, datetime):

@@ -34,7 +34,10 @@ def policy(deployed: Deployed) -> Found:
         )
         return
     version = deployed.output("PolicyVersion")
-    if version not in (None, found.version):
+    alike = (
+        len(set(deployed.settings)) < 2
+    )  # else it is another finding, and which caps count is open
+    if alike and version not in (None, found.version):
         yield Finding(
             problem=f"the policy in force is {found.version}, the deployed one is {version}: "
             "somebody wrote the parameter",

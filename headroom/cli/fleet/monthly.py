@@ -72,6 +72,7 @@ class MonthView:
         rows, until = list(self.month.resources.values()), self.month.until
         added = sum((r.added_usd(until) for r in rows), Decimal(0))
         saved = sum((r.saved_usd(until) for r in rows), Decimal(0))
+        fixed = sum((r.fixed_usd(until) for r in rows), Decimal(0))
         running = self.running_usd
         return {
             "records": self.month.records,
@@ -105,6 +106,7 @@ class MonthView:
                 "storage_usd": _cents(saved - added),
                 "relieved_minutes_per_day": round(sum(r.relieved_minutes for r in rows)),
             },
+            "fixed_configuration": {"storage_usd": _cents(fixed - (added - saved))},
             "blocked_by": dict(self.month.blocked_by.most_common()),
             "results": {
                 step.value: count for step in Step if (count := sum(r.results[step] for r in rows))
@@ -202,6 +204,10 @@ def summary(view: MonthView) -> list[str]:
     lines.append(
         f"Without Headroom: {_difference(without['storage_usd'])}, and "
         f"{without['relieved_minutes_per_day']:,} minutes a day more would starve (estimated)."
+    )
+    lines.append(
+        "With every resource fixed at its most expensive configuration of these dates: "
+        f"{_difference(total['fixed_configuration']['storage_usd'])}."
     )
     if total["blocked_by"]:
         by = ", ".join(f"{name} {count:,}" for name, count in total["blocked_by"].items())

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from headroom.cli.commands.doctor import report
-from headroom.cli.doctor import loop
+from headroom.cli.doctor import loop, notifying, parts
 from headroom.cli.doctor.deployed import HubStack, stack_named
 from headroom.cli.doctor.findings import Check, Fact, Finding, examine
 from headroom.cli.sources.account import account
@@ -51,10 +51,42 @@ def _stack(hub: HubStack) -> Iterator[Finding | Fact]:
         yield Fact(text=f"{stack.name} is {stack.status}, {len(stack.resources)} resources")
 
 
+def _storing(hub: HubStack) -> Iterator[Finding | Fact]:
+    """The bus lets the organization in, and the stream and the bucket behind it exist."""
+    events, firehose, s3 = hub.client("events"), hub.client("firehose"), hub.client("s3")
+    for bus in hub.of("AWS::Events::EventBus"):
+        found = parts.there(lambda: events.describe_event_bus(Name=bus.physical))  # noqa: B023
+        if found is None:
+            yield Finding(problem=f"the bus {bus.physical} was deleted", fix=loop.RESTORE)
+        elif not found.get("Policy"):
+            yield Finding(
+                problem=f"the bus {bus.physical} has no policy: no other account may forward events",
+                fix=loop.RESTORE,
+            )
+    for stream in hub.of("AWS::KinesisFirehose::DeliveryStream"):
+        name = stream.physical
+        found = parts.there(lambda: firehose.describe_delivery_stream(DeliveryStreamName=name))  # noqa: B023
+        state = "" if found is None else found["DeliveryStreamDescription"]["DeliveryStreamStatus"]
+        if state != "ACTIVE":
+            yield Finding(
+                problem=f"the stream {name} is {state or 'not there'}: no record is stored",
+                fix=loop.RESTORE,
+            )
+    for bucket in hub.of("AWS::S3::Bucket"):
+        if parts.there(lambda: s3.head_bucket(Bucket=bucket.physical)) is None:  # noqa: B023
+            yield Finding(
+                problem=f"the bucket {bucket.physical} was deleted: no record is stored",
+                fix=loop.RESTORE,
+            )
+
+
 CHECKS: tuple[tuple[str, Check[HubStack]], ...] = (
     ("stack", _stack),
+    ("parts", parts.parts),
+    ("storage", _storing),
     ("rule", loop.triggers),
+    ("deliveries", parts.deliveries),
     ("queue", loop.queues),
-    ("alarms", loop.alarms),
-    ("notifications", loop.people),
+    ("alarms", notifying.alarms),
+    ("notifications", notifying.people),
 )

@@ -64,6 +64,11 @@ class Account:
     names: Names = Names()  # noqa: RUF009 - frozen
     """The fixed names of the deployment that is read there."""
 
+    @property
+    def is_local(self) -> bool:
+        """Whether an endpoint on this machine answers, however it was named."""
+        return urlsplit(self.ec2.meta.endpoint_url).hostname in LOCAL
+
 
 def account(
     *, region: str | None, profile: str | None, endpoint_url: str | None, local: bool,

@@ -64,6 +64,8 @@ class ResourceMonth:
 
     resource: str
     """ARN."""
+    first_at: datetime | None = None
+    """When the month's first record of it was written."""
     decisions: int = 0
     found: int = 0
     """Episodes of starvation, or of storage that fills up."""
@@ -118,8 +120,21 @@ class ResourceMonth:
             (c.accrued_usd(end) for c in self.landed.values() if c.usd < 0), Decimal(0)
         )  # fmt: skip
 
+    def fixed_usd(self, end: datetime) -> Decimal:
+        """Dollars more than before the month's changes, if it had had its most expensive configuration from its first
+        record until `end`: a fixed configuration that is never too small."""
+        steps = [(c.at, c.usd) for c in self.landed.values()]
+        steps += [(c.until, -c.usd) for c in self.landed.values() if c.until is not None]
+        level = most = Decimal(0)
+        for _, usd in sorted(steps):
+            level += usd
+            most = max(most, level)
+        hours = (end - (self.first_at or end)) / timedelta(hours=1)
+        return most * Decimal(str(hours)) / HOURS_PER_MONTH
+
     def add(self, record: RecordSummary) -> None:
         """The next record of this resource."""
+        self.first_at = self.first_at or record.at
         if record.step is Step.DECIDED:
             self._decided(record)
         elif record.step in LANDED:

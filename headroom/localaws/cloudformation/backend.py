@@ -69,7 +69,7 @@ class LocalCloudFormation(CloudFormationBackend):  # type: ignore[misc]
         if stack is not None and stack.template:
             update_rules.check_types(stack.template_dict, templates.read(template))
         known = (stack.parameters or {}) if stack is not None else {}
-        templates.check_parameters(templates.read(template), {**known, **parameters})
+        templates.check_parameters(templates.read(template), parameters, known)
         if stack is None:
             stack = self._stack(stack_name, parameters, notification_arns, tags, role_arn)
             self.stacks[stack.stack_id] = stack
@@ -128,7 +128,7 @@ class LocalCloudFormation(CloudFormationBackend):  # type: ignore[misc]
         document = templates.read(template)
         update_rules.check_types(stack.template_dict, document)
         resolved = self._resolve_update_parameters(instance=stack, incoming_params=parameters)
-        templates.check_parameters(document, {**(stack.parameters or {}), **resolved})
+        templates.check_parameters(document, resolved, stack.parameters or {})
         if document == stack.template_dict and resolved == stack.parameters:
             raise AwsError("ValidationError", "No updates are to be performed.")
         if tags is not None:

@@ -7,7 +7,7 @@ import json
 from typing import Any, cast
 
 from moto.awslambda.models import LambdaFunction, lambda_backends
-from moto.iam.models import Role
+from moto.iam.models import ManagedPolicy, Role
 
 from headroom.localaws.cloudformation.model import LocalResource, Properties, ShortSignatures, typed
 from headroom.localaws.state import AccountRegion
@@ -93,6 +93,24 @@ class UpdatableRole(ShortSignatures, Role):  # type: ignore[misc]
         return resource
 
 
+class UpdatableManagedPolicy(ShortSignatures, ManagedPolicy):  # type: ignore[misc]
+    """AWS::IAM::ManagedPolicy; moto cannot update one."""
+
+    @classmethod
+    def made(cls, name: str, properties: Properties, account_region: AccountRegion) -> Any:
+        """As moto makes it."""
+        return ManagedPolicy.create_from_cloudformation_json(
+            name, {"Properties": properties}, account_region.account, account_region.region
+        )
+
+    @classmethod
+    def changed(cls, resource: Any, properties: Properties, account_region: AccountRegion) -> Any:
+        """The new document as the default version; the endpoint keeps no earlier ones."""
+        (default,) = [each for each in resource.versions if each.is_default]
+        default.document = json.dumps(properties["PolicyDocument"])
+        return resource
+
+
 class InvokePermission(LocalResource):
     """AWS::Lambda::Permission, a statement of the function's policy; it counts for other accounts alone."""
 
@@ -132,4 +150,6 @@ class EventInvokeConfig(LocalResource):
         backend.get_function(str(self.properties["FunctionName"])).event_invoke_config = []
 
 
-MODELS = (DeployedFunction, UpdatableRole, InvokePermission, EventInvokeConfig)
+MODELS = (
+    DeployedFunction, UpdatableRole, UpdatableManagedPolicy, InvokePermission, EventInvokeConfig,
+)  # fmt: skip

@@ -7,8 +7,13 @@ from typing import Any
 from moto.logs.models import LogGroup
 
 from headroom.localaws.alarms import alarm_store
-from headroom.localaws.cloudformation.model import LocalResource, Properties, typed
-from headroom.localaws.state import current_cloud
+from headroom.localaws.cloudformation.model import (
+    LocalResource,
+    Properties,
+    ShortSignatures,
+    typed,
+)
+from headroom.localaws.state import AccountRegion, current_cloud
 
 _WHOLE = ("EvaluationPeriods", "DatapointsToAlarm", "Period")
 
@@ -47,15 +52,23 @@ class QueryDefinition(LocalResource):
     name_property = "Name"
 
 
-class DeployedLogGroup(LogGroup):  # type: ignore[misc]
+class DeployedLogGroup(ShortSignatures, LogGroup):  # type: ignore[misc]
     """AWS::Logs::LogGroup with the ARN that CloudFormation gives, which names its streams too."""
 
     @classmethod
-    def create_from_cloudformation_json(cls, *arguments: Any, **more: Any) -> Any:
+    def made(cls, name: str, properties: Properties, account_region: AccountRegion) -> Any:
         """As moto makes it."""
-        made = super().create_from_cloudformation_json(*arguments, **more)
+        made = LogGroup.create_from_cloudformation_json(
+            name, {"Properties": properties}, account_region.account, account_region.region
+        )
         made.__class__ = cls
         return made
+
+    @classmethod
+    def changed(cls, resource: Any, properties: Properties, account_region: AccountRegion) -> Any:
+        """Another retention, or none; the streams stay."""
+        resource.set_retention_policy(properties.get("RetentionInDays"))
+        return resource
 
     def get_cfn_attribute(self, attribute_name: str) -> str:
         """The value of Fn::GetAtt."""

@@ -131,7 +131,7 @@ class EncryptionKey(ShortSignatures, Key):  # type: ignore[misc]
     def made(cls, name: str, properties: Properties, account_region: AccountRegion) -> Any:
         """Create with its usage and its spec."""
         key = account_region.backend(kms_backends).create_key(
-            policy=properties["KeyPolicy"], description=properties.get("Description"),
+            policy=json.dumps(properties["KeyPolicy"]), description=properties.get("Description"),
             key_usage=properties.get("KeyUsage", "ENCRYPT_DECRYPT"),
             key_spec=properties.get("KeySpec", "SYMMETRIC_DEFAULT"),
             tags=properties.get("Tags", []),
@@ -143,7 +143,7 @@ class EncryptionKey(ShortSignatures, Key):  # type: ignore[misc]
         """Policy, description and rotation; another usage or spec is refused."""
         if properties.get("KeyUsage", resource.key_usage) != resource.key_usage:
             raise NotImplementedError("Replacing a key is not supported by this endpoint")
-        resource.policy = properties["KeyPolicy"]
+        resource.policy = json.dumps(properties["KeyPolicy"])
         resource.description = properties.get("Description")
         resource.key_rotation_status = parse_bool(properties.get("EnableKeyRotation", False))
         resource.enabled = parse_bool(properties.get("Enabled", True))

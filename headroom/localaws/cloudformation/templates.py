@@ -43,15 +43,40 @@ def read(text: Any) -> dict[str, Any]:
     return document
 
 
-def check_parameters(document: Mapping[str, Any], given: Collection[str]) -> None:
-    """Raise AwsError unless every parameter without a default is given."""
+def check_parameters(
+    document: Mapping[str, Any], given: Mapping[str, Any], known: Collection[str] = ()
+) -> None:
+    """Raise AwsError unless every parameter without a default is given or known from before, and each
+    value that is given is allowed."""
     missing = [
         name
         for name, parameter in (document.get("Parameters") or {}).items()
-        if name not in given and (parameter or {}).get("Default") is None
+        if name not in given and name not in known and (parameter or {}).get("Default") is None
     ]
     if missing:
         raise _invalid(f"Parameters: [{', '.join(missing)}] must have values")
+    declared = document.get("Parameters") or {}
+    unknown = sorted(set(given) - set(declared))
+    if unknown:
+        raise _invalid(f"Parameters: [{', '.join(unknown)}] do not exist in the template")
+    for name, value in given.items():
+        why = _refused(declared[name], value)
+        if why:
+            raise _invalid(f"Parameter '{name}' {why}")
+
+
+def _refused(declared: Mapping[str, Any], value: Any) -> str:
+    """Why a parameter may not have a value, empty if it may; a pattern is matched as a whole."""
+    if not isinstance(value, str):
+        return ""
+    if value not in map(str, declared.get("AllowedValues", [value])):
+        return "must be one of AllowedValues"
+    pattern = str(declared.get("AllowedPattern", ".*"))
+    if not re.fullmatch(pattern, value, re.DOTALL if pattern == ".*" else 0):
+        return f"must match pattern {pattern}"
+    if not int(declared.get("MinLength", 0)) <= len(value) <= int(declared.get("MaxLength", 4_096)):
+        return "has a length that is not allowed"
+    return ""
 
 
 def check_types(document: Mapping[str, Any]) -> None:

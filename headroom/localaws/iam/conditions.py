@@ -27,6 +27,7 @@ KEY_FAMILIES = (
     "ec2:resourcetag/",
     "rds:cluster-tag/",
     "rds:db-tag/",
+    "ssm:resourcetag/",
 )
 """Beginnings of keys that end with the key of a tag."""
 

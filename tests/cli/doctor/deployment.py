@@ -14,7 +14,7 @@ import boto3
 
 from headroom.adapters.ledger import DynamoLedger
 from headroom.adapters.prices import CataloguePrices, PriceStore
-from headroom.adapters.tables import RECORDS, STATE, create_table
+from headroom.adapters.tables import EXPIRES, RECORDS, STATE, create_table
 from headroom.cli.doctor.deployed import Deployed, Stack, StackResource
 from headroom.cli.sources.account import Account
 from headroom.cli.sources.deployment import Deployment
@@ -35,6 +35,7 @@ class Whole:
     undelivered: str
     mapping: str
     topic: str
+    key: str
 
     def again(self) -> Deployed:
         """The deployment as a new run of the command sees it."""
@@ -52,8 +53,11 @@ def client(service: str) -> Any:
 def whole() -> Whole:
     """Everything that the stacks make, healthy, with a volume that is enrolled."""
     now = datetime.now(UTC)
-    client("dynamodb").create_table(**create_table(RECORDS, "records"))
-    client("dynamodb").create_table(**create_table(STATE, "state"))
+    for schema, name in ((RECORDS, "records"), (STATE, "state")):
+        _table(create_table(schema, name))
+    client("dynamodb").update_time_to_live(
+        TableName="records", TimeToLiveSpecification={"Enabled": True, "AttributeName": EXPIRES}
+    )
     client("ssm").put_parameter(
         Name="/headroom/policy", Value=canonical_json(POLICY), Type="String"
     )
@@ -67,6 +71,15 @@ def whole() -> Whole:
     queue = client("sqs").create_queue(QueueName="signals")["QueueUrl"]
     dead = client("sqs").create_queue(QueueName="parked")["QueueUrl"]
     undelivered = client("sqs").create_queue(QueueName="undelivered")["QueueUrl"]
+    parked = json.dumps({"deadLetterTargetArn": _arn(dead), "maxReceiveCount": 52})
+    client("sqs").set_queue_attributes(QueueUrl=queue, Attributes={"RedrivePolicy": parked})
+    for each in (queue, dead):
+        let_in = {"Policy": policy_for("events.amazonaws.com", "sqs:SendMessage")}
+        client("sqs").set_queue_attributes(QueueUrl=each, Attributes=let_in)
+    client("sns").set_topic_attributes(
+        TopicArn=topic, AttributeName="Policy",
+        AttributeValue=policy_for("cloudwatch.amazonaws.com", "sns:Publish"),
+    )  # fmt: skip
     client("sns").subscribe(TopicArn=topic, Protocol="sqs", Endpoint=_arn(dead))
     settings = FunctionSettings(
         records_table="records", state_table="state", policy_parameter="/headroom/policy",
@@ -78,7 +91,12 @@ def whole() -> Whole:
         FunctionName="signals", EventSourceArn=_arn(queue)
     )["UUID"]
     client("events").put_rule(Name="alarms", EventPattern=json.dumps({"source": ["aws.ec2"]}))
-    client("events").put_targets(Rule="alarms", Targets=[{"Id": "t", "Arn": _arn(queue)}])
+    target = {"Id": "t", "Arn": _arn(queue), "DeadLetterConfig": {"Arn": _arn(dead)}}
+    client("events").put_targets(Rule="alarms", Targets=[target])
+    client("logs").create_log_group(logGroupName="lines")
+    document = json.dumps({"schemaVersion": "2.2", "mainSteps": []})
+    client("ssm").create_document(Name="extend", Content=document, DocumentType="Command")
+    key = client("kms").create_key()["KeyMetadata"]["KeyId"]
     client("scheduler").create_schedule(
         Name="minute", ScheduleExpression="rate(1 minute)", FlexibleTimeWindow={"Mode": "OFF"},
         Target={"Arn": f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:sweep", "RoleArn": ROLE},
@@ -95,8 +113,8 @@ def whole() -> Whole:
     prices = PriceStore(client("dynamodb"), table="state", account_id=ACCOUNT)
     prices.keep(CataloguePrices().table(REGION), now=now)
     return Whole(
-        deployed=_deployed(now, topic, (queue, dead, undelivered), mapping), queue=queue,
-        dead_letters=dead, undelivered=undelivered, mapping=mapping, topic=topic,
+        deployed=_deployed(now, topic, (queue, dead, undelivered), mapping, key), queue=queue,
+        key=key, dead_letters=dead, undelivered=undelivered, mapping=mapping, topic=topic,
     )  # fmt: skip
 
 
@@ -116,7 +134,26 @@ def published(metric: str, at: datetime, value: float = 1, *, namespace: str = "
 ROLE = f"arn:aws:iam::{ACCOUNT}:role/role"
 
 
-def _deployed(now: datetime, topic: str, queues: tuple[str, str, str], mapping: str) -> Deployed:
+def policy_for(service: str, action: str) -> str:
+    """A resource policy that lets an AWS service in, with TLS demanded of everybody."""
+    tls = {"Effect": "Deny", "Principal": {"AWS": "*"}, "Action": action.partition(":")[0] + ":*",
+           "Resource": "*", "Condition": {"Bool": {"aws:SecureTransport": "false"}}}  # fmt: skip
+    may = {"Effect": "Allow", "Principal": {"Service": service}, "Action": action, "Resource": "*"}
+    return json.dumps({"Version": "2012-10-17", "Statement": [tls, may]})
+
+
+def _table(arguments: dict[str, Any]) -> None:
+    made = client("dynamodb").create_table(**arguments)["TableDescription"]
+    client("dynamodb").update_continuous_backups(
+        TableName=made["TableName"],
+        PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": True},
+    )
+    client("dynamodb").put_resource_policy(ResourceArn=made["TableArn"], Policy="{}")
+
+
+def _deployed(
+    now: datetime, topic: str, queues: tuple[str, str, str], mapping: str, key: str
+) -> Deployed:
     ledger = DynamoLedger(
         client("dynamodb"), records_table="records", state_table="state", account_id=ACCOUNT,
         region=REGION,
@@ -138,6 +175,10 @@ def _deployed(now: datetime, topic: str, queues: tuple[str, str, str], mapping: 
             )
         },
         "Own": ("own", "AWS::CloudWatch::Alarm"),
+        "Role": ("role", "AWS::IAM::Role"),
+        "Lines": ("lines", "AWS::Logs::LogGroup"),
+        "Extend": ("extend", "AWS::SSM::Document"),
+        "Key": (key, "AWS::KMS::Key"),
     }
     state = {"RecordsTable": "records", "StateTable": "state", "TopicArn": topic}
     return Deployed(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -15,14 +16,22 @@ from headroom.cli.commands.doctor import CHECKS
 from headroom.cli.doctor.deployed import Deployed, Stack, StackResource, of_deployment
 from headroom.cli.doctor.findings import Finding, examine
 from headroom.domain.detection import Metric, ResourceAlarm, Watched
-from headroom.domain.policy import Policy
+from headroom.domain.policy import Policy, hard_caps_of
 from headroom.domain.resources import AdditionalVolume, DatabaseFacts, Kind, ResourceRef, VolumeType
 from headroom.domain.state import Step
 from headroom.policy import canonical_json, default_policy, parse_policy
 from headroom.ports import StorageView
 from headroom.settings import FunctionSettings, Names
 from tests.builders import ACCOUNT, IMAGE, REGION, volume
-from tests.cli.doctor.deployment import POLICY, ROLE, Whole, client, published, whole
+from tests.cli.doctor.deployment import (
+    POLICY,
+    ROLE,
+    Whole,
+    client,
+    policy_for,
+    published,
+    whole,
+)
 from tests.contracts.decisions import act, append, failed, intended
 from tests.domain.databases import rds
 
@@ -206,6 +215,185 @@ def grow_a_claim(_: Whole) -> None:
     client("ec2").modify_volume(VolumeId=volume["VolumeId"], Size=200, VolumeType="gp3")
 
 
+def redirect_alarm(_: Whole) -> None:
+    (alarm,) = client("cloudwatch").describe_alarms(AlarmNames=["own"])["MetricAlarms"]
+    names = ("AlarmName", "AlarmDescription", "MetricName", "Namespace", "Statistic", "Period",
+             "EvaluationPeriods", "Threshold", "ComparisonOperator")  # fmt: skip
+    client("cloudwatch").put_metric_alarm(**{name: alarm[name] for name in names})
+    client("cloudwatch").set_alarm_state(AlarmName="own", StateValue="OK", StateReason="well")
+
+
+def _update_queue(url: str, name: str, value: str) -> None:
+    client("sqs").set_queue_attributes(QueueUrl=url, Attributes={name: value})
+
+
+def close_queue(there: Whole) -> None:
+    _update_queue(there.queue, "Policy", "")
+
+
+def close_to_all(there: Whole) -> None:
+    policy = json.loads(policy_for("events.amazonaws.com", "sqs:SendMessage"))
+    policy["Statement"] += [{"Effect": "Deny", "Principal": "*", "Action": "*", "Resource": "*"}]
+    _update_queue(there.queue, "Policy", json.dumps(policy))
+
+
+def close_dead_letters(there: Whole) -> None:
+    another = policy_for("s3.amazonaws.com", "sqs:SendMessage")
+    _update_queue(there.dead_letters, "Policy", another)
+
+
+def park_nothing(there: Whole) -> None:
+    _update_queue(there.queue, "RedrivePolicy", "")
+
+
+def drop_dead_letters(there: Whole) -> None:
+    client("sqs").delete_queue(QueueUrl=there.dead_letters)
+
+
+def send_elsewhere(_: Whole) -> None:
+    target = {"Id": "t", "Arn": f"arn:aws:sqs:{REGION}:{ACCOUNT}:somebodys"}
+    client("events").put_targets(Rule="alarms", Targets=[target])
+
+
+def _reschedule(**changed: object) -> None:
+    found = client("scheduler").get_schedule(Name="minute")
+    names = ("ScheduleExpression", "FlexibleTimeWindow", "Target")
+    client("scheduler").update_schedule(
+        Name="minute", State="ENABLED", **({name: found[name] for name in names} | changed)
+    )
+
+
+def slow_down(_: Whole) -> None:
+    _reschedule(ScheduleExpression="rate(1 hour)")
+
+
+def invoke_another(_: Whole) -> None:
+    arn = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:somebodys"
+    _reschedule(Target={"Arn": arn, "RoleArn": ROLE})
+
+
+def close_topic(there: Whole) -> None:
+    client("sns").set_topic_attributes(
+        TopicArn=there.topic, AttributeName="Policy",
+        AttributeValue=policy_for("s3.amazonaws.com", "sns:Publish"),
+    )  # fmt: skip
+
+
+def drop_topic(there: Whole) -> None:
+    client("sns").delete_topic(TopicArn=there.topic)
+
+
+def disable_key(there: Whole) -> None:
+    client("kms").disable_key(KeyId=there.key)
+
+
+def delete_key(there: Whole) -> None:
+    client("kms").schedule_key_deletion(KeyId=there.key, PendingWindowInDays=7)
+
+
+def drop_role(_: Whole) -> None:
+    client("iam").delete_role(RoleName="role")
+
+
+def drop_log_group(_: Whole) -> None:
+    client("logs").delete_log_group(logGroupName="lines")
+    client("logs").create_log_group(logGroupName="lines-of-another")
+
+
+def drop_document(_: Whole) -> None:
+    client("ssm").delete_document(Name="extend")
+
+
+def drop_parameter(_: Whole) -> None:
+    client("ssm").delete_parameter(Name="/headroom/policy")
+
+
+def drop_index(_: Whole) -> None:
+    update = {"Delete": {"IndexName": "by_day"}}
+    client("dynamodb").update_table(TableName="records", GlobalSecondaryIndexUpdates=[update])
+
+
+def keep_for_ever(_: Whole) -> None:
+    off = {"Enabled": False, "AttributeName": "expires_at"}
+    client("dynamodb").update_time_to_live(TableName="records", TimeToLiveSpecification=off)
+
+
+def back_up_nothing(_: Whole) -> None:
+    off = {"PointInTimeRecoveryEnabled": False}
+    client("dynamodb").update_continuous_backups(
+        TableName="state", PointInTimeRecoverySpecification=off
+    )
+
+
+def open_table(_: Whole) -> None:
+    arn = client("dynamodb").describe_table(TableName="state")["Table"]["TableArn"]
+    client("dynamodb").delete_resource_policy(ResourceArn=arn)
+
+
+def drop_table(_: Whole) -> None:
+    client("dynamodb").delete_table(TableName="state")
+
+
+def drop_records(_: Whole) -> None:
+    client("dynamodb").delete_table(TableName="records")
+
+
+def change_caps(there: Whole) -> None:
+    settings = replace(
+        there.deployed.settings[0], hard_caps=hard_caps_of({"max_iops": 16_000}, "caps")
+    )
+    client("lambda").update_function_configuration(
+        FunctionName="signals", Environment={"Variables": settings.to_environment()}
+    )
+
+
+BEHIND_ITS_BACK = (
+    (
+        (redirect_alarm, "alarms", "the alarm own does not notify the topic"),
+        (close_queue, "deliveries", "the policy of the queue signals refuses EventBridge"),
+        (close_dead_letters, "deliveries", "the policy of the queue parked refuses EventBridge"),
+        (park_nothing, "deliveries", "what fails in signals is not parked"),
+        (slow_down, "deliveries", "the schedule minute is rate(1 hour) instead of rate(1 minute)"),
+        (close_topic, "notifications", "the topic's policy refuses CloudWatch"),
+        (disable_key, "parts", "is Disabled: what needs it fails"),
+        (drop_role, "parts", "the role role was deleted"),
+        (drop_log_group, "parts", "the log group lines was deleted"),
+        (drop_document, "parts", "the document extend was deleted"),
+        (drop_index, "tables", "the table records has no index by_day"),
+        (keep_for_ever, "tables", "the table records does not delete expired records"),
+        (back_up_nothing, "tables", "point-in-time recovery of the table state is off"),
+        (open_table, "tables", "the table state has no policy"),
+        (change_caps, "functions", "the functions have different settings"),
+    ),
+    (
+        (close_to_all, "deliveries", "the policy of the queue signals refuses EventBridge"),
+        (invoke_another, "deliveries", "invokes arn:aws:lambda:us-east-1:123456789012:function:s"),
+        (drop_topic, "notifications", ":people was deleted: nobody is notified"),
+        (delete_key, "parts", "is PendingDeletion: what needs it fails"),
+        (drop_table, "tables", "the table state was deleted"),
+        (drop_parameter, "policy", "the policy is unreadable"),
+    ),
+    (
+        (send_elsewhere, "deliveries", ":somebodys, which is not part of this deployment"),
+        (drop_dead_letters, "queues", "the queue parked was deleted"),
+        (drop_records, "tables", "the table records was deleted"),
+    ),
+)
+
+
+@pytest.mark.parametrize("damages", BEHIND_ITS_BACK)
+def test_each_change_behind_cloudformations_back_is_exactly_one_finding(
+    there: Whole, damages: tuple[tuple[Callable[[Whole], None], str, str], ...]
+) -> None:
+    for damage, _, _ in damages:
+        damage(there)
+    found = findings(there.again())
+    for _, check, said in damages:
+        assert len([1 for name, one in found if name == check and said in one.problem]) == 1, said
+    assert len(found) == len(damages)
+    assert all(one.fix for _, one in found)
+
+
 @pytest.mark.parametrize(
     ("damage", "check", "said"),
     [
@@ -387,10 +575,11 @@ def test_a_denied_call_is_a_finding_that_names_the_permission(
     monkeypatch.setattr(sqs, "get_queue_attributes", refuse)
     found = there.again()
     found._clients["sqs"] = sqs
-    ((name, finding),) = findings(found)
-    assert name == "queues"
-    assert finding.problem == "could not check: GetQueueAttributes is denied"
-    assert finding.fix.startswith("grant sqs:GetQueueAttributes to the caller")
+    refused = findings(found)
+    assert [name for name, _ in refused] == ["deliveries", "queues"]
+    for _, finding in refused:
+        assert finding.problem == "could not check: GetQueueAttributes is denied"
+        assert finding.fix.startswith("grant sqs:GetQueueAttributes to the caller")
 
 
 def test_a_claims_volume_that_headroom_grew_is_no_finding(there: Whole) -> None:

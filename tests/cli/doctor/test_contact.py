@@ -24,7 +24,7 @@ from headroom.adapters.ledger import DynamoLedger
 from headroom.cli.commands.doctor import CHECKS
 from headroom.cli.doctor.contact import Answer, Recorder, bundle, recorded
 from headroom.cli.doctor.findings import Examined, Fact, Finding, examine
-from headroom.cli.doctor.redaction import EPOCH
+from headroom.cli.doctor.redaction import EPOCH, Redactor
 from headroom.cli.main import run
 from tests.builders import ACCOUNT, NOW, REGION
 from tests.cli.commands.test_budget import HERE, ledger
@@ -174,3 +174,14 @@ def test_the_command_writes_the_file_and_sends_nothing(
     assert ACCOUNT not in path.read_text(encoding="utf-8")
     assert run(["doctor", "--contact", str(tmp_path), *HERE]) == 1
     assert "is a directory" in capsys.readouterr().err
+
+
+def test_instants_that_are_numbers_are_moved_as_well() -> None:
+    now = datetime(2026, 10, 1, tzinfo=UTC)
+    service = botocore.session.get_session().get_service_model("logs")
+    shape = service.operation_model("DescribeLogGroups").output_shape
+    group = {"logGroupName": "lines", "creationTime": round(now.timestamp() * 1_000) - 60_000}
+    answer = Redactor(now).answer({"logGroups": [{**group, "storedBytes": 7}]}, shape)
+    (redacted,) = answer["logGroups"]
+    assert redacted["creationTime"] == round(EPOCH.timestamp() * 1_000) - 60_000
+    assert redacted["storedBytes"] == 7

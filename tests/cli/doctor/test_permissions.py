@@ -64,7 +64,7 @@ def simulated(there: Whole, iam: Iam) -> tuple[list[Finding], list[str]]:
 @pytest.mark.parametrize(
     ("result", "said", "fix"),
     [
-        ({"EvalDecision": "implicitDeny"}, "no policy allows it", "deploy again"),
+        ({"EvalDecision": "implicitDeny"}, "no policy allows it", "put back what the template says"),
         ({"EvalDecision": "explicitDeny"}, "a policy of the role denies it", "remove that statement"),
         ({"EvalDecision": "implicitDeny", "OrganizationsDecisionDetail": {"AllowedByOrganizations": False}},
          "a service control policy", "change that policy to allow it"),

@@ -53,6 +53,36 @@ def episodes(found: ResourceMonth) -> tuple[int, int, int, bool]:
 
 
 @pytest.mark.parametrize(
+    ("records", "usd"),
+    [
+        ((record(Step.DECIDED), record(Step.APPLIED, 365, usd="20")), "20"),
+        ((record(Step.APPLIED, 365, usd="20"),), "10"),
+        ((record(Step.DECIDED), record(Step.APPLIED, 365, usd="-3")), "0"),
+        (
+            (
+                record(Step.DECIDED), record(Step.APPLIED, 10, usd="20"),
+                record(Step.APPLIED, 20, usd="-20", decision="d2"),
+                record(Step.APPLIED, 30, usd="15", decision="d3"),
+            ),
+            "20",
+        ),
+        (
+            (
+                record(Step.DECIDED), record(Step.APPLIED, 10, usd="20"),
+                record(Step.DIVERGED, 20), record(Step.APPLIED, 30, usd="15", decision="d2"),
+            ),
+            "20",
+        ),
+    ],
+    ids=["raised", "from its first record on", "lowered", "there and back", "diverged"],
+)  # fmt: skip
+def test_a_fixed_configuration_is_the_most_expensive_one_throughout(
+    records: tuple[RecordSummary, ...], usd: str
+) -> None:
+    assert month(*records).fixed_usd(UNTIL) == Decimal(usd)
+
+
+@pytest.mark.parametrize(
     ("records", "expected"),
     [
         ((ACT,), (1, 0, 0, True)),

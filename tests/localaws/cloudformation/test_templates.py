@@ -102,3 +102,30 @@ def test_an_output_that_cannot_be_resolved_rolls_the_stack_back(program: Program
     stack = cloudformation.describe_stacks(StackName="untold")["Stacks"][0]
     assert stack["StackStatus"] == "ROLLBACK_COMPLETE"
     assert not program.client("sqs").list_queues(QueueNamePrefix="untold").get("QueueUrls")
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ({"How": "weekly"}, "Parameter 'How' must be one of AllowedValues"),
+        ({"Bus": "on"}, "Parameter 'Bus' must match pattern off|arn:"),
+        ({"Bus": "off!"}, "Parameter 'Bus' must match pattern off|arn:"),
+        ({"Name": "toolong"}, "Parameter 'Name' has a length that is not allowed"),
+        ({"Nothing": "x"}, "Parameters: \\[Nothing\\] do not exist in the template"),
+    ],
+)
+def test_a_value_that_the_template_does_not_allow_is_refused(
+    program: Program, value: dict[str, str], said: str
+) -> None:
+    text = {"Type": "String"}
+    parameters = {
+        "How": {**text, "AllowedValues": ["fleet", "sweep"], "Default": "fleet"},
+        "Bus": {**text, "AllowedPattern": "off|arn:.+", "Default": "off"},
+        "Name": {**text, "MaxLength": 3, "Default": ""},
+    }
+    body = json.dumps({"Parameters": parameters, "Resources": {"Q": QUEUE}})
+    given = [{"ParameterKey": key, "ParameterValue": text} for key, text in value.items()]
+    with pytest.raises(ClientError, match=said):
+        program.client("cloudformation").create_stack(
+            StackName="refused", TemplateBody=body, Parameters=given
+        )

@@ -91,3 +91,48 @@ def test_an_updated_role_has_the_policies_of_the_new_template_and_no_others(
     iam = program.client("iam")
     (made,) = [each["RoleName"] for each in iam.list_roles()["Roles"]]
     assert iam.list_role_policies(RoleName=made)["PolicyNames"] == ["second", "third"]
+
+
+def test_an_updated_log_group_keeps_its_lines_and_has_the_new_retention(program: Program) -> None:
+    def logs(**more: object) -> dict[str, Any]:
+        properties = {"LogGroupName": "kept-lines", **more}
+        return {"Logs": {"Type": "AWS::Logs::LogGroup", "Properties": properties}}
+
+    deploy(program, "logged", logs(RetentionInDays=90))
+    client = program.client("logs")
+    client.create_log_stream(logGroupName="kept-lines", logStreamName="one")
+    for more, expected in (({"RetentionInDays": 30}, 30), ({}, None)):
+        assert update(program, "logged", logs(**more))[0] == "UPDATE_COMPLETE"
+        (group,) = client.describe_log_groups(logGroupNamePrefix="kept-lines")["logGroups"]
+        assert group.get("retentionInDays") == expected
+    assert client.describe_log_streams(logGroupName="kept-lines")["logStreams"]
+
+
+def test_an_updated_managed_policy_has_the_new_document(program: Program) -> None:
+    def policy(action: str) -> dict[str, Any]:
+        may = {"Effect": "Allow", "Action": action, "Resource": "*"}
+        document = {"Version": "2012-10-17", "Statement": [may]}
+        properties = {"ManagedPolicyName": "people", "PolicyDocument": document}
+        return {"People": {"Type": "AWS::IAM::ManagedPolicy", "Properties": properties}}
+
+    deploy(program, "managed", policy("ec2:DescribeVolumes"))
+    assert update(program, "managed", policy("ec2:ModifyVolume"))[0] == "UPDATE_COMPLETE"
+    iam = program.client("iam")
+    (found,) = [
+        p for p in iam.list_policies(Scope="Local")["Policies"] if p["PolicyName"] == "people"
+    ]
+    version = iam.get_policy_version(PolicyArn=found["Arn"], VersionId=found["DefaultVersionId"])
+    (statement,) = version["PolicyVersion"]["Document"]["Statement"]
+    assert statement["Action"] == "ec2:ModifyVolume"
+
+
+def test_a_key_of_a_template_can_be_read_and_disabled(program: Program) -> None:
+    owner = {"Effect": "Allow", "Principal": {"AWS": "*"}, "Action": "kms:*", "Resource": "*"}
+    policy = {"Version": "2012-10-17", "Statement": [owner]}
+    key = {"Type": "AWS::KMS::Key", "Properties": {"KeyPolicy": policy}}
+    deploy(program, "sealed", {"Key": key})
+    kms = program.client("kms")
+    (found,) = [each["KeyId"] for each in kms.list_keys()["Keys"]]
+    assert kms.describe_key(KeyId=found)["KeyMetadata"]["KeyState"] == "Enabled"
+    kms.disable_key(KeyId=found)
+    assert kms.describe_key(KeyId=found)["KeyMetadata"]["KeyState"] == "Disabled"
