@@ -51,9 +51,9 @@ def _log_of(deployment: Deployment, function: Function) -> dict[Part, list[Line]
     def run(part: Part, event: dict[str, Any]) -> None:
         module = worker if part is Part.SIGNALS_LOG else dispatcher
         handler = module.logger.registered_handler
-        before = handler.setStream(written[part])
+        before, handler.stream = handler.stream, written[part]
         module.handler(event, Context())
-        handler.setStream(before)
+        handler.stream = before
 
     run(Part.SIGNALS_LOG, batch(alarm_for(enrolled), alarm_for(observed)))
     for minute in (0, 1, 2):

@@ -9,8 +9,8 @@ from moto.events.models import EventPattern
 from moto.events.responses import EventsHandler
 from moto.firehose.responses import FirehoseResponse
 
-from headroom.localaws.events.targets import Undeliverable, put_on_stream
-from headroom.localaws.state import AwsError, current_cloud
+from headroom.localaws.events.targets import Undeliverable, put_on_stream, streams_of
+from headroom.localaws.state import AccountRegion, AwsError, current_cloud
 
 
 class EventsApi(EventsHandler):  # type: ignore[misc]
@@ -45,3 +45,20 @@ class FirehoseApi(FirehoseResponse):  # type: ignore[misc]
                 "RequestResponses": [{"RecordId": str(n)} for n, _ in enumerate(records)],
             }
         )
+
+    def describe_delivery_stream(self) -> ActionResult:
+        """A stream that CloudFormation made here is active; moto describes any other."""
+        name = self._get_param("DeliveryStreamName")
+        place = AccountRegion(self.current_account, self.region)
+        if name not in streams_of(current_cloud(), place).destinations:
+            return super().describe_delivery_stream()
+        arn = f"arn:aws:firehose:{self.region}:{self.current_account}:deliverystream/{name}"
+        return ActionResult(
+            {
+                "DeliveryStreamDescription": {
+                    "DeliveryStreamName": name, "DeliveryStreamARN": arn,
+                    "DeliveryStreamStatus": "ACTIVE", "DeliveryStreamType": "DirectPut",
+                    "VersionId": "1", "Destinations": [], "HasMoreDestinations": False,
+                }
+            }
+        )  # fmt: skip
