@@ -2,7 +2,7 @@
 
 The sources are those of a clone or of an installed wheel. Staged by content, so that the same sources always give the same folder and the same
 asset; nothing is downloaded here. Where this machine has the Python of the functions, their bytecode
-is in the asset too, which halves the CPU time of a cold start: bytecode of another version is useless.
+is in the asset too, which cuts the CPU time of a cold start to a third: bytecode of another version is useless.
 """
 
 from __future__ import annotations

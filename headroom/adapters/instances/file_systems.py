@@ -33,7 +33,7 @@ _LACKS = re.compile(r"^headroom-lacks: (.*?)\s*$", re.MULTILINE)
 _WHY = {
     "InvalidInstanceId": "its instance is not online in Systems Manager",
     "AccessDeniedException": "its instance does not have the enrolment tag, or IAM denies it",
-    "InvalidDocument": "the deployment's document is gone: deploy again",
+    "InvalidDocument": "the deployment's document was deleted (`headroom doctor` names the fix)",
 }
 
 

@@ -71,11 +71,11 @@ def unreadable(problem: Exception) -> Finding | Fact:
         named = _DENIED.search(message_of(cause))
         return Finding(
             problem=f"could not check: {cause.operation_name} is denied",
-            fix=f"grant {named[1] if named else cause.operation_name} to the caller, or ask who has it",
+            fix=f"grant {named[1] if named else cause.operation_name} to the caller, or ask someone who has it",
         )
     return Finding(
         problem=f"could not check: {type(problem).__name__}: {problem}",
-        fix="run `headroom doctor` again; if it stays, read what AWS answers to that call",
+        fix="run `headroom doctor` again; if the problem persists, check AWS's error for that call",
     )
 
 

@@ -13,7 +13,7 @@ from headroom.settings import FunctionSettings, SettingsError
 
 COMPLETE = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "IMPORT_COMPLETE")
 REDEPLOY = "deploy again (`cdk deploy --all`)"
-RESTORE = "put back what the template says (`cdk deploy --all --revert-drift`)"
+RESTORE = "restore what the template defines (`cdk deploy --all --revert-drift`)"
 """A deployment of an unchanged template changes nothing, also not what somebody deleted."""
 HOUR = timedelta(hours=1)
 WAITING_S = 600
@@ -70,7 +70,8 @@ def triggers(deployed: DeployedStacks) -> Found:
         if not state.startswith("ENABLED"):
             yield Finding(
                 problem=f"the rule {name} is {state}: its events do not wake Headroom",
-                fix=f"aws events enable-rule --name {name}",
+                fix=f"aws events enable-rule --name {name}"
+                + (f" --event-bus-name {place['EventBusName']}" if place else ""),
             )
         if not events.list_targets_by_rule(Rule=name, **place)["Targets"]:
             yield Finding(problem=f"the rule {name} has no target", fix=RESTORE)
@@ -142,7 +143,7 @@ def queues(deployed: DeployedStacks) -> Found:
         oldest_s = _oldest_s(deployed, name)
         if oldest_s > WAITING_S:
             yield Finding(
-                problem=f"events in {name} wait for {number(oldest_s / 60)} minutes",
+                problem=f"the oldest event in {name} has waited for {number(oldest_s / 60)} minutes",
                 fix="check for errors and throttles of the function that takes from it",
             )
         yield Fact(text=f"{count:,} events wait in {name}")
@@ -203,7 +204,7 @@ def _function(deployed: Deployed, function: Mapping[str, Any]) -> Found:
     except SettingsError as problem:
         yield Finding(
             problem=f"{name}: {str(problem).removesuffix('.')}",
-            fix=f"{REDEPLOY}; if nobody edited it, the function is of another release than this command",
+            fix=f"{RESTORE}; if nobody edited it, the function is of another release than this command",
         )
     else:
         for setting, output in (("records_table", "RecordsTable"), ("state_table", "StateTable"),
@@ -265,7 +266,7 @@ def sweep(deployed: Deployed) -> Found:
     overdue = max((value for _, value in own("OldestDueSeconds", SWEEP_LATE, "Maximum")), default=0)
     if overdue > OVERDUE_S:
         yield Finding(
-            problem=f"a reconciliation is due for {number(overdue / 60)} minutes",
+            problem=f"a reconciliation has been due for {number(overdue / 60)} minutes",
             fix="check the sweep's log for a throttled API, or a fleet too large for one sweep",
         )
     for name, what in (

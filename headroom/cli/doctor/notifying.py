@@ -63,7 +63,7 @@ def _alarm(deployed: DeployedStacks, name: str, alarm: Mapping[str, Any]) -> Fou
         )
     if state == "ALARM" and notifies:
         yield Finding(
-            problem=f"the alarm {name} is in ALARM since {utc(since)}: "
+            problem=f"the alarm {name} has been in ALARM since {utc(since)}: "
             f"{alarm.get('AlarmDescription', '').removeprefix('Headroom: ')}",
             fix="docs/operate/runbook.md has an entry for this alarm",
         )

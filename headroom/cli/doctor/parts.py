@@ -57,7 +57,7 @@ def _table(dynamodb: Any, name: str, schema: Table) -> Found:
         yield Finding(problem=f"the table {name} does not delete expired records", fix=RESTORE)
     if there(lambda: dynamodb.get_resource_policy(ResourceArn=table["TableArn"])) is None:
         yield Finding(
-            problem=f"the table {name} has no policy: others than the deployed roles may write to it",
+            problem=f"the table {name} has no resource policy: principals other than the deployed roles may write to it",
             fix=RESTORE,
         )
     yield Fact(text=f"{name}: {table['TableStatus']}, {len(indexes)} indexes")
@@ -78,11 +78,11 @@ def parts(deployed: DeployedStacks) -> Found:
         if state != "Enabled":
             cancel = f"aws kms cancel-key-deletion --key-id {key.physical}, then "
             yield Finding(
-                problem=f"the key {key.physical} is {state}: what needs it fails",
+                problem=f"the key {key.physical} is {state}: everything that uses it fails",
                 fix=(cancel if state == "PendingDeletion" else "")
                 + f"aws kms enable-key --key-id {key.physical}",
             )
-    yield Fact(text=f"{count} roles, log groups, keys and others")
+    yield Fact(text=f"{count} roles, log groups, documents and keys")
 
 
 def _log_group(client: Any, name: str) -> object:
@@ -93,9 +93,9 @@ def _log_group(client: Any, name: str) -> object:
 _READS: Mapping[str, tuple[str, Callable[[Any, str], object], str, str]] = {
     "AWS::IAM::Role": (
         "iam", lambda client, name: client.get_role(RoleName=name),
-        "role", "what uses it is denied everything",
+        "role", "whatever assumes it can do nothing",
     ),
-    "AWS::Logs::LogGroup": ("logs", _log_group, "log group", "what the function writes is lost"),
+    "AWS::Logs::LogGroup": ("logs", _log_group, "log group", "the function's logs are lost"),
     "AWS::SSM::Document": (
         "ssm", lambda client, name: client.describe_document(Name=name),
         "document", "no file system is extended",
@@ -114,7 +114,7 @@ def deliveries(deployed: DeployedStacks) -> Found:
         queue = None if found is None else queues.get(_name(found["EventSourceArn"]))
         if queue is not None and "RedrivePolicy" not in _attributes(deployed, queue):
             yield Finding(
-                problem=f"what fails in {_name(queue.physical)} is not parked: it has no redrive policy",
+                problem=f"messages that fail in {_name(queue.physical)} reach no dead-letter queue: it has no redrive policy",
                 fix=RESTORE,
             )
     functions = {one.physical for one in deployed.of("AWS::Lambda::Function")}
@@ -155,7 +155,7 @@ def _schedule(deployed: DeployedStacks, schedule: StackResource, functions: set[
         return  # the check of the triggers says so
     if found["ScheduleExpression"] != EVERY_MINUTE:
         yield Finding(
-            problem=f"the schedule {name} is {found['ScheduleExpression']} instead of {EVERY_MINUTE}",
+            problem=f"the schedule {name} runs at {found['ScheduleExpression']} instead of {EVERY_MINUTE}",
             fix=RESTORE,
         )
     if _name(found["Target"]["Arn"]) not in functions:

@@ -8,6 +8,7 @@ from datetime import timedelta
 from headroom.adapters.prices import PriceStore
 from headroom.cli.doctor.deployed import Deployed
 from headroom.cli.doctor.findings import Fact, Finding
+from headroom.cli.doctor.loop import RESTORE
 from headroom.cli.terminal.output import number, utc
 from headroom.cli.views.breakers import lines
 from headroom.domain.catalog import QUOTAS, quota_limit
@@ -30,7 +31,7 @@ def policy(deployed: Deployed) -> Found:
     if isinstance(found, PolicyUnreadable):
         yield Finding(
             problem=f"the policy is unreadable, so nothing is changed: {found.reason.removesuffix('.')}",
-            fix="deploy the policy again; `headroom policy check FILE` says what is wrong with a file",
+            fix=f"{RESTORE}; `headroom policy check FILE` says what is wrong with a file",
         )
         return
     version = deployed.output("PolicyVersion")
@@ -41,7 +42,7 @@ def policy(deployed: Deployed) -> Found:
         yield Finding(
             problem=f"the policy in force is {found.version}, the deployed one is {version}: "
             "somebody wrote the parameter",
-            fix="deploy the file that should be in force, or take the change into the file",
+            fix=f"{RESTORE}, or take the change into the file and deploy it",
         )
     yield Fact(text=f"version {found.version}, default mode {found.defaults.mode.value}, "
                f"{len(found.rules)} rules")  # fmt: skip
@@ -92,9 +93,9 @@ def records(deployed: Deployed) -> Found:
     changed = written.get("LastModifiedDate")
     if changed is not None and record.at > changed + SETTLING:
         yield Finding(
-            problem=f"the decision of {utc(record.at)} used policy {used}; {found.version} is in force "
-            f"since {utc(changed)}",
-            fix="check that the functions read this parameter; deploy again so that they start anew",
+            problem=f"the decision of {utc(record.at)} used policy {used}; {found.version} has been "
+            f"in force since {utc(changed)}",
+            fix="check that the functions read this parameter",
         )
 
 

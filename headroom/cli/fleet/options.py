@@ -51,7 +51,7 @@ class FleetOptions:
         int | None,
         typer.Option(
             min=0,
-            help="With --all: the most resources that the engine decides about, biggest first. "
+            help="With --all: maximum number of resources that the engine decides about, biggest first. "
             "Default: about all that could change.",
         ),
     ] = None

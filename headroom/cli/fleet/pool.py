@@ -51,8 +51,8 @@ def worked(
                 yield running.popleft().result()
         except BrokenProcessPool:
             raise Problem(
-                "The system ended a process, most likely because memory ran out, or it could not read "
-                "the account; `--processes 1` needs least and says why."
+                "A worker process ended: most likely memory ran out, or it could not read the account. "
+                "`--processes 1` needs the least memory and prints the cause."
             ) from None
         except BaseException:
             for process in active_children():  # they only read, and nobody waits for what they find

@@ -41,7 +41,7 @@ def doctor(
 def _stack(hub: HubStack) -> Iterator[Finding | Fact]:
     (stack,) = hub.stacks
     if stack.status not in loop.COMPLETE:
-        yield Finding(problem=f"stack {stack.name} is {stack.status or 'not there'}", fix=REDEPLOY)
+        yield Finding(problem=f"stack {stack.name} is {stack.status or 'missing'}", fix=REDEPLOY)
     elif hub.output("TopicArn") is None:
         yield Finding(
             problem=f"stack {stack.name} has no output TopicArn of the prefix {hub.account.names.prefix}",
@@ -69,7 +69,7 @@ def _storing(hub: HubStack) -> Iterator[Finding | Fact]:
         state = "" if found is None else found["DeliveryStreamDescription"]["DeliveryStreamStatus"]
         if state != "ACTIVE":
             yield Finding(
-                problem=f"the stream {name} is {state or 'not there'}: no record is stored",
+                problem=f"the stream {name} is {state or 'missing'}: no record is stored",
                 fix=loop.RESTORE,
             )
     for bucket in hub.of("AWS::S3::Bucket"):

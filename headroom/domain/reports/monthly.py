@@ -122,7 +122,7 @@ class ResourceMonth:
 
     def fixed_usd(self, end: datetime) -> Decimal:
         """Dollars more than before the month's changes, if it had had its most expensive configuration from its first
-        record until `end`: a fixed configuration that is never too small."""
+        record until `end`."""
         steps = [(c.at, c.usd) for c in self.landed.values()]
         steps += [(c.until, -c.usd) for c in self.landed.values() if c.until is not None]
         level = most = Decimal(0)

@@ -352,10 +352,10 @@ BEHIND_ITS_BACK = (
         (redirect_alarm, "alarms", "the alarm own does not notify the topic"),
         (close_queue, "deliveries", "the policy of the queue signals refuses EventBridge"),
         (close_dead_letters, "deliveries", "the policy of the queue parked refuses EventBridge"),
-        (park_nothing, "deliveries", "what fails in signals is not parked"),
-        (slow_down, "deliveries", "the schedule minute is rate(1 hour) instead of rate(1 minute)"),
+        (park_nothing, "deliveries", "messages that fail in signals reach no dead-letter queue"),
+        (slow_down, "deliveries", "the schedule minute runs at rate(1 hour) instead of rate(1 minute)"),
         (close_topic, "notifications", "the topic's policy refuses CloudWatch"),
-        (disable_key, "parts", "is Disabled: what needs it fails"),
+        (disable_key, "parts", "is Disabled: everything that uses it fails"),
         (drop_role, "parts", "the role role was deleted"),
         (drop_log_group, "parts", "the log group lines was deleted"),
         (drop_document, "parts", "the document extend was deleted"),
@@ -369,7 +369,7 @@ BEHIND_ITS_BACK = (
         (close_to_all, "deliveries", "the policy of the queue signals refuses EventBridge"),
         (invoke_another, "deliveries", "invokes arn:aws:lambda:us-east-1:123456789012:function:s"),
         (drop_topic, "notifications", ":people was deleted: nobody is notified"),
-        (delete_key, "parts", "is PendingDeletion: what needs it fails"),
+        (delete_key, "parts", "is PendingDeletion: everything that uses it fails"),
         (drop_table, "tables", "the table state was deleted"),
         (drop_parameter, "policy", "the policy is unreadable"),
     ),
@@ -399,7 +399,7 @@ def test_each_change_behind_cloudformations_back_is_exactly_one_finding(
     [
         (drop_alarm, "alarms", "the alarm own was deleted"),
         (mute_alarm, "alarms", "it notifies nobody"),
-        (raise_alarm, "alarms", "the alarm own is in ALARM"),
+        (raise_alarm, "alarms", "the alarm own has been in ALARM"),
         (
             leave_an_alarm,
             "alarms on single resources",
@@ -416,7 +416,7 @@ def test_each_change_behind_cloudformations_back_is_exactly_one_finding(
         (disable_mapping, "triggers", "events wait unread"),
         (park_message, "queues", "1 messages are parked in parked"),
         (lose_the_hub, "queues", "1 events wait in undelivered, the oldest for 30 hours"),
-        (let_events_wait, "queues", "events in signals wait for 30 minutes"),
+        (let_events_wait, "queues", "oldest event in signals has waited for 30 minutes"),
         (stop_function, "functions", "its reserved concurrency is 0"),
         (drop_function, "functions", "the function sweep was deleted"),
         (fail_function, "functions", "sweep failed 3 times in the last hour"),
@@ -545,7 +545,7 @@ def test_decisions_under_another_policy_than_the_one_in_force_are_found(there: W
     account = replace(there.deployed.here.account, now=later)
     found = replace(there.again(), here=replace(there.deployed.here, account=account))
     (finding,) = [f for name, f in findings(found) if name == "records"]
-    assert f"{POLICY.version} is in force" in finding.problem
+    assert f"{POLICY.version} has been in force" in finding.problem
 
 
 def test_a_stack_that_is_missing_or_failed_is_found(there: Whole) -> None:

@@ -64,7 +64,7 @@ def simulated(there: Whole, iam: Iam) -> tuple[list[Finding], list[str]]:
 @pytest.mark.parametrize(
     ("result", "said", "fix"),
     [
-        ({"EvalDecision": "implicitDeny"}, "no policy allows it", "put back what the template says"),
+        ({"EvalDecision": "implicitDeny"}, "no policy allows it", "restore what the template defines"),
         ({"EvalDecision": "explicitDeny"}, "a policy of the role denies it", "remove that statement"),
         ({"EvalDecision": "implicitDeny", "OrganizationsDecisionDetail": {"AllowedByOrganizations": False}},
          "a service control policy", "change that policy to allow it"),

@@ -56,7 +56,7 @@ class Hub:
 BROKEN = {
     "the bus hub has no policy: no other account may forward events": lambda hub: hub.let_in("no"),
     "the bus hub was deleted": lambda hub: hub.client("events").delete_event_bus(Name="hub"),
-    "the stream hub-stream is not there: no record is stored": lambda hub: hub.client(
+    "the stream hub-stream is missing: no record is stored": lambda hub: hub.client(
         "firehose"
     ).delete_delivery_stream(DeliveryStreamName="hub-stream"),
     "the bucket hub-records was deleted: no record is stored": lambda hub: hub.client(
