@@ -362,7 +362,7 @@ BEHIND_ITS_BACK = (
         (drop_index, "tables", "the table records has no index by_day"),
         (keep_for_ever, "tables", "the table records does not delete expired records"),
         (back_up_nothing, "tables", "point-in-time recovery of the table state is off"),
-        (open_table, "tables", "the table state has no policy"),
+        (open_table, "tables", "the table state has no resource policy"),
         (change_caps, "functions", "the functions have different settings"),
     ),
     (
