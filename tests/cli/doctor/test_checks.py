@@ -353,7 +353,7 @@ BEHIND_ITS_BACK = (
         (close_queue, "deliveries", "the policy of the queue signals refuses EventBridge"),
         (close_dead_letters, "deliveries", "the policy of the queue parked refuses EventBridge"),
         (park_nothing, "deliveries", "messages that fail in signals reach no dead-letter queue"),
-        (slow_down, "deliveries", "the schedule minute runs at rate(1 hour) instead of rate(1 minute)"),
+        (slow_down, "deliveries", "the schedule minute runs at rate(1 hour) instead"),
         (close_topic, "notifications", "the topic's policy refuses CloudWatch"),
         (disable_key, "parts", "is Disabled: everything that uses it fails"),
         (drop_role, "parts", "the role role was deleted"),
