@@ -13,6 +13,7 @@ import marshal
 import pkgutil
 from importlib.util import MAGIC_NUMBER
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 COMPILED = Path(__file__).with_suffix(".compiled")
@@ -22,6 +23,11 @@ _HOOK = "exec"
 
 Source: `dataclasses.py` of Python 3.11 to 3.14.
 """
+
+
+def _code_of(text: str) -> CodeType:
+    """As `dataclasses` compiles it, without this module's own `from __future__`."""
+    return compile(text, "<dataclass>", "exec", dont_inherit=True)
 
 
 def use(file: Path = COMPILED) -> None:
@@ -35,8 +41,9 @@ def use(file: Path = COMPILED) -> None:
     compiled: dict[str, bytes] = marshal.loads(content[len(MAGIC_NUMBER) :])  # noqa: S302 - the package's own
 
     def run(text: str, scope: dict[str, Any], names: dict[str, Any]) -> None:
-        code = compiled.get(text)
-        exec(text if code is None else marshal.loads(code), scope, names)  # noqa: S102, S302
+        known = compiled.get(text)
+        code = _code_of(text) if known is None else marshal.loads(known)  # noqa: S302 - the package's own
+        exec(code, scope, names)  # noqa: S102 - the text of dataclasses itself
 
     setattr(dataclasses, _HOOK, run)
 
@@ -46,7 +53,7 @@ def write(packages: tuple[str, ...], file: Path = COMPILED) -> None:
     compiled: dict[str, bytes] = {}
 
     def run(text: str, scope: dict[str, Any], names: dict[str, Any]) -> None:
-        code = compile(text, "<dataclass>", "exec")
+        code = _code_of(text)
         compiled[text] = marshal.dumps(code, 2)  # this version writes equal code as equal bytes
         exec(code, scope, names)  # noqa: S102 - the text of dataclasses itself
 

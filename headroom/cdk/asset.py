@@ -15,6 +15,7 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -138,9 +139,14 @@ def _compile(folder: Path, python: str) -> None:
     """
     options = ("-q", "-q", "-j", "1", "--invalidation-mode", "unchecked-hash")
     paths = ("-s", str(folder), "-p", "/var/task", str(folder))
-    for what in (("-m", "compileall", *options, *paths), ("-c", METHODS, str(folder))):
-        command = [python, "-I", "-S", "-B", *what]
-        subprocess.run(command, check=True, env={"PYTHONHASHSEED": "0"}, stdout=subprocess.DEVNULL)  # noqa: S603 - a Python
+    _run(python, "-m", "compileall", *options, *paths)
+    with suppress(subprocess.CalledProcessError):  # the functions work without it
+        _run(python, "-c", METHODS, str(folder))
+
+
+def _run(python: str, *what: str) -> None:
+    command = [python, "-I", "-S", "-B", *what]
+    subprocess.run(command, check=True, env={"PYTHONHASHSEED": "0"}, capture_output=True)  # noqa: S603 - a Python
 
 
 def _forget_old(folder: Path) -> None:

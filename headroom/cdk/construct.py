@@ -75,6 +75,8 @@ class Headroom(Construct):
         SettingsError, PolicyError or WheelsMissing with one sentence.
         """
         super().__init__(scope, construct_id)
+        if caps is not None and "hard_caps" in settings:
+            raise SettingsError("Give the hard caps once, as caps=.")
         given = settings if caps is None else {**settings, "hard_caps": caps}
         config = DeploymentConfig.from_context(given, called="Setting")
         self.prefix = config.prefix

@@ -11,6 +11,7 @@ from headroom.domain.planning.build_plan import plan_for, priced_only, relieves
 from headroom.domain.planning.plan import Plan
 from headroom.domain.planning.schedule import LOCKED_HOURS
 from headroom.domain.planning.situation import Situation
+from headroom.domain.policy import Mode
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.workload import demand_levels
 
@@ -22,6 +23,9 @@ QUIET_HOURS = 7 * 24
 """Measured hours without load beyond an HDD type before a plan leads to it."""
 QUIET_TIMES = 2
 """The same in times of the longest pause between such load: what comes again each month has not ended."""
+MOST_GIB_FOR_TWO = 400
+"""Largest volume in GiB on which a second change can follow in time: AWS works on a full one for 6 hours
+per TiB, so for 2 hours and 20 minutes on this one. Source: see SETTLES."""
 STEPS_BACK = 2
 """Changes that may be needed to be back where the volume was."""
 DAILY_DAYS = 3.0
@@ -79,11 +83,14 @@ def plans_of_two_changes(situation: Situation) -> Iterator[Plan]:
     """Plans for announced and earlier load that one of the owner's largest steps does not reach, but two do.
 
     They are no candidates: a schedule may lead there by way of one. None where the second change would
-    have to wait for longer than a schedule assumes: of a database, or in a long cooldown.
+    have to wait for longer than a schedule assumes (of a database or a large volume, or in a long cooldown),
+    or for a person.
     """
     current, limits = situation.current, situation.limits
     long_wait = limits.cooldown_minutes > 60 * LOCKED_HOURS or current.database is not None
-    if long_wait or current.volume_type not in (*TARGETS, *limits.types):
+    if long_wait or current.size_gib > MOST_GIB_FOR_TWO or limits.mode is Mode.APPROVE:
+        return
+    if current.volume_type not in (*TARGETS, *limits.types):
         return
     base = _base(current)
     (once_iops, once_mibps), (iops, mibps) = (_reach(situation, changes=n) for n in (1, 2))
@@ -92,7 +99,10 @@ def plans_of_two_changes(situation: Situation) -> Iterator[Plan]:
         for i, m in _most(situation, base)
         if min(i, iops) > once_iops or min(m, mibps) > once_mibps
     ]
-    yield from _plans_to(situation, _thinned(levels, base))
+    above = limits.approve_above_usd
+    for plan in _plans_to(situation, _thinned(levels, base)):
+        if above is None or plan.price_change_usd <= above:
+            yield plan
 
 
 def _plans_to(situation: Situation, levels: list[tuple[float, float]]) -> Iterator[Plan]:

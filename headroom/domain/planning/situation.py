@@ -94,7 +94,10 @@ def step_of(origin: Configuration, target: Configuration) -> float:
 
 
 def within_limits(situation: Situation, target: Configuration, *, changes: int = 1) -> bool:
-    """Whether ceilings, prices and so many largest steps permit `target`; the guardrails judge again."""
+    """Whether ceilings, prices and so many largest steps permit `target`; the guardrails judge again.
+
+    Before the first of several changes nothing is reserved for the others, so the account must have as much left for each.
+    """
     limits, then = situation.limits, capability(target)
     now = capability(situation.current)
     raises = then.sustained_iops > now.sustained_iops or then.sustained_mibps > now.sustained_mibps
@@ -105,4 +108,6 @@ def within_limits(situation: Situation, target: Configuration, *, changes: int =
     if step_of(situation.current, target) > limits.largest_step**changes:
         return False
     increase = max(Decimal(0), situation.prices.monthly(target) - situation.baseline_usd)
-    return increase <= min(limits.price_increase_usd, situation.account_left_usd)
+    return (
+        increase <= limits.price_increase_usd and increase * changes <= situation.account_left_usd
+    )

@@ -145,7 +145,11 @@ def _valued(
         )
         for i, plan in enumerate(made, start=1)
     ]
-    if situation.calm and all(plan.value_usd_per_day <= 0 for plan in valued_plans):
+    if (
+        situation.calm
+        and _may_change_all_day(situation)
+        and all(plan.value_usd_per_day <= 0 for plan in valued_plans)
+    ):
         today = _day_cost(situation, levels, forecast, 0)
         if today - found.stay <= risked:  # nor will a later change be worth its risk
             valued_plans = [
@@ -326,6 +330,12 @@ def _order(plan: Plan) -> tuple[float, int, bool, Decimal, str]:
 def _begins(situation: Situation) -> datetime:
     """When a change for the first hour of the schedule is due; those for later ones hours after."""
     return hour_of(situation.observation.at + LEAD) - LEAD
+
+
+def _may_change_all_day(situation: Situation) -> bool:
+    """Whether no window is closed and nothing is frozen in the coming day: what is lowered can be raised again."""
+    begins = _begins(situation)
+    return all(situation.may_change(begins + hour * HOUR) for hour in range(HOURS))
 
 
 def _free(situation: Situation) -> list[int]:

@@ -94,7 +94,7 @@ def check_an_act_stays_within_every_limit(
     if plan.sustains_more:  # what raises nothing may stay above a ceiling
         assert capability(target).sustained_iops <= limits.max_iops
         assert (target.throughput_mibps or 0) <= limits.max_throughput_mibps
-    prices = prices_of(REGION)
+    prices = prices_of(REGION).after_discount(limits.discount_percent)
     dearer = prices.monthly(target) - prices.monthly(before)
     increase = ledger_facts.resource_increase_usd + dearer
     assert dearer <= 0 or increase <= 0 or increase <= limits.price_increase_usd
