@@ -16,7 +16,14 @@ from headroom.domain.catalog.ebs import capability
 from headroom.domain.decision import Act, Decision, Hold, Reason, decide
 from headroom.domain.guardrails import Guardrail
 from headroom.domain.planning import Plan
-from headroom.domain.policy import Freeze, KnownEvent, Mode, parse_schedule, parse_window
+from headroom.domain.policy import (
+    Freeze,
+    KnownEvent,
+    Mode,
+    TagsMay,
+    parse_schedule,
+    parse_window,
+)
 from headroom.domain.resources import Configuration, VolumeActivity, VolumeType
 from headroom.domain.state import HOUR, KnownModification
 from tests.builders import (
@@ -165,6 +172,10 @@ def test_load_of_one_day_of_five_is_not_raised_for_as_for_one_of_every_day() -> 
         (-1, LOW, None, {"max_iops": 6_000}),
         (1, LOW, None, {"max_iops": 6_000}),
         (-1, LOW, None, {"slots_reserve": 3}),
+        (-1, LOW, None, {"approve_above_usd": Decimal(20)}),  # nobody may answer before the load
+        (-1, LOW, 4_500, {"approve_above_usd": Decimal(40)}),
+        (-1, LOW, None, {"mode": Mode.APPROVE, "tags_may": TagsMay.NARROW}),
+        (-1, gp3(401, 3_000, 125), None, {}),  # AWS may work on the first for too long
     ],
 )
 def test_load_beyond_one_step_is_raised_for_in_two(

@@ -12,7 +12,7 @@ from headroom.domain.catalog import catalogue_prices
 from headroom.domain.decision.diagnose import diagnose
 from headroom.domain.planning import Plan, Situation, ValuedPlans, value_plans
 from headroom.domain.planning.planner import candidates
-from headroom.domain.policy import Limits
+from headroom.domain.policy import Limits, parse_window
 from headroom.domain.resources import Configuration, Observation, VolumeType
 from headroom.domain.workload import estimate
 from tests.builders import NOW, REGION, activity, gp2, gp3, instance, io, observation, volume
@@ -121,6 +121,18 @@ def rest_of(load: Load, days: float) -> float:
     seen = situation(calm(gp3(400, 3_400, 125), load, days=days))
     found = value_plans(replace(seen, chosen=LOW))
     return next((p.value_usd_per_day for p in found.plans if p.target == LOW), -1.0)
+
+
+def test_a_small_saving_waits_where_it_could_not_be_taken_back() -> None:
+    seen = replace(situation(calm(gp3(400, 3_400, 125), lambda _: 100.0, days=14.2)), chosen=LOW)
+    window = parse_window("Mon 11:00-13:00 UTC")
+    weekly = replace(seen, limits=replace(seen.limits, change_windows=(window,)))
+    values = [
+        [p.value_usd_per_day for p in value_plans(one).plans if p.target == LOW]
+        for one in (seen, weekly)
+    ]
+    assert values[0][0] > 0
+    assert all(value <= 0 for value in values[1])
 
 
 @pytest.mark.parametrize(
