@@ -13,7 +13,7 @@ from headroom.settings import FunctionSettings, SettingsError
 
 COMPLETE = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "IMPORT_COMPLETE")
 REDEPLOY = "deploy again (`cdk deploy --all`)"
-RESTORE = "restore what the template defines (`cdk deploy --all --revert-drift`)"
+RESTORE = "restore what the template defines (`cdk deploy --all --revert-drift`; this puts back the deployed policy too)"
 """A deployment of an unchanged template changes nothing, also not what somebody deleted."""
 HOUR = timedelta(hours=1)
 WAITING_S = 600
@@ -182,7 +182,8 @@ def functions(deployed: Deployed) -> Found:
     if len({one.get("CodeSha256") for one in deployed.functions}) > 1:
         yield Finding(
             problem="the functions run different code: an update was interrupted or one was edited",
-            fix=RESTORE,
+            fix="give each the package that the template names (aws lambda update-function-code), or deploy a "
+            "changed one: CloudFormation sees no drift of code",
         )
     if len(set(deployed.settings)) > 1:
         yield Finding(problem="the functions have different settings", fix=RESTORE)

@@ -37,7 +37,8 @@ def _table(dynamodb: Any, name: str, schema: Table) -> Found:
         yield Finding(
             problem=f"the table {name} was deleted: nothing is decided or recorded",
             fix="restore it under the same name from the backup that DynamoDB keeps for 35 days (aws dynamodb "
-            f"list-backups --backup-type ALL --table-name {name})",
+            f"list-backups --backup-type ALL --table-name {name}), and before any `cdk deploy --revert-drift`: that "
+            "may make an empty one",
         )
         return
     if table["TableStatus"] not in ("ACTIVE", "UPDATING"):
@@ -45,9 +46,16 @@ def _table(dynamodb: Any, name: str, schema: Table) -> Found:
             problem=f"the table {name} is {table['TableStatus']}",
             fix="read the table's page in the DynamoDB console for the reason",
         )
-    indexes = {one["IndexName"] for one in table.get("GlobalSecondaryIndexes", ())}
+    indexes = {
+        one["IndexName"]: one["IndexStatus"] for one in table.get("GlobalSecondaryIndexes", ())
+    }
     for index in schema.indexes:
-        if index.name not in indexes:
+        if indexes.get(index.name) == "CREATING":
+            yield Finding(
+                problem=f"the index {index.name} of the table {name} is being made: what reads it fails",
+                fix="wait until it is there",
+            )
+        elif index.name not in indexes:
             yield Finding(problem=f"the table {name} has no index {index.name}", fix=RESTORE)
     backups = dynamodb.describe_continuous_backups(TableName=name)["ContinuousBackupsDescription"]
     if backups["PointInTimeRecoveryDescription"]["PointInTimeRecoveryStatus"] != "ENABLED":

@@ -8,7 +8,6 @@ from datetime import timedelta
 from headroom.adapters.prices import PriceStore
 from headroom.cli.doctor.deployed import Deployed
 from headroom.cli.doctor.findings import Fact, Finding
-from headroom.cli.doctor.loop import RESTORE
 from headroom.cli.terminal.output import number, utc
 from headroom.cli.views.breakers import lines
 from headroom.domain.catalog import QUOTAS, quota_limit
@@ -31,7 +30,8 @@ def policy(deployed: Deployed) -> Found:
     if isinstance(found, PolicyUnreadable):
         yield Finding(
             problem=f"the policy is unreadable, so nothing is changed: {found.reason.removesuffix('.')}",
-            fix=f"{RESTORE}; `headroom policy check FILE` says what is wrong with a file",
+            fix="if nobody wanted to stop Headroom by this, deploy a valid policy: a changed file as usual, an unchanged one with "
+            "`cdk deploy --all --revert-drift`; `headroom policy check FILE` says what is wrong with a file",
         )
         return
     version = deployed.output("PolicyVersion")
@@ -42,7 +42,7 @@ def policy(deployed: Deployed) -> Found:
         yield Finding(
             problem=f"the policy in force is {found.version}, the deployed one is {version}: "
             "somebody wrote the parameter",
-            fix=f"{RESTORE}, or take the change into the file and deploy it",
+            fix="take the change into the file and deploy it; to undo the change, deploy with `cdk deploy --all --revert-drift`",
         )
     yield Fact(text=f"version {found.version}, default mode {found.defaults.mode.value}, "
                f"{len(found.rules)} rules")  # fmt: skip
