@@ -20,7 +20,7 @@ from headroom.cdk.asset import (
     stage_function_code,
 )
 from tests.stacks.conftest import ROOT, Synth, Synthesised, properties
-from tools.bench import cold_start_s
+from tools.bench.cold_start import cold_start_s
 
 CLEAN = """
 import importlib, json, sys

@@ -1,7 +1,6 @@
 """Storage of RDS databases: DB instances and Multi-AZ DB clusters, through RDS's API.
 
-`RdsStorage.apply` is the only write to it. RDS keeps no list of modifications. So each observation
-is kept, and two of them show the latest change (domain/catalog/rds/modifications.py).
+`RdsStorage.apply` is the only write to it. RDS lists no modifications, so two observations show the latest (domain/catalog/rds/modifications.py).
 """
 
 from __future__ import annotations
@@ -109,8 +108,7 @@ class RdsStorage:
                         )
 
     def view(self, ref: ResourceRef) -> StorageView:
-        """One database with the limits of its class and what RDS takes; raises ResourceGone,
-        ReadFailed."""
+        """One database with the limits of its class and what RDS takes; raises ResourceGone, ReadFailed."""
         reported, bookmark = self._observe(ref)
         facts = reported.facts
         self._tags[ref.resource_id] = reported.volume.tags
@@ -346,7 +344,7 @@ def _why_not_now(reported: shapes.ReportedInstance, *, busy: bool) -> Refused | 
 
 def _why_never(reported: shapes.ReportedInstance, target: Configuration) -> Refused | None:
     """What no call of ours may do, whatever was decided: grow beside RDS's own autoscaling."""
-    found = reported.volume.configuration
-    if target.size_gib > found.size_gib and reported.facts.grows_by_itself:
+    grows = target.size_gib > reported.volume.configuration.size_gib
+    if grows and reported.facts.grows_by_itself:
         return declined(Refusal.UNSUPPORTED, "RDS's storage autoscaling grows it by now")
     return None

@@ -75,7 +75,7 @@ def _read(opened: Source, where: RecordsOptions, since: datetime, until: datetim
     if opened.account_id is not None:
         from headroom.cli.sources.running import running_now  # boto3 is slow to import
 
-        starved = sum(monthly.episode_minutes(r, until) for r in found.resources.values())
+        starved = sum(r.episode_minutes(until) for r in found.resources.values())
         running, increase = running_now(where, starved, since=since, until=until)
     return MonthView(place=opened.name if running is None else running.place, month=found,
                      running=running, increase_usd=increase)  # fmt: skip

@@ -85,7 +85,7 @@ class MonthView:
                 "passed": sum(r.passed for r in rows),
                 "remaining": sum(r.starved_since is not None for r in rows),
                 "prevented": sum(r.foreseen for r in rows),
-                "minutes": round(sum(episode_minutes(r, until) for r in rows)),
+                "minutes": round(sum(r.episode_minutes(until) for r in rows)),
             },
             "storage_usd": {"added": _cents(added), "saved": _cents(saved)},
             "storage_usd_per_month": {
@@ -134,12 +134,6 @@ class MonthView:
         return notes
 
 
-def episode_minutes(found: ResourceMonth, until: datetime) -> float:
-    """Minutes from the first decision that saw each episode to its end, or to `until`."""
-    still = timedelta(0) if found.starved_since is None else until - found.starved_since
-    return (found.lasted + still) / timedelta(minutes=1)
-
-
 def as_object(view: MonthView) -> Json:
     """One JSON object."""
     return {
@@ -163,7 +157,7 @@ def _resource(view: MonthView, found: ResourceMonth) -> Json:
         "resource": short(found.resource), "arn": found.resource, "decisions": found.decisions,
         "found": found.found, "ended": found.ended, "passed": found.passed,
         "foreseen": found.foreseen, "starved_since": None if since is None else since.isoformat(),
-        "episode_minutes": round(episode_minutes(found, until)),
+        "episode_minutes": round(found.episode_minutes(until)),
         "relieved_minutes_per_day": round(found.relieved_minutes),
         "changes": len(found.landed), "usd_up_per_month": _cents(found.up_usd),
         "usd_down_per_month": _cents(found.down_usd), "usd_added": _cents(found.added_usd(until)),
@@ -255,7 +249,7 @@ def parts(view: MonthView) -> list[Part]:
 
 
 def _remaining(found: ResourceMonth, until: datetime) -> Row:
-    since, minutes = found.starved_since or until, episode_minutes(found, until)
+    since, minutes = found.starved_since or until, found.episode_minutes(until)
     escalated = "nothing; the owner was notified" if found.escalation else ""
     by = ", ".join(found.blocked_by) or escalated or "nothing; a change may be under way"
     return (
@@ -277,7 +271,7 @@ def _doubtful(found: ResourceMonth) -> Row:
 
 
 def _every(found: ResourceMonth, until: datetime) -> Row:
-    net, minutes = found.up_usd + found.down_usd, round(episode_minutes(found, until))
+    net, minutes = found.up_usd + found.down_usd, round(found.episode_minutes(until))
     added, saved = found.added_usd(until), found.saved_usd(until)
     tone = "raise" if net > 0 else "lower" if net < 0 else "none"
     return (

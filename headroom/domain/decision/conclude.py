@@ -1,7 +1,6 @@
 """The action that follows from the verdicts: the first allowed plan, or why there is none.
 
-Space comes before load, because a full database stops. The owner is notified once per episode and
-cause of what only the owner can change.
+Space comes before load, because a full database stops. What only the owner can change is notified once per episode and cause.
 """
 
 from __future__ import annotations

@@ -145,11 +145,8 @@ def _valued(
         )
         for i, plan in enumerate(made, start=1)
     ]
-    if (
-        situation.calm
-        and _may_change_all_day(situation)
-        and all(plan.value_usd_per_day <= 0 for plan in valued_plans)
-    ):
+    worth_none = all(plan.value_usd_per_day <= 0 for plan in valued_plans)
+    if situation.calm and worth_none and all(_open_hours(situation)):
         today = _day_cost(situation, levels, forecast, 0)
         if today - found.stay <= risked:  # nor will a later change be worth its risk
             valued_plans = [
@@ -332,22 +329,16 @@ def _begins(situation: Situation) -> datetime:
     return hour_of(situation.observation.at + LEAD) - LEAD
 
 
-def _may_change_all_day(situation: Situation) -> bool:
-    """Whether no window is closed and nothing is frozen in the coming day: what is lowered can be raised again."""
+def _open_hours(situation: Situation) -> list[bool]:
+    """Whether a change may start, by hour from now: no window is closed and nothing is frozen."""
     begins = _begins(situation)
-    return all(situation.may_change(begins + hour * HOUR) for hour in range(HOURS))
+    return [situation.may_change(begins + hour * HOUR) for hour in range(HOURS)]
 
 
 def _free(situation: Situation) -> list[int]:
-    """Free modification slots by hour from now, if none is used before.
-
-    None where a change window is closed or the account is frozen.
-    """
+    """Free modification slots by hour from now, if none is used before; none where no change may start."""
     at, most = situation.observation.at, MAX_MODIFICATIONS - situation.limits.slots_reserve
-    begins = _begins(situation)
     return [
-        most - sum(start > at + timedelta(hours=hour) - WINDOW for start in situation.starts)
-        if situation.may_change(begins + timedelta(hours=hour))
-        else 0
-        for hour in range(HOURS)
+        most - sum(start > at + hour * HOUR - WINDOW for start in situation.starts) if may else 0
+        for hour, may in enumerate(_open_hours(situation))
     ]

@@ -120,6 +120,11 @@ class ResourceMonth:
             (c.accrued_usd(end) for c in self.landed.values() if c.usd < 0), Decimal(0)
         )  # fmt: skip
 
+    def episode_minutes(self, until: datetime) -> float:
+        """Minutes from the first decision that saw each episode to its end, or to `until`."""
+        still = timedelta(0) if self.starved_since is None else until - self.starved_since
+        return (self.lasted + still) / timedelta(minutes=1)
+
     def fixed_usd(self, end: datetime) -> Decimal:
         """Dollars more than before the month's changes, if it had had its most expensive configuration from its first
         record until `end`."""

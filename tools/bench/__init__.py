@@ -44,15 +44,15 @@ from headroom.proving.trials import STARTS, Conditions, run_engine, run_rule, ru
 from headroom.proving.vectorized import VectorizedVolume, VectorizedWorld
 from headroom.proving.workloads import SAMPLES, read_trace, sample_load_series
 from headroom.serialization import decision_to_json
+from tools.bench.cold_start import cold_starts
 from tools.figures import Figure, median_s, table_rows
 from tools.fleet_bench import run
 from tools.storm import storm
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 SCENARIO = ROOT / "docs" / "scenarios" / "nightly-batch-gp2.yaml"
 PAGE = ROOT / "docs" / "benchmarks.md"
 SAMPLE = "sample-random-spikes"
-REGION = "us-east-1"
 DAY_MIN = 1_440
 TRACE_ROWS = 100_000
 DECISIONS = 1_000
@@ -69,51 +69,6 @@ STARTS_OF_PYTHON = "times `python -c pass`"
 TYPER, HELP = "python -c 'import typer'", "headroom --help"
 STARTED = 7
 """Times that each start of a command is measured."""
-CLIENTS = {
-    "signals": ("dynamodb", "sqs", "ssm", "ec2", "cloudwatch", "rds", "sns"),
-    "sweep": ("dynamodb", "sqs", "ssm", "events", "cloudwatch"),
-    "requests": ("dynamodb",),
-}
-"""Clients of each function by its module."""
-STARTED_COLD = 9
-"""Times that each cold start is measured."""
-
-
-def cold_start_s(path: Path, services: tuple[str, ...], begin: str) -> float:
-    """Median CPU seconds of a process that finds packages in `path`, runs `begin` and makes clients of `session`.
-
-    It writes no bytecode: that would change an asset without any, and be what is measured.
-    """
-    script = (
-        f"import sys, time; sys.path.insert(0, {str(path)!r}); began = time.process_time()\n{begin}\n"
-        f"for service in {services}: session.client(service)\nprint(time.process_time() - began)"
-    )
-    command = [sys.executable, "-I", "-S", "-B", "-c", script]
-    keys = {"AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "x"}
-
-    def once() -> float:
-        done = subprocess.run(command, env=keys, capture_output=True, text=True, check=True)
-        return float(done.stdout)
-
-    return median(once() for _ in range(STARTED_COLD))
-
-
-def cold_starts() -> Iterator[Figure]:
-    """Each function of the package with bytecode, and how that compares with boto3 and the same clients."""
-    asset = stage_function_code(ROOT, python=sys.executable)
-    installed = Path(boto3.__file__).parents[1]
-    for name, services in CLIENTS.items():
-        begin = f"import lambdas.{name}; from headroom.wiring import session_in; session = session_in({REGION!r})"
-        ours = cold_start_s(asset, services, begin)
-        bare = cold_start_s(
-            installed, services, f"import boto3; session = boto3.Session(region_name={REGION!r})"
-        )
-        yield Figure(
-            name=f"cold start of {name}, with clients", value=1_000 * ours, unit="ms of CPU"
-        )
-        yield Figure(
-            name=f"cold start of {name}", value=ours / bare, unit="times boto3 with these clients"
-        )
 
 
 def synthesised() -> None:
@@ -352,7 +307,7 @@ def page(figures: list[Figure], now: datetime) -> str:
 
 def main() -> None:
     """Print a line per measurement as it is made, then write the page."""
-    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments = argparse.ArgumentParser(prog="python -m tools.bench", description=__doc__)
     arguments.add_argument("--traces", type=Path, help="directory of traces to compare on")
     arguments.add_argument(
         "--custodian", type=Path, help="Cloud Custodian's command, to run it too"
@@ -371,7 +326,3 @@ def main() -> None:
             print(figure, flush=True)
             figures.append(figure)
     PAGE.write_text(page(figures, now) + stormed(now), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()
