@@ -31,7 +31,8 @@ class Plan:
 
     Prices in USD per month. `value_usd_per_day` is the cost of waiting over the next day, in dollars
     and in starved minutes at the owner's value, less the cost of this plan and the best that can
-    follow it. `relieved_minutes_per_day` is negative if more minutes would starve.
+    follow it; of a small saving after calm days, over as many days as were calm.
+    `relieved_minutes_per_day` is negative if more minutes would starve.
     """
 
     origin: Configuration
