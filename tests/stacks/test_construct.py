@@ -190,6 +190,9 @@ def test_caps_and_truth_values_are_settings(app: cdk.App) -> None:
         assert json.loads(variables["HEADROOM_HARD_CAPS"])["max_iops"] == 16_000
     with pytest.raises(SettingsError, match="Setting hard_caps"):
         Headroom(cdk.Stack(app, "Two"), "Headroom", code=_code(), caps={"max_iop": 1})
+    twice: Any = {"hard_caps": {"max_iops": 1}}
+    with pytest.raises(SettingsError, match="once"):
+        Headroom(cdk.Stack(app, "Three"), "Headroom", code=_code(), caps={}, **twice)
 
 
 @pytest.mark.parametrize("python", [None, "/usr/bin/python3.14"])
