@@ -17,6 +17,8 @@ from datetime import UTC, datetime
 from headroom.adapters.events import rds as events_rds
 from headroom.domain.resources import Claim, Kind, RejectedSignal, ResourceRef, Signal
 
+YEARS = range(2000, 9000)
+"""Of an event's time: hours before and after it are instants too."""
 EXCERPT = 1_000
 """Characters of a rejected event that are kept."""
 _DETAIL = 300
@@ -269,6 +271,9 @@ def _text(place: Mapping[str, object], key: str) -> str:
 def _instant(text: str) -> datetime:
     try:
         instant = datetime.fromisoformat(text)
-        return instant.replace(tzinfo=instant.tzinfo or UTC).astimezone(UTC)
+        instant = instant.replace(tzinfo=instant.tzinfo or UTC).astimezone(UTC)
+        if instant.year in YEARS:
+            return instant
     except (ValueError, OverflowError):
-        raise _UnknownShape(f"time is {text[:40]!r}, which is no instant") from None
+        pass
+    raise _UnknownShape(f"time is {text[:40]!r}, which is no instant of an event")

@@ -159,6 +159,8 @@ REJECTED: list[tuple[object, str]] = [
     (d.contributor(attributes={"VolumeId": "vol-1; drop"}), "names no volume"),
     (d.contributor(attributes={"VolumeId": 7}), "names no volume"),
     (d.contributor() | {"time": "noon"}, "no instant"),
+    (d.contributor() | {"time": "9999-12-31T23:59:59Z"}, "no instant"),
+    (d.contributor() | {"time": "0001-01-01T00:00:00Z"}, "no instant"),
     (d.contributor() | {"time": 1767614400}, "time is missing or no text"),
     (d.contributor() | {"source": "aws.rds"}, "no event of ours"),
     (d.contributor() | {"detail-type": "CloudWatch Alarm Configuration Change"}, "no event"),
