@@ -32,6 +32,7 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
     "headroom.localaws": (
         "moto", "boto3", "botocore", "werkzeug", "awslambdaric", "flask", "yaml",
     ),
+    "headroom.account": ("boto3", "botocore"),
     "headroom.wiring": ("boto3", "botocore"),
     "headroom.cli": (
         "typer", "click", "rich", "jinja2", "markupsafe", "yaml", "boto3", "botocore",
