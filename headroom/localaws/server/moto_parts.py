@@ -16,7 +16,6 @@ from typing import Any
 import moto.cloudformation.responses as cloudformation_responses
 import moto.cloudformation.urls
 import moto.cloudwatch.urls
-import moto.core.responses as core_responses
 import moto.ec2.urls
 import moto.events.urls
 import moto.firehose.urls
@@ -247,8 +246,6 @@ def install(cloud: Cloud) -> None:
     events_models.events_backends.backend = LocalEvents
     cloudformation_responses.cloudformation_backends.backend = LocalCloudFormation
     events_models.Rule.send_to_targets = _send_to_targets
-    # moto lists a class's methods for every request: 2 ms for EC2 unless remembered.
-    core_responses.method_names_from_class = cache(core_responses.method_names_from_class)
     quick_answers.install()
     parse_quickly()
     sqs_models.Message.visible = property(_visible)
