@@ -16,6 +16,7 @@ from headroom.domain.workload import (
     PresentLoad,
     minutes,
     short_minutes,
+    shortfalls,
 )
 
 PRESSED = 2
@@ -134,7 +135,7 @@ def _episode_lengths(past: Past, level: Level) -> list[float]:
     found: list[float] = []
     last = -10
     hours, numbers = past.numbered
-    shorts = [short_minutes(hour, level.iops, level.mibps) for hour in hours]
+    shorts = shortfalls(hours, level.iops, level.mibps)
     for place, number in numbers.items():
         if shorts[number]:
             if place - last > 1:

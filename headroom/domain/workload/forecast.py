@@ -15,10 +15,15 @@ from itertools import pairwise
 from math import inf
 from typing import NamedTuple
 
-from headroom.domain.state import HOUR, hour_of
+from headroom.domain.state import HOUR, ProfileHour, hour_of
 from headroom.domain.workload.history import HELD, ONSET, Coming, Episodes, Past, recent_hours
 from headroom.domain.workload.rhythm import BACK, DOUBT, SURE, Rhythm, rhythms
-from headroom.domain.workload.short_minutes import REACTION_MIN, minutes_to_react, short_minutes
+from headroom.domain.workload.short_minutes import (
+    REACTION_MIN,
+    minutes_to_react,
+    short_minutes,
+    shortfalls,
+)
 
 HOURS = 24
 CLEAR_DAYS = 3.0
@@ -85,6 +90,17 @@ class PresentLoad:
     shortfall_share: tuple[float, ...]
 
 
+class _Shortfalls(dict[int, float]):
+    """Shortfall in minutes at some rates by the number of the busy hour, computed when it is asked for."""
+
+    def __init__(self, hours: Sequence[ProfileHour], rates: tuple[float, float]) -> None:
+        self._hours, self._rates = hours, rates
+
+    def __missing__(self, number: int) -> float:
+        self[number] = found = short_minutes(self._hours[number], *self._rates)
+        return found
+
+
 class KnownLoad(NamedTuple):
     """Load that the owner foretold: from when to when, and how much."""
 
@@ -110,17 +126,16 @@ def demand_forecast(
     foretold = [_foretold(known_loads, begin + hour * HOUR) for hour in range(HOURS)]
     locked, reacting, dollars, seen, new_minutes = [], [], [], [], []
     same: dict[tuple[bool, ...], Episodes] = {}
+    hours = past.numbered[0]
 
     @cache
-    def after_raise(rates: tuple[float, float]) -> list[float]:
-        return [short_minutes(hour, *rates) for hour in past.numbered[0]]
+    def after_raise(rates: tuple[float, float]) -> _Shortfalls:
+        return _Shortfalls(hours, rates)
 
     for level, share in zip(levels, present.shortfall_share, strict=True):
         belief = believe(level)
-        shorts = [
-            short_minutes(hour, level.iops, level.mibps, belief=belief) for hour in past.numbered[0]
-        ]
-        falls_short = tuple(minutes > 0 for minutes in shorts)
+        shorts = shortfalls(hours, level.iops, level.mibps, belief=belief)
+        falls_short = tuple([minutes > 0 for minutes in shorts])
         if falls_short not in same:
             same[falls_short] = Episodes.of(past, falls_short, recent, coming)
         episodes = same[falls_short]
@@ -165,7 +180,7 @@ def _with_known(
 def calm_days(past: Past, level: Level) -> float:
     """Measured days since load above `level`, less the longest time that it stayed away before."""
     hours, numbers = past.numbered
-    short = [short_minutes(hour, level.iops, level.mibps) > 0 for hour in hours]
+    short = shortfalls(hours, level.iops, level.mibps)
     places = [place for place, number in numbers.items() if short[number]]
     if not places:
         return past.days
@@ -241,7 +256,7 @@ def _hours(
 
 def _minutes_before_a_raise(
     past: Past, level: Level, belief: float, episodes: Episodes,
-    reached: tuple[Sequence[float], Sequence[float]],
+    reached: tuple[_Shortfalls, _Shortfalls],
 ) -> list[float]:  # fmt: skip
     """By case: the shortfall until a raise takes effect, or what it leaves of a later hour.
 
