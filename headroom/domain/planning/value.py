@@ -220,7 +220,7 @@ def _value_for_good(situation: Situation, plan: Plan) -> float:
     hours, numbers = past.numbered
     before = shortfalls(hours, now.sustained_iops, now.sustained_mibps)
     after = shortfalls(hours, then.sustained_iops, then.sustained_mibps)
-    shorter = list(map(sub, before, after))
+    shorter: list[float] = list(map(sub, before, after))
     ongoing = situation.demand.pressed_minutes * situation.demand.expected_shortfall(
         iops=now.sustained_iops, mibps=now.sustained_mibps
     )
