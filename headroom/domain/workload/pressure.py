@@ -173,7 +173,7 @@ def _rows(
         if since is not None:
             sure = at >= since
         check = (checks[i] or 0.0) >= 1
-        merged_io = sure and not check and merged(taken, most_iops)
+        merged_io = taken.most_ops > most_iops and sure and not check and merged(taken, most_iops)
         yield _new(_Row, (i, at, taken, low, high, sure, check, merged_io))
 
 
