@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from statistics import mean, median
@@ -50,12 +50,13 @@ class DemandEstimate:
 class DemandSamples:
     """The minutes to estimate from. `informative` touched a limit, in this episode or before.
 
-    `ongoing` is the whole present run of pressure, gaps included; empty without one.
+    `ongoing` is the whole present run of pressure, gaps included; empty without one. `earlier`, about
+    this time of earlier days, is read only where nothing is more certain.
     """
 
     at: datetime
     seen: Sequence[Minute]
-    earlier: Sequence[Minute]
+    earlier: Callable[[], Sequence[Minute]]
     ongoing: Sequence[Minute]
     informative: Sequence[Minute]
 
@@ -133,7 +134,7 @@ def _reach(basis: DemandSamples, free: Sequence[Minute], at: tuple[float, float]
     bursts = [m for m in informative if not m.saturated and lately]
     reaches = [
         ratio_from_queue_growth(informative) if basis.ongoing else None,
-        ratio_from_earlier_days(same_hours(basis.earlier, basis.at, by_iops=by_iops), served),
+        ratio_from_earlier_days(same_hours(basis.earlier(), basis.at, by_iops=by_iops), served),
         ratio_from_bursts(bursts, free, by_iops=by_iops)
         if 2 * len(bursts) >= len(informative)
         else None,

@@ -49,10 +49,9 @@ def estimate(
     recurring = len(bursts) * 1440 / len(current) if bursts else 0.0
     starved = min(1440.0, max(_expected_starved(observation, pressed, credits), recurring))
     informative = pressed or bursts
-    earlier = _same_hours(observation, can) if informative else ()
     found = estimate_demand(
         DemandSamples(
-            at=observation.at, seen=seen, earlier=earlier,
+            at=observation.at, seen=seen, earlier=lambda: _same_hours(observation, can),
             ongoing=episode(seen) if pressed else (), informative=informative,
         )
     )  # fmt: skip
