@@ -18,7 +18,14 @@ from headroom.domain.decision import Decision, place_of, recorded, with_judgemen
 from headroom.domain.guardrails import Relation
 from headroom.domain.resources import InstanceActivity, Series, VolumeActivity
 from headroom.domain.state import DECISION_FORMAT, ConcurrencyState, WrongFormat, require_format
-from headroom.serialization.canonical import Unreadable, from_plain, parsed, to_json, to_plain
+from headroom.serialization.canonical import (
+    Unreadable,
+    from_plain,
+    parsed,
+    plain_to_json,
+    to_json,
+    to_plain,
+)
 
 LARGEST_BODY = 64_000
 """Bytes a stored decision may have. Most have less than 24,000."""
@@ -113,7 +120,7 @@ def _text(kept: Decision) -> str:
     for name in _SERIES:
         plain["observation"][name] = _series_once(plain["observation"][name])
     plain["judgements"] = _verdicts_once(plain["judgements"], kept)
-    return to_json(plain)
+    return plain_to_json(plain)
 
 
 def _verdicts_once(judgements: list[Any], kept: Decision) -> list[Any]:

@@ -120,7 +120,8 @@ def demand_forecast(
     believed, anyhow = _rhythms(past, first)
     top = max(level.usd_per_hour for level in levels)
     believe, recent = _beliefs(past), recent_hours(past, first)
-    coming = [_like(past, believed, anyhow, first + hour) for hour in range(HOURS)]
+    begun: dict[int, bool] = {}
+    coming = [_like(past, believed, anyhow, first + hour, begun) for hour in range(HOURS)]
     new_per_hour, new_min = 1.0 / (past.days + 1) / HOURS, _new_minutes(past)
     begin = hour_of(now)
     foretold = [_foretold(known_loads, begin + hour * HOUR) for hour in range(HOURS)]
@@ -201,8 +202,13 @@ def _rhythms(past: Past, count: int) -> tuple[tuple[Rhythm, ...], float]:
     )
 
 
-def _like(past: Past, believed: Sequence[Rhythm], anyhow: float, place: int) -> Coming:
-    """The busy hours that a coming hour is like, with weights, and the weight of load at any time."""
+def _like(
+    past: Past, believed: Sequence[Rhythm], anyhow: float, place: int, begun: dict[int, bool]
+) -> Coming:
+    """The busy hours that a coming hour is like, with weights, and the weight of load at any time.
+
+    `begun` keeps which episodes have begun again, by the place where each was due.
+    """
     hours, busy = past.profile.hours, past.busy
     known = len(hours)
     found: dict[int, float] = {}
@@ -218,18 +224,20 @@ def _like(past: Past, believed: Sequence[Rhythm], anyhow: float, place: int) -> 
                     likes.append((like, weight))
         doubt += rhythm.weight * own_doubt / total
         for like, weight in likes:
-            if _did_not_begin(past, like, place - like):
+            due = past.begins[like] + place - like
+            if due not in begun:
+                begun[due] = _has_begun(past, due)
+            if not begun[due]:
                 weight *= NOT_BEGUN
             found[like] = found.get(like, 0.0) + SURE * rhythm.weight * weight / total
     return list(found.items()), doubt
 
 
-def _did_not_begin(past: Past, like: int, later: int) -> bool:
-    """Whether the episode around the busy hour `like` was due to begin again, `later` hours on, and did not."""
-    begins, hours = past.begins[like] + later, past.profile.hours
-    until = begins + LATE_HOURS + 1
-    return until <= len(hours) and not any(
-        hours[place] is None or place in past.busy for place in range(begins - 1, until)
+def _has_begun(past: Past, due: int) -> bool:
+    """Whether an episode that was due at a place began, or may yet, as far as that was measured."""
+    hours, until = past.profile.hours, due + LATE_HOURS + 1
+    return until > len(hours) or any(
+        hours[place] is None or place in past.busy for place in range(due - 1, until)
     )
 
 
