@@ -17,6 +17,7 @@ from headroom.domain.workload import (
     minutes,
     short_minutes,
     shortfalls,
+    since,
 )
 
 PRESSED = 2
@@ -148,12 +149,11 @@ def _episode_lengths(past: Past, level: Level) -> list[float]:
 def _load(situation: Situation) -> tuple[float, float]:
     """The highest load of the last minutes, in SSD operations/s and MiB/s."""
     observation = situation.observation
-    since = observation.at - timedelta(minutes=RECENT_MIN + 3)
     can = capability(observation.volume.configuration)
     count = len(observation.activity.read_iops.values)
     last = range(max(0, count - 2 * RECENT_MIN), count)
     seen = minutes(observation.activity, can, observation.modification, places=last)
-    recent = [m for m in seen if m.at >= since]
+    recent = since(seen, observation.at - timedelta(minutes=RECENT_MIN + 3))
     return max((m.ssd_iops for m in recent), default=0.0), max(
         (m.mibps for m in recent), default=0.0
     )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import cache
+from operator import attrgetter
 from typing import NamedTuple
 
 from headroom.domain.catalog import Served, merged, same_io_size, served
@@ -29,6 +31,7 @@ Minutes below it are calm."""
 LARGE_IO_BYTES, LARGE_WAITS_AT = 128 * 1024, 0.6
 """Large operations take long by themselves: only nearer to a limit do they wait for it."""
 
+_began = attrgetter("at")
 UNBROKEN = timedelta(minutes=5)
 """A longer gap in the measurements ends a run."""
 
@@ -259,6 +262,11 @@ def _waits(activity: VolumeActivity, row: _Row, slow_ms: float) -> bool:
 
 def _at_limit(took: float, low: float, high: float) -> bool:
     return took >= AT_LIMIT * high or AT_LIMIT * low <= took <= low / AT_LIMIT
+
+
+def since(seen: tuple[Minute, ...], instant: datetime) -> tuple[Minute, ...]:
+    """The minutes that began at or after `instant`."""
+    return seen[bisect_left(seen, instant, key=_began) :]
 
 
 def clear_run(seen: tuple[Minute, ...]) -> int:
