@@ -124,7 +124,11 @@ def demand_forecast(
     coming = [_like(past, believed, anyhow, first + hour, begun) for hour in range(HOURS)]
     new_per_hour, new_min = 1.0 / (past.days + 1) / HOURS, _new_minutes(past)
     begin = hour_of(now)
-    foretold = [_foretold(known_loads, begin + hour * HOUR) for hour in range(HOURS)]
+    foretold = {
+        hour: loads
+        for hour in range(HOURS)
+        if known_loads and (loads := _foretold(known_loads, begin + hour * HOUR))
+    }
     locked, reacting, dollars, seen, new_minutes = [], [], [], [], []
     same: dict[tuple[bool, ...], Episodes] = {}
     hours = past.numbered[0]
@@ -141,16 +145,22 @@ def demand_forecast(
             same[falls_short] = Episodes.of(past, falls_short, recent, coming)
         episodes = same[falls_short]
         reached = after_raise(level.reach or UNLIMITED), after_raise(level.ceiling or UNLIMITED)
-        early = _minutes_before_a_raise(past, level, belief, episodes, reached)
-        rows = _hours(episodes, shorts, early, max(0.0, top - level.usd_per_hour))
-        expected = _with_known(level, rows, foretold, [here * share for here in present.minutes])
+        first_minutes = _minutes_before_a_raise(past, level, belief, episodes, reached)
+        late, early, usd = _hours(
+            episodes, shorts, first_minutes, max(0.0, top - level.usd_per_hour)
+        )
+        for hour, loads in foretold.items():
+            late[hour], early[hour] = _with_known(level, late[hour], early[hour], loads)
+        here = [minutes * share for minutes in present.minutes]
+        late = [a if a >= b else b for a, b in zip(late, here, strict=True)]
+        early = [a if a >= b else b for a, b in zip(early, here, strict=True)]
         new = max(level.unproven * NEW_MIN, _unseen(past, level) * new_min) * new_per_hour
         new_minutes.append(new)
-        locked.append([late + new * LOCKED_TIMES for late, _ in expected])
+        locked.append([minutes + new * LOCKED_TIMES for minutes in late])
         # a raise that costs more than waiting does not follow
-        reacting.append([(early if early <= late else late) + new for late, early in expected])
-        dollars.append([usd for _, _, usd in rows])
-        seen.append(sum(late for late, _ in expected))
+        reacting.append([(b if b <= a else a) + new for a, b in zip(late, early, strict=True)])
+        dollars.append(usd)
+        seen.append(sum(late))
     return Forecast(
         reacting_minutes=tuple(zip(*reacting, strict=True)),
         locked_minutes=tuple(zip(*locked, strict=True)),
@@ -165,17 +175,13 @@ def demand_forecast(
 
 
 def _with_known(
-    level: Level, rows: Sequence[tuple[float, float, float]],
-    foretold: Sequence[Sequence[tuple[KnownLoad, float]]], present: Sequence[float],
-) -> list[tuple[float, float]]:  # fmt: skip
-    """Minutes with no raise and before one, by hour: no less than known and present load cost."""
-    found = []
-    for (late, early, _), loads, here in zip(rows, foretold, present, strict=True):
-        for load, minutes in loads:
-            short = minutes * (1.0 - _served(load, level))
-            late, early = max(late, short), max(early, min(short, REACTION_MIN))
-        found.append((late if late >= here else here, early if early >= here else here))
-    return found
+    level: Level, late: float, early: float, loads: Sequence[tuple[KnownLoad, float]]
+) -> tuple[float, float]:
+    """Minutes of an hour with no raise and before one: no less than its known loads cost."""
+    for load, minutes in loads:
+        short = minutes * (1.0 - _served(load, level))
+        late, early = max(late, short), max(early, min(short, REACTION_MIN))
+    return late, early
 
 
 def calm_days(past: Past, level: Level) -> float:
@@ -243,23 +249,22 @@ def _has_begun(past: Past, due: int) -> bool:
 
 def _hours(
     episodes: Episodes, shorts: Sequence[float], first: Sequence[float], raise_usd_per_hour: float
-) -> list[tuple[float, float, float]]:
-    """Of one level: minutes with no raise, minutes before one takes effect, and its USD, by hour."""
+) -> tuple[list[float], list[float], list[float]]:
+    """Of one level, each by hour: minutes with no raise, minutes before one takes effect, and its USD."""
     if not episodes.cases:
-        return [(0.0, 0.0, 0.0)] * HOURS
+        return [0.0] * HOURS, [0.0] * HOURS, [0.0] * HOURS
     minutes = [shorts[number] for number, _ in episodes.cases]
     minutes_an_hour = episodes.mean(minutes, episodes.hours)
     first_minutes = episodes.mean(first, episodes.onsets)
-    found = []
-    for like, under_way, begins, busy in episodes.coming:
+    lates, earlies = [], []
+    for like, under_way, begins, _ in episodes.coming:
         late = early = 0.0
         for case, weight in like:
             late += weight * minutes[case]
             early += weight * first[case]
-        late += under_way * minutes_an_hour
-        early += begins * first_minutes
-        found.append((late, early, busy * raise_usd_per_hour))
-    return found
+        lates.append(late + under_way * minutes_an_hour)
+        earlies.append(early + begins * first_minutes)
+    return lates, earlies, [hour.busy * raise_usd_per_hour for hour in episodes.coming]
 
 
 def _minutes_before_a_raise(

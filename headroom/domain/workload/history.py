@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -240,13 +241,13 @@ def demand_levels(
     ]
     times = Counter(numbers.values())
     by_price = sorted((usd(*rates), *rates, times[number]) for number, rates in enumerate(wanted))
-    ordered = [rates for rates in by_price for _ in range(rates[-1])]
-    if ordered:
-        iops = list(accumulate((i for _, i, _, _ in ordered), max))
-        mibps = list(accumulate((m for _, _, m, _ in ordered), max))
+    if by_price:
+        iops = list(accumulate((i for _, i, _, _ in by_price), max))
+        mibps = list(accumulate((m for _, _, m, _ in by_price), max))
         most_iops, most_mibps = max(most_iops, iops[-1]), max(most_mibps, mibps[-1])
+        upto = list(accumulate(count for _, _, _, count in by_price))
         for share in SHARES:
-            place = max(0, ceil(share * len(ordered)) - 1)
+            place = bisect_right(upto, max(0, ceil(share * upto[-1]) - 1))
             found.add((iops[place], mibps[place]))
     for factor in ABOVE_ALL:
         found.add((most_iops * factor, most_mibps))
