@@ -125,7 +125,8 @@ def _remaining_minutes(lengths: Sequence[float], pressed: float) -> list[float]:
     found = []
     for hour in range(HOURS):
         begins = 60 * hour + UNTIL_EFFECT_MIN
-        seen = sum(min(60.0, max(0.0, rest - begins)) for rest in rests) / max(1, len(rests))
+        ahead = [rest - begins for rest in rests if rest > begins]
+        seen = sum([60.0 if rest > 60.0 else rest for rest in ahead]) / max(1, len(rests))
         unknown = 60 * lasts / (lasts + 60 * hour + UNTIL_RELIEF_MIN)
         found.append(weight * seen + (1 - weight) * unknown)
     return found

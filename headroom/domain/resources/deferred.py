@@ -15,6 +15,12 @@ class Deferring:
     __slots__ = ("_later",)
     _later: dict[str, Callable[[], object]]
 
+    def __getstate__(self) -> object:
+        """What is pickled and copied; dataclasses with slots have their own."""
+        for name in tuple(getattr(self, "_later", ())):
+            getattr(self, name)
+        return dict(vars(self))
+
     if not TYPE_CHECKING:  # for a type checker, a misspelt field stays a mistake
 
         def __getattr__(self, name: str) -> Any:  # asked only for what is not set

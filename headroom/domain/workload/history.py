@@ -222,7 +222,7 @@ class Episodes(NamedTuple):
 
     def mean(self, minutes: Sequence[float], over: int) -> float:
         """Minutes by case, summed over the latest weeks, per one of `over`."""
-        return sum(hours * minutes[case] for case, hours in self.recent) / max(1, over)
+        return sum([hours * minutes[case] for case, hours in self.recent]) / max(1, over)
 
 
 def demand_levels(

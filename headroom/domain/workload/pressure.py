@@ -78,7 +78,7 @@ class Minute(NamedTuple):
     @property
     def saturated(self) -> bool:
         """Whether a limit was used up for the whole minute, not only in a burst."""
-        return self.pressed and (
+        return (self.iops_pressed or self.mibps_pressed) and (
             self.iops >= AT_LIMIT * self.iops_limit or self.mibps >= AT_LIMIT * self.mibps_limit
         )
 

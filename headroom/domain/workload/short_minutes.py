@@ -87,12 +87,13 @@ def minutes_to_react(
     `reach` comes on top.
     """
     peak = max(hour.peak_iops / iops, hour.peak_mibps / mibps)
-    mean = max(hour.mean_iops / iops, hour.mean_mibps / mibps)
-    raised = min(reach[0] / iops, reach[1] / mibps)
     before = min(REACTION_MIN, max(LEAST_BUSY_MIN, hour.busy_minutes, hour.touched_minutes))
     excess = max(0.0, (1 + BUSY_SHARE) / 2 * peak - 1)
-    waiting = before * excess
-    drained = waiting / max(0.1, raised - min(mean, raised)) if waiting else 0.0
+    drained = 0.0
+    if waiting := before * excess:
+        mean = max(hour.mean_iops / iops, hour.mean_mibps / mibps)
+        raised = min(reach[0] / iops, reach[1] / mibps)
+        drained = waiting / max(0.1, raised - min(mean, raised))
     late = _late(before, excess) if excess else 0.0
     if hour.touched_minutes:  # how much more was due than the limit let through is unknown
         late = max(late, min(before, hour.touched_minutes) * _above(hour, iops, mibps, belief))
