@@ -40,7 +40,8 @@ AT_ONCE = Sum(parts=(1, 2), total=3, words="three")
 def test_nothing_is_computed_until_it_is_read_and_then_once() -> None:
     asked: list[str] = []
     found = late(asked)
-    assert found.parts == (1, 2) and not asked
+    assert found.parts == (1, 2)
+    assert not asked
     assert (found.total, found.total, asked) == (3, 3, ["total"])
 
 
@@ -48,7 +49,7 @@ def test_nothing_is_computed_until_it_is_read_and_then_once() -> None:
     "same",
     [
         lambda one: one, copy.copy, copy.deepcopy, replace,
-        lambda one: pickle.loads(pickle.dumps(one)),  # noqa: S301
+        lambda one: pickle.loads(pickle.dumps(one)),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize(
