@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
+from threading import Lock
 from typing import Any
 
 from headroom.adapters.ledger import DynamoLedger
 from headroom.adapters.tables import DUE, DUE_SHARDS, RECORDS, STATE
 from headroom.domain.decision import Decision
-from headroom.domain.state import Notify
+from headroom.domain.state import Notify, ScanProgress
 from headroom.proving.memory.dynamodb import DynamoDbInMemory
 from headroom.serialization import decision_to_json, stored
 
@@ -27,6 +29,7 @@ class InMemoryLedger(DynamoLedger):
             region=region,
         )  # fmt: skip
         self._kept: dict[str, Decision] = {}
+        self._scan, self._scanning = ScanProgress(), Lock()
 
     def decided(
         self, decision: Decision, *, due_at: datetime | None, notify: Notify | None = None
@@ -37,6 +40,16 @@ class InMemoryLedger(DynamoLedger):
         if new:
             self._kept[decision.decision_id] = kept
         return new
+
+    def scan_progress(self) -> ScanProgress:
+        """As deployed, without its text: every scan of a simulation reads and moves it."""
+        return self._scan
+
+    def amend_scan(self, change: Callable[[ScanProgress], ScanProgress]) -> ScanProgress:
+        """As deployed."""
+        with self._scanning:
+            self._scan = change(self._scan)
+            return self._scan
 
     def _decision(self, decision_id: str) -> Decision:
         return self._kept.get(decision_id) or super()._decision(decision_id)
