@@ -29,7 +29,6 @@ class InMemoryLedger(DynamoLedger):
             region=region,
         )  # fmt: skip
         self._kept: dict[str, Decision] = {}
-        self._scan, self._scanning = ScanProgress(), Lock()
 
     def decided(
         self, decision: Decision, *, due_at: datetime | None, notify: Notify | None = None
@@ -40,16 +39,6 @@ class InMemoryLedger(DynamoLedger):
         if new:
             self._kept[decision.decision_id] = kept
         return new
-
-    def scan_progress(self) -> ScanProgress:
-        """As deployed, without its text: every scan of a simulation reads and moves it."""
-        return self._scan
-
-    def amend_scan(self, change: Callable[[ScanProgress], ScanProgress]) -> ScanProgress:
-        """As deployed."""
-        with self._scanning:
-            self._scan = change(self._scan)
-            return self._scan
 
     def _decision(self, decision_id: str) -> Decision:
         return self._kept.get(decision_id) or super()._decision(decision_id)
@@ -64,3 +53,21 @@ class InMemoryLedger(DynamoLedger):
         entries = (entry for shard in DUE_SHARDS for entry in self._tables.entries(DUE, shard))
         first = min((entry["wake_at"] for entry in entries), default=None)
         return None if first is None else datetime.fromisoformat(first)
+
+
+class TrialLedger(InMemoryLedger):
+    """The same for trials, which scan thousands of times: how far a scan is is kept without its text."""
+
+    def __init__(self, account_id: str, region: str) -> None:
+        super().__init__(account_id, region)
+        self._scan, self._scanning = ScanProgress(), Lock()
+
+    def scan_progress(self) -> ScanProgress:
+        """How far the scan of the fleet is."""
+        return self._scan
+
+    def amend_scan(self, change: Callable[[ScanProgress], ScanProgress]) -> ScanProgress:
+        """Replace the progress by the result of `change`, atomically."""
+        with self._scanning:
+            self._scan = change(self._scan)
+            return self._scan
