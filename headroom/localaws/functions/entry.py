@@ -73,12 +73,14 @@ def import_shared(task_root: str) -> None:
 
     What cannot be imported is left to the function that wants it, which reports it as Lambda does.
     """
+    gc.disable()
     for name in SHARED:
         if importlib.machinery.PathFinder.find_spec(name.partition(".")[0], [task_root]):
             with contextlib.suppress(Exception):
                 importlib.import_module(name)
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def fork_as_asked(channel: socket.socket) -> str:
