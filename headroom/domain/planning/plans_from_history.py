@@ -30,6 +30,8 @@ STEPS_BACK = 2
 """Changes that may be needed to be back where the volume was."""
 DAILY_DAYS = 3.0
 """Measured days after which a daily load would be foreseen."""
+NOTHING = (0.0, 0.0)
+"""IOPS and MiB/s that the price of io1 and io2 includes."""
 MORE = 1.1
 ALIKE = 0.97
 """A level this close below another is no candidate of its own."""
@@ -42,13 +44,14 @@ def plans_from_history(situation: Situation) -> Iterator[Plan]:
     if current.volume_type not in (*TARGETS, *limits.types):
         return
     now, base = capability(current), _base(current)
+    free = NOTHING if _pays_for_every_iops(situation) else base
     most_iops, most_mibps = _reach(situation, changes=1)
     levels = [(now.burst_iops, now.burst_mibps)]
     if situation.past.known:
         spare = 1 + limits.headroom_percent / 100
         levels += [
             (_spared(i, spare, base[0]), _spared(m, spare, base[1]))
-            for i, m in demand_levels(situation.past, lambda i, m: _unit_usd(i, m, base))
+            for i, m in demand_levels(situation.past, lambda i, m: _unit_usd(i, m, free))
         ]
     levels += _announced(situation, base)
     step = limits.largest_step
@@ -70,7 +73,7 @@ def plans_from_history(situation: Situation) -> Iterator[Plan]:
             )
             for i, m in levels
         ],
-        base,
+        free,
     )
     for plan in _plans_to(situation, levels):
         if not _hardly_more(situation, plan) and (
@@ -212,6 +215,14 @@ def _spared(wanted: float, spare: float, included: float) -> float:
     """The demand with spare, unless the spare would only just exceed what gp3 includes."""
     found = wanted * spare
     return included if wanted <= included < found <= included / ALIKE else found
+
+
+def _pays_for_every_iops(situation: Situation) -> bool:
+    """Whether the volume can only stay a type that includes no IOPS: io2, or io1 without gp3."""
+    kind = situation.current.volume_type
+    return kind is VolumeType.IO2 or (
+        kind is VolumeType.IO1 and VolumeType.GP3 not in situation.limits.types
+    )
 
 
 def _base(current: Configuration) -> tuple[float, float]:

@@ -271,3 +271,20 @@ def test_spare_alone_leaves_what_gp3_includes_only_for_more_than_a_little() -> N
         enough = [p.target.iops or 0 for p in found if (p.target.iops or 0) >= peak]
         assert least <= min(n for n in enough if n >= least) <= 1.02 * least
         assert not [n for n in enough if 3_000 < n < least]
+
+
+@pytest.mark.parametrize(
+    ("configuration", "types"),
+    [
+        (io(iops=3_000), (VolumeType.GP3, VolumeType.IO2)),
+        (io(VolumeType.IO1, iops=3_000), (VolumeType.IO1,)),
+    ],
+)
+def test_a_type_that_includes_no_iops_is_lowered_below_those_that_gp3_includes(
+    configuration: Configuration, types: tuple[VolumeType, ...]
+) -> None:
+    found = candidates(situation(calm(configuration, lambda at: 900.0), types=types))
+    of_its_type = {
+        p.target.iops for p in found if p.target.volume_type is configuration.volume_type
+    }
+    assert 980 <= min(iops or 0 for iops in of_its_type) <= 1_000
