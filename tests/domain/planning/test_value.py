@@ -287,4 +287,21 @@ def test_a_type_that_includes_no_iops_is_lowered_below_those_that_gp3_includes(
     of_its_type = {
         p.target.iops for p in found if p.target.volume_type is configuration.volume_type
     }
-    assert 980 <= min(iops or 0 for iops in of_its_type) <= 1_000
+    assert any(980 <= (iops or 0) <= 1_000 for iops in of_its_type)
+
+
+def test_no_price_takes_from_the_owners_choice_what_the_load_uses() -> None:
+    """A minute that is worth next to nothing buys no IOPS, but they are the owner's and in use."""
+    mine = gp3(400, 12_000, 500)
+
+    def lowest(load: float, **changes: object) -> int:
+        seen = observation(
+            activity([load] * 180), volume(mine), history=history(lambda at: load, days=5.2)
+        )
+        limits: dict[str, object] = {"relief_value_usd_per_minute": 0.00001}
+        here = replace(situation(seen, **limits), **changes)  # type: ignore[arg-type]
+        return min(p.target.iops or 0 for p in value_plans(here).plans if p.lowers)
+
+    assert lowest(300.0) == 3_000
+    assert lowest(8_000.0) >= 8_000
+    assert lowest(8_000.0, chosen=LOW) == 3_000  # the rest is Headroom's own
