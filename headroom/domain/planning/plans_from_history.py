@@ -166,7 +166,8 @@ def _least_iops(situation: Situation, included_iops: float) -> float:
     """IOPS below which nothing is given back: the owner's least, and what raises can undo.
 
     Two raises must lead back. Until a daily load would be foreseen, one must lead to what the owner
-    chose and `spare`, so that what waits by then is served soon.
+    chose and `spare`, so that what waits by then is served soon. Where no IOPS are included, one must
+    always lead to the highest load so far.
     """
     limits, step = situation.limits, situation.limits.largest_step
     have = capability(situation.current).sustained_iops
@@ -175,6 +176,10 @@ def _least_iops(situation: Situation, included_iops: float) -> float:
     spare = 1 + limits.headroom_percent / 100
     if situation.past.days < DAILY_DAYS and bought > step * included_iops:
         undone = max(undone, min(round(bought * spare, 3), limits.max_iops) / step)
+    if _pays_for_every_iops(situation):  # nothing included shortens the way back
+        undone = max(
+            undone, min(round(situation.past.most_iops * spare, 3), limits.max_iops) / step
+        )
     return min(have, max(limits.min_iops, undone))
 
 

@@ -305,3 +305,12 @@ def test_no_price_takes_from_the_owners_choice_what_the_load_uses() -> None:
     assert lowest(300.0) == 3_000
     assert lowest(8_000.0) >= 8_000
     assert lowest(8_000.0, chosen=LOW) == 3_000  # the rest is Headroom's own
+
+
+def test_from_a_type_that_includes_no_iops_one_raise_leads_back_to_the_highest_load() -> None:
+    """A database of io2 was lowered so far that two raises, hours apart, led back to its nightly load."""
+    seen = situation(calm(io(iops=20_000), lambda at: nightly(at, iops=12_000.0)), largest_step=4)
+    lowest = min(
+        p.target.iops or 0 for p in candidates(seen) if p.target.volume_type is VolumeType.IO2
+    )
+    assert lowest * 4 >= 12_000 * 1.09
