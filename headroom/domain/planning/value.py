@@ -44,8 +44,6 @@ LEAD = timedelta(minutes=40)
 """How long before load a change is asked for: AWS says minutes to hours until it has its effect."""
 IN_FLIGHT_HOURS = 2.0
 """How much longer than a schedule assumes a change may be in flight: AWS says hours."""
-HELD_HOURS = 6.0
-"""How much longer than load comes a raise for it is held at the least: asked for ahead, and in flight."""
 MONTH_DAYS = 30
 LATELY_DAYS = 28
 FOR_GOOD_DAYS = 7
@@ -288,8 +286,7 @@ def _sensible(
         return False
     minutes = max(plan.relieved_minutes_per_day, later_minutes)
     usd = situation.limits.relief_value_usd_per_minute * minutes
-    held = min(float(HOURS), minutes / 60 + HELD_HOURS)
-    return usd > float(plan.price_change_usd) * held / HOURS_PER_MONTH
+    return usd > float(plan.price_change_usd) * HOURS / HOURS_PER_MONTH
 
 
 def _priced_beside(

@@ -314,13 +314,3 @@ def test_from_a_type_that_includes_no_iops_one_raise_leads_back_to_the_highest_l
         p.target.iops or 0 for p in candidates(seen) if p.target.volume_type is VolumeType.IO2
     )
     assert lowest * 4 >= 12_000 * 1.09
-
-
-def test_a_foreseen_raise_is_paid_for_the_hours_that_it_is_held_and_not_for_the_day() -> None:
-    """An hour of every night, worth less than a whole day of its raise but more than seven hours."""
-    now = NOW.replace(hour=1, minute=20) + timedelta(days=1)
-    plan = best(value_plans(situation(calm(now=now, days=10), relief_value_usd_per_minute=0.01)))
-    relief = 0.01 * plan.relieved_minutes_per_day
-    price = float(plan.price_change_usd) / 730
-    assert 7 * price < relief < 24 * price
-    assert plan.value_usd_per_day > 0
