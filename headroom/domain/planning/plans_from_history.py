@@ -30,6 +30,8 @@ STEPS_BACK = 2
 """Changes that may be needed to be back where the volume was."""
 DAILY_DAYS = 3.0
 """Measured days after which a daily load would be foreseen."""
+NOTHING = (0.0, 0.0)
+"""IOPS and MiB/s that the price of io1 and io2 includes."""
 MORE = 1.1
 ALIKE = 0.97
 """A level this close below another is no candidate of its own."""
@@ -42,13 +44,14 @@ def plans_from_history(situation: Situation) -> Iterator[Plan]:
     if current.volume_type not in (*TARGETS, *limits.types):
         return
     now, base = capability(current), _base(current)
+    free = NOTHING if _pays_for_every_iops(situation) else base
     most_iops, most_mibps = _reach(situation, changes=1)
     levels = [(now.burst_iops, now.burst_mibps)]
     if situation.past.known:
         spare = 1 + limits.headroom_percent / 100
         levels += [
             (_spared(i, spare, base[0]), _spared(m, spare, base[1]))
-            for i, m in demand_levels(situation.past, lambda i, m: _unit_usd(i, m, base))
+            for i, m in demand_levels(situation.past, lambda i, m: _unit_usd(i, m, free))
         ]
     levels += _announced(situation, base)
     step = limits.largest_step
@@ -70,7 +73,7 @@ def plans_from_history(situation: Situation) -> Iterator[Plan]:
             )
             for i, m in levels
         ],
-        base,
+        free,
     )
     for plan in _plans_to(situation, levels):
         if not _hardly_more(situation, plan) and (
@@ -163,7 +166,8 @@ def _least_iops(situation: Situation, included_iops: float) -> float:
     """IOPS below which nothing is given back: the owner's least, and what raises can undo.
 
     Two raises must lead back. Until a daily load would be foreseen, one must lead to what the owner
-    chose and `spare`, so that what waits by then is served soon.
+    chose and `spare`, so that what waits by then is served soon. Where no IOPS are included, one must
+    always lead to the highest load so far.
     """
     limits, step = situation.limits, situation.limits.largest_step
     have = capability(situation.current).sustained_iops
@@ -172,6 +176,10 @@ def _least_iops(situation: Situation, included_iops: float) -> float:
     spare = 1 + limits.headroom_percent / 100
     if situation.past.days < DAILY_DAYS and bought > step * included_iops:
         undone = max(undone, min(round(bought * spare, 3), limits.max_iops) / step)
+    if _pays_for_every_iops(situation):  # nothing included shortens the way back
+        undone = max(
+            undone, min(round(situation.past.most_iops * spare, 3), limits.max_iops) / step
+        )
     return min(have, max(limits.min_iops, undone))
 
 
@@ -212,6 +220,14 @@ def _spared(wanted: float, spare: float, included: float) -> float:
     """The demand with spare, unless the spare would only just exceed what gp3 includes."""
     found = wanted * spare
     return included if wanted <= included < found <= included / ALIKE else found
+
+
+def _pays_for_every_iops(situation: Situation) -> bool:
+    """Whether the volume can only stay a type that includes no IOPS: io2, or io1 without gp3."""
+    kind = situation.current.volume_type
+    return kind is VolumeType.IO2 or (
+        kind is VolumeType.IO1 and VolumeType.GP3 not in situation.limits.types
+    )
 
 
 def _base(current: Configuration) -> tuple[float, float]:

@@ -7,6 +7,7 @@ from datetime import timedelta
 from statistics import fmean
 
 from headroom.domain.catalog.ebs import capability
+from headroom.domain.planning.plan import Plan
 from headroom.domain.planning.situation import Situation
 from headroom.domain.workload import (
     HOURS,
@@ -158,3 +159,14 @@ def _load(situation: Situation) -> tuple[float, float]:
     return max((m.ssd_iops for m in recent), default=0.0), max(
         (m.mibps for m in recent), default=0.0
     )
+
+
+def leaves_what_is_used(situation: Situation, plan: Plan) -> bool:
+    """Whether a plan takes nothing that the owner chose and the load uses now, whatever it costs."""
+    if not situation.calm or not plan.sustains_less:
+        return True
+    chosen, now = capability(situation.owners_choice), capability(situation.current)
+    iops, mibps = _load(situation)
+    return plan.capability.sustained_iops >= min(
+        iops, chosen.sustained_iops, now.sustained_iops
+    ) and plan.capability.sustained_mibps >= min(mibps, chosen.sustained_mibps, now.sustained_mibps)

@@ -22,7 +22,7 @@ from headroom.domain.planning.levels import (
 from headroom.domain.planning.plan import Plan, one_way
 from headroom.domain.planning.planner import candidates
 from headroom.domain.planning.plans_from_history import plans_of_two_changes
-from headroom.domain.planning.present_load import PRESSED, present_load
+from headroom.domain.planning.present_load import PRESSED, leaves_what_is_used, present_load
 from headroom.domain.planning.schedule import schedule_cost
 from headroom.domain.planning.situation import Situation
 from headroom.domain.resources import Configuration, VolumeType
@@ -77,6 +77,7 @@ def value_plans(situation: Situation) -> ValuedPlans:
         plan
         for plan, later in zip(valued_plans, further, strict=True)
         if _sensible(situation, forecast, plan, later, valued_plans)
+        and leaves_what_is_used(situation, plan)
     ]
     return ValuedPlans(
         plans=tuple(sorted((*kept, *_priced_beside(situation, valued_plans, kept)), key=_order)),

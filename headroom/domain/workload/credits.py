@@ -41,7 +41,8 @@ def forecast_credits(
     """When the bucket runs empty; None for a volume without a bucket or without a balance.
 
     The present load holds for half an hour, then the mean of the same hours of earlier days if
-    there are any, else the present load for ever.
+    there are any, else the present load for ever. Load that earlier days did not have at this hour
+    holds for as long again as it has lasted.
     """
     capacity = can.iops_credits or can.mib_credits
     points = list(balance.points())
@@ -63,7 +64,12 @@ def forecast_credits(
         basis, starved = "empty_now", lasting(above) if empty_at else 0.0
     else:
         profile = _profile(history, now, hdd=hdd)
-        empty_at = _run_forward(now, credits, drain + sustained, sustained, capacity, profile)
+        lasts = PRESENT_LOAD_LASTS
+        if profile and profile[0] <= sustained:  # earlier days do not know this load
+            lasts = max(lasts, timedelta(minutes=above))
+        empty_at = _run_forward(
+            now, credits, drain + sustained, sustained, capacity, profile, lasts
+        )
         basis = "earlier_days" if profile else "present_slope"
         starved = 0.0
         if empty_at is not None:
@@ -101,12 +107,13 @@ def _run_forward(
     sustained: float,
     capacity: float,
     profile: tuple[float, ...],
+    lasts: timedelta,
 ) -> datetime | None:
     """First instant with no credits left within the horizon, by steps of five minutes."""
     step_s = STEP.total_seconds()
     for i in range(int(HORIZON / STEP)):
         believed = load
-        if profile and STEP * i >= PRESENT_LOAD_LASTS:
+        if profile and STEP * i >= lasts:
             believed = profile[i % len(profile)]
         net = sustained - believed
         if credits + net * step_s <= 0:

@@ -7,6 +7,7 @@ is found by the other.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
@@ -33,13 +34,18 @@ def violations(
 ) -> tuple[str, ...]:
     """One sentence for every limit that a change broke.
 
-    `starts` are all modifications; `resource` is what it was `since` the start.
+    `starts` are all modifications; `resource` is what it was `since` the start. GiB that somebody
+    else added meanwhile, such as RDS storage autoscaling, are no increase of Headroom's.
     """
     limits = _limits(policy, resource)
     found: list[str] = []
+    grown_gib = 0
     for number, change in enumerate(changes):
         before = changes[number - 1] if number else None
+        last = resource.configuration if before is None else before.target
+        grown_gib += change.origin.size_gib - last.size_gib
         base = _base(resource.configuration, changes[:number], change.at, since, aws)
+        base = replace(base, size_gib=base.size_gib + grown_gib)
         increase = aws.prices.monthly(change.target) - aws.prices.monthly(base)
         hidden = () if aws.known_to_ledger else [at for at in aws.modified_at if at < since]
         for what in (

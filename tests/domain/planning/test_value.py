@@ -271,3 +271,46 @@ def test_spare_alone_leaves_what_gp3_includes_only_for_more_than_a_little() -> N
         enough = [p.target.iops or 0 for p in found if (p.target.iops or 0) >= peak]
         assert least <= min(n for n in enough if n >= least) <= 1.02 * least
         assert not [n for n in enough if 3_000 < n < least]
+
+
+@pytest.mark.parametrize(
+    ("configuration", "types"),
+    [
+        (io(iops=3_000), (VolumeType.GP3, VolumeType.IO2)),
+        (io(VolumeType.IO1, iops=3_000), (VolumeType.IO1,)),
+    ],
+)
+def test_a_type_that_includes_no_iops_is_lowered_below_those_that_gp3_includes(
+    configuration: Configuration, types: tuple[VolumeType, ...]
+) -> None:
+    found = candidates(situation(calm(configuration, lambda at: 900.0), types=types))
+    of_its_type = {
+        p.target.iops for p in found if p.target.volume_type is configuration.volume_type
+    }
+    assert any(980 <= (iops or 0) <= 1_000 for iops in of_its_type)
+
+
+def test_no_price_takes_from_the_owners_choice_what_the_load_uses() -> None:
+    """A minute that is worth next to nothing buys no IOPS, but they are the owner's and in use."""
+    mine = gp3(400, 12_000, 500)
+
+    def lowest(load: float, **changes: object) -> int:
+        seen = observation(
+            activity([load] * 180), volume(mine), history=history(lambda at: load, days=5.2)
+        )
+        limits: dict[str, object] = {"relief_value_usd_per_minute": 0.00001}
+        here = replace(situation(seen, **limits), **changes)  # type: ignore[arg-type]
+        return min(p.target.iops or 0 for p in value_plans(here).plans if p.lowers)
+
+    assert lowest(300.0) == 3_000
+    assert lowest(8_000.0) >= 8_000
+    assert lowest(8_000.0, chosen=LOW) == 3_000  # the rest is Headroom's own
+
+
+def test_from_a_type_that_includes_no_iops_one_raise_leads_back_to_the_highest_load() -> None:
+    """A database of io2 was lowered so far that two raises, hours apart, led back to its nightly load."""
+    seen = situation(calm(io(iops=20_000), lambda at: nightly(at, iops=12_000.0)), largest_step=4)
+    lowest = min(
+        p.target.iops or 0 for p in candidates(seen) if p.target.volume_type is VolumeType.IO2
+    )
+    assert lowest * 4 >= 12_000 * 1.09

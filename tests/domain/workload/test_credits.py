@@ -10,6 +10,7 @@ from headroom.domain.workload import minutes
 from headroom.domain.workload.credits import forecast_credits
 from headroom.domain.workload.demand import CreditForecast
 from tests.builders import NOW, activity, gp2, gp3
+from tests.domain.earlier import history
 
 
 def told(
@@ -84,3 +85,23 @@ def test_an_hdd_bucket_is_believed_where_small_io_costs_a_whole_mebibyte() -> No
     assert found is not None
     assert found.empty_at is not None
     assert (found.empty_at - NOW) < timedelta(minutes=45)
+
+
+def test_load_that_earlier_days_did_not_have_at_this_hour_does_not_end_in_half_an_hour() -> None:
+    """It has drained the bucket for three hours; after half an hour earlier days would have refilled it."""
+    drained = [40.0 - 20.0 * i / 180 for i in range(180)]
+    seen = activity([2000.0] * 180, balance=drained)
+    can = capability(gp2(400))
+    found = [
+        forecast_credits(
+            now=NOW, seen=minutes(seen, can), balance=seen.burst_balance_percent,
+            history=history(lambda at, usual=usual: usual, days=5.0), can=can,
+        )
+        for usual in (300.0, 1300.0)
+    ]  # fmt: skip
+    unknown, known = found
+    assert unknown is not None
+    assert unknown.empty_at is not None
+    assert (unknown.empty_at - NOW).total_seconds() == pytest.approx(1_080_000 / 800, rel=0.01)
+    assert known is not None
+    assert known.basis == unknown.basis == "earlier_days"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -127,3 +128,21 @@ def test_the_price_is_held_against_enrolment_and_not_against_the_last_change() -
 def test_gp2_that_bursts_may_step_from_what_it_reaches() -> None:
     document = {"resource": {"type": "gp2", "size_gib": 400, "tags": {"headroom": "auto"}}}
     assert broken(scenario(**document), change(gp3(400, 12_000, 250), gp2(400))) == ()
+
+
+def test_what_rds_autoscaling_added_is_no_increase_of_headrooms() -> None:
+    document = {
+        "resource": {
+            "kind": "rds", "engine": "postgres", "storage_type": "gp3", "tags": {"headroom": "auto"},
+            "allocated_storage_gib": 500,
+        }
+    }  # fmt: skip
+    case = scenario({"price_increase_usd_per_month": 100}, **document)
+    origin = case.resource.configuration
+    grown = replace(origin, size_gib=550)
+    assert broken(case, change(replace(grown, iops=17_000), grown)) == ()
+    assert any(
+        "over $100" in one for one in broken(case, change(replace(grown, iops=17_001), grown))
+    )
+    own = (change(grown, origin), change(replace(grown, iops=17_000), grown, T0 + 2 * HOUR))
+    assert any("over $100" in one for one in broken(case, *own))
