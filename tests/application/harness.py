@@ -1,4 +1,4 @@
-"""A small stage for the orchestration: one clock, real rules, real ledger in memory, said metrics."""
+"""A harness for the orchestration: one clock, real rules, real ledger in memory, given metrics."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from tests.builders import ACCOUNT, NOW, REGION, activity, instance, instance_ac
 
 
 @dataclass
-class Stage:
+class Harness:
     """Storage, metrics, policies, prices and notifier in one object, moved by `now`."""
 
     now: datetime = NOW

@@ -45,18 +45,18 @@ RULES = (
 class Ruled(AuroraService):
     """RDS that keeps the gate, and a note of every call with why it should not have come."""
 
-    stage: Any = None
+    harness: Any = None
     switched_at: datetime | None = None
     wrong: tuple[str, ...] = ()
 
     def modify_db_cluster(self, **sent: Any) -> Mapping[str, Any]:
-        now, there = self.stage.now, self.cluster.get("StorageType", "aurora")
+        now, there = self.harness.now, self.cluster.get("StorageType", "aurora")
         others = dict(self.cluster.get("PendingModifiedValues") or {})
-        enrolled = self.stage.rules is RULES[2] or self.cluster["TagList"] == TAGS[0]
+        enrolled = self.harness.rules is RULES[2] or self.cluster["TagList"] == TAGS[0]
         for amiss, what in (
             (not enrolled, "nobody enrolled it"),
-            (self.stage.rules is RULES[3] and self.cluster["TagList"] != TAGS[0], "off"),
-            (self.stage.paused, "paused"),
+            (self.harness.rules is RULES[3] and self.cluster["TagList"] != TAGS[0], "off"),
+            (self.harness.paused, "paused"),
             (bool(others), f"{others} pending"),
             (self.cluster["Status"] != "available", self.cluster["Status"]),
             (sent["StorageType"] == there, "it is there"),
@@ -79,19 +79,19 @@ class Ruled(AuroraService):
 
     def remember(self) -> None:
         if self.cluster.get("StorageType") == "aurora-iopt1":
-            self.switched_at = self.stage.now
-            self.cluster["IOOptimizedNextAllowedModificationTime"] = self.stage.now + GATE
+            self.switched_at = self.harness.now
+            self.cluster["IOOptimizedNextAllowedModificationTime"] = self.harness.now + GATE
 
 
 class World(Clusters):
-    """The stage with such an RDS."""
+    """The harness with such an RDS."""
 
     paused = False
 
     @classmethod
     def begun(cls) -> World:
         made = cls.of()
-        made.service = Ruled(cluster=orders(), stage=made)
+        made.service = Ruled(cluster=orders(), harness=made)
         made.aurora._rds = made.aurora._modify = made.service  # type: ignore[assignment]
         made.aurora._beside._rds = made.service  # type: ignore[assignment]
         return made

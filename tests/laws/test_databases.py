@@ -36,7 +36,7 @@ class Watched(RdsService):
     """Which database was changed, and when."""
     broken: list[str] = field(default_factory=list)
     """What a call broke: raised there, it would be taken for an answer of RDS."""
-    stage: Databases | None = None
+    harness: Databases | None = None
     after_reconcile: Callable[[int], None] = lambda _: None
     """What somebody else does once such a look was answered."""
 
@@ -65,8 +65,8 @@ class Watched(RdsService):
             self.broken.append(otherwise)
 
     def _judge(self, shape: dict[str, Any], before: Configuration) -> None:
-        assert self.stage is not None
-        ledger, now = self.stage.ledger, self.stage.now
+        assert self.harness is not None
+        ledger, now = self.harness.ledger, self.harness.now
         target = told(shape).seen.target
         if target is None:
             self.broken.append("it used a slot and changed nothing")
@@ -79,7 +79,7 @@ class Watched(RdsService):
         self.sent.append((name, now))
         day = [at for one, at in self.sent if one == name and at > now - timedelta(hours=24)]
         self.hold(len(day) <= 3, "of four changes a day one is kept for people")
-        intended = self.stage.steps(ORDERS).count("intended")
+        intended = self.harness.steps(ORDERS).count("intended")
         self.hold(intended >= len(self.sent), "it was not intended on the record first")
 
 
@@ -91,29 +91,29 @@ def at_work(shape: dict[str, Any]) -> bool:
     return bool(shape["DBInstanceStatus"] != "available" or shape.get("StorageOperationStatus"))
 
 
-def lands(stage: Databases) -> None:
-    shape = stage.service.instances["orders"]
+def lands(harness: Databases) -> None:
+    shape = harness.service.instances["orders"]
     if shape["DBInstanceStatus"] == "modifying" and set(shape["PendingModifiedValues"]) <= {
         *STORAGE
     }:
-        stage.service.optimizes()
+        harness.service.optimizes()
 
 
-def rests(stage: Databases) -> None:
-    shape = stage.service.instances["orders"]
+def rests(harness: Databases) -> None:
+    shape = harness.service.instances["orders"]
     if at_work(shape):
-        stage.service.settles()
+        harness.service.settles()
 
 
-def grows_by_itself(stage: Databases) -> None:
-    shape = stage.service.instances["orders"]
+def grows_by_itself(harness: Databases) -> None:
+    shape = harness.service.instances["orders"]
     if not at_work(shape):
         shape["AllocatedStorage"] = -(-11 * shape["AllocatedStorage"] // 10)
         shape["DBInstanceStatus"] = "storage-optimization"
 
 
-def somebody_raises(stage: Databases) -> None:
-    shape = stage.service.instances["orders"]
+def somebody_raises(harness: Databases) -> None:
+    shape = harness.service.instances["orders"]
     if not at_work(shape) and shape["StorageType"] == "gp3":
         shape.update(DBInstanceStatus="modifying")
         shape["PendingModifiedValues"] = {
@@ -121,36 +121,36 @@ def somebody_raises(stage: Databases) -> None:
         }  # fmt: skip
 
 
-def leaves_pending(stage: Databases) -> None:
-    shape = stage.service.instances["orders"]
+def leaves_pending(harness: Databases) -> None:
+    shape = harness.service.instances["orders"]
     if not at_work(shape):
         shape["PendingModifiedValues"] = dict(CLASS)
 
 
-def window_opens(stage: Databases) -> None:
-    shape = stage.service.instances["orders"]
+def window_opens(harness: Databases) -> None:
+    shape = harness.service.instances["orders"]
     if not at_work(shape):
         shape["PendingModifiedValues"] = {}
 
 
-def made_anew(stage: Databases) -> None:
-    number = int(stage.service.instances["orders"]["DbiResourceId"].rsplit("-", 1)[-1]) + 1
-    stage.service.instances["orders"] = db(DbiResourceId=f"db-{number}", TagList=AUTO)
+def made_anew(harness: Databases) -> None:
+    number = int(harness.service.instances["orders"]["DbiResourceId"].rsplit("-", 1)[-1]) + 1
+    harness.service.instances["orders"] = db(DbiResourceId=f"db-{number}", TagList=AUTO)
 
 
 def tagged(tags: list[dict[str, str]]) -> Callable[[Databases], None]:
-    return lambda stage: stage.service.instances["orders"].update(TagList=tags)
+    return lambda harness: harness.service.instances["orders"].update(TagList=tags)
 
 
 def answers(error: Exception | None, *, lost: bool = False) -> Callable[[Databases], None]:
-    def say(stage: Databases) -> None:
-        stage.service.fails_with, stage.service.times_out = error, lost
+    def say(harness: Databases) -> None:
+        harness.service.fails_with, harness.service.times_out = error, lost
 
     return say
 
 
 def loaded(load: Callable[[], VolumeActivity]) -> Callable[[Databases], None]:
-    return lambda stage: stage.loads.update(orders=load())
+    return lambda harness: harness.loads.update(orders=load())
 
 
 def after_a_look(change: Callable[[Databases], None], look: int) -> Callable[[Databases], None]:
@@ -160,15 +160,15 @@ def after_a_look(change: Callable[[Databases], None], look: int) -> Callable[[Da
     comes after the third, just before the call.
     """
 
-    def plan(stage: Databases) -> None:
-        wanted = stage.service.looks + look
+    def plan(harness: Databases) -> None:
+        wanted = harness.service.looks + look
 
         def after(number: int) -> None:
             if number == wanted:
-                change(stage)
+                change(harness)
 
-        assert isinstance(stage.service, Watched)
-        stage.service.after_reconcile = after
+        assert isinstance(harness.service, Watched)
+        harness.service.after_reconcile = after
 
     return plan
 
@@ -205,19 +205,19 @@ COURSES = st.lists(
 def test_no_call_breaks_what_the_owner_or_rds_asked_for(
     first: Callable[[Databases], None], sequence: list[tuple[Callable[[Databases], None], int]]
 ) -> None:
-    stage = Databases.of(spending())
-    stage.rules = database_policy(
+    harness = Databases.of(spending())
+    harness.rules = database_policy(
         mode=Mode.OBSERVE, max_iops=64_000, max_throughput_mibps=4_000, largest_step=16.0
     )
     watched = Watched(instances={"orders": db(DbiResourceId="db-1", TagList=AUTO)})
-    watched.stage = stage
-    stage.service = watched
+    watched.harness = harness
+    harness.service = watched
     for name in ("_rds", "_modify"):
-        setattr(stage.rds, name, watched)
-    stage.rds._reads._rds = watched
+        setattr(harness.rds, name, watched)
+    harness.rds._reads._rds = watched
     for move, minutes in [(first, 1), *sequence]:
-        move(stage)
-        stage.later(minutes=minutes)
+        move(harness)
+        harness.later(minutes=minutes)
         with suppress(ReadFailed):  # RDS moved between two reads: it is looked at again
-            stage.look_on()
+            harness.look_on()
         assert watched.broken == []

@@ -11,7 +11,7 @@ from headroom.application import remediate
 from headroom.cli.main import run
 from headroom.domain.decision import decide
 from tests import ROOT
-from tests.application.harness import Stage
+from tests.application.harness import Harness
 from tests.application.test_signals import alarm
 from tests.builders import decision_input, instance, ref, starved_gp3, volume
 from tests.cli.sources.chains import chain, written
@@ -41,13 +41,13 @@ def test_explain_prints_what_to_write_back_as_it_is_pasted(
 def test_explain_names_the_volumes_of_the_set_and_what_they_become(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    stage = Stage(instance=instance(baseline_iops=60_000, baseline_mibps=4_000.0))
+    harness = Harness(instance=instance(baseline_iops=60_000, baseline_mibps=4_000.0))
     for name in ("vol-1", "vol-2"):
-        stage.add(volume(ref=ref(name), tags=DATA))
-    (decision,) = remediate(stage.ports, alarm(ref("vol-1")), stage.now)
+        harness.add(volume(ref=ref(name), tags=DATA))
+    (decision,) = remediate(harness.ports, alarm(ref("vol-1")), harness.now)
     assert decision.group is not None
     file = str(
-        written(tmp_path / "records.jsonl", stage.ledger.chain(decision.decision_id))
+        written(tmp_path / "records.jsonl", harness.ledger.chain(decision.decision_id))
     )  # fmt: skip
     assert run(["explain", decision.decision_id, "--file", file]) == 0
     shown = capsys.readouterr().out

@@ -13,7 +13,7 @@ from functools import cache
 from random import Random
 
 from tests.laws.deployed.faults import MOST_ATTEMPTS, Fault
-from tests.laws.deployed.stories import MEANWHILE, STORIES, Stage, tell
+from tests.laws.deployed.stories import MEANWHILE, STORIES, Harness, tell
 
 READS = ("Describe", "Get", "Query", "BatchGet", "List")
 
@@ -27,7 +27,7 @@ class History:
     stale: bool = False
     meanwhile: str = ""
 
-    def play(self) -> Stage:
+    def play(self) -> Harness:
         """Play it under the law; raises Broken."""
         return tell(
             STORIES[self.story], dict(self.faults), stale=self.stale, meanwhile=self.meanwhile

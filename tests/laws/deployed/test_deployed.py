@@ -111,7 +111,7 @@ def test_every_condition_is_taken_away_by_a_mutant(story: str) -> None:
 
 def test_requests_are_parsed_and_answers_are_of_aws() -> None:
     """The harness itself: a refused change is a refusal on record, with AWS's own code."""
-    stage = tell(STORIES["throttled"], {0: Fault(kind="none", at=0, many=0)})
-    steps = [record["step"] for record in stage.account.events if record["step"] != "decided"]
+    harness = tell(STORIES["throttled"], {0: Fault(kind="none", at=0, many=0)})
+    steps = [record["step"] for record in harness.account.events if record["step"] != "decided"]
     assert steps[:2] == ["intended", "refused"]
     assert steps[-3:] == ["intended", "applied", "relieved"]
