@@ -194,15 +194,15 @@ def test_a_change_of_a_database_is_never_repeated_by_the_client(session: boto3.S
 
 
 @pytest.mark.parametrize(
-    "told",
+    "given",
     [
         1_767_571_200, 1_767_571_200.25, "1767571200", "2026-01-05T00:00:00Z", "20260105",
         "2026-01-05T00:00:00.123Z", "2026-01-05T02:00:00+02:00", "Mon, 05 Jan 2026 00:00:00 GMT",
     ],
 )  # fmt: skip
-def test_timestamps_are_read_as_botocore_reads_them(told: str | float) -> None:
-    read = timestamp(told)
-    assert read == parse_timestamp(told)  # type: ignore[arg-type]
+def test_timestamps_are_read_as_botocore_reads_them(given: str | float) -> None:
+    read = timestamp(given)
+    assert read == parse_timestamp(given)  # type: ignore[arg-type]
     assert read.tzinfo is UTC
 
 

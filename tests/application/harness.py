@@ -109,7 +109,7 @@ class Harness:
         )
 
     def _set_of(self, vol: Volume) -> tuple[str, ...]:
-        """Volumes of one instance that are told apart from each other: those of a set."""
+        """Volumes of one instance that can be distinguished: those of a set."""
         mine = vol.tag("headroom:group")
         every = [v for v in self.volumes.values() if v.tag("headroom:group") == mine]
         here = [v for v in every if v.instance_ids == vol.instance_ids]
@@ -226,7 +226,7 @@ class Harness:
 
     # Announcer
     @property
-    def told(self) -> list[tuple[str, Step, str]]:
+    def messages(self) -> list[tuple[str, Step, str]]:
         """What people have heard by now but for what they switched: resource, step and text."""
         ledger: Any = self.ledger
         rules: Any = SimpleNamespace(current=lambda: Policy(version="", messages_per_hour=1_000))

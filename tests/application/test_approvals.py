@@ -64,14 +64,14 @@ def test_nothing_happens_and_nobody_is_asked_again_while_a_request_waits(harness
     ref, _ = asked(harness)
     minutes(harness, 479)
     assert harness.steps(ref) == ["act", "awaiting", "hold"]
-    assert [step for _, step, _ in harness.told] == [Step.AWAITING]
+    assert [step for _, step, _ in harness.messages] == [Step.AWAITING]
     resource_state = harness.ledger.resource_state(ref, harness.now)
     assert (resource_state.open_chain, resource_state.resource_increase_usd) == (None, 0)
 
 
 def test_the_message_and_the_record_say_why_and_until_when(harness: Harness) -> None:
     _, decision = asked(harness)
-    ((_, _, summary),) = harness.told
+    ((_, _, summary),) = harness.messages
     assert "3000 IOPS" in summary
     assert (
         "a month; it waits for a person until 2026-01-05 20:00 UTC: the mode is approve" in summary
@@ -89,7 +89,7 @@ def test_a_request_that_nobody_answers_runs_out_at_its_minute_and_changes_nothin
     (expired,) = [r for r in harness.ledger.chain(decision.decision_id) if r.step is Step.EXPIRED]
     assert expired.at == decision.at + timedelta(hours=8)
     assert harness.view(ref).modification is None
-    assert [step for _, step, _ in harness.told] == [Step.AWAITING, Step.EXPIRED]
+    assert [step for _, step, _ in harness.messages] == [Step.AWAITING, Step.EXPIRED]
     assert harness.ledger.waiting(harness.now) == ()
 
 
@@ -119,7 +119,7 @@ def test_a_no_is_quiet_for_24_hours(harness: Harness) -> None:
         Reason.DECLINED, decision.at + timedelta(hours=24, minutes=3),
     )  # fmt: skip
     minutes(harness, 95, each=15)
-    assert (requests(harness, ref), len(harness.told)) == (1, 1)
+    assert (requests(harness, ref), len(harness.messages)) == (1, 1)
     minutes(harness, 2, each=15)
     assert requests(harness, ref) == 2
 
@@ -167,7 +167,7 @@ def test_an_approval_does_not_outlive_its_request(harness: Harness) -> None:
         "approved", "withdrawn",
     ]  # fmt: skip
     assert harness.view(ref).modification is None
-    assert harness.told[-1][1] is Step.WITHDRAWN
+    assert harness.messages[-1][1] is Step.WITHDRAWN
 
 
 def test_what_is_no_longer_worth_it_is_withdrawn_with_every_verdict(harness: Harness) -> None:
@@ -378,7 +378,9 @@ def test_people_are_asked_by_day_for_what_is_started_in_the_evening(
         assert harness.steps(ref) == ["hold"]
         return
     assert harness.steps(ref) == ["act", "awaiting"]
-    assert harness.told[0][2].endswith("once approved it is started from 2026-01-05 19:00 UTC on")
+    assert harness.messages[0][2].endswith(
+        "once approved it is started from 2026-01-05 19:00 UTC on"
+    )
     answer(harness, decision, Step.APPROVED)
     minutes(harness, 7 * 60 - 1)
     assert "intended" not in harness.steps(ref)

@@ -184,12 +184,12 @@ def test_a_pending_change_of_somebody_else_holds_everything_and_says_so() -> Non
     decision = harness.reconcile()
     assert Guardrail.PENDING_CHANGES in blocking(decision)
     assert isinstance(decision.answer, Escalate)  # the window may be a week away
-    ((whom, step, said),) = harness.told
+    ((whom, step, said),) = harness.messages
     assert (whom, step) == ("orders", Step.DECIDED)
     assert "somebody left DBInstanceClass pending" in said
     assert harness.service.changes == []
     harness.reconcile()
-    assert len(harness.told) == 1
+    assert len(harness.messages) == 1
     harness.service.settles()
     assert isinstance(harness.reconcile().answer, Act)
 
@@ -361,7 +361,7 @@ def test_a_refusal_that_means_later_is_not_taken_for_a_mistake() -> None:
     )
     harness.reconcile()
     assert harness.steps(ORDERS) == ["act", "intended", "refused"]
-    assert Step.REFUSED not in {step for _, step, _ in harness.told}  # time alone clears it
+    assert Step.REFUSED not in {step for _, step, _ in harness.messages}  # time alone clears it
     assert not harness.ledger.due(harness.later(minutes=14), 9)
     assert harness.ledger.due(harness.later(minutes=2), 9)
 
@@ -402,13 +402,13 @@ def test_an_event_after_its_alarm_adds_no_act_and_no_second_message() -> None:
     for changes in ({}, {"PendingModifiedValues": {"DBInstanceClass": "db.m6gd.2xlarge"}}):
         harness = Databases.of(spending(), **changes)
         remediate(harness.ports, signal(Claim.PRESSURE), harness.now)
-        recorded, told = harness.steps(ORDERS), list(harness.told)
+        recorded, messages = harness.steps(ORDERS), list(harness.messages)
         for _ in range(3):
             harness.later(minutes=1)
             remediate(harness.ports, signal(Claim.HINT), harness.now)
-        # That the owner was told already is news, once: it is held from then on.
+        # That the owner was notified already is news, once: it is held from then on.
         assert harness.steps(ORDERS) in (recorded, [*recorded, "hold"])
-        assert harness.told == told
+        assert harness.messages == messages
         assert len(harness.service.changes) <= 1
 
 
@@ -452,7 +452,7 @@ def test_what_was_not_sent_is_not_called_a_refusal_of_aws() -> None:
     harness.service.before_look = late
     harness.reconcile()
     assert harness.steps(ORDERS) == ["act", "intended", "refused"]
-    ((_, step, said),) = harness.told
+    ((_, step, said),) = harness.messages
     assert (step, said.startswith("not sent: ApplyImmediately would apply")) == (Step.REFUSED, True)
     message = decision_message(harness.ledger.decision(last_of(harness)), step, said)
     assert message.headline == "orders was not changed"

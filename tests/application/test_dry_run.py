@@ -66,7 +66,7 @@ def test_a_dry_run_of_a_volume_decides_as_the_reconciliation_does_and_writes_not
     before = kept(harness)
     found = decide_dry_run(harness.ports, ref, harness.now)
     assert kept(harness) == before
-    assert harness.told == []
+    assert harness.messages == []
     real = Harness(rules=harness.rules)
     real.add(volume(gp3(400)))
     done = reconcile_now(real.ports, ref, real.now, trigger="alarm", must_record=True)

@@ -84,10 +84,12 @@ def test_one_starved_volume_raises_its_whole_set_in_one_minute_and_is_reported_o
     assert isinstance(decision.answer, Act)
     assert steps(harness) == [["act", "intended", "applied"]] * 4
     assert {str(now(harness, name)) for name in SET} == {str(decision.answer.plan.target)}
-    assert [(step, len(SET)) for _, step, _ in harness.told] == [(Step.APPLIED, 4)]
-    assert "all 4 volumes of the set data (vol-1, vol-2, vol-3, vol-4): gp3" in harness.told[0][2]
+    assert [(step, len(SET)) for _, step, _ in harness.messages] == [(Step.APPLIED, 4)]
+    assert (
+        "all 4 volumes of the set data (vol-1, vol-2, vol-3, vol-4): gp3" in harness.messages[0][2]
+    )
     cost = 4 * decision.answer.plan.price_change_usd
-    assert f"{cost:+,.2f} USD a month in all" in harness.told[0][2]
+    assert f"{cost:+,.2f} USD a month in all" in harness.messages[0][2]
     assert decision_from_json(decision_to_json(decision)).group == decision.group
 
 
@@ -102,10 +104,10 @@ def test_its_relief_is_verified_for_each_and_reported_once_for_all(watched: bool
         harness.later(minutes=5)
         sweep(harness.ports, harness.now)
         if watched:
-            assert len(harness.told) <= 2
+            assert len(harness.messages) <= 2
     assert all(one[:4] == ["act", "intended", "applied", "relieved"] for one in steps(harness))
-    assert [step for _, step, _ in harness.told] == [Step.APPLIED, Step.RELIEVED]
-    assert "vol-1, vol-2, vol-3, vol-4: relieved" in harness.told[1][2]
+    assert [step for _, step, _ in harness.messages] == [Step.APPLIED, Step.RELIEVED]
+    assert "vol-1, vol-2, vol-3, vol-4: relieved" in harness.messages[1][2]
     for name in SET:
         for record in harness.ledger.by_resource(
             ref(name).arn, since=harness.now - timedelta(days=9), until=harness.now
@@ -226,7 +228,7 @@ def places_taken(harness: Harness) -> None:
     for number in range(7):
         other = harness.add(volume(ref=ref(f"vol-other-{number}"), instance_ids=("i-9",)))
         remediate(harness.ports, alarm(other), harness.now)
-    harness.told.clear()
+    harness.messages.clear()
 
 
 def small_instance(harness: Harness) -> None:
@@ -327,7 +329,7 @@ def test_what_blocks_a_set_permanently_is_reported_once_for_the_set() -> None:
     too_narrow(harness)
     for name in SET:
         remediate(harness.ports, alarm(ref(name)), harness.now)
-    assert [name for name, _, _ in harness.told if name != "vol-3"] == ["vol-1"]
+    assert [name for name, _, _ in harness.messages if name != "vol-3"] == ["vol-1"]
 
 
 def test_a_set_does_not_grow_for_free_space_and_its_owner_hears_why() -> None:
@@ -375,7 +377,7 @@ REFUSED = Refused(
 
 
 @pytest.mark.parametrize(
-    ("outcome", "recorded", "told"),
+    ("outcome", "recorded", "text"),
     [
         (REFUSED, "refused", "AWS refused, InternalError"),
         (Unknown(detail="timed out"), "unknown", "no clear answer: timed out"),
@@ -383,7 +385,7 @@ REFUSED = Refused(
     ],
 )  # fmt: skip
 def test_if_aws_stops_in_the_middle_the_rest_is_not_sent_and_the_set_is_reported_uneven(
-    outcome: Any, recorded: str, told: str
+    outcome: Any, recorded: str, text: str
 ) -> None:
     harness = striped()
     apply, calls = harness.apply, []
@@ -396,9 +398,9 @@ def test_if_aws_stops_in_the_middle_the_rest_is_not_sent_and_the_set_is_reported
     reconcile(harness)
     assert calls == ["vol-1", "vol-2", "vol-3"]
     assert [one[-1] for one in steps(harness)] == ["applied", "applied", recorded, "stale"]
-    ((_, _, message),) = harness.told
+    ((_, _, message),) = harness.messages
     assert message.startswith("the set data is uneven: vol-1, vol-2 changed to gp3")
-    assert told in message
+    assert text in message
     assert "vol-4 not sent" in message
     own = [
         harness.ledger.resource_state(ref(name), harness.now).resource_increase_usd > 0
@@ -417,8 +419,8 @@ def test_a_set_of_which_nothing_was_changed_is_reported_as_any_refusal(
     harness.answers = [Refused(refusal=refusal, code="No", message="no", retry_at=None)]
     reconcile(harness)
     assert [one[-1] for one in steps(harness)] == ["refused", "stale", "stale", "stale"]
-    assert len(harness.told) == messages
-    assert all("no volume of the set data was changed" in text for _, _, text in harness.told)
+    assert len(harness.messages) == messages
+    assert all("no volume of the set data was changed" in text for _, _, text in harness.messages)
 
 
 @pytest.mark.parametrize("start", [gp3(), gp2(400)], ids=str)
@@ -450,8 +452,8 @@ def test_the_sweep_completes_an_uneven_set_and_never_flaps(start: Configuration)
                 harness.loads[name] = calm()
     assert len({now(harness, name) for name in SET}) == 1
     assert [len(harness.lifecycles[name].starts) for name in SET] == [1, 1, 1, 1]
-    told = [text for _, step, text in harness.told if step is Step.APPLIED]
-    assert [text.partition(":")[0] for text in told] == [
+    summaries = [text for _, step, text in harness.messages if step is Step.APPLIED]
+    assert [text.partition(":")[0] for text in summaries] == [
         "AWS accepted the change of vol-3, vol-4, which evens all 4 volumes of the set data"
     ]
 

@@ -41,7 +41,7 @@ def test_a_rollback_asked_for_meanwhile_is_taken_up_minutes_after_a_crash(
     assert harness.ledger.resource_state(vol, harness.now).open_chain is None
     for _ in range(7):  # the claim of the worker that died expires first
         sweep(harness.ports, harness.later(minutes=1))
-    assert "rolled" in harness.told[-1][2] or harness.steps(vol)[-1] == "applied"
+    assert "rolled" in harness.messages[-1][2] or harness.steps(vol)[-1] == "applied"
     assert harness.ledger.resource_state(vol, harness.now + timedelta(minutes=1)).rollback is None
 
 

@@ -164,10 +164,10 @@ def test_what_was_given_back_too_much_is_raised_again_as_soon_as_aws_lets() -> N
     steps = harness.steps(vol)
     assert steps[3] == "ineffective"
     assert steps[-3:] == ["act", "intended", "applied"]
-    told = [summary for _, step, summary in harness.told if step is Step.INEFFECTIVE]
-    assert told == [told[0]]
-    assert told[0].startswith("gave back too much: ")
-    assert "minutes at the limit of 3000 IOPS, lowered from 12000" in told[0]
+    summaries = [summary for _, step, summary in harness.messages if step is Step.INEFFECTIVE]
+    assert summaries == [summaries[0]]
+    assert summaries[0].startswith("gave back too much: ")
+    assert "minutes at the limit of 3000 IOPS, lowered from 12000" in summaries[0]
     # AWS takes no other change before the first is completed; five minutes later it is made.
     completed = harness.lifecycles["vol-1"].delays_at(began).completed
     assert raised - began <= completed + CLOSE_TO_LIMIT + timedelta(minutes=1)

@@ -1,4 +1,4 @@
-"""The loop under the kill switch and the circuit breakers: what is stopped, told, and let go on."""
+"""The loop under the kill switch and the circuit breakers: what stops, what is reported, and what goes on."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def open_breaker(harness: Harness, vol: ResourceRef) -> None:
     )  # fmt: skip
 
 
-def told(harness: Harness, step: Step) -> list[str]:
-    return [summary for _, one, summary in harness.told if one is step]
+def summaries(harness: Harness, step: Step) -> list[str]:
+    return [summary for _, one, summary in harness.messages if one is step]
 
 
 def test_a_change_that_fails_again_and_again_is_tried_so_often_and_never_again(
@@ -69,12 +69,12 @@ def test_people_are_notified_once_when_a_breaker_opens_and_how_to_close_it(
 ) -> None:
     vol = harness.add(volume())
     open_breaker(harness, vol)
-    (summary,) = told(harness, Step.BREAKER_OPENED)
+    (summary,) = summaries(harness, Step.BREAKER_OPENED)
     assert summary.startswith("5 changes of vol-1 in a row failed")
     assert "`headroom breaker close vol-1 --region us-east-1`" in summary
-    before = len(harness.told)
+    before = len(harness.messages)
     until(harness, 600, lambda: harness.now >= opened(harness, vol) + timedelta(hours=9))
-    assert len(harness.told) == before
+    assert len(harness.messages) == before
 
 
 def test_a_volume_with_an_open_breaker_holds_and_says_why(harness: Harness) -> None:
@@ -107,7 +107,7 @@ def test_failures_all_over_the_account_stop_it_and_are_reported_once(harness: Ha
         reconcile_now(harness.ports, vol, harness.now, trigger="alarm", must_record=True)
     assert harness.ledger.stop_state().account.breaker is not None
     assert 1_000 - len(harness.answers) == MAX_ACCOUNT_FAILURES
-    (summary,) = told(harness, Step.BREAKER_OPENED)
+    (summary,) = summaries(harness, Step.BREAKER_OPENED)
     assert "headroom breaker close --account --region us-east-1" in summary
     late = reconcile_now(
         harness.ports, fleet[-1], harness.later(minutes=5), trigger="alarm", must_record=True

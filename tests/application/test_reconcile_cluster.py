@@ -96,7 +96,7 @@ def test_a_cluster_whose_io_is_most_of_its_bill_is_switched_once_and_seen_in_its
     harness.reconcile()
     assert harness.steps(ORDERS)[:4] == ["act", "intended", "applied", "relieved"]
     assert len(harness.service.changes) == 1
-    assert [(step, "is in force" in said) for _, step, said in harness.told] == [
+    assert [(step, "is in force" in said) for _, step, said in harness.messages] == [
         (Step.APPLIED, False), (Step.RELIEVED, True),
     ]  # fmt: skip
     known = harness.ledger.resource_state(ORDERS, harness.now).modifications
@@ -120,7 +120,7 @@ def test_a_cluster_that_is_not_enrolled_is_only_observed(
     decision = harness.reconcile()
     assert harness.service.changes == []
     assert decision is None or decision.answer.reason is Reason.OBSERVE_ONLY
-    assert harness.told == []
+    assert harness.messages == []
 
 
 def test_a_rule_that_names_the_kind_enrols_a_cluster() -> None:
@@ -180,10 +180,10 @@ def test_members_and_reservations_block_a_change_too(what: str, guardrail: Guard
     decision = harness.decided()
     assert guardrail in blocking(decision), decision.summary
     assert isinstance(decision.answer, Escalate)
-    assert [whom for whom, _, _ in harness.told] == ["orders"]
+    assert [whom for whom, _, _ in harness.messages] == ["orders"]
     harness.later(hours=25)
     harness.reconcile()
-    assert len(harness.told) == 1  # once per episode
+    assert len(harness.messages) == 1  # once per episode
     assert harness.service.changes == []
 
 
@@ -352,11 +352,11 @@ def test_a_week_after_a_switch_its_bill_is_reported_with_the_forecast_once() -> 
     harness.later(minutes=15)
     harness.service.lands(IOOptimizedNextAllowedModificationTime=NOW + timedelta(days=30))
     harness.reconcile()
-    told = len(harness.told)
+    sent = len(harness.messages)
     for _ in range(12):
         harness.later(days=1)
         harness.reconcile()
-    said = [text for _, step, text in harness.told[told:] if step is Step.DECIDED]
+    said = [text for _, step, text in harness.messages[sent:] if step is Step.DECIDED]
     assert len(said) == 1
     assert "7 whole days after the change to aurora-iopt1 the bill is $1,072" in said[0]
     checks = [
@@ -392,7 +392,7 @@ def test_where_io_optimized_publishes_nothing_the_cluster_stays_and_its_owner_is
     noted = last.cluster.earlier_days
     assert len(noted) >= 14  # the days before the change, kept by ourselves
     assert {day.mode for day in noted} == {STANDARD}
-    said = [text for _, _, text in harness.told if "nothing is published" in text]
+    said = [text for _, _, text in harness.messages if "nothing is published" in text]
     assert len(said) == 1
     assert len(harness.service.changes) == 1
 
@@ -409,7 +409,7 @@ def test_it_returns_to_standard_only_on_days_under_io_optimized_once_that_is_all
         if isinstance(decision.answer, Hold):
             assert blocking(decision) == {Guardrail.MODE_REVERSIBLE}
             assert decision.answer.until == NOW + opens
-    unknown = Clusters.of(ios=list(QUIET), StorageType="aurora-iopt1")  # since when is not told
+    unknown = Clusters.of(ios=list(QUIET), StorageType="aurora-iopt1")  # since when is not known
     for _ in range(14):
         assert unknown.decided().answer.reason is Reason.NOT_ENOUGH_DATA
         unknown.later(days=1)
@@ -427,14 +427,14 @@ def test_a_call_that_cloudtrail_reports_triggers_a_reconciliation_whatever_its_k
     asked_as = ResourceRef(
         kind=Kind.RDS, account_id=ACCOUNT, region=REGION, resource_id="cluster:orders"
     )
-    told = Signal(
+    signal = Signal(
         event_id="e-1", claim=Claim.MODIFICATION, ref=asked_as, alarm_name=None, claimed_at=NOW,
         muted=False, detail="ModifyDBCluster called",
     )  # fmt: skip
-    (decision,) = remediate(harness.ports, told, harness.now)
+    (decision,) = remediate(harness.ports, signal, harness.now)
     assert decision.observation.volume.ref == ORDERS
     assert decision.trigger == "event"
-    assert remediate(harness.ports, told, harness.now) == ()  # its own change is under way
+    assert remediate(harness.ports, signal, harness.now) == ()  # its own change is under way
     assert len(harness.service.changes) == 1
 
 
@@ -549,7 +549,7 @@ def test_a_cluster_without_a_writer_is_escalated_once_and_not_changed(
     assert isinstance(decision.answer, Escalate)
     harness.later(hours=25)
     harness.reconcile()
-    assert len(harness.told) == 1
+    assert len(harness.messages) == 1
     seen = harness.aurora.apply(
         ORDERS, expected=configuration_of(STANDARD), seen=None,
         target=configuration_of(IO_OPTIMIZED),

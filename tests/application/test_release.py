@@ -81,7 +81,7 @@ def test_after_a_refusal_aws_is_not_asked_before_its_time_whoever_wants_it(
         sweep(harness.ports, harness.now)
         remediate(harness.ports, alarm(vol), harness.now)
     assert harness.steps(vol).count("refused") == 1
-    assert len(harness.told) == 1
+    assert len(harness.messages) == 1
 
 
 def test_one_contributor_that_cannot_be_read_does_not_hide_the_others(harness: Harness) -> None:
@@ -177,4 +177,4 @@ def test_a_refusal_people_must_hear_of_is_sent_even_soon_after_one_they_need_not
         remediate(harness.ports, alarm(vol), harness.now)
         harness.later(hours=6)
     assert harness.steps(vol).count("refused") == 4
-    assert [step for _, step, _ in harness.told] == [Step.REFUSED, Step.REFUSED]
+    assert [step for _, step, _ in harness.messages] == [Step.REFUSED, Step.REFUSED]

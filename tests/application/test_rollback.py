@@ -42,7 +42,7 @@ def changed(
     minutes(harness, 30, each=15)
     assert not in_flight(harness, ref)
     assert harness.ledger.chain(decision.decision_id)[-1].step is Step.RELIEVED
-    harness.told.clear()
+    harness.messages.clear()
     return ref, decision
 
 
@@ -92,7 +92,7 @@ def test_a_person_has_a_raise_undone_within_a_minute_and_its_chain_names_the_old
     minutes(harness, 30, each=15)
     assert now_is(harness, ref) == gp3()
     assert harness.ledger.chain(undone.decision_id)[-1].step is Step.ROLLED_BACK
-    assert [step for _, step, _ in harness.told] == [Step.APPLIED, Step.ROLLED_BACK]
+    assert [step for _, step, _ in harness.messages] == [Step.APPLIED, Step.ROLLED_BACK]
 
 
 def test_what_a_rollback_frees_is_free(harness: Harness) -> None:
@@ -155,7 +155,7 @@ def test_less_durability_ends_a_rollback_and_people_hear_why(harness: Harness) -
     minutes(harness, 30, each=15)
     undone = next(d for d in decisions(harness, ref) if d.rollback_of)
     assert isinstance(undone.answer, Escalate)
-    ((_, _, summary),) = [t for t in harness.told if t[1] is Step.DECIDED]
+    ((_, _, summary),) = [t for t in harness.messages if t[1] is Step.DECIDED]
     assert "nothing was rolled back: not allowed by durability" in summary
     assert harness.ledger.resource_state(ref, harness.now).rollback is None
 
@@ -185,8 +185,8 @@ def test_what_is_blocked_for_a_day_is_given_up_and_reported(harness: Harness) ->
     ask(harness, decision)
     minutes(harness, 97, each=15)
     assert harness.ledger.resource_state(ref, harness.now).rollback is None
-    assert [step for _, step, _ in harness.told] == [Step.DECIDED]
-    assert "still blocked by pause when it expired" in harness.told[0][2]
+    assert [step for _, step, _ in harness.messages] == [Step.DECIDED]
+    assert "still blocked by pause when it expired" in harness.messages[0][2]
     harness.ledger.resume(at=harness.now, who="bob")
     minutes(harness, 8, each=15)
     assert harness.steps(ref).count("intended") == 1
@@ -201,7 +201,7 @@ def test_where_the_mode_allows_no_change_nothing_is_rolled_back(
     ask(harness, decision)
     minutes(harness, 2)
     assert harness.steps(ref).count("intended") == 1
-    assert "not allowed by mode" in harness.told[0][2]
+    assert "not allowed by mode" in harness.messages[0][2]
 
 
 def test_under_approve_a_persons_wish_is_the_approval(harness: Harness) -> None:
@@ -226,7 +226,7 @@ def test_a_volume_that_somebody_changed_since_is_left_alone(harness: Harness) ->
     harness.change(ref, gp3(100, 9000, 500))
     minutes(harness, 2)
     assert harness.steps(ref).count("intended") == 1
-    assert "the volume was changed since" in harness.told[0][2]
+    assert "the volume was changed since" in harness.messages[0][2]
 
 
 def test_it_can_be_asked_once_and_only_of_a_change_that_was_made(harness: Harness) -> None:
@@ -338,7 +338,7 @@ def test_a_load_that_grew_while_the_policys_wish_waited_ends_the_wish_and_people
     harness.ledger.resume(at=harness.now, who="bob")
     minutes(harness, 100, each=15)
     assert now_is(harness, ref).iops == 6_000
-    assert any("the load takes up to 5,900 IOPS" in summary for _, _, summary in harness.told)
+    assert any("the load takes up to 5,900 IOPS" in summary for _, _, summary in harness.messages)
 
 
 def test_a_request_older_than_a_day_is_not_granted_however_late_it_is_seen(
@@ -351,7 +351,7 @@ def test_a_request_older_than_a_day_is_not_granted_however_late_it_is_seen(
     minutes(harness, 3)
     assert now_is(harness, ref) == before
     assert harness.ledger.resource_state(ref, harness.now).rollback is None
-    assert "nothing was rolled back: it expired before it could be done" in harness.told[0][2]
+    assert "nothing was rolled back: it expired before it could be done" in harness.messages[0][2]
 
 
 def test_a_raise_that_did_not_help_is_undone_where_the_policy_says_so_and_once(

@@ -46,7 +46,7 @@ def test_an_alarm_on_a_starved_volume_ends_in_one_change_and_proven_relief(
     chain = harness.ledger.chain(decision.decision_id)
     assert broken_link(chain) is None
     assert len(harness.lifecycles["vol-1"].starts) == 1
-    assert [step for _, step, _ in harness.told] == [Step.APPLIED, Step.RELIEVED]
+    assert [step for _, step, _ in harness.messages] == [Step.APPLIED, Step.RELIEVED]
 
 
 def test_the_same_alarm_twice_makes_one_change(harness: Harness) -> None:
@@ -77,7 +77,7 @@ def test_a_volume_not_enrolled_is_recorded_and_reported_to_nobody(harness: Harne
     assert isinstance(decision.answer, Hold)
     assert decision.answer.proposed_plan is not None
     assert harness.steps(vol) == ["hold"]
-    assert harness.told == []
+    assert harness.messages == []
 
 
 def test_a_volume_that_is_off_is_not_reconciled(harness: Harness) -> None:
@@ -179,7 +179,7 @@ def test_the_most_starved_of_a_batch_is_reconciled_first(harness: Harness) -> No
     }  # fmt: skip
     harness.glance = lambda views, now: glances  # type: ignore[method-assign,assignment]
     sweep(harness.ports, harness.now)
-    applied = [name for name, step, _ in harness.told if step is Step.APPLIED]
+    applied = [name for name, step, _ in harness.messages if step is Step.APPLIED]
     assert applied == ["vol-b", "vol-a"]
 
 
@@ -323,7 +323,7 @@ def test_a_refusal_time_does_not_clear_is_reported_to_people(
     vol = harness.add(volume())
     harness.answers = [Refused(refusal=refusal, code="X", message="no", retry_at=None)]
     remediate(harness.ports, alarm(vol), harness.now)
-    assert [step for _, step, _ in harness.told] == [Step.REFUSED]
+    assert [step for _, step, _ in harness.messages] == [Step.REFUSED]
 
 
 def test_a_refusal_gives_its_money_back(harness: Harness) -> None:

@@ -77,7 +77,7 @@ def test_growth_that_brings_no_space_is_reported_and_not_tried_again() -> None:
         harness.later(minutes=15)
         harness.look_on()
     assert harness.steps(ORDERS)[:4] == ["act", "intended", "applied", "ineffective"]
-    assert Step.INEFFECTIVE in {step for _, step, _ in harness.told}
+    assert Step.INEFFECTIVE in {step for _, step, _ in harness.messages}
     assert len(harness.service.changes) == 1
 
 
@@ -136,12 +136,12 @@ def test_without_permission_the_owner_is_notified_and_nothing_is_sent() -> None:
     harness.rules = database_policy(mode=Mode.AUTO)
     harness.reconcile()
     assert harness.service.changes == []
-    ((whom, step, said),) = harness.told
+    ((whom, step, said),) = harness.messages
     assert (whom, step) == ("orders", Step.DECIDED)
     assert "grow_space" in said
     for _ in range(4):
         sweep(harness.ports, harness.later(minutes=16))
-    assert len(harness.told) == 1
+    assert len(harness.messages) == 1
 
 
 def test_a_lost_answer_to_growth_is_resolved_and_nothing_grows_twice() -> None:
@@ -175,7 +175,7 @@ def test_growth_that_comes_too_early_for_rds_is_tried_again_and_nobody_is_notifi
     harness.later(minutes=16)
     harness.look_on()
     assert len(harness.service.changes) == 1
-    assert [step for _, step, _ in harness.told] == [Step.APPLIED]
+    assert [step for _, step, _ in harness.messages] == [Step.APPLIED]
 
 
 def test_what_fills_on_while_rds_works_on_the_growth_is_reported_when_that_is_too_late() -> None:
@@ -193,7 +193,7 @@ def test_what_fills_on_while_rds_works_on_the_growth_is_reported_when_that_is_to
     harness.later(hours=4)
     harness.look_on()
     assert len(harness.service.changes) == 1  # RDS takes no other now
-    (said,) = [text for _, step, text in harness.told if step is Step.DECIDED]
+    (said,) = [text for _, step, text in harness.messages if step is Step.DECIDED]
     assert "in flight too late today" in said
 
 
@@ -211,7 +211,7 @@ def test_a_database_that_fills_while_our_change_is_open_is_reported_once_and_lef
         assert harness.look_on() is None
     assert len(harness.service.changes) == 1
     assert harness.ledger.resource_state(ORDERS, harness.now).open_chain is not None
-    (said,) = [text for _, step, text in harness.told if step is Step.DECIDED]
+    (said,) = [text for _, step, text in harness.messages if step is Step.DECIDED]
     assert "full by" in said
 
 
@@ -222,4 +222,4 @@ def test_the_last_day_is_news_though_nothing_else_about_it_changed() -> None:
     harness.loads["orders"] = calm(harness.free)
     harness.later(hours=6)
     harness.look_on()
-    assert ["today" in text for _, _, text in harness.told] == [False, True]
+    assert ["today" in text for _, _, text in harness.messages] == [False, True]

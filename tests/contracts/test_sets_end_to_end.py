@@ -35,7 +35,7 @@ def test_a_set_is_raised_and_relieved_on_record(ledger: Any) -> None:
         chain = ledger.chain(member.decision_id)
         assert [r.step.value for r in chain] == ["decided", "intended", "applied", "relieved"]
         assert broken_link(chain) is None
-    assert [step for _, step, _ in harness.told] == [Step.APPLIED, Step.RELIEVED]
+    assert [step for _, step, _ in harness.messages] == [Step.APPLIED, Step.RELIEVED]
 
 
 def test_a_set_that_aws_left_uneven_is_on_record_volume_by_volume(ledger: Any) -> None:

@@ -278,7 +278,7 @@ def test_a_decision_is_logged_with_its_id_and_resource(
     volume = deployment.volume()
     deployment.starve(volume)
     function("signals").handler(batch(alarm_for(volume)), Context())
-    (told,) = [r.__dict__ for r in caplog.records if hasattr(r, "decision_id")]
-    assert told["resource"].endswith(volume)
-    assert told["answer"] == "Act"
-    assert len(told["decision_id"]) >= 16
+    (logged,) = [r.__dict__ for r in caplog.records if hasattr(r, "decision_id")]
+    assert logged["resource"].endswith(volume)
+    assert logged["answer"] == "Act"
+    assert len(logged["decision_id"]) >= 16

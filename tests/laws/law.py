@@ -201,16 +201,16 @@ class Law:
 
     def _stopped(self, ref: ResourceRef) -> tuple[str, ...]:
         paused = self.world.paused_until
-        told = []
+        reasons = []
         if paused is not None and self.world.now < paused:
-            told.append("pause")
+            reasons.append("pause")
         if self.account_broken:
-            told.append("breaker")
+            reasons.append("breaker")
         if ref in self.broken:
-            told.append("failures")
+            reasons.append("failures")
         if self.world.now < self.quiet_until.get(ref, self.world.now):
-            told.append("retry_backoff")
-        return tuple(told)
+            reasons.append("retry_backoff")
+        return tuple(reasons)
 
     # Decisions
     def _decided(self, served: Served, decision: Decision) -> None:
@@ -279,9 +279,9 @@ class Law:
         if mine.tag(GROUP_TAG) is None:
             return []
         there = self._set_of(mine)
-        told = set() if decision.group is None else {m.volume_id for m in decision.group.members}
-        if len(there) < 2 or there != told:
-            return [f"group: it is one of {sorted(there)}, and changed with {sorted(told)}"]
+        members = set() if decision.group is None else {m.volume_id for m in decision.group.members}
+        if len(there) < 2 or there != members:
+            return [f"group: it is one of {sorted(there)}, and changed with {sorted(members)}"]
         return []
 
     def _set_of(self, volume: Volume) -> set[str]:
@@ -297,8 +297,8 @@ class Law:
         plans = [d.answer.plan for d in decisions if isinstance(d.answer, Act)]
         alike = {(p.target.volume_type, p.target.iops, p.target.throughput_mibps) for p in plans}
         names = {d.observation.volume.ref.resource_id for d in decisions}
-        told = [] if decisions[0].group is None else decisions[0].group.members
-        if len(alike) != 1 or names != {m.volume_id for m in told if m.decision_id}:
+        members = [] if decisions[0].group is None else decisions[0].group.members
+        if len(alike) != 1 or names != {m.volume_id for m in members if m.decision_id}:
             raise Broken(f"group: {sorted(names)} are changed to {alike}")
 
     def _fought(

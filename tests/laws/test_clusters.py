@@ -1,7 +1,7 @@
 """A law for clusters: no change of mode is sent that its owner, AWS or somebody's pending change forbids.
 
 Random weeks: loads, tags, policies, pauses, people who switch by hand or leave changes pending, answers
-that are lost, refusals and reads that fail. What may be sent is told anew from the world, not from the
+that are lost, refusals and reads that fail. What may be sent is derived anew from the world, not from the
 decision.
 """
 

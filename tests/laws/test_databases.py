@@ -47,7 +47,7 @@ class Watched(RdsService):
 
     def modify_db_instance(self, **sent: Any) -> Mapping[str, Any]:
         shape = self.instances[sent["DBInstanceIdentifier"]]
-        before = told(shape).seen.configuration
+        before = reported(shape).seen.configuration
         self.hold(shape["DBInstanceStatus"] == "available", "it was not available")
         self.hold(shape.get("StorageOperationStatus") is None, "RDS was at work on it")
         self.hold(not shape["PendingModifiedValues"], "somebody's change is applied with ours")
@@ -67,7 +67,7 @@ class Watched(RdsService):
     def _judge(self, shape: dict[str, Any], before: Configuration) -> None:
         assert self.harness is not None
         ledger, now = self.harness.ledger, self.harness.now
-        target = told(shape).seen.target
+        target = reported(shape).seen.target
         if target is None:
             self.broken.append("it used a slot and changed nothing")
             return
@@ -83,7 +83,7 @@ class Watched(RdsService):
         self.hold(intended >= len(self.sent), "it was not intended on the record first")
 
 
-def told(shape: dict[str, Any]) -> ReportedInstance:
+def reported(shape: dict[str, Any]) -> ReportedInstance:
     return instance(shape, account_id=ACCOUNT, region=REGION)
 
 

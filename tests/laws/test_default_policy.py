@@ -42,9 +42,9 @@ def shipped() -> tuple[Policy, Any]:
 def account(seed: int, *, wild: bool) -> Script:
     """A fleet nobody tagged, starved, idle and in all shapes, with all that may happen to it."""
     found = script(seed)
-    told = tuple((name, shape, {}, *rest) for name, shape, _, *rest in found.volumes)
+    untagged = tuple((name, shape, {}, *rest) for name, shape, _, *rest in found.volumes)
     events = without(found.events, "policy", "tags")
-    return replace(found, document=shipped()[1], volumes=told, events=events, wild=wild)
+    return replace(found, document=shipped()[1], volumes=untagged, events=events, wild=wild)
 
 
 def without(events: tuple[Event, ...], *kinds: str) -> tuple[Event, ...]:

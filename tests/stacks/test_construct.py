@@ -109,8 +109,8 @@ def test_the_same_prefix_in_two_places_is_welcome(app: cdk.App) -> None:
 def test_two_in_one_place_are_warned_of_each_other(app: cdk.App) -> None:
     Headroom(cdk.Stack(app, "One"), "Headroom", code=_code())
     Headroom(cdk.Stack(app, "Two"), "Headroom", prefix="blue", code=_code())
-    told = [str(m.entry.data) for s in app.synth().stacks for m in s.messages]
-    assert any("One/Headroom is in the same account and Region" in each for each in told)
+    messages = [str(m.entry.data) for s in app.synth().stacks for m in s.messages]
+    assert any("One/Headroom is in the same account and Region" in each for each in messages)
 
 
 @pytest.mark.parametrize(

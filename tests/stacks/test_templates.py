@@ -248,8 +248,8 @@ def test_where_prices_are_known_or_the_region_is_not_nobody_is_warned(
 
 def test_a_region_that_only_the_price_list_knows_is_a_note_and_no_warning(tmp_path: Path) -> None:
     assert _said_of_prices(tmp_path / "a", "eu-central-1") == []
-    (told,) = _said_of_prices(tmp_path / "b", "eu-central-1", "info")
-    assert "no table of EBS prices for eu-central-1" in told
+    (info,) = _said_of_prices(tmp_path / "b", "eu-central-1", "info")
+    assert "no table of EBS prices for eu-central-1" in info
 
 
 @pytest.mark.parametrize("region", ["cn-north-1", "us-gov-west-1", "eusc-de-east-1"])

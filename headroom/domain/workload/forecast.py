@@ -107,7 +107,7 @@ def demand_forecast(
     coming = [_like(past, believed, anyhow, first + hour) for hour in range(HOURS)]
     new_per_hour, new_min = 1.0 / (past.days + 1) / HOURS, _new_minutes(past)
     begin = hour_of(now)
-    foretold = [_foretold(known_loads, begin + hour * HOUR) for hour in range(HOURS)]
+    known = [_known_loads_at(known_loads, begin + hour * HOUR) for hour in range(HOURS)]
     locked, reacting, dollars, seen, new_minutes = [], [], [], [], []
     same: dict[tuple[bool, ...], Episodes] = {}
 
@@ -127,7 +127,7 @@ def demand_forecast(
         reached = after_raise(level.reach or UNLIMITED), after_raise(level.ceiling or UNLIMITED)
         early = _minutes_before_a_raise(past, level, belief, episodes, reached)
         rows = _hours(episodes, shorts, early, max(0.0, top - level.usd_per_hour))
-        expected = _with_known(level, rows, foretold, [here * share for here in present.minutes])
+        expected = _with_known(level, rows, known, [here * share for here in present.minutes])
         new = max(level.unproven * NEW_MIN, _unseen(past, level) * new_min) * new_per_hour
         new_minutes.append(new)
         locked.append([late + new * LOCKED_TIMES for late, _ in expected])
@@ -150,11 +150,11 @@ def demand_forecast(
 
 def _with_known(
     level: Level, rows: Sequence[tuple[float, float, float]],
-    foretold: Sequence[Sequence[tuple[KnownLoad, float]]], present: Sequence[float],
+    known: Sequence[Sequence[tuple[KnownLoad, float]]], present: Sequence[float],
 ) -> list[tuple[float, float]]:  # fmt: skip
     """Minutes with no raise and before one, by hour: no less than known and present load cost."""
     found = []
-    for (late, early, _), loads, here in zip(rows, foretold, present, strict=True):
+    for (late, early, _), loads, here in zip(rows, known, present, strict=True):
         for load, minutes in loads:
             short = minutes * (1.0 - _served(load, level))
             late, early = max(late, short), max(early, min(short, REACTION_MIN))
@@ -312,7 +312,9 @@ def _unseen(past: Past, level: Level) -> float:
     return 1.0 if most >= 1.0 else float(most ** (NEW_TAIL + past.days / NEW_TAIL_DAYS))
 
 
-def _foretold(known_loads: Sequence[KnownLoad], start: datetime) -> list[tuple[KnownLoad, float]]:
+def _known_loads_at(
+    known_loads: Sequence[KnownLoad], start: datetime
+) -> list[tuple[KnownLoad, float]]:
     """The owner's known loads in the hour from `start` on, with their minutes."""
     end = start + HOUR
     return [

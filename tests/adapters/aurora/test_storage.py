@@ -165,8 +165,8 @@ def test_a_change_is_one_call_and_its_course_is_remembered() -> None:
 
 def test_the_gate_dates_a_mode_better_than_our_first_observation() -> None:
     opened = NOW - timedelta(days=20)
-    told = Place(StorageType="aurora-iopt1", IOOptimizedNextAllowedModificationTime=opened)
-    assert told.seen().mode_since == opened - timedelta(days=30)
+    place = Place(StorageType="aurora-iopt1", IOOptimizedNextAllowedModificationTime=opened)
+    assert place.seen().mode_since == opened - timedelta(days=30)
     untold = Place(StorageType="aurora-iopt1")
     assert untold.seen().mode_since == NOW
     assert Place().seen().mode_since is None
@@ -359,9 +359,9 @@ def test_capacity_is_known_where_every_serverless_member_published_it() -> None:
         return Series(start=NOW, period_s=300, values=values)
 
     found = {q: series(q) for q in queries(of) if q.metric == "ServerlessDatabaseCapacity"}
-    told = activity_of(of, found, span)
-    assert told.acus.values == (4.0, None, None)
-    assert told.read_ios.values == (None, None, None)
+    metrics = activity_of(of, found, span)
+    assert metrics.acus.values == (4.0, None, None)
+    assert metrics.read_ios.values == (None, None, None)
     assert activity_of(cluster(), {}, span).acus.values == ()
 
 

@@ -100,7 +100,7 @@ def test_every_item_is_written_with_its_format(client: Any, ledger: DynamoLedger
     assert {item["format"]["N"] for item in items(client, "records")} == {str(RECORD_FORMAT)}
     assert {item["format"]["N"] for item in items(client, "state")} == {str(STATE_FORMAT)}
     assert len(items(client, "state")) == 9
-    assert ledger.notices(9), "the note that somebody has to be told of a change is one of them"
+    assert ledger.notices(9), "that somebody is to be notified of a change is one of them"
 
 
 @pytest.mark.parametrize("number", [None, 0, STATE_FORMAT + 1])

@@ -39,8 +39,8 @@ MESSAGES = st.builds(
 
 
 def texts(found: list[Any]) -> list[str]:
-    told = [block["text"]["text"] for block in found if "text" in block]
-    return told + [e["text"] for block in found for e in block.get("elements", [])]
+    sections = [block["text"]["text"] for block in found if "text" in block]
+    return sections + [e["text"] for block in found for e in block.get("elements", [])]
 
 
 @given(MESSAGES)

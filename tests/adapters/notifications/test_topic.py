@@ -114,7 +114,7 @@ class FakeTopic:
         self.published.append(said)
 
 
-def told(decision: Decision, step: Step = Step.APPLIED) -> list[dict[str, str]]:
+def notified(decision: Decision, step: Step = Step.APPLIED) -> list[dict[str, str]]:
     topic: Any = FakeTopic()
     tell(topic, decision, step, "AWS accepted the change")
     published: list[dict[str, str]] = topic.published
@@ -123,7 +123,7 @@ def told(decision: Decision, step: Step = Step.APPLIED) -> list[dict[str, str]]:
 
 def test_an_act_shows_what_why_price_and_proof() -> None:
     decision = acting()
-    (said,) = told(decision)
+    (said,) = notified(decision)
     assert said["TopicArn"] == TOPIC
     assert said["Subject"] == f"Headroom: changing vol-1 to {plan_of(decision).target}"
     text = by_mail(said)
@@ -137,7 +137,7 @@ def test_an_act_shows_what_why_price_and_proof() -> None:
 
 
 def test_an_escalation_shows_what_the_owner_can_do() -> None:
-    (said,) = told(escalating(), Step.DECIDED)
+    (said,) = notified(escalating(), Step.DECIDED)
     assert said["Subject"] == "Headroom: vol-1 needs you"
     assert "Cause: max_iops is 3,000" in by_mail(said)
     assert "What to do: raise max_iops to 6,000" in by_mail(said)
@@ -215,7 +215,7 @@ def test_the_call_has_the_shape_botocore_knows() -> None:
 
 def test_machines_get_blocks_and_facts_and_people_get_text() -> None:
     decision = acting()
-    (said,) = told(decision)
+    (said,) = notified(decision)
     parts = json.loads(said["Message"])
     assert set(parts) == {"default", "email", "sms", "https", "http", "sqs", "lambda"}
     for protocol in ("https", "http", "sqs", "lambda"):
@@ -241,7 +241,7 @@ def test_a_volumes_name_cannot_pass_for_a_line_of_ours() -> None:
 
 
 @pytest.mark.parametrize(
-    ("record", "subject_line", "told_of"),
+    ("record", "subject_line", "beginning"),
     [
         (
             pause_record(f"account#{ACCOUNT}#{REGION}", INDEFINITE, at=NOW, who="arn:aws:iam::1:user/ann",
@@ -267,14 +267,14 @@ def test_a_volumes_name_cannot_pass_for_a_line_of_ours() -> None:
     ],
 )  # fmt: skip
 def test_what_a_person_switched_is_reported_with_who_and_where(
-    record: Record, subject_line: str, told_of: str
+    record: Record, subject_line: str, beginning: str
 ) -> None:
     topic: Any = FakeTopic()
     about = notice_of(record, Notify(text=record.summary), about="")
     notifier(topic).notify(NoticeDetail(notice=about, decision=None))
     (said,) = topic.published
     assert said["Subject"] == subject_line
-    assert by_mail(said).startswith(told_of)
+    assert by_mail(said).startswith(beginning)
     assert f"Where: account {ACCOUNT}, {REGION}" in by_mail(said)
 
 
@@ -294,15 +294,15 @@ def test_what_to_write_back_is_reported_line_by_line_as_it_is_pasted(
     handling: CodeOwned, step: Step
 ) -> None:
     decision = owned(handling)
-    made = decision_message(decision, step, "told")
+    made = decision_message(decision, step, "done")
     yaml, patch = (part.text for part in decision.write_back)
     text = text_of_message(made)
     assert yaml in text
     assert patch in text
-    told = [str(block.get("text", {}).get("text", "")) for block in blocks(made)]  # type: ignore[attr-defined]
-    assert f"```{yaml}```" in told
-    assert f"```{patch}```" in told
+    texts = [str(block.get("text", {}).get("text", "")) for block in blocks(made)]  # type: ignore[attr-defined]
+    assert f"```{yaml}```" in texts
+    assert f"```{patch}```" in texts
 
 
 def test_what_to_write_back_is_not_reported_again_with_the_relief() -> None:
-    assert decision_message(owned(CodeOwned.ACT), Step.RELIEVED, "told").pastes == ()
+    assert decision_message(owned(CodeOwned.ACT), Step.RELIEVED, "done").pastes == ()

@@ -78,7 +78,7 @@ def test_an_instance_has_only_what_may_be_set_of_its_storage() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "expected"),
     [
         ({"StorageType": "gp3", "AllocatedStorage": 100, "Iops": 3000, "StorageThroughput": 125},
          rds(VolumeType.GP3, 100)),
@@ -94,9 +94,9 @@ def test_an_instance_has_only_what_may_be_set_of_its_storage() -> None:
     ],
 )  # fmt: skip
 def test_storage_has_engine_deployment_type_and_band(
-    changes: dict[str, Any], told: Configuration
+    changes: dict[str, Any], expected: Configuration
 ) -> None:
-    assert Place(db(**changes)).view().volume.configuration == told
+    assert Place(db(**changes)).view().volume.configuration == expected
 
 
 def test_a_cluster_is_one_storage_under_its_own_name() -> None:
@@ -166,9 +166,9 @@ def test_what_rds_takes_is_asked_of_the_very_instance_while_it_is_at_rest() -> N
         },
         {"StorageType": "gp9"},
     ]  # fmt: skip
-    (told,) = place.view().valid
-    assert told.size_gib == (Span(low=500, high=65_536),)
-    assert told.iops_per_gib == ((0.5, 500.0),)
+    (valid,) = place.view().valid
+    assert valid.size_gib == (Span(low=500, high=65_536),)
+    assert valid.iops_per_gib == ((0.5, 500.0),)
     place.service.instances["orders"]["DBInstanceStatus"] = "backing-up"
     assert place.view().valid == ()
 

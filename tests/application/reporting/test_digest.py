@@ -36,7 +36,7 @@ MINUTE = timedelta(minutes=1)
 
 @dataclass
 class People:
-    """Hears days, or cannot be told."""
+    """Receives digests, or cannot be reached."""
 
     days: list[DailyDigest] = field(default_factory=list)
     error: Exception | None = None
@@ -88,7 +88,7 @@ class Scene:
         return send_digest(reporting, now, account_id=ACCOUNT, region=REGION)
 
     def day(self) -> DailyDigest:
-        """The day as it is told a few minutes after seven."""
+        """The day as it is sent a few minutes after seven."""
         self.tell(SEVEN + SETTLING)
         (day,) = self.people.days
         return day
@@ -191,8 +191,8 @@ def test_every_record_is_in_exactly_one_day_also_one_at_the_very_instant() -> No
         scene.changed(name, at=at)
     scene.tell(SEVEN + SETTLING)
     scene.tell(SEVEN + timedelta(days=1) + SETTLING)
-    told = [[c.decision_id for c in day.changes] for day in scene.people.days]
-    assert told == [["a"], ["b"]]
+    days = [[c.decision_id for c in day.changes] for day in scene.people.days]
+    assert days == [["a"], ["b"]]
 
 
 def test_days_on_which_nothing_could_be_sent_are_reported_with_the_next_up_to_a_week() -> None:
@@ -290,7 +290,7 @@ def test_what_waits_for_a_person_is_reported_until_somebody_answers() -> None:
     assert len(day.awaiting) <= LISTED
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"told":"2026-01-01T07:00","lease_until":null}'])
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"sent":"2026-01-01T07:00","lease_until":null}'])
 def test_what_is_no_mark_begins_anew(text: str) -> None:
     assert parse_digest_cursor(text) == DigestCursor()
 

@@ -1,4 +1,4 @@
-"""Every record is told to others, at least once, whoever wrote it and whatever fails between."""
+"""Every record is published at least once, whoever wrote it and whatever fails between."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Bus:
         return (answer,) * len(recorded)
 
     @property
-    def told(self) -> list[str]:
+    def published(self) -> list[str]:
         return [f"{r.record.decision_id}/{r.record.sequence}" for r in self.got]
 
 
@@ -85,14 +85,14 @@ class Scene:
 def test_every_record_of_a_chain_is_reported_in_order_once_with_its_decision() -> None:
     scene = Scene()
     scene.acted()
-    told = scene.tell(NOW)
-    assert (told.published, told.refused) == (3, 0)
-    assert scene.bus.told == ["d1/0", "d1/1", "d1/2"]
+    result = scene.tell(NOW)
+    assert (result.published, result.refused) == (3, 0)
+    assert scene.bus.published == ["d1/0", "d1/1", "d1/2"]
     decisions = [r.decision and r.decision.decision_id for r in scene.bus.got]
     assert decisions == [None, "d1", "d1"], "the first record has it in its body"
     for minute in range(1, 60):
         assert scene.tell(NOW + minute * MINUTE).published == 0
-    assert len(scene.bus.told) == 3
+    assert len(scene.bus.published) == 3
 
 
 def test_what_the_bus_accepted_is_logged_and_what_it_refused_is_not() -> None:
@@ -114,7 +114,7 @@ def test_a_record_that_comes_late_into_the_index_is_reported_all_the_same() -> N
     scene.tell(NOW)
     scene.ledger.decided(hold("late", "vol-9", at=NOW - 10 * MINUTE), due_at=None)
     scene.tell(NOW + MINUTE)
-    assert scene.bus.told == ["d1/0", "d1/1", "d1/2", "late/0"]
+    assert scene.bus.published == ["d1/0", "d1/1", "d1/2", "late/0"]
 
 
 def test_a_new_deployment_whose_first_runs_fail_or_die_publishes_what_was_recorded_meanwhile() -> (
@@ -140,7 +140,7 @@ def test_while_the_bus_is_out_nothing_is_lost_and_one_call_a_run_is_tried() -> N
         assert len(scene.bus.answers) == left - 1
     scene.bus.answers = []
     scene.tell(NOW + timedelta(hours=27))
-    assert len(set(scene.bus.told)) == 24
+    assert len(set(scene.bus.published)) == 24
 
 
 def test_a_record_the_bus_keeps_refusing_is_left_out_after_hours_and_holds_nothing_up() -> None:
@@ -154,7 +154,7 @@ def test_a_record_the_bus_keeps_refusing_is_left_out_after_hours_and_holds_nothi
     scene.bus.answers = []
     scene.acted("d1", at=NOW + GIVE_UP + 2 * MINUTE)
     scene.tell(NOW + GIVE_UP + 2 * MINUTE)
-    assert scene.bus.told == ["d1/0", "d1/1", "d1/2"]
+    assert scene.bus.published == ["d1/0", "d1/1", "d1/2"]
 
 
 def test_only_one_function_publishes_at_a_time_and_a_dead_one_is_replaced() -> None:
@@ -181,7 +181,7 @@ def test_a_run_without_time_left_leaves_the_rest_to_the_next() -> None:
     left = iter([100.0, 5.0])
     assert scene.tell(NOW, time_left=lambda: next(left)).published == 10
     assert scene.tell(NOW + MINUTE).published == 14
-    assert len(set(scene.bus.told)) == 24
+    assert len(set(scene.bus.published)) == 24
 
 
 def test_a_large_day_is_reported_in_parts() -> None:
@@ -207,7 +207,7 @@ def test_more_records_at_once_than_keys_are_kept_hold_nothing_up(
     scene.ledger.pause(None, at=NOW + 7 * MINUTE, who="ann")
     for minute in range(8, 22):
         scene.tell(NOW + minute * MINUTE)
-    assert len(scene.bus.told) == len(set(scene.bus.told)) == 121
+    assert len(scene.bus.published) == len(set(scene.bus.published)) == 121
     assert scene.tell(NOW + 22 * MINUTE).published == 0
 
 
@@ -232,7 +232,7 @@ def test_whatever_fails_and_whoever_dies_every_record_is_told(data: st.DataObjec
     for _ in range(3):
         now += LEASE + MINUTE
         scene.tell(now)
-    assert set(scene.bus.told) == {f"h{number}/0" for number in range(written)}
+    assert set(scene.bus.published) == {f"h{number}/0" for number in range(written)}
 
 
 class Died(Exception):

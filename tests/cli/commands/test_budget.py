@@ -87,11 +87,15 @@ def test_every_volume_is_listed_with_prices_limit_and_decision_most_expensive_fi
     intended(ledger, act("d2", "vol-0abc2", increase="70.5"), lease_until=UNTIL)
     ledger.decided(hold("h1", "vol-0abc3"), due_at=None)
     assert run(["budget", "--json", *HERE]) == 0
-    told = said(capsys)
-    assert (told["limit_usd"], told["increase_usd"], told["left_usd"]) == (2000, 100.5, 1899.5)
-    assert (told["sum_of_volumes_usd"], told["drift_usd"]) == (100.5, 0)
-    assert told["enrolled_without_increase"] == 1
-    under_way, in_force = told["volumes"]
+    result = said(capsys)
+    assert (result["limit_usd"], result["increase_usd"], result["left_usd"]) == (
+        2000,
+        100.5,
+        1899.5,
+    )
+    assert (result["sum_of_volumes_usd"], result["drift_usd"]) == (100.5, 0)
+    assert result["enrolled_without_increase"] == 1
+    under_way, in_force = result["volumes"]
     assert under_way == {
         "resource": ref("vol-0abc2").arn, "enrolment_usd": 8, "now_usd": None, "exists": False,
         "counted_usd": 70.5, "in_force_usd": 0, "reserved_usd": 70.5, "limit_usd": None,
@@ -149,9 +153,9 @@ def test_a_wrong_total_is_reported_with_the_right_one(
     landed(ledger, "d1", "vol-0abc1", "30")
     set_sum(written)
     assert run(["budget", *HERE]) == 1
-    told = capsys.readouterr().out
-    assert words in told
-    assert "set `account_increase_micro_usd` of the item `budget` to 30000000" in told
+    output = capsys.readouterr().out
+    assert words in output
+    assert "set `account_increase_micro_usd` of the item `budget` to 30000000" in output
     assert run(["budget", "--json", *HERE]) == 1
     assert said(capsys)["drift_usd"] == pytest.approx(drift)
     set_sum(30_000_000)

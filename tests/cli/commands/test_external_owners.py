@@ -54,9 +54,9 @@ def test_explain_names_the_volumes_of_the_set_and_what_they_become(
     assert f"data: all become {decision.group.shared}" in shown
     assert all(f"(decision {member.decision_id})" in shown for member in decision.group.members)
     assert run(["explain", decision.decision_id, "--file", file, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)["group"]
-    assert told["members"]["vol-1"] == decision.decision_id
-    assert set(told["members"]) == {"vol-1", "vol-2"}
+    group = json.loads(capsys.readouterr().out)["group"]
+    assert group["members"]["vol-1"] == decision.decision_id
+    assert set(group["members"]) == {"vol-1", "vol-2"}
 
 
 @pytest.mark.parametrize(

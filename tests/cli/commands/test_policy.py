@@ -230,9 +230,9 @@ def test_what_makes_no_sense_to_show_is_one_sentence(
     policy: Path, capsys: pytest.CaptureFixture[str], words: list[str], says: str
 ) -> None:
     assert run(["policy", "show", *words]) == 2
-    told = capsys.readouterr().err
-    assert says in told
-    assert told.count("\n") == 1
+    error = capsys.readouterr().err
+    assert says in error
+    assert error.count("\n") == 1
 
 
 @pytest.fixture
@@ -310,10 +310,10 @@ def test_passing_and_failing_tests_are_distinguished(
     assert "2 passed, 0 failed" in capsys.readouterr().out
     file.write_text(TESTS % "act")
     assert run(["policy", "test", str(file)]) == 1
-    told = capsys.readouterr().out
-    assert "pass  first" in told
-    assert "FAIL  second\n        answer is hold (observe_only), expected act\n" in told
-    assert "1 passed, 1 failed" in told
+    output = capsys.readouterr().out
+    assert "pass  first" in output
+    assert "FAIL  second\n        answer is hold (observe_only), expected act\n" in output
+    assert "1 passed, 1 failed" in output
     assert run(["policy", "test", "--json"]) == 1
     found = said(capsys)
     assert [one["passed"] for one in found["tests"]] == [True, False]

@@ -315,6 +315,6 @@ def test_the_endpoint_that_local_up_started_is_asked_by_its_own_clock(
 ) -> None:
     monkeypatch.chdir(fleet.folder)
     assert run(["replay", "--local", "--days", "1", "--volume", fleet.loose, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["until"] == "2026-01-06T02:00:00Z"
-    assert told["from"] == "2026-01-05T02:00:00Z"
+    result = json.loads(capsys.readouterr().out)
+    assert result["until"] == "2026-01-06T02:00:00Z"
+    assert result["from"] == "2026-01-05T02:00:00Z"

@@ -40,12 +40,12 @@ def decided(key: str, of: AuroraCluster | None = None, at: datetime = NOW) -> De
     daily = BY_KEY[key].io_millions * 1e6 * 24 / HOURS_PER_MONTH
     own = of or cluster()
     found = replace(seen(daily, own), at=at)
-    told_of = volume(
+    as_volume = volume(
         configuration=configuration_of(own.mode), ref=own.ref, tags=own.tags,
         facts=DatabaseFacts(instance_class="db.r7g.xlarge", status="available", members=("a", "b")),
     )  # fmt: skip
     whole = observation(
-        empty_activity(found), told_of, at=at, instance=None, instance_activity=None
+        empty_activity(found), as_volume, at=at, instance=None, instance_activity=None
     )
     return decide_cluster(
         ClusterDecisionInput(

@@ -43,7 +43,7 @@ def test_what_a_command_saw_is_forgotten_with_it() -> None:
     noted = InMemoryLedger(ACCOUNT, REGION)
     noted.amend("rds/orders", lambda _: ("before", None))
     notes = WithoutBookmarks(noted)
-    assert notes.amend("rds/orders", lambda text: (f"{text}, seen", "told")) == "told"
+    assert notes.amend("rds/orders", lambda text: (f"{text}, seen", "done")) == "done"
     assert notes.note("rds/orders") == "before, seen"  # the command itself stays of one mind
     assert noted.note("rds/orders") == "before"
     assert WithoutBookmarks(noted).note("rds/orders") == "before"

@@ -1,4 +1,4 @@
-"""The day on every ledger: the same, and told by one of many sweeps."""
+"""The daily digest on every ledger: the same, and sent by one of many sweeps."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def test_of_24_sweeps_at_once_one_sends_the_digest(raced: Any) -> None:
     scene = Scene(raced)
     scene.changed("a")
     with ThreadPoolExecutor(24) as pool:
-        told = list(pool.map(scene.tell, [SEVEN + SETTLING] * 24))
+        days = list(pool.map(scene.tell, [SEVEN + SETTLING] * 24))
     assert len(scene.people.days) == 1
-    assert sum(day is not None for day in told) == 1
+    assert sum(day is not None for day in days) == 1
 
 
 def test_every_ledger_has_the_same_day(ledger: Any) -> None:

@@ -76,8 +76,8 @@ def rolled(
     )
     shown = replace(observation(CALM, vol(now or made, tags=())), **(seen or {}))
     known = {"enrolment_usd": Decimal(8), **(stand or {})}
-    told: DecisionInput = decision_input(shown, rules=rules, stand=resource_state(**known))
-    return decide_rollback(told, wish or asked(), change(origin, made))
+    inputs: DecisionInput = decision_input(shown, rules=rules, stand=resource_state(**known))
+    return decide_rollback(inputs, wish or asked(), change(origin, made))
 
 
 @pytest.mark.parametrize(

@@ -43,19 +43,19 @@ def idle(
     configuration: Configuration = HIGH, *, known: tuple[KnownModification, ...] = (),
     days: float = 10.0, checked_days: float | None = None, hole: bool = False, **limits: object,
 ) -> Decision:  # fmt: skip
-    told = history(lambda _: 300.0, days=days)
+    metrics = history(lambda _: 300.0, days=days)
     if checked_days is not None:
         keep = int(checked_days * 288)
         cut = replace(
-            told.iops_exceeded,
-            values=(None,) * (len(told.iops_exceeded.values) - keep)
-            + told.iops_exceeded.values[len(told.iops_exceeded.values) - keep :],
+            metrics.iops_exceeded,
+            values=(None,) * (len(metrics.iops_exceeded.values) - keep)
+            + metrics.iops_exceeded.values[len(metrics.iops_exceeded.values) - keep :],
         )
-        told = replace(told, iops_exceeded=cut, throughput_exceeded=cut)
+        metrics = replace(metrics, iops_exceeded=cut, throughput_exceeded=cut)
     minutes: list[float | None] = [300.0] * 180
     if hole:
         minutes = [300.0] * 34 + [None] * 140 + [300.0] * 6
-    seen = observation(activity(minutes), volume(configuration), history=told)
+    seen = observation(activity(minutes), volume(configuration), history=metrics)
     return decide(
         decision_input(seen, stand=resource_state(modifications=known), rules=policy(**limits))
     )

@@ -34,9 +34,9 @@ class History:
         )
 
     def __str__(self) -> str:
-        told = [f"{f.kind} x{f.many} at call {f.at} of run {run}" for run, f in self.faults]
+        parts = [f"{f.kind} x{f.many} at call {f.at} of run {run}" for run, f in self.faults]
         aged = ", stale reads" if self.stale else ""
-        return f"{self.story}: {', '.join(told) or 'undisturbed'}{aged} {self.meanwhile}".strip()
+        return f"{self.story}: {', '.join(parts) or 'undisturbed'}{aged} {self.meanwhile}".strip()
 
 
 @cache

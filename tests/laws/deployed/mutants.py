@@ -412,19 +412,19 @@ def main(names: list[str], end: float = inf) -> int:
             print(f"{name:45} no time was left")
             continue
         mutant, found = MUTANTS[name], noticed(name, until=end)
-        told = _seen_by(found) or f"held by {mutant.held_by}"
+        result = _seen_by(found) or f"held by {mutant.held_by}"
         if found is None and mutant.seen_by:
             test = failing(name)
-            missed, told = missed + (test is None), test or f"NOT NOTICED by {mutant.seen_by}"
-            print(f"{name:45} {told}", flush=True)
+            missed, result = missed + (test is None), test or f"NOT NOTICED by {mutant.seen_by}"
+            print(f"{name:45} {result}", flush=True)
             continue
         if found is None and mutant.and_without is not None:
             found = noticed(name, until=end, twice=True)
-            told += f"; without that as well: {_seen_by(found) or 'NOT NOTICED'}"
+            result += f"; without that as well: {_seen_by(found) or 'NOT NOTICED'}"
             missed += found is None
         elif found is None and not mutant.held_by:
-            missed, told = missed + 1, "NOT NOTICED"
-        print(f"{name:45} {told}", flush=True)
+            missed, result = missed + 1, "NOT NOTICED"
+        print(f"{name:45} {result}", flush=True)
     return 1 if missed else 0
 
 

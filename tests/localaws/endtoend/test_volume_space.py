@@ -188,5 +188,5 @@ def test_without_systems_manager_the_owner_is_notified_and_it_is_not_grown_again
     found = deployed.records()
     assert [step for step, _ in found].count("applied") == 1
     assert "extend the partition and the file system" in dict(found)["ineffective"]
-    (told,) = [summary for _, summary in found if "space file system:" in summary]
-    assert "its file system has 199.0 of 220 GiB" in told
+    (message,) = [summary for _, summary in found if "space file system:" in summary]
+    assert "its file system has 199.0 of 220 GiB" in message

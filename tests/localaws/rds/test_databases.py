@@ -57,8 +57,8 @@ def to_gp3(rds: Any, name: str, **wanted: Any) -> dict[str, Any]:
 
 
 def test_an_instance_reports_what_it_was_created_with(rds: Any) -> None:
-    made(rds, "Told", Tags=[{"Key": "headroom", "Value": "auto"}])
-    database = shown(rds, "told")
+    made(rds, "Fresh", Tags=[{"Key": "headroom", "Value": "auto"}])
+    database = shown(rds, "fresh")
     assert database["DBInstanceStatus"] == "available"
     assert (database["StorageType"], database["AllocatedStorage"]) == ("gp2", 500)
     assert "Iops" not in database
@@ -288,21 +288,21 @@ def test_unknown_names_and_operations_fail_as_they_should(rds: Any) -> None:
 
 
 def test_a_change_sends_events_and_the_call_is_in_the_trail(program: Program, rds: Any) -> None:
-    made(rds, "told-of")
+    made(rds, "announced")
     url, arn = program.queue("rds-events")
     events = program.client("events")
     events.put_rule(Name="rds", EventPattern=json.dumps({"source": ["aws.rds"]}))
     events.put_targets(Rule="rds", Targets=[{"Id": "queue", "Arn": arn}])
-    to_gp3(rds, "told-of")
+    to_gp3(rds, "announced")
     program.tick(7)
     events_sent = [json.loads(body) for body in program.messages(url)]
     events.remove_targets(Rule="rds", Ids=["queue"])
     ids = [one["detail"]["EventID"] for one in events_sent if "EventID" in one["detail"]]
     assert ids == ["RDS-EVENT-0018", "RDS-EVENT-0017"]
     event = next(one for one in events_sent if one["detail-type"] == "RDS DB Instance Event")
-    assert event["detail"]["SourceIdentifier"] == "told-of"
+    assert event["detail"]["SourceIdentifier"] == "announced"
     assert event["resources"] == [event["detail"]["SourceArn"]]
     call = next(one for one in events_sent if "CloudTrail" in one["detail-type"])["detail"]
     assert call["eventName"] == "ModifyDBInstance"
-    assert call["requestParameters"]["dBInstanceIdentifier"] == "told-of"
+    assert call["requestParameters"]["dBInstanceIdentifier"] == "announced"
     assert call["requestParameters"]["allocatedStorage"] == 500

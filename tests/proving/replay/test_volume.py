@@ -36,7 +36,7 @@ from tests.builders import (
     policy,
     volume,
 )
-from tests.proving.histories import lived, told
+from tests.proving.histories import lived, published
 from tests.proving.series import load_series_of
 
 PRICES = catalogue_prices(REGION)
@@ -56,7 +56,7 @@ def replayed(
     draw: bool = False,
     **changes: object,
 ) -> Replayed:
-    past = told(lived(load_series, configuration))
+    past = published(lived(load_series, configuration))
     since = load_series.start + timedelta(minutes=skip_min)
     return replay_volume(
         view(configuration, **changes), [(past, None)], rules or policy(), PRICES, since=since,
@@ -138,7 +138,7 @@ def test_an_hdd_volume_is_simulated_by_the_exact_physics() -> None:
 def test_five_volumes_on_a_small_instance_are_not_raised_beyond_what_it_sustains() -> None:
     """One of them is at its 3,000 IOPS for two hours; the four others take 800 each."""
     made = load_series_of(EVENING)
-    past = told(lived(made, gp3(400)))
+    past = published(lived(made, gp3(400)))
     served = [r + w for r, w in zip(past.read_iops.values, past.write_iops.values, strict=True)]
     mibps = [r + w for r, w in zip(past.read_mibps.values, past.write_mibps.values, strict=True)]
     together = instance_activity(
@@ -161,7 +161,7 @@ def test_five_volumes_on_a_small_instance_are_not_raised_beyond_what_it_sustains
 @pytest.mark.parametrize("configuration", [gp3(400), gp2(400)])
 def test_both_physics_give_the_same_replay(configuration: Configuration) -> None:
     made = load_series_of([500.0] * 60 + [4_000.0] * 30 + [400.0] * 60)
-    past = told(lived(made, configuration))
+    past = published(lived(made, configuration))
     reconstructed = reconstruct_load(
         [(past, None)], volume(configuration), None, None, since=made.start + timedelta(minutes=20)
     )

@@ -172,8 +172,8 @@ def measured(key: str, *measures: dict[str, int]) -> float | None:
 def test_measures_are_summed_over_the_runs() -> None:
     days = ({"calm_days": 30, "disturbed_days": 1}, {"calm_days": 20})
     assert measured("left_alone_share", *days) == 0.98
-    told = ({"foreseeable": 3, "foreseen": 3}, {"foreseeable": 1})
-    assert measured("foreseen_share", *told) == 0.75
+    runs = ({"foreseeable": 3, "foreseen": 3}, {"foreseeable": 1})
+    assert measured("foreseen_share", *runs) == 0.75
     raised = ({"price_raising": 3, "episodes": 1}, {"price_raising": 0, "episodes": 1})
     assert measured("raises_per_episode", *raised) == 1.5
     assert measured("runs_out_of_slots", {"slotless_minutes": 7}, {}) == 1
@@ -226,8 +226,8 @@ def test_the_summary_has_the_oracles_bound() -> None:
         row("oracle", 7, kind="reference", trace="b", oracle_bound=6.5, oracle_exact=False),
     ]  # fmt: skip
     said: Any = summary(rows)
-    told = said["presets"]["balanced"]["oracle"]
-    assert told == {"score": 12.0, "bound": 11.5, "proven_optimal": 1, "runs": 2}
+    oracle = said["presets"]["balanced"]["oracle"]
+    assert oracle == {"score": 12.0, "bound": 11.5, "proven_optimal": 1, "runs": 2}
 
 
 def test_scores_are_summed_by_trace_over_all_starts() -> None:

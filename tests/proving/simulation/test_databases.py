@@ -174,10 +174,10 @@ def test_an_allowed_copy_begins_at_a_quiet_hour_and_is_followed_to_its_end() -> 
 def test_an_invalid_database_is_refused_in_one_sentence(
     resource: dict[str, object], fragment: str
 ) -> None:
-    with pytest.raises(BadInput) as told:
+    with pytest.raises(BadInput) as raised:
         parse_scenario(scenario(**resource), source="case.yaml", base=Path())
-    assert fragment in str(told.value)
-    assert str(told.value).count(".yaml:") == 1
+    assert fragment in str(raised.value)
+    assert str(raised.value).count(".yaml:") == 1
 
 
 def test_a_database_has_no_attachment_of_its_own() -> None:

@@ -155,12 +155,12 @@ def test_a_draining_instance_balance_is_reported_once_in_time_and_nothing_is_bou
     assert isinstance(first.answer, Escalate)
     assert "balance runs out in" in first.diagnosis.explanation
     assert first.at < empty.facts.start
-    assert all(isinstance(d.answer, Hold) for d in later), "the owner is told once"
+    assert all(isinstance(d.answer, Hold) for d in later), "the owner is notified once"
     assert result.changes == ()
 
 
 def test_a_volume_that_is_next_after_its_instance_is_foreseen_as_well() -> None:
-    """The instance sustains 2,000 IOPS, gp2 without credits 1,200: first told, then the credits."""
+    """The instance sustains 2,000 IOPS, gp2 without credits 1,200: first notified, then the credits."""
     result = played(
         {
             "policy": NO_GP3,
@@ -177,8 +177,8 @@ def test_a_volume_that_is_next_after_its_instance_is_foreseen_as_well() -> None:
             },
         }
     )  # fmt: skip
-    told = instance_decisions(result)[0]
-    assert isinstance(told.answer, Escalate)
+    escalation = instance_decisions(result)[0]
+    assert isinstance(escalation.answer, Escalate)
     dry = next(m.facts.start for m in result.minutes if m.facts.burst_balance_percent == 0)
     next_limit = [d.at for d in result.decisions if d.diagnosis.binding is Binding.BURST_CREDITS]
-    assert any(told.at < at < dry for at in next_limit)
+    assert any(escalation.at < at < dry for at in next_limit)

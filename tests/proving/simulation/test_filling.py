@@ -90,8 +90,8 @@ def test_rds_does_not_grow_beyond_its_maximum_and_the_owner_is_notified() -> Non
     assert result.changes == ()
     assert result.space is not None
     assert result.space.grown_by_rds == ()
-    told = [d for d in result.decisions if type(d.answer).__name__ == "Escalate"]
-    assert [getattr(d.answer, "cause", "") for d in told] == [
+    escalations = [d for d in result.decisions if type(d.answer).__name__ == "Escalate"]
+    assert [getattr(d.answer, "cause", "") for d in escalations] == [
         "space_autoscaling_maximum", "space_autoscaling_maximum_today",
     ]  # fmt: skip
 

@@ -162,9 +162,9 @@ def test_a_cluster_is_displayed_with_its_bill_in_both_modes(
     assert said["io_share_percent"] == pytest.approx(share, abs=0.5)
     assert said["storage_type_end"] == ends
     assert run(["simulate", str(SCENARIOS / f"{name}.yaml")]) == 0
-    told = " ".join(capsys.readouterr().out.split())
-    assert words in told
-    assert "both are equal at 1,274 million I/O a month" in told
+    output = " ".join(capsys.readouterr().out.split())
+    assert words in output
+    assert "both are equal at 1,274 million I/O a month" in output
 
 
 def test_every_shipped_cluster_scenario_runs() -> None:

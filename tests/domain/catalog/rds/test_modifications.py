@@ -1,4 +1,4 @@
-"""Which change of a database's storage is under way: told from two looks, held to laws."""
+"""Which change of a database's storage is under way: derived from two observations, held to laws."""
 
 from __future__ import annotations
 
