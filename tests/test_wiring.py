@@ -110,9 +110,9 @@ def test_a_client_is_made_when_it_is_first_used_and_once(session: boto3.Session)
         account.reads("ec2").describe_everything()
 
 
-@pytest.mark.parametrize(("every", "looks_back"), [(15, 30), (60, 70)])
+@pytest.mark.parametrize(("every", "lookback"), [(15, 30), (60, 70)])
 def test_a_glance_covers_the_time_between_two_scans(
-    session: boto3.Session, every: int, looks_back: int
+    session: boto3.Session, every: int, lookback: int
 ) -> None:
     settings = replace(SETTINGS, scan_every_minutes=every)
     ports = wiring.Account(settings, region=REGION, account_id=ACCOUNT, session=session).ports
@@ -130,7 +130,7 @@ def test_a_glance_covers_the_time_between_two_scans(
         ],
     )
     view = StorageView(volume=volume(), modification=None, instance=None)
-    assert ports.metrics.glance([view], now)["vol-1"].longest_queue == looks_back
+    assert ports.metrics.glance([view], now)["vol-1"].longest_queue == lookback
 
 
 def test_a_change_is_sent_once_though_it_times_out_and_a_read_is_tried_again(

@@ -48,14 +48,14 @@ def acted(harness: Databases) -> None:
     harness.service.settles()
     for _ in range(4):
         harness.later(minutes=10)
-        harness.look_on()
+        harness.reconcile_due()
 
 
 def gone(harness: Databases) -> None:
     harness.reconcile()
     del harness.service.instances["orders"]
     harness.later(minutes=12)
-    harness.look_on()
+    harness.reconcile_due()
 
 
 def there_already(harness: Databases) -> None:

@@ -97,7 +97,7 @@ class Databases(Harness):
         assert decision is not None
         return decision
 
-    def look_on(self) -> Decision | None:
+    def reconcile_due(self) -> Decision | None:
         return reconcile_now(self.ports, ORDERS, self.now, trigger="due")
 
 
@@ -119,12 +119,12 @@ def test_a_database_that_runs_out_of_credits_gets_gp3_in_one_call_and_is_seen_re
     assert harness.steps(ORDERS) == ["act", "intended", "applied"]
     harness.later(minutes=12)
     harness.service.optimizes()
-    assert harness.look_on() is None
+    assert harness.reconcile_due() is None
     harness.service.settles()
     harness.loads["orders"] = activity([6_000.0] * 180, iops_check=None, mibps_check=None)
     for _ in range(4):
         harness.later(minutes=10)
-        harness.look_on()
+        harness.reconcile_due()
     assert harness.steps(ORDERS)[:4] == ["act", "intended", "applied", "relieved"]
     assert len(harness.service.changes) == 1  # one slot, and nothing counted as somebody else's
     known = harness.ledger.resource_state(ORDERS, harness.now).modifications
@@ -137,10 +137,10 @@ def test_a_lost_answer_is_resolved_from_what_rds_shows_and_nothing_is_sent_twice
     harness.reconcile()
     assert harness.steps(ORDERS) == ["act", "intended", "unknown"]
     harness.later(minutes=3)
-    harness.look_on()
+    harness.reconcile_due()
     assert harness.steps(ORDERS) == ["act", "intended", "unknown", "applied"]
     harness.later(minutes=10)
-    harness.look_on()
+    harness.reconcile_due()
     assert len(harness.service.changes) == 1
 
 
@@ -150,10 +150,10 @@ def test_a_call_that_never_arrived_ends_the_chain_and_may_be_tried_again() -> No
     harness.reconcile()
     for _ in range(4):
         harness.later(minutes=3)
-        harness.look_on()
+        harness.reconcile_due()
     assert harness.steps(ORDERS) == ["act", "intended", "unknown"]  # RDS may yet come to show it
     harness.later(minutes=4)
-    harness.look_on()
+    harness.reconcile_due()
     assert harness.steps(ORDERS)[:4] == ["act", "intended", "unknown", "not_applied"]
     assert len(harness.service.changes) <= 1
 
@@ -166,12 +166,12 @@ def test_a_lost_call_that_rds_is_at_work_on_without_naming_it_is_waited_for() ->
     wanted, shape["PendingModifiedValues"] = dict(shape["PendingModifiedValues"]), {}
     for _ in range(3):  # `modifying`, and nothing pending that would tell what
         harness.later(minutes=20)
-        harness.look_on()
+        harness.reconcile_due()
         assert harness.steps(ORDERS) == ["act", "intended", "unknown"]
     shape["PendingModifiedValues"] = wanted
     harness.service.optimizes()
     harness.later(minutes=5)
-    harness.look_on()
+    harness.reconcile_due()
     assert harness.steps(ORDERS) == ["act", "intended", "unknown", "applied"]
     assert len(harness.service.changes) == 1
     known = harness.ledger.resource_state(ORDERS, harness.now).modifications
@@ -438,7 +438,7 @@ def test_a_database_that_is_deleted_meanwhile_ends_its_chain() -> None:
     harness.reconcile()
     del harness.service.instances["orders"]
     harness.later(minutes=12)
-    assert harness.look_on() is None
+    assert harness.reconcile_due() is None
     assert harness.steps(ORDERS)[-1] == "gone"
 
 
@@ -449,7 +449,7 @@ def test_what_was_not_sent_is_not_called_a_refusal_of_aws() -> None:
         if number == 3:  # after the decision and the look that is noted
             harness.service.instances["orders"]["PendingModifiedValues"] = {"MultiAZ": True}
 
-    harness.service.before_look = late
+    harness.service.before_read = late
     harness.reconcile()
     assert harness.steps(ORDERS) == ["act", "intended", "refused"]
     ((_, step, said),) = harness.messages
@@ -469,7 +469,7 @@ def test_another_database_under_an_old_name_begins_anew_with_the_same_reconcilia
     harness.reconcile()
     harness.service.settles()
     harness.later(minutes=12)
-    harness.look_on()
+    harness.reconcile_due()
     dear = harness.ledger.resource_state(ORDERS, harness.now).enrolment_usd
     harness.service.instances["orders"] = db(DbiResourceId="db-2", AllocatedStorage=100)
     harness.loads["orders"] = activity(
@@ -509,11 +509,11 @@ def test_a_change_that_rds_works_on_for_days_is_waited_for_and_not_called_in_vai
     harness.loads["orders"] = activity([100.0] * 180, iops_check=None, mibps_check=None)
     for _ in range(5):
         harness.later(hours=14)
-        harness.look_on()
+        harness.reconcile_due()
     assert harness.steps(ORDERS) == ["act", "intended", "applied"]
     harness.service.settles()
     harness.loads["orders"] = activity([6_000.0] * 180, iops_check=None, mibps_check=None)
     for _ in range(3):
         harness.later(minutes=10)
-        harness.look_on()
+        harness.reconcile_due()
     assert harness.steps(ORDERS)[:4] == ["act", "intended", "applied", "relieved"]

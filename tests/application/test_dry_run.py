@@ -76,7 +76,7 @@ def test_a_dry_run_of_a_volume_decides_as_the_reconciliation_does_and_writes_not
     assert found.remarks == ()
 
 
-def test_a_dry_run_of_a_database_decides_as_the_reconciliation_does_and_notes_nothing() -> None:
+def test_a_dry_run_of_a_database_decides_as_the_reconciliation_does_and_stores_nothing() -> None:
     harness = DryDatabases.of(spending())
     assert isinstance(harness, DryDatabases)
     harness.keep_nothing()
@@ -186,7 +186,7 @@ class DryClusters(Clusters):
 
 
 @pytest.mark.parametrize("kind", [Kind.AURORA, Kind.RDS])
-def test_a_dry_run_of_an_aurora_cluster_decides_as_the_reconciliation_does_and_notes_nothing(
+def test_a_dry_run_of_an_aurora_cluster_decides_as_the_reconciliation_does_and_stores_nothing(
     kind: Kind,
 ) -> None:
     """Also where it was asked for as `cluster:NAME`, which may be either."""

@@ -137,8 +137,8 @@ def test_all_get_what_the_most_demanding_needs_and_each_keeps_its_size() -> None
     decision = reconcile(harness)
     assert isinstance(needs.answer, Act)
     assert isinstance(decision.answer, Act)
-    mine, theirs = decision.answer.plan.target, needs.answer.plan.target
-    assert (mine.throughput_mibps or 0) >= (theirs.throughput_mibps or 0)
+    mine, other = decision.answer.plan.target, needs.answer.plan.target
+    assert (mine.throughput_mibps or 0) >= (other.throughput_mibps or 0)
     assert {now(harness, name) for name in SET} == {mine}
     assert mine.size_gib == 100
 

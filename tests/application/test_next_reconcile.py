@@ -51,7 +51,7 @@ def quiet(vol: Volume | None = None, **state_store: object) -> Decision:
 
 
 @pytest.mark.parametrize(
-    ("ahead", "looked_at"),
+    ("ahead", "due_in"),
     [
         (timedelta(hours=5), timedelta(hours=5) - AHEAD),
         (timedelta(minutes=60), timedelta(minutes=60) - AHEAD),
@@ -59,12 +59,12 @@ def quiet(vol: Volume | None = None, **state_store: object) -> Decision:
     ],
 )
 def test_a_volume_is_reconciled_shortly_before_its_best_schedule_changes_something(
-    ahead: timedelta, looked_at: timedelta
+    ahead: timedelta, due_in: timedelta
 ) -> None:
     decision = replace(quiet(), next_change_at=NOW + ahead)
     assert isinstance(decision.answer, Hold)
     assert decision.answer.reason is Reason.NO_PRESSURE
-    assert next_reconcile_at(decision) == NOW + looked_at
+    assert next_reconcile_at(decision) == NOW + due_in
 
 
 def hours(load: float, count: int = 24) -> list[ProfileHour | None]:

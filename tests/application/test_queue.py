@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from headroom.application import sweep
-from headroom.application.queue import MOST_AT_ONCE as LOOKS
+from headroom.application.queue import MOST_AT_ONCE
 from headroom.domain.decision import Act, Decision, Hold, Reason
 from headroom.domain.policy import Freeze, Mode, Policy, parse_window
 from headroom.domain.resources import InstanceActivity, ResourceRef, VolumeActivity, VolumeType
@@ -351,8 +351,8 @@ def test_a_long_queue_costs_no_reconciliations_while_nothing_is_free_and_few_aft
         before = harness.read.total()
         sweep_until(harness, harness.now + MINUTE)
         per_run.append(harness.read.total() - before)
-    assert max(per_run) <= LOOKS
-    assert len(per_run) == -(-count // LOOKS)
+    assert max(per_run) <= MOST_AT_ONCE
+    assert len(per_run) == -(-count // MOST_AT_ONCE)
 
 
 def test_who_loses_the_last_place_in_a_race_queues_a_minute_later() -> None:

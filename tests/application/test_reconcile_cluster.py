@@ -389,9 +389,9 @@ def test_where_io_optimized_publishes_nothing_the_cluster_stays_and_its_owner_is
     assert last.answer.reason is Reason.NO_BILLED_IO
     assert isinstance(last.answer, Hold)
     assert last.cluster is not None
-    noted = last.cluster.earlier_days
-    assert len(noted) >= 14  # the days before the change, kept by ourselves
-    assert {day.mode for day in noted} == {STANDARD}
+    kept_days = last.cluster.earlier_days
+    assert len(kept_days) >= 14  # the days before the change, kept by ourselves
+    assert {day.mode for day in kept_days} == {STANDARD}
     said = [text for _, _, text in harness.messages if "nothing is published" in text]
     assert len(said) == 1
     assert len(harness.service.changes) == 1
@@ -501,7 +501,7 @@ def test_a_change_between_the_record_and_the_call_is_noticed_before_the_call() -
         harness = Clusters.of()
         remembered = harness.aurora.memory
 
-        def noted(
+        def spy(
             *asked: Any, harness: Clusters = harness, change: dict[str, Any] = change,
             remembered: Any = remembered,
         ) -> Any:  # fmt: skip
@@ -510,7 +510,7 @@ def test_a_change_between_the_record_and_the_call_is_noticed_before_the_call() -
                 harness.service.cluster.update(change)
             return after
 
-        harness.aurora.memory = noted  # type: ignore[method-assign, assignment]
+        harness.aurora.memory = spy  # type: ignore[method-assign, assignment]
         harness.decided()
         assert harness.service.changes == []
         assert harness.steps(ORDERS)[-1] in ("refused", "stale")

@@ -55,17 +55,17 @@ def test_storage_grows_once_before_it_is_full_and_is_seen_to_have() -> None:
     }  # fmt: skip
     harness.later(minutes=12)
     harness.service.optimizes()
-    harness.look_on()
+    harness.reconcile_due()
     assert harness.steps(ORDERS) == ["act", "intended", "applied"]
     harness.free = lambda hours: 51.0 if hours > 0.1 else 128.0
     harness.loads["orders"] = calm(harness.free)
     harness.later(minutes=5)
-    harness.look_on()
+    harness.reconcile_due()
     assert harness.steps(ORDERS)[:4] == ["act", "intended", "applied", "relieved"]
     harness.service.settles()
     for _ in range(3):
         harness.later(hours=2)
-        harness.look_on()
+        harness.reconcile_due()
     assert len(harness.service.changes) == 1
 
 
@@ -75,7 +75,7 @@ def test_growth_that_brings_no_space_is_reported_and_not_tried_again() -> None:
     harness.service.settles()
     for _ in range(6):
         harness.later(minutes=15)
-        harness.look_on()
+        harness.reconcile_due()
     assert harness.steps(ORDERS)[:4] == ["act", "intended", "applied", "ineffective"]
     assert Step.INEFFECTIVE in {step for _, step, _ in harness.messages}
     assert len(harness.service.changes) == 1
@@ -151,13 +151,13 @@ def test_a_lost_answer_to_growth_is_resolved_and_nothing_grows_twice() -> None:
     assert harness.steps(ORDERS) == ["act", "intended", "unknown"]
     for _ in range(3):
         harness.later(minutes=4)
-        harness.look_on()
+        harness.reconcile_due()
     harness.service.optimizes()
     harness.free = lambda hours: 51.0 if hours > 0.1 else 128.0
     harness.loads["orders"] = calm(harness.free)
     for _ in range(4):
         harness.later(minutes=15)
-        harness.look_on()
+        harness.reconcile_due()
     assert harness.steps(ORDERS)[:5] == ["act", "intended", "unknown", "applied", "relieved"]
     assert len(harness.service.changes) == 1
 
@@ -173,7 +173,7 @@ def test_growth_that_comes_too_early_for_rds_is_tried_again_and_nobody_is_notifi
     assert harness.steps(ORDERS) == ["act", "intended", "refused"]
     harness.service.fails_with = None
     harness.later(minutes=16)
-    harness.look_on()
+    harness.reconcile_due()
     assert len(harness.service.changes) == 1
     assert [step for _, step, _ in harness.messages] == [Step.APPLIED]
 
@@ -186,12 +186,12 @@ def test_what_fills_on_while_rds_works_on_the_growth_is_reported_when_that_is_to
     harness.free = lambda hours: 51.0 if hours > 0.2 else 128.0
     harness.loads["orders"] = calm(harness.free)
     harness.later(minutes=5)
-    harness.look_on()
+    harness.reconcile_due()
     assert harness.steps(ORDERS)[:4] == ["act", "intended", "applied", "relieved"]
     harness.free = lambda hours: 20.0 + 30.0 * min(hours, 3.5) if hours < 3.5 else 51.0
     harness.loads["orders"] = calm(harness.free)
     harness.later(hours=4)
-    harness.look_on()
+    harness.reconcile_due()
     assert len(harness.service.changes) == 1  # RDS takes no other now
     (said,) = [text for _, step, text in harness.messages if step is Step.DECIDED]
     assert "in flight too late today" in said
@@ -208,7 +208,7 @@ def test_a_database_that_fills_while_our_change_is_open_is_reported_once_and_lef
     harness.loads["orders"] = replace(spending(), free_gib=calm(harness.free).free_gib)
     for _ in range(4):
         harness.later(minutes=5)
-        assert harness.look_on() is None
+        assert harness.reconcile_due() is None
     assert len(harness.service.changes) == 1
     assert harness.ledger.resource_state(ORDERS, harness.now).open_chain is not None
     (said,) = [text for _, step, text in harness.messages if step is Step.DECIDED]
@@ -217,9 +217,9 @@ def test_a_database_that_fills_while_our_change_is_open_is_reported_once_and_lef
 
 def test_the_last_day_is_news_though_nothing_else_about_it_changed() -> None:
     harness = Filling.at(steadily(6.0, 4.0), MaxAllocatedStorage=510)
-    harness.look_on()
+    harness.reconcile_due()
     harness.free = steadily(3.0, 4.0)
     harness.loads["orders"] = calm(harness.free)
     harness.later(hours=6)
-    harness.look_on()
+    harness.reconcile_due()
     assert ["today" in text for _, _, text in harness.messages] == [False, True]

@@ -108,7 +108,7 @@ def test_a_bus_that_fails_is_counted_and_undoes_nothing(
     assert (metrics["SweepCompleted"], metrics["NotPublished"]) == (1, 3)
 
 
-def test_a_ledger_that_fails_while_telling_undoes_nothing(
+def test_a_ledger_that_fails_while_publishing_undoes_nothing(
     deployment: Deployment, sweep: Sweep, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     volume = deployment.volume()

@@ -136,7 +136,7 @@ class World(Clusters):
             case _:
                 self.later(hours=[1, 6, 24, 72][value % 4])
 
-    def looks(self) -> None:
+    def try_reconcile(self) -> None:
         with suppress(ReadFailed):
             self.reconcile()
 
@@ -163,12 +163,12 @@ def test_nothing_is_sent_that_anybody_forbids_and_nothing_stays_open(
     world = World.begun()
     if quiet:  # enrolled before there is anything to do
         world.days.ios_a_day = list(QUIET)
-        world.looks()
+        world.try_reconcile()
     service = world.service
     assert isinstance(service, Ruled)
     for what, value in script:
         world.step(what, value)
-        world.looks()
+        world.try_reconcile()
         service.settle()
         assert service.wrong == ()
     forward = [c for c in service.changes if c["StorageType"] == "aurora-iopt1"]
@@ -178,7 +178,7 @@ def test_nothing_is_sent_that_anybody_forbids_and_nothing_stays_open(
     service.cluster.update(PendingModifiedValues={}, Status="available")
     for _ in range(12):
         world.later(minutes=20)
-        world.looks()
+        world.try_reconcile()
     assert service.wrong == ()
     resource_state = world.ledger.resource_state(ORDERS, world.now)
     assert resource_state.open_chain is None

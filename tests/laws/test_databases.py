@@ -42,7 +42,7 @@ class Watched(RdsService):
 
     def describe_db_instances(self, **asked: Any) -> Mapping[str, Any]:
         answer = deepcopy(super().describe_db_instances(**asked))
-        self.after_reconcile(self.looks)
+        self.after_reconcile(self.reads)
         return answer
 
     def modify_db_instance(self, **sent: Any) -> Mapping[str, Any]:
@@ -153,7 +153,7 @@ def loaded(load: Callable[[], VolumeActivity]) -> Callable[[Databases], None]:
     return lambda harness: harness.loads.update(orders=load())
 
 
-def after_a_look(change: Callable[[Databases], None], look: int) -> Callable[[Databases], None]:
+def after_read(change: Callable[[Databases], None], nth: int) -> Callable[[Databases], None]:
     """Somebody does that between two looks of ours, perhaps between deciding and acting.
 
     The first look decides, the second is the one before the call is noted; nobody can know what
@@ -161,7 +161,7 @@ def after_a_look(change: Callable[[Databases], None], look: int) -> Callable[[Da
     """
 
     def plan(harness: Databases) -> None:
-        wanted = harness.service.looks + look
+        wanted = harness.service.reads + nth
 
         def after(number: int) -> None:
             if number == wanted:
@@ -179,9 +179,9 @@ EARLY = refusal(
     "change is being optimized.",
 )
 RACES = tuple(
-    after_a_look(change, look)
+    after_read(change, nth)
     for change in (leaves_pending, grows_by_itself, somebody_raises, tagged(OFF), made_anew)
-    for look in (1, 2)
+    for nth in (1, 2)
 )
 MOVES: tuple[Callable[[Databases], None], ...] = (
     lands, lands, rests, rests, grows_by_itself, somebody_raises, leaves_pending, window_opens,
@@ -193,7 +193,7 @@ MOVES: tuple[Callable[[Databases], None], ...] = (
     loaded(lambda: activity([200.0] * 180, iops_check=None, mibps_check=None, balance=99.0)),
     *RACES,
 )  # fmt: skip
-COURSES = st.lists(
+SEQUENCES = st.lists(
     st.tuples(st.sampled_from(MOVES), st.sampled_from([1, 4, 11, 16, 65, 400, 1_500])),
     min_size=4,
     max_size=24,
@@ -201,7 +201,7 @@ COURSES = st.lists(
 
 
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(st.sampled_from(RACES), COURSES)
+@given(st.sampled_from(RACES), SEQUENCES)
 def test_no_call_breaks_what_the_owner_or_rds_asked_for(
     first: Callable[[Databases], None], sequence: list[tuple[Callable[[Databases], None], int]]
 ) -> None:
@@ -219,5 +219,5 @@ def test_no_call_breaks_what_the_owner_or_rds_asked_for(
         move(harness)
         harness.later(minutes=minutes)
         with suppress(ReadFailed):  # RDS moved between two reads: it is looked at again
-            harness.look_on()
+            harness.reconcile_due()
         assert watched.broken == []

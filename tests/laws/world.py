@@ -49,7 +49,9 @@ REFUSALS = {
 PRICES = catalogue_prices(REGION)
 
 
-def _theirs(owner: Configuration, before: Configuration, after: Configuration) -> Configuration:
+def _owner_settings(
+    owner: Configuration, before: Configuration, after: Configuration
+) -> Configuration:
     """What the owner has set by now: all that is there, less what Headroom added and they left."""
 
     def number(owners: int | None, was: int | None, now: int | None) -> int | None:
@@ -223,7 +225,7 @@ class World:
             self._modify(held, target, fails=False)
         except ModificationRefused:
             return False
-        held.owner = _theirs(held.owner, before, target)
+        held.owner = _owner_settings(held.owner, before, target)
         return True
 
     def billed(self, name: str) -> Configuration:
@@ -253,11 +255,11 @@ class World:
             machine = instance(
                 baseline_iops=int(can.burst_iops), baseline_mibps=float(can.burst_mibps)
             )
-        shown = replace(machine, limits=None) if held.on == "unknown" else machine
+        reported = replace(machine, limits=None) if held.on == "unknown" else machine
         return StorageView(
             volume=replace(held.volume, configuration=described),
             modification=change,
-            instance=replace(shown, volume_ids=tuple(self._beside(held)))
+            instance=replace(reported, volume_ids=tuple(self._beside(held)))
             if len(held.volume.instance_ids) == 1
             else None,
         )

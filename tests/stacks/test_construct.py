@@ -196,12 +196,12 @@ def test_caps_and_truth_values_are_settings(app: cdk.App) -> None:
 
 
 @pytest.mark.parametrize("python", [None, "/usr/bin/python3.14"])
-def test_a_package_without_bytecode_is_noted(
+def test_a_package_without_bytecode_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, python: str | None
 ) -> None:
     monkeypatch.setattr(construct, "runtime_python", lambda: python)
     monkeypatch.setattr(construct, "stage_function_code", lambda python: tmp_path)
     stack = cdk.Stack(cdk.App(outdir=str(tmp_path)), "Place")
     construct.function_code(stack)
-    noted = [str(entry.data) for entry in stack.node.metadata if entry.type == "aws:cdk:info"]
-    assert noted == ([construct.NO_BYTECODE] if python is None else [])
+    infos = [str(entry.data) for entry in stack.node.metadata if entry.type == "aws:cdk:info"]
+    assert infos == ([construct.NO_BYTECODE] if python is None else [])

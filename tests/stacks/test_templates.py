@@ -188,15 +188,15 @@ def test_a_sweep_that_says_nothing_is_a_sweep_that_does_not_run(shipped: Synthes
     assert (alarm["ComparisonOperator"], alarm["Threshold"]) == ("LessThanThreshold", 1)
 
 
-@pytest.mark.parametrize(("every", "looks_s"), [("15", 900), ("60", 3_600), ("1", 900)])
+@pytest.mark.parametrize(("every", "period_s"), [("15", 900), ("60", 3_600), ("1", 900)])
 def test_reconciliations_that_fail_once_a_scan_raise_the_alarm(
-    synth: Synth, every: str, looks_s: int
+    synth: Synth, every: str, period_s: int
 ) -> None:
-    looks = _own_alarms(synth(scan_every_minutes=every, detection="sweep"))[
+    alarm = _own_alarms(synth(scan_every_minutes=every, detection="sweep"))[
         "reconciliations-failing"
     ]
-    assert looks["Period"] == looks_s, "a failure once per scan is one in every period"
-    assert (looks["DatapointsToAlarm"], looks["EvaluationPeriods"]) == (2, 3)
+    assert alarm["Period"] == period_s, "a failure once per scan is one in every period"
+    assert (alarm["DatapointsToAlarm"], alarm["EvaluationPeriods"]) == (2, 3)
 
 
 @pytest.mark.parametrize(

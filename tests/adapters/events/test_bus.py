@@ -42,7 +42,7 @@ from headroom.serialization import decision_to_json, to_json
 from tests import ROOT
 from tests.adapters.notifications.test_topic import acting, escalating, holding
 from tests.builders import ACCOUNT, NOW, REGION, decision_input, policy, ref, starved_gp3, volume
-from tests.domain.clusters import cluster_evidence
+from tests.domain.clusters import cluster_input
 
 FILES = ROOT / "docs" / "events"
 PLACE = f"account#{ACCOUNT}#{REGION}"
@@ -109,7 +109,7 @@ def test_every_event_fits_its_schema_and_has_no_field_that_is_not_in_it(recorded
 
 
 def test_a_decision_about_a_cluster_fits_the_schema_too() -> None:
-    decision = decide_cluster(cluster_evidence(policy(mode=Mode.AUTO)))
+    decision = decide_cluster(cluster_input(policy(mode=Mode.AUTO)))
     event = as_received(entry(decided(decision)))
     Draft7Validator(schema(event["detail-type"])).validate(event)
     body = event["detail"]

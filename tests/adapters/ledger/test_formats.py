@@ -127,7 +127,7 @@ def test_a_pause_in_an_unknown_format_is_refused(
         ledger.resource_state(ref(), NOW)
 
 
-def test_a_note_in_a_newer_format_is_neither_read_nor_overwritten(
+def test_a_bookmark_in_a_newer_format_is_neither_read_nor_overwritten(
     client: Any, ledger: DynamoLedger
 ) -> None:
     ledger.amend("one", lambda _: ("text", None))

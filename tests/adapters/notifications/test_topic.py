@@ -80,7 +80,7 @@ def notifier(topic: Any) -> SnsNotifier:
     return SnsNotifier(topic, topic_arn=TOPIC)
 
 
-def tell(topic: Any, decision: Decision | None, step: Step, text: str) -> None:
+def notify(topic: Any, decision: Decision | None, step: Step, text: str) -> None:
     about = notice(decision or acting(), step, text)
     notifier(topic).notify(NoticeDetail(notice=about, decision=decision))
 
@@ -116,7 +116,7 @@ class FakeTopic:
 
 def notified(decision: Decision, step: Step = Step.APPLIED) -> list[dict[str, str]]:
     topic: Any = FakeTopic()
-    tell(topic, decision, step, "AWS accepted the change")
+    notify(topic, decision, step, "AWS accepted the change")
     published: list[dict[str, str]] = topic.published
     return published
 
@@ -147,14 +147,14 @@ def test_an_escalation_shows_what_the_owner_can_do() -> None:
 def test_what_sns_refuses_was_not_sent_and_any_other_failure_is_unknown() -> None:
     refusal = ClientError({"Error": {"Code": "AuthorizationError"}}, "Publish")
     with pytest.raises(NotSent, match="AuthorizationError"):
-        tell(FakeTopic(refusal), acting(), Step.APPLIED, "done")
+        notify(FakeTopic(refusal), acting(), Step.APPLIED, "done")
     with pytest.raises(TimeoutError):
-        tell(FakeTopic(TimeoutError()), acting(), Step.APPLIED, "done")
+        notify(FakeTopic(TimeoutError()), acting(), Step.APPLIED, "done")
 
 
 def test_without_its_decision_a_notice_still_says_what_happened_to_what() -> None:
     topic: Any = FakeTopic()
-    tell(topic, None, Step.AWAITING, "vol-1 waits\nfor you")
+    notify(topic, None, Step.AWAITING, "vol-1 waits\nfor you")
     (said,) = topic.published
     assert said["Subject"] == "Headroom: vol-1 waits for your approval"
     assert by_mail(said).startswith("vol-1 waits for you")
@@ -163,7 +163,7 @@ def test_without_its_decision_a_notice_still_says_what_happened_to_what() -> Non
 
 def test_a_decision_that_cannot_be_described_does_not_stop_its_message() -> None:
     topic: Any = FakeTopic()
-    tell(topic, replace(acting(), observation=None), Step.FAILED, "it failed")  # type: ignore[arg-type]
+    notify(topic, replace(acting(), observation=None), Step.FAILED, "it failed")  # type: ignore[arg-type]
     assert "it failed" in by_mail(topic.published[0])
 
 
@@ -209,7 +209,7 @@ def test_the_call_has_the_shape_botocore_knows() -> None:
             "TopicArn": TOPIC, "Subject": ANY, "MessageStructure": "json", "Message": ANY,
         }  # fmt: skip
         stub.add_response("publish", {"MessageId": "m-1"}, expected)
-        tell(client, acting(), Step.RELIEVED, "relieved")
+        notify(client, acting(), Step.RELIEVED, "relieved")
         stub.assert_no_pending_responses()
 
 

@@ -77,9 +77,9 @@ class RdsService:
     """By ARN, for shapes that tell none."""
     fails_with: Exception | None = None
     """Raised by the next change, before it takes effect."""
-    looks: int = 0
+    reads: int = 0
     """How often instances were asked for by name or cluster."""
-    before_look: Callable[[int], None] = lambda _: None
+    before_read: Callable[[int], None] = lambda _: None
     """What somebody else does before such a look is answered."""
     times_out: bool = False
     """Whether the next change takes effect and its answer is lost."""
@@ -109,8 +109,8 @@ class RdsService:
         self, *, DBInstanceIdentifier: str | None = None,
         Filters: Sequence[Mapping[str, Any]] = (),
     ) -> Mapping[str, Any]:  # fmt: skip
-        self.looks += 1
-        self.before_look(self.looks)
+        self.reads += 1
+        self.before_read(self.reads)
         if DBInstanceIdentifier is None:
             return checked("describe_db_instances", {"DBInstances": self._members(Filters)})
         if DBInstanceIdentifier not in self.instances:

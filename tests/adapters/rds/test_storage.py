@@ -267,7 +267,7 @@ def test_a_shrink_is_never_sent() -> None:
     assert place.service.changes == []
 
 
-def test_what_cannot_be_noted_first_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_recorded_first_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     place = Place()
     amend, calls = place.notes.amend, iter(range(9))
 
@@ -410,7 +410,7 @@ def test_two_reads_at_once_show_the_same_change() -> None:
     assert other.view(ref()).modification == first
 
 
-def test_a_note_nobody_understands_is_none() -> None:
+def test_a_bookmark_that_cannot_be_parsed_is_none() -> None:
     place = Place()
     place.notes.amend("rds/orders", lambda _: ("{broken", None))
     assert place.view().modification is None

@@ -107,11 +107,11 @@ def test_every_volume_is_listed_with_prices_limit_and_decision_most_expensive_fi
         "since": (NOW + timedelta(minutes=1)).isoformat(), "decision_id": "d1",
     }  # fmt: skip
     assert run(["budget", *HERE]) == 0
-    shown = capsys.readouterr().out
-    rows = [line for line in shown.splitlines() if "vol-" in line]
+    output = capsys.readouterr().out
+    rows = [line for line in output.splitlines() if "vol-" in line]
     assert [("vol-0abc2" in row, "gone" in row) for row in rows] == [(True, True), (False, False)]
-    assert "$100.50 of $2,000.00 a month used, $1,899.50 left" in shown
-    assert "1 more enrolled volume uses none of it." in shown
+    assert "$100.50 of $2,000.00 a month used, $1,899.50 left" in output
+    assert "1 more enrolled volume uses none of it." in output
 
 
 def test_a_giving_back_under_way_counts_with_what_is_still_paid(
@@ -171,7 +171,7 @@ def test_the_reported_right_total_is_not_rounded(
     assert "is $0.000001 a month less" in capsys.readouterr().out
 
 
-def test_a_policy_that_cannot_be_read_has_no_limit_to_tell(
+def test_a_policy_that_cannot_be_read_has_no_limit_to_report(
     ledger: DynamoLedger, capsys: pytest.CaptureFixture[str]
 ) -> None:
     boto3.client("ssm", region_name=REGION).delete_parameter(Name="/headroom/policy")
@@ -267,12 +267,12 @@ def test_a_budget_that_keeps_changing_is_not_reported(ledger: DynamoLedger) -> N
 def test_a_database_is_never_called_gone_because_no_volume_has_its_name() -> None:
     database = replace(ref("orders"), kind=Kind.RDS)
     holding = cast(Holding, SimpleNamespace(ref=database))
-    shown = BudgetView(
+    view = BudgetView(
         place=cast(Deployment, None), budget=cast(Budget, None), policy=default_policy(),
         volumes={Kind.EBS: {}}, prices=None,
     )  # fmt: skip
-    assert shown.now_usd(holding) is None
-    assert shown.now_usd(cast(Holding, SimpleNamespace(ref=ref("vol-1")))) == "gone"
+    assert view.now_usd(holding) is None
+    assert view.now_usd(cast(Holding, SimpleNamespace(ref=ref("vol-1")))) == "gone"
 
 
 def test_a_database_is_listed_with_its_price_limit_and_tags(

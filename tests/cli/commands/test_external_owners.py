@@ -29,10 +29,10 @@ def test_explain_prints_what_to_write_back_as_it_is_pasted(
     decision = decide(decision_input(starved_gp3(vol=volume(tags=STACK))))
     file = str(written(tmp_path / "records.jsonl", chain(decision)))
     assert run(["explain", decision.decision_id, "--file", file]) == 0
-    shown = capsys.readouterr().out
-    assert "CloudFormation (stack orders) keeps this volume's settings too" in shown
+    output = capsys.readouterr().out
+    assert "CloudFormation (stack orders) keeps this volume's settings too" in output
     text = decision.write_back[0].text
-    assert all(f"  {line}\n" in shown for line in text.splitlines())
+    assert all(f"  {line}\n" in output for line in text.splitlines())
     assert run(["explain", decision.decision_id, "--file", file, "--json"]) == 0
     (part,) = json.loads(capsys.readouterr().out)["write_back"]
     assert (part["language"], part["text"]) == ("cloudformation", text)
@@ -50,9 +50,9 @@ def test_explain_names_the_volumes_of_the_set_and_what_they_become(
         written(tmp_path / "records.jsonl", harness.ledger.chain(decision.decision_id))
     )  # fmt: skip
     assert run(["explain", decision.decision_id, "--file", file]) == 0
-    shown = capsys.readouterr().out
-    assert f"data: all become {decision.group.shared}" in shown
-    assert all(f"(decision {member.decision_id})" in shown for member in decision.group.members)
+    output = capsys.readouterr().out
+    assert f"data: all become {decision.group.shared}" in output
+    assert all(f"(decision {member.decision_id})" in output for member in decision.group.members)
     assert run(["explain", decision.decision_id, "--file", file, "--json"]) == 0
     group = json.loads(capsys.readouterr().out)["group"]
     assert group["members"]["vol-1"] == decision.decision_id

@@ -151,9 +151,9 @@ def test_a_synthetic_volume_lists_every_number_and_its_origin(
     assert (found["rules"], found["enrolled"]) == ([1, 2], True)
     assert "headroom:max-iops" in found["notes"][0]
     assert run(words) == 0
-    shown = capsys.readouterr().out
-    assert "rule 1, rule 2 matches it." in shown
-    assert "Mode auto: it is changed within these limits." in shown
+    output = capsys.readouterr().out
+    assert "rule 1, rule 2 matches it." in output
+    assert "Mode auto: it is changed within these limits." in output
 
 
 def test_rules_for_another_account_do_not_count(
@@ -192,9 +192,9 @@ def test_known_events_are_displayed_and_remarked_on(
         "  - {name: launch, when: once 2020-01-01 00:00 UTC, for: 1d, throughput_mibps: 2000}\n"
     )
     assert run(["policy", "show", "--type", "gp3", "--tag", "app=x"]) == 0
-    shown = capsys.readouterr().out
-    assert "Known event report: weekly Sun 02:00 UTC for 180 minutes, 9,000 IOPS." in shown
-    assert "Known event launch: once 2020-01-01 00:00 UTC for 1440 minutes, 2,000 MiB/s." in shown
+    output = capsys.readouterr().out
+    assert "Known event report: weekly Sun 02:00 UTC for 180 minutes, 9,000 IOPS." in output
+    assert "Known event launch: once 2020-01-01 00:00 UTC for 1440 minutes, 2,000 MiB/s." in output
     assert run(["policy", "show", "--type", "gp3", "--json"]) == 0
     assert [one["name"] for one in said(capsys)["known_events"]] == ["launch"]
     assert run(["policy", "check"]) == 0

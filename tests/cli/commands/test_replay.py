@@ -148,11 +148,11 @@ def test_it_needs_the_rights_that_its_page_names_and_they_only_read(
     called: set[str] = set()
     real = BaseClient._make_api_call
 
-    def noted(client: BaseClient, name: str, request: Any) -> Any:
+    def spy(client: BaseClient, name: str, request: Any) -> Any:
         called.add(f"{client.meta.service_model.service_name}:{name}")
         return real(client, name, request)
 
-    monkeypatch.setattr(BaseClient, "_make_api_call", noted)
+    monkeypatch.setattr(BaseClient, "_make_api_call", spy)
     assert run(asked("--volume", account.loose, "--volume", account.hdd)) == 0
     assert all(name.split(":")[1].startswith(("Describe", "Get")) for name in called)
     page = (Path(__file__).parents[3] / "docs/operate/replay.md").read_text(encoding="utf-8")

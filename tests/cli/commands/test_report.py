@@ -171,11 +171,11 @@ def browser() -> Iterator[Any]:
 def test_the_page_fits_a_telephone_and_a_desk(
     page: Path, browser: Any, width: int, scheme: str
 ) -> None:
-    shown = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    shown.goto(page.as_uri())
-    assert shown.evaluate("document.documentElement.scrollWidth") <= width
-    assert shown.locator("h1").inner_text() == "Headroom in January 2026"
-    assert shown.locator("h2").all_inner_texts()[0] == "Starvation that remains"
+    tab = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    tab.goto(page.as_uri())
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    assert tab.locator("h1").inner_text() == "Headroom in January 2026"
+    assert tab.locator("h2").all_inner_texts()[0] == "Starvation that remains"
 
 
 def test_a_file_that_cannot_be_written_is_refused_before_the_work(

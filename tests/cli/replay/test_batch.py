@@ -55,7 +55,7 @@ def rules(**limits: Any) -> Rules:
     return Rules(until=NOW, days=1, policy=policy(**limits), prices=catalogue_prices(REGION))
 
 
-def played(
+def replayed(
     views: Sequence[StorageView], kept: Kept, under: Rules | None = None, *, processes: int = 1
 ) -> dict[str, Replayed | Missed]:
     history: Any = kept
@@ -71,7 +71,7 @@ def summary(found: Mapping[str, Replayed | Missed], under: Rules | None = None) 
 
 @pytest.mark.parametrize("processes", [1, 2])
 def test_a_volume_whose_metrics_cannot_be_read_does_not_hide_the_others(processes: int) -> None:
-    found = played([view(n) for n in range(4)], Kept(silent=["vol-2"]), processes=processes)
+    found = replayed([view(n) for n in range(4)], Kept(silent=["vol-2"]), processes=processes)
     assert {name for name, one in found.items() if isinstance(one, Replayed)} == {
         "vol-0", "vol-1", "vol-3",
     }  # fmt: skip
@@ -93,14 +93,16 @@ def test_a_volume_that_breaks_the_replay_does_not_hide_the_others(
         return real(view, *rest, **more)
 
     monkeypatch.setattr(module, "replay_volume", breaks)
-    found = played([view(0), view(1)], Kept())
+    found = replayed([view(0), view(1)], Kept())
     assert found["vol-0"] == Missed(view=view(0), why="ZeroDivisionError: a defect", failed=True)
     assert isinstance(found["vol-1"], Replayed)
 
 
 def test_of_what_is_not_replayed_nothing_is_read() -> None:
     silent = Kept(silent=["vol-0", "vol-1"])
-    found = played([view(0, managed_by="Amazon ECS"), view(1, tags=(("headroom", "off"),))], silent)
+    found = replayed(
+        [view(0, managed_by="Amazon ECS"), view(1, tags=(("headroom", "off"),))], silent
+    )
     assert [(m.failed, m.why.split()[0]) for m in found.values() if isinstance(m, Missed)] == [
         (False, "it"), (False, "the"),
     ]  # fmt: skip
@@ -113,7 +115,7 @@ def test_the_days_before_are_read_as_the_engine_would_read_them() -> None:
 
 
 def test_the_greatest_relief_comes_first() -> None:
-    found = {**played([view(1)], Kept()), **played([view(2)], Kept(PRESSED))}
+    found = {**replayed([view(1)], Kept()), **replayed([view(2)], Kept(PRESSED))}
     assert [one.view.volume.ref.resource_id for one in summary(found).replayed] == [
         "vol-2",
         "vol-1",
@@ -121,7 +123,7 @@ def test_the_greatest_relief_comes_first() -> None:
 
 
 def test_increases_above_the_accounts_limit_are_reported() -> None:
-    found = played([view(1), view(2)], Kept(PRESSED))
+    found = replayed([view(1), view(2)], Kept(PRESSED))
     together = sum(
         (c.usd_change for one in found.values() if isinstance(one, Replayed)
          for c in one.headroom.changes), Decimal(0),
@@ -143,24 +145,24 @@ def test_a_volume_changed_meanwhile_is_reported() -> None:
         progress_percent=100,
     )
     changed = replace(view(1), modification=change)
-    (one,) = played([changed], Kept(), replace(rules(), days=1)).values()
+    (one,) = replayed([changed], Kept(), replace(rules(), days=1)).values()
     assert isinstance(one, Replayed)
     (said,) = tables.remarks(one)
     assert "it was changed from gp3 400 GiB 3000 IOPS" in said
     older = replace(change, started_at=NOW - timedelta(days=9))
-    (one,) = played([replace(view(1), modification=older)], Kept()).values()
+    (one,) = replayed([replace(view(1), modification=older)], Kept()).values()
     assert isinstance(one, Replayed)
     assert list(tables.remarks(one)) == []
 
 
 def test_json_has_no_value_that_json_does_not_know() -> None:
-    found = {**played([view(1)], Kept(PRESSED)), **played([view(2)], Kept(silent=["vol-2"]))}
+    found = {**replayed([view(1)], Kept(PRESSED)), **replayed([view(2)], Kept(silent=["vol-2"]))}
     again = json.loads(json.dumps(summary(found).to_json(), allow_nan=False))
     assert [row["replayed"] for row in again["volumes"]] == [True, False]
     assert again["prices"] == "catalogue, 2026-09-11"
 
 
 def test_what_is_off_by_default_is_not_replayed() -> None:
-    (one,) = played([view(1, tags=())], Kept(), rules(mode=Mode.OFF)).values()
+    (one,) = replayed([view(1, tags=())], Kept(), rules(mode=Mode.OFF)).values()
     assert isinstance(one, Missed)
     assert not one.failed

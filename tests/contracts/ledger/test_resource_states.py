@@ -218,7 +218,7 @@ def test_an_open_chain_stays_due_until_it_ends(ledger: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("looked_at", "asked_for", "due"),
+    ("reconciled_in", "asked_for", "due"),
     [
         (HOUR, 3 * HOUR, 3 * HOUR),  # the look that was due: verification is pending till then
         (HOUR, None, HOUR),
@@ -229,12 +229,12 @@ def test_an_open_chain_stays_due_until_it_ends(ledger: Any) -> None:
     ],
 )
 def test_an_open_chain_is_put_off_only_by_a_reconciliation_that_was_due(
-    ledger: Any, looked_at: timedelta, asked_for: timedelta | None, due: timedelta
+    ledger: Any, reconciled_in: timedelta, asked_for: timedelta | None, due: timedelta
 ) -> None:
     intended(ledger, act(), lease_until=UNTIL)
     append(ledger, act(), Step.APPLIED, due_at=NOW + HOUR)
     next_reconcile_at = None if asked_for is None else NOW + asked_for
-    ledger.reconciled(VOL, at=NOW + looked_at, due_at=next_reconcile_at)
+    ledger.reconciled(VOL, at=NOW + reconciled_in, due_at=next_reconcile_at)
     assert [d.due_at for d in ledger.due(NOW + 9 * HOUR, 10)] == [NOW + due]
 
 

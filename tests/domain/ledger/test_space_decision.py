@@ -88,7 +88,7 @@ def test_without_the_owners_word_nothing_grows_and_the_owner_hears_of_it_when_it
     assert isinstance(extra_target.answer, Escalate)
 
 
-def test_in_observe_it_is_shown_what_would_be_done() -> None:
+def test_mode_observe_reports_the_change_it_would_make() -> None:
     decision = decided(mode=Mode.OBSERVE)
     assert isinstance(decision.answer, Hold)
     assert decision.answer.reason is Reason.OBSERVE_ONLY

@@ -141,10 +141,10 @@ def test_a_pool_gets_back_what_we_took_from_it_whatever_its_work_is_worth(value:
 def test_a_pool_gets_beyond_that_what_the_value_of_its_work_pays_for(
     by: str | None, value: float, acts: bool
 ) -> None:
-    theirs = loop(() if by is None else (change(3, by),), relief_value_usd_per_minute=value)
-    assert isinstance(theirs.answer, Act) is acts
-    if isinstance(theirs.answer, Escalate):
-        assert theirs.answer.cause == "closed_loop"
+    external = loop(() if by is None else (change(3, by),), relief_value_usd_per_minute=value)
+    assert isinstance(external.answer, Act) is acts
+    if isinstance(external.answer, Escalate):
+        assert external.answer.cause == "closed_loop"
 
 
 def test_a_cooldown_never_keeps_us_from_raising_what_we_lowered() -> None:

@@ -13,7 +13,7 @@ from functools import cache
 from random import Random
 
 from tests.laws.deployed.faults import MOST_ATTEMPTS, Fault
-from tests.laws.deployed.stories import MEANWHILE, STORIES, Harness, tell
+from tests.laws.deployed.stories import MEANWHILE, STORIES, Harness, run_story
 
 READS = ("Describe", "Get", "Query", "BatchGet", "List")
 
@@ -29,7 +29,7 @@ class History:
 
     def play(self) -> Harness:
         """Play it under the law; raises Broken."""
-        return tell(
+        return run_story(
             STORIES[self.story], dict(self.faults), stale=self.stale, meanwhile=self.meanwhile
         )
 
@@ -42,7 +42,7 @@ class History:
 @cache
 def logs(story: str, *, stale: bool = False) -> list[list[str]]:
     """The calls of each invocation of an undisturbed history."""
-    return [run.log for run in tell(STORIES[story], stale=stale).functions.invocations]
+    return [run.log for run in run_story(STORIES[story], stale=stale).functions.invocations]
 
 
 def crash_points(story: str, *, stale: bool = False) -> Iterator[History]:

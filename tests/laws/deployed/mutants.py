@@ -173,15 +173,15 @@ def _unguarded(*names: Guardrail) -> Patch:
 RETRIES = wiring.Config(retries={"mode": "standard", "total_max_attempts": 4})
 
 
-def _outdated_but(*looked_at: str) -> Callable[..., str | None]:
+def _outdated_but(*checks: str) -> Callable[..., str | None]:
     """The last look before a change, without some of what it looks at."""
     sound = module("application.execute")._outdated
 
-    def look(ports: Any, decision: Any, now: Any) -> str | None:
+    def outdated(ports: Any, decision: Any, now: Any) -> str | None:
         why: str | None = sound(ports, decision, now)
-        return None if why is not None and any(word in why for word in looked_at) else why
+        return None if why is not None and any(word in why for word in checks) else why
 
-    return look
+    return outdated
 
 
 def _blames(observation: Any, plan: Any, applied_at: Any) -> Any:
@@ -277,11 +277,11 @@ MUTANTS: Mapping[str, Mutant] = {
     "the time is not looked at again": Mutant(families=("a call hangs of relief", "a worker stalls of relief"), patch=_with(module("application.execute"), _outdated=_outdated_but(" s ago"))),
     "EBS volumes are not looked at again": Mutant(seen_by="tests/adapters/ebs/test_storage.py -k moved_since", held_by="AWS, which refuses a change while another one is in flight", patch=_with(module("adapters.ebs.storage"), moved_on=lambda *a, **k: None)),
     "databases are not looked at again": Mutant(seen_by="tests/adapters/rds/test_storage.py -k stale or there_already", held_by="RDS is at work on a change for longer than a decision is fresh, and what it works on is refused by the line after", patch=_with(module("adapters.rds.storage"), moved_on=lambda *a, **k: None)),
-    "clusters are not looked at again": Mutant(seen_by="tests/adapters/aurora/test_storage.py -k looks_again or stale", held_by="the look right before the call, which compares the mode with the one before; RDS is at work on any other change", patch=_with(module("adapters.aurora.storage"), moved_on=lambda *a, **k: None)),
+    "clusters are not looked at again": Mutant(seen_by="tests/adapters/aurora/test_storage.py -k reads_again or stale", held_by="the look right before the call, which compares the mode with the one before; RDS is at work on any other change", patch=_with(module("adapters.aurora.storage"), moved_on=lambda *a, **k: None)),
     "an unreadable policy is not noticed before the call": Mutant(seen_by="tests/application/test_freshness.py", patch=_with(module("application.execute"), _outdated=_outdated_but("cannot be read any more"))),
     "an unreadable pause is not noticed before the call": Mutant(seen_by="tests/application/test_freshness.py", patch=_with(module("application.execute"), _outdated=_outdated_but("whether changes are paused"))),
     "databases are not looked at right before the call": Mutant(seen_by="tests/adapters/rds/test_races.py", patch=_with(module("adapters.rds.storage").RdsStorage, _moved=lambda *a: None)),
-    "clusters are not looked at right before the call": Mutant(seen_by="tests/adapters/aurora/test_storage.py -k being_noted", patch=_with(module("adapters.aurora.storage").AuroraClusterStorage, _moved=lambda *a: None)),
+    "clusters are not looked at right before the call": Mutant(seen_by="tests/adapters/aurora/test_storage.py -k being_recorded", patch=_with(module("adapters.aurora.storage").AuroraClusterStorage, _moved=lambda *a: None)),
     "what others left pending is applied with ours": Mutant(seen_by="tests/adapters/rds", patch=_with(module("adapters.rds.storage"), _why_not_now=lambda *a, **k: None)),
     "storage grows beside RDS's own autoscaling": Mutant(seen_by="tests/adapters/rds", patch=_with(module("adapters.rds.storage"), _why_never=lambda *a: None)),
     "an older answer of RDS is news": Mutant(families=("quiet of database goes back",), patch=_with(module("domain.catalog.rds.modifications"), _is_older=lambda *a: False)),

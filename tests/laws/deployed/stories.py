@@ -170,7 +170,7 @@ class Story:
     others_change: bool = False
 
 
-def tell(
+def run_story(
     story: Story,
     plan: Mapping[int, Fault] | None = None,
     *,

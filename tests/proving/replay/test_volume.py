@@ -177,12 +177,12 @@ def test_both_physics_give_the_same_replay(configuration: Configuration) -> None
         (c.at, c.target) for c in other.headroom.changes
     ]
     assert one.headroom.storage_usd == other.headroom.storage_usd
-    assert one.scene is not None
-    assert other.scene is not None
-    assert one.scene.start == other.scene.start
+    assert one.timeline is not None
+    assert other.timeline is not None
+    assert one.timeline.start == other.timeline.start
     for name in ("offered_iops", "served_iops", "served_mibps", "usd_per_month", "starved"):
         assert np.allclose(
-            getattr(one.scene, name), getattr(other.scene, name), rtol=1e-6, equal_nan=True
+            getattr(one.timeline, name), getattr(other.timeline, name), rtol=1e-6, equal_nan=True
         ), name
 
 
@@ -216,7 +216,7 @@ def test_a_type_without_a_price_is_not_replayed_with_a_reason() -> None:
         replay_volume(view(gp3()), [(past, None)], policy(), without, since=past.read_iops.start)
 
 
-def carrying(*tags: tuple[str, str]) -> Volume:
+def tagged(*tags: tuple[str, str]) -> Volume:
     return volume(gp3(), tags=tags)
 
 
@@ -252,7 +252,7 @@ def test_the_policy_is_the_volumes_own_also_after_a_change_of_type(
     tags: tuple[tuple[str, str], ...], kind: VolumeType, mode: Mode, max_iops: int
 ) -> None:
     """What is judged in a replay carries no tags: the rules for its tags must hold all the same."""
-    plain = policy_in_auto_mode(RULES, carrying(*tags))
+    plain = policy_in_auto_mode(RULES, tagged(*tags))
     later = volume(replace(gp3(), volume_type=kind), tags=())
     limits = limits_for(plain, later).limits
     assert (limits.mode, limits.max_iops) == (mode, max_iops)
@@ -260,7 +260,7 @@ def test_the_policy_is_the_volumes_own_also_after_a_change_of_type(
 
 def test_a_volume_with_invalid_tags_is_not_replayed() -> None:
     view = StorageView(
-        volume=carrying(("headroom:max-iop", "6000")), modification=None, instance=None
+        volume=tagged(("headroom:max-iop", "6000")), modification=None, instance=None
     )
     assert "did you mean headroom:max-iops" in (why_not_replayable(view, policy()) or "")
 

@@ -70,8 +70,8 @@ def test_short_traces_and_halves_are_summed_apart() -> None:
     rows = [
         ours(1), ours(2, trace="b", trace_days=0.1), ours(4, trace="c", half="unseen"),
     ]  # fmt: skip
-    (standing,) = rank_controllers(rows)
-    sums = {name: total.score for name, total in standing.totals.items()}
+    (ranking,) = rank_controllers(rows)
+    sums = {name: total.score for name, total in ranking.totals.items()}
     assert sums == {"all": 7, "tuning": 3, "unseen": 4, "long": 5, "short": 2}
 
 
@@ -244,8 +244,8 @@ def test_scores_are_summed_by_trace_over_all_starts() -> None:
 
 def test_unsavable_minutes_are_summed_apart_from_those_that_score() -> None:
     rows = [ours(1, starved=3, unsavable_minutes=7), ours(1, trace="b", unsavable_minutes=2)]
-    (standing,) = rank_controllers(rows)
-    found = standing.totals["all"]
+    (ranking,) = rank_controllers(rows)
+    found = ranking.totals["all"]
     assert (found.starved_minutes, found.unsavable_minutes) == (3, 9)
 
 

@@ -18,7 +18,7 @@ from tests.proving.observed import observed
 QUIET_S, DAY_S = 1_800, 86_400
 
 
-def played(document: dict[str, object]) -> Result:
+def simulated(document: dict[str, object]) -> Result:
     return simulate(parse_scenario(document, source="case", base=Path()))
 
 
@@ -134,7 +134,7 @@ def instance_decisions(result: Result) -> list[Decision]:
 
 
 def test_a_draining_instance_balance_is_reported_once_in_time_and_nothing_is_bought() -> None:
-    result = played(
+    result = simulated(
         {
             "policy": NO_GP3,
             "resource": {"type": "gp2", "size_gib": 400, "tags": {"headroom": "auto"}},
@@ -161,7 +161,7 @@ def test_a_draining_instance_balance_is_reported_once_in_time_and_nothing_is_bou
 
 def test_a_volume_that_is_next_after_its_instance_is_foreseen_as_well() -> None:
     """The instance sustains 2,000 IOPS, gp2 without credits 1,200: first notified, then the credits."""
-    result = played(
+    result = simulated(
         {
             "policy": NO_GP3,
             "resource": {"type": "gp2", "size_gib": 400, "tags": {"headroom": "auto"}},

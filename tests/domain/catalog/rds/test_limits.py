@@ -236,7 +236,7 @@ def why_invalid_of(configuration: Configuration, *valid: ValidStorage) -> str | 
     return of_rds(configuration, valid)
 
 
-def test_aws_tells_no_parameter_into_being_below_the_threshold() -> None:
+def test_valid_ranges_of_aws_add_no_parameter_below_the_threshold() -> None:
     every = valid_storage(
         GP3, size=(Span(low=20, high=65_536),), iops=(Span(low=3_000, high=64_000),),
         mibps=(Span(low=125, high=4_000),),
