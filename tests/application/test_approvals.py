@@ -26,7 +26,7 @@ def harness() -> Harness:
 
 
 def asked(harness: Harness) -> tuple[ResourceRef, Decision]:
-    """A starving volume, looked at: the request that waits for a person."""
+    """A starving volume, reconciled: the request that waits for a person."""
     ref = harness.add(volume(tags=()))
     decision = reconcile_now(harness.ports, ref, harness.now, trigger="alarm", must_record=True)
     assert decision is not None
@@ -157,7 +157,7 @@ def test_an_answer_at_the_minute_of_expiry_is_too_late(harness: Harness) -> None
 
 
 def test_an_approval_does_not_outlive_its_request(harness: Harness) -> None:
-    """Approved a minute before expiry, while nothing could look: it is too late by then."""
+    """Approved a minute before expiry, while nothing could reconcile: it is too late by then."""
     ref, decision = asked(harness)
     harness.later(hours=7, minutes=59)
     assert isinstance(answer(harness, decision, Step.APPROVED), Record)
@@ -351,7 +351,7 @@ def due(harness: Harness, ref: ResourceRef) -> datetime | None:
 
 
 def test_an_answer_given_during_a_reconciliation_is_not_lost(harness: Harness) -> None:
-    """A look that read the state before the answer must not put off what the answer made due."""
+    """A reconciliation that read the state before the answer must not put off what the answer made due."""
     ref, decision = asked(harness)
     harness.later(minutes=5)
     answer(harness, decision, Step.APPROVED)

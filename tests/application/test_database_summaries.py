@@ -28,7 +28,7 @@ GP3 = {"StorageType": "gp3", "Iops": 12_000, "StorageThroughput": 500}
 
 
 def read_by_people(harness: Databases) -> list[str]:
-    """Every sentence in the records and messages of the stage."""
+    """Every sentence in the records and messages of the harness."""
     found = [text for _, _, text in harness.messages]
     span = timedelta(days=40)
     for record in harness.ledger.by_resource(ORDERS.arn, since=NOW - span, until=NOW + span):

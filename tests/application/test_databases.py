@@ -164,7 +164,7 @@ def test_a_lost_call_that_rds_is_at_work_on_without_naming_it_is_waited_for() ->
     harness.reconcile()
     shape = harness.service.instances["orders"]
     wanted, shape["PendingModifiedValues"] = dict(shape["PendingModifiedValues"]), {}
-    for _ in range(3):  # `modifying`, and nothing pending that would tell what
+    for _ in range(3):  # `modifying`, and nothing pending that says what
         harness.later(minutes=20)
         harness.reconcile_due()
         assert harness.steps(ORDERS) == ["act", "intended", "unknown"]
@@ -446,7 +446,7 @@ def test_what_was_not_sent_is_not_called_a_refusal_of_aws() -> None:
     harness = Databases.of(spending())
 
     def late(number: int) -> None:
-        if number == 3:  # after the decision and the look that is noted
+        if number == 3:  # after the decision and the read that is recorded
             harness.service.instances["orders"]["PendingModifiedValues"] = {"MultiAZ": True}
 
     harness.service.before_read = late

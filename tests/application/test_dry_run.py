@@ -1,4 +1,4 @@
-"""A dry run decides what a look would decide, and leaves nothing behind."""
+"""A dry run decides what a reconciliation would decide, and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Tripwire(Harness):
 
 
 class DryDatabases(Databases):
-    """Databases that are never to be changed, and of which nothing is to be noted."""
+    """Databases that are never to be changed, and of which nothing is to be stored."""
 
     def apply(self, *_: Any, **__: Any) -> NoReturn:
         raise AssertionError("storage was changed")
@@ -90,7 +90,7 @@ def test_a_dry_run_of_a_database_decides_as_the_reconciliation_does_and_stores_n
 
 
 def test_what_somebody_else_just_changed_is_counted_though_it_is_not_written_down() -> None:
-    """Four changes of others that no look saw would be four slots: a dry run knows the latest."""
+    """Four changes of others that no reconciliation saw would be four slots: a dry run knows the latest."""
     harness = starved()
     ref = harness.add(volume(gp3(400)))
     for hours in (5, 9, 13):
@@ -172,7 +172,7 @@ def test_calendars_are_asked_as_the_reconciliation_asks_them() -> None:
 
 
 class DryClusters(Clusters):
-    """Aurora clusters that are never to be changed, and of which nothing is to be noted."""
+    """Aurora clusters that are never to be changed, and of which nothing is to be stored."""
 
     def apply(self, *_: Any, **__: Any) -> NoReturn:
         raise AssertionError("storage was changed")

@@ -1,4 +1,4 @@
-"""What changed between the look at a volume and the call is heard; what AWS still shows of before is not believed."""
+"""What changed between the read of a volume and the call is noticed; what AWS still shows of before is not believed."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_a_read_of_before_the_change_ends_no_chain(seconds: int) -> None:
 
 
 def test_two_alarms_for_one_volume_make_one_change() -> None:
-    """The second look read the volume before the first one's call, and goes on after it."""
+    """The second reconciliation read the volume before the first one's call, and goes on after it."""
     harness = Late()
     vol = harness.add(volume())
     second = harness.view(vol)

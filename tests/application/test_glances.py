@@ -76,7 +76,7 @@ def test_what_is_pressed_is_found_within_the_hour_and_glanced_at_every_five_minu
              tick(harness, start + n * TICK, reconcile=True))]  # fmt: skip
     assert found[0] <= LONGEST / TICK
     gaps = [b - a for a, b in itertools.pairwise(found)]
-    assert gaps == sorted(gaps), "looked at ever more rarely while nothing changes"
+    assert gaps == sorted(gaps), "glanced at ever more rarely while nothing changes"
     times = sum(one.view.volume.ref.resource_id == "vol-0003" for one in harness.glanced_at)
     assert times >= 24 - found[0]
 

@@ -1,4 +1,4 @@
-"""When a volume is looked at again, and that every volume of a fleet has its turn."""
+"""When a volume is reconciled again, and that every volume of a fleet has its turn."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ def test_every_volume_is_reconciled_once_a_day_whatever_it_does(every_s: int) ->
     harness = Counting()
     for n in range(30):
         harness.add(volume(LOW, ref=ref(f"vol-{n}"), tags=()), load=calm())
-    sweep(harness.ports, harness.now, scan_every_s=every_s)  # the first scan looks at all of them
+    sweep(harness.ports, harness.now, scan_every_s=every_s)  # the first scan reads all of them
     harness.read.clear()
     per_scan = []
     for _ in range(86_400 // every_s):

@@ -1,4 +1,4 @@
-"""The profile of the past over several looks: what is read, what is stored, what is not read again."""
+"""The profile of the past over several reconciliations: what is read, what is stored, what is not read again."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def harness(vol: object = OLD, **changes: object) -> Past:
 
 
 def seen(of: Past, **later: float) -> LoadProfile:
-    """The profile of the decision of one more look."""
+    """The profile of the decision of one more reconciliation."""
     of.now += timedelta(**later)
     profile = decided(of).resource_state.profile
     assert profile is not None

@@ -328,7 +328,7 @@ def test_who_waits_for_something_else_holds_up_nobody_behind() -> None:
 
 def test_a_long_queue_costs_no_reconciliations_while_nothing_is_free_and_few_afterwards() -> None:
     harness = Counting(rules(max_in_flight=1))
-    sweep(harness.ports, harness.now)  # the first scan of all looks at everybody
+    sweep(harness.ports, harness.now)  # the first scan of all reads everything
     taken(harness, 1)
     count = 60
     for number in range(count):
@@ -503,7 +503,7 @@ def test_a_set_gets_its_turn_when_all_of_it_fits_and_costs_no_reconciliation_bef
         asked(harness, each)
     harness.ledger.claim_scan(harness.now, NEVER_SCANNED)
     assert [one.waiting.slots_needed for one in harness.ledger.queue(9)] == [3, 3, 3]
-    harness.unmeasured = {each.resource_id for each in members}  # whoever looks now fails
+    harness.unmeasured = {each.resource_id for each in members}  # every reconciliation fails now
     sweep_until(harness, harness.now + 8 * MINUTE)
     assert not any(began(harness, each) for each in members)
     harness.unmeasured = set()

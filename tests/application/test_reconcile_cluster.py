@@ -329,7 +329,7 @@ def test_a_change_that_somebody_reverted_is_not_repeated_at_once() -> None:
     harness.service.lands()
     harness.reconcile()
     harness.later(days=2)
-    harness.service.cluster["StorageType"] = "aurora"  # by hand, and AWS tells of no gate
+    harness.service.cluster["StorageType"] = "aurora"  # by hand, and AWS reports no gate
     for _ in range(11):
         harness.reconcile()
         harness.later(days=1)

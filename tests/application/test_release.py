@@ -108,7 +108,9 @@ def test_a_signal_there_is_no_time_for_comes_again(harness: Harness) -> None:
 def test_suspects_a_scan_had_no_time_for_are_taken_by_the_next_runs(harness: Harness) -> None:
     refs = [harness.add(volume(ref=ref(f"vol-{n}"))) for n in range(6)]
     harness.pressed = {r.resource_id for r in refs}
-    budget = iter([100.0] * 5 + [10.0] * 1_000)  # time for the glances and about three looks
+    budget = iter(
+        [100.0] * 5 + [10.0] * 1_000
+    )  # time for the glances and about three reconciliations
     report = sweep(harness.ports, harness.now, time_left=lambda: next(budget))
     assert report.scan_complete
     assert not report.complete

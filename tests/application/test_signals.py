@@ -197,7 +197,7 @@ def test_a_run_out_of_time_stops_between_volumes_and_says_so(harness: Harness) -
 def test_a_reconciliation_late_in_a_sweep_sees_what_happened_since_the_sweep_began(
     harness: Harness, monkeypatch: pytest.MonkeyPatch, scanned: bool
 ) -> None:
-    """The first look takes twelve minutes, in which the second volume begins to starve."""
+    """The first reconciliation takes twelve minutes, in which the second volume begins to starve."""
     first, second = (harness.add(volume(ref=ref(name))) for name in ("vol-a", "vol-b"))
     for at, due in enumerate((first, second)):
         if not scanned:

@@ -354,7 +354,7 @@ def test_what_could_not_be_put_on_the_queue_is_due_again(
 
 @dataclass
 class Pages:
-    """A fleet in pages of two, read from a stage."""
+    """A fleet in pages of two, read from a harness."""
 
     harness: Harness
     size: int = 2

@@ -1,4 +1,4 @@
-"""Decisions made by the engine, with what a ledger looks at set to round numbers."""
+"""Decisions made by the engine, with what a ledger reads set to round numbers."""
 
 from __future__ import annotations
 

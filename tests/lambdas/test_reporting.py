@@ -1,4 +1,4 @@
-"""The sweep tells others what is on record: the bus every record, people what people switched."""
+"""The sweep reports what is on record: every record to the bus, and what people switched to people."""
 
 from __future__ import annotations
 

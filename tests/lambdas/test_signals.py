@@ -123,7 +123,7 @@ def test_a_batch_of_which_all_failed_comes_again_without_failing_the_function(
 def test_what_failed_comes_again_after_a_delay_that_grows(
     deployment: Deployment, function: Function, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As in an outage: every look fails, and the message waits by how often it was received."""
+    """As in an outage: every reconciliation fails, and the message waits by how often it was received."""
     asked: list[dict[str, int]] = []
     monkeypatch.setattr(SqsWorkQueue, "retry_later", lambda _, received: asked.append(received))
     event = batch(d.query_alarm())

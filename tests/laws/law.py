@@ -1,6 +1,6 @@
 """No act ever exceeds any limit, in any mode, after any crash: who watches, and what is broken.
 
-Two things are held to the owner's text: every *decision* to act, by what its process was shown,
+Two things are held to the owner's text: every *decision* to act, by what its process observed,
 and every *change* that AWS took, by what was true at that instant. Nothing here asks a guardrail.
 """
 
@@ -66,7 +66,7 @@ class Broken(BaseException):
 
 @dataclass(slots=True, kw_only=True)
 class Observed:
-    """What a process was shown of one volume, and what was true then."""
+    """What a process observed of one volume, and what was true then."""
 
     view: StorageView
     allowed: Permit
@@ -114,7 +114,7 @@ class Law:
     under_way: dict[str, tuple[ResourceRef, datetime, str]] = field(default_factory=dict)
     """Changes that were begun and have not ended, by decision."""
     measured: dict[ResourceRef, set[datetime]] = field(default_factory=dict)
-    """Hours of the past that were shown since the first look: a profile keeps them."""
+    """Hours of the past that were observed since the first read: a profile keeps them."""
     begun: dict[str, datetime] = field(default_factory=dict)
     """Changes that were begun in the last hour and that AWS did not refuse."""
     rolled_back: dict[ResourceRef, datetime] = field(default_factory=dict)
@@ -123,7 +123,7 @@ class Law:
     by_decision: dict[str, datetime] = field(default_factory=dict)
     """Changes that AWS took, by the decision they are of."""
 
-    # What a process is shown
+    # What a process observes
     def before(self, served: Served, port: str, name: str, args: Any) -> int:
         """What `after` needs to know of before the call: changes of ours until now."""
         if (port, name) != ("storage", "apply"):
@@ -188,7 +188,7 @@ class Law:
             )
 
     def _complete(self, served: Served, view: StorageView) -> None:
-        """The last read before a decision: what is shown by now is known from now on."""
+        """The last read before a decision: what is observed by now is known from now on."""
         ref = view.volume.ref
         end, hours = hour_of(self.world.now), self.measured.setdefault(ref, set())
         days = self.world._measured(ref.resource_id).days
@@ -233,7 +233,7 @@ class Law:
         self._report(decision, found)
 
     def _against(self, served: Served, decision: Decision, act: Act) -> list[str]:
-        """What speaks against a change by what its process was shown."""
+        """What speaks against a change by what its process observed."""
         ref, plan = decision.observation.volume.ref, act.plan
         observed = served.observed[ref]
         found = broken_limits(observed.allowed, plan.origin, plan.target)
@@ -263,7 +263,7 @@ class Law:
     def _not_ours(self, observed: Observed, origin: Configuration) -> list[str]:
         volume, change, found = observed.view.volume, observed.view.modification, []
         if origin != volume.configuration:
-            found.append(f"stale: decided from {origin}, shown {volume.configuration}")
+            found.append(f"stale: decided from {origin}, observed {volume.configuration}")
         if volume.managed_by or volume.on_outpost:
             found.append("managed_elsewhere: it is not ours to change")
         if volume.multi_attach or len(volume.instance_ids) > 1:
@@ -564,7 +564,7 @@ class Law:
                     f"liveness: {ref.resource_id} keeps {ledger._state.held(ref).state.reserved}"
                 )
         if late := ledger.due(now - LATE, 10):
-            raise Broken(f"liveness: {late[0]} is not looked at")
+            raise Broken(f"liveness: {late[0]} is not reconciled")
         waiting = {(n.decision_id, n.sequence) for n in ledger.notices(100_000)}
         for name in {r.decision_id for r in ledger.by_time(since=NOW, until=now)}:
             chain = ledger.chain(name)

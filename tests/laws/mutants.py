@@ -37,7 +37,7 @@ HELD_BY = {
 FEW = 20
 """Trials below which nothing was proven either way."""
 MOST = 40
-"""Trials played for one guardrail before it is given up."""
+"""Trials run for one guardrail before it is given up."""
 
 
 @contextmanager
@@ -98,7 +98,7 @@ def noticed(name: Guardrail, seeds: Iterable[int]) -> tuple[int, str] | None:
 
 
 def main(arguments: list[str]) -> int:
-    """Break each in turn and tell what came of it."""
+    """Break each in turn and report the result."""
     many, names = int(arguments[0]) if arguments else 2_000, arguments[1:]
     return _report(decisive(range(many)), names)
 

@@ -1,4 +1,4 @@
-"""What happens in one trial: drawn from a seed before it is played, so that it can be cut short.
+"""What happens in one trial: drawn from a seed before it is run, so that it can be cut short.
 
 A script is data. `play` runs it under the law and then lets everything settle; `shortest` leaves
 out whatever the law is broken without.

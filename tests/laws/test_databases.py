@@ -30,7 +30,7 @@ MOST_USD = Decimal(250)
 
 @dataclass
 class Watched(RdsService):
-    """RDS that looks at every call as its owner would, before it takes it."""
+    """RDS that checks every call as its owner would, before it takes it."""
 
     sent: list[tuple[str, datetime]] = field(default_factory=list)
     """Which database was changed, and when."""
@@ -38,7 +38,7 @@ class Watched(RdsService):
     """What a call broke: raised there, it would be taken for an answer of RDS."""
     harness: Databases | None = None
     after_reconcile: Callable[[int], None] = lambda _: None
-    """What somebody else does once such a look was answered."""
+    """What somebody else does once such a read was answered."""
 
     def describe_db_instances(self, **asked: Any) -> Mapping[str, Any]:
         answer = deepcopy(super().describe_db_instances(**asked))
@@ -154,9 +154,9 @@ def loaded(load: Callable[[], VolumeActivity]) -> Callable[[Databases], None]:
 
 
 def after_read(change: Callable[[Databases], None], nth: int) -> Callable[[Databases], None]:
-    """Somebody does that between two looks of ours, perhaps between deciding and acting.
+    """Somebody does that between two reads of ours, perhaps between deciding and acting.
 
-    The first look decides, the second is the one before the call is noted; nobody can know what
+    The first read decides, the second is the one before the call is recorded; nobody can know what
     comes after the third, just before the call.
     """
 
@@ -218,6 +218,6 @@ def test_no_call_breaks_what_the_owner_or_rds_asked_for(
     for move, minutes in [(first, 1), *sequence]:
         move(harness)
         harness.later(minutes=minutes)
-        with suppress(ReadFailed):  # RDS moved between two reads: it is looked at again
+        with suppress(ReadFailed):  # RDS moved between two reads: it is read again
             harness.reconcile_due()
         assert watched.broken == []

@@ -136,7 +136,7 @@ class World:
         self, ref: ResourceRef, *, expected: Configuration, seen: datetime | None,
         target: Configuration,
     ) -> Outcome:  # fmt: skip
-        """As adapters/ebs.py does it: looked at again first, sent at most once."""
+        """As adapters/ebs does it: read again first, sent at most once."""
         try:
             view = self._view(ref.resource_id)
         except ResourceGone as gone:

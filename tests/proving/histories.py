@@ -1,4 +1,4 @@
-"""A volume's past as CloudWatch would tell it, from a run whose truth is known."""
+"""A volume's past as CloudWatch would publish it, from a run whose truth is known."""
 
 from __future__ import annotations
 

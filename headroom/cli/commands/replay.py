@@ -125,7 +125,7 @@ class Sections:
         self._kept: list[tuple[int, str, Section]] = []
 
     def keep(self, one: Replayed | Missed) -> Replayed | Missed:
-        """The same volume without its scene."""
+        """The same volume without its timeline."""
         if isinstance(one, Missed) or one.timeline is None:
             return one
         drawn = replay_page.section(one)

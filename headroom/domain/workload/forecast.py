@@ -86,7 +86,7 @@ class PresentLoad:
 
 
 class KnownLoad(NamedTuple):
-    """Load that the owner foretold: from when to when, and how much."""
+    """Load that the owner announced: from when to when, and how much."""
 
     start: datetime
     end: datetime

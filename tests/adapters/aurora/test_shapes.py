@@ -13,7 +13,7 @@ from tests.builders import ACCOUNT, NOW, REGION
 
 
 def db_cluster(**changes: Any) -> dict[str, Any]:
-    """An Aurora cluster of two members, as DescribeDBClusters tells it."""
+    """An Aurora cluster of two members, as DescribeDBClusters reports it."""
     return {
         "DBClusterIdentifier": "orders", "Engine": "aurora-postgresql", "EngineVersion": "16.4",
         "EngineMode": "provisioned", "Status": "available", "AllocatedStorage": 1,

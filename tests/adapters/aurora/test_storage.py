@@ -377,5 +377,5 @@ def test_what_was_published_under_its_name_before_it_had_that_name_is_not_its_ow
         place.storage.view(ORDERS)
     place.now += timedelta(hours=1)
     assert place.seen().metrics_from == place.now - timedelta(hours=1)
-    other = Place(ClusterCreateTime=restored)  # deleted and restored while nobody looked
+    other = Place(ClusterCreateTime=restored)  # deleted and restored between two reads
     assert other.seen().metrics_from == restored

@@ -137,7 +137,7 @@ def test_what_was_not_published_is_no_zero() -> None:
     seen, _ = reader.activity(view(), NOW)
     assert seen.read_iops.values[-3:] == (900.0, None, 0.0)
     assert seen.write_iops.known() == ()
-    assert seen.latency_ms.known() == ()  # RDS tells no latency of an idle minute
+    assert seen.latency_ms.known() == ()  # RDS publishes no latency of an idle minute
     assert reader.history(view(rds(VolumeType.GP3, 500, 12_000, 500), ("other",)), NOW) is None
 
 
@@ -202,8 +202,8 @@ def test_a_glance_wakes_a_reconciliation_at_the_limit_of_the_storage() -> None:
     [
         (500.0, 30.0, 60.0, True),
         (500.0, 20.0, 40.0, False),
-        ([500.0, None], [30.0, 500.0], 60.0, True),  # a minute without operations tells nothing
-        (8.0, 5.0, None, False),  # too few operations to tell
+        ([500.0, None], [30.0, 500.0], 60.0, True),  # a minute without operations has no latency
+        (8.0, 5.0, None, False),  # too few operations to judge
         (500.0, None, None, False),
         (None, 30.0, None, False),
     ],

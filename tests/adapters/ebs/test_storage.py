@@ -1,4 +1,4 @@
-"""Volumes as EC2 tells them, and the one write there is.
+"""Volumes as EC2 reports them, and the one write there is.
 
 Shapes are held against botocore's models (Stubber) and moto; neither knows AWS's rules.
 """
@@ -602,7 +602,7 @@ def test_a_change_made_through_moto_is_seen_by_the_next_reconciliation() -> None
             {"ResourceType": "volume", "Tags": [{"Key": "headroom", "Value": "auto"}]}
         ],
     )
-    # moto tells only those sides of a modification that were asked for, so all are
+    # moto reports only those sides of a modification that were asked for, so all are
     bigger = gp3(200, 6000, 250)
     storage = EbsStorage(client, account_id=ACCOUNT, region=REGION)
     before = storage.view(ref(made["VolumeId"]))

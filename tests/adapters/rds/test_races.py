@@ -1,4 +1,4 @@
-"""What changes between the last look and the call, and what only the members of a cluster tell."""
+"""What changes between the last read and the call, and what only the members of a cluster report."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CLASS = {"DBInstanceClass": "db.r6g.4xlarge"}
 
 
 def meanwhile(place: Place, nth: int, change: Callable[[dict[str, Any]], None]) -> None:
-    """Somebody does something to `orders` just before that look of ours at it."""
+    """Somebody does something to `orders` just before our nth read of it."""
 
     def before(number: int) -> None:
         if number == nth:
@@ -132,7 +132,7 @@ def member(name: str = "trio-2", **changes: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"PendingModifiedValues": CLASS}, "DBInstanceClass"),  # the cluster tells of no class
+        ({"PendingModifiedValues": CLASS}, "DBInstanceClass"),  # the cluster reports no class
         ({"DBInstanceStatus": "rebooting"}, "rebooting"),
         ({"DBInstanceStatus": "storage-optimization"}, "not over"),
         ({"StorageOperationStatus": "Optimizing"}, "not over"),

@@ -1,4 +1,4 @@
-"""Storage of databases as RDS tells it, and the one change that is sent."""
+"""Storage of databases as RDS reports it, and the one change that is sent."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def test_missing_tags_are_asked_for_and_never_taken_for_none() -> None:
     arn = f"arn:aws:rds:{REGION}:{ACCOUNT}:db:orders"
     place = Place({k: v for k, v in db(DBInstanceArn=arn).items() if k != "TagList"})
     with pytest.raises(ReadFailed):
-        place.view()  # nobody tells
+        place.view()  # nothing reports it
     place.service.tags[arn] = [{"Key": "headroom", "Value": "off"}]
     assert place.view().volume.tag("headroom") == "off"
 
@@ -272,7 +272,7 @@ def test_what_cannot_be_recorded_first_is_not_sent(monkeypatch: pytest.MonkeyPat
     amend, calls = place.notes.amend, iter(range(9))
 
     def broken(name: str, change: Any) -> Any:
-        if next(calls) >= 2:  # the two looks are noted, the attempt is not
+        if next(calls) >= 2:  # the two reads are recorded, the attempt is not
             raise ReadFailed("UpdateItem: throttled")
         return amend(name, change)
 

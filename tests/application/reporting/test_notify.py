@@ -84,7 +84,7 @@ class Harness:
 
 
 class _Watched:
-    """A port that dies after its scene's `crash_at`th call."""
+    """A port that dies after its harness's `crash_at`th call."""
 
     def __init__(self, harness: Harness, real: Any) -> None:
         self._harness, self._real = harness, real

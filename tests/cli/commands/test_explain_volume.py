@@ -1,4 +1,4 @@
-"""What `explain` tells of a decision about a database: what a DBA asks first."""
+"""What `explain` says of a decision about a database: what a DBA asks first."""
 
 from __future__ import annotations
 

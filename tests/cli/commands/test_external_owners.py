@@ -1,4 +1,4 @@
-"""Who else owns a volume, and the set it belongs to, as the command line tells them."""
+"""Who else owns a volume, and the set it belongs to, as the command line lists them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`headroom policy`: checked, shown and tested at the command line."""
+"""`headroom policy`: checked, displayed and tested at the command line."""
 
 from __future__ import annotations
 

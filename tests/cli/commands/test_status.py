@@ -1,4 +1,4 @@
-"""`headroom status` tells what is under way, what is closed, and who waits."""
+"""`headroom status` lists what is under way, what is closed, and who waits."""
 
 from __future__ import annotations
 

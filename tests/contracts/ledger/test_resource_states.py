@@ -220,10 +220,14 @@ def test_an_open_chain_stays_due_until_it_ends(ledger: Any) -> None:
 @pytest.mark.parametrize(
     ("reconciled_in", "asked_for", "due"),
     [
-        (HOUR, 3 * HOUR, 3 * HOUR),  # the look that was due: verification is pending till then
+        (
+            HOUR,
+            3 * HOUR,
+            3 * HOUR,
+        ),  # the reconciliation that was due: verification is pending till then
         (HOUR, None, HOUR),
         (2 * HOUR, 2 * HOUR, 2 * HOUR),  # it could not be made: once more
-        (HOUR / 2, 3 * HOUR, HOUR),  # a look from elsewhere, long before
+        (HOUR / 2, 3 * HOUR, HOUR),  # another reconciliation, long before
         (HOUR / 2, HOUR / 2, HOUR / 2),  # sooner is always right
         (HOUR / 2, None, HOUR),
     ],

@@ -1,4 +1,4 @@
-"""RDS behind the wire: databases and Aurora clusters under AWS's rules, shown as they were a moment ago."""
+"""RDS behind the wire: databases and Aurora clusters under AWS's rules, reported as they were a moment ago."""
 
 from __future__ import annotations
 

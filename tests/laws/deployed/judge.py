@@ -49,11 +49,11 @@ SWITCHED = (Step.BREAKER_OPENED, Step.BREAKER_CLOSED, Step.PAUSED, Step.RESUMED)
 PROVEN = (Step.RELIEVED, Step.UNTESTED, Step.INEFFECTIVE, Step.ROLLED_BACK)
 """Ends of a change that free its place: it was seen to have landed."""
 CALLS = {"ModifyVolume": {"pause": 2, "policy": 3}}
-"""Calls of a process after its last look at a pause or at the policy, the change left out."""
+"""Calls of a process after its last read of a pause or of the policy, the change left out."""
 CALLS_OF_RDS = 8
-"""The same for RDS, which is looked at twice and noted in between."""
+"""The same for RDS, which is read twice, with a record in between."""
 FRESH = timedelta(minutes=1)
-"""How old an intent may be at the last look before its change."""
+"""How old an intent may be at the last read before its change."""
 ATTEMPTS = 4
 """Of one Publish: if no answer comes, each may have been a message."""
 CENT = Decimal("0.01")

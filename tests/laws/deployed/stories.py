@@ -380,7 +380,7 @@ def _third_first(harness: Harness) -> None:
 
 
 def _asked_and_over(harness: Harness) -> None:
-    """The need passes while approval is awaited, and another alarm is looked into."""
+    """The need passes while approval is awaited, and another alarm is reconciled."""
     harness.alarm(ONE)
     harness.run(minutes=5)
     harness.load(ONE, BUSY)
@@ -520,7 +520,7 @@ def _database_relief(harness: Harness) -> None:
 
 
 def _database_events(harness: Harness) -> None:
-    """RDS tells of every phase, and each event is read with answers of another age."""
+    """RDS reports every phase, and each event is read with answers of another age."""
     harness.event(DB)
     for _ in range(8):
         harness.run(seconds=65)

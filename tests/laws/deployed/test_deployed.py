@@ -1,6 +1,6 @@
 """The law on the deployed handlers: real clients and adapters, and an AWS that keeps no promise it never made.
 
-Every crash point of a change and every lost answer is played; `make fuzz` plays those of all stories,
+Every crash point of a change and every lost answer is run; `make fuzz` runs those of all stories,
 random histories, and each mutant.
 """
 
@@ -30,7 +30,7 @@ SHORT = (
     "relief", "two volumes", "set", "database", "database goes back", "space", "cluster",
     "cluster goes back", "others", "approved", "reverted", "several volumes",
 )  # fmt: skip
-"""Stories that are played whole here; the others take longer and are part of `make fuzz`."""
+"""Stories that are run whole here; the others take longer and are part of `make fuzz`."""
 
 
 def kept(history: History) -> None:

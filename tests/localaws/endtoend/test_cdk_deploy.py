@@ -135,7 +135,7 @@ def plan_alarm(program: Program, volume: str, now: datetime) -> DynamoLedger:
 
 @dataclass(frozen=True, kw_only=True)
 class Lifecycle:
-    """What was there after each step of one course: deploy, nine minutes, deploy again, destroy."""
+    """What was there after each step: deploy, nine minutes, deploy again, destroy."""
 
     templates: dict[str, dict[str, Any]]
     deployed: dict[str, dict[str, str]]

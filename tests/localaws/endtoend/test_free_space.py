@@ -23,7 +23,7 @@ from tests.localaws.conftest import Program
 
 
 class Deployed:
-    """The look as it is wired, over the endpoint's RDS and CloudWatch."""
+    """Reconciliation as it is wired, over the endpoint's RDS and CloudWatch."""
 
     def __init__(self, program: Program, name: str) -> None:
         self.program = program

@@ -93,7 +93,7 @@ class Instance:
 
 
 class Deployed:
-    """The look as it is wired, over the endpoint's EC2 and CloudWatch."""
+    """Reconciliation as it is wired, over the endpoint's EC2 and CloudWatch."""
 
     def __init__(self, program: Program, instance: Instance, *, extends: bool) -> None:
         self.instance = instance
@@ -128,7 +128,7 @@ class Deployed:
 
 
 def grown(program: Program, *, extends: bool) -> Deployed:
-    """A volume that had too little free for an hour, was grown, and looked at for an hour."""
+    """A volume that had too little free for an hour, was grown, and reconciled for an hour."""
     instance = Instance(program)
     deployed = Deployed(program, instance, extends=extends)
     instance.pass_by(75)

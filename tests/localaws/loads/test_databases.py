@@ -29,13 +29,13 @@ BUSY = {
 
 
 class NoBookmarks:
-    """A scan notes nothing."""
+    """A scan stores nothing."""
 
     def note(self, name: str) -> str:
         return ""
 
     def amend(self, name: str, change: Callable[[str], tuple[str, Any]]) -> Any:
-        raise AssertionError(f"{name} was noted by a scan")
+        raise AssertionError(f"{name} was stored by a scan")
 
 
 def now(program: Program) -> datetime:

@@ -71,7 +71,7 @@ def test_an_instance_reports_what_it_was_created_with(rds: Any) -> None:
 def test_a_change_is_modifying_then_optimized_then_at_rest(program: Program, rds: Any) -> None:
     made(rds, "steps")
     answer = to_gp3(rds, "steps")
-    assert answer["DBInstanceStatus"] == "available"  # RDS takes a moment to tell
+    assert answer["DBInstanceStatus"] == "available"  # RDS takes a moment to report it
     assert answer["PendingModifiedValues"] == {
         "StorageType": "gp3", "Iops": 12_000, "StorageThroughput": 500,
     }  # fmt: skip

@@ -81,9 +81,9 @@ def test_what_the_rebuilt_load_makes_the_engine_do_is_what_the_real_one_would_ha
     made = load_series_of(EVENING)
     found = replayed(made, gp3(400))
     real = run_engine(made, gp3(400), Conditions())
-    ours, theirs = found.headroom.changes[0], real.changes[0]
-    assert ours.target.volume_type is theirs.target.volume_type
-    assert ours.target.iops == pytest.approx(theirs.target.iops, rel=0.25)
+    ours, external = found.headroom.changes[0], real.changes[0]
+    assert ours.target.volume_type is external.target.volume_type
+    assert ours.target.iops == pytest.approx(external.target.iops, rel=0.25)
     assert found.headroom.starved_minutes == pytest.approx(int(real.starved.sum()), abs=10)
 
 

@@ -1,4 +1,4 @@
-"""What the engine makes of loads whose truth is known: played by the physics, seen as published."""
+"""What the engine makes of loads whose truth is known: simulated by the physics, seen as published."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def simulated(document: dict[str, object]) -> Result:
 
 @pytest.mark.parametrize("times", [1.3, 2.0, 5.0])
 def test_an_open_overload_lies_in_the_stated_band_after_five_minutes(times: float) -> None:
-    """Nothing tells x1.3 from x5 while the device cuts the queue off: the band says so."""
+    """Nothing distinguishes x1.3 from x5 while the device cuts the queue off: the band says so."""
     demand = estimate(observed(steps((QUIET_S, 1_500, 16), (3_600, 3_000 * times, 16)), gp3(), 35))
     assert demand.shape is LoadShape.CENSORED
     assert demand.pressed_minutes == 5

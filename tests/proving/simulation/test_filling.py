@@ -1,4 +1,4 @@
-"""Databases that fill, played: full in time or not, by whom they grow, and what never happens."""
+"""Databases that fill, simulated: full in time or not, by whom they grow, and what never happens."""
 
 from __future__ import annotations
 

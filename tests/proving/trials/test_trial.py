@@ -35,7 +35,7 @@ def gp3(iops: int, mibps: int = 125) -> Configuration:
 
 @dataclass
 class Asked:
-    """A rule that remembers what it was shown and wishes what it is told to."""
+    """A rule that keeps what it received and asks for what it is given."""
 
     answer: Callable[[int], Configuration | None]
     every_min: int = 60
