@@ -46,24 +46,24 @@ def at(minutes: float) -> timedelta:
 
 
 def test_a_database_at_rest_that_was_never_seen_has_no_change() -> None:
-    remembered = next_remembered(None, seen(), NOW)
-    assert remembered == LastObserved(identity="db-ONE", configuration=SMALL)
+    memory = next_remembered(None, seen(), NOW)
+    assert memory == LastObserved(identity="db-ONE", configuration=SMALL)
 
 
 def test_what_is_met_in_the_middle_began_when_it_was_met() -> None:
-    remembered = next_remembered(None, seen(working=True), NOW)
-    assert remembered.modification is not None
-    assert remembered.modification.in_flight
-    assert remembered.modification.started_at == NOW
-    named = next_remembered(remembered, seen(SMALL, LARGE, settled=False), NOW + at(5))
+    memory = next_remembered(None, seen(working=True), NOW)
+    assert memory.modification is not None
+    assert memory.modification.in_flight
+    assert memory.modification.started_at == NOW
+    named = next_remembered(memory, seen(SMALL, LARGE, settled=False), NOW + at(5))
     assert named.modification is not None
     assert (named.modification.started_at, named.modification.target) == (NOW, LARGE)
 
 
 def test_our_call_is_recognised_by_its_target_and_starts_when_it_was_stored() -> None:
-    remembered = next_remembered(None, seen(), NOW)
+    memory = next_remembered(None, seen(), NOW)
     called = LastObserved(
-        identity="db-ONE", configuration=SMALL, modification=remembered.modification,
+        identity="db-ONE", configuration=SMALL, modification=memory.modification,
         last_request=Attempt(at=NOW, origin=SMALL, target=FAST),
     )  # fmt: skip
     for observed in (seen(SMALL, FAST, settled=True), seen(SMALL, FAST, settled=False), seen(FAST)):
@@ -87,31 +87,27 @@ def test_our_call_is_recognised_by_its_target_and_starts_when_it_was_stored() ->
 def test_an_accepted_change_that_does_not_show_has_failed_only_after_a_while(
     minutes: float, state: ModificationState
 ) -> None:
-    remembered = next_remembered(None, seen(), NOW)
-    remembered = after_accepted(remembered, seen(), Attempt(at=NOW, origin=SMALL, target=FAST))
-    change = next_remembered(remembered, seen(), NOW + at(minutes)).modification
+    memory = next_remembered(None, seen(), NOW)
+    memory = after_accepted(memory, seen(), Attempt(at=NOW, origin=SMALL, target=FAST))
+    change = next_remembered(memory, seen(), NOW + at(minutes)).modification
     assert change is not None
     assert change.state is state
 
 
 def test_a_moment_of_rest_between_two_phases_begins_no_new_change() -> None:
-    remembered = after_accepted(None, seen(), Attempt(at=NOW, origin=SMALL, target=FAST))
-    remembered = next_remembered(remembered, seen(FAST), NOW + at(20))
-    again = next_remembered(
-        remembered, seen(FAST, working=True), NOW + at(20) + SETTLES
-    ).modification
+    memory = after_accepted(None, seen(), Attempt(at=NOW, origin=SMALL, target=FAST))
+    memory = next_remembered(memory, seen(FAST), NOW + at(20))
+    again = next_remembered(memory, seen(FAST, working=True), NOW + at(20) + SETTLES).modification
     assert again is not None
     assert (again.started_at, again.state) == (NOW, ModificationState.OPTIMIZING)
-    later = next_remembered(
-        remembered, seen(FAST, working=True), NOW + at(21) + SETTLES
-    ).modification
+    later = next_remembered(memory, seen(FAST, working=True), NOW + at(21) + SETTLES).modification
     assert later is not None
     assert later.started_at == NOW + at(21) + SETTLES
 
 
 def test_work_that_goes_on_after_a_pause_is_one_change() -> None:
-    remembered = next_remembered(next_remembered(None, seen(SMALL), NOW), seen(LARGE), NOW)
-    once = next_remembered(remembered, seen(LARGE, working=True), NOW)
+    memory = next_remembered(next_remembered(None, seen(SMALL), NOW), seen(LARGE), NOW)
+    once = next_remembered(memory, seen(LARGE, working=True), NOW)
     assert next_remembered(once, seen(LARGE, working=True), NOW) == once
 
 
@@ -124,11 +120,11 @@ def test_work_that_goes_on_after_a_pause_is_one_change() -> None:
 def test_an_older_answer_after_a_newer_one_is_no_change_by_somebody_else(
     new: ObservedStorage, old: ObservedStorage
 ) -> None:
-    remembered = after_accepted(None, seen(), Attempt(at=NOW, origin=SMALL, target=FAST))
-    remembered = next_remembered(remembered, new, NOW + at(20))
+    memory = after_accepted(None, seen(), Attempt(at=NOW, origin=SMALL, target=FAST))
+    memory = next_remembered(memory, new, NOW + at(20))
     for minutes, observed in ((21, old), (22, new), (30, old)):
-        remembered = next_remembered(remembered, observed, NOW + at(minutes))
-        change = remembered.modification
+        memory = next_remembered(memory, observed, NOW + at(minutes))
+        change = memory.modification
         assert change is not None
         assert (change.started_at, change.origin, change.target) == (NOW, SMALL, FAST)
         assert change.in_flight == (observed is old or new.working)
@@ -138,27 +134,25 @@ def test_an_older_answer_after_a_newer_one_is_no_change_by_somebody_else(
 def test_an_answer_from_before_two_changes_of_ours_is_older_than_both(
     second: Configuration,
 ) -> None:
-    remembered = after_accepted(None, seen(), Attempt(at=NOW, origin=SMALL, target=FAST))
-    remembered = next_remembered(remembered, seen(FAST), NOW + at(3))
-    remembered = after_accepted(
-        remembered, seen(FAST), Attempt(at=NOW + at(5), origin=FAST, target=second)
-    )
+    memory = after_accepted(None, seen(), Attempt(at=NOW, origin=SMALL, target=FAST))
+    memory = next_remembered(memory, seen(FAST), NOW + at(3))
+    memory = after_accepted(memory, seen(FAST), Attempt(at=NOW + at(5), origin=FAST, target=second))
     for minutes, observed in ((6, seen(SMALL)), (7, seen(FAST)), (13, seen(SMALL))):
-        remembered = next_remembered(remembered, observed, NOW + at(minutes))
-        change = remembered.modification
+        memory = next_remembered(memory, observed, NOW + at(minutes))
+        change = memory.modification
         assert change is not None
         assert (change.started_at, change.origin, change.target) == (NOW + at(5), FAST, second)
         assert change.in_flight
-    change = next_remembered(remembered, seen(second), NOW + at(14)).modification
+    change = next_remembered(memory, seen(second), NOW + at(14)).modification
     assert change is not None
     assert (change.started_at, change.target, change.in_flight) == (NOW + at(5), second, False)
 
 
 def test_what_is_still_reported_after_a_while_is_a_way_back_by_somebody_else() -> None:
-    remembered = after_accepted(None, seen(), Attempt(at=NOW, origin=SMALL, target=FAST))
-    remembered = next_remembered(remembered, seen(FAST), NOW + at(20))
-    remembered = next_remembered(remembered, seen(SMALL), NOW + at(21))
-    change = next_remembered(remembered, seen(SMALL), NOW + at(21) + SETTLES).modification
+    memory = after_accepted(None, seen(), Attempt(at=NOW, origin=SMALL, target=FAST))
+    memory = next_remembered(memory, seen(FAST), NOW + at(20))
+    memory = next_remembered(memory, seen(SMALL), NOW + at(21))
+    change = next_remembered(memory, seen(SMALL), NOW + at(21) + SETTLES).modification
     assert change is not None
     assert (change.origin, change.target) == (FAST, SMALL)
     assert change.started_at == NOW + at(21) + SETTLES
@@ -166,9 +160,9 @@ def test_what_is_still_reported_after_a_while_is_a_way_back_by_somebody_else() -
 
 
 def test_a_database_made_multi_az_was_changed_by_its_owner() -> None:
-    remembered = after_accepted(None, seen(SMALL), Attempt(at=NOW, origin=SMALL, target=FAST))
+    memory = after_accepted(None, seen(SMALL), Attempt(at=NOW, origin=SMALL, target=FAST))
     of_both = rds(VolumeType.GP3, 500, 12_000, 500, deployment=Deployment.MULTI_AZ)
-    after = next_remembered(remembered, seen(of_both), NOW + at(30))
+    after = next_remembered(memory, seen(of_both), NOW + at(30))
     assert after.modification is not None
     assert (after.modification.origin, after.modification.target) == (SMALL, of_both)
     assert (after.modification.started_at, after.modification.state) == (
@@ -179,8 +173,8 @@ def test_a_database_made_multi_az_was_changed_by_its_owner() -> None:
 
 
 def test_another_database_of_the_name_starts_a_new_page() -> None:
-    remembered = after_accepted(None, seen(), Attempt(at=NOW, origin=SMALL, target=FAST))
-    assert next_remembered(remembered, seen(identity="db-TWO"), NOW + at(30)).modification is None
+    memory = after_accepted(None, seen(), Attempt(at=NOW, origin=SMALL, target=FAST))
+    assert next_remembered(memory, seen(identity="db-TWO"), NOW + at(30)).modification is None
 
 
 OBSERVATIONS = st.builds(
@@ -199,22 +193,20 @@ SEQUENCES = st.lists(
 def test_laws_of_every_sequence_of_observations(
     sequence: list[tuple[int, ObservedStorage, bool]],
 ) -> None:
-    now, remembered = NOW, None
+    now, memory = NOW, None
     for minutes, observed, call in sequence:
         now += timedelta(minutes=minutes)
-        before, remembered = remembered, next_remembered(remembered, observed, now)
-        assert (
-            next_remembered(remembered, observed, now) == remembered
-        )  # looking twice is looking once
-        assert from_json(to_json(remembered), LastObserved) == remembered
+        before, memory = memory, next_remembered(memory, observed, now)
+        assert next_remembered(memory, observed, now) == memory  # twice is once
+        assert from_json(to_json(memory), LastObserved) == memory
         if (
-            remembered.configuration != observed.configuration
+            memory.configuration != observed.configuration
         ):  # an older answer, soon after a newer one
             assert before is not None
             assert before.changed_at is not None
             assert now - before.changed_at <= SETTLES
-            assert remembered.configuration == before.configuration
-        change = remembered.modification
+            assert memory.configuration == before.configuration
+        change = memory.modification
         if observed.working:
             assert change is not None
             assert change.in_flight  # what RDS works on stops us, whatever else is known
@@ -228,4 +220,4 @@ def test_laws_of_every_sequence_of_observations(
         if call and observed.settled and (change is None or not change.in_flight):
             other = FAST if observed.configuration != FAST else LARGE
             attempt = Attempt(at=now, origin=observed.configuration, target=other)
-            remembered = after_accepted(remembered, observed, attempt)
+            memory = after_accepted(memory, observed, attempt)
