@@ -107,7 +107,7 @@ def demand_forecast(
     coming = [_like(past, believed, anyhow, first + hour) for hour in range(HOURS)]
     new_per_hour, new_min = 1.0 / (past.days + 1) / HOURS, _new_minutes(past)
     begin = hour_of(now)
-    known = [_known_loads_at(known_loads, begin + hour * HOUR) for hour in range(HOURS)]
+    known = [_loads_at(known_loads, begin + hour * HOUR) for hour in range(HOURS)]
     locked, reacting, dollars, seen, new_minutes = [], [], [], [], []
     same: dict[tuple[bool, ...], Episodes] = {}
 
@@ -312,9 +312,7 @@ def _unseen(past: Past, level: Level) -> float:
     return 1.0 if most >= 1.0 else float(most ** (NEW_TAIL + past.days / NEW_TAIL_DAYS))
 
 
-def _known_loads_at(
-    known_loads: Sequence[KnownLoad], start: datetime
-) -> list[tuple[KnownLoad, float]]:
+def _loads_at(known_loads: Sequence[KnownLoad], start: datetime) -> list[tuple[KnownLoad, float]]:
     """The owner's known loads in the hour from `start` on, with their minutes."""
     end = start + HOUR
     return [
