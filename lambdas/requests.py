@@ -8,15 +8,18 @@ says about its caller counts.
 
 from __future__ import annotations
 
+import gc
 from dataclasses import asdict
 from typing import Any
 
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from headroom import wiring
+from headroom import clock
+from headroom.account import ReceivedPolicy, account_of
 from headroom.adapters.callers import NotProven
-from headroom.application import (
+from headroom.ports import ReadFailed
+from headroom.requests import (
     Answer,
     Caller,
     InvalidRequest,
@@ -24,15 +27,15 @@ from headroom.application import (
     execute_request_for,
     parse_request,
 )
-from headroom.ports import ReadFailed
 
 logger = Logger()
+gc.freeze()
 
 
 @logger.inject_lambda_context
 def handler(event: Any, context: LambdaContext) -> dict[str, str]:
     """Record one request, `{"request": text, "proof": {...}}`; the answer has a status and a detail."""
-    account = wiring.account_of(context.invoked_function_arn)
+    account = account_of(context.invoked_function_arn)
     given = event if isinstance(event, dict) else {}
     text, proof = given.get("request"), given.get("proof")
     try:
@@ -48,9 +51,9 @@ def handler(event: Any, context: LambdaContext) -> dict[str, str]:
         return asdict(Answer(status=Status.REFUSED, detail=str(problem)))
     try:
         answer = execute_request_for(
-            Caller(who=who, at=wiring.utc_now()), account.ledger, request,
+            Caller(who=who, at=clock.utc_now()), account.ledger, request,
             account_id=account.account_id, roles=account.hub_roles,
-            publication=wiring.ReceivedPolicy(
+            publication=ReceivedPolicy(
                 account=account, text=given.get("policy"), sha256=request.sha256, who=who
             ),
         )  # fmt: skip

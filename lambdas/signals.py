@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ from aws_lambda_powertools import Logger, Metrics
 from aws_lambda_powertools.metrics import MetricUnit
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from headroom import wiring
+from headroom import clock, wiring
 from headroom.adapters.events import signals as events
 from headroom.adapters.work import read_message
 from headroom.application import APART, WorkReport, items_of_event, notify_people, read_page, work
@@ -23,6 +24,7 @@ from headroom.settings import Detection
 
 logger = Logger()
 metrics = Metrics()
+gc.freeze()
 THREADS = 16
 """Resources read and decided at once: nearly all of the time is waiting for AWS."""
 PAGE_S = 60.0
@@ -66,7 +68,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     for page in batch.pages:  # first: each puts the page after it on the queue for another worker
         _page(wired, page, report, time_left)
     work(
-        wired.ports, [item for items in batch.items.values() for item in items], wiring.utc_now,
+        wired.ports, [item for items in batch.items.values() for item in items], clock.utc_now,
         time_left=time_left, threads=THREADS, report=report,
     )  # fmt: skip
     _hand_back(wired, batch, report)
@@ -93,7 +95,7 @@ def _read(wired: wiring.Wired, batch: Batch, record: Mapping[str, Any]) -> None:
     if isinstance(parsed, RejectedSignal):
         _reject(wired, parsed)
         return
-    items = items_of_event(wired.ports, parsed, wiring.utc_now())
+    items = items_of_event(wired.ports, parsed, clock.utc_now())
     if len(items) > MANY:
         wired.queue.put(items)
     else:
@@ -104,7 +106,7 @@ def _reject(wired: wiring.Wired, parsed: RejectedSignal) -> None:
     metrics.add_metric("RejectedSignals", MetricUnit.Count, 1)
     logger.warning("signal rejected", event_id=parsed.event_id, reason=parsed.reason)
     wired.ports.archive.reject(
-        parsed.event_id, reason=parsed.reason, excerpt=parsed.excerpt, at=wiring.utc_now()
+        parsed.event_id, reason=parsed.reason, excerpt=parsed.excerpt, at=clock.utc_now()
     )
 
 
@@ -164,7 +166,7 @@ def _page(
             return
         every = timedelta(minutes=wired.settings.scan_every_minutes)
         found = read_page(
-            wired.ports, wired.queue, page, wiring.utc_now, every_s=int(every.total_seconds()),
+            wired.ports, wired.queue, page, clock.utc_now, every_s=int(every.total_seconds()),
             threads=THREADS, adaptive=wired.settings.detection is Detection.ADAPTIVE,
             alarm_budget_usd=wired.settings.alarm_budget_usd,
         )  # fmt: skip
@@ -179,7 +181,7 @@ def _page(
 def _notify(wired: wiring.Wired, time_left: Callable[[], float]) -> int:
     """Notify people at once of what was recorded here; the dispatcher does what is left."""
     try:
-        return notify_people(wired.reporting, wiring.utc_now(), time_left=time_left).failed
+        return notify_people(wired.reporting, clock.utc_now(), time_left=time_left).failed
     except Exception:
         logger.exception("people could not be notified; the dispatcher does it")
         return 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +10,7 @@ from aws_lambda_powertools import Logger, Metrics
 from aws_lambda_powertools.metrics import MetricUnit
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from headroom import wiring
+from headroom import clock, wiring
 from headroom.adapters.events import log_fields
 from headroom.application import (
     DispatchReport,
@@ -24,6 +25,7 @@ from headroom.ports import Recorded
 
 logger = Logger()
 metrics = Metrics()
+gc.freeze()
 THREADS = 16
 """Claims written at once."""
 OVERDUE_S = 1_800
@@ -55,7 +57,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     report = dispatch(
         wired.ports,
         wired.queue,
-        wiring.utc_now(),
+        clock.utc_now(),
         scan_every_s=wired.settings.scan_every_minutes * 60,
         threads=THREADS,
     )
@@ -116,7 +118,7 @@ def _publish(wired: wiring.Wired, time_left: Callable[[], float]) -> PublishedRe
     if time_left() < FOR_PUBLISHING_S:
         return PublishedRecords()  # the next minute's sweep does
     try:
-        now = wiring.utc_now()
+        now = clock.utc_now()
         published = publish_records(wired.reporting, now, time_left=time_left, log=_log_record)
     except Exception:
         logger.exception("the records could not be published; the next sweep retries")
@@ -135,7 +137,7 @@ def _log_record(recorded: Recorded) -> None:
 def _notify(wired: wiring.Wired, time_left: Callable[[], float]) -> int:
     """Notify people of what they have not heard yet; how many messages failed, to be sent later."""
     try:
-        report = notify_people(wired.reporting, wiring.utc_now(), time_left=time_left)
+        report = notify_people(wired.reporting, clock.utc_now(), time_left=time_left)
     except Exception:
         logger.exception("people could not be notified; the next run does it")
         return 1
@@ -150,7 +152,7 @@ def _send_digest(wired: wiring.Wired, time_left: Callable[[], float]) -> int:
         return 0
     try:
         day = send_digest(
-            wired.reporting, wiring.utc_now(), account_id=wired.account_id, region=wired.region
+            wired.reporting, clock.utc_now(), account_id=wired.account_id, region=wired.region
         )
     except Exception:
         logger.exception("the daily digest could not be sent; the next sweep retries")
@@ -166,7 +168,7 @@ def _apply_alarm_plan(wired: wiring.Wired) -> None:
     """Make and remove alarms on single resources; a failure here never stops or undoes a sweep."""
     try:
         report = apply_alarm_plan(
-            wired.ports.work, wired.account.resource_alarms, wiring.utc_now(),
+            wired.ports.work, wired.account.resource_alarms, clock.utc_now(),
             budget_usd=wired.settings.alarm_budget_usd,
         )  # fmt: skip
     except Exception:

@@ -10,19 +10,21 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import time
 from functools import cache
 from importlib import import_module
 from random import Random
-from shutil import rmtree
-from tempfile import mkdtemp
+from threading import Thread
 from typing import Any
 
 import botocore.session
 import pytest
+from _pytest.pathlib import LOCK_TIMEOUT, cleanup_numbered_dir
 from botocore.client import ClientCreator
 from botocore.hooks import BaseEventHooks, EventAliaser
 from hypothesis import HealthCheck, settings
 
+gc.disable()  # until all tests are collected: what is imported stays
 QUIET = (HealthCheck.too_slow,)
 settings.register_profile(
     "headroom", derandomize=True, database=None, deadline=None, suppress_health_check=QUIET,
@@ -85,16 +87,20 @@ ClientCreator._register_endpoint_discovery = _discover_of_dynamodb
 pytest_plugins = ["tests.fuzz"] if FUZZ else []
 
 
+@pytest.hookimpl(trylast=True)  # pytest knows its temporary folder then
 def pytest_configure(config: pytest.Config) -> None:
-    """Endpoints unpack the functions' code into one folder of the run."""
-    if not hasattr(config, "workerinput"):
-        os.environ[CODE_FOLDER] = mkdtemp(prefix="headroom-code-")
+    """Endpoints unpack the functions' code into one folder of the run; those of earlier runs go meanwhile.
 
-
-def pytest_unconfigure(config: pytest.Config) -> None:
-    """The folder of the run goes with it."""
-    if not hasattr(config, "workerinput"):
-        rmtree(os.environ.pop(CODE_FOLDER), ignore_errors=True)
+    pytest would remove them after the last test: half a minute of a slow disk, while nobody works.
+    """
+    if hasattr(config, "workerinput"):
+        return
+    made: pytest.TempPathFactory = config._tmp_path_factory  # type: ignore[attr-defined]
+    os.environ[CODE_FOLDER] = str(made.getbasetemp() / "function-code")
+    if config.option.basetemp is None and getattr(config.option, "numprocesses", None):
+        root, dead = made.getbasetemp().parent, time.time() - LOCK_TIMEOUT
+        what = (root, "pytest-", made._retention_count, dead)
+        Thread(target=cleanup_numbered_dir, args=what, daemon=True).start()
 
 
 def pytest_collection_finish() -> None:
@@ -107,6 +113,7 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(100_000, 20, 50)
+    gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

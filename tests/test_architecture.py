@@ -32,6 +32,7 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
     "headroom.localaws": (
         "moto", "boto3", "botocore", "werkzeug", "awslambdaric", "flask", "yaml",
     ),
+    "headroom.account": ("boto3", "botocore"),
     "headroom.wiring": ("boto3", "botocore"),
     "headroom.cli": (
         "typer", "click", "rich", "jinja2", "markupsafe", "yaml", "boto3", "botocore",
@@ -109,11 +110,23 @@ def test_every_import_is_absolute() -> None:
             assert not (isinstance(node, ast.ImportFrom) and node.level), module
 
 
-@pytest.mark.parametrize("handler", ["lambdas.sweep", "lambdas.signals"])
+@pytest.mark.parametrize("handler", ["lambdas.sweep", "lambdas.signals", "lambdas.requests"])
 def test_a_function_reaches_only_what_is_deployed(handler: str) -> None:
     graph = grimp.build_graph(*TOPS)
     reached = graph.find_upstream_modules(handler)
     assert not {name for name in reached if name.startswith(NOT_DEPLOYED)}
+
+
+def test_peoples_requests_start_without_what_reads_and_changes_a_fleet() -> None:
+    reached = grimp.build_graph(*TOPS).find_upstream_modules("lambdas.requests")
+    rooms = {".".join(name.split(".")[1:3]) for name in reached if "adapters" in name}
+    assert rooms == {
+        "adapters.callers", "adapters.errors", "adapters.ledger", "adapters.parameters",
+        "adapters.responses", "adapters.tables",
+    }  # fmt: skip
+    assert not {
+        name for name in reached if name.startswith(("headroom.application", "headroom.wiring"))
+    }
 
 
 def test_a_module_that_enters_a_room_past_its_door_is_found() -> None:

@@ -16,7 +16,15 @@ from headroom.domain.catalog import PriceTable, catalogue_prices
 from headroom.domain.decision import Act, Action, Decision, Hold, Verification, decide
 from headroom.domain.guardrails import Guardrail, PlanJudgement, Relation, Verdict
 from headroom.domain.policy import HardCaps, Limits, Mode, Policy, Rule, Selector
-from headroom.domain.resources import Kind, Observation, Series, Signal, Volume, VolumeType
+from headroom.domain.resources import (
+    InstanceActivity,
+    Kind,
+    Observation,
+    Series,
+    Signal,
+    Volume,
+    VolumeType,
+)
 from headroom.domain.state import (
     HOUR,
     AlreadyThere,
@@ -263,13 +271,55 @@ def test_a_stored_decision_is_readable_without_us() -> None:
     assert all({d["guardrail"] for d in other["differs"]} < {*names} for other in others)
     assert [j["plan"] for j in plain["judgements"]].count("answer") == 1
     (grid,) = plain["observation"]["activity"]
-    assert {grid["count"]} == {len(v) for v in grid["values"].values() if isinstance(v, list)}
+    lists = [values for values in grid["values"].values() if isinstance(values, list)]
+    assert {sum(v[1] if isinstance(v, list) else 1 for v in each) for each in lists} == {
+        grid["count"]
+    }
     assert {"target", "monthly_usd", "blocked_by"} < plain["other_plans"][0].keys()
+
+
+def test_what_is_written_as_a_difference_is_found_without_us() -> None:
+    decision = stored(fortnight())
+    plain, judged = json.loads(decision_to_json(decision)), json.loads(to_json(decision.judgements))
+    answer, first = plain["answer"]["plan"], plain["judgements"][0]["verdicts"]
+    for entry, judgement in zip(plain["judgements"], judged, strict=True):
+        changed = {} if entry["plan"] == "answer" else entry["plan"]
+        target = answer["target"] | changed.get("target", {})
+        assert target == judgement["plan"]["target"]
+        values = {v["guardrail"]: v["value"] for v in first}
+        values |= {v["guardrail"]: v["value"] for v in entry.get("differs", ()) if "value" in v}
+        assert values == {v["guardrail"]: v["value"] for v in judgement["verdicts"]}
+    line: dict[str, Any] = {"target": {}}
+    for entry, summary in zip(plain["other_plans"], decision.other_plans, strict=True):
+        line |= entry | {"target": line["target"] | entry.get("target", {})}
+        assert line == json.loads(to_json(summary))
 
 
 def test_a_stored_decision_is_small() -> None:
     assert len(to_json(fortnight())) > 400_000  # what it would be with its history
-    assert len(decision_to_json(fortnight())) < 24_000
+    assert len(decision_to_json(fortnight())) < 14_000
+
+
+def test_a_stored_decision_about_a_load_that_never_repeats_is_small() -> None:
+    """With a full set of plans, and of the volume and its instance no two minutes alike."""
+    decision = fortnight()
+    seen = decision.observation
+    measured = range(len(seen.activity.read_iops.values))
+    restless = [replace(seen.activity.read_iops, values=tuple(
+        2_000 + 997.3 * (n * step % 17) / 17 + 1.37 * n for n in measured)) for step in range(1, 9)]  # fmt: skip
+    names = (
+        "read_iops", "write_iops", "read_mibps", "write_mibps", "queue_length", "latency_ms",
+    )  # fmt: skip
+    checked = seen.activity.iops_exceeded
+    volume = replace(seen.activity, **dict(zip(names, restless, strict=False)))
+    machine = InstanceActivity(
+        iops=restless[6], mibps=restless[7], iops_exceeded=checked, throughput_exceeded=checked,
+        io_balance_percent=restless[0], byte_balance_percent=restless[1],
+    )  # fmt: skip
+    seen = replace(seen, activity=volume, instance_activity=machine)
+    restless_decision = replace(decision, observation=seen)
+    assert len(decision.judgements) > len(stored(restless_decision).judgements) >= 3
+    assert len(decision_to_json(restless_decision)) < 20_000
 
 
 def test_a_value_that_is_not_the_same_number_stays_apart_from_its_limit() -> None:

@@ -14,15 +14,16 @@ from botocore.utils import parse_timestamp
 from moto import mock_aws
 
 from headroom import wiring
+from headroom.account import place_of, session_in
 from headroom.adapters.dispatch import MetricsByKind, StorageByKind
 from headroom.adapters.ebs import EbsStorage
 from headroom.adapters.rds import RdsStorage
 from headroom.adapters.responses import timestamp
+from headroom.clock import utc_now
 from headroom.domain.resources import Kind, ResourceRef
 from headroom.domain.state import Unknown
 from headroom.ports import Ports, ReadFailed, ResourceGone, StorageView
 from headroom.settings import FunctionSettings, SettingsError
-from headroom.wiring import session_in
 from tests.builders import ACCOUNT, REGION, gp3, ref, volume
 
 ARN = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:headroom-sweep"
@@ -42,11 +43,11 @@ def session() -> Iterator[boto3.Session]:
 
 
 def wired(session: boto3.Session) -> Ports:
-    return wiring.Account(SETTINGS, region=REGION, account_id=ACCOUNT, session=session).ports
+    return wiring.FleetAccount(SETTINGS, region=REGION, account_id=ACCOUNT, session=session).ports
 
 
 def test_the_clock_is_system_time_in_utc() -> None:
-    now = wiring.utc_now()
+    now = utc_now()
     assert now.tzinfo is UTC
     assert abs(datetime.now(UTC) - now) < timedelta(seconds=5)
 
@@ -60,13 +61,13 @@ def test_the_clock_is_system_time_in_utc() -> None:
     ],
 )
 def test_a_function_knows_its_place_from_its_own_arn(arn: str, place: tuple[str, str]) -> None:
-    assert wiring.place_of(arn) == place
+    assert place_of(arn) == place
 
 
 @pytest.mark.parametrize("arn", ["", "headroom", "arn:aws:s3:::bucket", "arn:aws:lambda::1:f:g"])
 def test_what_is_no_arn_of_a_function_is_refused(arn: str) -> None:
     with pytest.raises(SettingsError):
-        wiring.place_of(arn)
+        place_of(arn)
 
 
 def test_without_its_environment_a_function_says_which_variable_is_missing(
@@ -99,7 +100,7 @@ def test_a_client_is_made_when_it_is_first_used_and_once(session: boto3.Session)
         return make(service, **how)  # type: ignore[call-overload]
 
     session.client = client  # type: ignore[method-assign,assignment]
-    account = wiring.Account(SETTINGS, region=REGION, account_id=ACCOUNT, session=session)
+    account = wiring.FleetAccount(SETTINGS, region=REGION, account_id=ACCOUNT, session=session)
     assert account.ports is not None
     assert made == []
     for _ in range(2):
@@ -115,7 +116,7 @@ def test_a_glance_covers_the_time_between_two_scans(
     session: boto3.Session, every: int, lookback: int
 ) -> None:
     settings = replace(SETTINGS, scan_every_minutes=every)
-    ports = wiring.Account(settings, region=REGION, account_id=ACCOUNT, session=session).ports
+    ports = wiring.FleetAccount(settings, region=REGION, account_id=ACCOUNT, session=session).ports
     now = datetime.now(UTC).replace(second=0, microsecond=0)
     session.client("cloudwatch").put_metric_data(
         Namespace="AWS/EBS",
@@ -173,7 +174,7 @@ def test_databases_are_wired_only_where_they_are_covered(session: boto3.Session)
     assert isinstance(wired(session).storage, EbsStorage)
     assert wiring.kinds_of(SETTINGS) == (Kind.EBS,)
     both = replace(SETTINGS, kinds="ebs,rds")
-    ports = wiring.Account(both, region=REGION, account_id=ACCOUNT, session=session).ports
+    ports = wiring.FleetAccount(both, region=REGION, account_id=ACCOUNT, session=session).ports
     assert isinstance(ports.storage, StorageByKind)
     assert isinstance(ports.metrics, MetricsByKind)
     assert wiring.kinds_of(both) == (Kind.EBS, Kind.RDS)
@@ -186,7 +187,9 @@ def test_databases_are_wired_only_where_they_are_covered(session: boto3.Session)
 
 def test_a_change_of_a_database_is_never_repeated_by_the_client(session: boto3.Session) -> None:
     both = replace(SETTINGS, kinds="ebs,rds")
-    storage = wiring.Account(both, region=REGION, account_id=ACCOUNT, session=session).ports.storage
+    storage = wiring.FleetAccount(
+        both, region=REGION, account_id=ACCOUNT, session=session
+    ).ports.storage
     assert isinstance(storage, StorageByKind)
     databases = storage._storages[Kind.RDS]
     assert isinstance(databases, RdsStorage)

@@ -25,6 +25,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from headroom.account import PACED, session_in
 from headroom.adapters.cloudwatch import CloudWatchMetrics
 from headroom.adapters.ebs import EbsFleet
 from headroom.adapters.fleet import AwsFleet
@@ -35,7 +36,6 @@ from headroom.domain.state import ScanProgress
 from headroom.policy import default_policy
 from headroom.ports import Answered, Claim, Ports, ScanPage, WorkItem
 from headroom.proving.memory import InMemoryLedger, ports_in_memory
-from headroom.wiring import PACED, session_in
 from tools.custodian import CustodianRun, run_custodian
 
 ACCOUNT, REGION = "123456789012", "us-east-1"

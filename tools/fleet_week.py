@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from headroom.application.glances import glance_at_due
+from headroom.application.glances import glance_at_due, save_glances
 from headroom.domain.detection import (
     SHORTEST,
     AlarmPlan,
@@ -224,7 +224,9 @@ def play(
             fleet.count = {}
             mine_woken = sum((name in pressed) == (group == "pressed") for name, _ in woken)
             fleet.add("reconciliations", mine_woken)
-            for view_seen in glance_at_due(ports, mine, rules, now, _never, 1):
+            glanced = glance_at_due(ports, mine, rules, now, _never)
+            save_glances(ports, glanced, 1)
+            for view_seen in glanced:
                 ref = view_seen.view.volume.ref
                 state = fleet.states[ref.arn]
                 if view_seen.candidate is not None:

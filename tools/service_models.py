@@ -1,6 +1,7 @@
 """Cuts botocore's models of services to what the functions call: the largest part of a cold start was reading them.
 
-A client reads the whole model of its service: EC2's has 700 operations, of which the functions use five.
+A client reads the whole model of its service: EC2's has 700 operations, of which the functions use five. What is
+kept has no documentation, which is most of a model and read by nobody, and is not packed.
 """
 
 from __future__ import annotations
@@ -65,10 +66,10 @@ def _undocumented(part: Any) -> Any:
 
 
 def cut_models(data: Path) -> tuple[Path, ...]:
-    """Cut the large models and the list of endpoints in botocore's folder `data`; the files that it wrote.
+    """Cut the models and the list of endpoints in botocore's folder `data`; the files that it wrote.
 
-    Of each service the latest version stays. What it writes is plain JSON, whose bytes depend on no
-    compressor: the same sources give the same asset.
+    Of each service the latest version stays, with all its operations if it is not one of `CUT`. What it writes
+    is plain JSON, whose bytes depend on no compressor: the same sources give the same asset.
     """
     written, prefixes = [], set()
     for service in sorted(each for each in data.iterdir() if each.is_dir()):
@@ -77,11 +78,10 @@ def cut_models(data: Path) -> tuple[Path, ...]:
             shutil.rmtree(folder)
         packed = latest / "service-2.json.gz"
         model = json.loads(gzip.decompress(packed.read_bytes()))
+        packed.unlink()
         prefixes.add(model["metadata"]["endpointPrefix"])
-        if service.name in CUT:
-            packed.unlink()
-            cut_to = cut(model, operations(service.name))
-            written.append(_write(packed.with_suffix(""), cut_to))
+        kept = operations(service.name) if service.name in CUT else model["operations"]
+        written.append(_write(packed.with_suffix(""), cut(model, kept)))
     endpoints = data / "endpoints.json"
     listed = json.loads(endpoints.read_text(encoding="utf-8"))
     for partition in listed["partitions"]:

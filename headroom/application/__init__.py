@@ -1,7 +1,7 @@
-"""The order of things: reconcile one resource, execute, verify, handle requests, dispatch and do work, report.
+"""The order of things: reconcile one resource, execute, verify, dispatch and do work, report.
 
 May import the domain and `ports`; no AWS, no clock.
-The door offers the dispatcher, the worker, `sweep` (both in one process), signals, digest, publishing and requests."""
+The door offers the dispatcher, the worker, `sweep` (both in one process), signals, digest and publishing."""
 
 from headroom.application.alarms import apply_alarm_plan
 from headroom.application.dispatch import DispatchReport, dispatch
@@ -12,19 +12,6 @@ from headroom.application.reporting import (
     notify_people,
     publish_records,
     send_digest,
-)
-from headroom.application.requests import (
-    LONGEST_PAUSE,
-    LONGEST_REASON,
-    Answer,
-    Caller,
-    HubRoles,
-    InvalidRequest,
-    Request,
-    Status,
-    Verb,
-    execute_request_for,
-    parse_request,
 )
 from headroom.application.scan import read_page
 from headroom.application.sweep import remediate, sweep

@@ -50,16 +50,15 @@ class Seen:
     """Whether it was never reconciled."""
     candidate: Candidate | None = None
     """What it deserves of an alarm of its own; None where that is not known."""
+    state: GlanceState | None = None
+    """To be saved when it was handed on; None where none was due."""
 
 
 def glance_at_due(
     ports: Ports, views: Sequence[StorageView], policy: Policy | PolicyUnreadable, now: datetime,
-    turn: Callable[[ResourceRef], bool], threads: int,
+    turn: Callable[[ResourceRef], bool],
 ) -> list[Seen]:  # fmt: skip
-    """Glance at those of one kind that are due, and plan each one's next; raises ReadFailed.
-
-    What could not be saved is glanced at again in the next run: sooner, never later.
-    """
+    """Glance at those of one kind that are due, and plan each one's next; raises ReadFailed."""
     known = ports.work.glanced([view.volume.ref for view in views])
     before = {v.volume.ref.arn: known.get(v.volume.ref.arn, NEVER).state for v in views}
     limits = {view.volume.ref.arn: _limits(policy, view) for view in views}
@@ -86,10 +85,6 @@ def glance_at_due(
 
     after = {view.volume.ref.arn: state_of(view) for view in due}
 
-    def save(view: StorageView) -> None:
-        ports.work.save_glance(view.volume.ref, after[view.volume.ref.arn])
-
-    on_threads(save, due, threads)
     return [
         Seen(
             view=view,
@@ -101,10 +96,25 @@ def glance_at_due(
             or (known.get(arn, NEVER).reconciled_at is None and turn(view.volume.ref)),
             new=known.get(arn, NEVER).reconciled_at is None,
             candidate=_candidate(view, after.get(arn) or before[arn], limits[arn]),
+            state=after.get(arn),
         )
         for view in views
         for arn in [view.volume.ref.arn]
     ]  # fmt: skip
+
+
+def save_glances(ports: Ports, seen: Sequence[Seen], threads: int) -> None:
+    """Save what was found, after the suspects among it were handed on; raises ReadFailed.
+
+    What could not be saved is glanced at again in the next run: sooner, never later. Saved before, the
+    news of a reader that dies would be old to the one that reads the page again.
+    """
+
+    def save(one: Seen) -> None:
+        if one.state is not None:
+            ports.work.save_glance(one.view.volume.ref, one.state)
+
+    on_threads(save, [one for one in seen if one.state is not None], threads)
 
 
 def _read(

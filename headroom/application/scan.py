@@ -9,7 +9,7 @@ from functools import partial
 from hashlib import sha256
 
 from headroom.application.alarms import plan_alarms
-from headroom.application.glances import Seen, glance_at_due
+from headroom.application.glances import Seen, glance_at_due, save_glances
 from headroom.application.space import may_run_out_of_space
 from headroom.application.work import on_threads
 from headroom.domain.decision import urgency
@@ -100,9 +100,10 @@ def read_page(
             batch = next(batches, None)
             if batch is None:
                 break
-            seen = _seen(ports, batch, now, turn, adaptive=adaptive, threads=threads)
+            seen = _seen(ports, batch, now, turn, adaptive=adaptive)
             suspects = _suspects(ports, seen, now, first=progress.first, small=small)
             _hand_on(ports, queue, suspects, now, report, threads)
+            save_glances(ports, seen, threads)
             report.scanned += len(batch)
             candidates = [each.candidate for each in seen if each.candidate is not None]
             if alarm_budget_usd and candidates:
@@ -166,13 +167,13 @@ def _hand_on(
 
 def _seen(
     ports: Ports, batch: Sequence[StorageView], now: datetime, turn: Callable[[ResourceRef], bool], *,
-    adaptive: bool, threads: int,
+    adaptive: bool,
 ) -> list[Seen]:  # fmt: skip
     """A glance at everything that is not switched off, or at what is due."""
     policy = ports.policies.current()
     watched = [view for view in batch if _watched(policy, view)]
     if adaptive:
-        return glance_at_due(ports, watched, policy, now, turn, threads)
+        return glance_at_due(ports, watched, policy, now, turn)
     glances = ports.metrics.glance(watched, now)
     found = ((view, glances.get(view.volume.ref.resource_id)) for view in watched)
     return [

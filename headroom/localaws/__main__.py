@@ -16,6 +16,8 @@ from pathlib import Path
 
 import botocore.session
 
+# What is imported stays: to look for garbage in it is a quarter of a start.
+gc.set_threshold(1_000_000)
 # moto makes sessions while it is imported; they share what they read of AWS's service models.
 botocore.session.create_loader = cache(botocore.session.create_loader)
 

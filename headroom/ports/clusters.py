@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from headroom.domain.aurora import ClusterMemory
 from headroom.domain.catalog.aurora import AuroraPrices
 from headroom.domain.resources import AuroraActivity, AuroraCluster, ResourceRef
+
+if TYPE_CHECKING:  # people's requests start without the decisions about clusters
+    from headroom.domain.aurora import ClusterMemory
 
 
 class Clusters(Protocol):

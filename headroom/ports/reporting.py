@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from headroom.domain.decision import Decision
-from headroom.domain.reports import DailyDigest
 from headroom.domain.state import Notice, Record
 from headroom.ports.archive import RecordIndex
 from headroom.ports.ledger import Ledger
 from headroom.ports.limits import Policies
 from headroom.ports.requests import Switches
 from headroom.ports.resource_states import StateStore
+
+if TYPE_CHECKING:  # people's requests start without reports
+    from headroom.domain.reports import DailyDigest
 
 T = TypeVar("T")
 

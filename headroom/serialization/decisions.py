@@ -1,24 +1,17 @@
-"""Decisions as the ledger keeps them: at most LARGEST_BODY bytes of JSON that any program can read.
-
-The verdicts on the first plan are written in full, of every other plan those that differ (`differs`).
-A verdict has no field at its default, and only `value` where that is what it must be. The plan of the
-answer is not written again. All series of one grid are one object; one that never changes is a
-single value.
-"""
+"""Decisions as the ledger keeps them: at most LARGEST_BODY bytes of JSON that any program can read."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import fields, replace
 from datetime import timedelta
 from typing import Any, TypeVar
 
 from headroom.domain.decision import Decision, place_of, recorded, with_judgements
-from headroom.domain.guardrails import Relation
 from headroom.domain.resources import InstanceActivity, Series, VolumeActivity
 from headroom.domain.state import DECISION_FORMAT, ConcurrencyState, WrongFormat, require_format
 from headroom.serialization.canonical import Unreadable, from_plain, parsed, to_json, to_plain
+from headroom.serialization.repetition import with_repetition, without_repetition
 
 LARGEST_BODY = 64_000
 """Bytes a stored decision may have. Most have less than 24,000."""
@@ -27,14 +20,10 @@ DIGITS = 3
 _SMALL, _LARGE = f"%.{DIGITS}g", f"%.{DIGITS + 1}g"
 REPEATED_FIRST = 2
 """The format from which on verdicts and series are written once."""
-ANSWER = "answer"
-"""In place of a plan: it is the one of the answer."""
 LONGEST_TEXT = 2_000
 """Characters of one text in a body that would be too large."""
 KEPT_MINUTES = 30
 KEPT_OTHERS = 20
-_SERIES = ("activity", "instance_activity")
-_DEFAULTS: dict[str, Any] = {"detail": "", "unit": "", "clears_at": None, "temporary": False}
 
 A = TypeVar("A", VolumeActivity, InstanceActivity)
 
@@ -87,8 +76,8 @@ def decision_from_json(text: str, *, for_display: bool = False) -> Decision:
             raise Unreadable(str(problem)) from None
     if isinstance(found, int) and found >= REPEATED_FIRST:
         try:
-            plain = _expanded(plain)
-        except (KeyError, TypeError, ValueError, AttributeError) as problem:
+            plain = with_repetition(plain, found)
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as problem:
             raise Unreadable(f"not a Decision: {type(problem).__name__}: {problem}") from None
     return from_plain(plain, Decision)
 
@@ -110,94 +99,9 @@ def _clipped(plain: Any) -> Any:
 def _text(kept: Decision) -> str:
     plain = to_plain(kept)
     plain["format"] = DECISION_FORMAT
-    for name in _SERIES:
-        plain["observation"][name] = _series_once(plain["observation"][name])
-    plain["judgements"] = _verdicts_once(plain["judgements"], kept)
-    return to_json(plain)
-
-
-def _verdicts_once(judgements: list[Any], kept: Decision) -> list[Any]:
-    """The judgements with the verdicts of the first one in full, of the others what differs."""
-    found: list[Any] = []
-    for plain, judgement in zip(judgements, kept.judgements, strict=True):
-        short = [*map(_short, plain["verdicts"])]
-        plan = ANSWER if judgement.plan == kept.plan else plain["plan"]
-        entry = {"plan": plan, "blocked_by": judgement.summary.blocked_by}
-        names = [v["guardrail"] for v in short]
-        first = found[0]["verdicts"] if found else []
-        if [v["guardrail"] for v in first] == names and len({*names}) == len(names):
-            differs = [v for v, same in zip(short, first, strict=True) if v != same]
-            found.append(entry | {"differs": differs})
-        else:
-            found.append(entry | {"verdicts": short})
-    return found
-
-
-def _short(verdict: dict[str, Any]) -> dict[str, Any]:
-    found = {k: v for k, v in verdict.items() if k not in _DEFAULTS or v != _DEFAULTS[k]}
-    if found["relation"] == Relation.IS and _same(found["value"], found["limit"]):
-        del found["relation"], found["limit"]
-    return found
-
-
-def _same(one: object, other: object) -> bool:
-    """Whether they are one text in JSON: True is no 1, and 1 no 1.0."""
-    return repr(one) == repr(other)
-
-
-def _long(verdict: dict[str, Any]) -> dict[str, Any]:
-    found = _DEFAULTS | verdict
-    if "relation" not in found:
-        found |= {"relation": Relation.IS, "limit": found["value"]}
-    return found
-
-
-def _series_once(activity: dict[str, Any] | None) -> list[Any] | None:
-    """The series by grid: start, period in seconds, number of values, and the values by name."""
-    if activity is None:
-        return None
-    grids: dict[tuple[Any, ...], dict[str, Any]] = defaultdict(dict)
-    for name, series in activity.items():
-        if series is not None:
-            values = [int(v) if v is not None and v % 1 == 0 else v for v in series["values"]]
-            same = values and values.count(values[0]) == len(values)
-            grid = grids[series["start"], series["period_s"], len(values)]
-            grid[name] = values[0] if same else values
-    return [
-        {"start": start, "period_s": period_s, "count": count, "values": values}
-        for (start, period_s, count), values in grids.items()
-    ]
-
-
-def _expanded(plain: dict[str, Any]) -> dict[str, Any]:
-    observation = dict(plain["observation"])
-    for name in _SERIES:
-        observation[name] = _activity_of(observation[name])
-    answer = plain["answer"]
-    judgements: list[dict[str, Any]] = []
-    chosen = answer.get("plan") or answer.get("proposed_plan")
-    for entry in plain["judgements"]:
-        verdicts = [*map(_long, entry.get("verdicts", ()))]
-        if "verdicts" not in entry:
-            differs = {v["guardrail"]: _long(v) for v in entry["differs"]}
-            verdicts = [differs.get(v["guardrail"], v) for v in judgements[0]["verdicts"]]
-        plan = chosen if entry["plan"] == ANSWER else entry["plan"]
-        judgements.append({"plan": plan, "verdicts": verdicts})
-    return plain | {"observation": observation, "judgements": judgements}
-
-
-def _activity_of(grids: list[Any] | None) -> dict[str, Any] | None:
-    if grids is None:
-        return None
-    return {
-        name: {
-            "start": grid["start"],
-            "period_s": grid["period_s"],
-            "values": values if isinstance(values, list) else [values] * grid["count"],
-        }
-        for grid in grids
-        for name, values in grid["values"].items()
-    }
+    for entry, judgement in zip(plain["judgements"], kept.judgements, strict=True):
+        entry["blocked_by"] = judgement.summary.blocked_by
+    return to_json(without_repetition(plain))
 
 
 def _with_series(decision: Decision, change: Callable[[Series], Series]) -> Decision:

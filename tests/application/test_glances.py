@@ -13,6 +13,7 @@ from headroom.application import dispatch, read_page, work
 from headroom.domain.detection import LONGEST, Metric
 from headroom.domain.policy import PolicyUnreadable
 from headroom.domain.resources import ResourceRef
+from headroom.ports import ScanPage
 from tests.application.harness import Harness, calm
 from tests.application.test_work import Queue, fleet_of
 from tests.builders import NOW
@@ -96,6 +97,40 @@ def test_who_is_enrolled_now_is_reconciled_in_the_next_run(harness: Harness) -> 
     harness.volumes["vol-0001"] = replace(vol, tags=(("headroom", "observe"),))
     assert [one.resource_id for one in tick(harness, start + TICK)] == ["vol-0001"]
     assert tick(harness, start + 2 * TICK) == [], "once"
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+@pytest.mark.parametrize("news", ["a mode", "pressure"])
+def test_what_a_reader_found_that_died_is_news_to_the_one_that_reads_the_page_again(
+    harness: Harness, news: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = settled(harness, 2)
+    assert tick(harness, start) == []
+    if news == "a mode":
+        harness.volumes["vol-0001"] = replace(
+            harness.volumes["vol-0001"], tags=(("headroom", "observe"),)
+        )
+    else:
+        start += LONGEST
+        harness.pressed = {"vol-0001"}
+
+    def die(*_: object, **__: object) -> bool:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(harness.ports.state_store, "mark_due", die)
+        with pytest.raises(Killed):
+            tick(harness, start + TICK)
+    progress = harness.ports.work.scan_progress()
+    assert progress.started_at is not None
+    (page,) = progress.open
+    queue, again = Queue(), start + TICK + timedelta(minutes=1)
+    read_page(harness.ports, queue, ScanPage(scan=progress.started_at, kind=page.kind, number=page.number),
+              lambda: again, every_s=300, adaptive=True)  # fmt: skip
+    assert [one.ref.resource_id for one in queue.items] == ["vol-0001"]
 
 
 def test_a_policy_that_cannot_be_read_for_a_while_makes_no_work(harness: Harness) -> None:

@@ -18,7 +18,7 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from headroom import wiring
+from headroom import account
 from headroom.settings import REQUESTS_FUNCTION, FunctionSettings
 from tests.builders import ACCOUNT, REGION
 
@@ -86,7 +86,7 @@ def deploy(monkeypatch: pytest.MonkeyPatch) -> Sts:
     sts = Sts()
     for name, value in SETTINGS.to_environment().items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(wiring, "_post", sts)
+    monkeypatch.setattr(account, "_post", sts)
     for handler in importlib.import_module("lambdas.requests").logger.handlers:
         monkeypatch.setattr(handler, "stream", io.StringIO())  # its log is not the command's output
     send = botocore.client.BaseClient._make_api_call  # type: ignore[attr-defined]

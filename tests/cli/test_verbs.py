@@ -22,7 +22,8 @@ ROOT = Path(__file__).parents[2]
 HEAVY = ("boto3", "botocore", "moto", "numpy", "jinja2", "jsonschema", "aws_cdk")
 FROM_BELOW = (
     "headroom.domain", "headroom.ports", "headroom.application", "headroom.adapters",
-    "headroom.proving", "headroom.localaws", "headroom.wiring", "headroom.serialization.canonical",
+    "headroom.proving", "headroom.localaws", "headroom.wiring", "headroom.account",
+    "headroom.requests", "headroom.serialization.canonical",
 )  # fmt: skip
 IMPORTED = """
 import sys

@@ -19,7 +19,7 @@ from aws_lambda_powertools import Metrics
 from moto import mock_aws
 from moto.cloudwatch.models import CloudWatchBackend
 
-from headroom import wiring
+from headroom import clock, wiring
 from headroom.adapters.tables import RECORDS, STATE, create_table
 from headroom.domain.state import EventRecord
 from headroom.policy import canonical_json, default_policy
@@ -184,7 +184,7 @@ def deployment(session: boto3.Session, monkeypatch: pytest.MonkeyPatch) -> Itera
     }
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(wiring, "utc_now", lambda: NOW)
+    monkeypatch.setattr(clock, "utc_now", lambda: NOW)
     LISTED.begin_again()
     Metrics().clear_metrics()  # of a test before, whose function did not end
     monkeypatch.setattr(wiring, "price_list_from", lambda *_, **__: LISTED.price_list())
@@ -197,7 +197,7 @@ def deployment(session: boto3.Session, monkeypatch: pytest.MonkeyPatch) -> Itera
         deployed = Deployment(
             session,
             settings,
-            lambda now: monkeypatch.setattr(wiring, "utc_now", lambda: now),
+            lambda now: monkeypatch.setattr(clock, "utc_now", lambda: now),
             LISTED,
         )
         deployed.publish_policy(canonical_json(default_policy()))

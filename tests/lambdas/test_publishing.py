@@ -10,11 +10,11 @@ import boto3
 import pytest
 from moto import mock_aws
 
+from headroom.account import Account, ReceivedPolicy
 from headroom.domain.policy import HardCaps, PolicyError
 from headroom.policy import canonical_json, default_policy, parse_policy
 from headroom.ports import ReadFailed
 from headroom.settings import FunctionSettings
-from headroom.wiring import Account, ReceivedPolicy
 from tests.builders import ACCOUNT, REGION
 
 NAME = "/headroom/policy"

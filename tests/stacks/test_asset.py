@@ -99,7 +99,7 @@ def test_the_wheels_are_the_pinned_ones(shipped: Synthesised) -> None:
 def test_only_the_services_that_are_called_are_packed(shipped: Synthesised) -> None:
     models = shipped.asset() / "botocore" / "data"
     packed = {path.name for path in models.iterdir() if path.is_dir()}
-    sources = ("wiring.py", "adapters/kinds.py")
+    sources = ("account.py", "wiring.py", "adapters/kinds.py")
     wiring = "".join((ROOT / "headroom" / name).read_text() for name in sources)
     assert packed == set(re.findall(r'(?:client|reads|once)\(\s*"(\w+)"', wiring))
     assert (models / "endpoints.json").exists()

@@ -16,7 +16,7 @@ from headroom.cdk import Headroom, Settings, construct
 from headroom.domain.policy import PolicyError
 from headroom.policy import default_policy, load_policy_file, policy_from_json
 from headroom.settings import DeploymentConfig, Names, SettingsError
-from tests.stacks.conftest import ROOT, Synthesised, Template, properties, resources
+from tests.stacks.conftest import ROOT, UNCOPIED, Synthesised, Template, properties, resources
 
 FIXED = ("AlarmName", "FunctionName", "Name", "QueueName", "RoleName", "TableName", "TopicName")
 """Properties by which a template fixes a physical name."""
@@ -75,7 +75,8 @@ def test_two_in_one_stack_share_no_name(app: cdk.App) -> None:
 def test_the_apps_stacks_are_named_by_the_prefix(tmp_path: Path) -> None:
     import app as entry
 
-    outer = cdk.App(outdir=str(tmp_path), context={"prefix": "blue-two", "detection": "sweep"})
+    context = {"prefix": "blue-two", "detection": "sweep", UNCOPIED: True}
+    outer = cdk.App(outdir=str(tmp_path), context=context)
     assert [stack.stack_name for stack in entry.build(outer)] == ["BlueTwoState", "BlueTwoLoop"]
 
 

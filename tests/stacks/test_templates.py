@@ -16,7 +16,7 @@ from headroom.cdk.loop import PRICED_REGIONS
 from headroom.policy import default_policy
 from headroom.settings import DeploymentConfig, Detection, Names
 from stacks.deployment import HeadroomLoop, HeadroomState
-from tests.stacks.conftest import Synth, Synthesised, properties, resources
+from tests.stacks.conftest import UNCOPIED, Synth, Synthesised, properties, resources
 
 
 def _one(found: dict[str, dict[str, Any]], prefix: str) -> dict[str, Any]:
@@ -225,7 +225,7 @@ def test_a_worker_lives_shorter_than_its_claims_and_a_lease(shipped: Synthesised
 def _said_of_prices(tmp_path: Path, region: str | None, kind: str = "warning") -> list[str]:
     import aws_cdk as cdk
 
-    app = cdk.App(outdir=str(tmp_path))
+    app = cdk.App(outdir=str(tmp_path), context={UNCOPIED: True})
     place = cdk.Stage(app, "Place", env=cdk.Environment(region=region)) if region else app
     config = DeploymentConfig(detection=Detection.SWEEP)
     state = HeadroomState(place, config=config)

@@ -49,7 +49,7 @@ def cold_starts() -> Iterator[Figure]:
     asset = stage_function_code(ROOT, python=sys.executable)
     installed = Path(boto3.__file__).parents[1]
     for name, services in CLIENTS.items():
-        begin = f"import lambdas.{name}; from headroom.wiring import session_in; session = session_in({REGION!r})"
+        begin = f"import lambdas.{name}; from headroom.account import session_in; session = session_in({REGION!r})"
         ours = cold_start_s(asset, services, begin)
         bare = cold_start_s(
             installed, services, f"import boto3; session = boto3.Session(region_name={REGION!r})"

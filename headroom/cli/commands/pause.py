@@ -11,7 +11,6 @@ from typing import Annotated
 
 import typer
 
-from headroom.application import LONGEST_PAUSE, Answer, Status, Verb
 from headroom.cli.sources.deployment import deployment, normalized_reason, stops_of
 from headroom.cli.sources.options import DeploymentOptions, JsonOption, ReasonOption
 from headroom.cli.terminal.names import short
@@ -19,6 +18,7 @@ from headroom.cli.terminal.output import emit, say
 from headroom.cli.terminal.problems import FAILED, OK, BadRequest
 from headroom.cli.views.breakers import as_object, breaker_object, broken, until_of
 from headroom.domain.state import INDEFINITE
+from headroom.requests import LONGEST_PAUSE, Answer, Status, Verb
 
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 

@@ -6,12 +6,12 @@ from typing import Annotated
 
 import typer
 
-from headroom.application import Status, Verb
 from headroom.cli.sources.deployment import Deployment, deployment, normalized_reason, reading
 from headroom.cli.sources.options import DeploymentOptions, JsonOption, ReasonOption
 from headroom.cli.terminal.names import named
 from headroom.cli.terminal.output import emit, say
 from headroom.cli.terminal.problems import OK, BadRequest
+from headroom.requests import Status, Verb
 
 
 def release(

@@ -10,7 +10,6 @@ from typing import Annotated
 
 import typer
 
-from headroom.application import Status, Verb
 from headroom.cli.sources.deployment import Deployment, deployment, normalized_reason, reading
 from headroom.cli.sources.options import DeploymentOptions, JsonOption, ReasonOption
 from headroom.cli.sources.storage import read_storage
@@ -23,6 +22,7 @@ from headroom.domain.planning import Plan
 from headroom.domain.resources import Configuration, PriceUnknown
 from headroom.domain.state import ROLLBACK_TTL, WINDOW
 from headroom.ports import ReadFailed, ResourceGone
+from headroom.requests import Status, Verb
 
 DecisionArgument = Annotated[
     str, typer.Argument(metavar="DECISION", help="The decision's id, from the message.")

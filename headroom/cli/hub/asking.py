@@ -11,7 +11,6 @@ from typing import Annotated
 
 import typer
 
-from headroom.application import Verb
 from headroom.cli.commands.pause import span_of
 from headroom.cli.commands.requests import DecisionArgument
 from headroom.cli.hub.spokes import (
@@ -27,6 +26,7 @@ from headroom.cli.hub.spokes import (
 from headroom.cli.sources.deployment import normalized_reason
 from headroom.cli.sources.options import JsonOption, ReasonOption
 from headroom.policy import canonical_json, first_problem, load_policy_file
+from headroom.requests import Verb
 
 
 def approve(

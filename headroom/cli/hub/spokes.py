@@ -13,15 +13,15 @@ from typing import Annotated, Any
 import typer
 from botocore.exceptions import BotoCoreError, ClientError
 
+from headroom.account import ONCE
 from headroom.adapters.errors import code_of, message_of
-from headroom.application import Answer, Status, Verb
 from headroom.cli.sources.account import opened, signed
 from headroom.cli.sources.options import EndpointOption, LocalOption, ProfileOption
 from headroom.cli.terminal.output import counted, emit, out, table
 from headroom.cli.terminal.problems import FAILED, OK, BadRequest
 from headroom.policy import ACCOUNT_ID, REGION
+from headroom.requests import Answer, Status, Verb
 from headroom.settings import DEFAULT_PREFIX, Names
-from headroom.wiring import ONCE
 
 AT_ONCE = 8
 """Deployments that are asked at the same time."""

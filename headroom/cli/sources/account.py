@@ -18,13 +18,15 @@ from botocore.exceptions import (
     UnknownRegionError,
 )
 
+from headroom.account import READS, session_in
 from headroom.adapters.callers import prove, sts_url
 from headroom.adapters.prices import CataloguePrices, ListedPrices, PriceList
 from headroom.cli.sources.local_endpoint import running
 from headroom.cli.terminal.problems import BadRequest, Problem
+from headroom.clock import utc_now
 from headroom.ports import Prices
 from headroom.settings import Names
-from headroom.wiring import READS, price_list_from, session_in, utc_now
+from headroom.wiring import price_list_from
 
 if TYPE_CHECKING:
     import boto3

@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass, replace
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from headroom.account import ONCE
 from headroom.adapters.ledger import DynamoLedger
-from headroom.application import LONGEST_REASON, Answer, Status, Verb
 from headroom.cli.sources.account import Account, account
 from headroom.cli.sources.options import DEFAULT_STACK, DeploymentOptions
 from headroom.cli.sources.outputs import not_found, outputs_of, stack_of
@@ -19,7 +19,7 @@ from headroom.cli.terminal.problems import BadRequest, Problem
 from headroom.domain.resources import ResourceRef
 from headroom.domain.state import StopState
 from headroom.ports import ReadFailed
-from headroom.wiring import ONCE
+from headroom.requests import LONGEST_REASON, Answer, Status, Verb
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,8 +11,9 @@ from __future__ import annotations
 RECORD_FORMAT = 2
 """Of an item in `records` and of its body, except the body of `decided`. Since 2 it has a reason and a
 change of price, which the hash covers."""
-DECISION_FORMAT = 2
-"""Of a stored decision: the body of `decided`. Since 2 verdicts and series are written once."""
+DECISION_FORMAT = 3
+"""Of a stored decision: the body of `decided`. Since 2 verdicts and series are written once, since 3 of plans and
+verdicts what differs, and of values that repeat how often."""
 STATE_FORMAT = 1
 """Of an item in `state`: resource states, notes, switches, budget, concurrency, scan, prices."""
 PROFILE_FORMAT = 1

@@ -3,7 +3,7 @@
 One process a package imports what its functions share (half a second of CPU time) and forks a
 process for each function. Only what reads no environment when it is imported is shared.
 
-The deployed asset is not touched. When its module `headroom.wiring` is imported, the function
+The deployed asset is not touched. When its module `headroom.clock` is imported, the function
 `utc_now` there is replaced by one that reads the endpoint's clock file; any other function that
 wants simulated time can be written the same way, everything else keeps system time.
 """
@@ -26,7 +26,7 @@ from datetime import UTC, datetime
 from types import ModuleType
 
 CLOCK_FILE_VARIABLE = "_LOCAL_AWS_CLOCK_FILE"
-CLOCKED_MODULE = "headroom.wiring"
+CLOCKED_MODULE = "headroom.clock"
 
 
 def endpoint_now(path: str) -> datetime:
@@ -73,12 +73,14 @@ def import_shared(task_root: str) -> None:
 
     What cannot be imported is left to the function that wants it, which reports it as Lambda does.
     """
+    gc.disable()
     for name in SHARED:
         if importlib.machinery.PathFinder.find_spec(name.partition(".")[0], [task_root]):
             with contextlib.suppress(Exception):
                 importlib.import_module(name)
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def fork_as_asked(channel: socket.socket) -> str:

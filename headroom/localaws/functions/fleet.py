@@ -15,7 +15,7 @@ from typing import Any
 
 from headroom.localaws.events import send_to_target
 from headroom.localaws.functions.embedded_metrics import metrics_in
-from headroom.localaws.functions.forks import ForkServer
+from headroom.localaws.functions.forks import ForkServer, digest_of
 from headroom.localaws.functions.process import Deployment, FunctionProcess
 from headroom.localaws.functions.runtime_api import Answer
 from headroom.localaws.iam import credentials_of, service_may
@@ -193,7 +193,7 @@ class FunctionFleet:
         process.close()
 
     def _forks_of(self, code: bytes) -> ForkServer:
-        digest = sha256(code).hexdigest()[:16]
+        digest = digest_of(code)
         if digest not in self._forks or not self._forks[digest].alive:
             self._forks[digest] = ForkServer(code, self._code / digest)
         return self._forks[digest]

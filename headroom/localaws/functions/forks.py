@@ -15,6 +15,7 @@ import tempfile
 import threading
 import zipfile
 from collections.abc import Mapping
+from hashlib import sha256
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -104,6 +105,14 @@ class ForkServer:
             forked.end(KILLED)
         self._started.put(None)
         self._channel.close()
+
+
+def digest_of(code: bytes) -> str:
+    """The same for packages of the same files, whoever zipped them and when."""
+    with zipfile.ZipFile(io.BytesIO(code)) as archive:
+        files = [(one.filename, one.file_size, one.CRC) for one in archive.infolist()]
+    found = sorted(file for file in files if not file[0].endswith("/"))
+    return sha256(repr(found).encode()).hexdigest()[:16]
 
 
 def _unpack(code: bytes, into: Path) -> None:

@@ -14,6 +14,8 @@ from typing import Any
 
 _INVOCATION = "/2018-06-01/runtime/invocation/"
 _INIT_ERROR = "/2018-06-01/runtime/init/error"
+POLL_EVERY_S = 0.2
+"""How often the server looks whether it was closed."""
 _OF_PAGES = ("Origin", "Sec-Fetch-Site", "Sec-Fetch-Mode")
 """Headers that browsers add to a page's requests."""
 
@@ -51,7 +53,7 @@ class RuntimeApi:
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
         threading.Thread(
-            target=self._server.serve_forever, kwargs={"poll_interval": 0.2}, daemon=True
+            target=self._server.serve_forever, kwargs={"poll_interval": POLL_EVERY_S}, daemon=True
         ).start()
 
     @property
@@ -71,8 +73,11 @@ class RuntimeApi:
         self._answers.pop(request_id, None)
 
     def close(self) -> None:
-        """Stop serving."""
+        """Stop serving, within POLL_EVERY_S."""
         self._waiting.put(None)
+        threading.Thread(target=self._end, daemon=True).start()
+
+    def _end(self) -> None:
         self._server.shutdown()
         self._server.server_close()
 

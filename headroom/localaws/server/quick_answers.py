@@ -1,7 +1,7 @@
 """Lets moto answer faster, with the same content.
 
-moto tries half a dozen names for every member of every shape, and sorts a whole table for every
-query of an index.
+moto tries half a dozen names for every member of every shape, sorts a whole table for every query of
+an index, and lists a class's methods for every request: 2 ms for EC2.
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ from __future__ import annotations
 import base64
 import json
 from datetime import UTC, datetime
+from functools import cache
 from threading import local
 from typing import Any
 
-from moto.core import serialize
+from moto.core import responses, serialize
 from moto.core.responses import ActionResult
 from moto.core.utils import get_value
 from moto.dynamodb.models.dynamo_type import DynamoType, Item
@@ -44,6 +45,7 @@ def install() -> None:
     serialize.BaseJSONSerializer._serialize_type_list = _list
     Table.query, Table.all_items = _query, _all_items
     DynamoType.size = _size
+    responses.method_names_from_class = cache(responses.method_names_from_class)
 
 
 def _items(result: Any, context: Any) -> Any:

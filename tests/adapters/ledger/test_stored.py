@@ -40,7 +40,7 @@ from tests.builders import NOW, ref
 STORED = ROOT / "tests" / "stored"
 
 
-@pytest.fixture(scope="module", params=["decision.json", "decision_2.json"])
+@pytest.fixture(scope="module", params=["decision.json", "decision_2.json", "decision_3.json"])
 def text(request: pytest.FixtureRequest) -> str:
     """One decision in each format so far."""
     return (STORED / request.param).read_text()

@@ -22,7 +22,7 @@ from typing import Any
 
 import pytest
 
-from headroom import wiring
+from headroom import account
 from headroom.adapters.ledger import intents, ledger
 from headroom.adapters.ledger.tables import Tables
 from headroom.adapters.ledger.work import WorkLedger
@@ -151,7 +151,7 @@ def _keeps_retrying() -> Patch:
         kept = dict(running._clients())
         running._clients().clear()
         try:
-            with _with(wiring, ONCE=wiring.READS.merge(wiring.ONCE).merge(RETRIES))():
+            with _with(account, ONCE=account.READS.merge(account.ONCE).merge(RETRIES))():
                 yield
         finally:
             running._clients().clear()
@@ -170,7 +170,7 @@ def _unguarded(*names: Guardrail) -> Patch:
     return _with(registry, GUARDRAILS=rules)
 
 
-RETRIES = wiring.Config(retries={"mode": "standard", "total_max_attempts": 4})
+RETRIES = account.Config(retries={"mode": "standard", "total_max_attempts": 4})
 
 
 def _outdated_but(*checks: str) -> Callable[..., str | None]:
@@ -257,8 +257,8 @@ MUTANTS: Mapping[str, Mutant] = {
     "a resumption begins a scan that never was": Mutant(seen_by="tests/contracts/ledger/test_account.py", patch=_without("state", "scan", "attribute_exists(#period)")),
     "a sum is given back twice": Mutant(seen_by="tests/contracts/ledger/test_account.py -k below_zero", patch=_without("state", "budget", "#sum >= :given")),
     "failures replace others": Mutant(seen_by="tests/contracts/ledger/test_breakers.py -k failures_at_once", held_by="the version of the changes under way, which are written with it", and_without=_without("state", "concurrency", "#version = :version"), patch=_all(_without("state", "pause", "#count = :seen"), _without("state", "pause", "(attribute_not_exists(#count) OR True)"))),
-    "a pause that came meanwhile is replaced": Mutant(seen_by="tests/application/requests/test_hub.py -k between_read_and_write", patch=_with(module("adapters.ledger.breakers"), _still=lambda pause: ("attribute_exists(#until) OR attribute_not_exists(#until)", {}))),
-    "a longer pause that cannot be read is replaced": Mutant(seen_by="tests/application/requests/test_hub.py -k shortens_nothing", patch=_all(_without("state", "pause", "attribute_not_exists(#until) OR #until <= :until"), _with(module("adapters.ledger.breakers").BreakerItems, paused_item=lambda self, pause: self._paused(pause, None, {}, usable=False)))),
+    "a pause that came meanwhile is replaced": Mutant(seen_by="tests/requests/test_hub.py -k between_read_and_write", patch=_with(module("adapters.ledger.breakers"), _still=lambda pause: ("attribute_exists(#until) OR attribute_not_exists(#until)", {}))),
+    "a longer pause that cannot be read is replaced": Mutant(seen_by="tests/requests/test_hub.py -k shortens_nothing", patch=_all(_without("state", "pause", "attribute_not_exists(#until) OR #until <= :until"), _with(module("adapters.ledger.breakers").BreakerItems, paused_item=lambda self, pause: self._paused(pause, None, {}, usable=False)))),
     "what is due is put off": Mutant(seen_by="tests/contracts/ledger/test_work.py -k sooner_and_never_later", patch=_without("state", "resource_state", "(attribute_not_exists(#due) OR #due > :due)")),
     "a reconciliation puts off what a person asked for": Mutant(seen_by="tests/contracts/ledger/test_requests.py tests/contracts/ledger/test_resource_states.py", patch=_without("state", "resource_state", "attribute_not_exists(#called)")),
     "a resource is reconciled again at once": Mutant(seen_by="tests/contracts/ledger/test_work.py -k minute_apart", patch=_without("state", "work", "#done <= :latest")),

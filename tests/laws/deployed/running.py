@@ -18,7 +18,8 @@ import boto3
 from botocore.retries.adaptive import ClientRateLimiter
 from botocore.retries.quota import RetryQuota
 
-from headroom import wiring
+from headroom import clock, wiring
+from headroom.account import session_in
 from headroom.adapters.ledger.transactions import Transactions
 from headroom.adapters.tables import DUE_SHARDS, RECORDS, STATE
 from headroom.settings import Detection, FunctionSettings
@@ -57,9 +58,7 @@ class Context:
 
 @cache
 def _session() -> boto3.Session:
-    session = wiring.session_in(
-        REGION, aws_access_key_id="testing", aws_secret_access_key="testing"
-    )
+    session = session_in(REGION, aws_access_key_id="testing", aws_secret_access_key="testing")
     connect(session, lambda call: _accounts[-1].answer(call))
     return session
 
@@ -70,9 +69,9 @@ def _clients() -> dict[tuple[str, bool], Any]:
     return {}
 
 
-def _cold_start() -> wiring.Account:
+def _cold_start() -> wiring.FleetAccount:
     """What a new process works with: nothing is remembered but the clients."""
-    started = wiring.Account(SETTINGS, region=REGION, account_id=ACCOUNT, session=_session())
+    started = wiring.FleetAccount(SETTINGS, region=REGION, account_id=ACCOUNT, session=_session())
     started._clients = _clients()
     return started
 
@@ -81,7 +80,7 @@ def _cold_start() -> wiring.Account:
 def deployed(account: Account) -> Iterator[Functions]:
     """Within it, the functions run against this account, by its clock."""
     patches: list[tuple[Any, str, Any]] = [
-        (wiring, "utc_now", lambda: account.now),
+        (clock, "utc_now", lambda: account.now),
         (wiring, "price_list_from", lambda *_, **__: None),
         (Transactions, "wait", lambda self, attempt: None),
         (time, "sleep", lambda s: None),
@@ -117,7 +116,7 @@ class Functions:
     """The deployed functions of an account."""
 
     account: Account
-    process: wiring.Account = field(default_factory=_cold_start)
+    process: wiring.FleetAccount = field(default_factory=_cold_start)
     invocations: list[Invocation] = field(default_factory=list)
     crashes: int = 0
     plan: dict[int, Fault] = field(default_factory=dict)

@@ -89,13 +89,14 @@ class Place:
         return {name: getattr(self, name) for name in names}
 
 
-def code_zip(marker: str) -> bytes:
-    """The functions' package; `marker` makes it another one."""
+def code_zip(marker: str = "") -> bytes:
+    """The functions' package; a `marker` makes it another one."""
     folder, buffer = stage_function_code(), io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in sorted(p for p in folder.rglob("*") if p.is_file()):
             archive.writestr(path.relative_to(folder).as_posix(), path.read_bytes())
-        archive.writestr("marker", marker)
+        if marker:
+            archive.writestr("marker", marker)
     return buffer.getvalue()
 
 

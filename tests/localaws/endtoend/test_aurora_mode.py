@@ -10,7 +10,7 @@ from typing import Any
 import boto3
 import pytest
 
-from headroom import application, wiring
+from headroom import application, clock, wiring
 from headroom.adapters.prices import CataloguePrices
 from headroom.adapters.tables import RECORDS, STATE, create_table
 from headroom.domain.decision import Act, Decision, Reason
@@ -84,8 +84,8 @@ def place(long_program: Program) -> Iterator[Place]:
             Name="/headroom/policy", Value=canonical_json(default_policy()), Type="String"
         )
         made = Place(program)
-        patch.setattr(wiring, "utc_now", lambda: made.now)
-        made.ports = replace(wiring.Account(
+        patch.setattr(clock, "utc_now", lambda: made.now)
+        made.ports = replace(wiring.FleetAccount(
             replace(SETTINGS, kinds="ebs,rds,aurora"), region="us-east-1",
             account_id="123456789012", session=boto3.Session(region_name="us-east-1")).ports, prices=CataloguePrices())  # fmt: skip
         for name, millions in ((FORTY, 2_740), (FIFTEEN, 720), (GATED, 2_740)):

@@ -80,7 +80,7 @@ class Organization:
 
     def deploy_spokes(self) -> None:
         text = json.dumps(spoke_template(self.folder))
-        package = code_zip("one")
+        package = code_zip()
         for (_, region), place in zip(SPOKES, self.places, strict=True):
             store = boto3.client(
                 "s3", endpoint_url=self.aws.url, region_name=region, **self.aws.credentials

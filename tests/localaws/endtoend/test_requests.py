@@ -67,7 +67,7 @@ def account(program: Program, monkeypatch: pytest.MonkeyPatch) -> Account:
     program.client("ssm").put_parameter(
         Name="/headroom/policy", Value=canonical_json(default_policy()), Type="String"
     )
-    ports = replace(wiring.Account(
+    ports = replace(wiring.FleetAccount(
         SETTINGS, region="us-east-1", account_id="123456789012",
         session=boto3.Session(region_name="us-east-1")).ports,
         prices=CataloguePrices(), clock=None)  # fmt: skip

@@ -69,8 +69,8 @@ def lifecycle(text: str) -> Iterator[Lifecycle]:
             s3 = boto3.client("s3", endpoint_url=aws.url, region_name=region, **aws.credentials)
             where = {"LocationConstraint": region}
             s3.create_bucket(Bucket=f"{BUCKET}-{region}", CreateBucketConfiguration=where)
-            for key in ("one.zip", "two.zip"):
-                s3.put_object(Bucket=f"{BUCKET}-{region}", Key=key, Body=code_zip(key))
+            for key, code in (("one.zip", code_zip()), ("two.zip", code_zip("two"))):
+                s3.put_object(Bucket=f"{BUCKET}-{region}", Key=key, Body=code)
         aws.control("clock", {"set": START.isoformat(), "seed": 1})
         places = {place: Place(aws, *place) for place in PLACES}
 

@@ -296,11 +296,11 @@ def test_a_functions_clock_module_returns_the_endpoints_time(program: Program) -
     with zipfile.ZipFile(buffer, "w") as archive:
         archive.writestr("headroom/__init__.py", "")
         archive.writestr(
-            "headroom/wiring.py", "def utc_now():\n    raise RuntimeError('not replaced')\n"
+            "headroom/clock.py", "def utc_now():\n    raise RuntimeError('not replaced')\n"
         )
         archive.writestr(
             "handler.py",
-            "from headroom import wiring\ndef handle(e, c): return wiring.utc_now().isoformat()\n",
+            "from headroom import clock\ndef handle(e, c): return clock.utc_now().isoformat()\n",
         )
     program.function("clocked", "")
     client = program.client("lambda")

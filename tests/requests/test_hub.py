@@ -11,19 +11,19 @@ from typing import Any
 import pytest
 
 from headroom.adapters.ledger import DynamoLedger
-from headroom.application import (
+from headroom.domain.policy import Policy, PolicyError
+from headroom.domain.state import INDEFINITE, StopState, active_pause
+from headroom.ports import ReadFailed
+from headroom.requests import (
     Answer,
     Caller,
     HubRoles,
+    Ledger,
     Request,
     Status,
     Verb,
     execute_request_for,
 )
-from headroom.application.requests import Ledger
-from headroom.domain.policy import Policy, PolicyError
-from headroom.domain.state import INDEFINITE, StopState, active_pause
-from headroom.ports import ReadFailed
 from tests.builders import ACCOUNT, NOW
 from tests.cli.commands.test_pause import ledger
 

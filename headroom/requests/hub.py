@@ -11,7 +11,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from headroom.application.requests.requests import (
+from headroom.domain.policy import Policy, PolicyError
+from headroom.domain.state import Pause
+from headroom.ports import ReadFailed
+from headroom.requests.requests import (
     Answer,
     Ledger,
     Request,
@@ -24,9 +27,6 @@ from headroom.application.requests.requests import (
     recorded,
     switched,
 )
-from headroom.domain.policy import Policy, PolicyError
-from headroom.domain.state import Pause
-from headroom.ports import ReadFailed
 
 HUB_VERBS = frozenset({Verb.APPROVE, Verb.REJECT, Verb.PAUSE, Verb.RESUME})
 

@@ -3,8 +3,8 @@
 May import the domain and `ports`.
 The door offers the request's parts, and what executes one from this account or from a hub."""
 
-from headroom.application.requests.hub import Caller, HubRoles, execute_request_for
-from headroom.application.requests.requests import (
+from headroom.requests.hub import Caller, HubRoles, execute_request_for
+from headroom.requests.requests import (
     LONGEST_PAUSE,
     LONGEST_REASON,
     Answer,

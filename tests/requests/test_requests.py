@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headroom.application import InvalidRequest, Request, Status, Verb, parse_request
-from headroom.application.requests.requests import execute_request
 from headroom.proving.memory import InMemoryLedger
+from headroom.requests import InvalidRequest, Request, Status, Verb, parse_request
+from headroom.requests.requests import execute_request
 from tests.builders import ACCOUNT, NOW, REGION
 
 DAY = timedelta(days=1)
