@@ -131,9 +131,12 @@ def to_json(value: object) -> str:
 
     Raises ValueError for NaN, infinity and instants without a time zone.
     """
-    return json.dumps(
-        _converter().unstructure(value), sort_keys=True, separators=(",", ":"), allow_nan=False
-    )
+    return plain_to_json(_converter().unstructure(value))
+
+
+def plain_to_json(plain: object) -> str:
+    """Canonical JSON of what consists of JSON's own types; raises ValueError for NaN and infinity."""
+    return json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def from_json(text: str, kind: type[T] | Any) -> T:

@@ -10,7 +10,14 @@ from typing import Any, TypeVar
 from headroom.domain.decision import Decision, place_of, recorded, with_judgements
 from headroom.domain.resources import InstanceActivity, Series, VolumeActivity
 from headroom.domain.state import DECISION_FORMAT, ConcurrencyState, WrongFormat, require_format
-from headroom.serialization.canonical import Unreadable, from_plain, parsed, to_json, to_plain
+from headroom.serialization.canonical import (
+    Unreadable,
+    from_plain,
+    parsed,
+    plain_to_json,
+    to_json,
+    to_plain,
+)
 from headroom.serialization.repetition import with_repetition, without_repetition
 
 LARGEST_BODY = 64_000
@@ -101,7 +108,7 @@ def _text(kept: Decision) -> str:
     plain["format"] = DECISION_FORMAT
     for entry, judgement in zip(plain["judgements"], kept.judgements, strict=True):
         entry["blocked_by"] = judgement.summary.blocked_by
-    return to_json(without_repetition(plain))
+    return plain_to_json(without_repetition(plain))
 
 
 def _with_series(decision: Decision, change: Callable[[Series], Series]) -> Decision:

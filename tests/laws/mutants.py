@@ -17,6 +17,7 @@ from typing import Any
 
 from headroom.domain.guardrails import GUARDRAILS, Case, Guardrail, PlanJudgement, Relation, Verdict
 from headroom.domain.guardrails import registry as guardrails
+from headroom.domain.resources import defer
 from tests.laws.law import Broken
 from tests.laws.script import play, script
 
@@ -68,13 +69,13 @@ def decisive(seeds: Iterable[int]) -> dict[Guardrail, list[int]]:
     found: dict[Guardrail, list[int]] = {name: [] for name in Guardrail}
     alone: set[Guardrail] = set()
 
-    def watched(**parts: Any) -> PlanJudgement:
-        made = PlanJudgement(**parts)
+    def watched(judged: PlanJudgement, **later: Any) -> PlanJudgement:
+        made = defer(judged, **later)
         if len(made.blocking) == 1:
             alone.add(made.blocking[0].guardrail)
         return made
 
-    guardrails.PlanJudgement = watched  # type: ignore[misc, assignment]
+    guardrails.defer = watched  # type: ignore[attr-defined]
     try:
         for seed in seeds:
             alone.clear()
@@ -82,7 +83,7 @@ def decisive(seeds: Iterable[int]) -> dict[Guardrail, list[int]]:
             for name in alone:
                 found[name].append(seed)
     finally:
-        guardrails.PlanJudgement = PlanJudgement  # type: ignore[misc]
+        guardrails.defer = defer  # type: ignore[attr-defined]
     return found
 
 

@@ -49,17 +49,24 @@ def served(
     """
     if reads is None and writes is None:
         return None
-    read_bytes = reads is not None and read_mibps is not None
-    write_bytes = writes is not None and write_mibps is not None
-    reads, read_mibps = (0.0, 0.0) if reads is None else (reads, read_mibps or 0.0)
-    writes, write_mibps = (0.0, 0.0) if writes is None else (writes, write_mibps or 0.0)
+    if reads is None or read_mibps is None or writes is None or write_mibps is None:
+        read_bytes = reads is not None and read_mibps is not None
+        write_bytes = writes is not None and write_mibps is not None
+        reads, read_mibps = (0.0, 0.0) if reads is None else (reads, read_mibps or 0.0)
+        writes, write_mibps = (0.0, 0.0) if writes is None else (writes, write_mibps or 0.0)
+        bytes_known, whole = read_bytes or write_bytes, read_bytes and write_bytes
+    else:
+        bytes_known = whole = True
     least, most = _counted(reads, read_mibps, writes, write_mibps, io_bytes)
     ssd_least, ssd_most = least, most
     if io_bytes != SSD_IO_BYTES:
         ssd_least, ssd_most = _counted(reads, read_mibps, writes, write_mibps, SSD_IO_BYTES)
-    return Served(
-        reads + writes, read_mibps + write_mibps, least, most, ssd_least, ssd_most,
-        read_bytes or write_bytes, read_bytes and write_bytes,
+    return tuple.__new__(  # asked for every minute: a third of the time of the class's own way
+        Served,
+        (
+            reads + writes, read_mibps + write_mibps, least, most, ssd_least, ssd_most,
+            bytes_known, whole,
+        ),
     )  # fmt: skip
 
 

@@ -259,7 +259,7 @@ def _in_calm(
     """No limit binds: take a worthwhile, allowed plan; a blocked one is no reason to escalate."""
     if best is not None:
         return act_or_hold(decision_input, effective, _reason_in_calm(best.plan), best.plan)
-    worthwhile = [j for j in judgements if not _worthless(j)]
+    worthwhile = [j for j in judgements if not j.worthless]
     if not worthwhile:
         return Hold(reason=Reason.NO_PRESSURE, until=None, proposed_plan=None)
     nearest = min(worthwhile, key=distance)
@@ -273,10 +273,6 @@ def _in_calm(
     )
 
 
-def _worthless(judgement: PlanJudgement) -> bool:
-    return any(v.guardrail is Guardrail.COST_BENEFIT for v in judgement.blocking)
-
-
 def _blocked(
     decision_input: DecisionInput,
     effective: EffectiveLimits,
@@ -288,7 +284,7 @@ def _blocked(
     if len(others) < len(blocking):
         return Hold(reason=Reason.OBSERVE_ONLY, until=None, proposed_plan=plan)
     short = demand.pressed_minutes < LONG_PRESSED_MINUTES
-    if short and demand.shape is not LoadShape.CLOSED_LOOP and _worthless(nearest):
+    if short and demand.shape is not LoadShape.CLOSED_LOOP and nearest.worthless:
         return Hold(reason=Reason.NOT_COST_EFFECTIVE, until=None, proposed_plan=plan)
     lasting = [v for v in others if not v.temporary]
     if lasting:

@@ -36,16 +36,25 @@ from headroom.domain.guardrails import (
 )
 from headroom.domain.planning import GroupConstraint, GroupDetail, Plan
 from headroom.domain.policy import EffectiveLimits, PolicyUnreadable
-from headroom.domain.resources import LATER, CodeOwner, Observation, code_owner, digest
+from headroom.domain.resources import (
+    LATER,
+    CodeOwner,
+    Deferring,
+    Observation,
+    code_owner,
+    defer,
+    digest,
+)
 from headroom.domain.state import ProfileSummary, ResourceState, Signature
 from headroom.domain.workload import Binding, Demand, Diagnosis, SpaceBasis, SpaceForecast
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class Decision(Deferring):
     """One decision about one resource at one instant, with its whole input.
 
-    `decision_id` is a hash of the inputs: same inputs, same decision, same id.
+    `decision_id` is a hash of the inputs: same inputs, same decision, same id. It and the summary of the
+    profile are computed when they are first read.
     """
 
     decision_id: str
@@ -151,8 +160,8 @@ def build_decision(
     observation, profile = decision_input.observation, decision_input.resource_state.profile
     answer = answer or conclude(analysis, judgements)
     owner = code_owner(observation.volume.tags, analysis.policy.code_tags)
-    return Decision(
-        decision_id=decision_id_of(decision_input, token),
+    made = Decision(
+        decision_id="",
         at=observation.at,
         trigger=decision_input.trigger,
         observation=observation,
@@ -174,8 +183,12 @@ def build_decision(
         write_back=written_back(observation, effective, owner, answer),
         group=group,
         space=analysis.space,
-        profile=None if profile is None else profile.summary,
     )  # fmt: skip
+    return defer(
+        made,
+        decision_id=lambda: decision_id_of(decision_input, token),
+        profile=lambda: None if profile is None else profile.summary,
+    )
 
 
 def decision_id_of(decision_input: DecisionInput, token: str = "") -> str:

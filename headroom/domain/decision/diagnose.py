@@ -20,6 +20,7 @@ from headroom.domain.workload import (
     forecast_text,
     imminent,
     minutes,
+    since,
     slow_below_limits,
 )
 
@@ -43,8 +44,7 @@ def diagnose(
         seen = minutes(observation.activity, can, observation.modification)
     balance = _instance_balance(observation, can, seen)
     iops_left, mibps_left = _instance_left(observation, seen)
-    since = observation.at - RECENT
-    recent = [m for m in seen if m.at >= since]
+    recent = list(since(seen, observation.at - RECENT))
     iops_limit = recent[-1].iops_limit if recent else can.burst_iops
     mibps_limit = recent[-1].mibps_limit if recent else can.burst_mibps
     binding, why = _binding(
@@ -111,7 +111,6 @@ def _binding(
     balance: BalanceForecast | None,
 ) -> tuple[Binding, str]:
     facts = observation.volume.facts
-    recent = [m for m in seen if m.at >= observation.at - RECENT]
     if not recent and facts is not None and facts.additional:
         names = ", ".join(each.name for each in facts.additional)
         return Binding.UNKNOWN, (

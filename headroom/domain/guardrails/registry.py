@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from types import MappingProxyType
 
 from headroom.domain.guardrails import (
@@ -20,6 +21,7 @@ from headroom.domain.guardrails import (
 from headroom.domain.guardrails.case import Case, verdict_of
 from headroom.domain.guardrails.verdicts import Guardrail, PlanJudgement, Relation, Verdict
 from headroom.domain.policy import HARD_CAP
+from headroom.domain.resources import defer
 
 CAP_REACHED = "the deployment's hard cap, which no policy, tag or approval exceeds"
 GUARDRAILS: tuple[tuple[Guardrail, Callable[[Case], Verdict]], ...] = (
@@ -132,20 +134,36 @@ def judge(case: Case) -> PlanJudgement:
 
 
 def judge_all(cases: Sequence[Case]) -> tuple[PlanJudgement, ...]:
-    """What every guardrail says about each plan; the cases differ in their plans only."""
+    """What every guardrail says about each plan; the cases differ in their plans only.
+
+    Only whether a plan is worth its price is asked at once, the rest when somebody reads it.
+    """
     if not cases:
         return ()
-    rules = GUARDRAILS if cases[0].cluster is None else CLUSTER_GUARDRAILS
-    shared = {
-        name: _ask(name, rule, cases[0]) for name, rule in rules if name in ABOUT_THE_RESOURCE
-    }
-    return tuple(
-        PlanJudgement(
-            plan=case.plan,
-            verdicts=tuple(shared.get(name) or _ask(name, rule, case) for name, rule in rules),
-        )
-        for case in cases
-    )
+    rules = dict(GUARDRAILS if cases[0].cluster is None else CLUSTER_GUARDRAILS)
+
+    @cache
+    def of_all() -> Mapping[Guardrail, Verdict]:
+        names = (name for name in rules if name in ABOUT_THE_RESOURCE)
+        return {name: _ask(name, rules[name], cases[0]) for name in names}
+
+    return tuple([_judged(case, rules, of_all) for case in cases])
+
+
+def _judged(
+    case: Case, rules: Mapping[Guardrail, Callable[[Case], Verdict]],
+    of_all: Callable[[], Mapping[Guardrail, Verdict]],
+) -> PlanJudgement:  # fmt: skip
+    judged, asked = PlanJudgement(plan=case.plan, verdicts=()), dict[Guardrail, Verdict]()
+    if (worth := rules.get(Guardrail.COST_BENEFIT)) is not None:
+        asked[Guardrail.COST_BENEFIT] = said = _ask(Guardrail.COST_BENEFIT, worth, case)
+        vars(judged)["worthless"] = not said.allows
+
+    def verdicts() -> tuple[Verdict, ...]:
+        known = {**of_all(), **asked}
+        return tuple([known.get(name) or _ask(name, rule, case) for name, rule in rules.items()])
+
+    return defer(judged, verdicts=verdicts)
 
 
 def _ask(name: Guardrail, rule: Callable[[Case], Verdict], case: Case) -> Verdict:

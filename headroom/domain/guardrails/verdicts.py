@@ -12,7 +12,7 @@ from math import isfinite
 from typing import assert_never
 
 from headroom.domain.planning import Plan
-from headroom.domain.resources import Configuration
+from headroom.domain.resources import Configuration, Deferring
 
 Quantity = int | float | Decimal | str | bool | None
 
@@ -155,7 +155,7 @@ def _number(value: Quantity | tuple[str, ...]) -> Decimal | int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlanJudgement:
+class PlanJudgement(Deferring):
     """A plan and what every guardrail said about it."""
 
     plan: Plan
@@ -166,10 +166,15 @@ class PlanJudgement:
         """The verdicts that do not allow the plan."""
         return tuple(v for v in self.verdicts if not v.allows)
 
+    @cached_property
+    def worthless(self) -> bool:
+        """Whether it costs more than it is worth."""
+        return any(v.guardrail is Guardrail.COST_BENEFIT for v in self.blocking)
+
     @property
     def allowed(self) -> bool:
         """Whether every guardrail allows the plan."""
-        return not self.blocking
+        return not self.worthless and not self.blocking
 
     @property
     def summary(self) -> PlanSummary:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 
 from headroom.domain.catalog import cheapest, highest_settings
 from headroom.domain.catalog.ebs import capability, gp3_size
@@ -90,9 +91,10 @@ def _of_type(situation: Situation, volume_type: VolumeType) -> Iterator[Plan]:
     wanted = _levels(situation)
     if priced_only(situation, volume_type):
         wanted = wanted[:1]  # not allowed: one plan shows what it would cost
+    rates = _rates(situation)
     blocked: Plan | None = None
     for step in wanted:
-        target = _target(situation, volume_type, step)
+        target = _target(situation, volume_type, rates(step))
         plan = None if target is None else plan_for(situation, target, step, capped_from=None)
         if plan is None or not relieves(situation, plan):
             continue
@@ -102,9 +104,18 @@ def _of_type(situation: Situation, volume_type: VolumeType) -> Iterator[Plan]:
     if volume_type is VolumeType.GP3:
         yield from _grown(situation, wanted)
     if blocked is not None and not one_way(blocked):
-        level = _largest(wanted[-1], lambda r: _fits(situation, volume_type, r))
+
+        @cache
+        def within(target: Configuration) -> bool:
+            return within_limits(situation, target)
+
+        def fits(level: float) -> bool:
+            target = _target(situation, volume_type, rates(level))
+            return target is not None and within(target)
+
+        level = _largest(wanted[-1], fits)
         if level is not None:
-            target = _target(situation, volume_type, level)
+            target = _target(situation, volume_type, rates(level))
             if target is not None:
                 cut = plan_for(situation, target, level, capped_from=blocked.target)
                 if cut is not None and relieves(situation, cut):
@@ -113,9 +124,9 @@ def _of_type(situation: Situation, volume_type: VolumeType) -> Iterator[Plan]:
 
 def _grown(situation: Situation, wanted: Sequence[float]) -> Iterator[Plan]:
     """gp3 of the least size that takes what its size does not, for an EBS volume."""
-    current = situation.current
+    current, rates = situation.current, _rates(situation)
     for step in wanted:
-        iops, mibps = _rates(situation, step)
+        iops, mibps = rates(step)
         size = gp3_size(iops, mibps)
         if current.database is None and size > current.size_gib:
             target = cheapest(
@@ -138,9 +149,11 @@ def _levels(situation: Situation) -> tuple[float, ...]:
     return levels
 
 
-def _target(situation: Situation, volume_type: VolumeType, level: float) -> Configuration | None:
-    """The cheapest configuration of the type for `level` times the demand plus spare."""
-    iops, mibps = _rates(situation, level)
+def _target(
+    situation: Situation, volume_type: VolumeType, rates: tuple[float, float]
+) -> Configuration | None:
+    """The cheapest configuration of the type for these IOPS and MiB/s."""
+    iops, mibps = rates
     current, valid = situation.current, situation.observation.valid
     target = cheapest(current, volume_type, iops=iops, mibps=mibps, valid=valid)
     if target is None:
@@ -149,20 +162,21 @@ def _target(situation: Situation, volume_type: VolumeType, level: float) -> Conf
     return target
 
 
-def _rates(situation: Situation, level: float) -> tuple[float, float]:
-    """IOPS and MiB/s of `level` times the demand plus spare.
+def _rates(situation: Situation) -> Callable[[float], tuple[float, float]]:
+    """IOPS and MiB/s of a level: so many times the demand plus spare.
 
     Never below what the volume sustains today, never above what its instance sustains.
     """
+    demand, diagnosis = situation.demand, situation.diagnosis
     spare = 1 + situation.limits.headroom_percent / 100
-    iops = capped(
-        situation.demand.iops.floor * level * spare, situation.diagnosis.instance_iops_left
-    )
-    mibps = capped(
-        situation.demand.mibps.floor * level * spare, situation.diagnosis.instance_mibps_left
-    )
     least_iops, least_mibps = _least(situation, spare)
-    return max(iops, least_iops), max(mibps, least_mibps)
+
+    def rates(level: float) -> tuple[float, float]:
+        iops = capped(demand.iops.floor * level * spare, diagnosis.instance_iops_left)
+        mibps = capped(demand.mibps.floor * level * spare, diagnosis.instance_mibps_left)
+        return max(iops, least_iops), max(mibps, least_mibps)
+
+    return rates
 
 
 def _least(situation: Situation, spare: float) -> tuple[float, float]:
@@ -176,11 +190,6 @@ def _least(situation: Situation, spare: float) -> tuple[float, float]:
     if situation.current.volume_type is VolumeType.GP2:
         used_mibps = now.burst_mibps
     return max(now.sustained_iops, used_iops), max(now.sustained_mibps, used_mibps)
-
-
-def _fits(situation: Situation, volume_type: VolumeType, level: float) -> bool:
-    target = _target(situation, volume_type, level)
-    return target is not None and within_limits(situation, target)
 
 
 def _largest(most: float, fits: Callable[[float], bool]) -> float | None:

@@ -16,6 +16,8 @@ from headroom.domain.workload import (
     PresentLoad,
     minutes,
     short_minutes,
+    shortfalls,
+    since,
 )
 
 PRESSED = 2
@@ -123,7 +125,8 @@ def _remaining_minutes(lengths: Sequence[float], pressed: float) -> list[float]:
     found = []
     for hour in range(HOURS):
         begins = 60 * hour + UNTIL_EFFECT_MIN
-        seen = sum(min(60.0, max(0.0, rest - begins)) for rest in rests) / max(1, len(rests))
+        ahead = [rest - begins for rest in rests if rest > begins]
+        seen = sum([60.0 if rest > 60.0 else rest for rest in ahead]) / max(1, len(rests))
         unknown = 60 * lasts / (lasts + 60 * hour + UNTIL_RELIEF_MIN)
         found.append(weight * seen + (1 - weight) * unknown)
     return found
@@ -134,7 +137,7 @@ def _episode_lengths(past: Past, level: Level) -> list[float]:
     found: list[float] = []
     last = -10
     hours, numbers = past.numbered
-    shorts = [short_minutes(hour, level.iops, level.mibps) for hour in hours]
+    shorts = shortfalls(hours, level.iops, level.mibps)
     for place, number in numbers.items():
         if shorts[number]:
             if place - last > 1:
@@ -147,12 +150,11 @@ def _episode_lengths(past: Past, level: Level) -> list[float]:
 def _load(situation: Situation) -> tuple[float, float]:
     """The highest load of the last minutes, in SSD operations/s and MiB/s."""
     observation = situation.observation
-    since = observation.at - timedelta(minutes=RECENT_MIN + 3)
     can = capability(observation.volume.configuration)
     count = len(observation.activity.read_iops.values)
     last = range(max(0, count - 2 * RECENT_MIN), count)
     seen = minutes(observation.activity, can, observation.modification, places=last)
-    recent = [m for m in seen if m.at >= since]
+    recent = since(seen, observation.at - timedelta(minutes=RECENT_MIN + 3))
     return max((m.ssd_iops for m in recent), default=0.0), max(
         (m.mibps for m in recent), default=0.0
     )

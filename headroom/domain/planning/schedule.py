@@ -68,8 +68,9 @@ def schedule_cost(
         now = []
         for used in range(MOST_CHANGES + 1):
             left = free[hour] - used
-            rows = [list(map(add, locked if left <= 0 else reacting, after[used][0]))]
-            rows += [list(map(add, locked, following)) for following in after[used][:-1]]
+            rows = [list(map(add, locked, following)) for following in after[used][:-1]]
+            # without a free slot it is as with a change in flight
+            rows.insert(0, list(map(add, reacting, after[used][0])) if left > 0 else rows[0])
             if used < MOST_CHANGES and (left > 0 or hour == 0):
                 going = [
                     usd + following + CHANGE_USD

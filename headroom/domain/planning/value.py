@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
+from operator import sub
 
 from headroom.domain.catalog.ebs import MAX_MODIFICATIONS, capability
 from headroom.domain.planning.build_plan import plan_to
@@ -35,7 +36,7 @@ from headroom.domain.workload import (
     calm_days,
     checked_days,
     demand_forecast,
-    short_minutes,
+    shortfalls,
 )
 
 NEGLIGIBLE_MIN = 0.05
@@ -217,19 +218,17 @@ def _value_for_good(situation: Situation, plan: Plan) -> float:
     if situation.slow and plan.target.volume_type is VolumeType.IO2:  # the wish of the owner
         return 0.0
     hours, numbers = past.numbered
-    shorter = [
-        short_minutes(hour, now.sustained_iops, now.sustained_mibps)
-        - short_minutes(hour, then.sustained_iops, then.sustained_mibps)
-        for hour in hours
-    ]
-    relieved = {place: shorter[number] for place, number in numbers.items()}
+    before = shortfalls(hours, now.sustained_iops, now.sustained_mibps)
+    after = shortfalls(hours, then.sustained_iops, then.sustained_mibps)
+    shorter: list[float] = list(map(sub, before, after))
     ongoing = situation.demand.pressed_minutes * situation.demand.expected_shortfall(
         iops=now.sustained_iops, mibps=now.sustained_mibps
     )
     since = len(past.profile.hours) - LATELY_DAYS * 24
     a_day = max(  # a load that changed for good is not thinned out by the year before it
-        (sum(relieved.values()) + ongoing) / max(past.days, FOR_GOOD_DAYS),
-        (sum(short for place, short in relieved.items() if place >= since) + ongoing)
+        (sum([shorter[number] for number in numbers.values()]) + ongoing)
+        / max(past.days, FOR_GOOD_DAYS),
+        (sum([shorter[number] for place, number in numbers.items() if place >= since]) + ongoing)
         / max(min(past.days, LATELY_DAYS), FOR_GOOD_DAYS),
     )
     usd = situation.limits.relief_value_usd_per_minute * a_day

@@ -31,6 +31,7 @@ from headroom.domain.resources.databases import (
     Deployment,
     Engine,
 )
+from headroom.domain.resources.deferred import Deferring, defer
 from headroom.domain.resources.digest import big_endian, digest
 from headroom.domain.resources.external_owners import (
     AUTO_MODE_CSI,

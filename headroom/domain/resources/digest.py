@@ -6,6 +6,7 @@ import hashlib
 import struct
 import sys
 from array import array
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import datetime
@@ -82,10 +83,18 @@ def big_endian(values: Sequence[float]) -> array[float]:
 
 
 def _packed(values: tuple[float | None, ...]) -> bytes | array[float]:
-    """The numbers as bytes; usually every period was published, or none at all."""
+    """The numbers as bytes; usually nothing is missing but what is before the first and after the last."""
+    first, last = bisect_left(values, True, key=_is_known), len(values)
+    while last > first and values[last - 1] is None:
+        last -= 1
     try:
-        return big_endian(values)  # type: ignore[arg-type]  # None is refused
+        if values[:first] == (None,) * first:
+            known = big_endian(values[first:last])  # type: ignore[arg-type]  # None is refused
+            return b"".join((_MISSING * first, known, _MISSING * (len(values) - last)))
     except struct.error:
-        if values == (None,) * len(values):
-            return _MISSING * len(values)
-        return big_endian([_NAN if v is None else v for v in values])
+        pass
+    return big_endian([_NAN if v is None else v for v in values])
+
+
+def _is_known(value: float | None) -> bool:
+    return value is not None

@@ -38,7 +38,14 @@ from headroom.domain.workload.forecast import (
 from headroom.domain.workload.history import Past, checked_days, demand_levels, past_of
 from headroom.domain.workload.instance_balance import forecast_balance, forecast_text, imminent
 from headroom.domain.workload.latency import slow_below_limits, slowest_ms
-from headroom.domain.workload.pressure import AT_LIMIT, EMPTY_PERCENT, Minute, clear_run, minutes
+from headroom.domain.workload.pressure import (
+    AT_LIMIT,
+    EMPTY_PERCENT,
+    Minute,
+    clear_run,
+    minutes,
+    since,
+)
 from headroom.domain.workload.profile import digest_of
-from headroom.domain.workload.short_minutes import short_minutes
+from headroom.domain.workload.short_minutes import short_minutes, shortfalls
 from headroom.domain.workload.space import Point, SpaceBasis, SpaceForecast, space_forecast, spans

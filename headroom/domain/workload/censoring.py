@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from statistics import mean, median
@@ -50,12 +50,13 @@ class DemandEstimate:
 class DemandSamples:
     """The minutes to estimate from. `informative` touched a limit, in this episode or before.
 
-    `ongoing` is the whole present run of pressure, gaps included; empty without one.
+    `ongoing` is the whole present run of pressure, gaps included; empty without one. `earlier`, about
+    this time of earlier days, is read only where nothing is more certain.
     """
 
     at: datetime
     seen: Sequence[Minute]
-    earlier: Sequence[Minute]
+    earlier: Callable[[], Sequence[Minute]]
     ongoing: Sequence[Minute]
     informative: Sequence[Minute]
 
@@ -66,12 +67,12 @@ def estimate_demand(basis: DemandSamples) -> DemandEstimate:
     From the most certain basis to the least: the same load without pressure, a pool of workers,
     evidence of how much more it wants, and the typical excess of a censored load.
     """
-    free = [m for m in basis.seen if not m.pressed]
-    peak = _most(free)
     informative = basis.informative
     if not informative:
         iops, mibps = (_known(most) for most in _most(_undrained(basis.seen)))
         return DemandEstimate(iops=iops, mibps=mibps, tail=0.0, shape=_shape(basis))
+    free = [m for m in basis.seen if not m.pressed]
+    peak = _most(free)
     at = _reached(informative, basis.ongoing)
     if all(p >= SEEN_FREE * a for p, a in zip(peak, at, strict=True)):
         # The same load ran without pressure before: credits ran out, or a limit was lowered.
@@ -98,7 +99,7 @@ def estimate_demand(basis: DemandSamples) -> DemandEstimate:
 
 def _undrained(seen: Sequence[Minute]) -> list[Minute]:
     """All minutes except those pressed under a raised limit, which may drain a backlog."""
-    first = next((m for m in seen if m.pressed), None)
+    first = next((m for m in seen if m.iops_pressed or m.mibps_pressed), None)
     if first is None:
         return list(seen)
     iops, mibps = first.iops_limit * SEEN_FREE, first.mibps_limit * SEEN_FREE
@@ -107,8 +108,8 @@ def _undrained(seen: Sequence[Minute]) -> list[Minute]:
 
 def _most(among: Sequence[Minute]) -> tuple[float, float]:
     return (
-        max((m.ssd_iops for m in among), default=0.0),
-        max((m.mibps for m in among), default=0.0),
+        max([m.ssd_iops for m in among], default=0.0),
+        max([m.mibps for m in among], default=0.0),
     )
 
 
@@ -133,7 +134,7 @@ def _reach(basis: DemandSamples, free: Sequence[Minute], at: tuple[float, float]
     bursts = [m for m in informative if not m.saturated and lately]
     reaches = [
         ratio_from_queue_growth(informative) if basis.ongoing else None,
-        ratio_from_earlier_days(same_hours(basis.earlier, basis.at, by_iops=by_iops), served),
+        ratio_from_earlier_days(same_hours(basis.earlier(), basis.at, by_iops=by_iops), served),
         ratio_from_bursts(bursts, free, by_iops=by_iops)
         if 2 * len(bursts) >= len(informative)
         else None,
@@ -293,4 +294,4 @@ def _censored(at: float, peak: float, ratio: DemandRatio, binds: bool) -> Estima
 def _shape(basis: DemandSamples) -> LoadShape:
     if not basis.seen:
         return LoadShape.UNKNOWN
-    return LoadShape.IDLE if max(m.iops for m in basis.seen) < 1 else LoadShape.UNCONSTRAINED
+    return LoadShape.IDLE if max([m.iops for m in basis.seen]) < 1 else LoadShape.UNCONSTRAINED

@@ -15,7 +15,7 @@ from statistics import mean
 from headroom.domain.resources import Observation, Series
 from headroom.domain.workload.demand import Binding
 from headroom.domain.workload.instance_balance import STALE
-from headroom.domain.workload.pressure import AT_LIMIT, EMPTY_PERCENT, Minute
+from headroom.domain.workload.pressure import AT_LIMIT, EMPTY_PERCENT, Minute, since
 
 RECENT = timedelta(minutes=15)
 LEAST_MINUTES = 2
@@ -28,7 +28,7 @@ def class_pressed(observation: Observation, seen: Sequence[Minute]) -> tuple[Bin
     database = observation.volume.configuration.database
     if database is None or instance is None or instance.limits is None or activity is None:
         return None
-    limits, recent = instance.limits, [m for m in seen if m.at >= observation.at - RECENT]
+    limits, recent = instance.limits, since(tuple(seen), observation.at - RECENT)
     for binding, unit, balance, baseline, maximum, served in (
         (Binding.INSTANCE_IOPS, "IOPS", activity.io_balance_percent, limits.baseline_iops,
          limits.maximum_iops, [m.iops for m in recent]),

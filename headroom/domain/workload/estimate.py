@@ -16,7 +16,7 @@ from headroom.domain.workload.censoring import (
 from headroom.domain.workload.credits import forecast_credits, lasting
 from headroom.domain.workload.demand import CreditForecast, Demand
 from headroom.domain.workload.demand_ratio import AFTER, BEFORE
-from headroom.domain.workload.pressure import Minute, clear_run, episode, minutes
+from headroom.domain.workload.pressure import Minute, clear_run, episode, minutes, since
 
 LEAD_TIME = timedelta(minutes=45)
 """Headroom acts on a depletion this close: time to effect, scan period and metric delay."""
@@ -45,20 +45,19 @@ def estimate(
         can=can,
     )
     pressed = tuple(m for m in now_pressed if m.pressed)
-    bursts = _bursts(current)
+    touched = tuple([m for m in current if m.iops_pressed or m.mibps_pressed])
+    bursts = _bursts(touched)
     recurring = len(bursts) * 1440 / len(current) if bursts else 0.0
     starved = min(1440.0, max(_expected_starved(observation, pressed, credits), recurring))
     informative = pressed or bursts
-    earlier = _same_hours(observation, can) if informative else ()
     found = estimate_demand(
         DemandSamples(
-            at=observation.at, seen=seen, earlier=earlier,
+            at=observation.at, seen=seen, earlier=lambda: _same_hours(observation, can),
             ongoing=episode(seen) if pressed else (), informative=informative,
         )
     )  # fmt: skip
     before = _peaks(observation.history) if profile is None else profile.peaks
-    since = observation.at - timedelta(minutes=FRESH_MINUTES)
-    fresh = tuple(m for m in seen if m.at >= since)
+    fresh = since(seen, observation.at - timedelta(minutes=FRESH_MINUTES))
     return Demand(
         iops=found.iops,
         mibps=found.mibps,
@@ -70,8 +69,8 @@ def estimate(
         pressed_minutes=len(pressed),
         expected_starved_minutes=round(starved, 3),
         credits=credits,
-        peak_iops=max(max((m.ssd_iops for m in seen), default=0.0), before[0]),
-        peak_mibps=max(max((m.mibps for m in seen), default=0.0), before[1]),
+        peak_iops=max(max([m.ssd_iops for m in seen], default=0.0), before[0]),
+        peak_mibps=max(max([m.mibps for m in seen], default=0.0), before[1]),
         clear_minutes=clear_run(current),
         backlog_ops=found.backlog_ops,
         basis=found.basis,
@@ -99,8 +98,7 @@ def _io_sizes(among: tuple[Minute, ...]) -> tuple[float, ...]:
 
 def _confidence(observation: Observation, seen: tuple[Minute, ...], found: DemandEstimate) -> float:
     """Share of the last hour that was measured whole, halved where the estimate is a guess."""
-    since = observation.at - CONFIDENCE_OVER
-    known = sum(1.0 if m.whole else 0.5 for m in seen if m.at >= since)
+    known = sum(1.0 if m.whole else 0.5 for m in since(seen, observation.at - CONFIDENCE_OVER))
     guessed = 1.0 if found.tail == 0 else 0.5 + 0.5 * found.weight
     return round(min(1.0, known / (CONFIDENCE_OVER.total_seconds() / 60)) * guessed, 3)
 
@@ -117,7 +115,7 @@ def _under_present_configuration(
         return seen
     if change.origin == change.target:
         return seen
-    return tuple(m for m in seen if m.at >= change.started_at)
+    return since(seen, change.started_at)
 
 
 def _expected_starved(
@@ -133,9 +131,8 @@ def _expected_starved(
     return expected
 
 
-def _bursts(current: tuple[Minute, ...]) -> tuple[Minute, ...]:
-    """The pressed minutes of recurring short bursts; empty below three bursts."""
-    pressed = tuple(m for m in current if m.pressed)
+def _bursts(pressed: tuple[Minute, ...]) -> tuple[Minute, ...]:
+    """The pressed minutes if they are recurring short bursts: at least three."""
     runs = sum(
         1
         for i, m in enumerate(pressed)

@@ -15,10 +15,15 @@ from itertools import pairwise
 from math import inf
 from typing import NamedTuple
 
-from headroom.domain.state import HOUR, hour_of
+from headroom.domain.state import HOUR, ProfileHour, hour_of
 from headroom.domain.workload.history import HELD, ONSET, Coming, Episodes, Past, recent_hours
 from headroom.domain.workload.rhythm import BACK, DOUBT, SURE, Rhythm, rhythms
-from headroom.domain.workload.short_minutes import REACTION_MIN, minutes_to_react, short_minutes
+from headroom.domain.workload.short_minutes import (
+    REACTION_MIN,
+    minutes_to_react,
+    short_minutes,
+    shortfalls,
+)
 
 HOURS = 24
 CLEAR_DAYS = 3.0
@@ -85,6 +90,17 @@ class PresentLoad:
     shortfall_share: tuple[float, ...]
 
 
+class _Shortfalls(dict[int, float]):
+    """Shortfall in minutes at some rates by the number of the busy hour, computed when it is asked for."""
+
+    def __init__(self, hours: Sequence[ProfileHour], rates: tuple[float, float]) -> None:
+        self._hours, self._rates = hours, rates
+
+    def __missing__(self, number: int) -> float:
+        self[number] = found = short_minutes(self._hours[number], *self._rates)
+        return found
+
+
 class KnownLoad(NamedTuple):
     """Load that the owner announced: from when to when, and how much."""
 
@@ -104,37 +120,47 @@ def demand_forecast(
     believed, anyhow = _rhythms(past, first)
     top = max(level.usd_per_hour for level in levels)
     believe, recent = _beliefs(past), recent_hours(past, first)
-    coming = [_like(past, believed, anyhow, first + hour) for hour in range(HOURS)]
+    begun: dict[int, bool] = {}
+    coming = [_like(past, believed, anyhow, first + hour, begun) for hour in range(HOURS)]
     new_per_hour, new_min = 1.0 / (past.days + 1) / HOURS, _new_minutes(past)
     begin = hour_of(now)
-    known = [_loads_at(known_loads, begin + hour * HOUR) for hour in range(HOURS)]
+    known = {
+        hour: loads
+        for hour in range(HOURS)
+        if known_loads and (loads := _loads_at(known_loads, begin + hour * HOUR))
+    }
     locked, reacting, dollars, seen, new_minutes = [], [], [], [], []
     same: dict[tuple[bool, ...], Episodes] = {}
+    hours = past.numbered[0]
 
     @cache
-    def after_raise(rates: tuple[float, float]) -> list[float]:
-        return [short_minutes(hour, *rates) for hour in past.numbered[0]]
+    def after_raise(rates: tuple[float, float]) -> _Shortfalls:
+        return _Shortfalls(hours, rates)
 
     for level, share in zip(levels, present.shortfall_share, strict=True):
         belief = believe(level)
-        shorts = [
-            short_minutes(hour, level.iops, level.mibps, belief=belief) for hour in past.numbered[0]
-        ]
-        falls_short = tuple(minutes > 0 for minutes in shorts)
+        shorts = shortfalls(hours, level.iops, level.mibps, belief=belief)
+        falls_short = tuple([minutes > 0 for minutes in shorts])
         if falls_short not in same:
             same[falls_short] = Episodes.of(past, falls_short, recent, coming)
         episodes = same[falls_short]
         reached = after_raise(level.reach or UNLIMITED), after_raise(level.ceiling or UNLIMITED)
-        early = _minutes_before_a_raise(past, level, belief, episodes, reached)
-        rows = _hours(episodes, shorts, early, max(0.0, top - level.usd_per_hour))
-        expected = _with_known(level, rows, known, [here * share for here in present.minutes])
+        first_minutes = _minutes_before_a_raise(past, level, belief, episodes, reached)
+        late, early, usd = _hours(
+            episodes, shorts, first_minutes, max(0.0, top - level.usd_per_hour)
+        )
+        for hour, loads in known.items():
+            late[hour], early[hour] = _with_known(level, late[hour], early[hour], loads)
+        here = [minutes * share for minutes in present.minutes]
+        late = [a if a >= b else b for a, b in zip(late, here, strict=True)]
+        early = [a if a >= b else b for a, b in zip(early, here, strict=True)]
         new = max(level.unproven * NEW_MIN, _unseen(past, level) * new_min) * new_per_hour
         new_minutes.append(new)
-        locked.append([late + new * LOCKED_TIMES for late, _ in expected])
+        locked.append([minutes + new * LOCKED_TIMES for minutes in late])
         # a raise that costs more than waiting does not follow
-        reacting.append([(early if early <= late else late) + new for late, early in expected])
-        dollars.append([usd for _, _, usd in rows])
-        seen.append(sum(late for late, _ in expected))
+        reacting.append([(b if b <= a else a) + new for a, b in zip(late, early, strict=True)])
+        dollars.append(usd)
+        seen.append(sum(late))
     return Forecast(
         reacting_minutes=tuple(zip(*reacting, strict=True)),
         locked_minutes=tuple(zip(*locked, strict=True)),
@@ -149,23 +175,19 @@ def demand_forecast(
 
 
 def _with_known(
-    level: Level, rows: Sequence[tuple[float, float, float]],
-    known: Sequence[Sequence[tuple[KnownLoad, float]]], present: Sequence[float],
-) -> list[tuple[float, float]]:  # fmt: skip
-    """Minutes with no raise and before one, by hour: no less than known and present load cost."""
-    found = []
-    for (late, early, _), loads, here in zip(rows, known, present, strict=True):
-        for load, minutes in loads:
-            short = minutes * (1.0 - _served(load, level))
-            late, early = max(late, short), max(early, min(short, REACTION_MIN))
-        found.append((late if late >= here else here, early if early >= here else here))
-    return found
+    level: Level, late: float, early: float, loads: Sequence[tuple[KnownLoad, float]]
+) -> tuple[float, float]:
+    """Minutes of an hour with no raise and before one: no less than its known loads cost."""
+    for load, minutes in loads:
+        short = minutes * (1.0 - _served(load, level))
+        late, early = max(late, short), max(early, min(short, REACTION_MIN))
+    return late, early
 
 
 def calm_days(past: Past, level: Level) -> float:
     """Measured days since load above `level`, less the longest time that it stayed away before."""
     hours, numbers = past.numbered
-    short = [short_minutes(hour, level.iops, level.mibps) > 0 for hour in hours]
+    short = shortfalls(hours, level.iops, level.mibps)
     places = [place for place, number in numbers.items() if short[number]]
     if not places:
         return past.days
@@ -186,8 +208,13 @@ def _rhythms(past: Past, count: int) -> tuple[tuple[Rhythm, ...], float]:
     )
 
 
-def _like(past: Past, believed: Sequence[Rhythm], anyhow: float, place: int) -> Coming:
-    """The busy hours that a coming hour is like, with weights, and the weight of load at any time."""
+def _like(
+    past: Past, believed: Sequence[Rhythm], anyhow: float, place: int, begun: dict[int, bool]
+) -> Coming:
+    """The busy hours that a coming hour is like, with weights, and the weight of load at any time.
+
+    `begun` keeps which episodes have begun again, by the place where each was due.
+    """
     hours, busy = past.profile.hours, past.busy
     known = len(hours)
     found: dict[int, float] = {}
@@ -203,45 +230,46 @@ def _like(past: Past, believed: Sequence[Rhythm], anyhow: float, place: int) -> 
                     likes.append((like, weight))
         doubt += rhythm.weight * own_doubt / total
         for like, weight in likes:
-            if _did_not_begin(past, like, place - like):
+            due = past.begins[like] + place - like
+            if due not in begun:
+                begun[due] = _has_begun(past, due)
+            if not begun[due]:
                 weight *= NOT_BEGUN
             found[like] = found.get(like, 0.0) + SURE * rhythm.weight * weight / total
     return list(found.items()), doubt
 
 
-def _did_not_begin(past: Past, like: int, later: int) -> bool:
-    """Whether the episode around the busy hour `like` was due to begin again, `later` hours on, and did not."""
-    begins, hours = past.begins[like] + later, past.profile.hours
-    until = begins + LATE_HOURS + 1
-    return until <= len(hours) and not any(
-        hours[place] is None or place in past.busy for place in range(begins - 1, until)
+def _has_begun(past: Past, due: int) -> bool:
+    """Whether an episode that was due at a place began, or may yet, as far as that was measured."""
+    hours, until = past.profile.hours, due + LATE_HOURS + 1
+    return until > len(hours) or any(
+        hours[place] is None or place in past.busy for place in range(due - 1, until)
     )
 
 
 def _hours(
     episodes: Episodes, shorts: Sequence[float], first: Sequence[float], raise_usd_per_hour: float
-) -> list[tuple[float, float, float]]:
-    """Of one level: minutes with no raise, minutes before one takes effect, and its USD, by hour."""
+) -> tuple[list[float], list[float], list[float]]:
+    """Of one level, each by hour: minutes with no raise, minutes before one takes effect, and its USD."""
     if not episodes.cases:
-        return [(0.0, 0.0, 0.0)] * HOURS
+        return [0.0] * HOURS, [0.0] * HOURS, [0.0] * HOURS
     minutes = [shorts[number] for number, _ in episodes.cases]
     minutes_an_hour = episodes.mean(minutes, episodes.hours)
     first_minutes = episodes.mean(first, episodes.onsets)
-    found = []
-    for like, under_way, begins, busy in episodes.coming:
+    lates, earlies = [], []
+    for like, under_way, begins, _ in episodes.coming:
         late = early = 0.0
         for case, weight in like:
             late += weight * minutes[case]
             early += weight * first[case]
-        late += under_way * minutes_an_hour
-        early += begins * first_minutes
-        found.append((late, early, busy * raise_usd_per_hour))
-    return found
+        lates.append(late + under_way * minutes_an_hour)
+        earlies.append(early + begins * first_minutes)
+    return lates, earlies, [hour.busy * raise_usd_per_hour for hour in episodes.coming]
 
 
 def _minutes_before_a_raise(
     past: Past, level: Level, belief: float, episodes: Episodes,
-    reached: tuple[Sequence[float], Sequence[float]],
+    reached: tuple[_Shortfalls, _Shortfalls],
 ) -> list[float]:  # fmt: skip
     """By case: the shortfall until a raise takes effect, or what it leaves of a later hour.
 

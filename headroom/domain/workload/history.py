@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -42,10 +43,21 @@ def checked_days(history: VolumeActivity) -> float | None:
     Checks are published under the pair of instance and volume: days on another instance do not show
     bursts inside a minute.
     """
-    checks = zip(history.iops_exceeded.values, history.throughput_exceeded.values, strict=True)
-    unchecked = [mibps for iops, mibps in checks if iops is None].count(None)
-    found = len(history.iops_exceeded.values) - unchecked
+    by_iops, by_mibps = history.iops_exceeded.values, history.throughput_exceeded.values
+    found = len(by_iops)
+    if not (_is_whole(by_iops) or _is_whole(by_mibps)):
+        checks = zip(by_iops, by_mibps, strict=True)
+        found -= [mibps for iops, mibps in checks if iops is None].count(None)
     return found * history.read_iops.period_s / 86_400 if found else None
+
+
+def _is_whole(values: Sequence[float | None]) -> bool:
+    """Whether nothing is missing: numbers can be added up, which is the fastest way to see it."""
+    try:
+        sum(values)  # type: ignore[arg-type]  # None is refused
+    except TypeError:
+        return False
+    return True
 
 
 def load_rates(history: VolumeActivity) -> tuple[list[float], list[float]]:
@@ -210,7 +222,7 @@ class Episodes(NamedTuple):
 
     def mean(self, minutes: Sequence[float], over: int) -> float:
         """Minutes by case, summed over the latest weeks, per one of `over`."""
-        return sum(hours * minutes[case] for case, hours in self.recent) / max(1, over)
+        return sum([hours * minutes[case] for case, hours in self.recent]) / max(1, over)
 
 
 def demand_levels(
@@ -229,13 +241,13 @@ def demand_levels(
     ]
     times = Counter(numbers.values())
     by_price = sorted((usd(*rates), *rates, times[number]) for number, rates in enumerate(wanted))
-    ordered = [rates for rates in by_price for _ in range(rates[-1])]
-    if ordered:
-        iops = list(accumulate((i for _, i, _, _ in ordered), max))
-        mibps = list(accumulate((m for _, _, m, _ in ordered), max))
+    if by_price:
+        iops = list(accumulate((i for _, i, _, _ in by_price), max))
+        mibps = list(accumulate((m for _, _, m, _ in by_price), max))
         most_iops, most_mibps = max(most_iops, iops[-1]), max(most_mibps, mibps[-1])
+        upto = list(accumulate(count for _, _, _, count in by_price))
         for share in SHARES:
-            place = max(0, ceil(share * len(ordered)) - 1)
+            place = bisect_right(upto, max(0, ceil(share * upto[-1]) - 1))
             found.add((iops[place], mibps[place]))
     for factor in ABOVE_ALL:
         found.add((most_iops * factor, most_mibps))

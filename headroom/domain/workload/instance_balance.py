@@ -41,7 +41,8 @@ class _Side:
     binding: Binding
     balance: Series
     load: Series
-    own: tuple[tuple[datetime, float], ...]
+    own: tuple[float, ...]
+    """The volume's own load of the latest minutes."""
     baseline: float | None
     maximum: float | None
 
@@ -92,12 +93,13 @@ def forecast_text(found: BalanceForecast, now: datetime) -> str:
 def _sides(
     activity: InstanceActivity, limits: InstanceLimits | None, seen: Sequence[Minute]
 ) -> tuple[_Side, _Side]:
+    latest = seen[-LOAD_MINUTES:]
     return (
         _Side(
             binding=Binding.INSTANCE_IOPS,
             balance=activity.io_balance_percent,
             load=activity.iops,
-            own=tuple((m.at, m.ssd_iops) for m in seen),
+            own=tuple(m.ssd_iops for m in latest),
             baseline=None if limits is None else float(limits.baseline_iops),
             maximum=None if limits is None else float(limits.maximum_iops),
         ),
@@ -105,7 +107,7 @@ def _sides(
             binding=Binding.INSTANCE_THROUGHPUT,
             balance=activity.byte_balance_percent,
             load=activity.mibps,
-            own=tuple((m.at, m.mibps) for m in seen),
+            own=tuple(m.mibps for m in latest),
             baseline=None if limits is None else limits.baseline_mibps,
             maximum=None if limits is None else limits.maximum_mibps,
         ),
@@ -188,7 +190,7 @@ def _profile(now: datetime, side: _Side, earlier: Sequence[Minute]) -> tuple[flo
     without three such days, or where the instance's limits are not known.
     """
     present = _present(side)
-    own = [value for _, value in side.own[-LOAD_MINUTES:]]
+    own = side.own
     if present is None or not own or _modelled(present, side) is None:
         return ()
     others = max(0.0, present - mean(own))

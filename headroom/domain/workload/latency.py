@@ -53,7 +53,13 @@ def slow_below_limits(
     Slow is above the owner's objective, else far above the resource's own latency of the hours
     before. With fewer operations a second than BUSY_IOPS one slow query makes the mean.
     """
-    busy = [m for m in seen if m.latency_ms is not None and m.ops >= BUSY_IOPS and not m.pressed]
+    busy = [
+        m
+        for m in seen
+        if m.latency_ms is not None
+        and m.ops >= BUSY_IOPS
+        and not (m.iops_pressed or m.mibps_pressed)
+    ]
     since = now - LATELY
     before = sorted(m.latency_ms or 0.0 for m in busy if m.at < since)
     if objective_ms is None and len(before) < LEAST_CALM:

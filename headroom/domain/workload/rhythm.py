@@ -49,6 +49,8 @@ class Hypothesis:
     like: Callable[[int], Iterable[int]]
     ahead: tuple[int, ...]
     """How much later the next hour like an hour may be, ascending."""
+    since: int
+    """The first hour that may have one like it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +74,13 @@ def rhythms(
         hour for hour, is_busy in enumerate(busy) if is_busy and not (hour and busy[hour - 1])
     ]
     hypotheses = [
-        Hypothesis("daily", _every(DAY), (DAY,)),
-        Hypothesis("on working days", _working_days(start), (DAY, 3 * DAY, 6 * DAY)),
-        Hypothesis("weekly", _every(WEEK), (WEEK,)),
-        Hypothesis("on a day of the month", _months(start, from_end=False), _MONTH),
-        Hypothesis("before the end of the month", _months(start, from_end=True), _MONTH),
+        Hypothesis("daily", _every(DAY), (DAY,), DAY),
+        Hypothesis("on working days", _working_days(start), (DAY, 3 * DAY, 6 * DAY), DAY),
+        Hypothesis("weekly", _every(WEEK), (WEEK,), WEEK),
+        Hypothesis("on a day of the month", _months(start, from_end=False), _MONTH, SHORTEST_MONTH),
+        Hypothesis(
+            "before the end of the month", _months(start, from_end=True), _MONTH, SHORTEST_MONTH
+        ),
         *_periods(onsets),
     ]
     if not onsets:
@@ -108,6 +112,8 @@ class _Trial(NamedTuple):
     came: bool
     """Whether load began in it or an hour before or after."""
     began: bool
+    log_anyhow: float
+    """Log likelihood of what came, for load at any time."""
 
 
 def _log_likelihoods(
@@ -124,10 +130,12 @@ def _log_likelihoods(
     for hour in sorted(_singled_out(hypotheses, onsets[-ONSETS:], len(measured))):
         if measured[hour]:
             anyhow = (bisect_left(onsets, hour) + 0.5) / (max(hour, 1) + DAY)
-            trials.append(_Trial(hour, min(SURE, 3 * anyhow), hour in near, hour in begins))
+            chance, came = min(SURE, 3 * anyhow), hour in near
+            log_anyhow = log(chance if came else 1 - chance)
+            trials.append(_Trial(hour, chance, came, hour in begins, log_anyhow))
     anyhow_score = 0.0
-    for _, chance, came, _ in trials:
-        anyhow_score += log(chance if came else 1 - chance)
+    for trial in trials:
+        anyhow_score += trial.log_anyhow
     scored = [_scored(one, trials, measured, near) for one in hypotheses]
     return [anyhow_score, *(score for score, _ in scored)], [failed for _, failed in scored]
 
@@ -137,20 +145,22 @@ def _scored(
 ) -> tuple[float, float]:
     """The log likelihood of what came by one hypothesis, and the share of it that failed."""
     score, tried, failed = 0.0, 0, 0
-    for hour, at_any_time, came, began in trials:
+    for hour, at_any_time, came, began, log_anyhow in trials:
         weighed, total = DOUBT * at_any_time, DOUBT
-        for weight, like in zip(BACK, hypothesis.like(hour), strict=False):
-            if measured[like]:
-                total += weight
-                if like in near:
-                    weighed += weight
-        chance = at_any_time
-        if total > DOUBT:
-            chance = min(SURE, max(1 - SURE, weighed / total))
-            expected = 2 * (weighed - DOUBT * at_any_time) > total - DOUBT
-            if expected or began:
-                tried += 1
-                failed += expected != came
+        if hour >= hypothesis.since:
+            for weight, like in zip(BACK, hypothesis.like(hour), strict=False):
+                if measured[like]:
+                    total += weight
+                    if like in near:
+                        weighed += weight
+        if total == DOUBT:
+            score += log_anyhow
+            continue
+        chance = min(SURE, max(1 - SURE, weighed / total))
+        expected = 2 * (weighed - DOUBT * at_any_time) > total - DOUBT
+        if expected or began:
+            tried += 1
+            failed += expected != came
         score += log(chance if came else 1 - chance)
     return score, (failed + 2) / (tried + 2)
 
@@ -227,13 +237,13 @@ def _periods(onsets: Sequence[int]) -> Iterator[Hypothesis]:
         key=lambda item: (item[1], -item[0]), default=(0, 0),
     )  # fmt: skip
     if times >= SAME_GAPS:
-        yield Hypothesis(f"every {days} days", _every(days * DAY), (days * DAY,))
+        yield Hypothesis(f"every {days} days", _every(days * DAY), (days * DAY,), days * DAY)
     short = [gap for gap in gaps if 1 < gap <= LONGEST_HOURS]
     alike = {gap: [g for g in short if abs(g - gap) <= 1] for gap in short}
     usual = max(alike.values(), key=len, default=[])
     if len(usual) >= SAME_GAPS and (period := sum(usual) / len(usual)) % DAY:
         named = round(period, 1)
-        yield Hypothesis(f"every {named:g} hours", _every(period), (round(named),))
+        yield Hypothesis(f"every {named:g} hours", _every(period), (round(named),), round(period))
 
 
 def _every(hours: float) -> Callable[[int], Iterable[int]]:

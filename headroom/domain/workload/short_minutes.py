@@ -6,6 +6,8 @@ it, at most 1. An open load's backlog soon makes that 1; see docs/decisions for 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from headroom.domain.state import ProfileHour
 from headroom.domain.workload.demand import INSIDE, INSIDE_FALLS
 
@@ -21,6 +23,18 @@ metrics two minutes late, ten minutes to effect."""
 MOST_DRAINED_MIN = 120.0
 """After this time another raise is possible."""
 LEAST_BUSY_MIN = 1.0
+
+
+def shortfalls(
+    hours: Sequence[ProfileHour], iops: float, mibps: float, *, belief: float = 1.0
+) -> list[float]:
+    """`short_minutes` of each hour; most are served whole."""
+    return [
+        short_minutes(hour, iops, mibps, belief=belief)
+        if hour[0] > iops or hour[1] > mibps or hour[5]  # its peaks, and minutes at a limit
+        else 0.0
+        for hour in hours
+    ]
 
 
 def short_minutes(hour: ProfileHour, iops: float, mibps: float, *, belief: float = 1.0) -> float:
@@ -73,12 +87,13 @@ def minutes_to_react(
     `reach` comes on top.
     """
     peak = max(hour.peak_iops / iops, hour.peak_mibps / mibps)
-    mean = max(hour.mean_iops / iops, hour.mean_mibps / mibps)
-    raised = min(reach[0] / iops, reach[1] / mibps)
     before = min(REACTION_MIN, max(LEAST_BUSY_MIN, hour.busy_minutes, hour.touched_minutes))
     excess = max(0.0, (1 + BUSY_SHARE) / 2 * peak - 1)
-    waiting = before * excess
-    drained = waiting / max(0.1, raised - min(mean, raised)) if waiting else 0.0
+    drained = 0.0
+    if waiting := before * excess:
+        mean = max(hour.mean_iops / iops, hour.mean_mibps / mibps)
+        raised = min(reach[0] / iops, reach[1] / mibps)
+        drained = waiting / max(0.1, raised - min(mean, raised))
     late = _late(before, excess) if excess else 0.0
     if hour.touched_minutes:  # how much more was due than the limit let through is unknown
         late = max(late, min(before, hour.touched_minutes) * _above(hour, iops, mibps, belief))

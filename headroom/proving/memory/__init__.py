@@ -3,5 +3,5 @@
 May import `adapters.ledger`, and nothing of the proving ground.
 Offers: the in-memory ledger, ports_in_memory."""
 
-from headroom.proving.memory.ledger import LAST, InMemoryLedger
+from headroom.proving.memory.ledger import LAST, InMemoryLedger, TrialLedger
 from headroom.proving.memory.ports import OpenCalendars, ports_in_memory

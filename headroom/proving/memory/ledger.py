@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
+from threading import Lock
 from typing import Any
 
 from headroom.adapters.ledger import DynamoLedger
 from headroom.adapters.tables import DUE, DUE_SHARDS, RECORDS, STATE
 from headroom.domain.decision import Decision
-from headroom.domain.state import Notify
+from headroom.domain.state import Notify, ScanProgress
 from headroom.proving.memory.dynamodb import DynamoDbInMemory
 from headroom.serialization import decision_to_json, stored
 
@@ -51,3 +53,21 @@ class InMemoryLedger(DynamoLedger):
         entries = (entry for shard in DUE_SHARDS for entry in self._tables.entries(DUE, shard))
         first = min((entry["wake_at"] for entry in entries), default=None)
         return None if first is None else datetime.fromisoformat(first)
+
+
+class TrialLedger(InMemoryLedger):
+    """The same for trials, which scan thousands of times: how far a scan is is kept without its text."""
+
+    def __init__(self, account_id: str, region: str) -> None:
+        super().__init__(account_id, region)
+        self._scan, self._scanning = ScanProgress(), Lock()
+
+    def scan_progress(self) -> ScanProgress:
+        """How far the scan of the fleet is."""
+        return self._scan
+
+    def amend_scan(self, change: Callable[[ScanProgress], ScanProgress]) -> ScanProgress:
+        """Replace the progress by the result of `change`, atomically."""
+        with self._scanning:
+            self._scan = change(self._scan)
+            return self._scan

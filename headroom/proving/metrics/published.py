@@ -160,7 +160,7 @@ class PublishedVolume:
             if 0 <= place < count and growing[name] is not None:
                 values = (*values[:place], growing[name], *values[place + 1 :])
             columns[name] = _series(first * SLOW_MIN, SLOW_MIN, values)
-        if not any(v is not None for v in columns["read_iops"].values):
+        if columns["read_iops"].values == (None,) * count:
             return None
         minutes = self._free_series(first * SLOW_MIN, count * SLOW_MIN, visible)
         return VolumeActivity(**columns, free_gib=None if minutes is None else _lowest(minutes))
@@ -210,7 +210,7 @@ class PublishedVolume:
             values = self._instance.cut(name, slow_first, ACTIVITY_MIN, visible)
             return _series(slow_first, SLOW_MIN, values[::SLOW_MIN])
 
-        others = [self._other_load(first + place) for place in range(ACTIVITY_MIN)]
+        others = self._other_loads(first)
         iops = _together(volume, "read_iops", "write_iops", [rates[0] for rates in others])
         mibps = _together(volume, "read_mibps", "write_mibps", [rates[1] for rates in others])
         return InstanceActivity(
@@ -222,10 +222,12 @@ class PublishedVolume:
             byte_balance_percent=balance("byte_balance"),
         )
 
-    def _other_load(self, minute: int) -> tuple[float, float]:
+    def _other_loads(self, first: int) -> list[tuple[float, float]]:
+        """What the other volumes publish in the minutes of an activity that begins at `first`."""
         if self._others is None:
-            return self._other
-        return self._others.at(datetime.fromtimestamp(60 * minute, UTC))
+            return [self._other] * ACTIVITY_MIN
+        minutes = range(first, first + ACTIVITY_MIN)
+        return [self._others.at(datetime.fromtimestamp(60 * each, UTC)) for each in minutes]
 
     def _period(self, number: int, visible: int) -> Values:
         """One five-minute period from the minutes of it that are readable before `visible`."""
@@ -260,7 +262,7 @@ class PublishedVolume:
 def _never_stalled(volume: Mapping[str, Series]) -> Series | None:
     """VolumeStalledIOCheck, 0 wherever the other checks are published: no volume here stalls."""
     checks = volume["iops_exceeded"]
-    values = tuple(None if v is None else 0.0 for v in checks.values)
+    values = tuple([None if v is None else 0.0 for v in checks.values])
     return replace(checks, values=values) if checks.known() else None
 
 
@@ -327,7 +329,7 @@ def _together(
     volume: dict[str, Series], reads: str, writes: str, others: Sequence[float]
 ) -> tuple[float | None, ...]:
     parts = zip(volume[reads].values, volume[writes].values, others, strict=True)
-    return tuple(None if r is None or w is None else r + w + other for r, w, other in parts)
+    return tuple([None if r is None or w is None else r + w + other for r, w, other in parts])
 
 
 def _series(minute: int, period_min: int, values: Sequence[float | None]) -> Series:

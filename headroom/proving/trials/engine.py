@@ -13,7 +13,7 @@ from headroom.domain.decision import Act
 from headroom.domain.policy import Policy
 from headroom.domain.resources import Configuration, Kind, ResourceRef
 from headroom.domain.state import Record
-from headroom.proving.memory import InMemoryLedger, ports_in_memory
+from headroom.proving.memory import TrialLedger, ports_in_memory
 from headroom.proving.metrics import minute_number
 from headroom.proving.simulation import ACCOUNT, SCAN_EVERY_S, VOLUME_ID
 from headroom.proving.trials.conditions import Conditions
@@ -35,7 +35,7 @@ class EngineTrialRun:
         )
         late = conditions.metric_delay_of(self._volume.load_series.name)
         self.world = VectorizedWorld(self._volume, self._ref, metric_delay=late)
-        self.ledger = InMemoryLedger(ACCOUNT, conditions.region)
+        self.ledger = TrialLedger(ACCOUNT, conditions.region)
         self._first = minute_number(self._volume.load_series.start)
         self._begin = 0
         self._ports = ports_in_memory(
