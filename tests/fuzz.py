@@ -45,7 +45,7 @@ EXAMPLE = '''"""Found by `make fuzz` (seed {seed}) in {node}.
 Hypothesis {version} can read this example as long as the strategies stay as they are. Before the
 code or the model is mended, write it down beside its property with `@example` or as a plain test.
 
-{told}
+{output}
 """
 
 from tests.fuzz import again
@@ -56,7 +56,7 @@ def test_{name}() -> None:
 '''
 LAW = '''"""Found by `make fuzz`: the law was broken in trial {seed}.
 
-{told}
+{output}
 """
 
 from tests.laws.script import play, script
@@ -69,7 +69,7 @@ def test_{name}() -> None:
 
 HISTORY = '''"""Found by `make fuzz`: the law was broken in history {seed} of the deployed handlers.
 
-{told}
+{output}
 """
 
 from tests.laws.deployed.histories import random_history
@@ -178,21 +178,21 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     return report
 
 
-def keep(node: str, told: str) -> Path | None:
-    """Write a failure down as a test, and tell where; None if it cannot be played again."""
-    name = sha256(f"{node}{told}".encode()).hexdigest()[:10]
-    blobs, trials = BLOB.findall(told), TRIAL.findall(told)
-    lines = told.replace("\\", "\\\\").replace('"""', "'''").splitlines()[-60:]
+def keep(node: str, output: str) -> Path | None:
+    """Write a failure down as a test, and return the file; None if it cannot be repeated."""
+    name = sha256(f"{node}{output}".encode()).hexdigest()[:10]
+    blobs, trials = BLOB.findall(output), TRIAL.findall(output)
+    lines = output.replace("\\", "\\\\").replace('"""', "'''").splitlines()[-60:]
     said = "\n".join(line.rstrip() for line in lines)
     if blobs:
         text = EXAMPLE.format(
-            seed=os.environ.get(SEED, ""), node=node, version=__version__, told=said,
+            seed=os.environ.get(SEED, ""), node=node, version=__version__, output=said,
             name=f"found_{name}", blob=blobs[-1],
         )  # fmt: skip
     elif trials:
         sort, number = trials[0]
         law = LAW if sort == "trial" else HISTORY
-        text = law.format(seed=number, told=said, name=f"{sort}_{number}")
+        text = law.format(seed=number, output=said, name=f"{sort}_{number}")
     else:
         return None
     FOUND.mkdir(parents=True, exist_ok=True)

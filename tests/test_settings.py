@@ -1,4 +1,4 @@
-"""What a deployment and a function may be told."""
+"""The settings of a deployment and of a function."""
 
 from __future__ import annotations
 
@@ -139,8 +139,8 @@ def test_databases_are_covered_where_the_owner_says_so(
     config = DeploymentConfig.from_context({"kinds": said})
     assert (config.kinds, config.databases) == (kinds, databases)
     assert DeploymentConfig().databases  # observed, unless its owner leaves them out
-    told = replace(SETTINGS, kinds=config.kinds)
-    assert FunctionSettings.from_environment(told.to_environment()).databases == databases
+    deployed = replace(SETTINGS, kinds=config.kinds)
+    assert FunctionSettings.from_environment(deployed.to_environment()).databases == databases
 
 
 def test_hard_caps_come_as_a_mapping_or_as_text_and_reach_the_functions() -> None:

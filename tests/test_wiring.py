@@ -111,9 +111,9 @@ def test_a_client_is_made_when_it_is_first_used_and_once(session: boto3.Session)
         account.reads("ec2").describe_everything()
 
 
-@pytest.mark.parametrize(("every", "looks_back"), [(15, 30), (60, 70)])
+@pytest.mark.parametrize(("every", "lookback"), [(15, 30), (60, 70)])
 def test_a_glance_covers_the_time_between_two_scans(
-    session: boto3.Session, every: int, looks_back: int
+    session: boto3.Session, every: int, lookback: int
 ) -> None:
     settings = replace(SETTINGS, scan_every_minutes=every)
     ports = wiring.FleetAccount(settings, region=REGION, account_id=ACCOUNT, session=session).ports
@@ -131,7 +131,7 @@ def test_a_glance_covers_the_time_between_two_scans(
         ],
     )
     view = StorageView(volume=volume(), modification=None, instance=None)
-    assert ports.metrics.glance([view], now)["vol-1"].longest_queue == looks_back
+    assert ports.metrics.glance([view], now)["vol-1"].longest_queue == lookback
 
 
 def test_a_change_is_sent_once_though_it_times_out_and_a_read_is_tried_again(
@@ -197,15 +197,15 @@ def test_a_change_of_a_database_is_never_repeated_by_the_client(session: boto3.S
 
 
 @pytest.mark.parametrize(
-    "told",
+    "given",
     [
         1_767_571_200, 1_767_571_200.25, "1767571200", "2026-01-05T00:00:00Z", "20260105",
         "2026-01-05T00:00:00.123Z", "2026-01-05T02:00:00+02:00", "Mon, 05 Jan 2026 00:00:00 GMT",
     ],
 )  # fmt: skip
-def test_timestamps_are_read_as_botocore_reads_them(told: str | float) -> None:
-    read = timestamp(told)
-    assert read == parse_timestamp(told)  # type: ignore[arg-type]
+def test_timestamps_are_read_as_botocore_reads_them(given: str | float) -> None:
+    read = timestamp(given)
+    assert read == parse_timestamp(given)  # type: ignore[arg-type]
     assert read.tzinfo is UTC
 
 

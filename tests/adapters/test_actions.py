@@ -31,7 +31,7 @@ from headroom.domain.state import Step
 from headroom.ports import Delivery, NotSent, ReadFailed, Recorded, ResourceGone, StorageView
 from headroom.proving.memory import InMemoryLedger
 from tests.adapters.aurora.service import AuroraService, Days, orders
-from tests.adapters.notifications.test_topic import acting, tell
+from tests.adapters.notifications.test_topic import acting, notify
 from tests.adapters.rds.service import RdsService, db
 from tests.builders import ACCOUNT, IMAGE, NOW, REGION, gp3, instance, ref, volume
 from tests.domain.databases import rds
@@ -91,11 +91,11 @@ def test_databases_call_what_they_name(aws: tuple[boto3.Session, set[str]]) -> N
         storage.view(seen.volume.ref)
     with suppress(ReadFailed, ResourceGone):
         storage.view(replace(seen.volume.ref, resource_id="cluster:trio"))
-    untold = RdsService.of({k: v for k, v in db(DBInstanceArn="arn:x").items() if k != "TagList"})
-    untold.list_tags_for_resource = client.list_tags_for_resource  # type: ignore[method-assign]
+    undated = RdsService.of({k: v for k, v in db(DBInstanceArn="arn:x").items() if k != "TagList"})
+    undated.list_tags_for_resource = client.list_tags_for_resource  # type: ignore[method-assign]
     with suppress(ReadFailed):
         RdsStorage(
-            untold, ec2, notes=InMemoryLedger(ACCOUNT, REGION), clock=lambda: NOW,
+            undated, ec2, notes=InMemoryLedger(ACCOUNT, REGION), clock=lambda: NOW,
             account_id=ACCOUNT, region=REGION,
         ).view(seen.volume.ref)  # fmt: skip
     read = {*actions.RDS_READ_ACTIONS, "ec2:DescribeInstanceTypes"}
@@ -186,7 +186,7 @@ def test_policies_and_notifier_call_what_they_name(aws: tuple[boto3.Session, set
     assert called == set(actions.POLICY_READ_ACTIONS)
     called.clear()
     with pytest.raises(NotSent):  # there is no such topic
-        tell(session.client("sns"), acting(), Step.APPLIED, "done")
+        notify(session.client("sns"), acting(), Step.APPLIED, "done")
     assert called == set(actions.NOTIFIER_ACTIONS)
 
 

@@ -14,7 +14,7 @@ from headroom.application import sweep
 from headroom.domain.resources import Kind, ResourceRef
 from headroom.domain.state import Applied, Refused
 from headroom.ports import Glance, ReadFailed, ResourceGone, StorageView
-from tests.application.harness import Stage
+from tests.application.harness import Harness
 from tests.builders import ACCOUNT, NOW, REGION, gp3, volume
 
 
@@ -103,9 +103,9 @@ def test_a_kind_that_does_not_answer_never_hides_the_others(
     broken: dict[str, bool], error: type[Exception]
 ) -> None:
     ebs, rds = One(Kind.EBS, "vol-1", error=error, **broken), One(Kind.RDS, "orders")
-    stage = Stage()
+    harness = Harness()
     ports = replace(
-        stage.ports,
+        harness.ports,
         storage=StorageByKind({Kind.EBS: ebs, Kind.RDS: rds}),
         metrics=MetricsByKind(ebs, {Kind.RDS: rds}),
     )
@@ -117,14 +117,14 @@ def test_a_kind_that_does_not_answer_never_hides_the_others(
 
 
 def test_a_fault_in_reads_of_databases_keeps_no_starving_volume_from_being_reconciled() -> None:
-    stage = Stage()
-    one = stage.add(volume())
-    stage.pressed.add(one.resource_id)
+    harness = Harness()
+    one = harness.add(volume())
+    harness.pressed.add(one.resource_id)
     rds = One(Kind.RDS, "orders", fails=True, blind=True, error=ZeroDivisionError)
     ports = replace(
-        stage.ports,
-        storage=StorageByKind({Kind.EBS: stage, Kind.RDS: rds}),
-        metrics=MetricsByKind(stage, {Kind.RDS: rds}),
+        harness.ports,
+        storage=StorageByKind({Kind.EBS: harness, Kind.RDS: rds}),
+        metrics=MetricsByKind(harness, {Kind.RDS: rds}),
     )
     report = sweep(ports, NOW)
     assert (report.reconciled, report.scan_complete) == (1, False)
@@ -132,9 +132,9 @@ def test_a_fault_in_reads_of_databases_keeps_no_starving_volume_from_being_recon
 
 def test_what_was_read_before_the_last_kind_failed_is_glanced_at() -> None:
     ebs, rds = One(Kind.EBS, "vol-1"), One(Kind.RDS, "orders", fails=True)
-    stage = Stage()
+    harness = Harness()
     ports = replace(
-        stage.ports,
+        harness.ports,
         storage=StorageByKind({Kind.EBS: ebs, Kind.RDS: rds}),
         metrics=MetricsByKind(ebs, {Kind.RDS: rds}),
     )

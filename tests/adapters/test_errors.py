@@ -1,4 +1,4 @@
-"""What a failed call means: certain refusals are told from what nobody knows."""
+"""What a failed call means: certain refusals are distinguished from what nobody knows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A small stage for the orchestration: one clock, real rules, real ledger in memory, said metrics."""
+"""A harness for the orchestration: one clock, real rules, real ledger in memory, given metrics."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from tests.builders import ACCOUNT, NOW, REGION, activity, instance, instance_ac
 
 
 @dataclass
-class Stage:
+class Harness:
     """Storage, metrics, policies, prices and notifier in one object, moved by `now`."""
 
     now: datetime = NOW
@@ -109,7 +109,7 @@ class Stage:
         )
 
     def _set_of(self, vol: Volume) -> tuple[str, ...]:
-        """Volumes of one instance that are told apart from each other: those of a set."""
+        """Volumes of one instance that can be distinguished: those of a set."""
         mine = vol.tag("headroom:group")
         every = [v for v in self.volumes.values() if v.tag("headroom:group") == mine]
         here = [v for v in every if v.instance_ids == vol.instance_ids]
@@ -226,7 +226,7 @@ class Stage:
 
     # Announcer
     @property
-    def told(self) -> list[tuple[str, Step, str]]:
+    def messages(self) -> list[tuple[str, Step, str]]:
         """What people have heard by now but for what they switched: resource, step and text."""
         ledger: Any = self.ledger
         rules: Any = SimpleNamespace(current=lambda: Policy(version="", messages_per_hour=1_000))

@@ -27,57 +27,57 @@ from tests.builders import NOW, activity
 GP3 = {"StorageType": "gp3", "Iops": 12_000, "StorageThroughput": 500}
 
 
-def read_by_people(stage: Databases) -> list[str]:
-    """Every sentence in the records and messages of the stage."""
-    found = [text for _, _, text in stage.told]
+def read_by_people(harness: Databases) -> list[str]:
+    """Every sentence in the records and messages of the harness."""
+    found = [text for _, _, text in harness.messages]
     span = timedelta(days=40)
-    for record in stage.ledger.by_resource(ORDERS.arn, since=NOW - span, until=NOW + span):
+    for record in harness.ledger.by_resource(ORDERS.arn, since=NOW - span, until=NOW + span):
         found.append(record.summary)
-    last = stage.ledger.resource_state(ORDERS, stage.now).last_decision_id
+    last = harness.ledger.resource_state(ORDERS, harness.now).last_decision_id
     if last is not None:
-        decision = stage.ledger.decision(last)
+        decision = harness.ledger.decision(last)
         found += [decision.summary, decision.diagnosis.explanation]
         found += [v.detail for j in decision.judgements for v in j.verdicts]
         found += [decision.effective.problem or "", *decision.effective.notes]
     return found
 
 
-def acted(stage: Databases) -> None:
-    stage.reconcile()
-    stage.later(minutes=12)
-    stage.service.settles()
+def acted(harness: Databases) -> None:
+    harness.reconcile()
+    harness.later(minutes=12)
+    harness.service.settles()
     for _ in range(4):
-        stage.later(minutes=10)
-        stage.look_on()
+        harness.later(minutes=10)
+        harness.reconcile_due()
 
 
-def gone(stage: Databases) -> None:
-    stage.reconcile()
-    del stage.service.instances["orders"]
-    stage.later(minutes=12)
-    stage.look_on()
+def gone(harness: Databases) -> None:
+    harness.reconcile()
+    del harness.service.instances["orders"]
+    harness.later(minutes=12)
+    harness.reconcile_due()
 
 
-def there_already(stage: Databases) -> None:
-    stage.rds.apply = lambda *_, **__: AlreadyThere()  # type: ignore[method-assign]
-    stage.reconcile()
+def there_already(harness: Databases) -> None:
+    harness.rds.apply = lambda *_, **__: AlreadyThere()  # type: ignore[method-assign]
+    harness.reconcile()
 
 
-def class_is_the_limit(stage: Databases) -> None:
-    stage.service.instances["orders"].update(GP3, DBInstanceClass="db.r6g.large")
-    stage.loads["orders"] = at_the_limit(12_000.0)
-    stage.rds._classes = InstanceClasses(SmallClass())  # type: ignore[arg-type]
-    stage.reconcile()
+def class_is_the_limit(harness: Databases) -> None:
+    harness.service.instances["orders"].update(GP3, DBInstanceClass="db.r6g.large")
+    harness.loads["orders"] = at_the_limit(12_000.0)
+    harness.rds._classes = InstanceClasses(SmallClass())  # type: ignore[arg-type]
+    harness.reconcile()
 
 
-def tag_not_understood(stage: Databases) -> None:
-    stage.service.instances["orders"]["TagList"] = [{"Key": "headroom:max-iops", "Value": "many"}]
-    stage.reconcile()
+def tag_not_understood(harness: Databases) -> None:
+    harness.service.instances["orders"]["TagList"] = [{"Key": "headroom:max-iops", "Value": "many"}]
+    harness.reconcile()
 
 
-def no_price(stage: Databases) -> None:
-    stage.service.instances["orders"].update(Engine="oracle-ee")
-    stage.reconcile()
+def no_price(harness: Databases) -> None:
+    harness.service.instances["orders"].update(Engine="oracle-ee")
+    harness.reconcile()
 
 
 @pytest.mark.parametrize(
@@ -86,22 +86,22 @@ def no_price(stage: Databases) -> None:
 def test_no_sentence_about_a_database_calls_it_a_volume(
     sequence: Callable[[Databases], None],
 ) -> None:
-    stage = Databases.of(spending())
-    sequence(stage)
-    said = read_by_people(stage)
+    harness = Databases.of(spending())
+    sequence(harness)
+    said = read_by_people(harness)
     assert any(said)
     assert [text for text in said if re.search(r"\bvolume\b", text)] == []
 
 
 def test_an_event_or_alarm_that_names_a_member_reconciles_its_cluster() -> None:
     for claim in (Claim.HINT, Claim.PRESSURE):
-        stage = Databases.of(spending())
-        stage.service.clusters["trio"] = trio(TagList=[{"Key": "headroom", "Value": "auto"}])
-        stage.service.instances["trio-2"] = db(
+        harness = Databases.of(spending())
+        harness.service.clusters["trio"] = trio(TagList=[{"Key": "headroom", "Value": "auto"}])
+        harness.service.instances["trio-2"] = db(
             DBInstanceIdentifier="trio-2", DBClusterIdentifier="trio"
         )
-        stage.loads["cluster:trio"] = activity([100.0] * 180, iops_check=None, mibps_check=None)
+        harness.loads["cluster:trio"] = activity([100.0] * 180, iops_check=None, mibps_check=None)
         named = replace(signal(claim), ref=replace(ORDERS, resource_id="trio-2"))
-        (decision,) = remediate(stage.ports, named, stage.now)
+        (decision,) = remediate(harness.ports, named, harness.now)
         assert decision.observation.volume.ref.resource_id == "cluster:trio"
-        assert stage.steps(replace(ORDERS, resource_id="trio-2")) == []
+        assert harness.steps(replace(ORDERS, resource_id="trio-2")) == []

@@ -33,7 +33,7 @@ from headroom.domain.state import Outcome, Step
 from headroom.domain.workload import Binding
 from headroom.ports import StorageView
 from tests.adapters.rds.service import InstanceTypes, RdsService, db, refusal
-from tests.application.harness import Stage, reconcile_now
+from tests.application.harness import Harness, reconcile_now
 from tests.builders import ACCOUNT, NOW, REGION, activity, database_policy
 from tests.domain.databases import rds
 
@@ -53,8 +53,8 @@ def at_the_limit(iops: float) -> VolumeActivity:
     )  # fmt: skip
 
 
-class Databases(Stage):
-    """The stage with RDS behind its storage."""
+class Databases(Harness):
+    """The harness with RDS behind its storage."""
 
     service: RdsService
     rds: RdsStorage
@@ -97,7 +97,7 @@ class Databases(Stage):
         assert decision is not None
         return decision
 
-    def look_on(self) -> Decision | None:
+    def reconcile_due(self) -> Decision | None:
         return reconcile_now(self.ports, ORDERS, self.now, trigger="due")
 
 
@@ -107,99 +107,99 @@ def blocking(decision: Decision) -> set[Guardrail]:
 
 
 def test_a_database_that_runs_out_of_credits_gets_gp3_in_one_call_and_is_seen_relieved() -> None:
-    stage = Databases.of(spending())
-    decision = stage.reconcile()
+    harness = Databases.of(spending())
+    decision = harness.reconcile()
     assert isinstance(decision.answer, Act), decision.summary
     assert decision.diagnosis.binding is Binding.BURST_CREDITS
     target = decision.answer.plan.target
     assert target == rds(VolumeType.GP3, 500, 12_000, 500)  # what four volumes include
     kinds = {j.plan.target.volume_type for j in decision.judgements}
     assert {VolumeType.GP3, VolumeType.IO1} <= kinds  # priced beside what was not taken
-    assert [c["StorageType"] for c in stage.service.changes] == ["gp3"]
-    assert stage.steps(ORDERS) == ["act", "intended", "applied"]
-    stage.later(minutes=12)
-    stage.service.optimizes()
-    assert stage.look_on() is None
-    stage.service.settles()
-    stage.loads["orders"] = activity([6_000.0] * 180, iops_check=None, mibps_check=None)
+    assert [c["StorageType"] for c in harness.service.changes] == ["gp3"]
+    assert harness.steps(ORDERS) == ["act", "intended", "applied"]
+    harness.later(minutes=12)
+    harness.service.optimizes()
+    assert harness.reconcile_due() is None
+    harness.service.settles()
+    harness.loads["orders"] = activity([6_000.0] * 180, iops_check=None, mibps_check=None)
     for _ in range(4):
-        stage.later(minutes=10)
-        stage.look_on()
-    assert stage.steps(ORDERS)[:4] == ["act", "intended", "applied", "relieved"]
-    assert len(stage.service.changes) == 1  # one slot, and nothing counted as somebody else's
-    known = stage.ledger.resource_state(ORDERS, stage.now).modifications
+        harness.later(minutes=10)
+        harness.reconcile_due()
+    assert harness.steps(ORDERS)[:4] == ["act", "intended", "applied", "relieved"]
+    assert len(harness.service.changes) == 1  # one slot, and nothing counted as somebody else's
+    known = harness.ledger.resource_state(ORDERS, harness.now).modifications
     assert [m.by for m in known] == ["headroom"]
 
 
 def test_a_lost_answer_is_resolved_from_what_rds_shows_and_nothing_is_sent_twice() -> None:
-    stage = Databases.of(spending())
-    stage.service.times_out = True
-    stage.reconcile()
-    assert stage.steps(ORDERS) == ["act", "intended", "unknown"]
-    stage.later(minutes=3)
-    stage.look_on()
-    assert stage.steps(ORDERS) == ["act", "intended", "unknown", "applied"]
-    stage.later(minutes=10)
-    stage.look_on()
-    assert len(stage.service.changes) == 1
+    harness = Databases.of(spending())
+    harness.service.times_out = True
+    harness.reconcile()
+    assert harness.steps(ORDERS) == ["act", "intended", "unknown"]
+    harness.later(minutes=3)
+    harness.reconcile_due()
+    assert harness.steps(ORDERS) == ["act", "intended", "unknown", "applied"]
+    harness.later(minutes=10)
+    harness.reconcile_due()
+    assert len(harness.service.changes) == 1
 
 
 def test_a_call_that_never_arrived_ends_the_chain_and_may_be_tried_again() -> None:
-    stage = Databases.of(spending())
-    stage.service.fails_with = TimeoutError("connect timed out")
-    stage.reconcile()
+    harness = Databases.of(spending())
+    harness.service.fails_with = TimeoutError("connect timed out")
+    harness.reconcile()
     for _ in range(4):
-        stage.later(minutes=3)
-        stage.look_on()
-    assert stage.steps(ORDERS) == ["act", "intended", "unknown"]  # RDS may yet come to show it
-    stage.later(minutes=4)
-    stage.look_on()
-    assert stage.steps(ORDERS)[:4] == ["act", "intended", "unknown", "not_applied"]
-    assert len(stage.service.changes) <= 1
+        harness.later(minutes=3)
+        harness.reconcile_due()
+    assert harness.steps(ORDERS) == ["act", "intended", "unknown"]  # RDS may yet come to show it
+    harness.later(minutes=4)
+    harness.reconcile_due()
+    assert harness.steps(ORDERS)[:4] == ["act", "intended", "unknown", "not_applied"]
+    assert len(harness.service.changes) <= 1
 
 
 def test_a_lost_call_that_rds_is_at_work_on_without_naming_it_is_waited_for() -> None:
-    stage = Databases.of(spending())
-    stage.service.times_out = True
-    stage.reconcile()
-    shape = stage.service.instances["orders"]
+    harness = Databases.of(spending())
+    harness.service.times_out = True
+    harness.reconcile()
+    shape = harness.service.instances["orders"]
     wanted, shape["PendingModifiedValues"] = dict(shape["PendingModifiedValues"]), {}
-    for _ in range(3):  # `modifying`, and nothing pending that would tell what
-        stage.later(minutes=20)
-        stage.look_on()
-        assert stage.steps(ORDERS) == ["act", "intended", "unknown"]
+    for _ in range(3):  # `modifying`, and nothing pending that says what
+        harness.later(minutes=20)
+        harness.reconcile_due()
+        assert harness.steps(ORDERS) == ["act", "intended", "unknown"]
     shape["PendingModifiedValues"] = wanted
-    stage.service.optimizes()
-    stage.later(minutes=5)
-    stage.look_on()
-    assert stage.steps(ORDERS) == ["act", "intended", "unknown", "applied"]
-    assert len(stage.service.changes) == 1
-    known = stage.ledger.resource_state(ORDERS, stage.now).modifications
+    harness.service.optimizes()
+    harness.later(minutes=5)
+    harness.reconcile_due()
+    assert harness.steps(ORDERS) == ["act", "intended", "unknown", "applied"]
+    assert len(harness.service.changes) == 1
+    known = harness.ledger.resource_state(ORDERS, harness.now).modifications
     assert [m.by for m in known] == ["headroom"]  # the owner's price base is not moved by it
-    assert stage.ledger.resource_state(ORDERS, stage.now).resource_increase_usd >= 0
+    assert harness.ledger.resource_state(ORDERS, harness.now).resource_increase_usd >= 0
 
 
 def test_a_pending_change_of_somebody_else_holds_everything_and_says_so() -> None:
-    stage = Databases.of(spending(), PendingModifiedValues={"DBInstanceClass": "db.m6gd.2xlarge"})
-    decision = stage.reconcile()
+    harness = Databases.of(spending(), PendingModifiedValues={"DBInstanceClass": "db.m6gd.2xlarge"})
+    decision = harness.reconcile()
     assert Guardrail.PENDING_CHANGES in blocking(decision)
     assert isinstance(decision.answer, Escalate)  # the window may be a week away
-    ((whom, step, said),) = stage.told
+    ((whom, step, said),) = harness.messages
     assert (whom, step) == ("orders", Step.DECIDED)
     assert "somebody left DBInstanceClass pending" in said
-    assert stage.service.changes == []
-    stage.reconcile()
-    assert len(stage.told) == 1
-    stage.service.settles()
-    assert isinstance(stage.reconcile().answer, Act)
+    assert harness.service.changes == []
+    harness.reconcile()
+    assert len(harness.messages) == 1
+    harness.service.settles()
+    assert isinstance(harness.reconcile().answer, Act)
 
 
 def test_below_the_threshold_gp3_has_nothing_to_set_and_a_copy_is_for_a_person() -> None:
-    stage = Databases.of(
+    harness = Databases.of(
         at_the_limit(3_000.0), AllocatedStorage=200, StorageType="gp3", Iops=3_000,
         StorageThroughput=125,
     )  # fmt: skip
-    decision = stage.reconcile()
+    decision = harness.reconcile()
     for judged in decision.judgements:
         target = judged.plan.target
         if target.volume_type is VolumeType.GP3 and target.size_gib < 400:
@@ -207,26 +207,26 @@ def test_below_the_threshold_gp3_has_nothing_to_set_and_a_copy_is_for_a_person()
         if target.size_gib >= 400:
             assert judged.plan.full_copy
             assert Guardrail.FULL_COPY in {v.guardrail for v in judged.blocking}
-    for sent in stage.service.changes:
+    for sent in harness.service.changes:
         assert sent.get("AllocatedStorage", 200) < 400
 
 
 def test_money_is_not_spent_where_the_class_is_the_limit() -> None:
-    stage = Databases.of(
+    harness = Databases.of(
         at_the_limit(12_000.0), StorageType="gp3", Iops=12_000, StorageThroughput=500,
         DBInstanceClass="db.r6g.large",
     )  # fmt: skip
-    stage.rds._classes = InstanceClasses(SmallClass())  # type: ignore[arg-type]
-    decision = stage.reconcile()
+    harness.rds._classes = InstanceClasses(SmallClass())  # type: ignore[arg-type]
+    decision = harness.reconcile()
     assert decision.diagnosis.binding is Binding.INSTANCE_IOPS
     assert isinstance(decision.answer, Hold | Escalate)
-    assert stage.service.changes == []
+    assert harness.service.changes == []
 
 
 def test_a_class_with_unknown_limits_holds_every_plan_that_costs() -> None:
-    stage = Databases.of(spending(), DBInstanceClass="db.unheard.of")
-    assert Guardrail.INSTANCE_LIMIT in blocking(stage.reconcile())
-    assert stage.service.changes == []
+    harness = Databases.of(spending(), DBInstanceClass="db.unheard.of")
+    assert Guardrail.INSTANCE_LIMIT in blocking(harness.reconcile())
+    assert harness.service.changes == []
 
 
 @pytest.mark.parametrize(
@@ -242,24 +242,24 @@ def test_a_class_with_unknown_limits_holds_every_plan_that_costs() -> None:
 def test_a_database_that_is_not_at_rest_or_not_plain_is_left_alone(
     changes: dict[str, Any], guardrail: Guardrail
 ) -> None:
-    stage = Databases.of(spending(), **changes)
-    assert guardrail in blocking(stage.reconcile())
-    assert stage.service.changes == []
+    harness = Databases.of(spending(), **changes)
+    assert guardrail in blocking(harness.reconcile())
+    assert harness.service.changes == []
 
 
 def test_with_additional_volumes_no_limit_is_named_and_the_record_says_why() -> None:
-    stage = several_volumes(primary=SILENT, second=SILENT)
-    decision = reconcile_now(stage.ports, ORDERS, stage.now, trigger="sweep")
+    harness = several_volumes(primary=SILENT, second=SILENT)
+    decision = reconcile_now(harness.ports, ORDERS, harness.now, trigger="sweep")
     assert decision is not None
     assert decision.diagnosis.binding is Binding.UNKNOWN
     assert isinstance(decision.answer, Hold)
     assert decision.answer.reason is Reason.NOT_ENOUGH_DATA
-    (record,) = stage.ledger.chain(decision.decision_id)
+    (record,) = harness.ledger.chain(decision.decision_id)
     assert (
         "has rdsdbdata2 beside its primary storage, and CloudWatch has no recent metrics of "
         "rdsdbdata alone" in record.summary
     )
-    assert stage.service.changes == []
+    assert harness.service.changes == []
 
 
 SECOND = replace(ORDERS, resource_id="orders/rdsdbdata2")
@@ -277,28 +277,28 @@ def several_volumes(*, primary: VolumeActivity, second: VolumeActivity) -> Datab
         "VolumeName": "rdsdbdata2", "StorageType": "GP3", "AllocatedStorage": 400, "IOPS": 12_000,
         "StorageThroughput": 500, "StorageVolumeStatus": "ACTIVE",
     }  # fmt: skip
-    stage = Databases.of(
+    harness = Databases.of(
         primary, Engine="oracle-ee", StorageType="gp3", AllocatedStorage=500, Iops=12_000,
         StorageThroughput=500, LicenseModel="bring-your-own-license",
         AdditionalStorageVolumes=[volume],
     )  # fmt: skip
-    stage.service.valid_volumes = [
+    harness.service.valid_volumes = [
         {"VolumeName": "rdsdbdata2", "Storage": [{"StorageType": "gp3"}, {"StorageType": "io2"}]}
     ]
-    stage.loads[SECOND.resource_id] = second
-    return stage
+    harness.loads[SECOND.resource_id] = second
+    return harness
 
 
 def test_the_volume_that_is_the_limit_is_changed_alone() -> None:
     calm = activity([200.0] * 180, iops_check=None, mibps_check=None)
-    stage = several_volumes(primary=calm, second=at_the_limit(12_000.0))
-    assert isinstance(stage.reconcile().answer, Hold)
-    decision = reconcile_now(stage.ports, SECOND, stage.now, trigger="alarm", must_record=True)
+    harness = several_volumes(primary=calm, second=at_the_limit(12_000.0))
+    assert isinstance(harness.reconcile().answer, Hold)
+    decision = reconcile_now(harness.ports, SECOND, harness.now, trigger="alarm", must_record=True)
     assert decision is not None
     assert isinstance(decision.answer, Act), decision.summary
     target = decision.answer.plan.target
     assert (target.size_gib, (target.iops or 0) > 12_000) == (400, True)
-    assert stage.service.changes == [
+    assert harness.service.changes == [
         {
             "DBInstanceIdentifier": "orders", "ApplyImmediately": True,
             "AdditionalStorageVolumes": [
@@ -307,25 +307,25 @@ def test_the_volume_that_is_the_limit_is_changed_alone() -> None:
             ],
         }
     ]  # fmt: skip
-    stage.loads["orders"] = at_the_limit(12_000.0)
-    beside = stage.reconcile()
+    harness.loads["orders"] = at_the_limit(12_000.0)
+    beside = harness.reconcile()
     assert isinstance(
         beside.answer, Escalate
     )  # what the class has left is what the other does not take
     assert "the instance sustains 8000 IOPS" in beside.summary
-    assert len(stage.service.changes) == 1
-    stage.service.settles()
-    stage.later(minutes=15)
-    stage.loads[SECOND.resource_id] = activity([9_000.0] * 180, iops_check=None, mibps_check=None)
-    reconcile_now(stage.ports, SECOND, stage.now, trigger="due")
-    assert stage.steps(SECOND)[:3] == ["act", "intended", "applied"]
-    assert stage.rds.view(SECOND).volume.configuration == target
-    assert stage.rds.view(ORDERS).volume.configuration.iops == 12_000
+    assert len(harness.service.changes) == 1
+    harness.service.settles()
+    harness.later(minutes=15)
+    harness.loads[SECOND.resource_id] = activity([9_000.0] * 180, iops_check=None, mibps_check=None)
+    reconcile_now(harness.ports, SECOND, harness.now, trigger="due")
+    assert harness.steps(SECOND)[:3] == ["act", "intended", "applied"]
+    assert harness.rds.view(SECOND).volume.configuration == target
+    assert harness.rds.view(ORDERS).volume.configuration.iops == 12_000
 
 
 def test_size_has_one_owner() -> None:
-    stage = Databases.of(spending(), MaxAllocatedStorage=2_000)
-    decision = stage.reconcile()
+    harness = Databases.of(spending(), MaxAllocatedStorage=2_000)
+    decision = harness.reconcile()
     grown = [j for j in decision.judgements if j.plan.grows]
     assert all(Guardrail.STORAGE_AUTOSCALING in {v.guardrail for v in j.blocking} for j in grown)
     assert isinstance(decision.answer, Act)  # IOPS are still ours to set
@@ -333,43 +333,43 @@ def test_size_has_one_owner() -> None:
 
 
 def test_what_rds_says_it_takes_is_what_is_planned_for() -> None:
-    stage = Databases.of(spending())
-    stage.service.valid = [{"StorageType": "io1"}, {"StorageType": "gp2"}]
-    decision = stage.reconcile()
+    harness = Databases.of(spending())
+    harness.service.valid = [{"StorageType": "io1"}, {"StorageType": "gp2"}]
+    decision = harness.reconcile()
     assert decision.observation.valid
     assert VolumeType.GP3 not in {j.plan.target.volume_type for j in decision.judgements}
 
 
 def test_growth_by_rds_itself_counts_as_somebody_elses_change() -> None:
-    stage = Databases.of(activity([100.0] * 180, iops_check=None, mibps_check=None, balance=99.0))
-    stage.reconcile()
-    stage.later(hours=2)
-    stage.service.instances["orders"]["AllocatedStorage"] = 550
+    harness = Databases.of(activity([100.0] * 180, iops_check=None, mibps_check=None, balance=99.0))
+    harness.reconcile()
+    harness.later(hours=2)
+    harness.service.instances["orders"]["AllocatedStorage"] = 550
     for _ in range(3):
-        stage.later(minutes=5)
-        stage.reconcile()
-    known = stage.ledger.resource_state(ORDERS, stage.now).modifications
+        harness.later(minutes=5)
+        harness.reconcile()
+    known = harness.ledger.resource_state(ORDERS, harness.now).modifications
     assert [m.by for m in known] == ["other"]
 
 
 def test_a_refusal_that_means_later_is_not_taken_for_a_mistake() -> None:
-    stage = Databases.of(spending())
-    stage.service.fails_with = refusal(
+    harness = Databases.of(spending())
+    harness.service.fails_with = refusal(
         "InvalidParameterCombination",
         "You can't currently modify the storage of this DB instance because the previous storage "
         "change is being optimized.",
     )
-    stage.reconcile()
-    assert stage.steps(ORDERS) == ["act", "intended", "refused"]
-    assert Step.REFUSED not in {step for _, step, _ in stage.told}  # time alone clears it
-    assert not stage.ledger.due(stage.later(minutes=14), 9)
-    assert stage.ledger.due(stage.later(minutes=2), 9)
+    harness.reconcile()
+    assert harness.steps(ORDERS) == ["act", "intended", "refused"]
+    assert Step.REFUSED not in {step for _, step, _ in harness.messages}  # time alone clears it
+    assert not harness.ledger.due(harness.later(minutes=14), 9)
+    assert harness.ledger.due(harness.later(minutes=2), 9)
 
 
 def test_a_record_of_a_database_reads_back_as_it_was_written() -> None:
-    stage = Databases.of(spending(), MaxAllocatedStorage=2_000)
-    decision = stage.reconcile()
-    read = stage.ledger.decision(decision.decision_id)
+    harness = Databases.of(spending(), MaxAllocatedStorage=2_000)
+    decision = harness.reconcile()
+    read = harness.ledger.decision(decision.decision_id)
     assert read.observation.volume.facts == decision.observation.volume.facts
     assert read.observation.volume.facts == DatabaseFacts(
         instance_class="db.r6g.2xlarge", status="available", members=("orders",),
@@ -400,83 +400,85 @@ def signal(claim: Claim) -> Signal:
 
 def test_an_event_after_its_alarm_adds_no_act_and_no_second_message() -> None:
     for changes in ({}, {"PendingModifiedValues": {"DBInstanceClass": "db.m6gd.2xlarge"}}):
-        stage = Databases.of(spending(), **changes)
-        remediate(stage.ports, signal(Claim.PRESSURE), stage.now)
-        recorded, told = stage.steps(ORDERS), list(stage.told)
+        harness = Databases.of(spending(), **changes)
+        remediate(harness.ports, signal(Claim.PRESSURE), harness.now)
+        recorded, messages = harness.steps(ORDERS), list(harness.messages)
         for _ in range(3):
-            stage.later(minutes=1)
-            remediate(stage.ports, signal(Claim.HINT), stage.now)
-        # That the owner was told already is news, once: it is held from then on.
-        assert stage.steps(ORDERS) in (recorded, [*recorded, "hold"])
-        assert stage.told == told
-        assert len(stage.service.changes) <= 1
+            harness.later(minutes=1)
+            remediate(harness.ports, signal(Claim.HINT), harness.now)
+        # That the owner was notified already is news, once: it is held from then on.
+        assert harness.steps(ORDERS) in (recorded, [*recorded, "hold"])
+        assert harness.messages == messages
+        assert len(harness.service.changes) <= 1
 
 
 def test_an_event_alone_is_enough_to_act_on_what_a_reconciliation_finds() -> None:
-    stage = Databases.of(spending())
-    (decision,) = remediate(stage.ports, signal(Claim.HINT), stage.now)
+    harness = Databases.of(spending())
+    (decision,) = remediate(harness.ports, signal(Claim.HINT), harness.now)
     assert isinstance(decision.answer, Act)
     assert decision.trigger == "event"
 
 
 def test_an_event_about_a_database_that_is_gone_or_is_none_of_ours_does_nothing() -> None:
-    stage = Databases.of(spending(), Engine="aurora-mysql")
-    assert remediate(stage.ports, signal(Claim.HINT), stage.now) == ()
-    assert stage.steps(ORDERS) == []
+    harness = Databases.of(spending(), Engine="aurora-mysql")
+    assert remediate(harness.ports, signal(Claim.HINT), harness.now) == ()
+    assert harness.steps(ORDERS) == []
 
 
 def test_the_sweep_finds_a_database_without_any_alarm() -> None:
-    stage = Databases.of(spending())
-    stage.volumes["orders"] = stage.view(ORDERS).volume  # for the metrics that are said
-    report = sweep(stage.ports, stage.now)
+    harness = Databases.of(spending())
+    harness.volumes["orders"] = harness.view(ORDERS).volume  # for the metrics that are said
+    report = sweep(harness.ports, harness.now)
     assert (report.scanned, report.acted) == (1, 1)
-    assert len(stage.service.changes) == 1
+    assert len(harness.service.changes) == 1
 
 
 def test_a_database_that_is_deleted_meanwhile_ends_its_chain() -> None:
-    stage = Databases.of(spending())
-    stage.reconcile()
-    del stage.service.instances["orders"]
-    stage.later(minutes=12)
-    assert stage.look_on() is None
-    assert stage.steps(ORDERS)[-1] == "gone"
+    harness = Databases.of(spending())
+    harness.reconcile()
+    del harness.service.instances["orders"]
+    harness.later(minutes=12)
+    assert harness.reconcile_due() is None
+    assert harness.steps(ORDERS)[-1] == "gone"
 
 
 def test_what_was_not_sent_is_not_called_a_refusal_of_aws() -> None:
-    stage = Databases.of(spending())
+    harness = Databases.of(spending())
 
     def late(number: int) -> None:
-        if number == 3:  # after the decision and the look that is noted
-            stage.service.instances["orders"]["PendingModifiedValues"] = {"MultiAZ": True}
+        if number == 3:  # after the decision and the read that is recorded
+            harness.service.instances["orders"]["PendingModifiedValues"] = {"MultiAZ": True}
 
-    stage.service.before_look = late
-    stage.reconcile()
-    assert stage.steps(ORDERS) == ["act", "intended", "refused"]
-    ((_, step, said),) = stage.told
+    harness.service.before_read = late
+    harness.reconcile()
+    assert harness.steps(ORDERS) == ["act", "intended", "refused"]
+    ((_, step, said),) = harness.messages
     assert (step, said.startswith("not sent: ApplyImmediately would apply")) == (Step.REFUSED, True)
-    message = decision_message(stage.ledger.decision(last_of(stage)), step, said)
+    message = decision_message(harness.ledger.decision(last_of(harness)), step, said)
     assert message.headline == "orders was not changed"
 
 
-def last_of(stage: Databases) -> str:
-    found = stage.ledger.resource_state(ORDERS, stage.now).last_decision_id
+def last_of(harness: Databases) -> str:
+    found = harness.ledger.resource_state(ORDERS, harness.now).last_decision_id
     assert found is not None
     return found
 
 
 def test_another_database_under_an_old_name_begins_anew_with_the_same_reconciliation() -> None:
-    stage = Databases.of(spending())
-    stage.reconcile()
-    stage.service.settles()
-    stage.later(minutes=12)
-    stage.look_on()
-    dear = stage.ledger.resource_state(ORDERS, stage.now).enrolment_usd
-    stage.service.instances["orders"] = db(DbiResourceId="db-2", AllocatedStorage=100)
-    stage.loads["orders"] = activity([50.0] * 180, iops_check=None, mibps_check=None, balance=99.0)
-    decision = stage.reconcile()
-    assert stage.steps(ORDERS)[3:] == ["gone", "hold"]
+    harness = Databases.of(spending())
+    harness.reconcile()
+    harness.service.settles()
+    harness.later(minutes=12)
+    harness.reconcile_due()
+    dear = harness.ledger.resource_state(ORDERS, harness.now).enrolment_usd
+    harness.service.instances["orders"] = db(DbiResourceId="db-2", AllocatedStorage=100)
+    harness.loads["orders"] = activity(
+        [50.0] * 180, iops_check=None, mibps_check=None, balance=99.0
+    )
+    decision = harness.reconcile()
+    assert harness.steps(ORDERS)[3:] == ["gone", "hold"]
     assert decision.resource_state.modifications == ()
-    known = stage.ledger.resource_state(ORDERS, stage.now)
+    known = harness.ledger.resource_state(ORDERS, harness.now)
     assert dear is not None
     assert known.enrolment_usd is not None
     assert known.enrolment_usd < dear  # what the old one cost allows the new one nothing
@@ -485,31 +487,33 @@ def test_another_database_under_an_old_name_begins_anew_with_the_same_reconcilia
 
 def test_what_its_owner_made_single_az_is_counted_from_its_new_price() -> None:
     calm = activity([50.0] * 180, iops_check=None, mibps_check=None, balance=99.0)
-    stage = Databases.of(calm, MultiAZ=True)
-    stage.reconcile()
-    of_two = stage.ledger.resource_state(ORDERS, stage.now).enrolment_usd
-    stage.service.instances["orders"]["MultiAZ"] = False
-    stage.later(minutes=15)
-    stage.reconcile()
-    of_one = stage.ledger.resource_state(ORDERS, stage.now).enrolment_usd
+    harness = Databases.of(calm, MultiAZ=True)
+    harness.reconcile()
+    of_two = harness.ledger.resource_state(ORDERS, harness.now).enrolment_usd
+    harness.service.instances["orders"]["MultiAZ"] = False
+    harness.later(minutes=15)
+    harness.reconcile()
+    of_one = harness.ledger.resource_state(ORDERS, harness.now).enrolment_usd
     assert of_two is not None
     assert of_one == of_two / 2  # or half its price would be room for what nobody agreed to
-    assert [m.by for m in stage.ledger.resource_state(ORDERS, stage.now).modifications] == ["other"]
+    assert [m.by for m in harness.ledger.resource_state(ORDERS, harness.now).modifications] == [
+        "other"
+    ]
 
 
 def test_a_change_that_rds_works_on_for_days_is_waited_for_and_not_called_in_vain() -> None:
-    stage = Databases.of(spending())
-    stage.reconcile()
-    stage.later(minutes=12)
-    stage.service.optimizes()
-    stage.loads["orders"] = activity([100.0] * 180, iops_check=None, mibps_check=None)
+    harness = Databases.of(spending())
+    harness.reconcile()
+    harness.later(minutes=12)
+    harness.service.optimizes()
+    harness.loads["orders"] = activity([100.0] * 180, iops_check=None, mibps_check=None)
     for _ in range(5):
-        stage.later(hours=14)
-        stage.look_on()
-    assert stage.steps(ORDERS) == ["act", "intended", "applied"]
-    stage.service.settles()
-    stage.loads["orders"] = activity([6_000.0] * 180, iops_check=None, mibps_check=None)
+        harness.later(hours=14)
+        harness.reconcile_due()
+    assert harness.steps(ORDERS) == ["act", "intended", "applied"]
+    harness.service.settles()
+    harness.loads["orders"] = activity([6_000.0] * 180, iops_check=None, mibps_check=None)
     for _ in range(3):
-        stage.later(minutes=10)
-        stage.look_on()
-    assert stage.steps(ORDERS)[:4] == ["act", "intended", "applied", "relieved"]
+        harness.later(minutes=10)
+        harness.reconcile_due()
+    assert harness.steps(ORDERS)[:4] == ["act", "intended", "applied", "relieved"]

@@ -127,12 +127,12 @@ def test_a_refusal_is_reported_once_and_to_who_approved_the_change_each_time(
 ) -> None:
     outcome = said_before(NotExtended(why="it is encrypted (LUKS)", again=False))
     assert isinstance(outcome, Refused)
-    for known, told in (((), True), ((outcome.cause,), again)):
+    for known, notified in (((), True), ((outcome.cause,), again)):
         state = resource_state(escalated_causes=known)
         decision = decide(decision_input(disk(), rules=policy(**GROW), stand=state))
         assert isinstance(decision.answer, Act)
         decision = replace(decision, answer=replace(decision.answer, approval=approval))
-        assert is_notified(decision, outcome) is told
+        assert is_notified(decision, outcome) is notified
 
 
 @pytest.mark.parametrize(("asked_before", "minutes"), [(False, 15), (True, 60)])

@@ -14,7 +14,7 @@ from headroom.domain.detection import LONGEST, Metric
 from headroom.domain.policy import PolicyUnreadable
 from headroom.domain.resources import ResourceRef
 from headroom.ports import ScanPage
-from tests.application.harness import Stage, calm
+from tests.application.harness import Harness, calm
 from tests.application.test_work import Queue, fleet_of
 from tests.builders import NOW
 
@@ -22,81 +22,81 @@ TICK = timedelta(minutes=5)
 
 
 @pytest.fixture
-def stage() -> Stage:
-    return Stage()
+def harness() -> Harness:
+    return Harness()
 
 
 def tick(
-    stage: Stage, now: datetime, *, reconcile: bool = True, alarm_budget_usd: float = 0.0
+    harness: Harness, now: datetime, *, reconcile: bool = True, alarm_budget_usd: float = 0.0
 ) -> list[ResourceRef]:
     """One run of everything; who was put on the queue as a suspect."""
-    stage.now = now
+    harness.now = now
     queue = Queue()
-    dispatch(stage.ports, queue, now, scan_every_s=300)
+    dispatch(harness.ports, queue, now, scan_every_s=300)
     due = queue.taken()
     while queue.pages:
-        read_page(stage.ports, queue, queue.pages.pop(0), lambda: now, every_s=300, adaptive=True,
+        read_page(harness.ports, queue, queue.pages.pop(0), lambda: now, every_s=300, adaptive=True,
                   alarm_budget_usd=alarm_budget_usd)  # fmt: skip
     if reconcile:
-        work(stage.ports, [*due, *queue.items], lambda: now)
+        work(harness.ports, [*due, *queue.items], lambda: now)
     return [item.ref for item in queue.items]
 
 
-def metrics_read(stage: Stage) -> Counter[str]:
+def metrics_read(harness: Harness) -> Counter[str]:
     found: Counter[str] = Counter()
-    for one in stage.glanced_at:
+    for one in harness.glanced_at:
         assert one.metrics is not None
         found[one.view.volume.ref.resource_id] += len(one.metrics - {Metric.BALANCE, Metric.FREE})
     return found
 
 
-def settled(stage: Stage, count: int = 6) -> datetime:
+def settled(harness: Harness, count: int = 6) -> datetime:
     """A fleet that was reconciled, two hours after the first scan; all calm."""
-    fleet_of(stage, count)
-    stage.loads = {name: calm() for name in stage.loads}
+    fleet_of(harness, count)
+    harness.loads = {name: calm() for name in harness.loads}
     for number in range(25):
-        tick(stage, NOW + number * TICK)
-    stage.glanced_at.clear()
+        tick(harness, NOW + number * TICK)
+    harness.glanced_at.clear()
     return NOW + 25 * TICK
 
 
-def test_what_is_quiet_costs_one_metric_an_hour(stage: Stage) -> None:
-    start = settled(stage)
+def test_what_is_quiet_costs_one_metric_an_hour(harness: Harness) -> None:
+    start = settled(harness)
     for number in range(24):
-        assert tick(stage, start + number * TICK) == []
-    assert set(metrics_read(stage).values()) == {2}, "two hours"
+        assert tick(harness, start + number * TICK) == []
+    assert set(metrics_read(harness).values()) == {2}, "two hours"
 
 
 def test_what_is_pressed_is_found_within_the_hour_and_glanced_at_every_five_minutes(
-    stage: Stage,
+    harness: Harness,
 ) -> None:
-    start = settled(stage)
-    stage.pressed = {"vol-0003"}
-    stage.loads["vol-0003"] = calm()
+    start = settled(harness)
+    harness.pressed = {"vol-0003"}
+    harness.loads["vol-0003"] = calm()
     found = [n for n in range(24) if any(r.resource_id == "vol-0003" for r in
-             tick(stage, start + n * TICK, reconcile=True))]  # fmt: skip
+             tick(harness, start + n * TICK, reconcile=True))]  # fmt: skip
     assert found[0] <= LONGEST / TICK
     gaps = [b - a for a, b in itertools.pairwise(found)]
-    assert gaps == sorted(gaps), "looked at ever more rarely while nothing changes"
-    times = sum(one.view.volume.ref.resource_id == "vol-0003" for one in stage.glanced_at)
+    assert gaps == sorted(gaps), "glanced at ever more rarely while nothing changes"
+    times = sum(one.view.volume.ref.resource_id == "vol-0003" for one in harness.glanced_at)
     assert times >= 24 - found[0]
 
 
-def test_a_glance_that_is_not_answered_is_repeated_in_the_next_run(stage: Stage) -> None:
-    start = settled(stage, 1)
-    stage.unmeasured = {"vol-0000"}
+def test_a_glance_that_is_not_answered_is_repeated_in_the_next_run(harness: Harness) -> None:
+    start = settled(harness, 1)
+    harness.unmeasured = {"vol-0000"}
     for number in range(13):
-        tick(stage, start + number * TICK)
-    assert len(stage.glanced_at) >= 3, "at once, then half as often each time"
+        tick(harness, start + number * TICK)
+    assert len(harness.glanced_at) >= 3, "at once, then half as often each time"
 
 
-def test_who_is_enrolled_now_is_reconciled_in_the_next_run(stage: Stage) -> None:
-    start = settled(stage, 2)
-    assert tick(stage, start) == []
-    vol = stage.volumes["vol-0001"]
-    stage.volumes["vol-0001"] = replace(vol, tags=(("headroom", "observe"),))
-    assert [one.resource_id for one in tick(stage, start + TICK)] == ["vol-0001"]
-    assert tick(stage, start + 2 * TICK) == [], "once"
+def test_who_is_enrolled_now_is_reconciled_in_the_next_run(harness: Harness) -> None:
+    start = settled(harness, 2)
+    assert tick(harness, start) == []
+    vol = harness.volumes["vol-0001"]
+    harness.volumes["vol-0001"] = replace(vol, tags=(("headroom", "observe"),))
+    assert [one.resource_id for one in tick(harness, start + TICK)] == ["vol-0001"]
+    assert tick(harness, start + 2 * TICK) == [], "once"
 
 
 class Killed(BaseException):
@@ -105,110 +105,112 @@ class Killed(BaseException):
 
 @pytest.mark.parametrize("news", ["a mode", "pressure"])
 def test_what_a_reader_found_that_died_is_news_to_the_one_that_reads_the_page_again(
-    stage: Stage, news: str, monkeypatch: pytest.MonkeyPatch
+    harness: Harness, news: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    start = settled(stage, 2)
-    assert tick(stage, start) == []
+    start = settled(harness, 2)
+    assert tick(harness, start) == []
     if news == "a mode":
-        stage.volumes["vol-0001"] = replace(
-            stage.volumes["vol-0001"], tags=(("headroom", "observe"),)
+        harness.volumes["vol-0001"] = replace(
+            harness.volumes["vol-0001"], tags=(("headroom", "observe"),)
         )
     else:
         start += LONGEST
-        stage.pressed = {"vol-0001"}
+        harness.pressed = {"vol-0001"}
 
     def die(*_: object, **__: object) -> bool:
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(stage.ports.state_store, "mark_due", die)
+        patch.setattr(harness.ports.state_store, "mark_due", die)
         with pytest.raises(Killed):
-            tick(stage, start + TICK)
-    progress = stage.ports.work.scan_progress()
+            tick(harness, start + TICK)
+    progress = harness.ports.work.scan_progress()
     assert progress.started_at is not None
     (page,) = progress.open
     queue, again = Queue(), start + TICK + timedelta(minutes=1)
-    read_page(stage.ports, queue, ScanPage(scan=progress.started_at, kind=page.kind, number=page.number),
+    read_page(harness.ports, queue, ScanPage(scan=progress.started_at, kind=page.kind, number=page.number),
               lambda: again, every_s=300, adaptive=True)  # fmt: skip
     assert [one.ref.resource_id for one in queue.items] == ["vol-0001"]
 
 
-def test_a_policy_that_cannot_be_read_for_a_while_makes_no_work(stage: Stage) -> None:
-    start, rules = settled(stage, 3), stage.rules
-    stage.rules = PolicyUnreadable(reason="denied")
-    assert [tick(stage, start + n * TICK) for n in range(14)] == [[]] * 14
-    stage.rules = rules
-    assert [tick(stage, start + n * TICK) for n in range(14, 28)] == [[]] * 14
+def test_a_policy_that_cannot_be_read_for_a_while_makes_no_work(harness: Harness) -> None:
+    start, rules = settled(harness, 3), harness.rules
+    harness.rules = PolicyUnreadable(reason="denied")
+    assert [tick(harness, start + n * TICK) for n in range(14)] == [[]] * 14
+    harness.rules = rules
+    assert [tick(harness, start + n * TICK) for n in range(14, 28)] == [[]] * 14
 
 
-def test_a_new_policy_is_applied_to_what_is_in_trouble_at_once(stage: Stage) -> None:
-    start = settled(stage, 2)
-    stage.pressed = {"vol-0001"}
+def test_a_new_policy_is_applied_to_what_is_in_trouble_at_once(harness: Harness) -> None:
+    start = settled(harness, 2)
+    harness.pressed = {"vol-0001"}
     for number in range(60):  # by now it is reconciled every hours only
-        tick(stage, start + number * TICK)
-    assert tick(stage, start + 60 * TICK) == []
-    stage.rules = replace(stage.rules, version="another")
-    assert [r.resource_id for r in tick(stage, start + 61 * TICK)] == ["vol-0001"]
-    assert tick(stage, start + 62 * TICK) == []
+        tick(harness, start + number * TICK)
+    assert tick(harness, start + 60 * TICK) == []
+    harness.rules = replace(harness.rules, version="another")
+    assert [r.resource_id for r in tick(harness, start + 61 * TICK)] == ["vol-0001"]
+    assert tick(harness, start + 62 * TICK) == []
 
 
-def test_what_is_off_is_not_glanced_at(stage: Stage) -> None:
-    fleet_of(stage, 2, tags=(("headroom", "off"),))
-    assert tick(stage, NOW) == []
-    assert stage.glanced_at == []
+def test_what_is_off_is_not_glanced_at(harness: Harness) -> None:
+    fleet_of(harness, 2, tags=(("headroom", "off"),))
+    assert tick(harness, NOW) == []
+    assert harness.glanced_at == []
 
 
-def test_a_state_that_cannot_be_read_is_as_if_there_was_none(stage: Stage) -> None:
-    (ref,) = fleet_of(stage, 1)
-    tick(stage, NOW)
-    client = stage.ledger._client
+def test_a_state_that_cannot_be_read_is_as_if_there_was_none(harness: Harness) -> None:
+    (ref,) = fleet_of(harness, 1)
+    tick(harness, NOW)
+    client = harness.ledger._client
     client.update_item(
-        TableName="state", Key=stage.ledger._work_key(ref), UpdateExpression="SET #glance = :no",
+        TableName="state", Key=harness.ledger._work_key(ref), UpdateExpression="SET #glance = :no",
         ExpressionAttributeNames={"#glance": "glance"},
         ExpressionAttributeValues={":no": {"S": "{"}},
     )  # fmt: skip
-    known = stage.ledger.glanced([ref])[ref.arn]
+    known = harness.ledger.glanced([ref])[ref.arn]
     assert known.state is None
-    before = len(stage.glanced_at)
-    tick(stage, NOW + TICK)
-    assert len(stage.glanced_at) > before
-    state = stage.ledger.glanced([ref])[ref.arn].state
+    before = len(harness.glanced_at)
+    tick(harness, NOW + TICK)
+    assert len(harness.glanced_at) > before
+    state = harness.ledger.glanced([ref])[ref.arn].state
     assert state is not None
     assert replace(state, next_at=NOW) != state
 
 
 def test_with_every_volume_new_the_first_scan_spreads_the_first_reconciliations(
-    stage: Stage,
+    harness: Harness,
 ) -> None:
-    fleet_of(stage, 4)
-    stage.loads = {name: calm() for name in stage.loads}
-    stage.pressed = {"vol-0001"}
-    assert {r.resource_id for r in tick(stage, NOW, reconcile=False)} >= {"vol-0001"}
+    fleet_of(harness, 4)
+    harness.loads = {name: calm() for name in harness.loads}
+    harness.pressed = {"vol-0001"}
+    assert {r.resource_id for r in tick(harness, NOW, reconcile=False)} >= {"vol-0001"}
 
 
-def test_every_enrolled_volume_is_planned_an_alarm_as_far_as_the_budget_goes(stage: Stage) -> None:
-    start = settled(stage)
-    other = stage.volumes["vol-0004"]
-    stage.volumes["vol-0004"] = replace(other, tags=(("headroom", "observe"),))
-    tick(stage, start, alarm_budget_usd=9)
-    enrolled = set(stage.volumes) - {"vol-0004"}
-    assert watched(stage) == dict.fromkeys(enrolled, 0.1), "the other is only watched"
-    stage.volumes["vol-0003"] = replace(stage.volumes["vol-0003"], instance_ids=())
-    tick(stage, start + TICK, alarm_budget_usd=9)
-    assert set(watched(stage)) == enrolled - {"vol-0003"}, "it was detached"
+def test_every_enrolled_volume_is_planned_an_alarm_as_far_as_the_budget_goes(
+    harness: Harness,
+) -> None:
+    start = settled(harness)
+    other = harness.volumes["vol-0004"]
+    harness.volumes["vol-0004"] = replace(other, tags=(("headroom", "observe"),))
+    tick(harness, start, alarm_budget_usd=9)
+    enrolled = set(harness.volumes) - {"vol-0004"}
+    assert watched(harness) == dict.fromkeys(enrolled, 0.1), "the other is only watched"
+    harness.volumes["vol-0003"] = replace(harness.volumes["vol-0003"], instance_ids=())
+    tick(harness, start + TICK, alarm_budget_usd=9)
+    assert set(watched(harness)) == enrolled - {"vol-0003"}, "it was detached"
 
 
-def test_a_volume_whose_pressure_was_seen_late_comes_first(stage: Stage) -> None:
-    start = settled(stage)
-    stage.pressed = {"vol-0003"}
+def test_a_volume_whose_pressure_was_seen_late_comes_first(harness: Harness) -> None:
+    start = settled(harness)
+    harness.pressed = {"vol-0003"}
     for number in range(13):
-        tick(stage, start + number * TICK)
-    tick(stage, start + 13 * TICK, alarm_budget_usd=0.1)
-    ((name, score),) = watched(stage).items()
+        tick(harness, start + number * TICK)
+    tick(harness, start + 13 * TICK, alarm_budget_usd=0.1)
+    ((name, score),) = watched(harness).items()
     assert name == "vol-0003"
     assert 0.6 <= score <= 1.1
 
 
-def watched(stage: Stage) -> dict[str, float]:
+def watched(harness: Harness) -> dict[str, float]:
     """The score of every volume that is planned an alarm."""
-    return {one.alarm.resource_id: one.score for one in stage.ledger.alarm_plan().watched}
+    return {one.alarm.resource_id: one.score for one in harness.ledger.alarm_plan().watched}

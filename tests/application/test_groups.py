@@ -1,4 +1,4 @@
-"""Striped sets on the stage: all of them in one minute, or none of them and why."""
+"""Striped sets in the harness: all of them in one minute, or none of them and why."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from headroom.domain.state import (
     broken_link,
 )
 from headroom.serialization import decision_from_json, decision_to_json
-from tests.application.harness import Stage, calm, running_free
+from tests.application.harness import Harness, calm, running_free
 from tests.application.test_signals import alarm
 from tests.builders import activity, gp2, gp3, instance, policy, ref, volume
 from tests.domain.filling import free_series
@@ -41,25 +41,25 @@ def member(name: str, **changes: Any) -> Any:
     return volume(configuration, **{"ref": ref(name), "tags": TAGS, **changes})
 
 
-def striped(count: int = 4, **changes: Any) -> Stage:
-    stage = Stage(instance=instance(baseline_iops=60_000, baseline_mibps=4_000.0))
+def striped(count: int = 4, **changes: Any) -> Harness:
+    harness = Harness(instance=instance(baseline_iops=60_000, baseline_mibps=4_000.0))
     for number in range(1, count + 1):
-        stage.add(member(f"vol-{number}", **changes))
-    return stage
+        harness.add(member(f"vol-{number}", **changes))
+    return harness
 
 
-def reconcile(stage: Stage, name: str = "vol-1") -> Decision:
-    (decision,) = remediate(stage.ports, alarm(ref(name)), stage.now)
+def reconcile(harness: Harness, name: str = "vol-1") -> Decision:
+    (decision,) = remediate(harness.ports, alarm(ref(name)), harness.now)
     return decision
 
 
-def steps(stage: Stage) -> list[list[str]]:
-    return [stage.steps(ref(name)) for name in SET]
+def steps(harness: Harness) -> list[list[str]]:
+    return [harness.steps(ref(name)) for name in SET]
 
 
-def now(stage: Stage, name: str) -> Configuration:
+def now(harness: Harness, name: str) -> Configuration:
     """What the volume is, or becomes in the next minutes."""
-    return stage.lifecycles[name].described(stage.now + timedelta(minutes=10))
+    return harness.lifecycles[name].described(harness.now + timedelta(minutes=10))
 
 
 def said(decision: Decision) -> str:
@@ -72,174 +72,178 @@ def said(decision: Decision) -> str:
     return verdict.detail
 
 
-def nobody_moved(stage: Stage) -> bool:
-    return all(life.starts == () for life in stage.lifecycles.values())
+def nobody_moved(harness: Harness) -> bool:
+    return all(life.starts == () for life in harness.lifecycles.values())
 
 
 def test_one_starved_volume_raises_its_whole_set_in_one_minute_and_is_reported_once() -> None:
-    stage = striped()
+    harness = striped()
     for name in SET[1:]:
-        stage.loads[name] = activity([2900.0] * 180)
-    decision = reconcile(stage)
+        harness.loads[name] = activity([2900.0] * 180)
+    decision = reconcile(harness)
     assert isinstance(decision.answer, Act)
-    assert steps(stage) == [["act", "intended", "applied"]] * 4
-    assert {str(now(stage, name)) for name in SET} == {str(decision.answer.plan.target)}
-    assert [(step, len(SET)) for _, step, _ in stage.told] == [(Step.APPLIED, 4)]
-    assert "all 4 volumes of the set data (vol-1, vol-2, vol-3, vol-4): gp3" in stage.told[0][2]
+    assert steps(harness) == [["act", "intended", "applied"]] * 4
+    assert {str(now(harness, name)) for name in SET} == {str(decision.answer.plan.target)}
+    assert [(step, len(SET)) for _, step, _ in harness.messages] == [(Step.APPLIED, 4)]
+    assert (
+        "all 4 volumes of the set data (vol-1, vol-2, vol-3, vol-4): gp3" in harness.messages[0][2]
+    )
     cost = 4 * decision.answer.plan.price_change_usd
-    assert f"{cost:+,.2f} USD a month in all" in stage.told[0][2]
+    assert f"{cost:+,.2f} USD a month in all" in harness.messages[0][2]
     assert decision_from_json(decision_to_json(decision)).group == decision.group
 
 
 @pytest.mark.parametrize("watched", [False, True])
 def test_its_relief_is_verified_for_each_and_reported_once_for_all(watched: bool) -> None:
     """Whether people are notified after each minute, while some have not ended, or at the end."""
-    stage = striped()
-    reconcile(stage)
+    harness = striped()
+    reconcile(harness)
     for name in SET:
-        stage.loads[name] = running_free()
+        harness.loads[name] = running_free()
     for _ in range(40):
-        stage.later(minutes=5)
-        sweep(stage.ports, stage.now)
+        harness.later(minutes=5)
+        sweep(harness.ports, harness.now)
         if watched:
-            assert len(stage.told) <= 2
-    assert all(one[:4] == ["act", "intended", "applied", "relieved"] for one in steps(stage))
-    assert [step for _, step, _ in stage.told] == [Step.APPLIED, Step.RELIEVED]
-    assert "vol-1, vol-2, vol-3, vol-4: relieved" in stage.told[1][2]
+            assert len(harness.messages) <= 2
+    assert all(one[:4] == ["act", "intended", "applied", "relieved"] for one in steps(harness))
+    assert [step for _, step, _ in harness.messages] == [Step.APPLIED, Step.RELIEVED]
+    assert "vol-1, vol-2, vol-3, vol-4: relieved" in harness.messages[1][2]
     for name in SET:
-        for record in stage.ledger.by_resource(
-            ref(name).arn, since=stage.now - timedelta(days=9), until=stage.now
+        for record in harness.ledger.by_resource(
+            ref(name).arn, since=harness.now - timedelta(days=9), until=harness.now
         ):
-            assert broken_link(stage.ledger.chain(record.decision_id)) is None
+            assert broken_link(harness.ledger.chain(record.decision_id)) is None
 
 
 def test_an_alarm_for_each_of_them_changes_each_once() -> None:
-    stage = striped()
+    harness = striped()
     for name in SET:
-        remediate(stage.ports, alarm(ref(name)), stage.now)
-    stage.later(minutes=1)
+        remediate(harness.ports, alarm(ref(name)), harness.now)
+    harness.later(minutes=1)
     for name in SET:
-        remediate(stage.ports, alarm(ref(name)), stage.now)
-    assert [len(stage.lifecycles[name].starts) for name in SET] == [1, 1, 1, 1]
+        remediate(harness.ports, alarm(ref(name)), harness.now)
+    assert [len(harness.lifecycles[name].starts) for name in SET] == [1, 1, 1, 1]
 
 
 def test_all_get_what_the_most_demanding_needs_and_each_keeps_its_size() -> None:
-    stage = striped()
-    stage.loads["vol-3"] = activity(
+    harness = striped()
+    harness.loads["vol-3"] = activity(
         [1000.0] * 150 + [2000.0] * 30, io_kib=64, mibps_check=[0.0] * 150 + [1.0] * 30,
         queue=[1.0] * 150 + [1024.0] * 30,
     )  # fmt: skip
-    alone = Stage(instance=stage.instance)
-    busiest = alone.add(volume(ref=ref("vol-3")), load=stage.loads["vol-3"])
+    alone = Harness(instance=harness.instance)
+    busiest = alone.add(volume(ref=ref("vol-3")), load=harness.loads["vol-3"])
     (needs,) = remediate(alone.ports, alarm(busiest), alone.now)
-    decision = reconcile(stage)
+    decision = reconcile(harness)
     assert isinstance(needs.answer, Act)
     assert isinstance(decision.answer, Act)
-    mine, theirs = decision.answer.plan.target, needs.answer.plan.target
-    assert (mine.throughput_mibps or 0) >= (theirs.throughput_mibps or 0)
-    assert {now(stage, name) for name in SET} == {mine}
+    mine, other = decision.answer.plan.target, needs.answer.plan.target
+    assert (mine.throughput_mibps or 0) >= (other.throughput_mibps or 0)
+    assert {now(harness, name) for name in SET} == {mine}
     assert mine.size_gib == 100
 
 
-def no_instance(stage: Stage) -> None:
-    stage.volumes["vol-1"] = replace(stage.volumes["vol-1"], instance_ids=())
+def no_instance(harness: Harness) -> None:
+    harness.volumes["vol-1"] = replace(harness.volumes["vol-1"], instance_ids=())
 
 
-def in_flight(stage: Stage) -> None:
-    stage.change(ref("vol-3"), gp3(100, 3000, 200))
+def in_flight(harness: Harness) -> None:
+    harness.change(ref("vol-3"), gp3(100, 3000, 200))
 
 
-def not_enrolled(stage: Stage) -> None:
-    stage.volumes["vol-3"] = member("vol-3", tags=(("headroom:group", "data"),))
+def not_enrolled(harness: Harness) -> None:
+    harness.volumes["vol-3"] = member("vol-3", tags=(("headroom:group", "data"),))
 
 
-def waits_for_approval(stage: Stage) -> None:
+def waits_for_approval(harness: Harness) -> None:
     tags = (("headroom", "approve"), ("headroom:group", "data"))
-    stage.volumes["vol-3"] = member("vol-3", tags=tags)
+    harness.volumes["vol-3"] = member("vol-3", tags=tags)
 
 
-def off(stage: Stage) -> None:
-    stage.volumes["vol-3"] = member("vol-3", tags=(("headroom", "off"), ("headroom:group", "data")))
+def off(harness: Harness) -> None:
+    harness.volumes["vol-3"] = member(
+        "vol-3", tags=(("headroom", "off"), ("headroom:group", "data"))
+    )
 
 
-def misread(stage: Stage) -> None:
-    stage.volumes["vol-3"] = member("vol-3", tags=(*TAGS, ("headroom:max-iops", "many")))
+def misread(harness: Harness) -> None:
+    harness.volumes["vol-3"] = member("vol-3", tags=(*TAGS, ("headroom:max-iops", "many")))
 
 
-def another_type(stage: Stage) -> None:
-    stage.add(member("vol-3", configuration=gp2(100)))
+def another_type(harness: Harness) -> None:
+    harness.add(member("vol-3", configuration=gp2(100)))
 
 
-def another_size(stage: Stage) -> None:
-    stage.add(member("vol-3", configuration=gp3(200)))
+def another_size(harness: Harness) -> None:
+    harness.add(member("vol-3", configuration=gp3(200)))
 
 
-def unmeasured(stage: Stage) -> None:
-    stage.unmeasured.add("vol-3")
+def unmeasured(harness: Harness) -> None:
+    harness.unmeasured.add("vol-3")
 
 
-def shared(stage: Stage) -> None:
-    stage.volumes["vol-3"] = member("vol-3", multi_attach=True)
+def shared(harness: Harness) -> None:
+    harness.volumes["vol-3"] = member("vol-3", multi_attach=True)
 
 
-def managed(stage: Stage) -> None:
-    stage.volumes["vol-3"] = member("vol-3", managed_by="eks.amazonaws.com")
+def managed(harness: Harness) -> None:
+    harness.volumes["vol-3"] = member("vol-3", managed_by="eks.amazonaws.com")
 
 
-def too_narrow(stage: Stage) -> None:
-    stage.volumes["vol-3"] = member("vol-3", tags=(*TAGS, ("headroom:max-iops", "3000")))
+def too_narrow(harness: Harness) -> None:
+    harness.volumes["vol-3"] = member("vol-3", tags=(*TAGS, ("headroom:max-iops", "3000")))
 
 
-def no_slot_left(stage: Stage) -> None:
-    starts = [stage.now - timedelta(hours=hours) for hours in (20, 12, 4)]
+def no_slot_left(harness: Harness) -> None:
+    starts = [harness.now - timedelta(hours=hours) for hours in (20, 12, 4)]
     known = [KnownModification(started_at=at, by="other") for at in starts]
-    stage.ledger.save_modifications(ref("vol-3"), known, now=stage.now)
+    harness.ledger.save_modifications(ref("vol-3"), known, now=harness.now)
 
 
-def budget_for_three(stage: Stage) -> None:
-    rules = stage.rules
+def budget_for_three(harness: Harness) -> None:
+    rules = harness.rules
     assert isinstance(rules, Policy)
-    alone = Stage(instance=stage.instance)
+    alone = Harness(instance=harness.instance)
     (one,) = remediate(alone.ports, alarm(alone.add(volume())), alone.now)
     cost = min(j.plan.price_change_usd for j in one.judgements if j.allowed)
-    stage.rules = replace(rules, account_increase_usd=Decimal(3) * cost + Decimal("0.01"))
+    harness.rules = replace(rules, account_increase_usd=Decimal(3) * cost + Decimal("0.01"))
 
 
-def asked_above_a_price(stage: Stage) -> None:
+def asked_above_a_price(harness: Harness) -> None:
     """Each alone would cost about 10 USD, all four cost more than 15."""
-    stage.rules = policy(approve_above_usd=Decimal(15), largest_step=1.7)
-    alone = Stage(instance=stage.instance, rules=stage.rules)
+    harness.rules = policy(approve_above_usd=Decimal(15), largest_step=1.7)
+    alone = Harness(instance=harness.instance, rules=harness.rules)
     (one,) = remediate(alone.ports, alarm(alone.add(volume())), alone.now)
     assert isinstance(one.answer, Act)
     assert one.answer.approval is None
 
 
-def few_places(stage: Stage) -> None:
-    rules = stage.rules
+def few_places(harness: Harness) -> None:
+    rules = harness.rules
     assert isinstance(rules, Policy)
-    stage.rules = replace(rules, max_in_flight_per_az=3)
+    harness.rules = replace(rules, max_in_flight_per_az=3)
 
 
-def places_taken(stage: Stage) -> None:
+def places_taken(harness: Harness) -> None:
     for number in range(7):
-        other = stage.add(volume(ref=ref(f"vol-other-{number}"), instance_ids=("i-9",)))
-        remediate(stage.ports, alarm(other), stage.now)
-    stage.told.clear()
+        other = harness.add(volume(ref=ref(f"vol-other-{number}"), instance_ids=("i-9",)))
+        remediate(harness.ports, alarm(other), harness.now)
+    harness.messages.clear()
 
 
-def small_instance(stage: Stage) -> None:
-    stage.instance = instance(baseline_iops=12_000, baseline_mibps=4_000.0)
+def small_instance(harness: Harness) -> None:
+    harness.instance = instance(baseline_iops=12_000, baseline_mibps=4_000.0)
     for name in SET[1:]:
-        stage.loads[name] = activity([100.0] * 180)
+        harness.loads[name] = activity([100.0] * 180)
 
 
-def only_one(stage: Stage) -> None:
+def only_one(harness: Harness) -> None:
     for name in SET[1:]:
-        stage.volumes[name] = member(name, tags=(("headroom", "auto"),))
+        harness.volumes[name] = member(name, tags=(("headroom", "auto"),))
 
 
-def two_names(stage: Stage) -> None:
-    stage.volumes["vol-1"] = member("vol-1", tags=(*TAGS, ("Headroom:Group", "logs")))
+def two_names(harness: Harness) -> None:
+    harness.volumes["vol-1"] = member("vol-1", tags=(*TAGS, ("Headroom:Group", "logs")))
 
 
 @pytest.mark.parametrize(
@@ -276,16 +280,16 @@ def two_names(stage: Stage) -> None:
 def test_if_one_may_not_nobody_moves_and_the_record_says_who(
     arrange: Any, why: str, passes: bool
 ) -> None:
-    stage = striped()
-    arrange(stage)
-    before = {name: life.starts for name, life in stage.lifecycles.items()}
-    decision = reconcile(stage)
-    assert {name: life.starts for name, life in stage.lifecycles.items()} == before
+    harness = striped()
+    arrange(harness)
+    before = {name: life.starts for name, life in harness.lifecycles.items()}
+    decision = reconcile(harness)
+    assert {name: life.starts for name, life in harness.lifecycles.items()} == before
     assert isinstance(decision.answer, Hold if passes else Escalate)
     assert why in said(decision)
-    resource_state = stage.ledger.resource_state(ref("vol-1"), stage.now)
+    resource_state = harness.ledger.resource_state(ref("vol-1"), harness.now)
     assert resource_state.account_increase_usd == 0
-    assert stage.steps(ref("vol-1")) == ["hold" if passes else "escalate"]
+    assert harness.steps(ref("vol-1")) == ["hold" if passes else "escalate"]
 
 
 @pytest.mark.parametrize(
@@ -299,72 +303,72 @@ def test_if_one_may_not_nobody_moves_and_the_record_says_who(
 def test_a_set_too_large_for_its_instance_gets_the_share_that_the_instance_can_serve(
     count: int, iops: int, mibps: float, each: Configuration
 ) -> None:
-    stage = striped(count)
-    stage.instance = instance(baseline_iops=iops, baseline_mibps=mibps)
-    assert isinstance(reconcile(stage).answer, Act)
-    assert {now(stage, f"vol-{n}") for n in range(1, count + 1)} == {each}
+    harness = striped(count)
+    harness.instance = instance(baseline_iops=iops, baseline_mibps=mibps)
+    assert isinstance(reconcile(harness).answer, Act)
+    assert {now(harness, f"vol-{n}") for n in range(1, count + 1)} == {each}
 
 
 def test_a_set_queues_until_there_are_places_for_all_of_it() -> None:
-    stage = striped()
-    places_taken(stage)
-    decision = reconcile(stage)
+    harness = striped()
+    places_taken(harness)
+    decision = reconcile(harness)
     assert isinstance(decision.answer, Hold)
-    assert [stage.lifecycles[name].starts for name in SET] == [()] * 4
-    assert [one.ref for one in stage.ledger.queue(9)] == [ref("vol-1")]
+    assert [harness.lifecycles[name].starts for name in SET] == [()] * 4
+    assert [one.ref for one in harness.ledger.queue(9)] == [ref("vol-1")]
     for number in range(7):
-        stage.loads[f"vol-other-{number}"] = running_free()
+        harness.loads[f"vol-other-{number}"] = running_free()
     for _ in range(8):
-        stage.later(minutes=5)
-        sweep(stage.ports, stage.now)
-    assert [len(stage.lifecycles[name].starts) for name in SET] == [1, 1, 1, 1]
+        harness.later(minutes=5)
+        sweep(harness.ports, harness.now)
+    assert [len(harness.lifecycles[name].starts) for name in SET] == [1, 1, 1, 1]
 
 
 def test_what_blocks_a_set_permanently_is_reported_once_for_the_set() -> None:
-    stage = striped()
-    too_narrow(stage)
+    harness = striped()
+    too_narrow(harness)
     for name in SET:
-        remediate(stage.ports, alarm(ref(name)), stage.now)
-    assert [name for name, _, _ in stage.told if name != "vol-3"] == ["vol-1"]
+        remediate(harness.ports, alarm(ref(name)), harness.now)
+    assert [name for name, _, _ in harness.messages if name != "vol-3"] == ["vol-1"]
 
 
 def test_a_set_does_not_grow_for_free_space_and_its_owner_hears_why() -> None:
-    stage = striped()
-    stage.rules = policy(mode=Mode.AUTO, grow_space=True)
+    harness = striped()
+    harness.rules = policy(mode=Mode.AUTO, grow_space=True)
     for name in SET:
-        stage.loads[name] = calm()
-    stage.loads["vol-1"] = replace(
+        harness.loads[name] = calm()
+    harness.loads["vol-1"] = replace(
         calm(),
         free_gib=free_series(lambda _: 5.0, period_s=60, count=180),
         file_system_gib=free_series(lambda _: 99.0, period_s=60, count=180),
     )
-    decision = reconcile(stage)
+    decision = reconcile(harness)
     assert isinstance(decision.answer, Escalate)
     assert decision.answer.cause == "space_group"
     assert "volumes of a set do not grow for free space" in decision.answer.remedy
-    assert nobody_moved(stage)
+    assert nobody_moved(harness)
 
 
 def test_a_set_that_is_larger_than_one_transaction_is_refused() -> None:
-    stage = striped(LARGEST + 1)
-    stage.instance = instance(baseline_iops=9_000_000, baseline_mibps=90_000.0)
-    assert f"{LARGEST + 1} volumes, and at most {LARGEST}" in said(reconcile(stage))
-    assert nobody_moved(stage)
+    harness = striped(LARGEST + 1)
+    harness.instance = instance(baseline_iops=9_000_000, baseline_mibps=90_000.0)
+    assert f"{LARGEST + 1} volumes, and at most {LARGEST}" in said(reconcile(harness))
+    assert nobody_moved(harness)
 
 
 def test_a_set_that_cannot_be_listed_is_reconciled_again() -> None:
-    stage = striped()
-    stage.unreadable.add("i-1")
+    harness = striped()
+    harness.unreadable.add("i-1")
     with pytest.raises(Exception, match="i-1 did not answer"):
-        reconcile(stage)
-    assert nobody_moved(stage)
+        reconcile(harness)
+    assert nobody_moved(harness)
 
 
 def test_the_same_tag_on_another_instance_is_another_set() -> None:
-    stage = striped()
-    stage.volumes["vol-4"] = member("vol-4", instance_ids=("i-2",))
-    reconcile(stage)
-    assert [len(stage.lifecycles[name].starts) for name in SET] == [1, 1, 1, 0]
+    harness = striped()
+    harness.volumes["vol-4"] = member("vol-4", instance_ids=("i-2",))
+    reconcile(harness)
+    assert [len(harness.lifecycles[name].starts) for name in SET] == [1, 1, 1, 0]
 
 
 REFUSED = Refused(
@@ -373,7 +377,7 @@ REFUSED = Refused(
 
 
 @pytest.mark.parametrize(
-    ("outcome", "recorded", "told"),
+    ("outcome", "recorded", "text"),
     [
         (REFUSED, "refused", "AWS refused, InternalError"),
         (Unknown(detail="timed out"), "unknown", "no clear answer: timed out"),
@@ -381,25 +385,26 @@ REFUSED = Refused(
     ],
 )  # fmt: skip
 def test_if_aws_stops_in_the_middle_the_rest_is_not_sent_and_the_set_is_reported_uneven(
-    outcome: Any, recorded: str, told: str
+    outcome: Any, recorded: str, text: str
 ) -> None:
-    stage = striped()
-    apply, calls = stage.apply, []
+    harness = striped()
+    apply, calls = harness.apply, []
 
     def third_fails(ref: ResourceRef, **call: Any) -> Any:
         calls.append(ref.resource_id)
         return outcome if ref.resource_id == "vol-3" else apply(ref, **call)
 
-    stage.apply = third_fails  # type: ignore[method-assign]
-    reconcile(stage)
+    harness.apply = third_fails  # type: ignore[method-assign]
+    reconcile(harness)
     assert calls == ["vol-1", "vol-2", "vol-3"]
-    assert [one[-1] for one in steps(stage)] == ["applied", "applied", recorded, "stale"]
-    ((_, _, message),) = stage.told
+    assert [one[-1] for one in steps(harness)] == ["applied", "applied", recorded, "stale"]
+    ((_, _, message),) = harness.messages
     assert message.startswith("the set data is uneven: vol-1, vol-2 changed to gp3")
-    assert told in message
+    assert text in message
     assert "vol-4 not sent" in message
     own = [
-        stage.ledger.resource_state(ref(name), stage.now).resource_increase_usd > 0 for name in SET
+        harness.ledger.resource_state(ref(name), harness.now).resource_increase_usd > 0
+        for name in SET
     ]
     assert own == [True, True, recorded == "unknown", False]
 
@@ -410,110 +415,110 @@ def test_if_aws_stops_in_the_middle_the_rest_is_not_sent_and_the_set_is_reported
 def test_a_set_of_which_nothing_was_changed_is_reported_as_any_refusal(
     refusal: Refusal, messages: int
 ) -> None:
-    stage = striped()
-    stage.answers = [Refused(refusal=refusal, code="No", message="no", retry_at=None)]
-    reconcile(stage)
-    assert [one[-1] for one in steps(stage)] == ["refused", "stale", "stale", "stale"]
-    assert len(stage.told) == messages
-    assert all("no volume of the set data was changed" in text for _, _, text in stage.told)
+    harness = striped()
+    harness.answers = [Refused(refusal=refusal, code="No", message="no", retry_at=None)]
+    reconcile(harness)
+    assert [one[-1] for one in steps(harness)] == ["refused", "stale", "stale", "stale"]
+    assert len(harness.messages) == messages
+    assert all("no volume of the set data was changed" in text for _, _, text in harness.messages)
 
 
 @pytest.mark.parametrize("start", [gp3(), gp2(400)], ids=str)
 def test_the_sweep_completes_an_uneven_set_and_never_flaps(start: Configuration) -> None:
-    stage = striped(configuration=start)
+    harness = striped(configuration=start)
     if start.iops is None:
         for name in SET:
-            stage.loads[name] = activity(
+            harness.loads[name] = activity(
                 [1200.0] * 150 + [1200.0] * 30, balance=[0.0] * 180,
                 queue=[1.0] * 150 + [900.0 + 3 * i for i in range(30)],
                 iops_check=[0.0] * 150 + [1.0] * 30,
             )  # fmt: skip
-    apply = stage.apply
+    apply = harness.apply
 
     def third_fails(ref: ResourceRef, **call: Any) -> Any:
         return REFUSED if ref.resource_id == "vol-3" else apply(ref, **call)
 
-    stage.apply = third_fails  # type: ignore[method-assign]
-    reconcile(stage)
-    assert len({now(stage, name) for name in SET}) == 2
-    stage.apply = apply  # type: ignore[method-assign]
+    harness.apply = third_fails  # type: ignore[method-assign]
+    reconcile(harness)
+    assert len({now(harness, name) for name in SET}) == 2
+    harness.apply = apply  # type: ignore[method-assign]
     for name in SET[:2]:
-        stage.loads[name] = calm()
+        harness.loads[name] = calm()
     for _ in range(24 * 12):
-        stage.later(minutes=5)
-        sweep(stage.ports, stage.now)
+        harness.later(minutes=5)
+        sweep(harness.ports, harness.now)
         for name in SET[2:]:
-            if len(stage.lifecycles[name].starts) == 1:
-                stage.loads[name] = calm()
-    assert len({now(stage, name) for name in SET}) == 1
-    assert [len(stage.lifecycles[name].starts) for name in SET] == [1, 1, 1, 1]
-    told = [text for _, step, text in stage.told if step is Step.APPLIED]
-    assert [text.partition(":")[0] for text in told] == [
+            if len(harness.lifecycles[name].starts) == 1:
+                harness.loads[name] = calm()
+    assert len({now(harness, name) for name in SET}) == 1
+    assert [len(harness.lifecycles[name].starts) for name in SET] == [1, 1, 1, 1]
+    summaries = [text for _, step, text in harness.messages if step is Step.APPLIED]
+    assert [text.partition(":")[0] for text in summaries] == [
         "AWS accepted the change of vol-3, vol-4, which evens all 4 volumes of the set data"
     ]
 
 
 def test_two_reconciliations_that_cross_change_nothing_twice_and_leave_nothing_to_do() -> None:
-    stage = striped()
-    decided = stage.ledger.decided
+    harness = striped()
+    decided = harness.ledger.decided
     crossed: list[str] = []
 
     def crossing(decision: Decision, **rest: Any) -> bool:
         made = decided(decision, **rest)
         if not crossed:
             crossed.append(decision.decision_id)
-            remediate(stage.ports, alarm(ref("vol-2")), stage.now)
+            remediate(harness.ports, alarm(ref("vol-2")), harness.now)
         return made
 
-    stage.ledger.decided = crossing  # type: ignore[method-assign]
-    reconcile(stage)
-    assert all(len(stage.lifecycles[name].starts) <= 1 for name in SET)
-    for one in steps(stage):
+    harness.ledger.decided = crossing  # type: ignore[method-assign]
+    reconcile(harness)
+    assert all(len(harness.lifecycles[name].starts) <= 1 for name in SET)
+    for one in steps(harness):
         assert one.count("act") == one.count("intended") + one.count("withdrawn")
 
 
 def test_a_pause_in_the_middle_of_deciding_stops_all_of_them() -> None:
-    stage = striped()
-    decided = stage.ledger.decided
+    harness = striped()
+    decided = harness.ledger.decided
 
     def paused(decision: Decision, **rest: Any) -> bool:
-        stage.ledger.pause(None, at=stage.now, who="alice")
+        harness.ledger.pause(None, at=harness.now, who="alice")
         return decided(decision, **rest)
 
-    stage.ledger.decided = paused  # type: ignore[method-assign]
-    reconcile(stage)
-    assert steps(stage) == [["act", "withdrawn"]] * 4
-    assert nobody_moved(stage)
+    harness.ledger.decided = paused  # type: ignore[method-assign]
+    reconcile(harness)
+    assert steps(harness) == [["act", "withdrawn"]] * 4
+    assert nobody_moved(harness)
 
 
 def test_a_worker_that_vanishes_in_the_middle_is_found_by_the_sweep() -> None:
-    stage = striped()
-    apply = stage.apply
+    harness = striped()
+    apply = harness.apply
 
     def dies(ref: ResourceRef, **call: Any) -> Any:
         if ref.resource_id == "vol-3":
             raise KeyboardInterrupt
         return apply(ref, **call)
 
-    stage.apply = dies  # type: ignore[method-assign]
+    harness.apply = dies  # type: ignore[method-assign]
     with pytest.raises(KeyboardInterrupt):
-        reconcile(stage)
-    stage.apply = apply  # type: ignore[method-assign]
-    assert [one[-1] for one in steps(stage)] == ["applied", "applied", "intended", "intended"]
+        reconcile(harness)
+    harness.apply = apply  # type: ignore[method-assign]
+    assert [one[-1] for one in steps(harness)] == ["applied", "applied", "intended", "intended"]
     for _ in range(12):
-        stage.later(minutes=5)
-        sweep(stage.ports, stage.now)
-    assert [one[1:4] for one in steps(stage)[2:]] == [["intended", "unknown", "not_applied"]] * 2
-    assert all(len(stage.lifecycles[name].starts) <= 2 for name in SET)
+        harness.later(minutes=5)
+        sweep(harness.ports, harness.now)
+    assert [one[1:4] for one in steps(harness)[2:]] == [["intended", "unknown", "not_applied"]] * 2
+    assert all(len(harness.lifecycles[name].starts) <= 2 for name in SET)
 
 
 def test_a_calm_set_is_given_back_together_and_no_further_than_the_busiest_needs() -> None:
-    stage = striped(configuration=gp3(400, 12_000, 500))
+    harness = striped(configuration=gp3(400, 12_000, 500))
     for name, iops in zip(SET, (300.0, 300.0, 300.0, 6_000.0), strict=True):
-        stage.loads[name] = activity([iops] * 180)
-    stage.rules = policy(give_back_after_days=0.0)
-    reconcile(stage)
-    shapes = {now(stage, name) for name in SET}
+        harness.loads[name] = activity([iops] * 180)
+    harness.rules = policy(give_back_after_days=0.0)
+    reconcile(harness)
+    shapes = {now(harness, name) for name in SET}
     assert len(shapes) == 1
     assert (shapes.pop().iops or 0) >= 6_000
 
@@ -537,31 +542,31 @@ def test_whatever_the_loads_a_set_is_never_left_uneven_unless_aws_refuses(
     data: st.DataObject,
 ) -> None:
     budget = data.draw(st.sampled_from([0, 10, 25, 60, 2000]))
-    stage = striped(data.draw(st.integers(2, 4)))
-    stage.instance = instance(
+    harness = striped(data.draw(st.integers(2, 4)))
+    harness.instance = instance(
         baseline_iops=data.draw(st.sampled_from([4_000, 12_000, 20_000, 60_000])),
         baseline_mibps=4_000.0,
     )
-    stage.rules = replace(
+    harness.rules = replace(
         policy(give_back_after_days=0.0, max_iops=data.draw(st.sampled_from([3000, 5000, 16000]))),
         account_increase_usd=Decimal(budget),
     )
-    names = sorted(stage.volumes)
+    names = sorted(harness.volumes)
     for name in names:
-        stage.loads[name] = loads(data)
+        harness.loads[name] = loads(data)
     for _ in range(3):
         for name in data.draw(st.permutations(names)):
-            remediate(stage.ports, alarm(ref(name)), stage.now)
-        assert len({now(stage, name) for name in names}) == 1
-        known = stage.ledger.resource_state(ref(names[0]), stage.now)
+            remediate(harness.ports, alarm(ref(name)), harness.now)
+        assert len({now(harness, name) for name in names}) == 1
+        known = harness.ledger.resource_state(ref(names[0]), harness.now)
         assert known.account_increase_usd <= budget
-        stage.later(hours=7)
+        harness.later(hours=7)
 
 
 @pytest.mark.parametrize("arrange", [not_enrolled, no_slot_left, managed, misread])
 def test_the_load_of_the_others_is_not_read_where_it_would_change_nothing(arrange: Any) -> None:
-    stage = striped()
-    arrange(stage)
-    stage.unmeasured |= {"vol-2", "vol-3", "vol-4"}
-    assert "vol-3 may not" in said(reconcile(stage))
-    assert nobody_moved(stage)
+    harness = striped()
+    arrange(harness)
+    harness.unmeasured |= {"vol-2", "vol-3", "vol-4"}
+    assert "vol-3 may not" in said(reconcile(harness))
+    assert nobody_moved(harness)

@@ -10,7 +10,7 @@ import pytest
 from headroom.application import sweep
 from headroom.domain.resources import PriceUnknown
 from headroom.domain.state import Step
-from tests.application.harness import Stage, calm, reconcile_now
+from tests.application.harness import Harness, calm, reconcile_now
 from tests.builders import gp3, volume
 
 
@@ -21,41 +21,41 @@ class Crash(BaseException):
 def test_a_rollback_asked_for_meanwhile_is_taken_up_minutes_after_a_crash(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    stage = Stage()
-    vol = stage.add(volume())
-    decision = reconcile_now(stage.ports, vol, stage.now, trigger="alarm", must_record=True)
+    harness = Harness()
+    vol = harness.add(volume())
+    decision = reconcile_now(harness.ports, vol, harness.now, trigger="alarm", must_record=True)
     assert decision is not None
-    stage.loads["vol-1"] = calm()
-    stage.ledger.request_rollback(decision.decision_id, at=stage.now, who="alice")
-    append = stage.ledger.append
+    harness.loads["vol-1"] = calm()
+    harness.ledger.request_rollback(decision.decision_id, at=harness.now, who="alice")
+    append = harness.ledger.append
 
     def and_crash(decision_id: str, step: Step, **named: object) -> object:
         append(decision_id, step, **named)  # type: ignore[arg-type]
         raise Crash
 
-    stage.later(hours=3)
-    monkeypatch.setattr(stage.ledger, "append", and_crash)
+    harness.later(hours=3)
+    monkeypatch.setattr(harness.ledger, "append", and_crash)
     with pytest.raises(Crash):
-        sweep(stage.ports, stage.now)
+        sweep(harness.ports, harness.now)
     monkeypatch.undo()
-    assert stage.ledger.resource_state(vol, stage.now).open_chain is None
+    assert harness.ledger.resource_state(vol, harness.now).open_chain is None
     for _ in range(7):  # the claim of the worker that died expires first
-        sweep(stage.ports, stage.later(minutes=1))
-    assert "rolled" in stage.told[-1][2] or stage.steps(vol)[-1] == "applied"
-    assert stage.ledger.resource_state(vol, stage.now + timedelta(minutes=1)).rollback is None
+        sweep(harness.ports, harness.later(minutes=1))
+    assert "rolled" in harness.messages[-1][2] or harness.steps(vol)[-1] == "applied"
+    assert harness.ledger.resource_state(vol, harness.now + timedelta(minutes=1)).rollback is None
 
 
 @pytest.mark.parametrize("hours", [3, 30, 24 * 9])
 def test_a_change_by_its_owner_counts_anew_however_late_it_is_seen(hours: int) -> None:
     """Events lost, scans down: what it cost before the owner made it cheaper counts no more."""
-    stage = Stage()
-    vol = stage.add(volume(gp3(400, 12_000, 500)), load=calm())
-    reconcile_now(stage.ports, vol, stage.now, trigger="alarm", must_record=True)
-    dear = stage.ledger.resource_state(vol, stage.now).enrolment_usd
-    stage.later(hours=2)
-    stage.change(vol, gp3(400, 3_000, 125))
-    reconcile_now(stage.ports, vol, stage.later(hours=hours), trigger="due")
-    cheap = stage.ledger.resource_state(vol, stage.now).enrolment_usd
+    harness = Harness()
+    vol = harness.add(volume(gp3(400, 12_000, 500)), load=calm())
+    reconcile_now(harness.ports, vol, harness.now, trigger="alarm", must_record=True)
+    dear = harness.ledger.resource_state(vol, harness.now).enrolment_usd
+    harness.later(hours=2)
+    harness.change(vol, gp3(400, 3_000, 125))
+    reconcile_now(harness.ports, vol, harness.later(hours=hours), trigger="due")
+    cheap = harness.ledger.resource_state(vol, harness.now).enrolment_usd
     assert dear is not None
     assert cheap == Decimal(32)
     assert cheap < dear
@@ -64,16 +64,16 @@ def test_a_change_by_its_owner_counts_anew_however_late_it_is_seen(hours: int) -
 def test_a_change_by_its_owner_that_no_price_is_known_for_yet_counts_anew_once_one_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    stage = Stage()
-    vol = stage.add(volume(gp3(400, 12_000, 500)), load=calm())
-    reconcile_now(stage.ports, vol, stage.now, trigger="alarm", must_record=True)
-    stage.later(hours=2)
-    stage.change(vol, gp3(400, 3_000, 125))
+    harness = Harness()
+    vol = harness.add(volume(gp3(400, 12_000, 500)), load=calm())
+    reconcile_now(harness.ports, vol, harness.now, trigger="alarm", must_record=True)
+    harness.later(hours=2)
+    harness.change(vol, gp3(400, 3_000, 125))
     with monkeypatch.context() as without:
-        without.setattr(stage, "table", _unknown)
-        reconcile_now(stage.ports, vol, stage.later(minutes=5), trigger="due")
-    reconcile_now(stage.ports, vol, stage.later(hours=3), trigger="due")
-    assert stage.ledger.resource_state(vol, stage.now).enrolment_usd == Decimal(32)
+        without.setattr(harness, "table", _unknown)
+        reconcile_now(harness.ports, vol, harness.later(minutes=5), trigger="due")
+    reconcile_now(harness.ports, vol, harness.later(hours=3), trigger="due")
+    assert harness.ledger.resource_state(vol, harness.now).enrolment_usd == Decimal(32)
 
 
 def _unknown(_: str) -> object:

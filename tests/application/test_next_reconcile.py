@@ -1,4 +1,4 @@
-"""When a volume is looked at again, and that every volume of a fleet has its turn."""
+"""When a volume is reconciled again, and that every volume of a fleet has its turn."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from headroom.domain.decision.next_reconcile import UNREPORTED
 from headroom.domain.resources import Claim, InstanceActivity, Signal, Volume, VolumeActivity
 from headroom.domain.state import HOUR, LoadProfile, ProfileHour, Step, hour_of
 from headroom.ports import StorageView
-from tests.application.harness import Stage, calm, starving
+from tests.application.harness import Harness, calm, starving
 from tests.builders import (
     NOW,
     USD,
@@ -51,7 +51,7 @@ def quiet(vol: Volume | None = None, **state_store: object) -> Decision:
 
 
 @pytest.mark.parametrize(
-    ("ahead", "looked_at"),
+    ("ahead", "due_in"),
     [
         (timedelta(hours=5), timedelta(hours=5) - AHEAD),
         (timedelta(minutes=60), timedelta(minutes=60) - AHEAD),
@@ -59,12 +59,12 @@ def quiet(vol: Volume | None = None, **state_store: object) -> Decision:
     ],
 )
 def test_a_volume_is_reconciled_shortly_before_its_best_schedule_changes_something(
-    ahead: timedelta, looked_at: timedelta
+    ahead: timedelta, due_in: timedelta
 ) -> None:
     decision = replace(quiet(), next_change_at=NOW + ahead)
     assert isinstance(decision.answer, Hold)
     assert decision.answer.reason is Reason.NO_PRESSURE
-    assert next_reconcile_at(decision) == NOW + looked_at
+    assert next_reconcile_at(decision) == NOW + due_in
 
 
 def hours(load: float, count: int = 24) -> list[ProfileHour | None]:
@@ -112,11 +112,11 @@ def test_the_earlier_of_two_reasons_to_reconcile_again_counts() -> None:
     )
 
 
-# --- a give-back from decision to proof, on the stage
+# --- a give-back from decision to proof, in the harness
 
 
-class Remembering(Stage):
-    """A stage that tells of earlier days as well."""
+class Remembering(Harness):
+    """A harness that has metrics of earlier days as well."""
 
     earlier: VolumeActivity | None = None
 
@@ -124,77 +124,77 @@ class Remembering(Stage):
         return self.earlier
 
 
-def idle_stage() -> Remembering:
-    stage = Remembering()
-    stage.add(volume(HIGH), load=activity([300.0] * 180))
-    stage.earlier = history(lambda _: 300.0, days=5.2)
-    return stage
+def idle_harness() -> Remembering:
+    harness = Remembering()
+    harness.add(volume(HIGH), load=activity([300.0] * 180))
+    harness.earlier = history(lambda _: 300.0, days=5.2)
+    return harness
 
 
 def test_a_volume_with_too_much_is_found_without_any_alarm_and_lowered_once() -> None:
-    stage = idle_stage()
-    vol = stage.volumes["vol-1"].ref
+    harness = idle_harness()
+    vol = harness.volumes["vol-1"].ref
     for _ in range(24):
-        sweep(stage.ports, stage.now)
-        stage.later(minutes=15)
+        sweep(harness.ports, harness.now)
+        harness.later(minutes=15)
     # The last one says that nothing is left to be done.
-    assert stage.steps(vol) == ["act", "intended", "applied", "relieved", "hold"]
-    assert stage.lifecycles["vol-1"].described(stage.now) == LOW
+    assert harness.steps(vol) == ["act", "intended", "applied", "relieved", "hold"]
+    assert harness.lifecycles["vol-1"].described(harness.now) == LOW
     (chain,) = [
-        stage.ledger.chain(r.decision_id)
-        for r in stage.ledger.by_resource(vol.arn, since=NOW, until=NOW + timedelta(days=1))
+        harness.ledger.chain(r.decision_id)
+        for r in harness.ledger.by_resource(vol.arn, since=NOW, until=NOW + timedelta(days=1))
         if r.step is Step.RELIEVED
     ]
     assert chain[-1].summary.startswith("landed, and nothing is missed: ")
 
 
 def test_what_was_given_back_too_much_is_raised_again_as_soon_as_aws_lets() -> None:
-    stage = idle_stage()
-    vol = stage.volumes["vol-1"].ref
-    sweep(stage.ports, stage.now)
-    assert stage.steps(vol) == ["act", "intended", "applied"]
-    stage.loads["vol-1"] = starving()
-    while len(stage.lifecycles["vol-1"].starts) < 2 and stage.now < NOW + timedelta(days=1):
-        stage.later(minutes=1)
-        sweep(stage.ports, stage.now)
-    began, raised = stage.lifecycles["vol-1"].starts
-    change = stage.lifecycles["vol-1"].modification(stage.now)
+    harness = idle_harness()
+    vol = harness.volumes["vol-1"].ref
+    sweep(harness.ports, harness.now)
+    assert harness.steps(vol) == ["act", "intended", "applied"]
+    harness.loads["vol-1"] = starving()
+    while len(harness.lifecycles["vol-1"].starts) < 2 and harness.now < NOW + timedelta(days=1):
+        harness.later(minutes=1)
+        sweep(harness.ports, harness.now)
+    began, raised = harness.lifecycles["vol-1"].starts
+    change = harness.lifecycles["vol-1"].modification(harness.now)
     assert change is not None
     assert (change.target.iops or 0) > 3_000
-    steps = stage.steps(vol)
+    steps = harness.steps(vol)
     assert steps[3] == "ineffective"
     assert steps[-3:] == ["act", "intended", "applied"]
-    told = [summary for _, step, summary in stage.told if step is Step.INEFFECTIVE]
-    assert told == [told[0]]
-    assert told[0].startswith("gave back too much: ")
-    assert "minutes at the limit of 3000 IOPS, lowered from 12000" in told[0]
+    summaries = [summary for _, step, summary in harness.messages if step is Step.INEFFECTIVE]
+    assert summaries == [summaries[0]]
+    assert summaries[0].startswith("gave back too much: ")
+    assert "minutes at the limit of 3000 IOPS, lowered from 12000" in summaries[0]
     # AWS takes no other change before the first is completed; five minutes later it is made.
-    completed = stage.lifecycles["vol-1"].delays_at(began).completed
+    completed = harness.lifecycles["vol-1"].delays_at(began).completed
     assert raised - began <= completed + CLOSE_TO_LIMIT + timedelta(minutes=1)
 
 
 def test_pressure_during_a_give_back_is_on_record_before_aws_is_done_with_it() -> None:
-    stage = idle_stage()
-    vol = stage.volumes["vol-1"].ref
-    sweep(stage.ports, stage.now)
-    stage.loads["vol-1"] = starving()
-    stage.later(minutes=15)
+    harness = idle_harness()
+    vol = harness.volumes["vol-1"].ref
+    sweep(harness.ports, harness.now)
+    harness.loads["vol-1"] = starving()
+    harness.later(minutes=15)
     pressed = Signal(
         event_id="e-1", claim=Claim.PRESSURE, ref=vol, alarm_name="headroom-iops",
-        claimed_at=stage.now, muted=False, detail="",
+        claimed_at=harness.now, muted=False, detail="",
     )  # fmt: skip
-    (decision,) = remediate(stage.ports, pressed, stage.now)
-    assert stage.steps(vol)[3] == "ineffective"
+    (decision,) = remediate(harness.ports, pressed, harness.now)
+    assert harness.steps(vol)[3] == "ineffective"
     assert isinstance(decision.answer, Hold)
     assert decision.answer.reason is Reason.BLOCKED_TEMPORARILY
-    assert next_reconcile_at(decision) == stage.now + CLOSE_TO_LIMIT
+    assert next_reconcile_at(decision) == harness.now + CLOSE_TO_LIMIT
 
 
 # --- every volume has its turn
 
 
-class Counting(Stage):
-    """A stage that knows whose activity was read: every look reads it once."""
+class Counting(Harness):
+    """A harness that counts reads of activity: every reconciliation reads it once."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -209,26 +209,26 @@ class Counting(Stage):
 
 @pytest.mark.parametrize("every_s", [900, 300, 3_600])
 def test_every_volume_is_reconciled_once_a_day_whatever_it_does(every_s: int) -> None:
-    stage = Counting()
+    harness = Counting()
     for n in range(30):
-        stage.add(volume(LOW, ref=ref(f"vol-{n}"), tags=()), load=calm())
-    sweep(stage.ports, stage.now, scan_every_s=every_s)  # the first scan looks at all of them
-    stage.read.clear()
+        harness.add(volume(LOW, ref=ref(f"vol-{n}"), tags=()), load=calm())
+    sweep(harness.ports, harness.now, scan_every_s=every_s)  # the first scan reads all of them
+    harness.read.clear()
     per_scan = []
     for _ in range(86_400 // every_s):
-        stage.later(seconds=every_s)
-        per_scan.append(sweep(stage.ports, stage.now, scan_every_s=every_s).reconciled)
-    assert stage.read == Counter({f"vol-{n}": 1 for n in range(30)})
+        harness.later(seconds=every_s)
+        per_scan.append(sweep(harness.ports, harness.now, scan_every_s=every_s).reconciled)
+    assert harness.read == Counter({f"vol-{n}": 1 for n in range(30)})
     assert max(per_scan) < 10  # spread over the day, not all at midnight
 
 
 def test_the_first_scan_reconciles_every_volume() -> None:
-    stage = Stage()
+    harness = Harness()
     for n in range(7):
-        stage.add(volume(LOW, ref=ref(f"vol-{n}")), load=calm())
-    assert sweep(stage.ports, stage.now).reconciled == 7
-    stage.later(minutes=15)
-    assert sweep(stage.ports, stage.now).reconciled <= 2
+        harness.add(volume(LOW, ref=ref(f"vol-{n}")), load=calm())
+    assert sweep(harness.ports, harness.now).reconciled == 7
+    harness.later(minutes=15)
+    assert sweep(harness.ports, harness.now).reconciled <= 2
 
 
 def test_an_act_is_reconciled_again_though_its_outcome_is_lost() -> None:

@@ -1,4 +1,4 @@
-"""The profile of the past over several looks: what is read, what is stored, what is not read again."""
+"""The profile of the past over several reconciliations: what is read, what is stored, what is not read again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headroom.domain.resources import ResourceRef, VolumeActivity
 from headroom.domain.state import HOUR, LoadProfile, hour_of
 from headroom.ports import ReadFailed, StorageView
 from headroom.proving.memory import InMemoryLedger
-from tests.application.harness import Stage, reconcile_now
+from tests.application.harness import Harness, reconcile_now
 from tests.builders import ACCOUNT, NOW, REGION, activity, gp3, ref, volume
 from tests.domain.earlier import history
 
@@ -35,8 +35,8 @@ class Ledger(InMemoryLedger):
 
 
 @dataclass
-class Past(Stage):
-    """A stage that publishes 14 days, and whatever is asked for of the time before."""
+class Past(Harness):
+    """A harness that publishes 14 days, and whatever is asked for of the time before."""
 
     ledger: Ledger = field(default_factory=lambda: Ledger(ACCOUNT, REGION))
     asked: list[tuple[datetime, datetime]] = field(default_factory=list)
@@ -59,14 +59,14 @@ class Past(Stage):
         return (activity([900.0] * hours, end=until, period_s=3600, iops_check=None),)
 
 
-def stage(vol: object = OLD, **changes: object) -> Past:
+def harness(vol: object = OLD, **changes: object) -> Past:
     made = Past(**changes)  # type: ignore[arg-type]
     made.add(vol, load=activity([500.0] * 180))  # type: ignore[arg-type]
     return made
 
 
 def seen(of: Past, **later: float) -> LoadProfile:
-    """The profile of the decision of one more look."""
+    """The profile of the decision of one more reconciliation."""
     of.now += timedelta(**later)
     profile = decided(of).resource_state.profile
     assert profile is not None
@@ -80,7 +80,7 @@ def decided(of: Past) -> Decision:
 
 
 def test_the_first_reconciliation_reads_what_is_kept_and_stores_it() -> None:
-    made = stage()
+    made = harness()
     profile = seen(made)
     assert made.asked == [(NOW - 400 * DAY, NOW - 14 * DAY + HOUR)]
     assert (profile.start, profile.end) == (NOW - 400 * DAY, NOW)
@@ -90,7 +90,7 @@ def test_the_first_reconciliation_reads_what_is_kept_and_stores_it() -> None:
 
 
 def test_later_reconciliations_read_nothing_old_and_the_profile_grows() -> None:
-    made = stage()
+    made = harness()
     first = seen(made)
     later = seen(made, hours=5)
     assert len(made.asked) == 1
@@ -102,7 +102,7 @@ def test_later_reconciliations_read_nothing_old_and_the_profile_grows() -> None:
     ("hours", "saves"), [((1, 1, 1), 1), ((23,), 1), ((24,), 2), ((12, 12), 2)]
 )
 def test_the_profile_is_stored_once_a_day(hours: tuple[int, ...], saves: int) -> None:
-    made = stage()
+    made = harness()
     seen(made)
     for more in hours:
         seen(made, hours=more)
@@ -110,7 +110,7 @@ def test_the_profile_is_stored_once_a_day(hours: tuple[int, ...], saves: int) ->
 
 
 def test_old_metrics_that_there_are_none_of_are_not_asked_for_again() -> None:
-    made = stage(published=False)
+    made = harness(published=False)
     profile = seen(made)
     assert profile.start == NOW - 14 * DAY
     for _ in range(3):
@@ -119,19 +119,19 @@ def test_old_metrics_that_there_are_none_of_are_not_asked_for_again() -> None:
 
 
 def test_a_young_volume_has_nothing_old_to_read() -> None:
-    made = stage(volume(gp3(), created_at=NOW - 3 * DAY))
+    made = harness(volume(gp3(), created_at=NOW - 3 * DAY))
     seen(made)
     assert made.asked == []
 
 
 def test_a_silent_volume_is_not_asked_about() -> None:
-    made = stage(silent=True)
+    made = harness(silent=True)
     assert decided(made).resource_state.profile is None
     assert (made.asked, made.ledger.saves) == ([], 0)
 
 
 def test_after_a_gap_only_the_gap_is_read() -> None:
-    made = stage()
+    made = harness()
     end = seen(made).end
     later = seen(made, days=20)
     assert made.asked[1:] == [(end, made.now - 14 * DAY + HOUR)]
@@ -142,7 +142,7 @@ def test_after_a_gap_only_the_gap_is_read() -> None:
 
 
 def test_unreadable_old_metrics_block_nothing_and_are_read_at_the_next_reconciliation() -> None:
-    made = stage(old_fails=True)
+    made = harness(old_fails=True)
     assert seen(made).start == NOW - 14 * DAY
     assert made.ledger.profile(ref()) is None
     made.old_fails = False
@@ -151,7 +151,7 @@ def test_unreadable_old_metrics_block_nothing_and_are_read_at_the_next_reconcili
 
 
 def test_a_gap_that_cannot_be_read_stays_a_gap_until_it_can() -> None:
-    made = stage()
+    made = harness()
     seen(made)
     made.old_fails = True
     assert None in seen(made, days=20).hours
@@ -160,7 +160,7 @@ def test_a_gap_that_cannot_be_read_stays_a_gap_until_it_can() -> None:
 
 
 def test_a_profile_that_cannot_be_stored_is_used_all_the_same() -> None:
-    made = stage()
+    made = harness()
     made.ledger.fails = True
     profile = seen(made)
     assert len(profile.hours) == 400 * 24
@@ -168,7 +168,7 @@ def test_a_profile_that_cannot_be_stored_is_used_all_the_same() -> None:
 
 
 def test_another_database_of_that_name_begins_anew() -> None:
-    made = stage()
+    made = harness()
     seen(made)
     born = NOW + 2 * DAY
     made.volumes["vol-1"] = replace(OLD, created_at=born)
@@ -177,14 +177,14 @@ def test_another_database_of_that_name_begins_anew() -> None:
 
 
 def test_a_dry_run_uses_the_same_profile_and_stores_none() -> None:
-    made = stage()
+    made = harness()
     found = decide_dry_run(made.ports, ref(), made.now).decision.resource_state.profile
     assert found == seen(made)
     assert made.ledger.saves == 1
 
 
 def test_the_record_names_the_profile() -> None:
-    made = stage()
+    made = harness()
     decision = decided(made)
     assert decision.resource_state.profile is not None
     assert decision.profile == decision.resource_state.profile.summary

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from headroom.application import sweep
-from headroom.application.queue import MOST_AT_ONCE as LOOKS
+from headroom.application.queue import MOST_AT_ONCE
 from headroom.domain.decision import Act, Decision, Hold, Reason
 from headroom.domain.policy import Freeze, Mode, Policy, parse_window
 from headroom.domain.resources import InstanceActivity, ResourceRef, VolumeActivity, VolumeType
@@ -25,8 +25,8 @@ from headroom.domain.state import (
 )
 from headroom.domain.state.concurrency import LONGEST
 from headroom.ports import ReadFailed, StorageView
-from tests.application.harness import Stage, calm, reconcile_now
-from tests.application.test_next_reconcile import idle_stage
+from tests.application.harness import Harness, calm, reconcile_now
+from tests.application.test_next_reconcile import idle_harness
 from tests.builders import NOW, activity, instance, io, policy, ref, volume
 
 MINUTE = timedelta(minutes=1)
@@ -54,194 +54,198 @@ def relieved() -> VolumeActivity:
     return activity([4000.0] * 180)
 
 
-def asked(stage: Stage, vol: ResourceRef) -> Decision:
-    decision = reconcile_now(stage.ports, vol, stage.now, trigger="alarm", must_record=True)
+def asked(harness: Harness, vol: ResourceRef) -> Decision:
+    decision = reconcile_now(harness.ports, vol, harness.now, trigger="alarm", must_record=True)
     assert decision is not None
     return decision
 
 
-def began(stage: Stage, vol: ResourceRef) -> list[datetime]:
-    return list(stage.lifecycles[vol.resource_id].starts)
+def began(harness: Harness, vol: ResourceRef) -> list[datetime]:
+    return list(harness.lifecycles[vol.resource_id].starts)
 
 
-def sweep_until(stage: Stage, last: datetime) -> None:
-    while stage.now < last:
-        stage.later(minutes=1)
-        report = sweep(stage.ports, stage.now, scan_every_s=NEVER_SCANNED)
+def sweep_until(harness: Harness, last: datetime) -> None:
+    while harness.now < last:
+        harness.later(minutes=1)
+        report = sweep(harness.ports, harness.now, scan_every_s=NEVER_SCANNED)
         assert report.errors == ()
 
 
 # --- at the minute it clears
 
 
-def windowed(stage: Stage) -> None:
-    stage.rules = rules(limits={"change_windows": EVENING})
+def windowed(harness: Harness) -> None:
+    harness.rules = rules(limits={"change_windows": EVENING})
 
 
-def frozen(stage: Stage) -> None:
+def frozen(harness: Harness) -> None:
     freezes = (
         Freeze(begins=NOW - timedelta(days=1), until=NOW + timedelta(hours=4)),
         Freeze(begins=NOW + timedelta(hours=3), until=TONIGHT),
     )
-    stage.rules = rules(freezes=freezes)
+    harness.rules = rules(freezes=freezes)
 
 
-def calendared(stage: Stage) -> None:
-    stage.rules = rules(calendars=("ops", "closed-days"))
-    stage.closed["closed-days"] = CalendarState(name="closed-days", open=False, changes_at=TONIGHT)
+def calendared(harness: Harness) -> None:
+    harness.rules = rules(calendars=("ops", "closed-days"))
+    harness.closed["closed-days"] = CalendarState(
+        name="closed-days", open=False, changes_at=TONIGHT
+    )
 
 
-def all_of_it(stage: Stage) -> None:
-    windowed(stage)
-    assert isinstance(stage.rules, Policy)
+def all_of_it(harness: Harness) -> None:
+    windowed(harness)
+    assert isinstance(harness.rules, Policy)
     freeze = Freeze(begins=NOW, until=TONIGHT - timedelta(hours=1))
-    stage.rules = replace(stage.rules, freezes=(freeze,), max_changes_per_hour=1)
+    harness.rules = replace(harness.rules, freezes=(freeze,), max_changes_per_hour=1)
 
 
 @pytest.mark.parametrize("close", [windowed, frozen, calendared, all_of_it])
 def test_what_an_hour_holds_up_is_done_at_the_minute_it_comes(
-    close: Callable[[Stage], None],
+    close: Callable[[Harness], None],
 ) -> None:
-    stage = Stage()
-    vol = stage.add(volume())
-    close(stage)
-    decision = asked(stage, vol)
+    harness = Harness()
+    vol = harness.add(volume())
+    close(harness)
+    decision = asked(harness, vol)
     assert isinstance(decision.answer, Hold)
     assert decision.answer.reason is Reason.BLOCKED_TEMPORARILY
     assert decision.answer.until == TONIGHT
-    sweep_until(stage, TONIGHT + timedelta(minutes=2))
-    assert began(stage, vol) == [TONIGHT]
+    sweep_until(harness, TONIGHT + timedelta(minutes=2))
+    assert began(harness, vol) == [TONIGHT]
 
 
 @pytest.mark.parametrize("close", [windowed, frozen, calendared, all_of_it])
-def test_giving_back_waits_for_its_hour_like_raising(close: Callable[[Stage], None]) -> None:
-    stage = idle_stage()
-    close(stage)
-    vol = stage.volumes["vol-1"].ref
-    decision = asked(stage, vol)
+def test_giving_back_waits_for_its_hour_like_raising(close: Callable[[Harness], None]) -> None:
+    harness = idle_harness()
+    close(harness)
+    vol = harness.volumes["vol-1"].ref
+    decision = asked(harness, vol)
     assert isinstance(decision.answer, Hold)
     assert decision.answer.until == TONIGHT
-    sweep_until(stage, TONIGHT + timedelta(minutes=2))
-    assert began(stage, vol) == [TONIGHT]
+    sweep_until(harness, TONIGHT + timedelta(minutes=2))
+    assert began(harness, vol) == [TONIGHT]
 
 
 def test_a_calendar_that_cannot_be_read_holds_everything_and_is_reported_by_the_sweep() -> None:
-    stage = Stage(rules=rules(calendars=("ops",)))
-    stage.closed["ops"] = CalendarState(name="ops", open=False, problem="GetCalendarState: denied")
-    vol = stage.add(volume())
-    decision = asked(stage, vol)
+    harness = Harness(rules=rules(calendars=("ops",)))
+    harness.closed["ops"] = CalendarState(
+        name="ops", open=False, problem="GetCalendarState: denied"
+    )
+    vol = harness.add(volume())
+    decision = asked(harness, vol)
     assert isinstance(decision.answer, Hold)
     assert decision.answer.until is None
     blocking = {v.guardrail.value: v.detail for v in decision.judgements[0].blocking}
     assert blocking == {"calendar": "ops cannot be read: GetCalendarState: denied"}
-    assert sweep(stage.ports, stage.now).calendars_unread == ("GetCalendarState: denied",)
-    stage.closed.clear()
-    sweep_until(stage, stage.now + timedelta(minutes=10))
-    assert len(began(stage, vol)) == 1
+    assert sweep(harness.ports, harness.now).calendars_unread == ("GetCalendarState: denied",)
+    harness.closed.clear()
+    sweep_until(harness, harness.now + timedelta(minutes=10))
+    assert len(began(harness, vol)) == 1
 
 
 def test_a_calendar_that_says_open_at_an_instant_is_asked_again_then_and_not_believed() -> None:
-    stage = Stage()
-    calendared(stage)
-    vol = stage.add(volume())
-    asked(stage, vol)
-    sweep_until(stage, TONIGHT - timedelta(minutes=30))
-    stage.closed["closed-days"] = CalendarState(name="closed-days", open=False)  # kept closed
-    sweep_until(stage, TONIGHT + timedelta(minutes=30))
-    assert began(stage, vol) == []
+    harness = Harness()
+    calendared(harness)
+    vol = harness.add(volume())
+    asked(harness, vol)
+    sweep_until(harness, TONIGHT - timedelta(minutes=30))
+    harness.closed["closed-days"] = CalendarState(name="closed-days", open=False)  # kept closed
+    sweep_until(harness, TONIGHT + timedelta(minutes=30))
+    assert began(harness, vol) == []
 
 
 def test_the_hours_limit_lets_the_next_one_go_at_its_minute() -> None:
-    stage = Stage(rules=rules(max_changes_per_hour=1))
-    first, second = (stage.add(volume(ref=ref(f"vol-{n}"))) for n in (1, 2))
-    asked(stage, first)
-    stage.later(minutes=7)
-    held = asked(stage, second)
+    harness = Harness(rules=rules(max_changes_per_hour=1))
+    first, second = (harness.add(volume(ref=ref(f"vol-{n}"))) for n in (1, 2))
+    asked(harness, first)
+    harness.later(minutes=7)
+    held = asked(harness, second)
     assert isinstance(held.answer, Hold)
     assert held.answer.until == NOW + timedelta(hours=1)
-    sweep_until(stage, NOW + timedelta(minutes=65))
-    assert began(stage, second) == [NOW + timedelta(hours=1)]
+    sweep_until(harness, NOW + timedelta(minutes=65))
+    assert began(harness, second) == [NOW + timedelta(hours=1)]
 
 
 @pytest.mark.parametrize("limit", ["max_in_flight", "max_in_flight_per_az"])
 def test_a_place_is_taken_in_the_very_minute_it_is_given_back(limit: str) -> None:
-    stage = Stage(rules=rules(**{limit: 1}))
-    first, second = (stage.add(volume(ref=ref(f"vol-{n}"))) for n in (1, 2))
-    asked(stage, first)
-    held = asked(stage, second)
+    harness = Harness(rules=rules(**{limit: 1}))
+    first, second = (harness.add(volume(ref=ref(f"vol-{n}"))) for n in (1, 2))
+    asked(harness, first)
+    held = asked(harness, second)
     assert isinstance(held.answer, Hold)
     assert held.answer.until is None
     assert {v.guardrail.value for v in held.judgements[0].blocking} == {limit}
-    stage.loads["vol-1"] = relieved()
-    sweep_until(stage, NOW + timedelta(hours=2))
+    harness.loads["vol-1"] = relieved()
+    sweep_until(harness, NOW + timedelta(hours=2))
     (ended,) = [
-        r.at for r in stage.ledger.by_resource(first.arn, since=NOW, until=stage.now)
+        r.at for r in harness.ledger.by_resource(first.arn, since=NOW, until=harness.now)
         if r.step is Step.RELIEVED
     ]  # fmt: skip
-    assert began(stage, second) == [ended]
+    assert began(harness, second) == [ended]
 
 
 def test_another_zone_is_not_held_up_by_a_full_one() -> None:
-    stage = Stage(rules=rules(max_in_flight_per_az=1))
+    harness = Harness(rules=rules(max_in_flight_per_az=1))
     for number, zone in enumerate("aab"):
-        stage.add(volume(ref=ref(f"vol-{number}"), availability_zone=f"us-east-1{zone}"))
-    for vol in list(stage.volumes.values()):
-        asked(stage, vol.ref)
-    assert [len(began(stage, ref(f"vol-{n}"))) for n in range(3)] == [1, 0, 1]
+        harness.add(volume(ref=ref(f"vol-{number}"), availability_zone=f"us-east-1{zone}"))
+    for vol in list(harness.volumes.values()):
+        asked(harness, vol.ref)
+    assert [len(began(harness, ref(f"vol-{n}"))) for n in range(3)] == [1, 0, 1]
 
 
 def test_after_a_quota_was_met_the_type_is_left_alone_for_an_hour_and_no_longer() -> None:
-    stage = Stage()
-    first, second = (stage.add(volume(ref=ref(f"vol-{n}"))) for n in (1, 2))
-    stage.answers = [
+    harness = Harness()
+    first, second = (harness.add(volume(ref=ref(f"vol-{n}"))) for n in (1, 2))
+    harness.answers = [
         Refused(refusal=Refusal.REGION_QUOTA, code="MaxIOPSLimitExceeded", message="no",
                 retry_at=None)
     ]  # fmt: skip
-    asked(stage, first)
-    assert stage.steps(first)[-1] == "refused"
-    stage.later(minutes=5)
-    held = asked(stage, second)
+    asked(harness, first)
+    assert harness.steps(first)[-1] == "refused"
+    harness.later(minutes=5)
+    held = asked(harness, second)
     assert isinstance(held.answer, Hold)
     assert held.answer.until == NOW + timedelta(hours=1)
-    sweep_until(stage, NOW + timedelta(minutes=65))
-    assert began(stage, second) == [NOW + timedelta(hours=1)]
+    sweep_until(harness, NOW + timedelta(minutes=65))
+    assert began(harness, second) == [NOW + timedelta(hours=1)]
 
 
 def test_what_a_cooldown_holds_up_is_done_at_its_minute() -> None:
-    stage = Stage(rules=rules(limits={"cooldown_minutes": 600, "largest_step": 2.0}))
-    vol = stage.add(volume())
-    asked(stage, vol)
-    stage.loads["vol-1"] = relieved()
-    sweep_until(stage, NOW + timedelta(hours=8))
-    limit = stage.lifecycles["vol-1"].described(stage.now).iops or 0
-    stage.loads["vol-1"] = activity(
+    harness = Harness(rules=rules(limits={"cooldown_minutes": 600, "largest_step": 2.0}))
+    vol = harness.add(volume())
+    asked(harness, vol)
+    harness.loads["vol-1"] = relieved()
+    sweep_until(harness, NOW + timedelta(hours=8))
+    limit = harness.lifecycles["vol-1"].described(harness.now).iops or 0
+    harness.loads["vol-1"] = activity(
         [2000.0] * 150 + [float(limit)] * 30,
         queue=[1.0] * 150 + [1024.0] * 30,
         iops_check=[0.0] * 150 + [1.0] * 30,
     )
-    asked(stage, vol)
-    assert len(began(stage, vol)) == 1
-    sweep_until(stage, NOW + timedelta(minutes=605))
-    assert began(stage, vol)[1:] == [NOW + timedelta(minutes=600)]
+    asked(harness, vol)
+    assert len(began(harness, vol)) == 1
+    sweep_until(harness, NOW + timedelta(minutes=605))
+    assert began(harness, vol)[1:] == [NOW + timedelta(minutes=600)]
 
 
 def test_what_somebody_approved_waits_for_the_window_and_is_done_when_it_opens() -> None:
-    stage = Stage(rules=policy(mode=Mode.APPROVE))
-    vol = stage.add(volume(tags=()))
-    decision = asked(stage, vol)
-    assert stage.steps(vol) == ["act", "awaiting"]
-    stage.rules = policy(mode=Mode.APPROVE, change_windows=EVENING)
-    stage.later(minutes=1)
-    stage.ledger.answer(decision.decision_id, Step.APPROVED, at=stage.now, who="alice")
-    sweep_until(stage, TONIGHT + timedelta(minutes=2))
-    assert began(stage, vol) == [TONIGHT]
+    harness = Harness(rules=policy(mode=Mode.APPROVE))
+    vol = harness.add(volume(tags=()))
+    decision = asked(harness, vol)
+    assert harness.steps(vol) == ["act", "awaiting"]
+    harness.rules = policy(mode=Mode.APPROVE, change_windows=EVENING)
+    harness.later(minutes=1)
+    harness.ledger.answer(decision.decision_id, Step.APPROVED, at=harness.now, who="alice")
+    sweep_until(harness, TONIGHT + timedelta(minutes=2))
+    assert began(harness, vol) == [TONIGHT]
 
 
 # --- the most starved first
 
 
-class Counting(Stage):
-    """A stage that knows whose activity was read: every look reads it once."""
+class Counting(Harness):
+    """A harness that counts reads of activity: every reconciliation reads it once."""
 
     def __init__(self, rules: Policy) -> None:
         super().__init__(rules=rules)
@@ -254,170 +258,173 @@ class Counting(Stage):
         return super().activity(view, now)
 
 
-def taken(stage: Stage, count: int, zone: str = "us-east-1z") -> None:
+def taken(harness: Harness, count: int, zone: str = "us-east-1z") -> None:
     """So many changes of others are under way, of which nothing is heard for a long time."""
     others = (
-        InFlight(resource=f"other-{n}", decision_id=f"o{n}", since=stage.now, zone=zone)
+        InFlight(resource=f"other-{n}", decision_id=f"o{n}", since=harness.now, zone=zone)
         for n in range(count)
     )
-    under_way(stage, *others)
+    under_way(harness, *others)
 
 
-def under_way(stage: Stage, *changes: InFlight) -> None:
+def under_way(harness: Harness, *changes: InFlight) -> None:
     """These changes are under way, and no others."""
-    ledger = stage.ledger
+    ledger = harness.ledger
     held = ledger._concurrency.held()
     part = ledger._concurrency.put(held, ConcurrencyState(in_flight=changes), "test")
     assert ledger._transactions.write([part], token="test", landed=lambda: False) is None
 
 
-def queued(stage: Stage) -> list[str]:
-    return [one.ref.resource_id for one in stage.ledger.queue(100)]
+def queued(harness: Harness) -> list[str]:
+    return [one.ref.resource_id for one in harness.ledger.queue(100)]
 
 
 def test_the_most_starved_get_the_free_places_and_of_those_who_waits_longest() -> None:
-    stage = Stage(rules=rules(max_in_flight=2))
-    taken(stage, 2)
+    harness = Harness(rules=rules(max_in_flight=2))
+    taken(harness, 2)
     for name, minutes in (("vol-a", 12), ("vol-b", 40), ("vol-c", 40), ("vol-d", 20)):
-        vol = stage.add(volume(ref=ref(name)), load=starved(minutes))
-        asked(stage, vol)
-        stage.later(seconds=10)
-    assert queued(stage) == ["vol-b", "vol-c", "vol-d", "vol-a"]
-    under_way(stage)
-    sweep_until(stage, stage.now + MINUTE)
-    assert [name for name in stage.volumes if began(stage, ref(name))] == ["vol-b", "vol-c"]
-    assert queued(stage) == ["vol-d", "vol-a"]
+        vol = harness.add(volume(ref=ref(name)), load=starved(minutes))
+        asked(harness, vol)
+        harness.later(seconds=10)
+    assert queued(harness) == ["vol-b", "vol-c", "vol-d", "vol-a"]
+    under_way(harness)
+    sweep_until(harness, harness.now + MINUTE)
+    assert [name for name in harness.volumes if began(harness, ref(name))] == ["vol-b", "vol-c"]
+    assert queued(harness) == ["vol-d", "vol-a"]
 
 
 def test_who_needs_nothing_any_more_leaves_and_the_next_has_its_turn_in_the_same_run() -> None:
-    stage = Stage(rules=rules(max_in_flight=1))
-    taken(stage, 1)
+    harness = Harness(rules=rules(max_in_flight=1))
+    taken(harness, 1)
     for name, minutes in (("vol-a", 50), ("vol-b", 40), ("vol-c", 30)):
-        asked(stage, stage.add(volume(ref=ref(name)), load=starved(minutes)))
-    stage.loads["vol-a"] = calm()
-    del stage.volumes["vol-b"]
-    under_way(stage)
-    sweep_until(stage, stage.now + MINUTE)
-    assert len(began(stage, ref("vol-c"))) == 1
-    assert queued(stage) == []
+        asked(harness, harness.add(volume(ref=ref(name)), load=starved(minutes)))
+    harness.loads["vol-a"] = calm()
+    del harness.volumes["vol-b"]
+    under_way(harness)
+    sweep_until(harness, harness.now + MINUTE)
+    assert len(began(harness, ref("vol-c"))) == 1
+    assert queued(harness) == []
 
 
 def test_who_waits_for_something_else_holds_up_nobody_behind() -> None:
-    stage = Stage(rules=rules(max_in_flight=2, max_in_flight_per_az=1))
-    taken(stage, 1, "us-east-1a")
-    stage.add(volume(ref=ref("vol-full")), load=starved(60))  # its zone is full
-    stage.add(volume(ref=ref("vol-night"), tags=(("headroom", "auto"), ("tier", "night"))),
+    harness = Harness(rules=rules(max_in_flight=2, max_in_flight_per_az=1))
+    taken(harness, 1, "us-east-1a")
+    harness.add(volume(ref=ref("vol-full")), load=starved(60))  # its zone is full
+    harness.add(volume(ref=ref("vol-night"), tags=(("headroom", "auto"), ("tier", "night"))),
               load=starved(50))  # fmt: skip
-    stage.add(volume(ref=ref("vol-free"), availability_zone="us-east-1b"), load=starved(10))
-    night = {key: vol for key, vol in stage.volumes.items() if key == "vol-night"}
+    harness.add(volume(ref=ref("vol-free"), availability_zone="us-east-1b"), load=starved(10))
+    night = {key: vol for key, vol in harness.volumes.items() if key == "vol-night"}
     windows = ("headroom:change-windows", "Mon 18:00-23:00 UTC")
-    stage.volumes |= {k: replace(v, tags=(*v.tags, windows)) for k, v in night.items()}
-    taken(stage, 2, "us-east-1a")
-    for vol in list(stage.volumes.values()):
-        asked(stage, vol.ref)
-    assert queued(stage) == ["vol-full", "vol-night", "vol-free"]
-    taken(stage, 1, "us-east-1a")
-    sweep_until(stage, stage.now + MINUTE)
-    assert len(began(stage, ref("vol-free"))) == 1
-    assert queued(stage) == ["vol-full", "vol-night"]
+    harness.volumes |= {k: replace(v, tags=(*v.tags, windows)) for k, v in night.items()}
+    taken(harness, 2, "us-east-1a")
+    for vol in list(harness.volumes.values()):
+        asked(harness, vol.ref)
+    assert queued(harness) == ["vol-full", "vol-night", "vol-free"]
+    taken(harness, 1, "us-east-1a")
+    sweep_until(harness, harness.now + MINUTE)
+    assert len(began(harness, ref("vol-free"))) == 1
+    assert queued(harness) == ["vol-full", "vol-night"]
 
 
 def test_a_long_queue_costs_no_reconciliations_while_nothing_is_free_and_few_afterwards() -> None:
-    stage = Counting(rules(max_in_flight=1))
-    sweep(stage.ports, stage.now)  # the first scan of all looks at everybody
-    taken(stage, 1)
+    harness = Counting(rules(max_in_flight=1))
+    sweep(harness.ports, harness.now)  # the first scan of all reads everything
+    taken(harness, 1)
     count = 60
     for number in range(count):
-        vol = stage.add(volume(ref=ref(f"vol-{number:03}")), load=starved(10 + number % 40))
-        asked(stage, vol)
-    assert len(stage.ledger.queue(1_000)) == count
-    stage.read.clear()
-    sweep_until(stage, stage.now + timedelta(minutes=59))
-    assert not stage.read
-    sweep_until(stage, stage.now + timedelta(minutes=32))  # everyone's own hour, and half of one
-    assert set(stage.read.values()) == {1}
-    assert len(stage.read) == count
-    stage.loads = {name: calm() for name in stage.loads}  # and all of it is over
-    stage.read.clear()
-    under_way(stage)
+        vol = harness.add(volume(ref=ref(f"vol-{number:03}")), load=starved(10 + number % 40))
+        asked(harness, vol)
+    assert len(harness.ledger.queue(1_000)) == count
+    harness.read.clear()
+    sweep_until(harness, harness.now + timedelta(minutes=59))
+    assert not harness.read
+    sweep_until(
+        harness, harness.now + timedelta(minutes=32)
+    )  # everyone's own hour, and half of one
+    assert set(harness.read.values()) == {1}
+    assert len(harness.read) == count
+    harness.loads = {name: calm() for name in harness.loads}  # and all of it is over
+    harness.read.clear()
+    under_way(harness)
     per_run = []
-    while queued(stage):
-        before = stage.read.total()
-        sweep_until(stage, stage.now + MINUTE)
-        per_run.append(stage.read.total() - before)
-    assert max(per_run) <= LOOKS
-    assert len(per_run) == -(-count // LOOKS)
+    while queued(harness):
+        before = harness.read.total()
+        sweep_until(harness, harness.now + MINUTE)
+        per_run.append(harness.read.total() - before)
+    assert max(per_run) <= MOST_AT_ONCE
+    assert len(per_run) == -(-count // MOST_AT_ONCE)
 
 
 def test_who_loses_the_last_place_in_a_race_queues_a_minute_later() -> None:
-    stage = Stage(rules=rules(max_in_flight=1))
-    vol = stage.add(volume())
-    resource_state = stage.ledger.resource_state
+    harness = Harness(rules=rules(max_in_flight=1))
+    vol = harness.add(volume())
+    resource_state = harness.ledger.resource_state
 
     def a_moment_ago(*args: object, **named: object) -> object:
         seen = resource_state(*args, **named)  # type: ignore[arg-type]
         return replace(seen, concurrency=ConcurrencyState())
 
-    taken(stage, 1)
-    stage.ledger.resource_state = a_moment_ago  # type: ignore[method-assign,assignment]
-    decision = asked(stage, vol)
-    stage.ledger.resource_state = resource_state  # type: ignore[method-assign]
+    taken(harness, 1)
+    harness.ledger.resource_state = a_moment_ago  # type: ignore[method-assign,assignment]
+    decision = asked(harness, vol)
+    harness.ledger.resource_state = resource_state  # type: ignore[method-assign]
     assert isinstance(decision.answer, Act)
-    assert stage.steps(vol) == ["act", "withdrawn"]
+    assert harness.steps(vol) == ["act", "withdrawn"]
     assert (
-        "1 changes are under way, 1 allowed" in stage.ledger.chain(decision.decision_id)[-1].summary
+        "1 changes are under way, 1 allowed"
+        in harness.ledger.chain(decision.decision_id)[-1].summary
     )
-    sweep_until(stage, stage.now + MINUTE)
-    assert queued(stage) == ["vol-1"]
-    under_way(stage)
-    sweep_until(stage, stage.now + MINUTE)
-    assert len(began(stage, vol)) == 1
+    sweep_until(harness, harness.now + MINUTE)
+    assert queued(harness) == ["vol-1"]
+    under_way(harness)
+    sweep_until(harness, harness.now + MINUTE)
+    assert len(began(harness, vol)) == 1
 
 
 def test_a_place_that_nobody_gives_back_is_free_again_after_two_days() -> None:
-    stage = Stage(rules=rules(max_in_flight=1))
-    taken(stage, 1)
-    vol = stage.add(volume())
-    asked(stage, vol)
-    stage.later(hours=46)
-    sweep_until(stage, NOW + LONGEST + timedelta(minutes=2))
-    assert began(stage, vol) == [NOW + LONGEST]
+    harness = Harness(rules=rules(max_in_flight=1))
+    taken(harness, 1)
+    vol = harness.add(volume())
+    asked(harness, vol)
+    harness.later(hours=46)
+    sweep_until(harness, NOW + LONGEST + timedelta(minutes=2))
+    assert began(harness, vol) == [NOW + LONGEST]
 
 
 def test_a_queue_that_cannot_be_read_stops_neither_what_is_due_nor_the_scan(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    stage = Stage()
-    vol = stage.add(volume())
+    harness = Harness()
+    vol = harness.add(volume())
 
     def unreadable(limit: int) -> object:
         raise ReadFailed("Query: throttled")
 
-    monkeypatch.setattr(stage.ledger, "queue", unreadable)
-    report = sweep(stage.ports, stage.now)
+    monkeypatch.setattr(harness.ledger, "queue", unreadable)
+    report = sweep(harness.ports, harness.now)
     assert report.errors == ("the queue: ReadFailed: Query: throttled",)
     assert report.scan_complete
-    assert len(began(stage, vol)) == 1
+    assert len(began(harness, vol)) == 1
 
 
 @pytest.mark.parametrize("limit", ["max_in_flight", "max_in_flight_per_az", "max_changes_per_hour"])
 def test_a_fleet_that_starves_at_once_is_changed_a_few_at_a_time(limit: str) -> None:
-    stage = Stage(rules=rules(**{limit: 3}))
-    fleet = [stage.add(volume(ref=ref(f"vol-{n:02}")), load=starved(30)) for n in range(12)]
-    stage.pressed = {vol.resource_id for vol in fleet}
+    harness = Harness(rules=rules(**{limit: 3}))
+    fleet = [harness.add(volume(ref=ref(f"vol-{n:02}")), load=starved(30)) for n in range(12)]
+    harness.pressed = {vol.resource_id for vol in fleet}
     most = Counter[datetime]()
     for _ in range(4 * 60 + 5):
-        sweep(stage.ports, stage.now, scan_every_s=900)
+        sweep(harness.ports, harness.now, scan_every_s=900)
         for vol in fleet:
-            if began(stage, vol):
-                stage.loads[vol.resource_id] = relieved()
-                stage.pressed.discard(vol.resource_id)
+            if began(harness, vol):
+                harness.loads[vol.resource_id] = relieved()
+                harness.pressed.discard(vol.resource_id)
         under_way = sum(
-            stage.ledger.resource_state(vol, stage.now).open_chain is not None for vol in fleet
+            harness.ledger.resource_state(vol, harness.now).open_chain is not None for vol in fleet
         )
         assert limit == "max_changes_per_hour" or under_way <= 3
-        stage.later(minutes=1)
-    starts = sorted(at for vol in fleet for at in began(stage, vol))
+        harness.later(minutes=1)
+    starts = sorted(at for vol in fleet for at in began(harness, vol))
     assert len(starts) == 12
     if limit == "max_changes_per_hour":
         for at in starts:
@@ -426,78 +433,82 @@ def test_a_fleet_that_starves_at_once_is_changed_a_few_at_a_time(limit: str) -> 
 
 
 def test_a_full_quota_holds_up_nobody_of_another_type_and_costs_no_reconciliation() -> None:
-    stage = Counting(rules(max_in_flight=2, limits={"types": (VolumeType.GP3, VolumeType.IO2)}))
-    sweep(stage.ports, stage.now)
-    taken(stage, 2)
-    stage.add(volume(io(iops=3000), ref=ref("vol-io2")), load=starved(60))
-    stage.add(volume(ref=ref("vol-gp3")), load=starved(10))
-    for vol in list(stage.volumes.values()):
-        asked(stage, vol.ref)
-    assert queued(stage) == ["vol-io2", "vol-gp3"]
-    taken(stage, 1)
-    (one,) = stage.ledger.concurrency().in_flight
+    harness = Counting(rules(max_in_flight=2, limits={"types": (VolumeType.GP3, VolumeType.IO2)}))
+    sweep(harness.ports, harness.now)
+    taken(harness, 2)
+    harness.add(volume(io(iops=3000), ref=ref("vol-io2")), load=starved(60))
+    harness.add(volume(ref=ref("vol-gp3")), load=starved(10))
+    for vol in list(harness.volumes.values()):
+        asked(harness, vol.ref)
+    assert queued(harness) == ["vol-io2", "vol-gp3"]
+    taken(harness, 1)
+    (one,) = harness.ledger.concurrency().in_flight
     full = replace(one, counts=(("io2_iops", 99_999),))
-    under_way(stage, full)
-    stage.read.clear()
-    sweep_until(stage, stage.now + MINUTE)
-    assert stage.read == Counter({"vol-gp3": 1})
-    assert len(began(stage, ref("vol-gp3"))) == 1
-    assert queued(stage) == ["vol-io2"]
+    under_way(harness, full)
+    harness.read.clear()
+    sweep_until(harness, harness.now + MINUTE)
+    assert harness.read == Counter({"vol-gp3": 1})
+    assert len(began(harness, ref("vol-gp3"))) == 1
+    assert queued(harness) == ["vol-io2"]
 
 
 @pytest.mark.parametrize("closed", ["freeze", "calendar", "nothing"])
 def test_the_queue_is_read_only_when_somebody_could_have_a_turn(
     closed: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stage = Stage(rules=rules(calendars=("ops",)))
+    harness = Harness(rules=rules(calendars=("ops",)))
     if closed == "freeze":
         freeze = Freeze(begins=NOW, until=NOW + timedelta(days=1))
-        stage.rules = rules(freezes=(freeze,))
+        harness.rules = rules(freezes=(freeze,))
     if closed == "calendar":
-        stage.closed["ops"] = CalendarState(name="ops", open=False)
+        harness.closed["ops"] = CalendarState(name="ops", open=False)
     reads: list[int] = []
-    queue = stage.ledger.queue
-    monkeypatch.setattr(stage.ledger, "queue", lambda limit: reads.append(limit) or queue(limit))
-    sweep_until(stage, NOW + timedelta(minutes=3))
+    queue = harness.ledger.queue
+    monkeypatch.setattr(harness.ledger, "queue", lambda limit: reads.append(limit) or queue(limit))
+    sweep_until(harness, NOW + timedelta(minutes=3))
     assert len(reads) == (3 if closed == "nothing" else 0)
 
 
 def test_passing_over_many_costs_one_read_of_the_places(monkeypatch: pytest.MonkeyPatch) -> None:
-    stage = Stage(rules=rules(max_in_flight_per_az=1))
-    sweep(stage.ports, stage.now)
-    taken(stage, 1, "us-east-1a")
+    harness = Harness(rules=rules(max_in_flight_per_az=1))
+    sweep(harness.ports, harness.now)
+    taken(harness, 1, "us-east-1a")
     for number in range(30):
-        waiting = QueueEntry(since=stage.now, starved_minutes=5, zone="us-east-1a")
-        stage.ledger.reconciled(ref(f"vol-{number}"), at=stage.now, due_at=None, waiting=waiting)
+        waiting = QueueEntry(since=harness.now, starved_minutes=5, zone="us-east-1a")
+        harness.ledger.reconciled(
+            ref(f"vol-{number}"), at=harness.now, due_at=None, waiting=waiting
+        )
     counts: list[int] = []
-    concurrency = stage.ledger.concurrency
-    monkeypatch.setattr(stage.ledger, "concurrency", lambda: counts.append(1) or concurrency())
-    sweep_until(stage, stage.now + MINUTE)
+    concurrency = harness.ledger.concurrency
+    monkeypatch.setattr(harness.ledger, "concurrency", lambda: counts.append(1) or concurrency())
+    sweep_until(harness, harness.now + MINUTE)
     assert len(counts) == 1
-    assert len(queued(stage)) == 30
+    assert len(queued(harness)) == 30
 
 
 def test_a_set_gets_its_turn_when_all_of_it_fits_and_costs_no_reconciliation_before() -> None:
-    stage = Stage(rules=rules(max_in_flight=4, max_in_flight_per_az=4, limits={"mode": Mode.AUTO}))
-    stage.instance = instance(baseline_iops=400_000, baseline_mibps=50_000.0)
+    harness = Harness(
+        rules=rules(max_in_flight=4, max_in_flight_per_az=4, limits={"mode": Mode.AUTO})
+    )
+    harness.instance = instance(baseline_iops=400_000, baseline_mibps=50_000.0)
     others = [
-        stage.add(volume(ref=ref(f"vol-{n}"), tags=(), instance_ids=(f"i-{n + 2}",)))
+        harness.add(volume(ref=ref(f"vol-{n}"), tags=(), instance_ids=(f"i-{n + 2}",)))
         for n in range(2)
     ]
     for each in others:
-        asked(stage, each)
+        asked(harness, each)
     tags = (("headroom:group", "data"),)
-    members = [stage.add(volume(ref=ref(f"vol-of-set-{n}"), tags=tags)) for n in range(3)]
+    members = [harness.add(volume(ref=ref(f"vol-of-set-{n}"), tags=tags)) for n in range(3)]
     for each in members:
-        asked(stage, each)
-    stage.ledger.claim_scan(stage.now, NEVER_SCANNED)
-    assert [one.waiting.slots_needed for one in stage.ledger.queue(9)] == [3, 3, 3]
-    stage.unmeasured = {each.resource_id for each in members}  # whoever looks now fails
-    sweep_until(stage, stage.now + 8 * MINUTE)
-    assert not any(began(stage, each) for each in members)
-    stage.unmeasured = set()
+        asked(harness, each)
+    harness.ledger.claim_scan(harness.now, NEVER_SCANNED)
+    assert [one.waiting.slots_needed for one in harness.ledger.queue(9)] == [3, 3, 3]
+    harness.unmeasured = {each.resource_id for each in members}  # every reconciliation fails now
+    sweep_until(harness, harness.now + 8 * MINUTE)
+    assert not any(began(harness, each) for each in members)
+    harness.unmeasured = set()
     for each in others:
-        stage.loads[each.resource_id] = relieved()
-    sweep_until(stage, stage.now + 30 * MINUTE)
-    assert len({tuple(began(stage, each)) for each in members}) == 1
-    assert all(began(stage, each) for each in members)
+        harness.loads[each.resource_id] = relieved()
+    sweep_until(harness, harness.now + 30 * MINUTE)
+    assert len({tuple(began(harness, each)) for each in members}) == 1
+    assert all(began(harness, each) for each in members)

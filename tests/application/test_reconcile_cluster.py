@@ -23,7 +23,7 @@ from headroom.ports import Glance, Ports, StorageView
 from headroom.serialization import decision_from_json, decision_to_json
 from tests.adapters.aurora.service import GATE_SHUT, AuroraService, Days, member, orders
 from tests.adapters.rds.service import refusal
-from tests.application.harness import Stage, reconcile_now
+from tests.application.harness import Harness, reconcile_now
 from tests.builders import ACCOUNT, NOW, REGION, policy
 from tests.domain.clusters import IO_OPTIMIZED, STANDARD
 
@@ -31,8 +31,8 @@ ORDERS = ResourceRef(kind=Kind.AURORA, account_id=ACCOUNT, region=REGION, resour
 BUSY, QUIET = [100e6] * 16, [5e6] * 16
 
 
-class Clusters(Stage):
-    """The stage with Aurora behind its storage."""
+class Clusters(Harness):
+    """The harness with Aurora behind its storage."""
 
     service: AuroraService
     days: Days
@@ -82,24 +82,24 @@ def blocking(decision: Decision) -> set[Guardrail]:
 
 
 def test_a_cluster_whose_io_is_most_of_its_bill_is_switched_once_and_seen_in_its_new_mode() -> None:
-    stage = Clusters.of()
-    decision = stage.decided()
+    harness = Clusters.of()
+    decision = harness.decided()
     assert isinstance(decision.answer, Act), decision.summary
     assert decision.answer.reason is Reason.CHEAPER
     assert decision.answer.plan.target == configuration_of(IO_OPTIMIZED)
-    assert stage.service.changes == [
+    assert harness.service.changes == [
         {"DBClusterIdentifier": "orders", "StorageType": "aurora-iopt1", "ApplyImmediately": True}
     ]
-    assert stage.steps(ORDERS) == ["act", "intended", "applied"]
-    stage.later(minutes=11)
-    stage.service.lands(IOOptimizedNextAllowedModificationTime=NOW + timedelta(days=30))
-    stage.reconcile()
-    assert stage.steps(ORDERS)[:4] == ["act", "intended", "applied", "relieved"]
-    assert len(stage.service.changes) == 1
-    assert [(step, "is in force" in said) for _, step, said in stage.told] == [
+    assert harness.steps(ORDERS) == ["act", "intended", "applied"]
+    harness.later(minutes=11)
+    harness.service.lands(IOOptimizedNextAllowedModificationTime=NOW + timedelta(days=30))
+    harness.reconcile()
+    assert harness.steps(ORDERS)[:4] == ["act", "intended", "applied", "relieved"]
+    assert len(harness.service.changes) == 1
+    assert [(step, "is in force" in said) for _, step, said in harness.messages] == [
         (Step.APPLIED, False), (Step.RELIEVED, True),
     ]  # fmt: skip
-    known = stage.ledger.resource_state(ORDERS, stage.now).modifications
+    known = harness.ledger.resource_state(ORDERS, harness.now).modifications
     assert [(m.by, m.target) for m in known] == [("headroom", configuration_of(IO_OPTIMIZED))]
 
 
@@ -115,20 +115,20 @@ def test_a_cluster_whose_io_is_most_of_its_bill_is_switched_once_and_seen_in_its
 def test_a_cluster_that_is_not_enrolled_is_only_observed(
     name: str, rules: Policy, tags: list[dict[str, str]]
 ) -> None:
-    stage = Clusters.of(TagList=tags)
-    stage.rules = rules
-    decision = stage.reconcile()
-    assert stage.service.changes == []
+    harness = Clusters.of(TagList=tags)
+    harness.rules = rules
+    decision = harness.reconcile()
+    assert harness.service.changes == []
     assert decision is None or decision.answer.reason is Reason.OBSERVE_ONLY
-    assert stage.told == []
+    assert harness.messages == []
 
 
 def test_a_rule_that_names_the_kind_enrols_a_cluster() -> None:
-    stage = Clusters.of(TagList=[])
+    harness = Clusters.of(TagList=[])
     rule = Rule(selector=Selector(kind=Kind.AURORA), settings=(("mode", Mode.AUTO),))
-    stage.rules = replace(policy(), rules=(rule,))
-    assert isinstance(stage.decided().answer, Act)
-    assert len(stage.service.changes) == 1
+    harness.rules = replace(policy(), rules=(rule,))
+    assert isinstance(harness.decided().answer, Act)
+    assert len(harness.service.changes) == 1
 
 
 @pytest.mark.parametrize(
@@ -148,11 +148,11 @@ def test_a_rule_that_names_the_kind_enrols_a_cluster() -> None:
 def test_a_blocked_change_names_its_guardrail_and_sends_nothing(
     changes: dict[str, Any], guardrail: Guardrail
 ) -> None:
-    stage = Clusters.of(**changes)
-    decision = stage.decided()
+    harness = Clusters.of(**changes)
+    decision = harness.decided()
     assert guardrail in blocking(decision), decision.summary
     assert isinstance(decision.answer, Hold | Escalate)
-    assert stage.service.changes == []
+    assert harness.service.changes == []
 
 
 @pytest.mark.parametrize(
@@ -164,26 +164,27 @@ def test_a_blocked_change_names_its_guardrail_and_sends_nothing(
     ],
 )
 def test_members_and_reservations_block_a_change_too(what: str, guardrail: Guardrail) -> None:
-    stage = Clusters.of()
+    harness = Clusters.of()
     if guardrail is Guardrail.RESERVATIONS:
-        stage.service.denied.add("describe_reserved_db_instances")
+        harness.service.denied.add("describe_reserved_db_instances")
     elif guardrail is Guardrail.RESTART:
-        stage.days.table = replace(
-            stage.days.aurora(REGION, ""), hour={"db.r6gd.large": (Decimal("0.3"), Decimal("0.39"))}
+        harness.days.table = replace(
+            harness.days.aurora(REGION, ""),
+            hour={"db.r6gd.large": (Decimal("0.3"), Decimal("0.39"))},
         )
-        stage.service.members = [
+        harness.service.members = [
             member(name, DBInstanceClass="db.r6gd.large") for name in ("orders-1", "orders-2")
         ]
     else:
-        stage.service.members[0]["PendingModifiedValues"] = {"DBInstanceClass": "db.r7g.2xlarge"}
-    decision = stage.decided()
+        harness.service.members[0]["PendingModifiedValues"] = {"DBInstanceClass": "db.r7g.2xlarge"}
+    decision = harness.decided()
     assert guardrail in blocking(decision), decision.summary
     assert isinstance(decision.answer, Escalate)
-    assert [whom for whom, _, _ in stage.told] == ["orders"]
-    stage.later(hours=25)
-    stage.reconcile()
-    assert len(stage.told) == 1  # once per episode
-    assert stage.service.changes == []
+    assert [whom for whom, _, _ in harness.messages] == ["orders"]
+    harness.later(hours=25)
+    harness.reconcile()
+    assert len(harness.messages) == 1  # once per episode
+    assert harness.service.changes == []
 
 
 def test_the_pause_a_freeze_and_a_full_account_hold_for_clusters() -> None:
@@ -191,46 +192,46 @@ def test_the_pause_a_freeze_and_a_full_account_hold_for_clusters() -> None:
         ("pause", Guardrail.PAUSE), ("freeze", Guardrail.FREEZE),
         ("window", Guardrail.CHANGE_WINDOW),
     ):  # fmt: skip
-        stage = Clusters.of()
+        harness = Clusters.of()
         if hold == "pause":
-            stage.ledger.pause(NOW + timedelta(days=1), at=NOW, who="alice")
+            harness.ledger.pause(NOW + timedelta(days=1), at=NOW, who="alice")
         elif hold == "freeze":
             freeze = Freeze(begins=NOW - timedelta(days=1), until=NOW + timedelta(days=1))
-            stage.rules = replace(policy(), freezes=(freeze,))
+            harness.rules = replace(policy(), freezes=(freeze,))
         else:
-            stage.rules = policy(change_windows=(parse_window("Sat 00:00-24:00 UTC"),))
-        decision = stage.decided()
+            harness.rules = policy(change_windows=(parse_window("Sat 00:00-24:00 UTC"),))
+        decision = harness.decided()
         assert guardrail in blocking(decision), decision.summary
         assert decision.answer.reason is Reason.BLOCKED_TEMPORARILY
-        assert stage.service.changes == []
+        assert harness.service.changes == []
 
 
 def test_a_lost_answer_is_resolved_from_the_mode_that_rds_shows() -> None:
-    stage = Clusters.of()
-    stage.service.times_out = True
-    stage.reconcile()
-    assert stage.steps(ORDERS) == ["act", "intended", "unknown"]
+    harness = Clusters.of()
+    harness.service.times_out = True
+    harness.reconcile()
+    assert harness.steps(ORDERS) == ["act", "intended", "unknown"]
     for _ in range(6):
-        stage.later(minutes=3)
-        stage.reconcile()
-    assert stage.steps(ORDERS)[:4] == ["act", "intended", "unknown", "applied"]
-    assert len(stage.service.changes) == 1
-    stage.service.lands()
-    stage.later(minutes=15)
-    stage.reconcile()
-    assert "relieved" in stage.steps(ORDERS)
+        harness.later(minutes=3)
+        harness.reconcile()
+    assert harness.steps(ORDERS)[:4] == ["act", "intended", "unknown", "applied"]
+    assert len(harness.service.changes) == 1
+    harness.service.lands()
+    harness.later(minutes=15)
+    harness.reconcile()
+    assert "relieved" in harness.steps(ORDERS)
 
 
 def test_a_call_that_never_arrived_ends_the_chain() -> None:
-    stage = Clusters.of()
-    stage.service.fails_with = TimeoutError("connect timed out")
-    stage.reconcile()
-    stage.days.ios_a_day = list(QUIET)
+    harness = Clusters.of()
+    harness.service.fails_with = TimeoutError("connect timed out")
+    harness.reconcile()
+    harness.days.ios_a_day = list(QUIET)
     for _ in range(8):
-        stage.later(minutes=5)
-        stage.reconcile()
-    assert stage.steps(ORDERS)[:4] == ["act", "intended", "unknown", "not_applied"]
-    assert stage.service.changes == []
+        harness.later(minutes=5)
+        harness.reconcile()
+    assert harness.steps(ORDERS)[:4] == ["act", "intended", "unknown", "not_applied"]
+    assert harness.service.changes == []
 
 
 @pytest.mark.parametrize(
@@ -243,40 +244,40 @@ def test_a_call_that_never_arrived_ends_the_chain() -> None:
     ],
 )
 def test_a_refusal_is_classified_and_retried_later(code: str, message: str, failures: int) -> None:
-    stage = Clusters.of()
-    stage.service.fails_with = refusal(code, message)
-    stage.reconcile()
-    assert stage.steps(ORDERS) == ["act", "intended", "refused"]
-    resource_state = stage.ledger.resource_state(ORDERS, stage.now)
+    harness = Clusters.of()
+    harness.service.fails_with = refusal(code, message)
+    harness.reconcile()
+    assert harness.steps(ORDERS) == ["act", "intended", "refused"]
+    resource_state = harness.ledger.resource_state(ORDERS, harness.now)
     assert resource_state.failures_in_a_row == failures
     assert resource_state.retry_not_before is not None
-    stage.later(minutes=5)
-    decision = stage.decided()
+    harness.later(minutes=5)
+    decision = harness.decided()
     assert blocking(decision) == {Guardrail.RETRY_BACKOFF}
-    assert stage.service.changes == []
+    assert harness.service.changes == []
 
 
 def test_a_cluster_that_changed_before_the_call_is_not_changed() -> None:
-    stage = Clusters.of()
-    seen = stage.view(ORDERS)
-    stage.service.cluster["PendingModifiedValues"] = {"EngineVersion": "16.6"}
-    outcome = stage.aurora.apply(
+    harness = Clusters.of()
+    seen = harness.view(ORDERS)
+    harness.service.cluster["PendingModifiedValues"] = {"EngineVersion": "16.6"}
+    outcome = harness.aurora.apply(
         ORDERS, expected=seen.volume.configuration, seen=None,
         target=configuration_of(IO_OPTIMIZED),
     )  # fmt: skip
     assert isinstance(outcome, Refused)
     assert "EngineVersion" in outcome.message
-    assert stage.service.changes == []
+    assert harness.service.changes == []
 
 
-def approved(stage: Clusters) -> Decision:
+def approved(harness: Clusters) -> Decision:
     """A change that is asked for and approved an hour later."""
-    decision = stage.decided()
+    decision = harness.decided()
     assert isinstance(decision.answer, Act)
     assert decision.answer.approval == "the mode is approve"
-    assert stage.steps(ORDERS) == ["act", "awaiting"]
-    stage.later(hours=1)
-    given = stage.ledger.answer(decision.decision_id, Step.APPROVED, at=stage.now, who="alice")
+    assert harness.steps(ORDERS) == ["act", "awaiting"]
+    harness.later(hours=1)
+    given = harness.ledger.answer(decision.decision_id, Step.APPROVED, at=harness.now, who="alice")
     assert isinstance(given, Record), given
     return decision
 
@@ -285,130 +286,130 @@ APPROVE = [{"Key": "headroom", "Value": "approve"}]
 
 
 def test_an_approved_change_is_made_once_and_can_be_rolled_back() -> None:
-    stage = Clusters.of(TagList=APPROVE)
-    decision = approved(stage)
-    stage.reconcile()
-    assert stage.steps(ORDERS) == ["act", "awaiting", "approved", "intended", "applied"]
-    stage.later(minutes=15)
-    stage.service.lands(IOOptimizedNextAllowedModificationTime=NOW + timedelta(days=30))
-    stage.reconcile()
-    asked = stage.ledger.request_rollback(
-        decision.decision_id, at=stage.now, who="alice", reason="we measure"
+    harness = Clusters.of(TagList=APPROVE)
+    decision = approved(harness)
+    harness.reconcile()
+    assert harness.steps(ORDERS) == ["act", "awaiting", "approved", "intended", "applied"]
+    harness.later(minutes=15)
+    harness.service.lands(IOOptimizedNextAllowedModificationTime=NOW + timedelta(days=30))
+    harness.reconcile()
+    asked = harness.ledger.request_rollback(
+        decision.decision_id, at=harness.now, who="alice", reason="we measure"
     )
     assert isinstance(asked, Record), asked
-    stage.later(minutes=1)
-    back = stage.decided()
+    harness.later(minutes=1)
+    back = harness.decided()
     assert isinstance(back.answer, Act), back.summary
     assert back.rollback_of == decision.decision_id
     assert "I/O-Optimized again only from 2026" in back.summary
     assert back.answer.plan.target == configuration_of(STANDARD)
-    assert [c["StorageType"] for c in stage.service.changes] == ["aurora-iopt1", "aurora"]
-    stage.later(minutes=15)
-    stage.service.lands(StorageType="aurora")
-    stage.reconcile()
-    assert "rolled_back" in stage.steps(ORDERS)
-    stage.later(hours=12)
-    stage.reconcile()
-    assert len(stage.service.changes) == 2  # whoever asked for it meant it
+    assert [c["StorageType"] for c in harness.service.changes] == ["aurora-iopt1", "aurora"]
+    harness.later(minutes=15)
+    harness.service.lands(StorageType="aurora")
+    harness.reconcile()
+    assert "rolled_back" in harness.steps(ORDERS)
+    harness.later(hours=12)
+    harness.reconcile()
+    assert len(harness.service.changes) == 2  # whoever asked for it meant it
 
 
 def test_an_approved_change_is_withdrawn_when_its_load_is_gone() -> None:
-    stage = Clusters.of(TagList=APPROVE)
-    approved(stage)
-    stage.days.ios_a_day = list(QUIET)
-    stage.reconcile()
-    assert "withdrawn" in stage.steps(ORDERS)
-    assert stage.service.changes == []
+    harness = Clusters.of(TagList=APPROVE)
+    approved(harness)
+    harness.days.ios_a_day = list(QUIET)
+    harness.reconcile()
+    assert "withdrawn" in harness.steps(ORDERS)
+    assert harness.service.changes == []
 
 
 def test_a_change_that_somebody_reverted_is_not_repeated_at_once() -> None:
-    stage = Clusters.of()
-    stage.reconcile()
-    stage.later(minutes=15)
-    stage.service.lands()
-    stage.reconcile()
-    stage.later(days=2)
-    stage.service.cluster["StorageType"] = "aurora"  # by hand, and AWS tells of no gate
+    harness = Clusters.of()
+    harness.reconcile()
+    harness.later(minutes=15)
+    harness.service.lands()
+    harness.reconcile()
+    harness.later(days=2)
+    harness.service.cluster["StorageType"] = "aurora"  # by hand, and AWS reports no gate
     for _ in range(11):
-        stage.reconcile()
-        stage.later(days=1)
-    assert len(stage.service.changes) == 1
-    assert [m.by for m in stage.ledger.resource_state(ORDERS, stage.now).modifications] == [
+        harness.reconcile()
+        harness.later(days=1)
+    assert len(harness.service.changes) == 1
+    assert [m.by for m in harness.ledger.resource_state(ORDERS, harness.now).modifications] == [
         "headroom", "other",
     ]  # fmt: skip
 
 
 def test_a_nightly_backup_does_not_block_every_attempt() -> None:
-    stage = Clusters.of(Status="backing-up")
-    stage.reconcile()
-    due = stage.ledger.due(stage.now + timedelta(hours=2), 10)
+    harness = Clusters.of(Status="backing-up")
+    harness.reconcile()
+    due = harness.ledger.due(harness.now + timedelta(hours=2), 10)
     assert [one.ref.arn for one in due] == [ORDERS.arn]
 
 
 def test_a_week_after_a_switch_its_bill_is_reported_with_the_forecast_once() -> None:
-    stage = Clusters.of()
-    first = stage.decided()
-    stage.later(minutes=15)
-    stage.service.lands(IOOptimizedNextAllowedModificationTime=NOW + timedelta(days=30))
-    stage.reconcile()
-    told = len(stage.told)
+    harness = Clusters.of()
+    first = harness.decided()
+    harness.later(minutes=15)
+    harness.service.lands(IOOptimizedNextAllowedModificationTime=NOW + timedelta(days=30))
+    harness.reconcile()
+    sent = len(harness.messages)
     for _ in range(12):
-        stage.later(days=1)
-        stage.reconcile()
-    said = [text for _, step, text in stage.told[told:] if step is Step.DECIDED]
+        harness.later(days=1)
+        harness.reconcile()
+    said = [text for _, step, text in harness.messages[sent:] if step is Step.DECIDED]
     assert len(said) == 1
     assert "7 whole days after the change to aurora-iopt1 the bill is $1,072" in said[0]
     checks = [
         d.cluster.check
-        for d in decisions(stage)
+        for d in decisions(harness)
         if d.cluster is not None and d.cluster.check is not None
     ]
     assert [c.switch.decision_id for c in checks] == [first.decision_id]
     assert abs(checks[0].deviation_percent) < 1
 
 
-def decisions(stage: Clusters) -> list[Decision]:
-    found = stage.ledger.by_resource(
-        ORDERS.arn, since=NOW - timedelta(days=1), until=stage.now + timedelta(days=1)
+def decisions(harness: Clusters) -> list[Decision]:
+    found = harness.ledger.by_resource(
+        ORDERS.arn, since=NOW - timedelta(days=1), until=harness.now + timedelta(days=1)
     )
-    return [stage.ledger.decision(r.decision_id) for r in found if r.step is Step.DECIDED]
+    return [harness.ledger.decision(r.decision_id) for r in found if r.step is Step.DECIDED]
 
 
 def test_where_io_optimized_publishes_nothing_the_cluster_stays_and_its_owner_is_notified() -> None:
-    stage = Clusters.of()
-    stage.reconcile()
-    stage.later(minutes=15)
-    stage.service.lands(IOOptimizedNextAllowedModificationTime=NOW + timedelta(days=30))
-    stage.reconcile()
-    stage.days.ios_a_day = [None] * 16
+    harness = Clusters.of()
+    harness.reconcile()
+    harness.later(minutes=15)
+    harness.service.lands(IOOptimizedNextAllowedModificationTime=NOW + timedelta(days=30))
+    harness.reconcile()
+    harness.days.ios_a_day = [None] * 16
     for _ in range(6):
-        stage.later(days=1)
-        stage.reconcile()
-    last = decisions(stage)[0]
+        harness.later(days=1)
+        harness.reconcile()
+    last = decisions(harness)[0]
     assert last.answer.reason is Reason.NO_BILLED_IO
     assert isinstance(last.answer, Hold)
     assert last.cluster is not None
-    noted = last.cluster.earlier_days
-    assert len(noted) >= 14  # the days before the change, kept by ourselves
-    assert {day.mode for day in noted} == {STANDARD}
-    said = [text for _, _, text in stage.told if "nothing is published" in text]
+    kept_days = last.cluster.earlier_days
+    assert len(kept_days) >= 14  # the days before the change, kept by ourselves
+    assert {day.mode for day in kept_days} == {STANDARD}
+    said = [text for _, _, text in harness.messages if "nothing is published" in text]
     assert len(said) == 1
-    assert len(stage.service.changes) == 1
+    assert len(harness.service.changes) == 1
 
 
 def test_it_returns_to_standard_only_on_days_under_io_optimized_once_that_is_allowed() -> None:
     for opens, acts in ((timedelta(days=-20), True), (timedelta(days=9), False)):
-        stage = Clusters.of(
+        harness = Clusters.of(
             ios=list(QUIET), StorageType="aurora-iopt1",
             IOOptimizedNextAllowedModificationTime=NOW + opens,
         )  # fmt: skip
-        decision = stage.decided()
+        decision = harness.decided()
         assert decision.answer.reason is (Reason.CHEAPER if acts else Reason.BLOCKED_TEMPORARILY)
-        assert [c["StorageType"] for c in stage.service.changes] == ["aurora"] * acts
+        assert [c["StorageType"] for c in harness.service.changes] == ["aurora"] * acts
         if isinstance(decision.answer, Hold):
             assert blocking(decision) == {Guardrail.MODE_REVERSIBLE}
             assert decision.answer.until == NOW + opens
-    unknown = Clusters.of(ios=list(QUIET), StorageType="aurora-iopt1")  # since when is not told
+    unknown = Clusters.of(ios=list(QUIET), StorageType="aurora-iopt1")  # since when is not known
     for _ in range(14):
         assert unknown.decided().answer.reason is Reason.NOT_ENOUGH_DATA
         unknown.later(days=1)
@@ -422,47 +423,47 @@ def test_it_returns_to_standard_only_on_days_under_io_optimized_once_that_is_all
 
 
 def test_a_call_that_cloudtrail_reports_triggers_a_reconciliation_whatever_its_kind() -> None:
-    stage = Clusters.of()
+    harness = Clusters.of()
     asked_as = ResourceRef(
         kind=Kind.RDS, account_id=ACCOUNT, region=REGION, resource_id="cluster:orders"
     )
-    told = Signal(
+    signal = Signal(
         event_id="e-1", claim=Claim.MODIFICATION, ref=asked_as, alarm_name=None, claimed_at=NOW,
         muted=False, detail="ModifyDBCluster called",
     )  # fmt: skip
-    (decision,) = remediate(stage.ports, told, stage.now)
+    (decision,) = remediate(harness.ports, signal, harness.now)
     assert decision.observation.volume.ref == ORDERS
     assert decision.trigger == "event"
-    assert remediate(stage.ports, told, stage.now) == ()  # its own change is under way
-    assert len(stage.service.changes) == 1
+    assert remediate(harness.ports, signal, harness.now) == ()  # its own change is under way
+    assert len(harness.service.changes) == 1
 
 
 def test_the_sweep_reconciles_a_cluster_once_a_day_and_reads_no_metrics_between() -> None:
-    stage = Clusters.of(ios=list(QUIET))
-    stage.days.asked = 0
+    harness = Clusters.of(ios=list(QUIET))
+    harness.days.asked = 0
     for _ in range(2 * 96):
-        report = sweep(stage.ports, stage.now)
+        report = sweep(harness.ports, harness.now)
         assert report.errors == ()
-        stage.later(minutes=15)
-    assert 2 <= stage.days.asked <= 5
+        harness.later(minutes=15)
+    assert 2 <= harness.days.asked <= 5
 
 
 def test_a_deleted_cluster_releases_its_open_change() -> None:
-    stage = Clusters.of()
-    stage.reconcile()
-    stage.service.gone = True
-    stage.later(minutes=15)
-    assert stage.reconcile() is None
-    assert stage.steps(ORDERS)[-1] == "gone"
-    assert stage.ledger.resource_state(ORDERS, stage.now).open_chain is None
+    harness = Clusters.of()
+    harness.reconcile()
+    harness.service.gone = True
+    harness.later(minutes=15)
+    assert harness.reconcile() is None
+    assert harness.steps(ORDERS)[-1] == "gone"
+    assert harness.ledger.resource_state(ORDERS, harness.now).open_chain is None
 
 
 def test_for_speed_it_costs_at_most_what_its_owner_allows_and_that_is_reserved() -> None:
     slow = {"commit_ms": 30.0}
     for allowed, acts in ((20, False), (400, True)):
-        stage = Clusters.of(ios=list(QUIET))
-        stage.days.kept = dict(slow)
-        stage.rules = replace(
+        harness = Clusters.of(ios=list(QUIET))
+        harness.days.kept = dict(slow)
+        harness.rules = replace(
             policy(),
             rules=(
                 Rule(
@@ -474,9 +475,9 @@ def test_for_speed_it_costs_at_most_what_its_owner_allows_and_that_is_reserved()
                 ),
             ),
         )  # fmt: skip
-        decision = stage.decided()
+        decision = harness.decided()
         assert isinstance(decision.answer, Act) is acts, decision.summary
-        own = stage.ledger.resource_state(ORDERS, stage.now).resource_increase_usd
+        own = harness.ledger.resource_state(ORDERS, harness.now).resource_increase_usd
         if isinstance(decision.answer, Act):
             assert decision.answer.reason is Reason.SLOW_COMMITS
             assert own == decision.answer.plan.price_change_usd > 0
@@ -497,38 +498,38 @@ def test_a_change_between_the_record_and_the_call_is_noticed_before_the_call() -
         ({"Status": "backing-up"}, "backing-up"),
         ({"TagList": [{"Key": "headroom", "Value": "off"}]}, "its tags changed"),
     ):
-        stage = Clusters.of()
-        remembered = stage.aurora.memory
+        harness = Clusters.of()
+        remembered = harness.aurora.memory
 
-        def noted(
-            *asked: Any, stage: Clusters = stage, change: dict[str, Any] = change,
+        def spy(
+            *asked: Any, harness: Clusters = harness, change: dict[str, Any] = change,
             remembered: Any = remembered,
         ) -> Any:  # fmt: skip
             after = remembered(*asked)
             if after is not None and after.last_request is not None:
-                stage.service.cluster.update(change)
+                harness.service.cluster.update(change)
             return after
 
-        stage.aurora.memory = noted  # type: ignore[method-assign, assignment]
-        stage.decided()
-        assert stage.service.changes == []
-        assert stage.steps(ORDERS)[-1] in ("refused", "stale")
-        assert any(words in r.summary for r in stage.ledger.by_resource(
+        harness.aurora.memory = spy  # type: ignore[method-assign, assignment]
+        harness.decided()
+        assert harness.service.changes == []
+        assert harness.steps(ORDERS)[-1] in ("refused", "stale")
+        assert any(words in r.summary for r in harness.ledger.by_resource(
             ORDERS.arn, since=NOW - timedelta(days=1), until=NOW + timedelta(days=1)
         ))  # fmt: skip
 
 
 def test_another_cluster_under_an_old_name_begins_anew() -> None:
-    stage = Clusters.of()
-    stage.decided()
-    stage.service.lands(DbClusterResourceId="cluster-NEW", StorageType="aurora")
-    stage.later(minutes=11)
-    before = stage.ledger.resource_state(ORDERS, stage.now)
+    harness = Clusters.of()
+    harness.decided()
+    harness.service.lands(DbClusterResourceId="cluster-NEW", StorageType="aurora")
+    harness.later(minutes=11)
+    before = harness.ledger.resource_state(ORDERS, harness.now)
     assert before.enrolment_usd is not None
-    stage.days.ios_a_day = list(QUIET)
-    stage.reconcile()
-    assert stage.steps(ORDERS)[:4] == ["act", "intended", "applied", "gone"]
-    after = stage.ledger.resource_state(ORDERS, stage.now)
+    harness.days.ios_a_day = list(QUIET)
+    harness.reconcile()
+    assert harness.steps(ORDERS)[:4] == ["act", "intended", "applied", "gone"]
+    after = harness.ledger.resource_state(ORDERS, harness.now)
     assert after.enrolment_usd != before.enrolment_usd
     assert after.modifications == ()
 
@@ -540,18 +541,18 @@ def test_a_cluster_without_a_writer_is_escalated_once_and_not_changed(
     # Without members its days are of another time, and what is replicated to a secondary of a
     # Global Database is billed alike in both modes.
     members = [{"DBInstanceIdentifier": name, "IsClusterWriter": False} for name in names]
-    stage = Clusters.of(DBClusterMembers=members)
+    harness = Clusters.of(DBClusterMembers=members)
     if not names:
-        stage.service.members = []
-    decision = stage.decided()
+        harness.service.members = []
+    decision = harness.decided()
     assert Guardrail.DATABASE_STATE in blocking(decision), decision.summary
     assert isinstance(decision.answer, Escalate)
-    stage.later(hours=25)
-    stage.reconcile()
-    assert len(stage.told) == 1
-    seen = stage.aurora.apply(
+    harness.later(hours=25)
+    harness.reconcile()
+    assert len(harness.messages) == 1
+    seen = harness.aurora.apply(
         ORDERS, expected=configuration_of(STANDARD), seen=None,
         target=configuration_of(IO_OPTIMIZED),
     )  # fmt: skip
     assert isinstance(seen, Refused)
-    assert stage.service.changes == []
+    assert harness.service.changes == []

@@ -27,7 +27,7 @@ def calm(free: Free) -> VolumeActivity:
 
 
 class Filling(Databases):
-    """The stage, with the days before beside the last hours."""
+    """The harness, with the days before beside the last hours."""
 
     free: Free
 
@@ -45,40 +45,40 @@ class Filling(Databases):
 
 
 def test_storage_grows_once_before_it_is_full_and_is_seen_to_have() -> None:
-    stage = Filling.at(steadily(51.0, 5.0))
-    decision = stage.reconcile()
+    harness = Filling.at(steadily(51.0, 5.0))
+    decision = harness.reconcile()
     assert isinstance(decision.answer, Act), decision.summary
     assert decision.answer.reason is Reason.LOW_FREE_SPACE
-    (sent,) = stage.service.changes
+    (sent,) = harness.service.changes
     assert sent == {
         "DBInstanceIdentifier": "orders", "ApplyImmediately": True, "AllocatedStorage": 577,
     }  # fmt: skip
-    stage.later(minutes=12)
-    stage.service.optimizes()
-    stage.look_on()
-    assert stage.steps(ORDERS) == ["act", "intended", "applied"]
-    stage.free = lambda hours: 51.0 if hours > 0.1 else 128.0
-    stage.loads["orders"] = calm(stage.free)
-    stage.later(minutes=5)
-    stage.look_on()
-    assert stage.steps(ORDERS)[:4] == ["act", "intended", "applied", "relieved"]
-    stage.service.settles()
+    harness.later(minutes=12)
+    harness.service.optimizes()
+    harness.reconcile_due()
+    assert harness.steps(ORDERS) == ["act", "intended", "applied"]
+    harness.free = lambda hours: 51.0 if hours > 0.1 else 128.0
+    harness.loads["orders"] = calm(harness.free)
+    harness.later(minutes=5)
+    harness.reconcile_due()
+    assert harness.steps(ORDERS)[:4] == ["act", "intended", "applied", "relieved"]
+    harness.service.settles()
     for _ in range(3):
-        stage.later(hours=2)
-        stage.look_on()
-    assert len(stage.service.changes) == 1
+        harness.later(hours=2)
+        harness.reconcile_due()
+    assert len(harness.service.changes) == 1
 
 
 def test_growth_that_brings_no_space_is_reported_and_not_tried_again() -> None:
-    stage = Filling.at(steadily(51.0, 5.0))
-    stage.reconcile()
-    stage.service.settles()
+    harness = Filling.at(steadily(51.0, 5.0))
+    harness.reconcile()
+    harness.service.settles()
     for _ in range(6):
-        stage.later(minutes=15)
-        stage.look_on()
-    assert stage.steps(ORDERS)[:4] == ["act", "intended", "applied", "ineffective"]
-    assert Step.INEFFECTIVE in {step for _, step, _ in stage.told}
-    assert len(stage.service.changes) == 1
+        harness.later(minutes=15)
+        harness.reconcile_due()
+    assert harness.steps(ORDERS)[:4] == ["act", "intended", "applied", "ineffective"]
+    assert Step.INEFFECTIVE in {step for _, step, _ in harness.messages}
+    assert len(harness.service.changes) == 1
 
 
 def test_a_scan_reconciles_a_database_that_fills_and_at_no_other() -> None:
@@ -103,8 +103,8 @@ def test_a_scan_reconciles_a_database_that_fills_and_at_no_other() -> None:
 
 
 def test_the_next_reconciliation_is_when_space_gets_short_if_that_is_within_a_day() -> None:
-    stage = Filling.at(steadily(57.0, 5.0))
-    decision = stage.reconcile()
+    harness = Filling.at(steadily(57.0, 5.0))
+    decision = harness.reconcile()
     assert isinstance(decision.answer, Hold)
     at = space_check(decision)
     assert at is not None
@@ -125,101 +125,101 @@ def test_the_next_reconciliation_is_when_space_gets_short_if_that_is_within_a_da
 def test_reconciliations_are_as_near_as_the_end_of_space(
     free: Free, limits: dict[str, object], minutes: int | None
 ) -> None:
-    stage = Filling.at(free)
-    stage.rules = database_policy(**{"mode": Mode.AUTO, "grow_space": True, **limits})
-    at = space_check(stage.reconcile())
+    harness = Filling.at(free)
+    harness.rules = database_policy(**{"mode": Mode.AUTO, "grow_space": True, **limits})
+    at = space_check(harness.reconcile())
     assert at == (None if minutes is None else NOW + timedelta(minutes=minutes))
 
 
 def test_without_permission_the_owner_is_notified_and_nothing_is_sent() -> None:
-    stage = Filling.at(steadily(10.0, 5.0))
-    stage.rules = database_policy(mode=Mode.AUTO)
-    stage.reconcile()
-    assert stage.service.changes == []
-    ((whom, step, said),) = stage.told
+    harness = Filling.at(steadily(10.0, 5.0))
+    harness.rules = database_policy(mode=Mode.AUTO)
+    harness.reconcile()
+    assert harness.service.changes == []
+    ((whom, step, said),) = harness.messages
     assert (whom, step) == ("orders", Step.DECIDED)
     assert "grow_space" in said
     for _ in range(4):
-        sweep(stage.ports, stage.later(minutes=16))
-    assert len(stage.told) == 1
+        sweep(harness.ports, harness.later(minutes=16))
+    assert len(harness.messages) == 1
 
 
 def test_a_lost_answer_to_growth_is_resolved_and_nothing_grows_twice() -> None:
-    stage = Filling.at(steadily(51.0, 5.0))
-    stage.service.times_out = True
-    stage.reconcile()
-    assert stage.steps(ORDERS) == ["act", "intended", "unknown"]
+    harness = Filling.at(steadily(51.0, 5.0))
+    harness.service.times_out = True
+    harness.reconcile()
+    assert harness.steps(ORDERS) == ["act", "intended", "unknown"]
     for _ in range(3):
-        stage.later(minutes=4)
-        stage.look_on()
-    stage.service.optimizes()
-    stage.free = lambda hours: 51.0 if hours > 0.1 else 128.0
-    stage.loads["orders"] = calm(stage.free)
+        harness.later(minutes=4)
+        harness.reconcile_due()
+    harness.service.optimizes()
+    harness.free = lambda hours: 51.0 if hours > 0.1 else 128.0
+    harness.loads["orders"] = calm(harness.free)
     for _ in range(4):
-        stage.later(minutes=15)
-        stage.look_on()
-    assert stage.steps(ORDERS)[:5] == ["act", "intended", "unknown", "applied", "relieved"]
-    assert len(stage.service.changes) == 1
+        harness.later(minutes=15)
+        harness.reconcile_due()
+    assert harness.steps(ORDERS)[:5] == ["act", "intended", "unknown", "applied", "relieved"]
+    assert len(harness.service.changes) == 1
 
 
 def test_growth_that_comes_too_early_for_rds_is_tried_again_and_nobody_is_notified() -> None:
-    stage = Filling.at(steadily(51.0, 5.0))
-    stage.service.fails_with = refusal(
+    harness = Filling.at(steadily(51.0, 5.0))
+    harness.service.fails_with = refusal(
         "InvalidParameterCombination",
         "You can't currently modify the storage of this DB instance because the previous storage "
         "change is being optimized.",
     )
-    stage.reconcile()
-    assert stage.steps(ORDERS) == ["act", "intended", "refused"]
-    stage.service.fails_with = None
-    stage.later(minutes=16)
-    stage.look_on()
-    assert len(stage.service.changes) == 1
-    assert [step for _, step, _ in stage.told] == [Step.APPLIED]
+    harness.reconcile()
+    assert harness.steps(ORDERS) == ["act", "intended", "refused"]
+    harness.service.fails_with = None
+    harness.later(minutes=16)
+    harness.reconcile_due()
+    assert len(harness.service.changes) == 1
+    assert [step for _, step, _ in harness.messages] == [Step.APPLIED]
 
 
 def test_what_fills_on_while_rds_works_on_the_growth_is_reported_when_that_is_too_late() -> None:
-    stage = Filling.at(steadily(51.0, 5.0))
-    stage.reconcile()
-    stage.later(minutes=5)
-    stage.service.optimizes()
-    stage.free = lambda hours: 51.0 if hours > 0.2 else 128.0
-    stage.loads["orders"] = calm(stage.free)
-    stage.later(minutes=5)
-    stage.look_on()
-    assert stage.steps(ORDERS)[:4] == ["act", "intended", "applied", "relieved"]
-    stage.free = lambda hours: 20.0 + 30.0 * min(hours, 3.5) if hours < 3.5 else 51.0
-    stage.loads["orders"] = calm(stage.free)
-    stage.later(hours=4)
-    stage.look_on()
-    assert len(stage.service.changes) == 1  # RDS takes no other now
-    (said,) = [text for _, step, text in stage.told if step is Step.DECIDED]
+    harness = Filling.at(steadily(51.0, 5.0))
+    harness.reconcile()
+    harness.later(minutes=5)
+    harness.service.optimizes()
+    harness.free = lambda hours: 51.0 if hours > 0.2 else 128.0
+    harness.loads["orders"] = calm(harness.free)
+    harness.later(minutes=5)
+    harness.reconcile_due()
+    assert harness.steps(ORDERS)[:4] == ["act", "intended", "applied", "relieved"]
+    harness.free = lambda hours: 20.0 + 30.0 * min(hours, 3.5) if hours < 3.5 else 51.0
+    harness.loads["orders"] = calm(harness.free)
+    harness.later(hours=4)
+    harness.reconcile_due()
+    assert len(harness.service.changes) == 1  # RDS takes no other now
+    (said,) = [text for _, step, text in harness.messages if step is Step.DECIDED]
     assert "in flight too late today" in said
 
 
 def test_a_database_that_fills_while_our_change_is_open_is_reported_once_and_left_alone() -> None:
-    stage = Filling.at(lambda _: 200.0)
-    stage.loads["orders"] = replace(spending(), free_gib=calm(stage.free).free_gib)
-    stage.reconcile()
-    assert stage.steps(ORDERS) == ["act", "intended", "applied"]
-    stage.later(minutes=12)
-    stage.service.optimizes()
-    stage.free = lambda hours: 40.0 + 40.0 * hours
-    stage.loads["orders"] = replace(spending(), free_gib=calm(stage.free).free_gib)
+    harness = Filling.at(lambda _: 200.0)
+    harness.loads["orders"] = replace(spending(), free_gib=calm(harness.free).free_gib)
+    harness.reconcile()
+    assert harness.steps(ORDERS) == ["act", "intended", "applied"]
+    harness.later(minutes=12)
+    harness.service.optimizes()
+    harness.free = lambda hours: 40.0 + 40.0 * hours
+    harness.loads["orders"] = replace(spending(), free_gib=calm(harness.free).free_gib)
     for _ in range(4):
-        stage.later(minutes=5)
-        assert stage.look_on() is None
-    assert len(stage.service.changes) == 1
-    assert stage.ledger.resource_state(ORDERS, stage.now).open_chain is not None
-    (said,) = [text for _, step, text in stage.told if step is Step.DECIDED]
+        harness.later(minutes=5)
+        assert harness.reconcile_due() is None
+    assert len(harness.service.changes) == 1
+    assert harness.ledger.resource_state(ORDERS, harness.now).open_chain is not None
+    (said,) = [text for _, step, text in harness.messages if step is Step.DECIDED]
     assert "full by" in said
 
 
 def test_the_last_day_is_news_though_nothing_else_about_it_changed() -> None:
-    stage = Filling.at(steadily(6.0, 4.0), MaxAllocatedStorage=510)
-    stage.look_on()
-    stage.free = steadily(3.0, 4.0)
-    stage.loads["orders"] = calm(stage.free)
-    stage.later(hours=6)
-    stage.look_on()
-    assert ["today" in text for _, _, text in stage.told] == [False, True]
+    harness = Filling.at(steadily(6.0, 4.0), MaxAllocatedStorage=510)
+    harness.reconcile_due()
+    harness.free = steadily(3.0, 4.0)
+    harness.loads["orders"] = calm(harness.free)
+    harness.later(hours=6)
+    harness.reconcile_due()
+    assert ["today" in text for _, _, text in harness.messages] == [False, True]

@@ -26,7 +26,7 @@ from headroom.ports import (
     StorageView,
     WorkItem,
 )
-from tests.application.harness import Stage, calm
+from tests.application.harness import Harness, calm
 from tests.builders import NOW, policy, ref, volume
 
 MINUTE = timedelta(minutes=1)
@@ -64,27 +64,27 @@ def item(name: str = "vol-1", since: datetime = NOW, trigger: str = "due") -> Wo
     return WorkItem(ref=ref(name), trigger=trigger, since=since)
 
 
-def fleet_of(stage: Stage, count: int, **changes: object) -> list[ResourceRef]:
-    return [stage.add(volume(ref=ref(f"vol-{number:04}"), **changes)) for number in range(count)]
+def fleet_of(harness: Harness, count: int, **changes: object) -> list[ResourceRef]:
+    return [harness.add(volume(ref=ref(f"vol-{number:04}"), **changes)) for number in range(count)]
 
 
 @pytest.fixture
-def stage() -> Stage:
-    return Stage()
+def harness() -> Harness:
+    return Harness()
 
 
 class Watched:
     """Counts the reconciliations that begin, by resource."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, harness: Harness) -> None:
         self.began: Counter[str] = Counter()
-        view = stage.view
+        view = harness.view
 
         def counted(of: ResourceRef) -> StorageView:
             self.began[of.resource_id] += 1
             return view(of)
 
-        stage.view = counted  # type: ignore[method-assign]
+        harness.view = counted  # type: ignore[method-assign]
 
 
 # --- workers
@@ -97,77 +97,77 @@ def test_items_of_one_resource_are_one_and_keep_what_the_most_urgent_asks() -> N
 
 
 def test_a_message_delivered_twice_late_and_out_of_order_is_one_reconciliation(
-    stage: Stage,
+    harness: Harness,
 ) -> None:
-    stage.add(volume())
-    watched = Watched(stage)
-    first = work(stage.ports, [item()], lambda: stage.now)
+    harness.add(volume())
+    watched = Watched(harness)
+    first = work(harness.ports, [item()], lambda: harness.now)
     assert first.reconciled == 1
     for delay in (timedelta(seconds=1), MINUTE, timedelta(hours=2)):
-        again = work(stage.ports, [item(), item(since=NOW - MINUTE)], lambda: NOW + delay)  # noqa: B023
-        late = work(stage.ports, [item(since=NOW - MINUTE)], lambda: NOW + delay)  # noqa: B023
+        again = work(harness.ports, [item(), item(since=NOW - MINUTE)], lambda: NOW + delay)  # noqa: B023
+        late = work(harness.ports, [item(since=NOW - MINUTE)], lambda: NOW + delay)  # noqa: B023
         assert (late.reconciled, late.coalesced) == (0, 1)
         assert again.reconciled in (0, 1)
     assert watched.began["vol-1"] <= 3
 
 
-def test_what_is_claimed_anew_within_a_minute_waits_for_its_end(stage: Stage) -> None:
-    stage.add(volume())
-    work(stage.ports, [item()], lambda: NOW)
+def test_what_is_claimed_anew_within_a_minute_waits_for_its_end(harness: Harness) -> None:
+    harness.add(volume())
+    work(harness.ports, [item()], lambda: NOW)
     newer = item(since=NOW + timedelta(seconds=20), trigger="event")
-    soon = work(stage.ports, [newer], lambda: NOW + timedelta(seconds=30))
+    soon = work(harness.ports, [newer], lambda: NOW + timedelta(seconds=30))
     assert (soon.reconciled, soon.busy) == (0, [newer])
-    assert work(stage.ports, soon.busy, lambda: NOW + MINUTE).reconciled == 1
+    assert work(harness.ports, soon.busy, lambda: NOW + MINUTE).reconciled == 1
 
 
-def test_a_resource_is_worked_on_by_one_worker_at_a_time(stage: Stage) -> None:
+def test_a_resource_is_worked_on_by_one_worker_at_a_time(harness: Harness) -> None:
     """The second worker comes in the middle of the first one's reconciliation."""
-    stage.add(volume())
-    activity, second = stage.activity, []
+    harness.add(volume())
+    activity, second = harness.activity, []
 
     def meanwhile(
         view: StorageView, now: datetime
     ) -> tuple[VolumeActivity, InstanceActivity | None]:
         if not second:
             second.append(None)
-            second[0] = work(stage.ports, [item(since=NOW)], lambda: NOW + MINUTE)  # type: ignore[call-overload]
+            second[0] = work(harness.ports, [item(since=NOW)], lambda: NOW + MINUTE)  # type: ignore[call-overload]
         return activity(view, now)
 
-    stage.activity = meanwhile  # type: ignore[method-assign]
-    first = work(stage.ports, [item()], lambda: NOW)
+    harness.activity = meanwhile  # type: ignore[method-assign]
+    first = work(harness.ports, [item()], lambda: NOW)
     assert (first.reconciled, first.acted) == (1, 1)
     (other,) = second
     assert other is not None
     assert (other.reconciled, len(other.busy)) == (0, 1)
-    assert len(stage.lifecycles["vol-1"].starts) == 1
+    assert len(harness.lifecycles["vol-1"].starts) == 1
 
 
-def test_one_that_fails_holds_up_no_other_and_is_due_in_minutes(stage: Stage) -> None:
-    bad, *good = fleet_of(stage, 5)
-    stage.unreadable.add(bad.resource_id)
+def test_one_that_fails_holds_up_no_other_and_is_due_in_minutes(harness: Harness) -> None:
+    bad, *good = fleet_of(harness, 5)
+    harness.unreadable.add(bad.resource_id)
     items = [item(one.resource_id) for one in (bad, *good)]
-    report = work(stage.ports, items, lambda: NOW, threads=4)
+    report = work(harness.ports, items, lambda: NOW, threads=4)
     assert (report.reconciled, report.acted, report.failed) == (4, 4, 1)
     assert bad.resource_id in report.errors[0]
-    assert next(iter(stage.ledger.due(NOW + 5 * MINUTE, 10))).ref == bad
-    stage.unreadable.clear()
+    assert next(iter(harness.ledger.due(NOW + 5 * MINUTE, 10))).ref == bad
+    harness.unreadable.clear()
     later = NOW + 5 * MINUTE
-    assert work(stage.ports, [item(bad.resource_id, later)], lambda: later).acted == 1
+    assert work(harness.ports, [item(bad.resource_id, later)], lambda: later).acted == 1
 
 
-def test_what_an_event_asked_for_and_failed_is_to_be_delivered_again(stage: Stage) -> None:
-    stage.add(volume())
-    stage.unreadable.add("vol-1")
+def test_what_an_event_asked_for_and_failed_is_to_be_delivered_again(harness: Harness) -> None:
+    harness.add(volume())
+    harness.unreadable.add("vol-1")
     asked = item(trigger="alarm")
-    report = work(stage.ports, [asked], lambda: NOW)
+    report = work(harness.ports, [asked], lambda: NOW)
     assert report.unanswered == [asked]
-    stage.unreadable.clear()
-    assert work(stage.ports, report.unanswered, lambda: NOW + MINUTE).acted == 1
+    harness.unreadable.clear()
+    assert work(harness.ports, report.unanswered, lambda: NOW + MINUTE).acted == 1
 
 
-def test_a_resource_that_hangs_holds_up_no_other_of_its_batch(stage: Stage) -> None:
-    hangs, *others = fleet_of(stage, 4)
-    done, view = threading.Event(), stage.view
+def test_a_resource_that_hangs_holds_up_no_other_of_its_batch(harness: Harness) -> None:
+    hangs, *others = fleet_of(harness, 4)
+    done, view = threading.Event(), harness.view
     finished: list[str] = []
 
     def slow(of: ResourceRef) -> StorageView:
@@ -178,36 +178,36 @@ def test_a_resource_that_hangs_holds_up_no_other_of_its_batch(stage: Stage) -> N
             done.set()
         return view(of)
 
-    stage.view = slow  # type: ignore[method-assign]
+    harness.view = slow  # type: ignore[method-assign]
     items = [item(one.resource_id) for one in (hangs, *others)]
-    assert work(stage.ports, items, lambda: NOW, threads=4).reconciled == 4
+    assert work(harness.ports, items, lambda: NOW, threads=4).reconciled == 4
     assert done.is_set()
 
 
-def test_what_there_is_no_time_for_is_not_begun(stage: Stage) -> None:
-    fleet_of(stage, 2 * TOGETHER)
-    watched, left = Watched(stage), iter([60.0, 19.0])
+def test_what_there_is_no_time_for_is_not_begun(harness: Harness) -> None:
+    fleet_of(harness, 2 * TOGETHER)
+    watched, left = Watched(harness), iter([60.0, 19.0])
     items = [item(f"vol-{number:04}") for number in range(2 * TOGETHER)]
-    report = work(stage.ports, items, lambda: NOW, time_left=lambda: next(left))
+    report = work(harness.ports, items, lambda: NOW, time_left=lambda: next(left))
     assert report.reconciled == TOGETHER
     assert report.postponed == items[TOGETHER:]
     assert len(watched.began) == TOGETHER
 
 
-def test_an_alarm_with_a_hundred_contributors_is_a_hundred_items(stage: Stage) -> None:
-    refs = fleet_of(stage, 100)
-    stage.pressed = {one.resource_id for one in refs}
+def test_an_alarm_with_a_hundred_contributors_is_a_hundred_items(harness: Harness) -> None:
+    refs = fleet_of(harness, 100)
+    harness.pressed = {one.resource_id for one in refs}
     signal = Signal(
         event_id="e", claim=Claim.CHECK_CONTRIBUTORS, ref=None, alarm_name="all", muted=False,
         claimed_at=NOW, detail="",
     )  # fmt: skip
-    found = items_of(stage.ports, signal)
+    found = items_of(harness.ports, signal)
     assert [one.ref for one in found] == refs
-    assert items_of(stage.ports, replace(signal, muted=True)) == ()
+    assert items_of(harness.ports, replace(signal, muted=True)) == ()
 
 
-def calls_of(stage: Stage) -> int:
-    crashing = Crashing(stage, None)
+def calls_of(harness: Harness) -> int:
+    crashing = Crashing(harness, None)
     sweep(crashing.ports, NOW, scan_every_s=NEVER)
     return crashing.calls
 
@@ -215,9 +215,9 @@ def calls_of(stage: Stage) -> int:
 class Crashing:
     """Ports of a process that dies at one of its calls, before or after it took effect."""
 
-    def __init__(self, stage: Stage, at: int | None, *, after: bool = False) -> None:
+    def __init__(self, harness: Harness, at: int | None, *, after: bool = False) -> None:
         self.calls, self._at, self._after = 0, at, after
-        ports = stage.ports
+        ports = harness.ports
         names = ("storage", "metrics", "ledger", "state_store", "scan", "work", "archive")
         self.ports = replace(ports, **{name: self._port(getattr(ports, name)) for name in names})
 
@@ -243,11 +243,11 @@ class Crashing:
         return called
 
 
-def starved() -> Stage:
-    stage = Stage()
-    stage.add(volume())
-    stage.ledger.reconciled(ref("vol-1"), at=NOW - MINUTE, due_at=NOW)
-    return stage
+def starved() -> Harness:
+    harness = Harness()
+    harness.add(volume())
+    harness.ledger.reconciled(ref("vol-1"), at=NOW - MINUTE, due_at=NOW)
+    return harness
 
 
 @pytest.mark.parametrize("after", [False, True])
@@ -255,88 +255,88 @@ def test_a_worker_that_dies_at_any_call_is_resumed_and_changes_the_volume_once(a
     count = calls_of(starved())
     assert count > 15
     for at in range(1, count + 1):
-        stage = starved()
+        harness = starved()
         with pytest.raises(Crash):
-            sweep(Crashing(stage, at, after=after).ports, stage.now, scan_every_s=NEVER)
+            sweep(Crashing(harness, at, after=after).ports, harness.now, scan_every_s=NEVER)
         for _ in range(45):
-            stage.later(minutes=1)
-            sweep(stage.ports, stage.now, scan_every_s=NEVER)
-            if stage.lifecycles["vol-1"].starts:
-                stage.loads["vol-1"] = calm()
-        assert len(stage.lifecycles["vol-1"].starts) == 1, f"call {at}"
+            harness.later(minutes=1)
+            sweep(harness.ports, harness.now, scan_every_s=NEVER)
+            if harness.lifecycles["vol-1"].starts:
+                harness.loads["vol-1"] = calm()
+        assert len(harness.lifecycles["vol-1"].starts) == 1, f"call {at}"
 
 
 # --- dispatchers
 
 
 def test_two_dispatchers_that_read_the_same_put_each_item_once(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for one in fleet_of(stage, 30):
-        stage.ledger.reconciled(one, at=NOW, due_at=NOW)
-    same = stage.ledger.due(NOW, 100)
-    monkeypatch.setattr(stage.ledger, "due", lambda *_: same)
+    for one in fleet_of(harness, 30):
+        harness.ledger.reconciled(one, at=NOW, due_at=NOW)
+    same = harness.ledger.due(NOW, 100)
+    monkeypatch.setattr(harness.ledger, "due", lambda *_: same)
     one, other = Queue(), Queue()
-    first = dispatch(stage.ports, one, NOW, scan_every_s=NEVER)
-    second = dispatch(stage.ports, other, NOW, scan_every_s=NEVER, threads=4)
+    first = dispatch(harness.ports, one, NOW, scan_every_s=NEVER)
+    second = dispatch(harness.ports, other, NOW, scan_every_s=NEVER, threads=4)
     assert (first.dispatched, second.dispatched) == (30, 0)
     assert {i.ref for i in one.items} == {d.ref for d in same}
 
 
 def test_dispatchers_each_minute_over_slow_workers_begin_each_reconciliation_once(
-    stage: Stage,
+    harness: Harness,
 ) -> None:
-    for one in fleet_of(stage, 30):
-        stage.ledger.reconciled(one, at=NOW, due_at=NOW)
-    stage.loads = {name: calm() for name in stage.loads}
-    watched, queue = Watched(stage), Queue()
-    stage.fleet = lambda: iter(())  # type: ignore[method-assign]
+    for one in fleet_of(harness, 30):
+        harness.ledger.reconciled(one, at=NOW, due_at=NOW)
+    harness.loads = {name: calm() for name in harness.loads}
+    watched, queue = Watched(harness), Queue()
+    harness.fleet = lambda: iter(())  # type: ignore[method-assign]
     for second in range(0, 180, 10):
         now = NOW + timedelta(seconds=second)
-        dispatch(stage.ports, queue, now, scan_every_s=NEVER)
+        dispatch(harness.ports, queue, now, scan_every_s=NEVER)
         if second >= 120:
-            work(stage.ports, queue.taken(), lambda now=now: now)
+            work(harness.ports, queue.taken(), lambda now=now: now)
     assert set(watched.began.values()) == {1}
     assert len(watched.began) == 30
 
 
 def test_what_a_stalled_worker_made_due_is_not_answered_by_an_earlier_reconciliation(
-    stage: Stage,
+    harness: Harness,
 ) -> None:
     """Its due time lies before a reconciliation that began before it was written."""
-    one, queue = stage.add(volume()), Queue()
-    work(stage.ports, [item()], lambda: NOW + 5 * MINUTE)
-    stage.ledger.reconciled(one, at=NOW, due_at=NOW + MINUTE)
-    dispatch(stage.ports, queue, NOW + 7 * MINUTE, scan_every_s=NEVER)
-    report = work(stage.ports, queue.taken(), lambda: NOW + 7 * MINUTE)
+    one, queue = harness.add(volume()), Queue()
+    work(harness.ports, [item()], lambda: NOW + 5 * MINUTE)
+    harness.ledger.reconciled(one, at=NOW, due_at=NOW + MINUTE)
+    dispatch(harness.ports, queue, NOW + 7 * MINUTE, scan_every_s=NEVER)
+    report = work(harness.ports, queue.taken(), lambda: NOW + 7 * MINUTE)
     assert (report.reconciled, report.coalesced) == (1, 0)
 
 
 def test_more_than_there_is_room_for_goes_most_starved_first_and_the_rest_later(
-    stage: Stage,
+    harness: Harness,
 ) -> None:
-    for number, one in enumerate(fleet_of(stage, 150)):
-        stage.ledger.reconciled(one, at=NOW, due_at=NOW, urgency=number)
+    for number, one in enumerate(fleet_of(harness, 150)):
+        harness.ledger.reconciled(one, at=NOW, due_at=NOW, urgency=number)
     queue = Queue(space=120)
-    report = dispatch(stage.ports, queue, NOW, scan_every_s=NEVER)
+    report = dispatch(harness.ports, queue, NOW, scan_every_s=NEVER)
     assert (report.due, report.dispatched) == (150, 120)
     assert [i.ref.resource_id for i in queue.items[:2]] == ["vol-0149", "vol-0148"]
     queue.taken()
-    dispatch(stage.ports, queue, NOW + MINUTE, scan_every_s=NEVER)
+    dispatch(harness.ports, queue, NOW + MINUTE, scan_every_s=NEVER)
     assert {i.ref.resource_id for i in queue.items} == {f"vol-{n:04}" for n in range(30)}
 
 
-def test_a_queue_full_of_events_does_not_stop_what_is_due(stage: Stage) -> None:
-    for one in fleet_of(stage, 150):
-        stage.ledger.reconciled(one, at=NOW, due_at=NOW)
-    assert dispatch(stage.ports, Queue(space=0), NOW, scan_every_s=NEVER).dispatched == 100
+def test_a_queue_full_of_events_does_not_stop_what_is_due(harness: Harness) -> None:
+    for one in fleet_of(harness, 150):
+        harness.ledger.reconciled(one, at=NOW, due_at=NOW)
+    assert dispatch(harness.ports, Queue(space=0), NOW, scan_every_s=NEVER).dispatched == 100
 
 
 def test_what_could_not_be_put_on_the_queue_is_due_again(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stage.add(volume())
-    stage.ledger.reconciled(ref(), at=NOW, due_at=NOW)
+    harness.add(volume())
+    harness.ledger.reconciled(ref(), at=NOW, due_at=NOW)
     queue = Queue()
 
     def fail(*_: object, **__: object) -> None:
@@ -344,8 +344,8 @@ def test_what_could_not_be_put_on_the_queue_is_due_again(
 
     with monkeypatch.context() as broken:
         broken.setattr(Queue, "put", fail)
-        assert not dispatch(stage.ports, queue, NOW, scan_every_s=NEVER).complete
-    report = dispatch(stage.ports, queue, NOW + 5 * MINUTE, scan_every_s=NEVER)
+        assert not dispatch(harness.ports, queue, NOW, scan_every_s=NEVER).complete
+    report = dispatch(harness.ports, queue, NOW + 5 * MINUTE, scan_every_s=NEVER)
     assert (report.complete, report.dispatched) == (True, 1)
 
 
@@ -354,9 +354,9 @@ def test_what_could_not_be_put_on_the_queue_is_due_again(
 
 @dataclass
 class Pages:
-    """A fleet in pages of two, read from a stage."""
+    """A fleet in pages of two, read from a harness."""
 
-    stage: Stage
+    harness: Harness
     size: int = 2
     rejects: bool = False
     read: list[str] = field(default_factory=list)
@@ -368,7 +368,7 @@ class Pages:
         if cursor and self.rejects:
             raise CursorRejected(cursor)
         self.read.append(cursor)
-        first, every = int(cursor or 0), list(self.stage.fleet())
+        first, every = int(cursor or 0), list(self.harness.fleet())
         more = first + self.size < len(every)
         return FleetPage(
             views=every[first : first + self.size],
@@ -376,17 +376,17 @@ class Pages:
         )
 
     def views(self, refs: Sequence[ResourceRef]) -> Mapping[str, StorageView]:
-        return {one.arn: self.stage.view(one) for one in refs}
+        return {one.arn: self.harness.view(one) for one in refs}
 
     def activities(
         self, views: Sequence[StorageView], now: datetime
     ) -> Mapping[str, tuple[VolumeActivity, InstanceActivity | None]]:
-        return {v.volume.ref.arn: self.stage.activity(v, now) for v in views}
+        return {v.volume.ref.arn: self.harness.activity(v, now) for v in views}
 
 
-def paged(stage: Stage, size: int = 2) -> tuple[Ports, Pages]:
-    pages = Pages(stage, size)
-    return replace(stage.ports, fleet=pages), pages
+def paged(harness: Harness, size: int = 2) -> tuple[Ports, Pages]:
+    pages = Pages(harness, size)
+    return replace(harness.ports, fleet=pages), pages
 
 
 def scanned(ports: Ports, queue: Queue, now: datetime, **how: Any) -> None:
@@ -394,24 +394,24 @@ def scanned(ports: Ports, queue: Queue, now: datetime, **how: Any) -> None:
         read_page(ports, queue, queue.pages.pop(0), lambda: now, every_s=900, **how)
 
 
-def test_a_scan_reads_each_page_once_and_names_the_suspects(stage: Stage) -> None:
-    refs = fleet_of(stage, 7)
-    stage.pressed = {"vol-0001", "vol-0006"}
-    ports, pages = paged(stage)
+def test_a_scan_reads_each_page_once_and_names_the_suspects(harness: Harness) -> None:
+    refs = fleet_of(harness, 7)
+    harness.pressed = {"vol-0001", "vol-0006"}
+    ports, pages = paged(harness)
     queue = Queue()
     assert dispatch(ports, queue, NOW).scan_began
     scanned(ports, queue, NOW)
     assert pages.read == ["", "2", "4", "6"]
-    assert {i.ref.resource_id for i in queue.items} >= stage.pressed
-    assert stage.ledger.scan_progress().completed == NOW
-    assert stage.ledger.scan_progress().open == ()
+    assert {i.ref.resource_id for i in queue.items} >= harness.pressed
+    assert harness.ledger.scan_progress().completed == NOW
+    assert harness.ledger.scan_progress().open == ()
     assert len(refs) == 7
 
 
 @pytest.mark.parametrize("page", range(4))
-def test_a_scan_whose_reader_died_goes_on_at_its_page(stage: Stage, page: int) -> None:
-    fleet_of(stage, 8)
-    ports, pages = paged(stage)
+def test_a_scan_whose_reader_died_goes_on_at_its_page(harness: Harness, page: int) -> None:
+    fleet_of(harness, 8)
+    ports, pages = paged(harness)
     queue = Queue()
     dispatch(ports, queue, NOW)
     for _ in range(page):
@@ -422,41 +422,41 @@ def test_a_scan_whose_reader_died_goes_on_at_its_page(stage: Stage, page: int) -
     assert (report.pages, report.scan_began) == (1, False)
     scanned(ports, queue, NOW + 5 * MINUTE)
     assert pages.read == ["", "2", "4", "6"]
-    assert stage.ledger.scan_progress().completed == NOW
+    assert harness.ledger.scan_progress().completed == NOW
 
 
 def test_a_scan_that_dies_at_any_call_misses_nobody() -> None:
-    def begun() -> tuple[Stage, Queue]:
-        stage = Stage()
-        fleet_of(stage, 3)
-        stage.loads = {name: calm() for name in stage.loads}
-        stage.pressed = set(stage.volumes)
+    def begun() -> tuple[Harness, Queue]:
+        harness = Harness()
+        fleet_of(harness, 3)
+        harness.loads = {name: calm() for name in harness.loads}
+        harness.pressed = set(harness.volumes)
         queue = Queue()
-        dispatch(paged(stage)[0], queue, NOW)
-        return stage, queue
+        dispatch(paged(harness)[0], queue, NOW)
+        return harness, queue
 
-    stage, queue = begun()
-    whole = Crashing(stage, None)
-    pages = Pages(stage)
+    harness, queue = begun()
+    whole = Crashing(harness, None)
+    pages = Pages(harness)
     scanned(replace(whole.ports, fleet=pages), queue, NOW)
     for at in range(1, whole.calls + 1):
-        stage, queue = begun()
-        ports = replace(Crashing(stage, at, after=at % 2 == 0).ports, fleet=Pages(stage))
+        harness, queue = begun()
+        ports = replace(Crashing(harness, at, after=at % 2 == 0).ports, fleet=Pages(harness))
         with pytest.raises(Crash):
             scanned(ports, queue, NOW)
         queue.pages.clear()
         found = {i.ref for i in queue.taken()}
         for minute in range(5, 16, 5):
             now = NOW + minute * MINUTE
-            dispatch(paged(stage)[0], queue, now, scan_every_s=3_600)
-            scanned(paged(stage)[0], queue, now)
+            dispatch(paged(harness)[0], queue, now, scan_every_s=3_600)
+            scanned(paged(harness)[0], queue, now)
             found |= {i.ref for i in queue.taken()}
-        assert {one.resource_id for one in found} == set(stage.volumes), f"call {at}"
+        assert {one.resource_id for one in found} == set(harness.volumes), f"call {at}"
 
 
-def test_a_slow_scan_is_not_begun_again_and_its_age_grows(stage: Stage) -> None:
-    fleet_of(stage, 4)
-    ports, _ = paged(stage)
+def test_a_slow_scan_is_not_begun_again_and_its_age_grows(harness: Harness) -> None:
+    fleet_of(harness, 4)
+    ports, _ = paged(harness)
     queue = Queue()
     dispatch(ports, queue, NOW)
     read_page(ports, queue, queue.pages.pop(0), lambda: NOW, every_s=900)
@@ -466,9 +466,9 @@ def test_a_slow_scan_is_not_begun_again_and_its_age_grows(stage: Stage) -> None:
     assert dispatch(ports, queue, NOW + timedelta(hours=1, minutes=1)).scan_began
 
 
-def test_a_place_in_the_listing_that_aws_forgot_begins_the_scan_anew(stage: Stage) -> None:
-    fleet_of(stage, 6)
-    ports, pages = paged(stage)
+def test_a_place_in_the_listing_that_aws_forgot_begins_the_scan_anew(harness: Harness) -> None:
+    fleet_of(harness, 6)
+    ports, pages = paged(harness)
     queue = Queue()
     dispatch(ports, queue, NOW)
     read_page(ports, queue, queue.pages.pop(0), lambda: NOW, every_s=900)
@@ -477,26 +477,26 @@ def test_a_place_in_the_listing_that_aws_forgot_begins_the_scan_anew(stage: Stag
     pages.rejects = False
     assert dispatch(ports, queue, NOW + timedelta(minutes=15)).scan_began
     scanned(ports, queue, NOW + timedelta(minutes=15))
-    assert stage.ledger.scan_progress().completed == NOW + timedelta(minutes=15)
+    assert harness.ledger.scan_progress().completed == NOW + timedelta(minutes=15)
 
 
-def test_the_same_page_read_twice_puts_its_suspects_once(stage: Stage) -> None:
-    fleet_of(stage, 2)
-    stage.pressed = set(stage.volumes)
-    ports, _ = paged(stage)
+def test_the_same_page_read_twice_puts_its_suspects_once(harness: Harness) -> None:
+    fleet_of(harness, 2)
+    harness.pressed = set(harness.volumes)
+    ports, _ = paged(harness)
     queue = Queue()
     dispatch(ports, queue, NOW)
     (page,) = queue.pages
     for _ in range(2):
         read_page(ports, queue, page, lambda: NOW, every_s=900)
-    assert Counter(i.ref.resource_id for i in queue.items) == Counter([*stage.volumes])
+    assert Counter(i.ref.resource_id for i in queue.items) == Counter([*harness.volumes])
 
 
 def test_suspects_beyond_the_room_wait_for_the_dispatcher_the_less_starved_ones(
-    stage: Stage,
+    harness: Harness,
 ) -> None:
-    fleet_of(stage, 6)
-    stage.pressed = set(stage.volumes)
+    fleet_of(harness, 6)
+    harness.pressed = set(harness.volumes)
 
     def glance(views: Sequence[StorageView], now: datetime) -> Mapping[str, Glance]:
         return {
@@ -508,8 +508,8 @@ def test_suspects_beyond_the_room_wait_for_the_dispatcher_the_less_starved_ones(
             for v in views
         }  # fmt: skip
 
-    stage.glance = glance  # type: ignore[method-assign]
-    ports, _ = paged(stage, size=10)
+    harness.glance = glance  # type: ignore[method-assign]
+    ports, _ = paged(harness, size=10)
     queue = Queue(space=2)
     dispatch(ports, queue, NOW)
     scanned(ports, queue, NOW)
@@ -521,34 +521,36 @@ def test_suspects_beyond_the_room_wait_for_the_dispatcher_the_less_starved_ones(
 
 
 def test_the_first_scan_of_a_large_fleet_spreads_its_reconciliations_over_a_day(
-    stage: Stage,
+    harness: Harness,
 ) -> None:
-    fleet_of(stage, 40)
-    ports, _ = paged(stage, size=20)
+    fleet_of(harness, 40)
+    ports, _ = paged(harness, size=20)
     queue = Queue()
     dispatch(ports, queue, NOW)
     scanned(ports, queue, NOW)
     at_once = len(queue.items)
-    due = stage.ledger.due(NOW + timedelta(days=1), 100)
+    due = harness.ledger.due(NOW + timedelta(days=1), 100)
     assert at_once + len({d.ref for d in due if d.due_at > NOW}) == 40
     hours = [(d.due_at - NOW) / timedelta(hours=1) for d in due if d.due_at > NOW]
     assert max(hours) > 20
     assert sum(hour < 12 for hour in hours) in range(15, 25)
 
 
-def test_the_first_scan_of_a_small_fleet_reconciles_everybody_within_minutes(stage: Stage) -> None:
-    fleet_of(stage, 150)
-    ports, _ = paged(stage, size=500)
+def test_the_first_scan_of_a_small_fleet_reconciles_everybody_within_minutes(
+    harness: Harness,
+) -> None:
+    fleet_of(harness, 150)
+    ports, _ = paged(harness, size=500)
     queue = Queue()
     dispatch(ports, queue, NOW)
     scanned(ports, queue, NOW)
     assert len(queue.items) >= 100
-    assert len(stage.ledger.due(NOW + MINUTE, 500)) == 150 - len(queue.items)
+    assert len(harness.ledger.due(NOW + MINUTE, 500)) == 150 - len(queue.items)
 
 
-def test_a_second_scan_reconciles_only_suspects(stage: Stage) -> None:
-    fleet_of(stage, 30)
-    ports, _ = paged(stage, size=500)
+def test_a_second_scan_reconciles_only_suspects(harness: Harness) -> None:
+    fleet_of(harness, 30)
+    ports, _ = paged(harness, size=500)
     queue = Queue()
     for scan in range(2):
         now = NOW + scan * timedelta(minutes=15)
@@ -561,36 +563,36 @@ def test_a_second_scan_reconciles_only_suspects(stage: Stage) -> None:
 # --- batches
 
 
-def test_a_batch_read_together_makes_the_same_observations(stage: Stage) -> None:
-    refs = fleet_of(stage, 3)
-    ports, _ = paged(stage)
+def test_a_batch_read_together_makes_the_same_observations(harness: Harness) -> None:
+    refs = fleet_of(harness, 3)
+    ports, _ = paged(harness)
     together, views = with_batch_reads(ports, refs, NOW)
     assert set(views) == {one.arn for one in refs}
     for one in refs:
-        alone = observe(stage.ports, stage.view(one), NOW, earlier_days=True)
+        alone = observe(harness.ports, harness.view(one), NOW, earlier_days=True)
         assert observe(together, together.storage.view(one), NOW, earlier_days=True) == alone
 
 
-def test_a_view_read_together_is_used_once_and_not_after_its_set_was_read(stage: Stage) -> None:
-    one, two, apart = fleet_of(stage, 3)
-    stage.volumes["vol-0002"] = replace(stage.volumes["vol-0002"], instance_ids=("i-other",))
-    ports, _ = paged(stage)
+def test_a_view_read_together_is_used_once_and_not_after_its_set_was_read(harness: Harness) -> None:
+    one, two, apart = fleet_of(harness, 3)
+    harness.volumes["vol-0002"] = replace(harness.volumes["vol-0002"], instance_ids=("i-other",))
+    ports, _ = paged(harness)
     together, views = with_batch_reads(ports, [one, two, apart], NOW)
     assert together.storage.view(one) is views[one.arn]
     assert together.storage.view(one) is not views[one.arn]
-    together.storage.attached(stage.volumes["vol-0001"].instance_ids[0])
+    together.storage.attached(harness.volumes["vol-0001"].instance_ids[0])
     assert together.storage.view(two) is not views[two.arn]
     assert together.storage.view(apart) is views[apart.arn]
 
 
-def test_where_a_batch_cannot_be_read_each_is_read_alone(stage: Stage) -> None:
-    refs = fleet_of(stage, 3)
-    ports, pages = paged(stage)
+def test_where_a_batch_cannot_be_read_each_is_read_alone(harness: Harness) -> None:
+    refs = fleet_of(harness, 3)
+    ports, pages = paged(harness)
 
     def fail(_: object) -> Mapping[str, StorageView]:
         raise ReadFailed("DescribeVolumes: RequestLimitExceeded")
 
     pages.views = fail  # type: ignore[method-assign,assignment]
-    stage.rules = policy()
+    harness.rules = policy()
     items = [item(one.resource_id) for one in refs]
     assert work(ports, items, lambda: NOW).reconciled == 3

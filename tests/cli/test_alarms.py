@@ -46,9 +46,9 @@ def test_they_are_removed_and_those_of_others_stay(
     client: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["alarms", "--remove", "--prefix", "blue", "--json", "--region", REGION]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["removed"] is True
-    assert [one["resource"] for one in told["alarms"]] == ["vol-1"]
+    result = json.loads(capsys.readouterr().out)
+    assert result["removed"] is True
+    assert [one["resource"] for one in result["alarms"]] == ["vol-1"]
     left = [one["AlarmName"] for one in client.describe_alarms()["MetricAlarms"]]
     assert left == ["headroom-detect-resource-vol-1"]
 

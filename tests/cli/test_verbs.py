@@ -189,12 +189,12 @@ def test_a_file_of_records_is_read_without_aws_and_the_proving_ground(
 def test_a_shell_completes_commands_options_and_values(
     shell: str, typed: str, offered: list[str]
 ) -> None:
-    told = {
+    variables = {
         "bash": {"COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split()) - 1)},
         "zsh": {"_TYPER_COMPLETE_ARGS": typed},
         "fish": {"_TYPER_COMPLETE_ARGS": typed, "_TYPER_COMPLETE_FISH_ACTION": "get-args"},
     }[shell]
-    done = headroom("-m", "headroom.cli.main", _HEADROOM_COMPLETE=f"complete_{shell}", **told)
+    done = headroom("-m", "headroom.cli.main", _HEADROOM_COMPLETE=f"complete_{shell}", **variables)
     assert done.returncode == 0, done.stderr
     if shell == "zsh":
         assert all(f'"{each}"' in done.stdout for each in offered)

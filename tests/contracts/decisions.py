@@ -1,4 +1,4 @@
-"""Decisions made by the engine, with what a ledger looks at set to round numbers."""
+"""Decisions made by the engine, with what a ledger reads set to round numbers."""
 
 from __future__ import annotations
 
@@ -131,10 +131,10 @@ def append(
     body: dict[str, object] | None = None,
 ) -> Any:
     """Append `step` with a body such as the application gives."""
-    told = {"outcome": OUTCOMES[step]} if step in OUTCOMES else {"detail": step.value}
+    default = {"outcome": OUTCOMES[step]} if step in OUTCOMES else {"detail": step.value}
     return ledger.append(
         decision.decision_id, step, ref=decision.observation.volume.ref, at=at,
-        summary=f"it is {step.value}", body=body if body is not None else told,
+        summary=f"it is {step.value}", body=body if body is not None else default,
         fencing=None if intent is None else intent.fencing, due_at=due_at,
     )  # fmt: skip
 

@@ -139,8 +139,8 @@ def test_the_sql_of_the_page_runs_on_an_export(account: Account, tmp_path: Path)
     (act_row,) = lake.ask(acts)
     assert act_row["resource"] == ref(VOLUME).arn
     assert None not in act_row.values()
-    (told,) = lake.ask("SELECT * FROM headroom_records WHERE outcome = 'applied'")
-    assert {key for key, value in told.items() if value is None} <= {"reason"}
+    (record,) = lake.ask("SELECT * FROM headroom_records WHERE outcome = 'applied'")
+    assert {key for key, value in record.items() if value is None} <= {"reason"}
 
 
 def test_the_state_is_reported(account: Account) -> None:
@@ -161,5 +161,5 @@ def test_the_table_of_attributes_is_complete(account: Account) -> None:
         ExpressionAttributeValues={":id": {"S": DECISION}},
     )["Items"][0]  # fmt: skip
     section = TEXT.split("## Records")[1].split("\n\nThe indexes")[0]
-    told = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`.*?) \|", section, re.M))))
-    assert told == set(ledger_item)
+    documented = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`.*?) \|", section, re.M))))
+    assert documented == set(ledger_item)

@@ -1,4 +1,4 @@
-"""The world's metrics and the CloudWatch adapter tell the same of the same datapoints.
+"""The world's metrics and the CloudWatch adapter say the same of the same datapoints.
 
 The world publishes statistic sets; a CloudWatch of a few lines serves them by period, statistic
 and delay, and the adapter reads it. What the simulator sees is then what the function sees.

@@ -20,35 +20,35 @@ def steps(ledger: Any, name: str, until: Any) -> list[str]:
 
 
 def test_a_set_is_raised_and_relieved_on_record(ledger: Any) -> None:
-    stage = striped()
-    stage.ledger = ledger
-    decision = reconcile(stage)
+    harness = striped()
+    harness.ledger = ledger
+    decision = reconcile(harness)
     assert ledger.decision(decision.decision_id).group == decision.group
     for name in SET:
-        stage.loads[name] = running_free()
+        harness.loads[name] = running_free()
     for _ in range(5):
-        stage.later(minutes=10)
-        sweep(stage.ports, stage.now)
+        harness.later(minutes=10)
+        sweep(harness.ports, harness.now)
     assert decision.group is not None
     assert [member.volume_id for member in decision.group.members] == list(SET)
     for member in decision.group.members:
         chain = ledger.chain(member.decision_id)
         assert [r.step.value for r in chain] == ["decided", "intended", "applied", "relieved"]
         assert broken_link(chain) is None
-    assert [step for _, step, _ in stage.told] == [Step.APPLIED, Step.RELIEVED]
+    assert [step for _, step, _ in harness.messages] == [Step.APPLIED, Step.RELIEVED]
 
 
 def test_a_set_that_aws_left_uneven_is_on_record_volume_by_volume(ledger: Any) -> None:
-    stage = striped()
-    stage.ledger = ledger
-    apply = stage.apply
-    stage.apply = (  # type: ignore[method-assign]
+    harness = striped()
+    harness.ledger = ledger
+    apply = harness.apply
+    harness.apply = (  # type: ignore[method-assign]
         lambda of, **call: REFUSED if of.resource_id == "vol-3" else apply(of, **call)
     )
-    reconcile(stage)
-    ends = [steps(ledger, name, stage.now)[-1] for name in SET]
+    reconcile(harness)
+    ends = [steps(ledger, name, harness.now)[-1] for name in SET]
     assert ends == ["applied", "applied", "refused", "stale"]
-    known = [ledger.resource_state(ref(name), stage.now) for name in SET]
+    known = [ledger.resource_state(ref(name), harness.now) for name in SET]
     each = known[0].resource_increase_usd
     assert [k.resource_increase_usd for k in known] == [each, each, 0, 0]
     assert known[0].account_increase_usd == 2 * each > 0

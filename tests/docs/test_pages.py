@@ -79,7 +79,7 @@ def test_the_command_reference_is_what_the_commands_say() -> None:
     assert written == reference(), "run `python -m headroom.cli.reference > docs/cli.md`"
 
 
-def shown_in(page: str, command: str) -> str:
+def output_in(page: str, command: str) -> str:
     """What the page shows as the output of a command, up to the end of its block."""
     text = (ROOT / page).read_text(encoding="utf-8")
     found = re.search(rf"^\$ {re.escape(command)}\n(.*?)^```", text, re.M | re.S)
@@ -96,7 +96,7 @@ def test_the_demo_page_has_the_output_of_the_worked_incident(
     monkeypatch.chdir(ROOT)
     assert run(["simulate", INCIDENT]) == 0
     printed = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
-    expected = shown_in("docs/demo.md", f"headroom simulate {INCIDENT}").splitlines()
+    expected = output_in("docs/demo.md", f"headroom simulate {INCIDENT}").splitlines()
     assert expected == [line for line in printed if line], "copy the output; the id may be new"
 
 

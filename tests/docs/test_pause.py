@@ -48,7 +48,7 @@ def called(monkeypatch: pytest.MonkeyPatch) -> set[tuple[str, str]]:
     found: set[tuple[str, str]] = set()
     send = botocore.client.BaseClient._make_api_call
 
-    def noted(client: Any, operation: str, arguments: dict[str, Any]) -> Any:
+    def spy(client: Any, operation: str, arguments: dict[str, Any]) -> Any:
         if Inside.running:  # the function's own rights are the template's
             return send(client, operation, arguments)
         service = client.meta.service_model.service_name
@@ -62,7 +62,7 @@ def called(monkeypatch: pytest.MonkeyPatch) -> set[tuple[str, str]]:
             found.add((f"{service}:{operation}", arguments.get("TableName", "")))
         return send(client, operation, arguments)
 
-    monkeypatch.setattr(botocore.client.BaseClient, "_make_api_call", noted)
+    monkeypatch.setattr(botocore.client.BaseClient, "_make_api_call", spy)
     return found
 
 

@@ -118,7 +118,7 @@ def cluster_volume(of: AuroraCluster, **changes: object) -> Volume:
     return replace(base, **changes)  # type: ignore[arg-type]
 
 
-def cluster_evidence(
+def cluster_input(
     rules: Policy | PolicyUnreadable, seen_: AuroraObservation | None = None, *,
     stand: ResourceState | None = None, trigger: str = "sweep", **changes: object,
 ) -> ClusterDecisionInput:  # fmt: skip

@@ -1,4 +1,4 @@
-"""Earlier days for tests: a load told by the hour, as CloudWatch keeps it at five minutes."""
+"""Earlier days for tests: a load given by the hour, as CloudWatch keeps it at five minutes."""
 
 from __future__ import annotations
 
@@ -51,28 +51,28 @@ def history(
 
 
 def seen_over(
-    told: VolumeActivity, configuration: Configuration = BIG, **changes: object
+    metrics: VolumeActivity, configuration: Configuration = BIG, **changes: object
 ) -> Observation:
-    return observation(vol=volume(configuration), history=told, **changes)
+    return observation(vol=volume(configuration), history=metrics, **changes)
 
 
 def past_of(
-    told: VolumeActivity,
+    metrics: VolumeActivity,
     configuration: Configuration = BIG,
     *,
     known: Sequence[KnownModification] = (),
     **changes: object,
 ) -> Past:
     """The past of a volume that is `configuration` now, busy above what gp3 includes."""
-    return past_seen(seen_over(told, configuration, **changes), known)
+    return past_seen(seen_over(metrics, configuration, **changes), known)
 
 
 def past_seen(seen: Observation, known: Sequence[KnownModification] = ()) -> Past:
     """The past that `seen` brings with it; without a history none."""
-    told, hour = seen.history, hour_of(seen.at)
+    metrics, hour = seen.history, hour_of(seen.at)
     profile = (
-        LoadProfile(start=hour, hours=()) if told is None
-        else digest_of(told, LimitHistory(seen, known))
+        LoadProfile(start=hour, hours=()) if metrics is None
+        else digest_of(metrics, LimitHistory(seen, known))
     )  # fmt: skip
     return read_past(profile, least_iops=3_000, least_mibps=125)
 

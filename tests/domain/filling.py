@@ -45,7 +45,7 @@ def filling(
     load: VolumeActivity | None = None, days: float = 10.0, about: DatabaseFacts | None = None,
     **changes: object,
 ) -> Observation:  # fmt: skip
-    """A database of 200 GiB of gp3, calm unless told otherwise, seen for `days` days."""
+    """A database of 200 GiB of gp3, calm unless given otherwise, seen for `days` days."""
     free = free or steadily(20.5, 2.0)
     load = load or activity([500.0] * 180, iops_check=None, mibps_check=None)
     vol = volume(configuration or rds(GP3, 200), ref=ORDERS, facts=about or facts(), tags=())

@@ -102,8 +102,8 @@ def _started(stdin: int) -> int:
 def _run(*command: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=BRING_S, check=False)
     if done.returncode:
-        told = (done.stdout + done.stderr).strip().splitlines()
-        raise CannotRun(f"{command[0]} failed: {told[0] if told else 'it said nothing'}")
+        output = (done.stdout + done.stderr).strip().splitlines()
+        raise CannotRun(f"{command[0]} failed: {output[0] if output else 'it said nothing'}")
 
 
 def required() -> bool:

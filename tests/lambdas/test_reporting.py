@@ -1,4 +1,4 @@
-"""The sweep tells others what is on record: the bus every record, people what people switched."""
+"""The sweep reports what is on record: every record to the bus, and what people switched to people."""
 
 from __future__ import annotations
 
@@ -104,11 +104,11 @@ def test_a_bus_that_fails_is_counted_and_undoes_nothing(
     capsys.readouterr()
     deployment.set_clock(NOW + timedelta(minutes=1))
     sweep()
-    told = emitted(capsys.readouterr().out)
-    assert (told["SweepCompleted"], told["NotPublished"]) == (1, 3)
+    metrics = emitted(capsys.readouterr().out)
+    assert (metrics["SweepCompleted"], metrics["NotPublished"]) == (1, 3)
 
 
-def test_a_ledger_that_fails_while_telling_undoes_nothing(
+def test_a_ledger_that_fails_while_publishing_undoes_nothing(
     deployment: Deployment, sweep: Sweep, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     volume = deployment.volume()
@@ -120,8 +120,8 @@ def test_a_ledger_that_fails_while_telling_undoes_nothing(
     monkeypatch.setattr("headroom.adapters.ledger.summaries.RecordIndex.record_summaries", fail)
     sweep()
     assert deployment.iops_of(volume) > 3000
-    told = emitted(capsys.readouterr().out)
-    assert (told["SweepCompleted"], told["NotPublished"]) == (1, 1)
+    metrics = emitted(capsys.readouterr().out)
+    assert (metrics["SweepCompleted"], metrics["NotPublished"]) == (1, 1)
 
 
 def test_without_time_left_the_next_sweep_reports(
@@ -188,6 +188,6 @@ def test_breakers_that_cannot_be_read_do_not_end_their_alarm(
 
     monkeypatch.setattr("headroom.adapters.ledger.ledger.DynamoLedger.stop_state", fail)
     sweep()
-    told = emitted(capsys.readouterr().out)
-    assert told["ChangesStopped"] == 1
-    assert told["SweepCompleted"] == 1
+    metrics = emitted(capsys.readouterr().out)
+    assert metrics["ChangesStopped"] == 1
+    assert metrics["SweepCompleted"] == 1

@@ -123,7 +123,7 @@ def test_a_batch_of_which_all_failed_comes_again_without_failing_the_function(
 def test_what_failed_comes_again_after_a_delay_that_grows(
     deployment: Deployment, function: Function, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As in an outage: every look fails, and the message waits by how often it was received."""
+    """As in an outage: every reconciliation fails, and the message waits by how often it was received."""
     asked: list[dict[str, int]] = []
     monkeypatch.setattr(SqsWorkQueue, "retry_later", lambda _, received: asked.append(received))
     event = batch(d.query_alarm())
@@ -278,7 +278,7 @@ def test_a_decision_is_logged_with_its_id_and_resource(
     volume = deployment.volume()
     deployment.starve(volume)
     function("signals").handler(batch(alarm_for(volume)), Context())
-    (told,) = [r.__dict__ for r in caplog.records if hasattr(r, "decision_id")]
-    assert told["resource"].endswith(volume)
-    assert told["answer"] == "Act"
-    assert len(told["decision_id"]) >= 16
+    (logged,) = [r.__dict__ for r in caplog.records if hasattr(r, "decision_id")]
+    assert logged["resource"].endswith(volume)
+    assert logged["answer"] == "Act"
+    assert len(logged["decision_id"]) >= 16

@@ -1,4 +1,4 @@
-"""The function behind the schedule: it finds by itself what no event told of."""
+"""The function behind the schedule: it finds by itself what no event reported."""
 
 from __future__ import annotations
 
@@ -31,8 +31,10 @@ def test_without_any_event_a_starving_volume_is_relieved(
     sweep()
     assert deployment.iops_of(volume) > 3000
     assert deployment.steps() == ["applied", "decided", "intended"]
-    told = emitted(capsys.readouterr().out)
-    assert told == {"SweepCompleted": 1}, "a metric costs by the hour: the others only in trouble"
+    metrics = emitted(capsys.readouterr().out)
+    assert metrics == {"SweepCompleted": 1}, (
+        "a metric costs by the hour: the others only in trouble"
+    )
 
 
 def test_a_quiet_account_is_swept_without_a_record(
@@ -92,13 +94,13 @@ def test_the_age_of_the_last_complete_scan_is_published_when_it_is_too_old(
 
     monkeypatch.setattr(CloudWatchMetrics, "glance", fail)
     deployment.volume()
-    told = []
+    published = []
     for minute in (0, 15, 45, 46):
         deployment.set_clock(NOW + timedelta(minutes=minute))
         sweep()
         found = emitted(capsys.readouterr().out)
-        told.append((found.get("ScanAgeSeconds"), found.get("FallingBehind")))
-    assert told == [(None, None), (None, None), (None, None), (2_760, 1)]
+        published.append((found.get("ScanAgeSeconds"), found.get("FallingBehind")))
+    assert published == [(None, None), (None, None), (None, None), (2_760, 1)]
 
 
 def test_a_scan_that_could_not_read_the_fleet_grows_old_and_goes_on_when_it_can(
@@ -168,10 +170,10 @@ def test_a_price_list_that_fails_is_reported_in_the_log_and_undoes_nothing(
     context = Context(invoked_function_arn=f"{ARN}-no-prices-{fault}")
     sweep(context)
     assert deployment.iops_of(volume) > 3000
-    told = emitted(capsys.readouterr().out)
-    assert told == {"SweepCompleted": 1}
-    (told,) = [record for record in caplog.records if record.levelname in ("WARNING", "ERROR")]
-    assert (fault or "ZeroDivisionError") in f"{told.getMessage()} {told.exc_info}"
+    metrics = emitted(capsys.readouterr().out)
+    assert metrics == {"SweepCompleted": 1}
+    (logged,) = [record for record in caplog.records if record.levelname in ("WARNING", "ERROR")]
+    assert (fault or "ZeroDivisionError") in f"{logged.getMessage()} {logged.exc_info}"
 
 
 def test_without_time_left_for_it_prices_wait(

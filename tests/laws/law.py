@@ -1,6 +1,6 @@
 """No act ever exceeds any limit, in any mode, after any crash: who watches, and what is broken.
 
-Two things are held to the owner's text: every *decision* to act, by what its process was shown,
+Two things are held to the owner's text: every *decision* to act, by what its process observed,
 and every *change* that AWS took, by what was true at that instant. Nothing here asks a guardrail.
 """
 
@@ -65,15 +65,15 @@ class Broken(BaseException):
 
 
 @dataclass(slots=True, kw_only=True)
-class Shown:
-    """What a process was shown of one volume, and what was true then."""
+class Observed:
+    """What a process observed of one volume, and what was true then."""
 
     view: StorageView
     allowed: Permit
     asked: Any
     owner: Configuration
     on: str
-    standing_at: datetime | None = None
+    state_read_at: datetime | None = None
     stopped: tuple[str, ...] = ()
     others_usd: Decimal = Decimal(0)
     activity: VolumeActivity | None = None
@@ -84,7 +84,7 @@ class Shown:
 class Served:
     """What one process was given so far."""
 
-    shown: dict[ResourceRef, Shown] = field(default_factory=dict)
+    observed: dict[ResourceRef, Observed] = field(default_factory=dict)
     document: Any = None
     intents: dict[ResourceRef, str] = field(default_factory=dict)
 
@@ -99,7 +99,7 @@ class Law:
     refusals: int = 0
     used: set[str] = field(default_factory=set)
     """Decisions that were carried out."""
-    noted: dict[ResourceRef, set[datetime]] = field(default_factory=dict)
+    external_starts: dict[ResourceRef, set[datetime]] = field(default_factory=dict)
     """Starts of modifications by others that a decision was once made with."""
     failures: dict[ResourceRef, int] = field(default_factory=dict)
     account_failures: int = 0
@@ -114,16 +114,16 @@ class Law:
     under_way: dict[str, tuple[ResourceRef, datetime, str]] = field(default_factory=dict)
     """Changes that were begun and have not ended, by decision."""
     measured: dict[ResourceRef, set[datetime]] = field(default_factory=dict)
-    """Hours of the past that were shown since the first look: a profile keeps them."""
+    """Hours of the past that were observed since the first read: a profile keeps them."""
     begun: dict[str, datetime] = field(default_factory=dict)
     """Changes that were begun in the last hour and that AWS did not refuse."""
     rolled_back: dict[ResourceRef, datetime] = field(default_factory=dict)
-    theirs: dict[ResourceRef, tuple[datetime, Configuration]] = field(default_factory=dict)
+    latest_external: dict[ResourceRef, tuple[datetime, Configuration]] = field(default_factory=dict)
     """The latest modification by others that a decision was made with."""
     by_decision: dict[str, datetime] = field(default_factory=dict)
     """Changes that AWS took, by the decision they are of."""
 
-    # What a process is shown
+    # What a process observes
     def before(self, served: Served, port: str, name: str, args: Any) -> int:
         """What `after` needs to know of before the call: changes of ours until now."""
         if (port, name) != ("storage", "apply"):
@@ -144,19 +144,19 @@ class Law:
             case "storage", "apply":
                 self._changed(served, args[0], answer, mark)
             case "storage", "view":
-                self._shown(served, answer)
+                self._observed(served, answer)
             case "storage", "attached":
                 for view in answer:
-                    if view.volume.ref not in served.shown:
-                        self._shown(served, view)
+                    if view.volume.ref not in served.observed:
+                        self._observed(served, view)
             case "policies", "current":
                 served.document = self.world.document
-                for shown in served.shown.values():
-                    shown.allowed = permit(served.document, shown.view.volume, shown.asked)
+                for observed in served.observed.values():
+                    observed.allowed = permit(served.document, observed.view.volume, observed.asked)
             case "state_store", "resource_state":
-                self._stood(served, args[0])
+                self._state_read(served, args[0])
             case "metrics", "activity":
-                served.shown[args[0].volume.ref].activity = answer[0]
+                served.observed[args[0].volume.ref].activity = answer[0]
             case "metrics", "history":
                 self._complete(served, args[0])
             case "ledger", "decided" if answer:
@@ -171,46 +171,46 @@ class Law:
                 self._ended(args[0], args[1])
                 self._appended(args[1], named)
 
-    def _shown(self, served: Served, view: StorageView) -> None:
+    def _observed(self, served: Served, view: StorageView) -> None:
         held = self.world.held[view.volume.ref.resource_id]
-        served.shown[view.volume.ref] = Shown(
+        served.observed[view.volume.ref] = Observed(
             view=view, allowed=permit(served.document, view.volume, held.asked), asked=held.asked,
             owner=held.owner, on=held.on,
         )  # fmt: skip
 
-    def _stood(self, served: Served, ref: ResourceRef) -> None:
-        shown = served.shown.get(ref)
-        if shown is not None:
-            shown.standing_at, shown.stopped = self.world.now, self._stopped(ref)
-            shown.others_usd = sum(
+    def _state_read(self, served: Served, ref: ResourceRef) -> None:
+        observed = served.observed.get(ref)
+        if observed is not None:
+            observed.state_read_at, observed.stopped = self.world.now, self._stopped(ref)
+            observed.others_usd = sum(
                 (self.world.increase(name) for name in self.world.held if name != ref.resource_id),
                 Decimal(0),
             )
 
     def _complete(self, served: Served, view: StorageView) -> None:
-        """The last read before a decision: what is shown by now is known from now on."""
+        """The last read before a decision: what is observed by now is known from now on."""
         ref = view.volume.ref
         end, hours = hour_of(self.world.now), self.measured.setdefault(ref, set())
         days = self.world._measured(ref.resource_id).days
         hours |= {end - hour * HOUR for hour in range(1, ceil(24 * days) + 1)}
-        served.shown[ref].days = len(hours) / 24
+        served.observed[ref].days = len(hours) / 24
         change = view.modification
         if change is not None and change.started_at not in self._own_starts(ref):
-            self.noted.setdefault(ref, set()).add(change.started_at)
-            self.theirs[ref] = (change.started_at, change.target)
+            self.external_starts.setdefault(ref, set()).add(change.started_at)
+            self.latest_external[ref] = (change.started_at, change.target)
 
     def _stopped(self, ref: ResourceRef) -> tuple[str, ...]:
         paused = self.world.paused_until
-        told = []
+        reasons = []
         if paused is not None and self.world.now < paused:
-            told.append("pause")
+            reasons.append("pause")
         if self.account_broken:
-            told.append("breaker")
+            reasons.append("breaker")
         if ref in self.broken:
-            told.append("failures")
+            reasons.append("failures")
         if self.world.now < self.quiet_until.get(ref, self.world.now):
-            told.append("retry_backoff")
-        return tuple(told)
+            reasons.append("retry_backoff")
+        return tuple(reasons)
 
     # Decisions
     def _decided(self, served: Served, decision: Decision) -> None:
@@ -218,7 +218,7 @@ class Law:
             return
         self.acts += 1
         found = self._against(served, decision, decision.answer)
-        allowed = served.shown[decision.observation.volume.ref].allowed
+        allowed = served.observed[decision.observation.volume.ref].allowed
         plan = decision.answer.plan
         more = plan.price_change_usd
         found += self._alone(decision)
@@ -233,43 +233,45 @@ class Law:
         self._report(decision, found)
 
     def _against(self, served: Served, decision: Decision, act: Act) -> list[str]:
-        """What speaks against a change by what its process was shown."""
+        """What speaks against a change by what its process observed."""
         ref, plan = decision.observation.volume.ref, act.plan
-        shown = served.shown[ref]
-        found = broken_limits(shown.allowed, plan.origin, plan.target)
-        found += [f"{each}: stopped when it was decided" for each in shown.stopped]
-        if shown.allowed.values is not None:
-            reserve = 0 if decision.rollback_of in self.wished else shown.allowed["slots_reserve"]
-            found += self._dear(
-                shown.allowed, plan.origin, plan.target, shown.owner, shown.others_usd
+        observed = served.observed[ref]
+        found = broken_limits(observed.allowed, plan.origin, plan.target)
+        found += [f"{each}: stopped when it was decided" for each in observed.stopped]
+        if observed.allowed.values is not None:
+            reserve = (
+                0 if decision.rollback_of in self.wished else observed.allowed["slots_reserve"]
             )
-            found += self._too_often(ref, shown, reserve, plan.origin, plan.target)
-            found += self._unknown(ref, shown, plan.origin, plan.target)
-            found += self._fought(ref, shown, plan.origin, plan.target)
-        found += self._not_ours(shown, plan.origin)
+            found += self._dear(
+                observed.allowed, plan.origin, plan.target, observed.owner, observed.others_usd
+            )
+            found += self._too_often(ref, observed, reserve, plan.origin, plan.target)
+            found += self._unknown(ref, observed, plan.origin, plan.target)
+            found += self._fought(ref, observed, plan.origin, plan.target)
+        found += self._not_ours(observed, plan.origin)
         if plan.value_usd_per_day < 0:
             found.append(f"cost_benefit: {plan.value_usd_per_day}")
         vain = PRICES.monthly(plan.target) > PRICES.monthly(plan.origin) and _pressed(
-            shown.activity
+            observed.activity
         )
-        if shown.on == "unknown" or (shown.on == "bound" and vain):
-            found.append(f"instance_limit: the instance is {shown.on}")
+        if observed.on == "unknown" or (observed.on == "bound" and vain):
+            found.append(f"instance_limit: the instance is {observed.on}")
         if decision.rollback_of is not None:
             found = [one for one in found if one.split(":")[0] not in ROLLBACKS_ARE_SPARED]
         return found
 
-    def _not_ours(self, shown: Shown, origin: Configuration) -> list[str]:
-        volume, change, found = shown.view.volume, shown.view.modification, []
+    def _not_ours(self, observed: Observed, origin: Configuration) -> list[str]:
+        volume, change, found = observed.view.volume, observed.view.modification, []
         if origin != volume.configuration:
-            found.append(f"stale: decided from {origin}, shown {volume.configuration}")
+            found.append(f"stale: decided from {origin}, observed {volume.configuration}")
         if volume.managed_by or volume.on_outpost:
             found.append("managed_elsewhere: it is not ours to change")
         if volume.multi_attach or len(volume.instance_ids) > 1:
             found.append("multi_attach: it is shared")
         if change is not None and change.in_flight:
             found.append(f"in_flight: {change.state}")
-        coded = volume.tag(CODE_TAG) is not None and shown.allowed.values is not None
-        if coded and shown.allowed["infrastructure_as_code"] != "act":
+        coded = volume.tag(CODE_TAG) is not None and observed.allowed.values is not None
+        if coded and observed.allowed["infrastructure_as_code"] != "act":
             found.append("infrastructure_as_code: code owns it")
         return found
 
@@ -279,9 +281,9 @@ class Law:
         if mine.tag(GROUP_TAG) is None:
             return []
         there = self._set_of(mine)
-        told = set() if decision.group is None else {m.volume_id for m in decision.group.members}
-        if len(there) < 2 or there != told:
-            return [f"group: it is one of {sorted(there)}, and changed with {sorted(told)}"]
+        members = set() if decision.group is None else {m.volume_id for m in decision.group.members}
+        if len(there) < 2 or there != members:
+            return [f"group: it is one of {sorted(there)}, and changed with {sorted(members)}"]
         return []
 
     def _set_of(self, volume: Volume) -> set[str]:
@@ -297,26 +299,26 @@ class Law:
         plans = [d.answer.plan for d in decisions if isinstance(d.answer, Act)]
         alike = {(p.target.volume_type, p.target.iops, p.target.throughput_mibps) for p in plans}
         names = {d.observation.volume.ref.resource_id for d in decisions}
-        told = [] if decisions[0].group is None else decisions[0].group.members
-        if len(alike) != 1 or names != {m.volume_id for m in told if m.decision_id}:
+        members = [] if decisions[0].group is None else decisions[0].group.members
+        if len(alike) != 1 or names != {m.volume_id for m in members if m.decision_id}:
             raise Broken(f"group: {sorted(names)} are changed to {alike}")
 
     def _fought(
-        self, ref: ResourceRef, shown: Shown, origin: Configuration, target: Configuration
+        self, ref: ResourceRef, observed: Observed, origin: Configuration, target: Configuration
     ) -> list[str]:
         """What somebody undid is not done again for a while, nor anything after a rollback."""
-        at = shown.standing_at or self.world.now
+        at = observed.state_read_at or self.world.now
         back = self.rolled_back.get(ref)
         found = []
         if back is not None and at - back < DAY - CLOCKS:
             found.append(f"rolled_back: {at - back} ago")
-        held, theirs = self.world.held.get(ref.resource_id), self.theirs.get(ref)
+        held, external = self.world.held.get(ref.resource_id), self.latest_external.get(ref)
         mine = [each for each in held.ours if each not in held.undone] if held else []
-        if not mine or theirs is None:
+        if not mine or external is None:
             return found
         start, before, made = max(mine)
-        when, now = theirs
-        if when <= start or at - when >= shown.allowed.span("revert_wait"):
+        when, now = external
+        if when <= start or at - when >= observed.allowed.span("revert_wait"):
             return found
         ways = [
             (b < m > n, b > m < n)
@@ -353,19 +355,19 @@ class Law:
         return set() if held is None else {start for start, _, _ in held.ours}
 
     def _too_often(
-        self, ref: ResourceRef, shown: Shown, reserve: int, origin: Configuration,
+        self, ref: ResourceRef, observed: Observed, reserve: int, origin: Configuration,
         target: Configuration,
     ) -> list[str]:  # fmt: skip
-        at, found = shown.standing_at or self.world.now, list[str]()
+        at, found = observed.state_read_at or self.world.now, list[str]()
         own = self._own_starts(ref)
-        recent = [start for start in own | self.noted.get(ref, set()) if start > at - DAY]
+        recent = [start for start in own | self.external_starts.get(ref, set()) if start > at - DAY]
         if len(recent) + 1 + reserve > SLOTS:
             found.append(f"slots: {len(recent)} used, {reserve} kept")
         lowers = _lowers(origin, target)
         if lowers and len(recent) + 2 + reserve > SLOTS:
             found.append(f"give_back_slot: {len(recent)} used, none would be left")
         last = max(own, default=None)
-        if last is not None and at - last < shown.allowed.span("cooldown") - CLOCKS:
+        if last is not None and at - last < observed.allowed.span("cooldown") - CLOCKS:
             held = self.world.held[ref.resource_id]
             (_, before, made) = max(held.ours)
             less = any(a < b for a, b in zip(_reach(made), _reach(before), strict=True))
@@ -375,19 +377,19 @@ class Law:
         return found
 
     def _unknown(
-        self, ref: ResourceRef, shown: Shown, origin: Configuration, target: Configuration
+        self, ref: ResourceRef, observed: Observed, origin: Configuration, target: Configuration
     ) -> list[str]:
         """What is not known well enough for such a change."""
-        activity, at = shown.activity, shown.standing_at
+        activity, at = observed.activity, observed.state_read_at
         if activity is None or at is None:
             return ["data: nothing was read"]
         fresh = len(activity.read_iops.since(at - FRESH).known())
         found = [] if fresh >= LEAST_MINUTES else [f"data: {fresh} minutes are known"]
         if not _lowers(origin, target):
             return found
-        least = float(shown.allowed["give_back_after_days"])
-        theirs = [(at - s).total_seconds() / 86_400 for s in self.noted.get(ref, set())]
-        seen = min([shown.days + 0.01, *theirs])
+        least = float(observed.allowed["give_back_after_days"])
+        ages = [(at - s).total_seconds() / 86_400 for s in self.external_starts.get(ref, set())]
+        seen = min([observed.days + 0.01, *ages])
         if seen < least - 0.01:
             found.append(f"give_back_data: {seen} days seen, {least} asked for")
         clear = _clear_minutes(activity)
@@ -407,7 +409,7 @@ class Law:
         if not isinstance(decision.answer, Act):
             raise Broken(f"intent: {decision.decision_id} is not to act")
         found = self._against(served, decision, decision.answer) + self._alone(decision)
-        allowed = served.shown[ref].allowed
+        allowed = served.observed[ref].allowed
         found += self._unagreed(decision, decision.answer, allowed) + allowed.closed(now)
         if allowed.values is not None:
             found += self._too_many(decision, allowed, now)
@@ -471,7 +473,7 @@ class Law:
         if decision.rollback_of is not None:
             held.undone += [each for each in held.ours if each[2] == origin]
             self.rolled_back[ref] = start
-        allowed = served.shown[ref].allowed
+        allowed = served.observed[ref].allowed
         found = broken_limits(allowed, origin, target)
         others = sum(
             (self.world.increase(n) for n in self.world.held if n != ref.resource_id), Decimal(0)
@@ -562,7 +564,7 @@ class Law:
                     f"liveness: {ref.resource_id} keeps {ledger._state.held(ref).state.reserved}"
                 )
         if late := ledger.due(now - LATE, 10):
-            raise Broken(f"liveness: {late[0]} is not looked at")
+            raise Broken(f"liveness: {late[0]} is not reconciled")
         waiting = {(n.decision_id, n.sequence) for n in ledger.notices(100_000)}
         for name in {r.decision_id for r in ledger.by_time(since=NOW, until=now)}:
             chain = ledger.chain(name)
@@ -581,8 +583,8 @@ class Law:
             ):
                 raise Broken(f"records: AWS took {name}, its chain says {steps}")
             if Step.APPLIED in steps and name not in self.by_decision:
-                theirs = Step.UNKNOWN in steps  # somebody else did exactly the same meanwhile
-                if not theirs:
+                external = Step.UNKNOWN in steps  # somebody else did exactly the same meanwhile
+                if not external:
                     raise Broken(f"records: {name} is said to be applied and was not")
         self.holds()
 
@@ -632,4 +634,4 @@ def _clear_minutes(activity: VolumeActivity) -> int:
     return clear
 
 
-__all__ = ["Broken", "Law", "Served", "Shown"]
+__all__ = ["Broken", "Law", "Observed", "Served"]

@@ -38,7 +38,7 @@ HELD_BY = {
 FEW = 20
 """Trials below which nothing was proven either way."""
 MOST = 40
-"""Trials played for one guardrail before it is given up."""
+"""Trials run for one guardrail before it is given up."""
 
 
 @contextmanager
@@ -99,7 +99,7 @@ def noticed(name: Guardrail, seeds: Iterable[int]) -> tuple[int, str] | None:
 
 
 def main(arguments: list[str]) -> int:
-    """Break each in turn and tell what came of it."""
+    """Break each in turn and report the result."""
     many, names = int(arguments[0]) if arguments else 2_000, arguments[1:]
     return _report(decisive(range(many)), names)
 
@@ -120,12 +120,12 @@ def _report(trials: dict[Guardrail, list[int]], names: list[str], end: float = i
             continue
         found = noticed(name, seeds[:MOST])
         missed += found is None and name not in HELD_BY and len(seeds) >= FEW
-        told = f"not noticed in the {len(seeds)} trials where it alone was in the way"
+        result = f"not noticed in the {len(seeds)} trials where it alone was in the way"
         if name in HELD_BY:
-            told = f"held by another line: {HELD_BY[name]}"
+            result = f"held by another line: {HELD_BY[name]}"
         if found is not None:
-            told = f"trial {found[0]}: {found[1][:150]}"
-        print(f"{name.value:20} {told}", flush=True)
+            result = f"trial {found[0]}: {found[1][:150]}"
+        print(f"{name.value:20} {result}", flush=True)
     if put_off:
         print(f"No time was left to break {', '.join(put_off)}", flush=True)
     return 1 if missed else 0

@@ -1,4 +1,4 @@
-"""What happens in one trial: drawn from a seed before it is played, so that it can be cut short.
+"""What happens in one trial: drawn from a seed before it is run, so that it can be cut short.
 
 A script is data. `play` runs it under the law and then lets everything settle; `shortest` leaves
 out whatever the law is broken without.
@@ -266,8 +266,8 @@ def _trouble(draw: Random, names: list[str], nested: bool) -> Trouble:
     return Trouble(meanwhile_at=at, meanwhile=meanwhile, crash_after=crash)
 
 
-class Stage:
-    """Plays the events of a script on a world, under the law."""
+class ScriptRunner:
+    """Runs the events of a script on a world, under the law."""
 
     def __init__(self, found: Script) -> None:
         self.world = World()
@@ -424,14 +424,14 @@ class Stage:
 
 def play(found: Script) -> Law:
     """Play a script under the law, settle, and let the law judge what is left."""
-    stage = Stage(found)
+    runner = ScriptRunner(found)
     with wild_plans() if found.wild else nullcontext():
         for event in found.events:
-            stage.do(event)
-            stage.law.holds()
-        stage.settle()
-        stage.law.settled()
-    return stage.law
+            runner.do(event)
+            runner.law.holds()
+        runner.settle()
+        runner.law.settled()
+    return runner.law
 
 
 def shortest(found: Script, fails: Callable[[Script], bool]) -> Script:

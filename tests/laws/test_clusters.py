@@ -1,7 +1,7 @@
 """A law for clusters: no change of mode is sent that its owner, AWS or somebody's pending change forbids.
 
 Random weeks: loads, tags, policies, pauses, people who switch by hand or leave changes pending, answers
-that are lost, refusals and reads that fail. What may be sent is told anew from the world, not from the
+that are lost, refusals and reads that fail. What may be sent is derived anew from the world, not from the
 decision.
 """
 
@@ -45,18 +45,18 @@ RULES = (
 class Ruled(AuroraService):
     """RDS that keeps the gate, and a note of every call with why it should not have come."""
 
-    stage: Any = None
+    harness: Any = None
     switched_at: datetime | None = None
     wrong: tuple[str, ...] = ()
 
     def modify_db_cluster(self, **sent: Any) -> Mapping[str, Any]:
-        now, there = self.stage.now, self.cluster.get("StorageType", "aurora")
+        now, there = self.harness.now, self.cluster.get("StorageType", "aurora")
         others = dict(self.cluster.get("PendingModifiedValues") or {})
-        enrolled = self.stage.rules is RULES[2] or self.cluster["TagList"] == TAGS[0]
+        enrolled = self.harness.rules is RULES[2] or self.cluster["TagList"] == TAGS[0]
         for amiss, what in (
             (not enrolled, "nobody enrolled it"),
-            (self.stage.rules is RULES[3] and self.cluster["TagList"] != TAGS[0], "off"),
-            (self.stage.paused, "paused"),
+            (self.harness.rules is RULES[3] and self.cluster["TagList"] != TAGS[0], "off"),
+            (self.harness.paused, "paused"),
             (bool(others), f"{others} pending"),
             (self.cluster["Status"] != "available", self.cluster["Status"]),
             (sent["StorageType"] == there, "it is there"),
@@ -79,19 +79,19 @@ class Ruled(AuroraService):
 
     def remember(self) -> None:
         if self.cluster.get("StorageType") == "aurora-iopt1":
-            self.switched_at = self.stage.now
-            self.cluster["IOOptimizedNextAllowedModificationTime"] = self.stage.now + GATE
+            self.switched_at = self.harness.now
+            self.cluster["IOOptimizedNextAllowedModificationTime"] = self.harness.now + GATE
 
 
 class World(Clusters):
-    """The stage with such an RDS."""
+    """The harness with such an RDS."""
 
     paused = False
 
     @classmethod
     def begun(cls) -> World:
         made = cls.of()
-        made.service = Ruled(cluster=orders(), stage=made)
+        made.service = Ruled(cluster=orders(), harness=made)
         made.aurora._rds = made.aurora._modify = made.service  # type: ignore[assignment]
         made.aurora._beside._rds = made.service  # type: ignore[assignment]
         return made
@@ -136,7 +136,7 @@ class World(Clusters):
             case _:
                 self.later(hours=[1, 6, 24, 72][value % 4])
 
-    def looks(self) -> None:
+    def try_reconcile(self) -> None:
         with suppress(ReadFailed):
             self.reconcile()
 
@@ -163,12 +163,12 @@ def test_nothing_is_sent_that_anybody_forbids_and_nothing_stays_open(
     world = World.begun()
     if quiet:  # enrolled before there is anything to do
         world.days.ios_a_day = list(QUIET)
-        world.looks()
+        world.try_reconcile()
     service = world.service
     assert isinstance(service, Ruled)
     for what, value in script:
         world.step(what, value)
-        world.looks()
+        world.try_reconcile()
         service.settle()
         assert service.wrong == ()
     forward = [c for c in service.changes if c["StorageType"] == "aurora-iopt1"]
@@ -178,7 +178,7 @@ def test_nothing_is_sent_that_anybody_forbids_and_nothing_stays_open(
     service.cluster.update(PendingModifiedValues={}, Status="available")
     for _ in range(12):
         world.later(minutes=20)
-        world.looks()
+        world.try_reconcile()
     assert service.wrong == ()
     resource_state = world.ledger.resource_state(ORDERS, world.now)
     assert resource_state.open_chain is None

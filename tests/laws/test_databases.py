@@ -30,24 +30,24 @@ MOST_USD = Decimal(250)
 
 @dataclass
 class Watched(RdsService):
-    """RDS that looks at every call as its owner would, before it takes it."""
+    """RDS that checks every call as its owner would, before it takes it."""
 
     sent: list[tuple[str, datetime]] = field(default_factory=list)
     """Which database was changed, and when."""
     broken: list[str] = field(default_factory=list)
     """What a call broke: raised there, it would be taken for an answer of RDS."""
-    stage: Databases | None = None
+    harness: Databases | None = None
     after_reconcile: Callable[[int], None] = lambda _: None
-    """What somebody else does once such a look was answered."""
+    """What somebody else does once such a read was answered."""
 
     def describe_db_instances(self, **asked: Any) -> Mapping[str, Any]:
         answer = deepcopy(super().describe_db_instances(**asked))
-        self.after_reconcile(self.looks)
+        self.after_reconcile(self.reads)
         return answer
 
     def modify_db_instance(self, **sent: Any) -> Mapping[str, Any]:
         shape = self.instances[sent["DBInstanceIdentifier"]]
-        before = told(shape).seen.configuration
+        before = reported(shape).seen.configuration
         self.hold(shape["DBInstanceStatus"] == "available", "it was not available")
         self.hold(shape.get("StorageOperationStatus") is None, "RDS was at work on it")
         self.hold(not shape["PendingModifiedValues"], "somebody's change is applied with ours")
@@ -65,9 +65,9 @@ class Watched(RdsService):
             self.broken.append(otherwise)
 
     def _judge(self, shape: dict[str, Any], before: Configuration) -> None:
-        assert self.stage is not None
-        ledger, now = self.stage.ledger, self.stage.now
-        target = told(shape).seen.target
+        assert self.harness is not None
+        ledger, now = self.harness.ledger, self.harness.now
+        target = reported(shape).seen.target
         if target is None:
             self.broken.append("it used a slot and changed nothing")
             return
@@ -79,11 +79,11 @@ class Watched(RdsService):
         self.sent.append((name, now))
         day = [at for one, at in self.sent if one == name and at > now - timedelta(hours=24)]
         self.hold(len(day) <= 3, "of four changes a day one is kept for people")
-        intended = self.stage.steps(ORDERS).count("intended")
+        intended = self.harness.steps(ORDERS).count("intended")
         self.hold(intended >= len(self.sent), "it was not intended on the record first")
 
 
-def told(shape: dict[str, Any]) -> ReportedInstance:
+def reported(shape: dict[str, Any]) -> ReportedInstance:
     return instance(shape, account_id=ACCOUNT, region=REGION)
 
 
@@ -91,29 +91,29 @@ def at_work(shape: dict[str, Any]) -> bool:
     return bool(shape["DBInstanceStatus"] != "available" or shape.get("StorageOperationStatus"))
 
 
-def lands(stage: Databases) -> None:
-    shape = stage.service.instances["orders"]
+def lands(harness: Databases) -> None:
+    shape = harness.service.instances["orders"]
     if shape["DBInstanceStatus"] == "modifying" and set(shape["PendingModifiedValues"]) <= {
         *STORAGE
     }:
-        stage.service.optimizes()
+        harness.service.optimizes()
 
 
-def rests(stage: Databases) -> None:
-    shape = stage.service.instances["orders"]
+def rests(harness: Databases) -> None:
+    shape = harness.service.instances["orders"]
     if at_work(shape):
-        stage.service.settles()
+        harness.service.settles()
 
 
-def grows_by_itself(stage: Databases) -> None:
-    shape = stage.service.instances["orders"]
+def grows_by_itself(harness: Databases) -> None:
+    shape = harness.service.instances["orders"]
     if not at_work(shape):
         shape["AllocatedStorage"] = -(-11 * shape["AllocatedStorage"] // 10)
         shape["DBInstanceStatus"] = "storage-optimization"
 
 
-def somebody_raises(stage: Databases) -> None:
-    shape = stage.service.instances["orders"]
+def somebody_raises(harness: Databases) -> None:
+    shape = harness.service.instances["orders"]
     if not at_work(shape) and shape["StorageType"] == "gp3":
         shape.update(DBInstanceStatus="modifying")
         shape["PendingModifiedValues"] = {
@@ -121,54 +121,54 @@ def somebody_raises(stage: Databases) -> None:
         }  # fmt: skip
 
 
-def leaves_pending(stage: Databases) -> None:
-    shape = stage.service.instances["orders"]
+def leaves_pending(harness: Databases) -> None:
+    shape = harness.service.instances["orders"]
     if not at_work(shape):
         shape["PendingModifiedValues"] = dict(CLASS)
 
 
-def window_opens(stage: Databases) -> None:
-    shape = stage.service.instances["orders"]
+def window_opens(harness: Databases) -> None:
+    shape = harness.service.instances["orders"]
     if not at_work(shape):
         shape["PendingModifiedValues"] = {}
 
 
-def made_anew(stage: Databases) -> None:
-    number = int(stage.service.instances["orders"]["DbiResourceId"].rsplit("-", 1)[-1]) + 1
-    stage.service.instances["orders"] = db(DbiResourceId=f"db-{number}", TagList=AUTO)
+def made_anew(harness: Databases) -> None:
+    number = int(harness.service.instances["orders"]["DbiResourceId"].rsplit("-", 1)[-1]) + 1
+    harness.service.instances["orders"] = db(DbiResourceId=f"db-{number}", TagList=AUTO)
 
 
 def tagged(tags: list[dict[str, str]]) -> Callable[[Databases], None]:
-    return lambda stage: stage.service.instances["orders"].update(TagList=tags)
+    return lambda harness: harness.service.instances["orders"].update(TagList=tags)
 
 
 def answers(error: Exception | None, *, lost: bool = False) -> Callable[[Databases], None]:
-    def say(stage: Databases) -> None:
-        stage.service.fails_with, stage.service.times_out = error, lost
+    def say(harness: Databases) -> None:
+        harness.service.fails_with, harness.service.times_out = error, lost
 
     return say
 
 
 def loaded(load: Callable[[], VolumeActivity]) -> Callable[[Databases], None]:
-    return lambda stage: stage.loads.update(orders=load())
+    return lambda harness: harness.loads.update(orders=load())
 
 
-def after_a_look(change: Callable[[Databases], None], look: int) -> Callable[[Databases], None]:
-    """Somebody does that between two looks of ours, perhaps between deciding and acting.
+def after_read(change: Callable[[Databases], None], nth: int) -> Callable[[Databases], None]:
+    """Somebody does that between two reads of ours, perhaps between deciding and acting.
 
-    The first look decides, the second is the one before the call is noted; nobody can know what
+    The first read decides, the second is the one before the call is recorded; nobody can know what
     comes after the third, just before the call.
     """
 
-    def plan(stage: Databases) -> None:
-        wanted = stage.service.looks + look
+    def plan(harness: Databases) -> None:
+        wanted = harness.service.reads + nth
 
         def after(number: int) -> None:
             if number == wanted:
-                change(stage)
+                change(harness)
 
-        assert isinstance(stage.service, Watched)
-        stage.service.after_reconcile = after
+        assert isinstance(harness.service, Watched)
+        harness.service.after_reconcile = after
 
     return plan
 
@@ -179,9 +179,9 @@ EARLY = refusal(
     "change is being optimized.",
 )
 RACES = tuple(
-    after_a_look(change, look)
+    after_read(change, nth)
     for change in (leaves_pending, grows_by_itself, somebody_raises, tagged(OFF), made_anew)
-    for look in (1, 2)
+    for nth in (1, 2)
 )
 MOVES: tuple[Callable[[Databases], None], ...] = (
     lands, lands, rests, rests, grows_by_itself, somebody_raises, leaves_pending, window_opens,
@@ -193,7 +193,7 @@ MOVES: tuple[Callable[[Databases], None], ...] = (
     loaded(lambda: activity([200.0] * 180, iops_check=None, mibps_check=None, balance=99.0)),
     *RACES,
 )  # fmt: skip
-COURSES = st.lists(
+SEQUENCES = st.lists(
     st.tuples(st.sampled_from(MOVES), st.sampled_from([1, 4, 11, 16, 65, 400, 1_500])),
     min_size=4,
     max_size=24,
@@ -201,23 +201,23 @@ COURSES = st.lists(
 
 
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(st.sampled_from(RACES), COURSES)
+@given(st.sampled_from(RACES), SEQUENCES)
 def test_no_call_breaks_what_the_owner_or_rds_asked_for(
     first: Callable[[Databases], None], sequence: list[tuple[Callable[[Databases], None], int]]
 ) -> None:
-    stage = Databases.of(spending())
-    stage.rules = database_policy(
+    harness = Databases.of(spending())
+    harness.rules = database_policy(
         mode=Mode.OBSERVE, max_iops=64_000, max_throughput_mibps=4_000, largest_step=16.0
     )
     watched = Watched(instances={"orders": db(DbiResourceId="db-1", TagList=AUTO)})
-    watched.stage = stage
-    stage.service = watched
+    watched.harness = harness
+    harness.service = watched
     for name in ("_rds", "_modify"):
-        setattr(stage.rds, name, watched)
-    stage.rds._reads._rds = watched
+        setattr(harness.rds, name, watched)
+    harness.rds._reads._rds = watched
     for move, minutes in [(first, 1), *sequence]:
-        move(stage)
-        stage.later(minutes=minutes)
-        with suppress(ReadFailed):  # RDS moved between two reads: it is looked at again
-            stage.look_on()
+        move(harness)
+        harness.later(minutes=minutes)
+        with suppress(ReadFailed):  # RDS moved between two reads: it is read again
+            harness.reconcile_due()
         assert watched.broken == []

@@ -21,7 +21,7 @@ from headroom.policy import default_policy, parse_policy
 from tests.builders import decision_input, gp3, policy, starved_gp3, volume
 from tests.laws.permits import ACCOUNT_USD, DEFAULTS, NOT_VARIED
 from tests.laws.process import Process, Trouble
-from tests.laws.script import ASKED, QUIET, SHAPES, Event, Script, Stage, script
+from tests.laws.script import ASKED, QUIET, SHAPES, Event, Script, ScriptRunner, script
 
 SHIPPED = Path(__file__).parents[2] / "policy.yaml"
 UNTAGGED: tuple[tuple[tuple[str, str], ...], ...] = (
@@ -42,9 +42,9 @@ def shipped() -> tuple[Policy, Any]:
 def account(seed: int, *, wild: bool) -> Script:
     """A fleet nobody tagged, starved, idle and in all shapes, with all that may happen to it."""
     found = script(seed)
-    told = tuple((name, shape, {}, *rest) for name, shape, _, *rest in found.volumes)
+    untagged = tuple((name, shape, {}, *rest) for name, shape, _, *rest in found.volumes)
     events = without(found.events, "policy", "tags")
-    return replace(found, document=shipped()[1], volumes=told, events=events, wild=wild)
+    return replace(found, document=shipped()[1], volumes=untagged, events=events, wild=wild)
 
 
 def without(events: tuple[Event, ...], *kinds: str) -> tuple[Event, ...]:
@@ -58,32 +58,32 @@ def without(events: tuple[Event, ...], *kinds: str) -> tuple[Event, ...]:
     )
 
 
-def run(found: Script) -> Stage:
-    stage = Stage(found)
+def run(found: Script) -> ScriptRunner:
+    runner = ScriptRunner(found)
     for event in found.events:
-        stage.do(event)
-    stage.settle()
-    return stage
+        runner.do(event)
+    runner.settle()
+    return runner
 
 
 @pytest.mark.parametrize("first", range(0, 40, 10))
 def test_nothing_is_ever_changed_in_a_fleet_that_nobody_tagged(first: int) -> None:
     for seed in range(first, first + 10):
-        stage = run(account(seed, wild=seed % 2 == 1))
-        assert (stage.law.acts, stage.law.changes) == (0, 0)
-        assert stage.world.ledger.waiting(stage.world.now) == ()
-        for ref in stage.law.refs():
-            resource_state = stage.world.ledger.resource_state(ref, stage.world.now)
+        runner = run(account(seed, wild=seed % 2 == 1))
+        assert (runner.law.acts, runner.law.changes) == (0, 0)
+        assert runner.world.ledger.waiting(runner.world.now) == ()
+        for ref in runner.law.refs():
+            resource_state = runner.world.ledger.resource_state(ref, runner.world.now)
             assert (resource_state.account_increase_usd, resource_state.enrolment_usd) == (0, None)
 
 
 def test_what_it_would_have_done_is_on_record_all_the_same() -> None:
-    stages = [run(account(seed, wild=False)) for seed in range(10)]
+    runs = [run(account(seed, wild=False)) for seed in range(10)]
     summaries = " ".join(
         record.summary
-        for stage in stages
-        for record in stage.world.ledger.by_outcome(
-            "hold", since=stage.world.now.replace(year=2025), until=stage.world.now
+        for runner in runs
+        for record in runner.world.ledger.by_outcome(
+            "hold", since=runner.world.now.replace(year=2025), until=runner.world.now
         )
     )
     assert "held (observe only); would take" in summaries
@@ -134,12 +134,12 @@ def test_a_policy_that_is_missing_or_cannot_be_read_means_no_act(seed: int) -> N
     eager = {"mode": "auto", "max_iops": 64_000, "growth": True}
     volumes = tuple((name, shape, eager, *rest) for name, shape, _, *rest in found.volumes)
     events = without(found.events, "policy")
-    stage = Stage(replace(found, volumes=volumes, wild=draw.random() < 0.5))
-    stage.world.policy = PolicyUnreadable(reason="the parameter is gone")
-    stage.world.document = None
+    runner = ScriptRunner(replace(found, volumes=volumes, wild=draw.random() < 0.5))
+    runner.world.policy = PolicyUnreadable(reason="the parameter is gone")
+    runner.world.document = None
     for event in (*events, ("sweep", QUIET)):
-        stage.do(event)
-    assert (stage.law.acts, stage.law.changes) == (0, 0)
+        runner.do(event)
+    assert (runner.law.acts, runner.law.changes) == (0, 0)
 
 
 def test_an_act_already_decided_is_not_begun_anew_once_the_policy_is_gone() -> None:
@@ -148,19 +148,19 @@ def test_an_act_already_decided_is_not_begun_anew_once_the_policy_is_gone() -> N
         seed=0, document={"defaults": {"mode": "auto"}, "rules": []}, events=(),
         volumes=(("vol-0", gp3(), {}, "a", 2.0, 16.0, None, "ample", 0.0, "whole"),),
     )  # fmt: skip
-    stage = Stage(found)
-    process = Process(world=stage.world, law=stage.law, trouble=QUIET, do=stage.do)
-    intend = stage.world.ledger.intend
-    stage.world.ledger.intend = _crash  # type: ignore[method-assign]
+    runner = ScriptRunner(found)
+    process = Process(world=runner.world, law=runner.law, trouble=QUIET, do=runner.do)
+    intend = runner.world.ledger.intend
+    runner.world.ledger.intend = _crash  # type: ignore[method-assign]
     with pytest.raises(KeyboardInterrupt):
-        sweep(process.ports, stage.world.now)
-    stage.world.ledger.intend = intend  # type: ignore[method-assign]
-    assert stage.law.acts == 1
-    stage.do(("policy", None))
+        sweep(process.ports, runner.world.now)
+    runner.world.ledger.intend = intend  # type: ignore[method-assign]
+    assert runner.law.acts == 1
+    runner.do(("policy", None))
     for _ in range(20):
-        stage.do(("wait", 5))
-        stage.do(("sweep", QUIET))
-    assert (stage.law.acts, stage.law.changes) == (1, 0)
+        runner.do(("wait", 5))
+        runner.do(("sweep", QUIET))
+    assert (runner.law.acts, runner.law.changes) == (1, 0)
     assert policy().defaults.mode is Mode.OBSERVE
 
 

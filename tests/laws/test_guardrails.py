@@ -124,40 +124,40 @@ def test_the_numbers_of_a_verdict_say_yes_or_no_wherever_they_are_read(name: Gua
 
 
 def values(field: str) -> st.SearchStrategy[Any]:
-    """Values that a setting may have, from what editors are told of it."""
+    """Values that a setting may have, from the schema that editors read."""
     setting = next(each for each in FRIENDLY.values() if each.name == field)
     if field == "change_windows":
         listed = st.lists(st.sampled_from(WINDOWS), max_size=3)
         return listed.map(lambda value: setting.read(value, "a law", field))
-    told = strategy(setting.schema)
-    return told.map(lambda value: setting.read(value, "a law", field))
+    drawn = strategy(setting.schema)
+    return drawn.map(lambda value: setting.read(value, "a law", field))
 
 
-def strategy(told: Any) -> st.SearchStrategy[Any]:
+def strategy(schema: Any) -> st.SearchStrategy[Any]:
     """JSON values of a schema, in the words that policy_fields uses."""
-    if "enum" in told:
-        return st.sampled_from(told["enum"])
-    if "oneOf" in told and "minimum" in told["oneOf"][0]:  # an amount, or a word for none
-        amount, none = told["oneOf"]
+    if "enum" in schema:
+        return st.sampled_from(schema["enum"])
+    if "oneOf" in schema and "minimum" in schema["oneOf"][0]:  # an amount, or a word for none
+        amount, none = schema["oneOf"]
         return strategy(amount) | st.just(none["const"])
-    if told.get("type") == "string":  # a duration that is some time
+    if schema.get("type") == "string":  # a duration that is some time
         return st.integers(1, 7 * 24 * 60).map(lambda minutes: f"{minutes}m")
-    if "oneOf" in told:  # a duration
+    if "oneOf" in schema:  # a duration
         return st.integers(0, 7 * 24 * 60).map(lambda minutes: f"{minutes}m" if minutes else 0)
-    match told["type"]:
+    match schema["type"]:
         case "boolean":
             return st.booleans()
         case "integer":
-            return st.integers(told["minimum"], told["maximum"])
+            return st.integers(schema["minimum"], schema["maximum"])
         case "number":
-            low = told.get("minimum", told.get("exclusiveMinimum"))
-            cents = st.integers(int(low * 100), int(told["maximum"] * 100))
-            open_low = "exclusiveMinimum" in told
+            low = schema.get("minimum", schema.get("exclusiveMinimum"))
+            cents = st.integers(int(low * 100), int(schema["maximum"] * 100))
+            open_low = "exclusiveMinimum" in schema
             return cents.filter(lambda c: c > low * 100 or not open_low).map(lambda c: c / 100)
         case "array":
-            return st.lists(st.sampled_from(told["items"]["enum"]), min_size=1, unique=True)
+            return st.lists(st.sampled_from(schema["items"]["enum"]), min_size=1, unique=True)
         case _:
-            raise LookupError(f"no values for {told}; say here how they are drawn")
+            raise LookupError(f"no values for {schema}; say here how they are drawn")
 
 
 def limited(case: Case, **limits: Any) -> Case:

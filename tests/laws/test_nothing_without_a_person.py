@@ -27,7 +27,7 @@ from headroom.domain.state import (
     broken_link,
 )
 from headroom.proving.awsrules import ModificationRefused
-from tests.application.harness import Stage, calm, reconcile_now, starving
+from tests.application.harness import Harness, calm, reconcile_now, starving
 from tests.builders import NOW, activity, gp3, policy, ref, volume
 
 EVER = {"since": NOW - timedelta(days=1), "until": NOW + timedelta(days=400)}
@@ -49,15 +49,15 @@ class Killed(RuntimeError):
 class World:
     """A volume, an owner who changes the policy, people who answer, and functions that die."""
 
-    stage: Stage = field(default_factory=lambda: Stage(rules=policy(mode=Mode.APPROVE)))
+    harness: Harness = field(default_factory=lambda: Harness(rules=policy(mode=Mode.APPROVE)))
     seen: set[str] = field(default_factory=set)
     people: int = 0
 
     def __post_init__(self) -> None:
-        self.stage.add(volume(tags=()))
+        self.harness.add(volume(tags=()))
 
     def chains(self) -> dict[str, tuple[Record, ...]]:
-        ledger = self.stage.ledger
+        ledger = self.harness.ledger
         every = ledger.by_resource(ref().arn, **EVER)
         return {r.decision_id: ledger.chain(r.decision_id) for r in every}
 
@@ -71,24 +71,24 @@ Event = Callable[[World], None]
 def minutes(count: int, each: int = 1) -> Event:
     def event(world: World) -> None:
         for _ in range(count):
-            world.stage.later(minutes=each)
-            sweep(world.stage.ports, world.stage.now)
+            world.harness.later(minutes=each)
+            sweep(world.harness.ports, world.harness.now)
 
     return event
 
 
 def alarm(world: World) -> None:
-    reconcile_now(world.stage.ports, ref(), world.stage.now, trigger="alarm", must_record=True)
+    reconcile_now(world.harness.ports, ref(), world.harness.now, trigger="alarm", must_record=True)
 
 
 def answer(step: Step, pick: int) -> Event:
     def event(world: World) -> None:
         world.people += 1
         name = world.asked_for(sorted(world.chains()), pick)
-        waiting = world.stage.ledger.resource_state(ref(), world.stage.now).approval_request
+        waiting = world.harness.ledger.resource_state(ref(), world.harness.now).approval_request
         if waiting is not None and pick % 4:
             name = waiting.decision_id
-        world.stage.ledger.answer(name, step, at=world.stage.now, who=f"person {world.people}")
+        world.harness.ledger.answer(name, step, at=world.harness.now, who=f"person {world.people}")
 
     return event
 
@@ -110,8 +110,8 @@ def rollback(pick: int) -> Event:
             for name, chain in sorted(world.chains().items())
             if Step.APPLIED in {r.step for r in chain}
         ]
-        world.stage.ledger.request_rollback(
-            world.asked_for(done, pick), at=world.stage.now, who="a person"
+        world.harness.ledger.request_rollback(
+            world.asked_for(done, pick), at=world.harness.now, who="a person"
         )
 
     return event
@@ -119,7 +119,7 @@ def rollback(pick: int) -> Event:
 
 def rules(mode: Mode, above: int | None, automatic_rollback: bool) -> Event:
     def event(world: World) -> None:
-        world.stage.rules = policy(
+        world.harness.rules = policy(
             mode=mode, approve_above_usd=None if above is None else Decimal(above),
             roll_back_ineffective=automatic_rollback, revert_wait_minutes=0, max_iops=9_000,
         )  # fmt: skip
@@ -129,8 +129,8 @@ def rules(mode: Mode, above: int | None, automatic_rollback: bool) -> Event:
 
 def load(which: int) -> Event:
     def event(world: World) -> None:
-        world.stage.loads[ref().resource_id] = LOADS[which]()
-        world.stage.pressed = set() if which == 1 else {ref().resource_id}
+        world.harness.loads[ref().resource_id] = LOADS[which]()
+        world.harness.pressed = set() if which == 1 else {ref().resource_id}
 
     return event
 
@@ -138,50 +138,50 @@ def load(which: int) -> Event:
 def somebody_changes(iops: int) -> Event:
     def event(world: World) -> None:
         with suppress(ModificationRefused):
-            world.stage.change(ref(), gp3(100, iops, 125))
+            world.harness.change(ref(), gp3(100, iops, 125))
 
     return event
 
 
 def pauses(hours: int) -> Event:
     def event(world: World) -> None:
-        until = world.stage.now + timedelta(hours=hours)
-        world.stage.ledger.pause(until, at=world.stage.now, who="a person")
+        until = world.harness.now + timedelta(hours=hours)
+        world.harness.ledger.pause(until, at=world.harness.now, who="a person")
 
     return event
 
 
 def answers(which: int) -> Event:
     def event(world: World) -> None:
-        world.stage.answers = [OUTCOMES[which]]
+        world.harness.answers = [OUTCOMES[which]]
 
     return event
 
 
 def killed(write: str, after: bool) -> Event:
     def event(world: World) -> None:
-        with dying(world.stage, write, after=after), suppress(Killed):
-            world.stage.later(minutes=1)
-            sweep(world.stage.ports, world.stage.now)
+        with dying(world.harness, write, after=after), suppress(Killed):
+            world.harness.later(minutes=1)
+            sweep(world.harness.ports, world.harness.now)
             alarm(world)
 
     return event
 
 
 @contextmanager
-def dying(stage: Stage, write: str, *, after: bool) -> Iterator[None]:
-    real = getattr(stage.ledger, write)
+def dying(harness: Harness, write: str, *, after: bool) -> Iterator[None]:
+    real = getattr(harness.ledger, write)
 
     def dies(*arguments: object, **named: object) -> object:
         if after:
             real(*arguments, **named)
         raise Killed
 
-    setattr(stage.ledger, write, dies)
+    setattr(harness.ledger, write, dies)
     try:
         yield
     finally:
-        delattr(stage.ledger, write)
+        delattr(harness.ledger, write)
 
 
 EVENTS: st.SearchStrategy[Event] = st.one_of(
@@ -216,13 +216,13 @@ def test_whatever_happens_nothing_is_done_that_nobody_agreed_to(events: list[Eve
         event(world)
         agreed(world, {mode_before, mode(world)})
         in_order(world)
-    assert world.stage.ledger.resource_state(ref(), world.stage.now).approval_request is None
-    assert world.stage.ledger.resource_state(ref(), world.stage.now).rollback is None
-    assert world.stage.ledger.waiting(world.stage.now) == ()
+    assert world.harness.ledger.resource_state(ref(), world.harness.now).approval_request is None
+    assert world.harness.ledger.resource_state(ref(), world.harness.now).rollback is None
+    assert world.harness.ledger.waiting(world.harness.now) == ()
 
 
 def mode(world: World) -> Mode:
-    rules = world.stage.rules
+    rules = world.harness.rules
     return getattr(getattr(rules, "defaults", None), "mode", Mode.OFF)
 
 
@@ -233,7 +233,7 @@ def agreed(world: World, modes: set[Mode]) -> None:
         if Step.INTENDED not in steps or name in world.seen:
             continue
         world.seen.add(name)
-        decision = world.stage.ledger.decision(name)
+        decision = world.harness.ledger.decision(name)
         assert isinstance(decision.answer, Act)
         intended = next(r for r in chain if r.step is Step.INTENDED)
         body = json.loads(intended.body)
@@ -257,17 +257,17 @@ def from_to(plan: dict[str, object]) -> tuple[object, object]:
 
 
 def wished_by_a_person(world: World, decision: Decision) -> bool:
-    asked = world.stage.ledger.by_outcome("rollback_requested", **EVER)
+    asked = world.harness.ledger.by_outcome("rollback_requested", **EVER)
     return any(json.loads(r.body)["decision_id"] == decision.rollback_of for r in asked)
 
 
 def in_order(world: World) -> None:
     """Chains are whole, one request waits at a time, nobody is flooded, nothing is stuck."""
-    stage = world.stage
+    harness = world.harness
     chains = world.chains()
     assert all(broken_link(chain) is None for chain in chains.values())
     open_now = [c for c in chains.values() if c[-1].step in (Step.AWAITING, Step.APPROVED)]
-    resource_state = stage.ledger.resource_state(ref(), stage.now)
+    resource_state = harness.ledger.resource_state(ref(), harness.now)
     assert len(open_now) <= 1
     assert [c[0].decision_id for c in open_now] == (
         []
@@ -275,7 +275,7 @@ def in_order(world: World) -> None:
         else [resource_state.approval_request.decision_id]
     )
     if resource_state.approval_request is not None or resource_state.rollback is not None:
-        assert stage.ledger.next_due() is not None, "it would wait for ever"
+        assert harness.ledger.next_due() is not None, "it would wait for ever"
     unanswered = sorted(
         r.at for c in chains.values() for r in c if r.step in (Step.REJECTED, Step.EXPIRED)
     )

@@ -9,7 +9,7 @@ from datetime import timedelta
 from random import Random
 
 from headroom.domain.catalog.ebs import capability
-from headroom.domain.decision import decision_input as evidence
+from headroom.domain.decision import decision_input as inputs
 from headroom.domain.planning import NO_VALUED_PLANS, Plan, Situation, ValuedPlans
 from headroom.domain.resources import Configuration, PriceUnknown, VolumeType
 
@@ -20,15 +20,15 @@ KINDS = (VolumeType.GP3, VolumeType.GP3, VolumeType.GP2, VolumeType.IO1, VolumeT
 @contextmanager
 def wild_plans() -> Iterator[None]:
     """Within it, decisions choose among plans drawn at random, valid or not."""
-    sane = evidence.value_plans
-    evidence.value_plans = _weigh
+    sane = inputs.value_plans
+    inputs.value_plans = _value_plans
     try:
         yield
     finally:
-        evidence.value_plans = sane
+        inputs.value_plans = sane
 
 
-def _weigh(situation: Situation) -> ValuedPlans:
+def _value_plans(situation: Situation) -> ValuedPlans:
     seen = situation.observation
     draw = Random(f"{seen.at} {seen.volume.ref.resource_id} {situation.current}")
     plans = tuple(plan for _ in range(WISHES) if (plan := _plan(draw, situation)) is not None)

@@ -49,7 +49,9 @@ REFUSALS = {
 PRICES = catalogue_prices(REGION)
 
 
-def _theirs(owner: Configuration, before: Configuration, after: Configuration) -> Configuration:
+def _owner_settings(
+    owner: Configuration, before: Configuration, after: Configuration
+) -> Configuration:
     """What the owner has set by now: all that is there, less what Headroom added and they left."""
 
     def number(owners: int | None, was: int | None, now: int | None) -> int | None:
@@ -59,7 +61,7 @@ def _theirs(owner: Configuration, before: Configuration, after: Configuration) -
         return now - max(0, added - max(0, (was or 0) - now))
 
     if not owner.volume_type is before.volume_type is after.volume_type:
-        return after  # numbers of two types cannot be told apart: the owner's, at the least
+        return after  # numbers of two types cannot be separated: the owner's, at the least
     return replace(
         after, size_gib=number(owner.size_gib, before.size_gib, after.size_gib),
         iops=number(owner.iops, before.iops, after.iops),
@@ -71,7 +73,7 @@ def _theirs(owner: Configuration, before: Configuration, after: Configuration) -
 
 @dataclass(slots=True, kw_only=True)
 class Held:
-    """A volume: what EC2 tells, what its tags ask for, and what only the world knows."""
+    """A volume: what EC2 reports, what its tags ask for, and what only the world knows."""
 
     volume: Volume
     life: VolumeLifecycle
@@ -134,7 +136,7 @@ class World:
         self, ref: ResourceRef, *, expected: Configuration, seen: datetime | None,
         target: Configuration,
     ) -> Outcome:  # fmt: skip
-        """As adapters/ebs.py does it: looked at again first, sent at most once."""
+        """As adapters/ebs does it: read again first, sent at most once."""
         try:
             view = self._view(ref.resource_id)
         except ResourceGone as gone:
@@ -223,7 +225,7 @@ class World:
             self._modify(held, target, fails=False)
         except ModificationRefused:
             return False
-        held.owner = _theirs(held.owner, before, target)
+        held.owner = _owner_settings(held.owner, before, target)
         return True
 
     def billed(self, name: str) -> Configuration:
@@ -245,16 +247,19 @@ class World:
         change = held.life.modification(self.now)
         if held.failed is not None:
             described, change = held.failed.origin, held.failed
-        told, can = instance(baseline_iops=400_000, baseline_mibps=10_000.0), capability(described)
+        machine, can = (
+            instance(baseline_iops=400_000, baseline_mibps=10_000.0),
+            capability(described),
+        )
         if held.on == "bound":  # it sustains no more than the volume itself
-            told = instance(
+            machine = instance(
                 baseline_iops=int(can.burst_iops), baseline_mibps=float(can.burst_mibps)
             )
-        shown = replace(told, limits=None) if held.on == "unknown" else told
+        reported = replace(machine, limits=None) if held.on == "unknown" else machine
         return StorageView(
             volume=replace(held.volume, configuration=described),
             modification=change,
-            instance=replace(shown, volume_ids=tuple(self._beside(held)))
+            instance=replace(reported, volume_ids=tuple(self._beside(held)))
             if len(held.volume.instance_ids) == 1
             else None,
         )
@@ -305,8 +310,8 @@ class World:
             throughput_exceeded=series(5), burst_balance_percent=series(6) if bursts else none,
         )  # fmt: skip
         beside = [] if not held.volume.instance_ids else self._beside(held)
-        told = len(beside) > 1 and held.on != "unknown"
-        return seen, self._together(seen, beside) if told else None
+        published = len(beside) > 1 and held.on != "unknown"
+        return seen, self._together(seen, beside) if published else None
 
     def _together(self, seen: VolumeActivity, beside: Sequence[str]) -> InstanceActivity:
         """What volumes that are loaded alike do to their instance: so many times the same."""

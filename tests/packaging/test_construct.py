@@ -92,7 +92,7 @@ def test_without_the_extra_the_construct_says_what_to_install(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Course:
+class Lifecycle:
     """What the endpoint had after both deployments ran two minutes."""
 
     outputs: dict[str, str]
@@ -104,7 +104,7 @@ class Course:
 
 
 @pytest.fixture(scope="module")
-def course(project: Path, tmp_path_factory: pytest.TempPathFactory) -> Course:
+def lifecycle(project: Path, tmp_path_factory: pytest.TempPathFactory) -> Lifecycle:
     if not CDK.exists():
         pytest.skip("needs the CDK command line: run `make setup`")
     with LocalAws(clock="lockstep") as aws:
@@ -124,7 +124,7 @@ def course(project: Path, tmp_path_factory: pytest.TempPathFactory) -> Course:
         }
         doctor = headroom(aws, "doctor", "--stack", "Storage/batch", expected=(0, 2))
         deployment.cdk("destroy", "--app", assembly, "--all", "--force")
-        return Course(
+        return Lifecycle(
             outputs={o["OutputKey"]: o["OutputValue"] for o in stack["Outputs"]},
             sweeps={
                 service: sum(
@@ -138,30 +138,30 @@ def course(project: Path, tmp_path_factory: pytest.TempPathFactory) -> Course:
         )
 
 
-def test_both_deployments_sweep_every_minute(course: Course) -> None:
-    assert course.sweeps == {"batch": 2, "databases": 2}
+def test_both_deployments_sweep_every_minute(lifecycle: Lifecycle) -> None:
+    assert lifecycle.sweeps == {"batch": 2, "databases": 2}
 
 
-def test_each_deployment_has_its_own_tables(course: Course) -> None:
+def test_each_deployment_has_its_own_tables(lifecycle: Lifecycle) -> None:
     tables = {
-        key: course.outputs[key]
+        key: lifecycle.outputs[key]
         for key in ("BatchRecordsTable", "BatchStateTable", "DatabasesRecordsTable",
                     "DatabasesStateTable")
     }  # fmt: skip
     assert len(set(tables.values())) == 4
 
 
-def test_a_pause_stops_the_deployment_that_it_names(course: Course) -> None:
-    assert "migration" in course.status["databases"]
-    assert "migration" not in course.status["batch"]
-    assert os.linesep.join(course.status.values()).count("Policy: version") == 2
+def test_a_pause_stops_the_deployment_that_it_names(lifecycle: Lifecycle) -> None:
+    assert "migration" in lifecycle.status["databases"]
+    assert "migration" not in lifecycle.status["batch"]
+    assert os.linesep.join(lifecycle.status.values()).count("Policy: version") == 2
 
 
-def test_the_doctor_finds_the_functions_in_the_same_stack(course: Course) -> None:
-    assert "functions" in course.doctor
-    assert "there is no stack" not in course.doctor
-    assert "no stack has the output" not in course.doctor
+def test_the_doctor_finds_the_functions_in_the_same_stack(lifecycle: Lifecycle) -> None:
+    assert "functions" in lifecycle.doctor
+    assert "there is no stack" not in lifecycle.doctor
+    assert "no stack has the output" not in lifecycle.doctor
 
 
-def test_destroying_the_stack_takes_both_loops(course: Course) -> None:
-    assert course.left == []
+def test_destroying_the_stack_takes_both_loops(lifecycle: Lifecycle) -> None:
+    assert lifecycle.left == []

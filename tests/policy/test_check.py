@@ -318,9 +318,9 @@ def test_the_first_problem_is_raised_with_where_it_stands() -> None:
 
 def test_windows_that_exclude_each_other_never_allow_anything() -> None:
     windows = {"change_windows": ["Sat 00:00-24:00 UTC & Mon 00:00-24:00 UTC"]}
-    told = problems(made(({"type": "gp2"}, {**AUTO, **windows})))
-    assert told.startswith("Rule 1 can never allow anything: change_windows Mon 00:00-24:00 UTC & ")
-    assert told.endswith("(rule 1) are never open.")
+    text = problems(made(({"type": "gp2"}, {**AUTO, **windows})))
+    assert text.startswith("Rule 1 can never allow anything: change_windows Mon 00:00-24:00 UTC & ")
+    assert text.endswith("(rule 1) are never open.")
     hours = {"change_windows": ["Sun 02:15-02:45 Europe/Berlin"]}
     assert problems(made(({"type": "gp2"}, {**AUTO, **hours}))) == ""
 

@@ -1,4 +1,4 @@
-"""A volume's past as CloudWatch would tell it, from a run whose truth is known."""
+"""A volume's past as CloudWatch would publish it, from a run whose truth is known."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ def lived(load_series: LoadSeries, configuration: Configuration, **how: float) -
     return volume
 
 
-def told(volume: VectorizedVolume, *, period_min: int = 1, checks: bool = True) -> VolumeActivity:
+def published(
+    volume: VectorizedVolume, *, period_min: int = 1, checks: bool = True
+) -> VolumeActivity:
     """What CloudWatch keeps of it at a period; without `checks` as of an instance before Nitro."""
     count = volume.load_series.minutes // period_min
 

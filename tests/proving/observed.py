@@ -1,4 +1,4 @@
-"""What the engine would see of a load: played by the physics, published, and read back."""
+"""What the engine would see of a load: simulated by the physics, published, and read back."""
 
 from __future__ import annotations
 

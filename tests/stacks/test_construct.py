@@ -110,8 +110,8 @@ def test_the_same_prefix_in_two_places_is_welcome(app: cdk.App) -> None:
 def test_two_in_one_place_are_warned_of_each_other(app: cdk.App) -> None:
     Headroom(cdk.Stack(app, "One"), "Headroom", code=_code())
     Headroom(cdk.Stack(app, "Two"), "Headroom", prefix="blue", code=_code())
-    told = [str(m.entry.data) for s in app.synth().stacks for m in s.messages]
-    assert any("One/Headroom is in the same account and Region" in each for each in told)
+    messages = [str(m.entry.data) for s in app.synth().stacks for m in s.messages]
+    assert any("One/Headroom is in the same account and Region" in each for each in messages)
 
 
 @pytest.mark.parametrize(
@@ -197,12 +197,12 @@ def test_caps_and_truth_values_are_settings(app: cdk.App) -> None:
 
 
 @pytest.mark.parametrize("python", [None, "/usr/bin/python3.14"])
-def test_a_package_without_bytecode_is_noted(
+def test_a_package_without_bytecode_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, python: str | None
 ) -> None:
     monkeypatch.setattr(construct, "runtime_python", lambda: python)
     monkeypatch.setattr(construct, "stage_function_code", lambda python: tmp_path)
     stack = cdk.Stack(cdk.App(outdir=str(tmp_path)), "Place")
     construct.function_code(stack)
-    noted = [str(entry.data) for entry in stack.node.metadata if entry.type == "aws:cdk:info"]
-    assert noted == ([construct.NO_BYTECODE] if python is None else [])
+    infos = [str(entry.data) for entry in stack.node.metadata if entry.type == "aws:cdk:info"]
+    assert infos == ([construct.NO_BYTECODE] if python is None else [])

@@ -74,8 +74,8 @@ def _text(node: Any) -> str:
 
 
 def _body(whole: Template) -> dict[str, Any]:
-    (shown,) = properties(whole, "AWS::CloudWatch::Dashboard")
-    body: dict[str, Any] = json.loads(_text(shown["DashboardBody"]))
+    (dashboard,) = properties(whole, "AWS::CloudWatch::Dashboard")
+    body: dict[str, Any] = json.loads(_text(dashboard["DashboardBody"]))
     return body
 
 
@@ -99,8 +99,8 @@ def test_it_adds_one_resource_and_no_permission(shipped: Synthesised, synth: Syn
 
 def test_two_regions_of_an_account_have_a_name_each(tmp_path: Path) -> None:
     whole = _deployed(tmp_path, prefix="blue", dashboard="on")
-    (shown,) = properties(whole, "AWS::CloudWatch::Dashboard")
-    assert _text(shown["DashboardName"]) == "blue-<AWS::Region>"
+    (dashboard,) = properties(whole, "AWS::CloudWatch::Dashboard")
+    assert _text(dashboard["DashboardName"]) == "blue-<AWS::Region>"
 
 
 def test_each_metric_is_one_that_somebody_publishes() -> None:
@@ -113,8 +113,8 @@ def test_each_metric_is_one_that_somebody_publishes() -> None:
 
 def test_each_metric_is_read_of_what_is_deployed(tmp_path: Path) -> None:
     whole = _deployed(tmp_path, prefix="blue", dashboard="on", hub_bus=HUB_BUS)
-    shown = [w["properties"] for w in _body(whole)["widgets"] if w["type"] == "metric"]
-    read = [metric for each in shown for metric in each["metrics"]]
+    panels = [w["properties"] for w in _body(whole)["widgets"] if w["type"] == "metric"]
+    read = [metric for each in panels for metric in each["metrics"]]
     assert len(read) == len(METRICS)
     for namespace, _, dimension, value, _ in read:
         if namespace in TYPES:
@@ -155,9 +155,11 @@ def test_the_template_for_stacksets_fits_into_a_request_without_it() -> None:
     context = json.loads((ROOT / "cdk.json").read_text())["context"]
     assert len(as_text(template(context))) < INLINE
     made = template({**context, "dashboard": "on"})
-    (shown,) = properties(made, "AWS::CloudWatch::Dashboard")
-    named = re.findall(r'"Fn::GetAtt": \["(\w*HubEvents\w*)"', json.dumps(shown))
-    guarded = re.findall(r'"HasHubBus", {"Fn::GetAtt": \["(\w*HubEvents\w*)"', json.dumps(shown))
+    (dashboard,) = properties(made, "AWS::CloudWatch::Dashboard")
+    named = re.findall(r'"Fn::GetAtt": \["(\w*HubEvents\w*)"', json.dumps(dashboard))
+    guarded = re.findall(
+        r'"HasHubBus", {"Fn::GetAtt": \["(\w*HubEvents\w*)"', json.dumps(dashboard)
+    )
     assert len(set(named)) == 2, "the queue and the alarm, which are not there without a hub"
     assert named == guarded
 

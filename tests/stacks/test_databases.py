@@ -59,12 +59,12 @@ def test_databases_are_seen_everywhere_and_changed_in_this_account_and_region(
 
 
 def test_the_functions_get_the_setting_and_the_synth_finds_nothing_amiss(both: Synthesised) -> None:
-    told = {
+    kinds = {
         f["Environment"]["Variables"].get("HEADROOM_KINDS")
         for f in properties(both.loop, "AWS::Lambda::Function")
         if "HEADROOM_STATE_TABLE" in f.get("Environment", {}).get("Variables", {})
     }
-    assert told == {"ebs,rds"}
+    assert kinds == {"ebs,rds"}
     assert not [note for note in both.notes if "AwsSolutions" in note]
 
 
@@ -168,10 +168,10 @@ def test_aurora_adds_two_rights_to_read_and_no_right_to_change_anything_else(
 def test_the_functions_get_the_clusters_setting_and_the_synth_finds_nothing_amiss(
     clusters: Synthesised,
 ) -> None:
-    told = {
+    kinds = {
         f["Environment"]["Variables"].get("HEADROOM_KINDS")
         for f in properties(clusters.loop, "AWS::Lambda::Function")
         if "HEADROOM_STATE_TABLE" in f.get("Environment", {}).get("Variables", {})
     }
-    assert told == {"ebs,rds,aurora"}
+    assert kinds == {"ebs,rds,aurora"}
     assert not [note for note in clusters.notes if "AwsSolutions" in note]

@@ -118,8 +118,10 @@ def test_every_alarm_on_headroom_says_what_to_do(shipped: Synthesised, synth: Sy
     table = RUNBOOK.split("## Alarms")[1].split("## ")[0]
     rows = [row.split("|")[1:5] for row in table.splitlines() if row.startswith("| `")]
     assert all(cell.strip() for row in rows for cell in row), "meaning, what to check, what to do"
-    told = {name for row in rows for name in re.findall(r"`([a-z-]+)`", row[0])}
-    assert _own_alarms(synth(hub_bus="arn:aws:events:us-east-1:999988887777:event-bus/hub")) == told
+    named = {name for row in rows for name in re.findall(r"`([a-z-]+)`", row[0])}
+    assert (
+        _own_alarms(synth(hub_bus="arn:aws:events:us-east-1:999988887777:event-bus/hub")) == named
+    )
     assert f"{len(_own_alarms(shipped))} alarms on Headroom itself" in TEXT
     assert len(_own_alarms(shipped)) == Rates().own_alarms, "the bill counts each alarm"
 
@@ -133,11 +135,11 @@ def test_every_package_that_is_shipped_is_named_with_its_licence() -> None:
     pins = (ROOT / "requirements-lambda.txt").read_text().splitlines()
     packages = {line.split("==")[0] for line in pins if "==" in line}
     licences = TEXT.split("| package | licence |")[1]
-    told = {row.split("|")[1].strip() for row in licences.splitlines()[2:] if row.startswith("|")}
-    assert told == packages
+    named = {row.split("|")[1].strip() for row in licences.splitlines()[2:] if row.startswith("|")}
+    assert named == packages
 
 
 def test_the_package_is_about_as_large_as_documented(shipped: Synthesised) -> None:
     size = sum(path.stat().st_size for path in shipped.asset().rglob("*") if path.is_file())
-    (told,) = re.findall(r"about (\d+) MiB\s+unpacked", TEXT)
-    assert abs(size / 2**20 - int(told)) < 1
+    (named,) = re.findall(r"about (\d+) MiB\s+unpacked", TEXT)
+    assert abs(size / 2**20 - int(named)) < 1

@@ -176,16 +176,16 @@ def test_a_file_system_is_extended_once_and_keeps_what_is_in_it(
     before = disk.mib()
     disk.grow(680)
 
-    status, told = disk.extend()
-    assert status == 0, told
-    assert told.startswith(f"headroom: extended {kind} {disk.device}{part} {disk.place} ")
-    small, large = (int(number) // MIB for number in told.split()[-2:])
+    status, output = disk.extend()
+    assert status == 0, output
+    assert output.startswith(f"headroom: extended {kind} {disk.device}{part} {disk.place} ")
+    small, large = (int(number) // MIB for number in output.split()[-2:])
     assert (small, large) == (before, disk.mib())
     assert large > before + 300
     assert (disk.place / "kept").read_bytes() == content
 
-    status, told = disk.extend()
-    assert (status, told.split()[1]) == (0, "already"), told
+    status, output = disk.extend()
+    assert (status, output.split()[1]) == (0, "already"), output
     assert disk.mib() == large
 
 
@@ -198,8 +198,8 @@ def test_what_was_left_undone_is_finished(make: Make) -> None:
     run("mount", f"{disk.device}p1", disk.place)
     disk.grow(128)
     run("growpart", disk.device, "1")
-    status, told = disk.extend()
-    assert (status, told.split()[1]) == (0, "extended"), told
+    status, output = disk.extend()
+    assert (status, output.split()[1]) == (0, "extended"), output
     assert disk.mib() > 100
 
 
@@ -226,9 +226,9 @@ def test_a_mount_point_may_have_a_space_in_its_name(make: Make) -> None:
     run("mkfs.ext4", "-q", disk.device)
     run("mount", disk.device, disk.place)
     disk.grow(128)
-    status, told = disk.extend()
-    assert (status, told.split()[1]) == (0, "extended"), told
-    assert str(disk.place) in told
+    status, output = disk.extend()
+    assert (status, output.split()[1]) == (0, "extended"), output
+    assert str(disk.place) in output
 
 
 def bare(disk: Disk) -> None:
@@ -289,10 +289,10 @@ def test_what_it_does_not_know_is_refused_and_left_as_it_is(
     disk.grow(128)
     run("sync")
     before = disk.image.read_bytes()
-    status, told = disk.extend()
+    status, output = disk.extend()
     assert status == 3
-    assert told.startswith("headroom: refused ")
-    assert why in told
+    assert output.startswith("headroom: refused ")
+    assert why in output
     run("sync")
     assert disk.image.read_bytes() == before
 
@@ -302,9 +302,9 @@ def test_it_waits_until_the_instance_sees_the_new_size(make: Make) -> None:
     disk = make(64)
     run("mkfs.ext4", "-q", disk.device)
     run("mount", disk.device, disk.place)
-    status, told = disk.extend(size_gib=1)
+    status, output = disk.extend(size_gib=1)
     assert status == 4
-    assert "less than 1 GiB" in told
+    assert "less than 1 GiB" in output
 
 
 LVM = {
@@ -342,11 +342,11 @@ root = pytest.mark.skipif(os.geteuid() != 0, reason="the script's lock is in /ru
 
 @root
 def test_lvm_grows_the_physical_the_logical_volume_and_the_file_system(tmp_path: Path) -> None:
-    status, told, ran = lvm(tmp_path)
+    status, output, ran = lvm(tmp_path)
     assert ran == [
         "pvresize /dev/nvme1n1", "lvextend -l +100%FREE /dev/data/all", "xfs_growfs /data",
     ]  # fmt: skip
-    assert (status, told) == (
+    assert (status, output) == (
         0, "headroom: extended xfs /dev/data/all /data 100000000000 160000000000",
     )  # fmt: skip
 
@@ -354,16 +354,16 @@ def test_lvm_grows_the_physical_the_logical_volume_and_the_file_system(tmp_path:
 @root
 @pytest.mark.parametrize("tool", ["pvresize", "lvextend", "xfs_growfs"])
 def test_a_tool_that_fails_is_named_and_left_to_a_person(tmp_path: Path, tool: str) -> None:
-    status, told, _ = lvm(tmp_path, **{tool: "exit 5"})
-    assert (status, told.split()[:3]) == (3, ["headroom:", "refused", tool])
+    status, output, _ = lvm(tmp_path, **{tool: "exit 5"})
+    assert (status, output.split()[:3]) == (3, ["headroom:", "refused", tool])
 
 
 @root
 def test_temporary_files_are_in_memory_where_the_root_file_system_is_full(tmp_path: Path) -> None:
-    status, told, _ = lvm(
+    status, output, _ = lvm(
         tmp_path, pvresize='[ "$TMPDIR" = /run ]'
     )  # growpart makes a folder in it
-    assert status == 0, told
+    assert status == 0, output
 
 
 @root
@@ -387,10 +387,10 @@ def test_temporary_files_are_in_memory_where_the_root_file_system_is_full(tmp_pa
 def test_what_is_not_plain_lvm_is_refused_before_anything_changes(
     tmp_path: Path, changed: dict[str, str], why: str
 ) -> None:
-    status, told, ran = lvm(tmp_path, **changed)
+    status, output, ran = lvm(tmp_path, **changed)
     assert (status, ran) == (3, [])
-    assert told.startswith("headroom: refused ")
-    assert why in told
+    assert output.startswith("headroom: refused ")
+    assert why in output
 
 
 @pytest.mark.skipif(shutil.which("shellcheck") is None, reason="shellcheck is not installed")

@@ -158,9 +158,9 @@ def test_for_each_choice_it_is_what_the_app_deploys(
     """All but the policy, the code, the ids and the calendars, which the template does not know."""
     made = synth(detection=detection.value)
     ours = [body for each in made.templates for body in each["Resources"].values()]
-    theirs = list(_resolved(long, detection.value).values())
+    others = list(_resolved(long, detection.value).values())
     for kind in sorted({body["Type"] for body in ours}):
-        assert _fingerprints(theirs, kind) == _fingerprints(ours, kind), kind
+        assert _fingerprints(others, kind) == _fingerprints(ours, kind), kind
 
 
 VARIES = ("Code", "Description", "Environment", "Value", "Policies")

@@ -188,15 +188,15 @@ def test_a_sweep_that_says_nothing_is_a_sweep_that_does_not_run(shipped: Synthes
     assert (alarm["ComparisonOperator"], alarm["Threshold"]) == ("LessThanThreshold", 1)
 
 
-@pytest.mark.parametrize(("every", "looks_s"), [("15", 900), ("60", 3_600), ("1", 900)])
+@pytest.mark.parametrize(("every", "period_s"), [("15", 900), ("60", 3_600), ("1", 900)])
 def test_reconciliations_that_fail_once_a_scan_raise_the_alarm(
-    synth: Synth, every: str, looks_s: int
+    synth: Synth, every: str, period_s: int
 ) -> None:
-    looks = _own_alarms(synth(scan_every_minutes=every, detection="sweep"))[
+    alarm = _own_alarms(synth(scan_every_minutes=every, detection="sweep"))[
         "reconciliations-failing"
     ]
-    assert looks["Period"] == looks_s, "a failure once per scan is one in every period"
-    assert (looks["DatapointsToAlarm"], looks["EvaluationPeriods"]) == (2, 3)
+    assert alarm["Period"] == period_s, "a failure once per scan is one in every period"
+    assert (alarm["DatapointsToAlarm"], alarm["EvaluationPeriods"]) == (2, 3)
 
 
 @pytest.mark.parametrize(
@@ -248,8 +248,8 @@ def test_where_prices_are_known_or_the_region_is_not_nobody_is_warned(
 
 def test_a_region_that_only_the_price_list_knows_is_a_note_and_no_warning(tmp_path: Path) -> None:
     assert _said_of_prices(tmp_path / "a", "eu-central-1") == []
-    (told,) = _said_of_prices(tmp_path / "b", "eu-central-1", "info")
-    assert "no table of EBS prices for eu-central-1" in told
+    (info,) = _said_of_prices(tmp_path / "b", "eu-central-1", "info")
+    assert "no table of EBS prices for eu-central-1" in info
 
 
 @pytest.mark.parametrize("region", ["cn-north-1", "us-gov-west-1", "eusc-de-east-1"])

@@ -10,12 +10,12 @@ from tools.fleet_week import Week, play
 
 
 @cache
-def played(volumes: int = 100, at_risk: float = 0.05) -> Week:
+def simulated(volumes: int = 100, at_risk: float = 0.05) -> Week:
     return play(volumes, 2.0, at_risk=at_risk)
 
 
 def test_a_quiet_volume_costs_little_more_than_a_metric_an_hour() -> None:
-    week, rates = played(), Rates()
+    week, rates = simulated(), Rates()
     quiet = week.volumes - week.at_risk
     assert (
         24 <= week.metrics_quiet / week.days / quiet < 1.2 * float(rates.quiet_metrics_per_day[1])
@@ -24,14 +24,14 @@ def test_a_quiet_volume_costs_little_more_than_a_metric_an_hour() -> None:
 
 
 def test_a_volume_at_risk_costs_about_what_the_bill_says() -> None:
-    week, rates = played(), Rates()
+    week, rates = simulated(), Rates()
     assert week.at_risk == 5
     metrics = (week.metrics - week.metrics_quiet) / week.days / week.at_risk
     assert 100 < metrics < 1.2 * float(rates.risk_metrics_per_day[1])
 
 
 def test_pressure_is_seen_within_five_minutes_at_risk_and_within_the_hour_elsewhere() -> None:
-    week = played(40, at_risk=0.3)
+    week = simulated(40, at_risk=0.3)
     assert week.waits_at_risk
     assert median(week.waits_at_risk) <= 5
     assert len(week.waits_quiet) > 5
@@ -41,7 +41,7 @@ def test_pressure_is_seen_within_five_minutes_at_risk_and_within_the_hour_elsewh
 
 
 def test_alarms_on_those_that_were_seen_late_see_pressure_within_minutes() -> None:
-    without = played(40, at_risk=0.3)
+    without = simulated(40, at_risk=0.3)
     week = play(40, 2.0, at_risk=0.3, alarm_budget_usd=1.0)
     assert 0 < week.alarms <= 10
     assert len(week.waits_alarmed) > len(week.waits_quiet)

@@ -26,7 +26,7 @@ def whole(service: str) -> Any:
     return json.loads(gzip.decompress((latest / "service-2.json.gz").read_bytes()))
 
 
-def told(shape: Shape | None, above: tuple[str, ...] = ()) -> object:
+def described(shape: Shape | None, above: tuple[str, ...] = ()) -> object:
     """Everything about a shape but its documentation; a shape within itself by its name."""
     if shape is None or shape.name in above:
         return shape and shape.name
@@ -34,11 +34,11 @@ def told(shape: Shape | None, above: tuple[str, ...] = ()) -> object:
     about = shape.name, shape.type_name, shape.serialization, shape.metadata
     match shape.type_name:
         case "structure":
-            return about, {name: told(each, inner) for name, each in shape.members.items()}
+            return about, {name: described(each, inner) for name, each in shape.members.items()}
         case "list":
-            return about, told(shape.member, inner)
+            return about, described(shape.member, inner)
         case "map":
-            return about, told(shape.key, inner), told(shape.value, inner)
+            return about, described(shape.key, inner), described(shape.value, inner)
     return about, tuple(getattr(shape, "enum", ()))
 
 
@@ -50,9 +50,9 @@ def test_an_operation_that_stays_is_the_same(service: str) -> None:
     for name in after.operation_names:
         was, now = before.operation_model(name), after.operation_model(name)
         assert (now.http, now.endpoint) == (was.http, was.endpoint)
-        assert told(now.input_shape) == told(was.input_shape)
-        assert told(now.output_shape) == told(was.output_shape)
-        assert list(map(told, now.error_shapes)) == list(map(told, was.error_shapes))
+        assert described(now.input_shape) == described(was.input_shape)
+        assert described(now.output_shape) == described(was.output_shape)
+        assert list(map(described, now.error_shapes)) == list(map(described, was.error_shapes))
 
 
 def test_clients_of_a_cut_folder_make_the_same_requests(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A deployment full of open chains, on the stage: made by the code that is imported, and read back.
+"""A deployment full of open chains, in the harness: made by the code that is imported, and read back.
 
 `python -m tests.upgrade.deployments FILE NAME` in a clone of a release writes what that release's ledger
 holds; NAME is how tests call it. The file replaces `tests/stored/earlier_release.json.gz` when a release is
@@ -24,7 +24,7 @@ from headroom.domain.policy import Mode
 from headroom.domain.resources import Configuration, ResourceRef
 from headroom.domain.state import AlreadyThere, Step, Unknown
 from headroom.serialization import from_json, to_json
-from tests.application.harness import Stage, reconcile_now, running_free
+from tests.application.harness import Harness, reconcile_now, running_free
 from tests.application.test_databases import ORDERS as DATABASE
 from tests.application.test_databases import Databases, spending
 from tests.application.test_reconcile_cluster import ORDERS as CLUSTER
@@ -50,46 +50,46 @@ class Crash(BaseException):
 
 @dataclass
 class Made:
-    """A stage, and each change that was really made on it."""
+    """A harness, and each change that was really made in it."""
 
-    stage: Any
+    harness: Any
     changes: list[tuple[datetime, ResourceRef, Configuration]] = field(default_factory=list)
 
     def watch(self) -> None:
         """Remember changes from now on."""
-        apply = self.stage.apply
+        apply = self.harness.apply
 
         def watched(of: ResourceRef, **call: Any) -> Any:
             outcome = apply(of, **call)
-            self.changes.append((self.stage.now, of, call["target"]))
+            self.changes.append((self.harness.now, of, call["target"]))
             return outcome
 
-        self.stage.apply = watched
+        self.harness.apply = watched
 
 
 def volumes(*, only_world: bool = False) -> Made:
     """Volumes whose chains are at every step; `only_world` makes the volumes and does nothing to them."""
-    stage = Stage(
+    harness = Harness(
         rules=replace(policy(mode=Mode.AUTO), max_in_flight=IN_FLIGHT),
         instance=instance(baseline_iops=60_000, baseline_mibps=4_000.0),
     )
-    made = Made(stage)
+    made = Made(harness)
     for name in NAMES:
         mode = "approve" if name in ("vol-awaiting", "vol-approved") else "auto"
-        stage.add(volume(ref=ref(name), tags=(("headroom", mode),)))
+        harness.add(volume(ref=ref(name), tags=(("headroom", mode),)))
     for name in SET:
-        stage.add(volume(ref=ref(name), tags=SET_TAGS, instance_ids=("i-set",)))
-    stage.add(volume(ref=ref(QUEUED)))
+        harness.add(volume(ref=ref(name), tags=SET_TAGS, instance_ids=("i-set",)))
+    harness.add(volume(ref=ref(QUEUED)))
     if only_world:
         return made
     made.watch()
-    changed = stage.apply
+    changed = harness.apply
 
     def go(name: str, **instead: Callable[..., Any]) -> None:
-        storage = _replaced(stage, "apply", instead.get("apply"))
-        ledger = _replaced(stage.ledger, "intend", instead.get("intend"))
+        storage = _replaced(harness, "apply", instead.get("apply"))
+        ledger = _replaced(harness.ledger, "intend", instead.get("intend"))
         with storage, ledger, suppress(Crash):
-            reconcile_now(stage.ports, ref(name), stage.now, trigger="alarm", must_record=True)
+            reconcile_now(harness.ports, ref(name), harness.now, trigger="alarm", must_record=True)
 
     def crash(*_: Any, **__: Any) -> Any:
         raise Crash
@@ -104,13 +104,13 @@ def volumes(*, only_world: bool = False) -> Made:
         return apply
 
     go("vol-rolled-back")
-    stage.loads["vol-rolled-back"] = running_free(3_500.0)
+    harness.loads["vol-rolled-back"] = running_free(3_500.0)
     for _ in range(30):
-        stage.later(minutes=15)
-        with _replaced(stage, "fleet", lambda: iter(())):
-            sweep(stage.ports, stage.now)
-    (first,) = stage.ledger.by_outcome("relieved", since=NOW, until=stage.now)
-    stage.ledger.request_rollback(first.decision_id, at=stage.now, who=WHO)
+        harness.later(minutes=15)
+        with _replaced(harness, "fleet", lambda: iter(())):
+            sweep(harness.ports, harness.now)
+    (first,) = harness.ledger.by_outcome("relieved", since=NOW, until=harness.now)
+    harness.ledger.request_rollback(first.decision_id, at=harness.now, who=WHO)
     unknown = Unknown(detail="the answer was lost")
     go("vol-decided", intend=crash)
     go("vol-intended", apply=crash)
@@ -122,9 +122,9 @@ def volumes(*, only_world: bool = False) -> Made:
     for name in ("vol-awaiting", "vol-approved"):
         go(name)
     asked = next(
-        iter(stage.ledger.by_resource(ref("vol-approved").arn, since=NOW, until=stage.now))
+        iter(harness.ledger.by_resource(ref("vol-approved").arn, since=NOW, until=harness.now))
     )
-    stage.ledger.answer(asked.decision_id, Step.APPROVED, at=stage.now, who=WHO)
+    harness.ledger.answer(asked.decision_id, Step.APPROVED, at=harness.now, who=WHO)
     calls: list[ResourceRef] = []
 
     def second_crashes(of: ResourceRef, **call: Any) -> Any:
@@ -138,22 +138,22 @@ def volumes(*, only_world: bool = False) -> Made:
 
 def database(*, only_world: bool = False) -> Made:
     """A database whose change took effect while its answer was lost."""
-    stage = Databases.of(spending())
-    made = Made(stage)
+    harness = Databases.of(spending())
+    made = Made(harness)
     if not only_world:
         made.watch()
-        stage.service.times_out = True
-        stage.reconcile()
+        harness.service.times_out = True
+        harness.reconcile()
     return made
 
 
 def cluster(*, only_world: bool = False) -> Made:
     """A cluster whose storage mode was changed."""
-    stage = Clusters.of()
-    made = Made(stage)
+    harness = Clusters.of()
+    made = Made(harness)
     if not only_world:
         made.watch()
-        stage.reconcile()
+        harness.reconcile()
     return made
 
 
@@ -194,8 +194,8 @@ def recorded(name: str) -> dict[str, Any]:
     for kind, make in KINDS.items():
         made = make()
         deployments[kind] = {
-            "now": made.stage.now.isoformat(),
-            "items": items_in(made.stage.ledger._client),
+            "now": made.harness.now.isoformat(),
+            "items": items_in(made.harness.ledger._client),
             "changes": [
                 [at.isoformat(), of.resource_id, to_json(target)]
                 for at, of, target in made.changes
@@ -205,22 +205,22 @@ def recorded(name: str) -> dict[str, Any]:
 
 
 def restored(kind: str, file: Path, items: Mapping[str, Any] | None = None) -> Any:
-    """A stage on which `kind` is as the release left it, with its items, or these instead."""
+    """A harness in which `kind` is as the release left it, with its items, or these instead."""
     deployment = read(file)["deployments"][kind]
-    stage = KINDS[kind](only_world=True).stage
+    harness = KINDS[kind](only_world=True).harness
     for at, name, target in deployment["changes"]:
-        stage.now = datetime.fromisoformat(at)
+        harness.now = datetime.fromisoformat(at)
         of = {"volumes": ref(name), "database": DATABASE, "cluster": CLUSTER}[kind]
-        _change(stage, of, from_json(target, Configuration))
-    stage.now = datetime.fromisoformat(deployment["now"])
-    put(stage.ledger._client, deployment["items"] if items is None else items)
-    return stage
+        _change(harness, of, from_json(target, Configuration))
+    harness.now = datetime.fromisoformat(deployment["now"])
+    put(harness.ledger._client, deployment["items"] if items is None else items)
+    return harness
 
 
-def _change(stage: Any, of: ResourceRef, target: Configuration) -> None:
-    view = stage.view(of)
+def _change(harness: Any, of: ResourceRef, target: Configuration) -> None:
+    view = harness.view(of)
     started = view.modification.started_at if view.modification else None
-    stage.apply(of, expected=view.volume.configuration, seen=started, target=target)
+    harness.apply(of, expected=view.volume.configuration, seen=started, target=target)
 
 
 def put(client: Any, items: Mapping[str, Any]) -> None:

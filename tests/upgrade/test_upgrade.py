@@ -67,35 +67,35 @@ def deployment(kind: str = "volumes") -> dict[str, Any]:
     return found
 
 
-def minute(stage: Any, **delta: float) -> WorkReport:
+def minute(harness: Any, **delta: float) -> WorkReport:
     """The dispatcher and one worker, once."""
-    stage.later(**(delta or {"minutes": 1}))
+    harness.later(**(delta or {"minutes": 1}))
     queue = Queue()
-    dispatch(stage.ports, queue, stage.now, scan_every_s=10**9)
-    return work(stage.ports, queue.taken(), lambda: stage.now)
+    dispatch(harness.ports, queue, harness.now, scan_every_s=10**9)
+    return work(harness.ports, queue.taken(), lambda: harness.now)
 
 
-def through_a_day(stage: Any) -> set[str]:
+def through_a_day(harness: Any) -> set[str]:
     """An hour in steps of five minutes, then 30 hours; what failed."""
     said: set[str] = set()
     for minutes in [5] * 12 + [60] * 30:
-        said |= set(minute(stage, minutes=minutes).errors)
+        said |= set(minute(harness, minutes=minutes).errors)
     return said
 
 
-def chains(stage: Any) -> dict[str, list[Record]]:
+def chains(harness: Any) -> dict[str, list[Record]]:
     """Every chain by its decision, oldest record first."""
     found: dict[str, list[Record]] = {}
-    for items in d.items_in(stage.ledger._client)["records"]:
+    for items in d.items_in(harness.ledger._client)["records"]:
         if "step" in items:
             record = record_of(items)
             found.setdefault(record.decision_id, []).append(record)
     return {name: sorted(chain, key=lambda r: r.sequence) for name, chain in found.items()}
 
 
-def unfinished(stage: Any) -> dict[str, str]:
+def unfinished(harness: Any) -> dict[str, str]:
     """Resources of chains that could go on, with their last step."""
-    last = [chain[-1] for chain in chains(stage).values()]
+    last = [chain[-1] for chain in chains(harness).values()]
     return {
         r.resource.rpartition("/")[2].rpartition(":")[2]: r.step.value
         for r in last
@@ -104,27 +104,27 @@ def unfinished(stage: Any) -> dict[str, str]:
 
 
 def test_the_earlier_release_left_a_chain_at_every_step() -> None:
-    stage = d.restored("volumes", FILE)
-    assert {name: stage.steps(ref(name)) for name in VOLUMES} == OPEN_AT
-    steps = {step for name in VOLUMES for step in stage.steps(ref(name))}
+    harness = d.restored("volumes", FILE)
+    assert {name: harness.steps(ref(name)) for name in VOLUMES} == OPEN_AT
+    steps = {step for name in VOLUMES for step in harness.steps(ref(name))}
     assert {s.value for s in NEXT if s is not None} - steps == {"decided"}  # "act" is that
 
 
 def test_after_an_upgrade_every_chain_ends_and_nothing_stays_blocked() -> None:
-    stage = d.restored("volumes", FILE)
+    harness = d.restored("volumes", FILE)
     for name in VOLUMES[:-1]:
-        stage.loads[name] = running_free()
-    assert through_a_day(stage) == set()
-    assert unfinished(stage) == {}
-    assert all(broken_link(chain) is None for chain in chains(stage).values())
-    assert "rolled_back" in stage.steps(ref("vol-rolled-back"))
-    assert "applied" in stage.steps(ref(d.QUEUED)), "it starved on, and its turn came"
-    states = [stage.ledger.resource_state(ref(name), stage.now) for name in VOLUMES]
+        harness.loads[name] = running_free()
+    assert through_a_day(harness) == set()
+    assert unfinished(harness) == {}
+    assert all(broken_link(chain) is None for chain in chains(harness).values())
+    assert "rolled_back" in harness.steps(ref("vol-rolled-back"))
+    assert "applied" in harness.steps(ref(d.QUEUED)), "it starved on, and its turn came"
+    states = [harness.ledger.resource_state(ref(name), harness.now) for name in VOLUMES]
     assert [s.open_chain for s in states] == [None] * len(states)
     assert states[0].concurrency.in_flight == ()
-    stage.loads["vol-unknown"] = starving()
-    reconcile_now(stage.ports, ref("vol-unknown"), stage.now, trigger="alarm", must_record=True)
-    assert stage.steps(ref("vol-unknown"))[-1] == "applied", "a new starvation is ended"
+    harness.loads["vol-unknown"] = starving()
+    reconcile_now(harness.ports, ref("vol-unknown"), harness.now, trigger="alarm", must_record=True)
+    assert harness.steps(ref("vol-unknown"))[-1] == "applied", "a new starvation is ended"
 
 
 @pytest.mark.parametrize(
@@ -137,16 +137,16 @@ def test_after_an_upgrade_every_chain_ends_and_nothing_stays_blocked() -> None:
 def test_after_an_upgrade_databases_and_clusters_go_on(
     kind: str, who: ResourceRef, steps: list[str]
 ) -> None:
-    stage = d.restored(kind, FILE)
+    harness = d.restored(kind, FILE)
     if kind == "database":
-        stage.service.settles()
-        stage.loads["orders"] = activity([6_000.0] * 180, iops_check=None, mibps_check=None)
+        harness.service.settles()
+        harness.loads["orders"] = activity([6_000.0] * 180, iops_check=None, mibps_check=None)
     else:
-        stage.service.lands(IOOptimizedNextAllowedModificationTime=NOW + timedelta(days=30))
+        harness.service.lands(IOOptimizedNextAllowedModificationTime=NOW + timedelta(days=30))
     for _ in range(30):
-        minute(stage, minutes=10)
-    assert stage.steps(who)[: len(steps) + 1] == [*steps, "relieved"]
-    assert unfinished(stage) == {}
+        minute(harness, minutes=10)
+    assert harness.steps(who)[: len(steps) + 1] == [*steps, "relieved"]
+    assert unfinished(harness) == {}
 
 
 # --- downwards: a newer release wrote
@@ -211,12 +211,12 @@ def newer_state(items: Items, item: str, name: str = "") -> Items:
 
 
 def test_a_guardrail_that_only_a_newer_release_knows_stops_no_chain() -> None:
-    stage = d.restored(
+    harness = d.restored(
         "volumes", FILE, rewritten(deployment()["items"], "vol-applied", newer_guardrail)
     )
-    stage.loads["vol-applied"] = running_free()
-    assert through_a_day(stage) == set()
-    assert stage.steps(ref("vol-applied"))[:4] == ["act", "intended", "applied", "relieved"]
+    harness.loads["vol-applied"] = running_free()
+    assert through_a_day(harness) == set()
+    assert harness.steps(ref("vol-applied"))[:4] == ["act", "intended", "applied", "relieved"]
 
 
 PARKED: Mapping[str, tuple[Callable[[Items], Items], str]] = {
@@ -233,24 +233,24 @@ def test_what_a_newer_release_left_is_parked_with_a_sentence_until_a_person_ends
     left: str,
 ) -> None:
     change, sentence = PARKED[left]
-    stage = d.restored("volumes", FILE, change(deployment()["items"]))
+    harness = d.restored("volumes", FILE, change(deployment()["items"]))
     for name in VOLUMES:
-        stage.loads[name] = running_free()
-    arn, before = ref("vol-applied").arn, stage.steps(ref("vol-applied"))
-    said = through_a_day(stage)
+        harness.loads[name] = running_free()
+    arn, before = ref("vol-applied").arn, harness.steps(ref("vol-applied"))
+    said = through_a_day(harness)
     assert said
     assert all("vol-applied" in text and sentence in text for text in said), said
-    assert stage.steps(ref("vol-applied")) == before, "nothing follows what is not understood"
-    assert set(unfinished(stage)) <= {"vol-applied"}
-    assert "relieved" in stage.steps(ref("vol-already-there"))
-    mine = next(name for name, chain in chains(stage).items() if chain[0].resource == arn)
+    assert harness.steps(ref("vol-applied")) == before, "nothing follows what is not understood"
+    assert set(unfinished(harness)) <= {"vol-applied"}
+    assert "relieved" in harness.steps(ref("vol-already-there"))
+    mine = next(name for name, chain in chains(harness).items() if chain[0].resource == arn)
     if left == "the state":
         with pytest.raises(ReadFailed, match="upgrade Headroom"):
-            stage.ledger.release(mine, at=stage.now, who=d.WHO)
+            harness.ledger.release(mine, at=harness.now, who=d.WHO)
         return
-    assert stage.ledger.release(mine, at=stage.now, who=d.WHO).step is Step.RELEASED
-    assert through_a_day(stage) == set()
-    assert unfinished(stage) == {}
+    assert harness.ledger.release(mine, at=harness.now, who=d.WHO).step is Step.RELEASED
+    assert through_a_day(harness) == set()
+    assert unfinished(harness) == {}
 
 
 @pytest.mark.parametrize("item", [BUDGET, CONCURRENCY_ITEM])
@@ -258,17 +258,17 @@ def test_an_account_that_a_newer_release_wrote_is_parked_and_goes_on_after_the_n
     item: str,
 ) -> None:
     items = deployment()["items"]
-    stage = d.restored("volumes", FILE, newer_state(items, item))
+    harness = d.restored("volumes", FILE, newer_state(items, item))
     for name in VOLUMES:
-        stage.loads[name] = running_free()
-    said = through_a_day(stage)
+        harness.loads[name] = running_free()
+    said = through_a_day(harness)
     assert said
     assert all("upgrade Headroom" in text for text in said), said
-    assert {name: stage.steps(ref(name)) for name in VOLUMES} == OPEN_AT, "nothing is done"
+    assert {name: harness.steps(ref(name)) for name in VOLUMES} == OPEN_AT, "nothing is done"
     (kept,) = [i for i in items["state"] if unwire(i["item"]) == item]
-    d.put(stage.ledger._client, {"state": [kept]})
-    assert through_a_day(stage) == set()
-    assert unfinished(stage) == {}
+    d.put(harness.ledger._client, {"state": [kept]})
+    assert through_a_day(harness) == set()
+    assert unfinished(harness) == {}
 
 
 def whole(body: Any) -> Any:
@@ -312,7 +312,7 @@ def paths(value: Any, place: str = "") -> set[str]:
 
 @cache
 def written(kind: str) -> dict[str, set[str]]:
-    return shapes(d.items_in(d.KINDS[kind]().stage.ledger._client))
+    return shapes(d.items_in(d.KINDS[kind]().harness.ledger._client))
 
 
 @pytest.mark.parametrize("kind", d.KINDS)

@@ -117,10 +117,10 @@ def put_back(case: Case) -> Case:
     ours = KnownModification(
         started_at=at - timedelta(days=2), by="headroom", origin=before, target=after
     )
-    theirs = KnownModification(
+    other = KnownModification(
         started_at=at - timedelta(days=1), by="other", origin=after, target=before
     )
-    return replace(case, resource_state=replace(case.resource_state, modifications=(ours, theirs)))
+    return replace(case, resource_state=replace(case.resource_state, modifications=(ours, other)))
 
 
 def held_back(case: Case) -> Case:

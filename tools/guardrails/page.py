@@ -29,7 +29,7 @@ from tests.builders import (
     resource_state,
     volume,
 )
-from tests.domain.clusters import cluster_evidence
+from tests.domain.clusters import cluster_input
 from tests.domain.earlier import history
 from tools.guardrails.entries import GROUPS, Base, Entry
 
@@ -75,7 +75,7 @@ def base_case(base: Base) -> Case:
 
 def _base_cluster() -> Case:
     rules: Policy = policy(mode=Mode.AUTO)
-    found = cluster_evidence(rules)
+    found = cluster_input(rules)
     decision = decide_cluster(found)
     action, detail = decision.answer, decision.cluster
     if not isinstance(action, Act) or detail is None or not detail.bills or not found.prices:

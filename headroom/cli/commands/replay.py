@@ -101,7 +101,7 @@ def replay(
     )
     views = _views(where, volume or (), tags, databases=databases)
     sections = Sections()
-    found = _played(views.played, where, rules, processes or os.cpu_count() or 1, sections)
+    found = _replay_all(views.volumes, where, rules, processes or os.cpu_count() or 1, sections)
     clusters = tuple(replayed_clusters(views.clusters, where, views.aurora, rules))
     summary = replay_tables.ReplaySummary(
         account_id=where.account_id, region=where.region, rules=rules, found=found,
@@ -125,15 +125,15 @@ class Sections:
         self._kept: list[tuple[int, str, Section]] = []
 
     def keep(self, one: Replayed | Missed) -> Replayed | Missed:
-        """The same volume without its scene."""
-        if isinstance(one, Missed) or one.scene is None:
+        """The same volume without its timeline."""
+        if isinstance(one, Missed) or one.timeline is None:
             return one
         drawn = replay_page.section(one)
         if drawn is not None:
             heappush(self._kept, (one.avoided_minutes, drawn.key, drawn))
         if len(self._kept) > replay_page.MAX_SECTIONS:
             heappop(self._kept)
-        return replace(one, scene=None)
+        return replace(one, timeline=None)
 
     def kept(self) -> list[Section]:
         """Those drawn, in no order."""
@@ -180,7 +180,7 @@ def _instant(text: str | None, now: datetime) -> datetime:
 class _Views:
     """What is replayed: by minutes, and Aurora clusters by days, with the storage they are of."""
 
-    played: tuple[StorageView, ...]
+    volumes: tuple[StorageView, ...]
     clusters: tuple[StorageView, ...]
     aurora: AuroraClusterStorage
 
@@ -214,7 +214,7 @@ def _views(
         raise BadRequest(f"There is no {what}{tagged} in {where.region} of {where.account_id}.")
     if clusters:  # only now are prices asked for that take many pages
         aurora = clusters_of(where, price_list=where.price_list)
-    return _Views(played=tuple(views), clusters=clusters, aurora=aurora)
+    return _Views(volumes=tuple(views), clusters=clusters, aurora=aurora)
 
 
 def _databases(
@@ -242,7 +242,7 @@ def _databases(
         return (), ()
 
 
-def _played(
+def _replay_all(
     views: Sequence[StorageView], where: Account, rules: Rules, processes: int, sections: Sections
 ) -> tuple[Replayed | Missed, ...]:
     found: list[Replayed | Missed] = []

@@ -21,12 +21,12 @@ MAX_SECTIONS = 30
 
 def section(one: Replayed) -> Section | None:
     """The section of a volume; None if nothing happened or it was not drawn."""
-    if one.scene is None or not (one.left_alone.starved_minutes or one.headroom.changes):
+    if one.timeline is None or not (one.left_alone.starved_minutes or one.headroom.changes):
         return None
     volume = one.view.volume
     name = volume.tag("Name")
-    line = timeline(_minutes(one.scene))
-    stories = decision_stories(one.scene.records)
+    line = timeline(_minutes(one.timeline))
+    stories = decision_stories(one.timeline.records)
     changes = "; ".join(f"{c.origin} -> {c.target} at {utc(c.at)}" for c in one.headroom.changes)
     return section_view.section(
         volume.ref.resource_id,
@@ -70,21 +70,21 @@ def page(summary: ReplaySummary, sections: Sequence[Section]) -> Report:
     )
 
 
-def _minutes(scene: PlaybackTimeline) -> list[Minute]:
+def _minutes(timeline: PlaybackTimeline) -> list[Minute]:
     def plain(values: Floats) -> list[float | None]:
         return [None if value != value else value for value in values.tolist()]
 
     columns: dict[str, list[Any]] = {
-        "offered_iops": plain(scene.offered_iops), "served_iops": plain(scene.served_iops),
-        "limit_iops": scene.limit_iops.tolist(),
-        "offered_mibps": plain(scene.offered_mibps), "served_mibps": plain(scene.served_mibps),
-        "limit_mibps": scene.limit_mibps.tolist(),
-        "credits_percent": plain(scene.balance_percent), "queue": plain(scene.queue),
-        "usd_per_month": scene.usd_per_month.tolist(), "starved": scene.starved.tolist(),
+        "offered_iops": plain(timeline.offered_iops), "served_iops": plain(timeline.served_iops),
+        "limit_iops": timeline.limit_iops.tolist(),
+        "offered_mibps": plain(timeline.offered_mibps), "served_mibps": plain(timeline.served_mibps),
+        "limit_mibps": timeline.limit_mibps.tolist(),
+        "credits_percent": plain(timeline.balance_percent), "queue": plain(timeline.queue),
+        "usd_per_month": timeline.usd_per_month.tolist(), "starved": timeline.starved.tolist(),
     }  # fmt: skip
     return [
         Minute(
-            at=scene.start + timedelta(minutes=number),
+            at=timeline.start + timedelta(minutes=number),
             latency_ms=None,
             **dict(zip(columns, values, strict=True)),
         )

@@ -53,13 +53,13 @@ def remarks_on_kinds(policy: Policy) -> Iterator[str]:
             if name != "mode" and name not in named
             and at_most(name, getattr(usual, name), value) != value
         ]  # fmt: skip
-        theirs = [name for name in wider if name in MEANT_FOR_DATABASES]
-        if theirs:
+        for_databases = [name for name in wider if name in MEANT_FOR_DATABASES]
+        if for_databases:
             yield (
-                f"{where} sets {', '.join(theirs)}, which databases take only from a rule that "
+                f"{where} sets {', '.join(for_databases)}, which databases take only from a rule that "
                 f"names {_KINDS}."
             )
-        wider = [name for name in wider if name not in theirs]
+        wider = [name for name in wider if name not in for_databases]
         if wider and named:  # otherwise nobody expects it to widen databases
             yield (
                 f"{where} widens {', '.join(wider)} for volumes; for a database it stays as it is "

@@ -102,7 +102,7 @@ class _Shortfalls(dict[int, float]):
 
 
 class KnownLoad(NamedTuple):
-    """Load that the owner foretold: from when to when, and how much."""
+    """Load that the owner announced: from when to when, and how much."""
 
     start: datetime
     end: datetime
@@ -124,10 +124,10 @@ def demand_forecast(
     coming = [_like(past, believed, anyhow, first + hour, begun) for hour in range(HOURS)]
     new_per_hour, new_min = 1.0 / (past.days + 1) / HOURS, _new_minutes(past)
     begin = hour_of(now)
-    foretold = {
+    known = {
         hour: loads
         for hour in range(HOURS)
-        if known_loads and (loads := _foretold(known_loads, begin + hour * HOUR))
+        if known_loads and (loads := _loads_at(known_loads, begin + hour * HOUR))
     }
     locked, reacting, dollars, seen, new_minutes = [], [], [], [], []
     same: dict[tuple[bool, ...], Episodes] = {}
@@ -149,7 +149,7 @@ def demand_forecast(
         late, early, usd = _hours(
             episodes, shorts, first_minutes, max(0.0, top - level.usd_per_hour)
         )
-        for hour, loads in foretold.items():
+        for hour, loads in known.items():
             late[hour], early[hour] = _with_known(level, late[hour], early[hour], loads)
         here = [minutes * share for minutes in present.minutes]
         late = [a if a >= b else b for a, b in zip(late, here, strict=True)]
@@ -340,7 +340,7 @@ def _unseen(past: Past, level: Level) -> float:
     return 1.0 if most >= 1.0 else float(most ** (NEW_TAIL + past.days / NEW_TAIL_DAYS))
 
 
-def _foretold(known_loads: Sequence[KnownLoad], start: datetime) -> list[tuple[KnownLoad, float]]:
+def _loads_at(known_loads: Sequence[KnownLoad], start: datetime) -> list[tuple[KnownLoad, float]]:
     """The owner's known loads in the hour from `start` on, with their minutes."""
     end = start + HOUR
     return [

@@ -2,7 +2,7 @@
 
 At any time, daily, on working days, weekly, on a day of the month or before its end, and every k
 hours or days. Each hypothesis says which earlier hours a coming hour is like; its weight follows
-from the likelihood that it gave to the onsets of load, each foretold from the hours before it only.
+from the likelihood that it gave to the onsets of load, each forecast from the hours before it only.
 """
 
 from __future__ import annotations

@@ -53,17 +53,17 @@ class ForkServer:
         _unpack(code, task_root)
         self.variables = _environment(task_root)
         """Environment that the functions of the package share."""
-        self._channel, theirs = socket.socketpair()
+        self._channel, child = socket.socketpair()
         self._forked: dict[int, Forked] = {}
         self._started = SimpleQueue[Forked | None]()
         self._lock = threading.Lock()
-        with theirs:
+        with child:
             self._server = subprocess.Popen(
-                [sys.executable, entry.__file__, str(theirs.fileno())],
+                [sys.executable, entry.__file__, str(child.fileno())],
                 cwd=task_root,
                 env=self.variables,
                 stdin=subprocess.DEVNULL,
-                pass_fds=[theirs.fileno()],
+                pass_fds=[child.fileno()],
             )
         threading.Thread(target=self._listen, daemon=True).start()
 

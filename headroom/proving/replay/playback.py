@@ -69,7 +69,7 @@ class Playback:
 
     left_alone: PlaybackOutcome
     headroom: PlaybackOutcome
-    scene: PlaybackTimeline | None = None
+    timeline: PlaybackTimeline | None = None
 
 
 def play_vectorized(
@@ -98,9 +98,9 @@ def play_vectorized(
     changes = _priced_changes(at, run.changes, prices)
     end = load_series.start + timedelta(minutes=load_series.minutes)
     bill = _Bill(start, reconstructed.known.start, end, prices)
-    scene = None
+    timeline = None
     if draw:
-        scene = timeline_of_series(
+        timeline = timeline_of_series(
             load_series, start, [(change.minute, change.target) for change in run.changes], prices,
             since=since, balance_percent=reconstructed.balance_percent, records=run.records,
         )  # fmt: skip
@@ -110,7 +110,7 @@ def play_vectorized(
             int(np.sum(run.starved[since:])), changes, run.decisions, run.aws_refusals,
             run.guardrail_violations,
         ),
-        scene=scene,
+        timeline=timeline,
     )  # fmt: skip
 
 
@@ -133,7 +133,7 @@ def play_exact(
         headroom=bill.outcome(
             run.starved_minutes, changes, run.decisions, len(run.refusals), len(run.violations)
         ),
-        scene=timeline_of_result(run) if draw else None,
+        timeline=timeline_of_result(run) if draw else None,
     )
 
 

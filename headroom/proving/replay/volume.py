@@ -29,7 +29,7 @@ class Replayed:
     usd_per_month: Decimal
     left_alone: PlaybackOutcome
     headroom: PlaybackOutcome
-    scene: PlaybackTimeline | None = None
+    timeline: PlaybackTimeline | None = None
 
     @property
     def avoided_minutes(self) -> int:
@@ -135,7 +135,7 @@ def replay_volume(
         usd_per_month=usd,
         left_alone=found.left_alone,
         headroom=found.headroom,
-        scene=found.scene,
+        timeline=found.timeline,
     )
 
 

@@ -20,7 +20,7 @@ GATE_SHUT = (
 
 
 def orders(**changes: Any) -> dict[str, Any]:
-    """An Aurora PostgreSQL cluster of two members, as DescribeDBClusters tells it."""
+    """An Aurora PostgreSQL cluster of two members, as DescribeDBClusters reports it."""
     return {
         "DBClusterIdentifier": "orders", "Engine": "aurora-postgresql", "EngineVersion": "16.4",
         "EngineMode": "provisioned", "Status": "available", "AllocatedStorage": 1,

@@ -13,7 +13,7 @@ from tests.builders import ACCOUNT, NOW, REGION
 
 
 def db_cluster(**changes: Any) -> dict[str, Any]:
-    """An Aurora cluster of two members, as DescribeDBClusters tells it."""
+    """An Aurora cluster of two members, as DescribeDBClusters reports it."""
     return {
         "DBClusterIdentifier": "orders", "Engine": "aurora-postgresql", "EngineVersion": "16.4",
         "EngineMode": "provisioned", "Status": "available", "AllocatedStorage": 1,
@@ -40,12 +40,12 @@ MEMBERS = [member("orders-1"), member("orders-2"), member("other-1")]
 def read(shape: dict[str, Any], *members: dict[str, Any], **changes: Any) -> AuroraCluster:
     asked: dict[str, Any] = {"reserved": (), "parallel_query": None, "first_seen_in_mode": None}
     return cluster(
-        told(shape), [*(members or MEMBERS)], account_id=ACCOUNT, region=REGION,
+        through_boto3(shape), [*(members or MEMBERS)], account_id=ACCOUNT, region=REGION,
         **(asked | changes),
     )  # fmt: skip
 
 
-def told(shape: dict[str, Any]) -> dict[str, Any]:
+def through_boto3(shape: dict[str, Any]) -> dict[str, Any]:
     """The shape as boto3 gives it, held to AWS's own model of it."""
     client = boto3.client(
         "rds", region_name=REGION, aws_access_key_id="testing", aws_secret_access_key="testing"

@@ -143,7 +143,7 @@ def test_the_arn_of_a_cluster_finds_it_whichever_kind_it_was_asked_for_as() -> N
         every.view(ResourceRef(kind=Kind.RDS, account_id=ACCOUNT, region=REGION, resource_id="x"))
 
 
-def test_a_change_is_one_call_and_its_course_is_remembered() -> None:
+def test_a_change_is_one_call_and_its_progress_is_remembered() -> None:
     place = Place()
     outcome = place.apply()
     assert outcome == Applied(started_at=NOW)
@@ -165,10 +165,10 @@ def test_a_change_is_one_call_and_its_course_is_remembered() -> None:
 
 def test_the_gate_dates_a_mode_better_than_our_first_observation() -> None:
     opened = NOW - timedelta(days=20)
-    told = Place(StorageType="aurora-iopt1", IOOptimizedNextAllowedModificationTime=opened)
-    assert told.seen().mode_since == opened - timedelta(days=30)
-    untold = Place(StorageType="aurora-iopt1")
-    assert untold.seen().mode_since == NOW
+    place = Place(StorageType="aurora-iopt1", IOOptimizedNextAllowedModificationTime=opened)
+    assert place.seen().mode_since == opened - timedelta(days=30)
+    undated = Place(StorageType="aurora-iopt1")
+    assert undated.seen().mode_since == NOW
     assert Place().seen().mode_since is None
 
 
@@ -184,9 +184,9 @@ def test_a_lost_answer_is_resolved_by_what_rds_shows_and_by_whom() -> None:
     other.storage.view(ORDERS)
     other.now += timedelta(hours=4)
     other.service.cluster["StorageType"] = "aurora-iopt1"
-    theirs = other.storage.view(ORDERS).modification
-    assert theirs is not None
-    assert theirs.started_at == other.now
+    external = other.storage.view(ORDERS).modification
+    assert external is not None
+    assert external.started_at == other.now
 
 
 def test_what_somebody_left_for_the_window_is_no_change_yet() -> None:
@@ -209,7 +209,7 @@ def test_what_somebody_left_for_the_window_is_no_change_yet() -> None:
         ({"StorageType": "aurora-iopt1"}, AlreadyThere),
     ],
 )
-def test_it_looks_again_before_it_calls(changes: dict[str, Any], kind: type) -> None:
+def test_it_reads_again_before_it_calls(changes: dict[str, Any], kind: type) -> None:
     place = Place(**changes)
     assert isinstance(place.apply(), kind)
     assert place.service.changes == []
@@ -223,19 +223,19 @@ def test_it_looks_again_before_it_calls(changes: dict[str, Any], kind: type) -> 
         ({"TagList": [{"Key": "headroom", "Value": "off"}]}, Stale),
     ],
 )
-def test_what_comes_up_while_the_change_is_being_noted_is_seen_before_the_call(
+def test_what_comes_up_while_the_change_is_being_recorded_is_seen_before_the_call(
     changes: dict[str, Any], kind: type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = Place()
     place.seen()
     remember = place.storage.memory
 
-    def noted(*given: Any) -> Any:
+    def spy(*given: Any) -> Any:
         found = remember(*given)
         place.service.cluster.update(changes)
         return found
 
-    monkeypatch.setattr(place.storage, "memory", noted)
+    monkeypatch.setattr(place.storage, "memory", spy)
     assert isinstance(place.apply(), kind)
     assert place.service.changes == []
 
@@ -274,7 +274,7 @@ def test_what_rds_refuses_is_read_for_its_meaning(error: Exception, meaning: Ref
     assert outcome.refusal is meaning
 
 
-def test_nothing_is_sent_that_could_not_be_noted_before() -> None:
+def test_nothing_is_sent_that_could_not_be_recorded_before() -> None:
     place = Place()
     place.storage.view(ORDERS)
     real, calls = place.notes.amend, []
@@ -359,9 +359,9 @@ def test_capacity_is_known_where_every_serverless_member_published_it() -> None:
         return Series(start=NOW, period_s=300, values=values)
 
     found = {q: series(q) for q in queries(of) if q.metric == "ServerlessDatabaseCapacity"}
-    told = activity_of(of, found, span)
-    assert told.acus.values == (4.0, None, None)
-    assert told.read_ios.values == (None, None, None)
+    metrics = activity_of(of, found, span)
+    assert metrics.acus.values == (4.0, None, None)
+    assert metrics.read_ios.values == (None, None, None)
     assert activity_of(cluster(), {}, span).acus.values == ()
 
 
@@ -377,5 +377,5 @@ def test_what_was_published_under_its_name_before_it_had_that_name_is_not_its_ow
         place.storage.view(ORDERS)
     place.now += timedelta(hours=1)
     assert place.seen().metrics_from == place.now - timedelta(hours=1)
-    other = Place(ClusterCreateTime=restored)  # deleted and restored while nobody looked
+    other = Place(ClusterCreateTime=restored)  # deleted and restored between two reads
     assert other.seen().metrics_from == restored

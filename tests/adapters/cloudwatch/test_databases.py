@@ -109,8 +109,8 @@ def metrics(values: Values) -> tuple[CloudWatchRdsMetrics, Published]:
 
 
 def test_rates_are_averages_and_not_sums_over_the_period() -> None:
-    told, published = metrics(LOAD)
-    seen, machine = told.activity(view(), NOW)
+    reader, published = metrics(LOAD)
+    seen, machine = reader.activity(view(), NOW)
     assert (seen.read_iops.last(), seen.write_iops.last()) == (900.0, 300.0)
     assert (seen.read_mibps.last(), seen.write_mibps.last()) == (30.0, 10.0)
     assert seen.queue_length.last() == 4.5
@@ -125,20 +125,20 @@ def test_rates_are_averages_and_not_sums_over_the_period() -> None:
 
 
 def test_that_a_limit_was_exceeded_is_never_known() -> None:
-    told, _ = metrics(LOAD)
-    seen, machine = told.activity(view(), NOW)
+    reader, _ = metrics(LOAD)
+    seen, machine = reader.activity(view(), NOW)
     assert machine is not None
     for check in (seen.iops_exceeded, seen.throughput_exceeded, machine.iops_exceeded):
         assert check.known() == ()
 
 
 def test_what_was_not_published_is_no_zero() -> None:
-    told, _ = metrics({("orders", "ReadIOPS"): [900.0, None, 0.0]})
-    seen, _ = told.activity(view(), NOW)
+    reader, _ = metrics({("orders", "ReadIOPS"): [900.0, None, 0.0]})
+    seen, _ = reader.activity(view(), NOW)
     assert seen.read_iops.values[-3:] == (900.0, None, 0.0)
     assert seen.write_iops.known() == ()
-    assert seen.latency_ms.known() == ()  # RDS tells no latency of an idle minute
-    assert told.history(view(rds(VolumeType.GP3, 500, 12_000, 500), ("other",)), NOW) is None
+    assert seen.latency_ms.known() == ()  # RDS publishes no latency of an idle minute
+    assert reader.history(view(rds(VolumeType.GP3, 500, 12_000, 500), ("other",)), NOW) is None
 
 
 def test_only_gp2_is_asked_for_its_credits() -> None:
@@ -154,16 +154,16 @@ def test_a_class_that_never_bursts_is_not_asked_for_a_balance() -> None:
     assert seen.instance.limits is not None
     limits = seen.instance.limits
     steady = replace(limits, maximum_iops=limits.baseline_iops, maximum_mibps=limits.baseline_mibps)
-    told, published = metrics(LOAD)
-    told.activity(replace(seen, instance=replace(seen.instance, limits=steady)), NOW)
+    reader, published = metrics(LOAD)
+    reader.activity(replace(seen, instance=replace(seen.instance, limits=steady)), NOW)
     asked = {q["MetricStat"]["Metric"]["MetricName"] for q in published.asked}
     assert not asked & {"EBSIOBalance%", "EBSByteBalance%"}
 
 
 def test_history_keeps_the_busiest_minute_of_each_five() -> None:
-    told, _ = metrics({**LOAD, ("orders", "ReadIOPS max"): 2_000.0,
+    reader, _ = metrics({**LOAD, ("orders", "ReadIOPS max"): 2_000.0,
                        ("orders", "WriteIOPS max"): 2_500.0})  # fmt: skip
-    seen = told.history(view(), NOW)
+    seen = reader.history(view(), NOW)
     assert seen is not None
     assert seen.read_iops.period_s == 300
     assert seen.busiest_iops is not None
@@ -174,12 +174,12 @@ def test_history_keeps_the_busiest_minute_of_each_five() -> None:
 
 
 def test_a_clusters_load_is_that_of_its_busiest_member_and_never_the_sum() -> None:
-    told, _ = metrics({
+    reader, _ = metrics({
         ("a", "ReadIOPS"): [100.0, 800.0], ("a", "WriteIOPS"): 300.0,
         ("b", "ReadIOPS"): [700.0, 100.0], ("b", "WriteIOPS"): 300.0,
         ("c", "WriteIOPS"): 300.0, ("a", "DiskQueueDepth"): 1.0, ("b", "DiskQueueDepth"): 9.0,
     })  # fmt: skip
-    seen, _ = told.activity(view(members=("a", "b", "c")), NOW)
+    seen, _ = reader.activity(view(members=("a", "b", "c")), NOW)
     assert seen.read_iops.values[-2:] == (700.0, 800.0)
     assert seen.write_iops.values[-2:] == (300.0, 300.0)
     assert seen.queue_length.values[-2:] == (9.0, 1.0)
@@ -190,9 +190,9 @@ def test_a_glance_wakes_a_reconciliation_at_the_limit_of_the_storage() -> None:
     busy: Values = {("orders", "ReadIOPS"): [9_000.0, 11_800.0], ("orders", "WriteIOPS"): 100.0}
     calm: Values = {("orders", "ReadIOPS"): 9_000.0, ("orders", "WriteIOPS"): 100.0}
     for load, expected in ((busy, True), (calm, False), ({}, False)):
-        told, _ = metrics(load)
+        reader, _ = metrics(load)
         seen = view(striped)
-        glance = told.glance([seen], NOW)["orders"]
+        glance = reader.glance([seen], NOW)["orders"]
         assert glance.iops_exceeded_minutes is None
         assert needs_attention(seen, glance, NOW, timedelta(hours=1)) is expected
 
@@ -202,8 +202,8 @@ def test_a_glance_wakes_a_reconciliation_at_the_limit_of_the_storage() -> None:
     [
         (500.0, 30.0, 60.0, True),
         (500.0, 20.0, 40.0, False),
-        ([500.0, None], [30.0, 500.0], 60.0, True),  # a minute without operations tells nothing
-        (8.0, 5.0, None, False),  # too few operations to tell
+        ([500.0, None], [30.0, 500.0], 60.0, True),  # a minute without operations has no latency
+        (8.0, 5.0, None, False),  # too few operations to judge
         (500.0, None, None, False),
         (None, 30.0, None, False),
     ],
@@ -212,17 +212,17 @@ def test_a_scan_examines_operations_that_take_long(
     operations: Any, queue: Any, slowest: float | None, suspected: bool
 ) -> None:
     load = {("orders", "ReadIOPS"): operations, ("orders", "DiskQueueDepth"): queue}
-    told, _ = metrics({name: value for name, value in load.items() if value is not None})
+    reader, _ = metrics({name: value for name, value in load.items() if value is not None})
     seen = view(rds(VolumeType.GP3, 500, 12_000, 500))
-    glance = told.glance([seen], NOW)["orders"]
+    glance = reader.glance([seen], NOW)["orders"]
     assert glance.slowest_ms == slowest
     assert needs_attention(seen, glance, NOW, timedelta(hours=1)) is suspected
 
 
 def test_a_database_without_a_member_is_not_measured_and_not_guessed() -> None:
-    told, _ = metrics({})
+    reader, _ = metrics({})
     with pytest.raises(ReadFailed):
-        told.activity(view(members=()), NOW)
+        reader.activity(view(members=()), NOW)
 
 
 def of_several(name: str) -> StorageView:
@@ -240,16 +240,16 @@ def of_several(name: str) -> StorageView:
 
 
 def test_nothing_is_read_of_a_volume_that_cloudwatch_lists_no_metrics_of() -> None:
-    told, published = metrics(LOAD)  # of the whole instance alone
+    reader, published = metrics(LOAD)  # of the whole instance alone
     several = of_several("rdsdbdata")
-    load, machine = told.activity(several, NOW)
+    load, machine = reader.activity(several, NOW)
     assert machine is not None
     assert not load.read_iops.known() + load.queue_length.known()
     assert machine.iops.last() == 1_200.0
     assert load.free_gib is not None
     assert not load.free_gib.known()
-    assert told.history(several, NOW) is None
-    glance = told.glance([several], NOW)["orders"]
+    assert reader.history(several, NOW) is None
+    glance = reader.glance([several], NOW)["orders"]
     assert (glance.peak_iops, glance.longest_queue, glance.lowest_free_gib) == (None, None, None)
     assert not needs_attention(several, glance, NOW, timedelta(hours=1))
     assert published.lists == 1
@@ -257,7 +257,7 @@ def test_nothing_is_read_of_a_volume_that_cloudwatch_lists_no_metrics_of() -> No
 
 def test_a_list_of_metrics_that_cannot_be_read_is_no_silence_of_a_volume() -> None:
     """What could not be listed is not taken for what was not published; others are glanced at all the same."""
-    told, published = metrics(LOAD)
+    reader, published = metrics(LOAD)
 
     def denied(**_: Any) -> list[dict[str, Any]]:
         raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, "ListMetrics")
@@ -265,18 +265,18 @@ def test_a_list_of_metrics_that_cannot_be_read_is_no_silence_of_a_volume() -> No
     published.paginate = denied  # type: ignore[method-assign]
     several, single = of_several("rdsdbdata2"), view(rds(VolumeType.GP3, 500, 12_000, 500))
     for read in (
-        lambda: told.activity(several, NOW), lambda: told.history(several, NOW),
-        lambda: told.older_history(several, NOW, since=NOW - timedelta(days=9), until=NOW),
+        lambda: reader.activity(several, NOW), lambda: reader.history(several, NOW),
+        lambda: reader.older_history(several, NOW, since=NOW - timedelta(days=9), until=NOW),
     ):  # fmt: skip
         with pytest.raises(ReadFailed, match="ListMetrics"):
             read()
-    glances = told.glance([several, single], NOW)
+    glances = reader.glance([several, single], NOW)
     assert glances["orders"].peak_iops == 1_200.0
     assert glances["orders/rdsdbdata2"].peak_iops is None
 
 
 def test_each_of_several_volumes_has_its_own_metrics_and_the_instance_those_of_all() -> None:
-    told, published = metrics(
+    reader, published = metrics(
         {
             **LOAD,
             ("orders/rdsdbdata", "ReadIOPS"): 1_000.0, ("orders/rdsdbdata", "DiskQueueDepth"): 1.0,
@@ -285,15 +285,15 @@ def test_each_of_several_volumes_has_its_own_metrics_and_the_instance_those_of_a
         }
     )  # fmt: skip
     both = [of_several(name) for name in ("rdsdbdata", "rdsdbdata2")]
-    seen = [told.activity(each, NOW) for each in both]
+    seen = [reader.activity(each, NOW) for each in both]
     assert [load.read_iops.last() for load, _ in seen] == [1_000.0, 200.0]
     assert [load.queue_length.last() for load, _ in seen] == [1.0, 3.5]
     assert [machine.iops.last() for _, machine in seen if machine] == [1_200.0, 1_200.0]
     assert [machine.io_balance_percent.last() for _, machine in seen if machine] == [88.0, 88.0]
-    glances = told.glance(both, NOW)
+    glances = reader.glance(both, NOW)
     assert [g.peak_iops for g in glances.values()] == [1_000.0, 200.0]
     assert glances["orders/rdsdbdata2"].lowest_free_gib == 40.0
-    assert told.history(both[1], NOW) is not None
+    assert reader.history(both[1], NOW) is not None
     assert published.lists == 1
 
 
@@ -343,9 +343,9 @@ def test_a_cluster_is_as_full_as_its_fullest_member() -> None:
 
 def test_older_history_is_the_rates_and_credits_of_each_member_from_its_creation_on() -> None:
     seen = view()
-    told, published = metrics(LOAD)
+    reader, published = metrics(LOAD)
     old = replace(seen, volume=replace(seen.volume, created_at=NOW - timedelta(days=80)))
-    hours, fives = told.older_history(
+    hours, fives = reader.older_history(
         old, NOW, since=NOW - timedelta(days=100), until=NOW - timedelta(days=14)
     )
     assert set(hours.read_iops.known()) == set(fives.read_iops.known()) == {900.0}
@@ -358,16 +358,16 @@ def test_older_history_is_the_rates_and_credits_of_each_member_from_its_creation
 
 
 def test_nothing_from_before_a_database_had_its_name_is_its_own() -> None:
-    told, _ = metrics(LOAD)
+    reader, _ = metrics(LOAD)
     seen = view()
     begun = NOW - timedelta(minutes=30)
     young = replace(seen, volume=replace(seen.volume, created_at=begun))
-    activity, machine = told.activity(young, NOW)
-    past = told.history(young, NOW)
+    activity, machine = reader.activity(young, NOW)
+    past = reader.history(young, NOW)
     assert past is not None
     assert machine is not None
     for series in (activity.read_iops, past.read_iops, machine.io_balance_percent):
         assert series.known()
         assert all(at >= begun for at, _ in series.points())
     assert len(activity.read_iops.values) == 180  # the grid stays, what is not its own is missing
-    assert told.history(replace(seen, volume=replace(seen.volume, created_at=NOW)), NOW) is None
+    assert reader.history(replace(seen, volume=replace(seen.volume, created_at=NOW)), NOW) is None

@@ -57,11 +57,11 @@ def day(now: datetime) -> Window:
     return window(now, length=DAY, period_s=300)
 
 
-LOOKS = st.lists(st.timedeltas(timedelta(0), timedelta(hours=9)), min_size=1, max_size=8)
+WAITS = st.lists(st.timedeltas(timedelta(0), timedelta(hours=9)), min_size=1, max_size=8)
 LATE = st.timedeltas(timedelta(0), AGAIN - PERIOD)
 
 
-@given(LOOKS, st.lists(st.tuples(st.integers(-300, 300), LATE), max_size=30))
+@given(WAITS, st.lists(st.tuples(st.integers(-300, 300), LATE), max_size=30))
 def test_whenever_it_is_read_it_is_what_cloudwatch_has(
     waits: list[timedelta], points: list[tuple[int, timedelta]]
 ) -> None:

@@ -62,10 +62,10 @@ def test_an_alarm_has_no_actions_and_says_whose_it_is(
     alarms: CloudWatchResourceAlarms, client: Any
 ) -> None:
     alarms.put(CHECK)
-    (told,) = client.describe_alarms()["MetricAlarms"]
-    assert not told.get("AlarmActions")
-    assert (told["DatapointsToAlarm"], told["EvaluationPeriods"], told["Period"]) == (1, 60, 60)
-    tags = client.list_tags_for_resource(ResourceARN=told["AlarmArn"])["Tags"]
+    (alarm,) = client.describe_alarms()["MetricAlarms"]
+    assert not alarm.get("AlarmActions")
+    assert (alarm["DatapointsToAlarm"], alarm["EvaluationPeriods"], alarm["Period"]) == (1, 60, 60)
+    tags = client.list_tags_for_resource(ResourceARN=alarm["AlarmArn"])["Tags"]
     assert tags == [{"Key": "headroom:made-by", "Value": "headroom"}]
 
 

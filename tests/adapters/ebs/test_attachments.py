@@ -79,8 +79,8 @@ def test_an_instance_without_volumes_has_none_and_nothing_more_is_asked(ec2: Ec2
 def test_a_volume_that_is_not_understood_fails_the_whole_answer(
     ec2: Ec2, unclear: dict[str, Any]
 ) -> None:
-    told = {k: v for k, v in on_it("vol-2", **unclear).items() if v is not None}
-    ec2.stub.add_response("describe_volumes", {"Volumes": [on_it("vol-1"), told]}, ON_IT)
+    described = {k: v for k, v in on_it("vol-2", **unclear).items() if v is not None}
+    ec2.stub.add_response("describe_volumes", {"Volumes": [on_it("vol-1"), described]}, ON_IT)
     with pytest.raises(ReadFailed, match="vol-2"):
         ec2.storage.attached("i-1")
 

@@ -24,7 +24,7 @@ def ec2() -> Iterator[Any]:
 
 
 def made(ec2: Any, *, attached: bool = False, **tags: str) -> str:
-    told = ec2.create_volume(
+    created = ec2.create_volume(
         AvailabilityZone="us-east-1a",
         Size=100,
         VolumeType="gp3",
@@ -35,7 +35,7 @@ def made(ec2: Any, *, attached: bool = False, **tags: str) -> str:
             }
         ],
     )
-    name = str(told["VolumeId"])
+    name = str(created["VolumeId"])
     if attached:
         run = ec2.run_instances(ImageId=IMAGE, MinCount=1, MaxCount=1, InstanceType="m5.xlarge")
         ec2.attach_volume(

@@ -1,4 +1,4 @@
-"""Volumes as EC2 tells them, and the one write there is.
+"""Volumes as EC2 reports them, and the one write there is.
 
 Shapes are held against botocore's models (Stubber) and moto; neither knows AWS's rules.
 """
@@ -114,8 +114,8 @@ def attached(instance: str | None = "i-1", **more: object) -> dict[str, object]:
 def test_a_configuration_holds_what_may_be_set_and_nothing_derived(
     ec2: Ec2, said: dict[str, object], configuration: Configuration
 ) -> None:
-    told = {key: value for key, value in shape(**said).items() if value is not None}
-    ec2.stub.add_response("describe_volumes", {"Volumes": [told]})
+    described = {key: value for key, value in shape(**said).items() if value is not None}
+    ec2.stub.add_response("describe_volumes", {"Volumes": [described]})
     ec2.says_modifications()
     assert ec2.storage.view(ref()).volume.configuration == configuration
 
@@ -243,8 +243,8 @@ def type_answer(**changes: object) -> dict[str, object]:
             "MaximumIops": 18750,
         },
     }
-    told = {"InstanceType": "m5.large", "Hypervisor": "nitro", "EbsInfo": ebs, **changes}
-    return {"InstanceTypes": [told]}
+    described = {"InstanceType": "m5.large", "Hypervisor": "nitro", "EbsInfo": ebs, **changes}
+    return {"InstanceTypes": [described]}
 
 
 def test_an_instance_comes_with_all_its_volumes_and_its_limits_in_mebibytes(ec2: Ec2) -> None:
@@ -290,10 +290,10 @@ def test_bandwidth_weighting_changes_the_limits_or_makes_them_unknown(
 
 
 def test_a_raised_baseline_is_never_above_the_burst(ec2: Ec2) -> None:
-    told = type_answer()["InstanceTypes"][0]  # type: ignore[index]
-    told["EbsInfo"]["EbsOptimizedInfo"]["MaximumThroughputInMBps"] = 81.25
+    described = type_answer()["InstanceTypes"][0]  # type: ignore[index]
+    described["EbsInfo"]["EbsOptimizedInfo"]["MaximumThroughputInMBps"] = 81.25
     limits = weighted(
-        instance_limits(told), {"NetworkPerformanceOptions": {"BandwidthWeighting": "ebs-1"}}
+        instance_limits(described), {"NetworkPerformanceOptions": {"BandwidthWeighting": "ebs-1"}}
     )
     assert limits is not None
     assert limits.maximum_mibps == limits.baseline_mibps == pytest.approx(96.858, abs=0.001)
@@ -410,10 +410,10 @@ def malformed() -> list[dict[str, object]]:
 def test_one_modification_nobody_understands_stops_its_own_volume_and_no_other(
     ec2: Ec2, broken: dict[str, object]
 ) -> None:
-    told = {key: value for key, value in broken.items() if value is not None}
+    described = {key: value for key, value in broken.items() if value is not None}
     ec2.stub.add_response(
         "describe_volumes_modifications",
-        {"VolumesModifications": [change(VolumeId="vol-0"), told, change(VolumeId="vol-2")]},
+        {"VolumesModifications": [change(VolumeId="vol-0"), described, change(VolumeId="vol-2")]},
     )
     volumes = [shape(VolumeId=f"vol-{n}") for n in range(4)]
     ec2.stub.add_response("describe_volumes", {"Volumes": volumes})
@@ -427,14 +427,14 @@ def test_one_modification_nobody_understands_stops_its_own_volume_and_no_other(
 def test_nothing_is_sent_to_a_volume_whose_modification_nobody_understands(
     ec2: Ec2, broken: dict[str, object]
 ) -> None:
-    told = {key: value for key, value in broken.items() if value is not None}
+    described = {key: value for key, value in broken.items() if value is not None}
     for _ in range(2):
         ec2.says_volume()
-        ec2.says_modifications(told)
+        ec2.says_modifications(described)
     seen = ec2.storage.view(ref()).modification
     assert seen is not None
     assert seen.in_flight
-    assert seen.started_at == told.get("StartTime", NOW - timedelta(days=90))
+    assert seen.started_at == described.get("StartTime", NOW - timedelta(days=90))
     outcome = apply(ec2, seen=seen.started_at)
     assert isinstance(outcome, Refused)
     assert (outcome.refusal, outcome.code) == (Refusal.IN_FLIGHT, "NotSent")
@@ -602,7 +602,7 @@ def test_a_change_made_through_moto_is_seen_by_the_next_reconciliation() -> None
             {"ResourceType": "volume", "Tags": [{"Key": "headroom", "Value": "auto"}]}
         ],
     )
-    # moto tells only those sides of a modification that were asked for, so all are
+    # moto reports only those sides of a modification that were asked for, so all are
     bigger = gp3(200, 6000, 250)
     storage = EbsStorage(client, account_id=ACCOUNT, region=REGION)
     before = storage.view(ref(made["VolumeId"]))

@@ -42,7 +42,7 @@ from headroom.serialization import decision_to_json, to_json
 from tests import ROOT
 from tests.adapters.notifications.test_topic import acting, escalating, holding
 from tests.builders import ACCOUNT, NOW, REGION, decision_input, policy, ref, starved_gp3, volume
-from tests.domain.clusters import cluster_evidence
+from tests.domain.clusters import cluster_input
 
 FILES = ROOT / "docs" / "events"
 PLACE = f"account#{ACCOUNT}#{REGION}"
@@ -109,13 +109,13 @@ def test_every_event_fits_its_schema_and_has_no_field_that_is_not_in_it(recorded
 
 
 def test_a_decision_about_a_cluster_fits_the_schema_too() -> None:
-    decision = decide_cluster(cluster_evidence(policy(mode=Mode.AUTO)))
+    decision = decide_cluster(cluster_input(policy(mode=Mode.AUTO)))
     event = as_received(entry(decided(decision)))
     Draft7Validator(schema(event["detail-type"])).validate(event)
-    told = event["detail"]
-    assert (told["binding"], told["reason"]) == ("storage_mode", "cheaper")
-    assert told["plan"]["to"]["volume_type"] == "aurora-iopt1"
-    assert told["resource"].endswith(":cluster:orders")
+    body = event["detail"]
+    assert (body["binding"], body["reason"]) == ("storage_mode", "cheaper")
+    assert body["plan"]["to"]["volume_type"] == "aurora-iopt1"
+    assert body["resource"].endswith(":cluster:orders")
 
 
 OWNERS: list[tuple[dict[str, str], dict[str, object]]] = [
@@ -137,9 +137,9 @@ def test_an_event_has_the_values_that_its_other_owner_must_write(
     decision = decide(decision_input(starved_gp3(vol=volume(tags=tuple(tags.items())))))
     event = as_received(entry(decided(decision)))
     Draft7Validator(schema(event["detail-type"])).validate(event)
-    told, target = event["detail"]["write_back"], event["detail"]["plan"]["to"]
-    assert {key: value for key, value in told.items() if value and key != "settings"} == expected
-    numbers = [value for value in told["settings"].values() if isinstance(value, int)]
+    values, target = event["detail"]["write_back"], event["detail"]["plan"]["to"]
+    assert {key: value for key, value in values.items() if value and key != "settings"} == expected
+    numbers = [value for value in values["settings"].values() if isinstance(value, int)]
     sizes = [] if expected["tool"] == "Kubernetes" else [target["size_gib"]]
     assert numbers == [*sizes, target["iops"], target["throughput_mibps"]]
 
@@ -164,20 +164,20 @@ def test_an_act_shows_its_plan_with_numbers_to_compare() -> None:
     decision = acting()
     assert isinstance(decision.answer, Act)
     plan = decision.answer.plan
-    told = detail(decided(decision))
-    assert told["record_hash"] == decided(decision).record.hash
-    assert told["plan"]["price_change_usd"] == float(plan.price_change_usd)
-    assert told["plan"]["to"]["iops"] == plan.target.iops
-    assert (told["answer"], told["blocking"]) == ("act", [])
-    assert detail(later(Step.APPLIED))["plan"] == told["plan"]
+    body = detail(decided(decision))
+    assert body["record_hash"] == decided(decision).record.hash
+    assert body["plan"]["price_change_usd"] == float(plan.price_change_usd)
+    assert body["plan"]["to"]["iops"] == plan.target.iops
+    assert (body["answer"], body["blocking"]) == ("act", [])
+    assert detail(later(Step.APPLIED))["plan"] == body["plan"]
 
 
 def test_a_hold_shows_what_stood_in_the_way() -> None:
     decision = holding()
     judged = replace(decision.judgements[0], plan=decision.answer.proposed_plan)  # type: ignore[union-attr]
     no = replace(judged.verdicts[0], value=False, limit=True)
-    told = detail(decided(replace(decision, judgements=(replace(judged, verdicts=(no,)),))))
-    assert told["blocking"] == [no.guardrail.value]
+    body = detail(decided(replace(decision, judgements=(replace(judged, verdicts=(no,)),))))
+    assert body["blocking"] == [no.guardrail.value]
 
 
 def test_a_stop_shows_who_and_until_when() -> None:
@@ -196,9 +196,9 @@ def test_every_step_is_an_event_of_one_of_few_kinds() -> None:
 def test_a_decision_nobody_can_read_is_reported_without_its_plan() -> None:
     broken = decided(acting())
     record = replace(broken.record, body='{"of":"a later release"}')
-    told = detail(Recorded(record=record, decision=None))
-    assert (told["plan"], told["answer"], told["blocking"]) == (None, None, [])
-    assert told["record_hash"] == broken.record.hash
+    body = detail(Recorded(record=record, decision=None))
+    assert (body["plan"], body["answer"], body["blocking"]) == (None, None, [])
+    assert body["record_hash"] == broken.record.hash
 
 
 class FakeBus:
@@ -214,8 +214,8 @@ class FakeBus:
         if isinstance(outcome, Exception):
             raise outcome
         codes = outcome or [None] * len(Entries)
-        told = [{"EventId": "e"} if code is None else {"ErrorCode": code} for code in codes]
-        return {"FailedEntryCount": sum(c is not None for c in codes), "Entries": told}
+        entries = [{"EventId": "e"} if code is None else {"ErrorCode": code} for code in codes]
+        return {"FailedEntryCount": sum(c is not None for c in codes), "Entries": entries}
 
 
 def published(bus: FakeBus, recorded: list[Recorded]) -> tuple[Delivery, ...]:
@@ -248,8 +248,8 @@ def test_entries_that_failed_are_distinguished() -> None:
 @pytest.mark.parametrize("error", [RuntimeError("down"), KeyError("Entries"), TimeoutError()])
 def test_a_bus_that_fails_stops_nothing_and_what_it_took_before_is_known(error: Exception) -> None:
     bus = FakeBus(None, error)
-    told = published(bus, EVERY[:1] * 15)
-    assert told == (Delivery.ACCEPTED,) * 10 + (Delivery.UNSENT,) * 5
+    deliveries = published(bus, EVERY[:1] * 15)
+    assert deliveries == (Delivery.ACCEPTED,) * 10 + (Delivery.UNSENT,) * 5
 
 
 def test_a_client_that_cannot_be_made_stops_nothing() -> None:
@@ -261,8 +261,8 @@ def test_a_client_that_cannot_be_made_stops_nothing() -> None:
 
 def test_a_record_no_event_can_be_made_of_does_not_stop_the_others() -> None:
     bad = replace(EVERY[3], record=replace(EVERY[3].record, summary=None))  # type: ignore[arg-type]
-    told = published(FakeBus(), [EVERY[0], bad, EVERY[1]])
-    assert told == (Delivery.ACCEPTED, Delivery.REFUSED, Delivery.ACCEPTED)
+    deliveries = published(FakeBus(), [EVERY[0], bad, EVERY[1]])
+    assert deliveries == (Delivery.ACCEPTED, Delivery.REFUSED, Delivery.ACCEPTED)
 
 
 def test_the_call_has_the_shape_botocore_knows() -> None:

@@ -25,7 +25,7 @@ TIMEOUT = ReadTimeoutError(endpoint_url="https://dynamodb.example")
 
 
 def error(code: str, **more: Any) -> ClientError:
-    return ClientError({"Error": {"Code": code, "Message": "told so"}, **more}, "Call")
+    return ClientError({"Error": {"Code": code, "Message": "it is so"}, **more}, "Call")
 
 
 def busy(reason: str) -> ClientError:
@@ -34,7 +34,7 @@ def busy(reason: str) -> ClientError:
 
 
 class Shaky:
-    """A client whose next calls go wrong as told, before or after they took effect."""
+    """A client whose next calls go wrong as given, before or after they took effect."""
 
     def __init__(self, client: Any) -> None:
         self.client = client
@@ -140,7 +140,7 @@ def test_what_does_not_pass_is_reported_at_once(
     shaky: Shaky, ledger: DynamoLedger, slept: list[float], trouble: Exception
 ) -> None:
     shaky.before = [trouble]
-    with pytest.raises(ReadFailed, match=r"told so"):
+    with pytest.raises(ReadFailed, match=r"it is so"):
         ledger.decided(hold(), due_at=None)
     assert slept == []
     assert ledger.chain("h1") == ()

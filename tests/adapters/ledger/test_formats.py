@@ -100,7 +100,7 @@ def test_every_item_is_written_with_its_format(client: Any, ledger: DynamoLedger
     assert {item["format"]["N"] for item in items(client, "records")} == {str(RECORD_FORMAT)}
     assert {item["format"]["N"] for item in items(client, "state")} == {str(STATE_FORMAT)}
     assert len(items(client, "state")) == 9
-    assert ledger.notices(9), "the note that somebody has to be told of a change is one of them"
+    assert ledger.notices(9), "that somebody is to be notified of a change is one of them"
 
 
 @pytest.mark.parametrize("number", [None, 0, STATE_FORMAT + 1])
@@ -127,7 +127,7 @@ def test_a_pause_in_an_unknown_format_is_refused(
         ledger.resource_state(ref(), NOW)
 
 
-def test_a_note_in_a_newer_format_is_neither_read_nor_overwritten(
+def test_a_bookmark_in_a_newer_format_is_neither_read_nor_overwritten(
     client: Any, ledger: DynamoLedger
 ) -> None:
     ledger.amend("one", lambda _: ("text", None))

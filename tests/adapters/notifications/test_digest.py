@@ -48,8 +48,8 @@ def record_summary(number: int, step: Step, summary: str) -> RecordSummary:
 def counted(
     count: int, step: Step, summary: str = "so it is", *, more: bool = False
 ) -> RecordCount:
-    shown = tuple(record_summary(number, step, summary) for number in range(min(count, 100)))
-    return RecordCount(newest=shown, count=count, more=more)
+    newest = tuple(record_summary(number, step, summary) for number in range(min(count, 100)))
+    return RecordCount(newest=newest, count=count, more=more)
 
 
 BUSY = replace(

@@ -1,4 +1,4 @@
-"""What people are told of requests and rollbacks: all that is needed to decide, on one page."""
+"""What messages say of requests and rollbacks: all that is needed to decide, on one page."""
 
 from __future__ import annotations
 

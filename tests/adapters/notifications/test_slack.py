@@ -39,12 +39,12 @@ MESSAGES = st.builds(
 
 
 def texts(found: list[Any]) -> list[str]:
-    told = [block["text"]["text"] for block in found if "text" in block]
-    return told + [e["text"] for block in found for e in block.get("elements", [])]
+    sections = [block["text"]["text"] for block in found if "text" in block]
+    return sections + [e["text"] for block in found for e in block.get("elements", [])]
 
 
 @given(MESSAGES)
-def test_whatever_is_told_slack_takes_it(message: Message) -> None:
+def test_slack_takes_every_message(message: Message) -> None:
     found: list[Any] = blocks(message)
     assert 1 <= len(found) <= 50
     assert len(found[0]["text"]["text"]) <= 150
@@ -58,7 +58,7 @@ def test_whatever_is_told_slack_takes_it(message: Message) -> None:
 
 
 @given(MESSAGES)
-def test_whatever_is_told_sns_takes_it(message: Message) -> None:
+def test_sns_takes_every_message(message: Message) -> None:
     whole = envelope(message)
     assert len(whole.encode("utf-8", "surrogatepass")) <= LARGEST
     parts = json.loads(whole)

@@ -80,7 +80,7 @@ def notifier(topic: Any) -> SnsNotifier:
     return SnsNotifier(topic, topic_arn=TOPIC)
 
 
-def tell(topic: Any, decision: Decision | None, step: Step, text: str) -> None:
+def notify(topic: Any, decision: Decision | None, step: Step, text: str) -> None:
     about = notice(decision or acting(), step, text)
     notifier(topic).notify(NoticeDetail(notice=about, decision=decision))
 
@@ -114,16 +114,16 @@ class FakeTopic:
         self.published.append(said)
 
 
-def told(decision: Decision, step: Step = Step.APPLIED) -> list[dict[str, str]]:
+def notified(decision: Decision, step: Step = Step.APPLIED) -> list[dict[str, str]]:
     topic: Any = FakeTopic()
-    tell(topic, decision, step, "AWS accepted the change")
+    notify(topic, decision, step, "AWS accepted the change")
     published: list[dict[str, str]] = topic.published
     return published
 
 
 def test_an_act_shows_what_why_price_and_proof() -> None:
     decision = acting()
-    (said,) = told(decision)
+    (said,) = notified(decision)
     assert said["TopicArn"] == TOPIC
     assert said["Subject"] == f"Headroom: changing vol-1 to {plan_of(decision).target}"
     text = by_mail(said)
@@ -137,7 +137,7 @@ def test_an_act_shows_what_why_price_and_proof() -> None:
 
 
 def test_an_escalation_shows_what_the_owner_can_do() -> None:
-    (said,) = told(escalating(), Step.DECIDED)
+    (said,) = notified(escalating(), Step.DECIDED)
     assert said["Subject"] == "Headroom: vol-1 needs you"
     assert "Cause: max_iops is 3,000" in by_mail(said)
     assert "What to do: raise max_iops to 6,000" in by_mail(said)
@@ -147,14 +147,14 @@ def test_an_escalation_shows_what_the_owner_can_do() -> None:
 def test_what_sns_refuses_was_not_sent_and_any_other_failure_is_unknown() -> None:
     refusal = ClientError({"Error": {"Code": "AuthorizationError"}}, "Publish")
     with pytest.raises(NotSent, match="AuthorizationError"):
-        tell(FakeTopic(refusal), acting(), Step.APPLIED, "done")
+        notify(FakeTopic(refusal), acting(), Step.APPLIED, "done")
     with pytest.raises(TimeoutError):
-        tell(FakeTopic(TimeoutError()), acting(), Step.APPLIED, "done")
+        notify(FakeTopic(TimeoutError()), acting(), Step.APPLIED, "done")
 
 
 def test_without_its_decision_a_notice_still_says_what_happened_to_what() -> None:
     topic: Any = FakeTopic()
-    tell(topic, None, Step.AWAITING, "vol-1 waits\nfor you")
+    notify(topic, None, Step.AWAITING, "vol-1 waits\nfor you")
     (said,) = topic.published
     assert said["Subject"] == "Headroom: vol-1 waits for your approval"
     assert by_mail(said).startswith("vol-1 waits for you")
@@ -163,7 +163,7 @@ def test_without_its_decision_a_notice_still_says_what_happened_to_what() -> Non
 
 def test_a_decision_that_cannot_be_described_does_not_stop_its_message() -> None:
     topic: Any = FakeTopic()
-    tell(topic, replace(acting(), observation=None), Step.FAILED, "it failed")  # type: ignore[arg-type]
+    notify(topic, replace(acting(), observation=None), Step.FAILED, "it failed")  # type: ignore[arg-type]
     assert "it failed" in by_mail(topic.published[0])
 
 
@@ -209,13 +209,13 @@ def test_the_call_has_the_shape_botocore_knows() -> None:
             "TopicArn": TOPIC, "Subject": ANY, "MessageStructure": "json", "Message": ANY,
         }  # fmt: skip
         stub.add_response("publish", {"MessageId": "m-1"}, expected)
-        tell(client, acting(), Step.RELIEVED, "relieved")
+        notify(client, acting(), Step.RELIEVED, "relieved")
         stub.assert_no_pending_responses()
 
 
 def test_machines_get_blocks_and_facts_and_people_get_text() -> None:
     decision = acting()
-    (said,) = told(decision)
+    (said,) = notified(decision)
     parts = json.loads(said["Message"])
     assert set(parts) == {"default", "email", "sms", "https", "http", "sqs", "lambda"}
     for protocol in ("https", "http", "sqs", "lambda"):
@@ -241,7 +241,7 @@ def test_a_volumes_name_cannot_pass_for_a_line_of_ours() -> None:
 
 
 @pytest.mark.parametrize(
-    ("record", "subject_line", "told_of"),
+    ("record", "subject_line", "beginning"),
     [
         (
             pause_record(f"account#{ACCOUNT}#{REGION}", INDEFINITE, at=NOW, who="arn:aws:iam::1:user/ann",
@@ -267,14 +267,14 @@ def test_a_volumes_name_cannot_pass_for_a_line_of_ours() -> None:
     ],
 )  # fmt: skip
 def test_what_a_person_switched_is_reported_with_who_and_where(
-    record: Record, subject_line: str, told_of: str
+    record: Record, subject_line: str, beginning: str
 ) -> None:
     topic: Any = FakeTopic()
     about = notice_of(record, Notify(text=record.summary), about="")
     notifier(topic).notify(NoticeDetail(notice=about, decision=None))
     (said,) = topic.published
     assert said["Subject"] == subject_line
-    assert by_mail(said).startswith(told_of)
+    assert by_mail(said).startswith(beginning)
     assert f"Where: account {ACCOUNT}, {REGION}" in by_mail(said)
 
 
@@ -294,15 +294,15 @@ def test_what_to_write_back_is_reported_line_by_line_as_it_is_pasted(
     handling: CodeOwned, step: Step
 ) -> None:
     decision = owned(handling)
-    made = decision_message(decision, step, "told")
+    made = decision_message(decision, step, "done")
     yaml, patch = (part.text for part in decision.write_back)
     text = text_of_message(made)
     assert yaml in text
     assert patch in text
-    told = [str(block.get("text", {}).get("text", "")) for block in blocks(made)]  # type: ignore[attr-defined]
-    assert f"```{yaml}```" in told
-    assert f"```{patch}```" in told
+    texts = [str(block.get("text", {}).get("text", "")) for block in blocks(made)]  # type: ignore[attr-defined]
+    assert f"```{yaml}```" in texts
+    assert f"```{patch}```" in texts
 
 
 def test_what_to_write_back_is_not_reported_again_with_the_relief() -> None:
-    assert decision_message(owned(CodeOwned.ACT), Step.RELIEVED, "told").pastes == ()
+    assert decision_message(owned(CodeOwned.ACT), Step.RELIEVED, "done").pastes == ()

@@ -106,7 +106,7 @@ def test_prices_that_a_wrong_unit_would_make_are_not_believed(
     assert books.book.aurora(REGION, PG).source.startswith("catalogue")
 
 
-def test_a_note_that_does_not_answer_leaves_the_dated_table() -> None:
+def test_a_bookmark_that_cannot_be_read_leaves_the_dated_table() -> None:
     books = Books()
 
     def broken(name: str) -> str:
@@ -118,7 +118,7 @@ def test_a_note_that_does_not_answer_leaves_the_dated_table() -> None:
         books.another().aurora("eu-north-1", PG)
 
 
-def test_a_note_of_another_release_counts_as_none() -> None:
+def test_a_bookmark_of_another_release_counts_as_none() -> None:
     books = Books()
     books.notes.amend("aurora-prices", lambda _: ('{"engines":"many"}', None))
     assert books.book.aurora(REGION, PG).source == "catalogue"

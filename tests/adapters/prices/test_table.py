@@ -121,14 +121,14 @@ def test_a_list_that_cannot_be_read_is_tried_again_hourly_and_the_last_one_stays
     sweep.refresh(FRANKFURT)
     before = sweep.table(FRANKFURT)
     world.listed.fails = "AccessDeniedException"
-    told = []
+    problems = []
     for minute in range(24 * 60, 27 * 60, 10):
         world.now = NOW + timedelta(minutes=minute)
-        told += [problem for problem in [sweep.refresh(FRANKFURT)] if problem]
+        problems += [problem for problem in [sweep.refresh(FRANKFURT)] if problem]
         assert sweep.table(FRANKFURT) == before
-    assert len(told) == 3
-    assert told[0].startswith("The prices of eu-central-1 were not read anew: GetProducts")
-    assert "AccessDeniedException" in told[0]
+    assert len(problems) == 3
+    assert problems[0].startswith("The prices of eu-central-1 were not read anew: GetProducts")
+    assert "AccessDeniedException" in problems[0]
 
 
 @pytest.mark.parametrize(("days", "source"), [(29.9, "price list"), (30.1, None)])

@@ -26,7 +26,7 @@ EBS_INFO = {
 
 
 def db(**changes: Any) -> dict[str, Any]:
-    """A PostgreSQL instance on 500 GiB of gp2, as DescribeDBInstances tells it."""
+    """A PostgreSQL instance on 500 GiB of gp2, as DescribeDBInstances reports it."""
     return {
         "DBInstanceIdentifier": "orders", "DBInstanceClass": "db.r6g.2xlarge", "Engine": "postgres",
         "DBInstanceStatus": "available", "AllocatedStorage": 500, "StorageType": "gp2",
@@ -38,7 +38,7 @@ def db(**changes: Any) -> dict[str, Any]:
 
 
 def trio(**changes: Any) -> dict[str, Any]:
-    """A Multi-AZ DB cluster on gp3, as DescribeDBClusters tells it."""
+    """A Multi-AZ DB cluster on gp3, as DescribeDBClusters reports it."""
     return {
         "DBClusterIdentifier": "trio", "DBClusterInstanceClass": "db.m6gd.2xlarge",
         "Engine": "postgres", "Status": "available", "AllocatedStorage": 500,
@@ -74,13 +74,13 @@ class RdsService:
     """What is said to be valid for each additional storage volume."""
     changes: list[Mapping[str, Any]] = field(default_factory=list)
     tags: dict[str, list[dict[str, str]]] = field(default_factory=dict)
-    """By ARN, for shapes that tell none."""
+    """By ARN, for shapes without tags."""
     fails_with: Exception | None = None
     """Raised by the next change, before it takes effect."""
-    looks: int = 0
+    reads: int = 0
     """How often instances were asked for by name or cluster."""
-    before_look: Callable[[int], None] = lambda _: None
-    """What somebody else does before such a look is answered."""
+    before_read: Callable[[int], None] = lambda _: None
+    """What somebody else does before such a read is answered."""
     times_out: bool = False
     """Whether the next change takes effect and its answer is lost."""
 
@@ -109,8 +109,8 @@ class RdsService:
         self, *, DBInstanceIdentifier: str | None = None,
         Filters: Sequence[Mapping[str, Any]] = (),
     ) -> Mapping[str, Any]:  # fmt: skip
-        self.looks += 1
-        self.before_look(self.looks)
+        self.reads += 1
+        self.before_read(self.reads)
         if DBInstanceIdentifier is None:
             return checked("describe_db_instances", {"DBInstances": self._members(Filters)})
         if DBInstanceIdentifier not in self.instances:

@@ -107,12 +107,12 @@ def test_of_two_workers_that_change_two_volumes_at_once_the_second_waits_in_sile
     here = place()
     raised = rds(VolumeType.IO2, 1_000, 8_000, engine=Engine.ORACLE)
 
-    def other_worker(look: int) -> None:
-        if look == 3:  # right before the first one's call
+    def other_worker(nth: int) -> None:
+        if nth == 3:  # right before the first one's call
             assert isinstance(change(here, raised, "orders/rdsdbdata3"), Applied)
             here.service.instances["orders"]["DBInstanceStatus"] = "available"
 
-    here.service.before_look = other_worker
+    here.service.before_read = other_worker
     refused = change(here)
     assert isinstance(refused, Refused)
     assert refused.refusal is Refusal.IN_FLIGHT

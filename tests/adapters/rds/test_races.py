@@ -1,4 +1,4 @@
-"""What changes between the last look and the call, and what only the members of a cluster tell."""
+"""What changes between the last read and the call, and what only the members of a cluster report."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from tests.domain.databases import rds
 CLASS = {"DBInstanceClass": "db.r6g.4xlarge"}
 
 
-def meanwhile(place: Place, look: int, change: Callable[[dict[str, Any]], None]) -> None:
-    """Somebody does something to `orders` just before that look of ours at it."""
+def meanwhile(place: Place, nth: int, change: Callable[[dict[str, Any]], None]) -> None:
+    """Somebody does something to `orders` just before our nth read of it."""
 
     def before(number: int) -> None:
-        if number == look:
+        if number == nth:
             change(place.service.instances["orders"])
 
-    place.service.before_look = before
+    place.service.before_read = before
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def meanwhile(place: Place, look: int, change: Callable[[dict[str, Any]], None])
         ({"DedicatedLogVolume": True}, Refusal.UNSUPPORTED, "dedicated log volume"),
     ],
 )
-def test_what_comes_up_while_the_change_is_being_noted_is_seen_before_the_call(
+def test_what_comes_up_while_the_change_is_being_recorded_is_seen_before_the_call(
     change: dict[str, Any], why: Refusal, words: str
 ) -> None:
     place = Place()
@@ -79,7 +79,7 @@ def test_a_last_read_that_fails_sends_nothing() -> None:
         if number == 3:
             raise refusal("Throttling")
 
-    place.service.before_look = fails
+    place.service.before_read = fails
     outcome = place.apply()
     assert isinstance(outcome, Refused)
     assert "could not read it once more" in outcome.message
@@ -132,7 +132,7 @@ def member(name: str = "trio-2", **changes: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"PendingModifiedValues": CLASS}, "DBInstanceClass"),  # the cluster tells of no class
+        ({"PendingModifiedValues": CLASS}, "DBInstanceClass"),  # the cluster reports no class
         ({"DBInstanceStatus": "rebooting"}, "rebooting"),
         ({"DBInstanceStatus": "storage-optimization"}, "not over"),
         ({"StorageOperationStatus": "Optimizing"}, "not over"),

@@ -1,4 +1,4 @@
-"""Storage of databases as RDS tells it, and the one change that is sent."""
+"""Storage of databases as RDS reports it, and the one change that is sent."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_an_instance_has_only_what_may_be_set_of_its_storage() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "expected"),
     [
         ({"StorageType": "gp3", "AllocatedStorage": 100, "Iops": 3000, "StorageThroughput": 125},
          rds(VolumeType.GP3, 100)),
@@ -94,9 +94,9 @@ def test_an_instance_has_only_what_may_be_set_of_its_storage() -> None:
     ],
 )  # fmt: skip
 def test_storage_has_engine_deployment_type_and_band(
-    changes: dict[str, Any], told: Configuration
+    changes: dict[str, Any], expected: Configuration
 ) -> None:
-    assert Place(db(**changes)).view().volume.configuration == told
+    assert Place(db(**changes)).view().volume.configuration == expected
 
 
 def test_a_cluster_is_one_storage_under_its_own_name() -> None:
@@ -166,9 +166,9 @@ def test_what_rds_takes_is_asked_of_the_very_instance_while_it_is_at_rest() -> N
         },
         {"StorageType": "gp9"},
     ]  # fmt: skip
-    (told,) = place.view().valid
-    assert told.size_gib == (Span(low=500, high=65_536),)
-    assert told.iops_per_gib == ((0.5, 500.0),)
+    (valid,) = place.view().valid
+    assert valid.size_gib == (Span(low=500, high=65_536),)
+    assert valid.iops_per_gib == ((0.5, 500.0),)
     place.service.instances["orders"]["DBInstanceStatus"] = "backing-up"
     assert place.view().valid == ()
 
@@ -191,7 +191,7 @@ def test_missing_tags_are_asked_for_and_never_taken_for_none() -> None:
     arn = f"arn:aws:rds:{REGION}:{ACCOUNT}:db:orders"
     place = Place({k: v for k, v in db(DBInstanceArn=arn).items() if k != "TagList"})
     with pytest.raises(ReadFailed):
-        place.view()  # nobody tells
+        place.view()  # nothing reports it
     place.service.tags[arn] = [{"Key": "headroom", "Value": "off"}]
     assert place.view().volume.tag("headroom") == "off"
 
@@ -267,12 +267,12 @@ def test_a_shrink_is_never_sent() -> None:
     assert place.service.changes == []
 
 
-def test_what_cannot_be_noted_first_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_recorded_first_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     place = Place()
     amend, calls = place.notes.amend, iter(range(9))
 
     def broken(name: str, change: Any) -> Any:
-        if next(calls) >= 2:  # the two looks are noted, the attempt is not
+        if next(calls) >= 2:  # the two reads are recorded, the attempt is not
             raise ReadFailed("UpdateItem: throttled")
         return amend(name, change)
 
@@ -410,7 +410,7 @@ def test_two_reads_at_once_show_the_same_change() -> None:
     assert other.view(ref()).modification == first
 
 
-def test_a_note_nobody_understands_is_none() -> None:
+def test_a_bookmark_that_cannot_be_parsed_is_none() -> None:
     place = Place()
     place.notes.amend("rds/orders", lambda _: ("{broken", None))
     assert place.view().modification is None

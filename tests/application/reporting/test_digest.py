@@ -36,7 +36,7 @@ MINUTE = timedelta(minutes=1)
 
 @dataclass
 class People:
-    """Hears days, or cannot be told."""
+    """Receives digests, or cannot be reached."""
 
     days: list[DailyDigest] = field(default_factory=list)
     error: Exception | None = None
@@ -65,7 +65,7 @@ class Rules:
     fresh = current
 
 
-class Scene:
+class Harness:
     def __init__(self, ledger: Any = None, at: str | None = "07:00") -> None:
         self.ledger = ledger or InMemoryLedger(ACCOUNT, REGION)
         self.people = People()
@@ -79,7 +79,7 @@ class Scene:
             ),
         )
 
-    def tell(self, now: datetime) -> DailyDigest | None:
+    def send(self, now: datetime) -> DailyDigest | None:
         ledger = self.ledger
         reporting = Reporting(
             notes=ledger, record_summaries=ledger, ledger=ledger, state_store=ledger, switches=ledger,
@@ -88,8 +88,8 @@ class Scene:
         return send_digest(reporting, now, account_id=ACCOUNT, region=REGION)
 
     def day(self) -> DailyDigest:
-        """The day as it is told a few minutes after seven."""
-        self.tell(SEVEN + SETTLING)
+        """The day as it is sent a few minutes after seven."""
+        self.send(SEVEN + SETTLING)
         (day,) = self.people.days
         return day
 
@@ -109,11 +109,11 @@ def observing(name: str, at: datetime = BEFORE) -> Any:
 
 
 def test_a_day_shows_changes_with_their_price_and_whether_they_helped() -> None:
-    scene = Scene()
-    scene.changed("a", Step.RELIEVED)
-    scene.changed("b", Step.INEFFECTIVE)
-    scene.changed("c")
-    day = scene.day()
+    harness = Harness()
+    harness.changed("a", Step.RELIEVED)
+    harness.changed("b", Step.INEFFECTIVE)
+    harness.changed("c")
+    day = harness.day()
     assert day.changed.count == 3
     assert {c.resource: c.ended for c in day.changes} == {
         "vol-a": Step.RELIEVED, "vol-b": Step.INEFFECTIVE, "vol-c": None,
@@ -125,12 +125,12 @@ def test_a_day_shows_changes_with_their_price_and_whether_they_helped() -> None:
 
 
 def test_a_day_shows_what_would_have_been_done_grouped_with_prices() -> None:
-    scene = Scene()
+    harness = Harness()
     for number in range(7):
-        scene.ledger.decided(observing(f"o{number}"), due_at=None)
-    scene.ledger.decided(observing("again", at=BEFORE + MINUTE), due_at=None)
-    scene.ledger.decided(hold("h", "vol-h", at=BEFORE), due_at=None)
-    day = scene.day()
+        harness.ledger.decided(observing(f"o{number}"), due_at=None)
+    harness.ledger.decided(observing("again", at=BEFORE + MINUTE), due_at=None)
+    harness.ledger.decided(hold("h", "vol-h", at=BEFORE), due_at=None)
+    day = harness.day()
     (group,) = day.observed
     price = observing("x").answer.proposed_plan.price_change_usd
     assert (group.kind, group.volumes) == ("gp3 raised", 8)
@@ -139,11 +139,11 @@ def test_a_day_shows_what_would_have_been_done_grouped_with_prices() -> None:
 
 
 def test_a_day_shows_what_is_stopped_and_what_needs_somebody() -> None:
-    scene = Scene()
-    scene.ledger.decided(escalate("e", "max_iops", at=BEFORE), due_at=None)
-    broken(scene.ledger, "vol-b", at=BEFORE)
-    scene.ledger.pause(None, at=BEFORE, who="ann")
-    day = scene.day()
+    harness = Harness()
+    harness.ledger.decided(escalate("e", "max_iops", at=BEFORE), due_at=None)
+    broken(harness.ledger, "vol-b", at=BEFORE)
+    harness.ledger.pause(None, at=BEFORE, who="ann")
+    day = harness.day()
     assert day.stuck
     assert day.pause is not None
     assert [b.resource.rsplit("/", 1)[-1] for b in day.breakers] == ["vol-b"]
@@ -152,152 +152,154 @@ def test_a_day_shows_what_is_stopped_and_what_needs_somebody() -> None:
 
 
 def test_an_empty_day_is_reported_neither_then_nor_later() -> None:
-    scene = Scene()
+    harness = Harness()
     for minute in range(0, 60 * 20, 7):
-        assert scene.tell(SEVEN + minute * MINUTE) is None
-    assert scene.people.days == []
+        assert harness.send(SEVEN + minute * MINUTE) is None
+    assert harness.people.days == []
 
 
 def test_a_day_without_anything_new_is_reported_while_something_is_stuck() -> None:
-    scene = Scene()
-    scene.ledger.pause(None, at=SEVEN - timedelta(days=5), who="ann")
-    assert scene.day().pause is not None
+    harness = Harness()
+    harness.ledger.pause(None, at=SEVEN - timedelta(days=5), who="ann")
+    assert harness.day().pause is not None
 
 
 def test_an_unreadable_policy_is_reported_each_day() -> None:
-    scene = Scene()
-    scene.rules.policy = PolicyUnreadable(reason="SSM parameter /headroom/policy: gone")
-    assert scene.day().policy_unreadable == "SSM parameter /headroom/policy: gone"
+    harness = Harness()
+    harness.rules.policy = PolicyUnreadable(reason="SSM parameter /headroom/policy: gone")
+    assert harness.day().policy_unreadable == "SSM parameter /headroom/policy: gone"
 
 
 def test_off_sends_no_digest() -> None:
-    scene = Scene(at=None)
-    scene.changed("a")
-    assert scene.tell(SEVEN + timedelta(hours=20)) is None
+    harness = Harness(at=None)
+    harness.changed("a")
+    assert harness.send(SEVEN + timedelta(hours=20)) is None
 
 
 def test_one_message_a_day_though_the_sweep_runs_every_minute() -> None:
-    scene = Scene()
-    scene.ledger.pause(None, at=BEFORE, who="ann")
+    harness = Harness()
+    harness.ledger.pause(None, at=BEFORE, who="ann")
     for minute in range(0, 3 * 24 * 60, 3):
-        scene.tell(SEVEN - MINUTE + minute * MINUTE)
-    assert [d.until for d in scene.people.days] == [SEVEN + timedelta(days=n) for n in range(3)]
-    assert [d.since for d in scene.people.days] == [SEVEN + timedelta(days=n) for n in range(-1, 2)]
+        harness.send(SEVEN - MINUTE + minute * MINUTE)
+    assert [d.until for d in harness.people.days] == [SEVEN + timedelta(days=n) for n in range(3)]
+    assert [d.since for d in harness.people.days] == [
+        SEVEN + timedelta(days=n) for n in range(-1, 2)
+    ]
 
 
 def test_every_record_is_in_exactly_one_day_also_one_at_the_very_instant() -> None:
-    scene = Scene()
+    harness = Harness()
     for name, at in (("a", SEVEN), ("b", SEVEN + timedelta(microseconds=1))):
-        scene.changed(name, at=at)
-    scene.tell(SEVEN + SETTLING)
-    scene.tell(SEVEN + timedelta(days=1) + SETTLING)
-    told = [[c.decision_id for c in day.changes] for day in scene.people.days]
-    assert told == [["a"], ["b"]]
+        harness.changed(name, at=at)
+    harness.send(SEVEN + SETTLING)
+    harness.send(SEVEN + timedelta(days=1) + SETTLING)
+    days = [[c.decision_id for c in day.changes] for day in harness.people.days]
+    assert days == [["a"], ["b"]]
 
 
 def test_days_on_which_nothing_could_be_sent_are_reported_with_the_next_up_to_a_week() -> None:
-    scene = Scene()
-    scene.changed("a")
-    scene.people.error = RuntimeError("down")
+    harness = Harness()
+    harness.changed("a")
+    harness.people.error = RuntimeError("down")
     for minute in range(3):
         with pytest.raises(RuntimeError):
-            scene.tell(SEVEN + SETTLING + minute * MINUTE)
-    scene.people.error = None
-    scene.tell(SEVEN + timedelta(days=3, minutes=5))
-    (day,) = scene.people.days
+            harness.send(SEVEN + SETTLING + minute * MINUTE)
+    harness.people.error = None
+    harness.send(SEVEN + timedelta(days=3, minutes=5))
+    (day,) = harness.people.days
     assert (day.since, day.until) == (SEVEN - timedelta(days=1), SEVEN + timedelta(days=3))
     assert day.changed.count == 1
-    scene.changed("b", at=SEVEN + timedelta(days=29))
-    scene.tell(SEVEN + timedelta(days=30, minutes=5))
-    assert scene.people.days[-1].since == SEVEN + timedelta(days=23)
+    harness.changed("b", at=SEVEN + timedelta(days=29))
+    harness.send(SEVEN + timedelta(days=30, minutes=5))
+    assert harness.people.days[-1].since == SEVEN + timedelta(days=23)
 
 
-def test_a_function_that_died_while_telling_is_followed_by_another() -> None:
-    scene = Scene()
-    scene.changed("a")
+def test_a_function_that_died_while_sending_is_followed_by_another() -> None:
+    harness = Harness()
+    harness.changed("a")
     now = SEVEN + SETTLING
     held = DigestCursor(sent_until=SEVEN - timedelta(days=1), lease_until=now + LEASE)
-    scene.ledger.amend(NOTE, lambda _: (digest_cursor_to_text(held), None))
-    assert scene.tell(now) is None
-    assert scene.tell(now + LEASE) is not None
-    assert scene.tell(now + LEASE + MINUTE) is None
+    harness.ledger.amend(NOTE, lambda _: (digest_cursor_to_text(held), None))
+    assert harness.send(now) is None
+    assert harness.send(now + LEASE) is not None
+    assert harness.send(now + LEASE + MINUTE) is None
 
 
 def test_a_new_deployment_begins_with_its_next_day() -> None:
-    scene = Scene()
-    scene.ledger.amend(NOTE, lambda _: ("", None))
-    scene.changed("a")
-    assert scene.tell(SEVEN + timedelta(hours=3)) is None
-    scene.changed("b", at=SEVEN + timedelta(hours=4))
-    day = scene.tell(SEVEN + timedelta(days=1, minutes=2))
+    harness = Harness()
+    harness.ledger.amend(NOTE, lambda _: ("", None))
+    harness.changed("a")
+    assert harness.send(SEVEN + timedelta(hours=3)) is None
+    harness.changed("b", at=SEVEN + timedelta(hours=4))
+    day = harness.send(SEVEN + timedelta(days=1, minutes=2))
     assert day is not None
     assert [c.decision_id for c in day.changes] == ["b"]
 
 
 def test_another_time_of_day_neither_repeats_a_day_nor_loses_one() -> None:
-    scene = Scene()
-    scene.changed("a")
-    scene.tell(SEVEN + SETTLING)
-    scene.changed("b", at=SEVEN + timedelta(hours=2))
-    scene.rules.policy = replace(policy(), digest=TimeOfDay(hour=18, minute=0))
+    harness = Harness()
+    harness.changed("a")
+    harness.send(SEVEN + SETTLING)
+    harness.changed("b", at=SEVEN + timedelta(hours=2))
+    harness.rules.policy = replace(policy(), digest=TimeOfDay(hour=18, minute=0))
     for minute in range(3, 24 * 60, 5):
-        scene.tell(SEVEN + minute * MINUTE)
-    assert [[c.decision_id for c in d.changes] for d in scene.people.days] == [["a"], ["b"]]
+        harness.send(SEVEN + minute * MINUTE)
+    assert [[c.decision_id for c in d.changes] for d in harness.people.days] == [["a"], ["b"]]
 
 
 @pytest.mark.parametrize(("night", "hours"), [("2026-03-28", 23), ("2026-10-24", 25)])
 def test_a_day_of_the_clocks_may_have_23_or_25_hours(night: str, hours: int) -> None:
-    scene = Scene(at="07:00 Europe/Berlin")
+    harness = Harness(at="07:00 Europe/Berlin")
     start = datetime.fromisoformat(f"{night}T12:00").replace(tzinfo=UTC)
-    scene.ledger.amend(NOTE, lambda _: ("", None))
-    scene.ledger.pause(None, at=start, who="ann")
+    harness.ledger.amend(NOTE, lambda _: ("", None))
+    harness.ledger.pause(None, at=start, who="ann")
     for minute in range(0, 48 * 60, 5):
-        scene.tell(start - timedelta(days=1) + minute * MINUTE)
-    spans = [day.until - day.since for day in scene.people.days]
+        harness.send(start - timedelta(days=1) + minute * MINUTE)
+    spans = [day.until - day.since for day in harness.people.days]
     assert spans == [timedelta(hours=24), timedelta(hours=hours)]
 
 
 def test_a_large_fleet_is_counted_and_read_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(application_day, "MOST_COUNTED", 300)
-    scene = Scene()
+    harness = Harness()
     for number in range(350):
-        scene.ledger.decided(observing(f"o{number}"), due_at=None)
+        harness.ledger.decided(observing(f"o{number}"), due_at=None)
     read: list[str] = []
-    decision = scene.ledger.decision
+    decision = harness.ledger.decision
 
     def counting(decision_id: str) -> Any:
         read.append(decision_id)
         return decision(decision_id)
 
-    scene.ledger.decision = counting
-    day = scene.day()
+    harness.ledger.decision = counting
+    day = harness.day()
     assert len(read) == MOST_READ
     assert (day.observed_read, day.held, day.held_more) == (MOST_READ, 300, True)
 
 
 def test_what_waits_for_a_person_is_reported_until_somebody_answers() -> None:
-    scene = Scene()
+    harness = Harness()
     expires = SEVEN + timedelta(hours=6)
     for name in ("w1", "w2"):
         decision = act(name, f"vol-{name}", at=BEFORE)
         answer = replace(decision.answer, approval="the mode is approve", expires=expires)
-        scene.ledger.decided(replace(decision, answer=answer), due_at=None)
-        append(scene.ledger, decision, Step.AWAITING, at=BEFORE)
-    append(scene.ledger, act("w2", "vol-w2", at=BEFORE), Step.WITHDRAWN, at=BEFORE + MINUTE)
-    day = scene.day()
+        harness.ledger.decided(replace(decision, answer=answer), due_at=None)
+        append(harness.ledger, decision, Step.AWAITING, at=BEFORE)
+    append(harness.ledger, act("w2", "vol-w2", at=BEFORE), Step.WITHDRAWN, at=BEFORE + MINUTE)
+    day = harness.day()
     assert [(a.decision_id, a.expires) for a in day.awaiting] == [("w1", expires)]
     assert day.awaiting_count == 1
     assert len(day.awaiting) <= LISTED
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"told":"2026-01-01T07:00","lease_until":null}'])
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"sent":"2026-01-01T07:00","lease_until":null}'])
 def test_what_is_no_mark_begins_anew(text: str) -> None:
     assert parse_digest_cursor(text) == DigestCursor()
 
 
 def test_what_waits_in_the_queue_is_counted() -> None:
-    scene = Scene()
+    harness = Harness()
     for name in ("q1", "q2"):
         waiting = QueueEntry(since=BEFORE, starved_minutes=3)
-        scene.ledger.reconciled(ref(f"vol-{name}"), at=BEFORE, due_at=None, waiting=waiting)
-    assert scene.day().queued == 2
+        harness.ledger.reconciled(ref(f"vol-{name}"), at=BEFORE, due_at=None, waiting=waiting)
+    assert harness.day().queued == 2

@@ -60,7 +60,7 @@ class People:
         return {each for message in self.heard for each in message}
 
 
-class Scene:
+class Harness:
     def __init__(self, most: int = 20) -> None:
         self.ledger = InMemoryLedger(ACCOUNT, REGION)
         self.people = People()
@@ -84,21 +84,21 @@ class Scene:
 
 
 class _Watched:
-    """A port that dies after its scene's `crash_at`th call."""
+    """A port that dies after its harness's `crash_at`th call."""
 
-    def __init__(self, scene: Scene, real: Any) -> None:
-        self._scene, self._real = scene, real
+    def __init__(self, harness: Harness, real: Any) -> None:
+        self._harness, self._real = harness, real
 
     def __getattr__(self, name: str) -> Any:
         real = getattr(self._real, name)
 
         def called(*args: Any, **named: Any) -> Any:
-            scene = self._scene
-            if 0 < scene.crash_at <= scene.calls:
+            harness = self._harness
+            if 0 < harness.crash_at <= harness.calls:
                 raise Crash  # nothing of a dead function runs, no clean-up either
             answer = real(*args, **named)
-            scene.calls += 1
-            if scene.calls == scene.crash_at:
+            harness.calls += 1
+            if harness.calls == harness.crash_at:
                 raise Crash
             return answer
 
@@ -106,21 +106,21 @@ class _Watched:
 
 
 def test_what_was_recorded_is_heard_once_oldest_first() -> None:
-    scene = Scene()
-    scene.escalated("b", at=NOW + MINUTE)
-    scene.escalated("a")
-    assert scene.run(NOW + MINUTE).sent == 2
-    assert scene.people.heard == [("a",), ("b",)]
+    harness = Harness()
+    harness.escalated("b", at=NOW + MINUTE)
+    harness.escalated("a")
+    assert harness.run(NOW + MINUTE).sent == 2
+    assert harness.people.heard == [("a",), ("b",)]
     for minute in range(2, 70):
-        assert scene.run(NOW + minute * MINUTE).sent == 0
-    assert len(scene.people.heard) == 2
+        assert harness.run(NOW + minute * MINUTE).sent == 0
+    assert len(harness.people.heard) == 2
 
 
 def test_without_anything_to_hear_one_read_is_all_it_takes() -> None:
-    scene = Scene()
-    scene.run()
-    assert scene.calls == 1
-    assert scene.ledger.note(NOTE) == ""
+    harness = Harness()
+    harness.run()
+    assert harness.calls == 1
+    assert harness.ledger.note(NOTE) == ""
 
 
 @pytest.mark.parametrize("most", [1, 2, 20])
@@ -129,152 +129,152 @@ def test_whoever_dies_at_whatever_call_everything_is_heard(most: int) -> None:
     crash_at = 0
     while True:
         crash_at += 1
-        scene = Scene(most)
-        scene.escalated("a", "b", "c")
-        scene.ledger.pause(None, at=NOW, who="ann")
-        scene.crash_at = crash_at
+        harness = Harness(most)
+        harness.escalated("a", "b", "c")
+        harness.ledger.pause(None, at=NOW, who="ann")
+        harness.crash_at = crash_at
         try:
-            scene.run()
+            harness.run()
         except Crash:
             pass
         else:
             break
-        scene.crash_at = -1
+        harness.crash_at = -1
         for hour in range(1, 4):
-            scene.run(NOW + hour * (WINDOW + LEASE))
-        assert {"a", "b", "c"} < scene.people.of, f"call {crash_at}"
-        assert len(scene.people.of) == 4
-        assert len(scene.people.heard) <= 5, "only the one that was under way is heard twice"
-        assert scene.ledger.notices(9) == ()
+            harness.run(NOW + hour * (WINDOW + LEASE))
+        assert {"a", "b", "c"} < harness.people.of, f"call {crash_at}"
+        assert len(harness.people.of) == 4
+        assert len(harness.people.heard) <= 5, "only the one that was under way is heard twice"
+        assert harness.ledger.notices(9) == ()
     assert crash_at > 5
 
 
 def test_while_sns_refuses_nothing_is_lost_and_no_place_is_used_up() -> None:
-    scene = Scene(most=4)
-    scene.escalated("a")
+    harness = Harness(most=4)
+    harness.escalated("a")
     for minute in range(90):
-        scene.people.errors = [NotSent("AuthorizationError")]
-        assert scene.run(NOW + minute * MINUTE).failed == 1
-    assert parse_rate_window(scene.ledger.note(NOTE)).sent == ()
-    scene.people.errors = []
-    assert scene.run(NOW + 90 * MINUTE).sent == 1
-    assert scene.people.heard == [("a",)]
+        harness.people.errors = [NotSent("AuthorizationError")]
+        assert harness.run(NOW + minute * MINUTE).failed == 1
+    assert parse_rate_window(harness.ledger.note(NOTE)).sent == ()
+    harness.people.errors = []
+    assert harness.run(NOW + 90 * MINUTE).sent == 1
+    assert harness.people.heard == [("a",)]
 
 
 def test_after_an_unknown_result_the_message_is_sent_again_within_the_rate() -> None:
-    scene = Scene(most=4)
-    scene.escalated("a")
+    harness = Harness(most=4)
+    harness.escalated("a")
     for minute in range(60):
-        scene.people.errors = [TimeoutError()] * 9
-        scene.run(NOW + minute * MINUTE)
-    assert scene.people.heard == [("a",)] * 3, "three quarters of the rate, then it waits"
-    scene.people.errors = []
-    scene.run(NOW + 3 * WINDOW)
-    assert scene.ledger.notices(9) == ()
+        harness.people.errors = [TimeoutError()] * 9
+        harness.run(NOW + minute * MINUTE)
+    assert harness.people.heard == [("a",)] * 3, "three quarters of the rate, then it waits"
+    harness.people.errors = []
+    harness.run(NOW + 3 * WINDOW)
+    assert harness.ledger.notices(9) == ()
 
 
 def test_one_message_that_always_fails_does_not_hold_up_the_others() -> None:
-    scene = Scene()
-    scene.escalated("a")
-    scene.escalated("b", "c", at=NOW + MINUTE)
+    harness = Harness()
+    harness.escalated("a")
+    harness.escalated("b", "c", at=NOW + MINUTE)
     for minute in range(1, 4):
-        scene.people.errors = [NotSent("InvalidParameter")]
-        scene.run(NOW + minute * MINUTE)
-    assert scene.people.of == {"b", "c"}
-    scene.people.errors = [NotSent("down")] * 99
-    assert scene.run(NOW + 4 * MINUTE).failed == 1
-    scene.escalated(*(f"more-{n}" for n in range(9)), at=NOW + 4 * MINUTE)
-    assert scene.run(NOW + 5 * MINUTE).failed == MOST_FAILURES
+        harness.people.errors = [NotSent("InvalidParameter")]
+        harness.run(NOW + minute * MINUTE)
+    assert harness.people.of == {"b", "c"}
+    harness.people.errors = [NotSent("down")] * 99
+    assert harness.run(NOW + 4 * MINUTE).failed == 1
+    harness.escalated(*(f"more-{n}" for n in range(9)), at=NOW + 4 * MINUTE)
+    assert harness.run(NOW + 5 * MINUTE).failed == MOST_FAILURES
 
 
 def test_more_than_the_rate_allows_goes_in_one_message_with_the_last_place() -> None:
-    scene = Scene(most=8)
+    harness = Harness(most=8)
     names = [f"e{n}" for n in range(50)]
-    scene.escalated(*names)
-    assert scene.run().sent == 6, "three quarters of eight"
-    assert [len(message) for message in scene.people.heard] == [1, 1, 1, 1, 1, 45]
-    assert scene.people.of == set(names)
-    assert scene.ledger.notices(9) == ()
+    harness.escalated(*names)
+    assert harness.run().sent == 6, "three quarters of eight"
+    assert [len(message) for message in harness.people.heard] == [1, 1, 1, 1, 1, 45]
+    assert harness.people.of == set(names)
+    assert harness.ledger.notices(9) == ()
 
 
 def test_what_comes_after_the_last_place_waits_and_is_heard_together() -> None:
-    scene = Scene(most=4)
-    scene.escalated("a", "b", "c")
-    scene.run()
-    scene.escalated("d", "e", "f", at=NOW + MINUTE)
-    assert scene.run(NOW + MINUTE).waiting == 3
-    assert scene.run(NOW + WINDOW).sent == 3
-    assert scene.people.of == {"a", "b", "c", "d", "e", "f"}
+    harness = Harness(most=4)
+    harness.escalated("a", "b", "c")
+    harness.run()
+    harness.escalated("d", "e", "f", at=NOW + MINUTE)
+    assert harness.run(NOW + MINUTE).waiting == 3
+    assert harness.run(NOW + WINDOW).sent == 3
+    assert harness.people.of == {"a", "b", "c", "d", "e", "f"}
 
 
 def test_what_stops_all_changes_is_heard_first_though_the_rate_is_used_up() -> None:
-    scene = Scene(most=4)
-    scene.escalated(*(f"e{n}" for n in range(9)))
-    scene.run()
-    scene.ledger.pause(None, at=NOW + MINUTE, who="ann")
-    assert scene.run(NOW + MINUTE).sent == 1
-    assert len(scene.people.heard) == 4
-    assert scene.people.heard[-1][0].startswith("paused#")
+    harness = Harness(most=4)
+    harness.escalated(*(f"e{n}" for n in range(9)))
+    harness.run()
+    harness.ledger.pause(None, at=NOW + MINUTE, who="ann")
+    assert harness.run(NOW + MINUTE).sent == 1
+    assert len(harness.people.heard) == 4
+    assert harness.people.heard[-1][0].startswith("paused#")
 
 
 def test_even_one_message_an_hour_reports_everything() -> None:
-    scene = Scene(most=1)
-    scene.escalated("a", "b")
+    harness = Harness(most=1)
+    harness.escalated("a", "b")
     for minute in range(0, 200, 5):
-        scene.run(NOW + minute * MINUTE)
-    assert scene.people.of == {"a", "b"}
+        harness.run(NOW + minute * MINUTE)
+    assert harness.people.of == {"a", "b"}
 
 
 def test_an_unreadable_policy_does_not_lift_the_rate() -> None:
-    scene = Scene()
-    scene.rules = PolicyUnreadable(reason="gone")
-    scene.escalated(*(f"e{n}" for n in range(40)))
-    assert scene.run().sent == 15
-    assert len(scene.people.of) == 40
+    harness = Harness()
+    harness.rules = PolicyUnreadable(reason="gone")
+    harness.escalated(*(f"e{n}" for n in range(40)))
+    assert harness.run().sent == 15
+    assert len(harness.people.of) == 40
 
 
 def test_two_functions_at_once_send_nothing_twice() -> None:
-    scene = Scene()
-    scene.escalated("a")
+    harness = Harness()
+    harness.escalated("a")
     second: list[NotificationReport] = []
 
     def meanwhile(detail: NoticeDetail) -> None:
-        scene.people.heard.append((detail.notice.decision_id,))
-        second.append(scene.run())
+        harness.people.heard.append((detail.notice.decision_id,))
+        second.append(harness.run())
 
-    scene.people.notify = meanwhile  # type: ignore[method-assign]
-    scene.run()
-    assert scene.people.heard == [("a",)]
+    harness.people.notify = meanwhile  # type: ignore[method-assign]
+    harness.run()
+    assert harness.people.heard == [("a",)]
     assert second == [NotificationReport()]
 
 
 def test_without_time_left_the_next_run_sends() -> None:
-    scene = Scene()
-    scene.escalated("a")
-    assert scene.run(time_left=lambda: 5.0).waiting == 1
-    assert scene.run(NOW + MINUTE, time_left=lambda: 60.0).sent == 1
+    harness = Harness()
+    harness.escalated("a")
+    assert harness.run(time_left=lambda: 5.0).waiting == 1
+    assert harness.run(NOW + MINUTE, time_left=lambda: 60.0).sent == 1
 
 
 def test_a_decision_that_cannot_be_read_is_reported_all_the_same(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    scene, found = Scene(), []
-    scene.escalated("a")
+    harness, found = Harness(), []
+    harness.escalated("a")
 
     def unread(decision_id: str) -> Any:
         raise ReadFailed(decision_id)
 
-    monkeypatch.setattr(scene.ledger, "decision", unread)
-    monkeypatch.setattr(scene.people, "notify", found.append)
-    scene.run()
+    monkeypatch.setattr(harness.ledger, "decision", unread)
+    monkeypatch.setattr(harness.people, "notify", found.append)
+    harness.run()
     assert [(d.notice.decision_id, d.decision) for d in found] == [("a", None)]
 
 
 def test_a_breaker_is_reported_with_the_decision_that_opened_it() -> None:
-    scene, found = Scene(), []
-    broken(scene.ledger, "vol-1", at=NOW)
-    scene.people.notify = found.append  # type: ignore[method-assign]
-    scene.run()
+    harness, found = Harness(), []
+    broken(harness.ledger, "vol-1", at=NOW)
+    harness.people.notify = found.append  # type: ignore[method-assign]
+    harness.run()
     (detail,) = found
     assert detail.notice.step is Step.BREAKER_OPENED
     assert detail.decision is not None
@@ -285,10 +285,10 @@ def test_a_breaker_is_reported_with_the_decision_that_opened_it() -> None:
 @given(st.data())
 def test_every_record_is_heard_whatever_fails_and_never_above_the_rate(data: st.DataObject) -> None:
     """Laws: nothing lost, nothing above the rate, in any order of faults, crashes and arrivals."""
-    scene = Scene(most := data.draw(st.sampled_from([1, 2, 5, 20])))
+    harness = Harness(most := data.draw(st.sampled_from([1, 2, 5, 20])))
     faults = st.sampled_from([None, None, NotSent("no"), TimeoutError(), Crash()])
     now, written, sent_at = NOW, [], []
-    note: Callable[[Message], None] = scene.people._send
+    note: Callable[[Message], None] = harness.people._send
 
     def send(message: Message) -> None:
         sent_at.append(now)
@@ -298,34 +298,34 @@ def test_every_record_is_heard_whatever_fails_and_never_above_the_rate(data: st.
             sent_at.pop()
             raise
 
-    scene.people._send = send  # type: ignore[method-assign]
+    harness.people._send = send  # type: ignore[method-assign]
     for number in range(data.draw(st.integers(1, 12))):
         now += timedelta(minutes=data.draw(st.integers(0, 25)))
         for each in range(data.draw(st.integers(0, 6))):
-            scene.escalated(name := f"e{number}-{each}", at=now)
+            harness.escalated(name := f"e{number}-{each}", at=now)
             written.append(name)
-        scene.people.errors = data.draw(st.lists(faults, max_size=3))
-        scene.calls, scene.crash_at = 0, data.draw(st.sampled_from([-1, -1, *range(1, 12)]))
+        harness.people.errors = data.draw(st.lists(faults, max_size=3))
+        harness.calls, harness.crash_at = 0, data.draw(st.sampled_from([-1, -1, *range(1, 12)]))
         try:
-            scene.run(now)
+            harness.run(now)
         except Crash:
             now += LEASE
         assert sum(at > now - WINDOW for at in sent_at) <= most
-    scene.people.errors, scene.crash_at = [], -1
+    harness.people.errors, harness.crash_at = [], -1
     for _ in range(4):
         now += WINDOW + LEASE
-        scene.run(now)
-    assert scene.people.of == set(written)
-    assert scene.ledger.notices(9) == ()
+        harness.run(now)
+    assert harness.people.of == set(written)
+    assert harness.ledger.notices(9) == ()
 
 
 def test_an_end_that_waits_for_a_set_is_heard_though_its_decision_names_none() -> None:
-    scene = Scene()
+    harness = Harness()
     decision = act("d", "vol-1")
-    intent = intended(scene.ledger, decision, lease_until=NOW + 20 * MINUTE)
-    append(scene.ledger, decision, Step.APPLIED, at=NOW, intent=intent)
-    scene.ledger.append(
+    intent = intended(harness.ledger, decision, lease_until=NOW + 20 * MINUTE)
+    append(harness.ledger, decision, Step.APPLIED, at=NOW, intent=intent)
+    harness.ledger.append(
         "d", Step.RELIEVED, ref=ref("vol-1"), at=NOW + MINUTE, summary="relieved", body={},
         fencing=intent.fencing, due_at=None, notify=Notify(text="relieved", ends_set=True),
     )  # fmt: skip
-    assert scene.run(NOW + MINUTE).sent == 1
+    assert harness.run(NOW + MINUTE).sent == 1

@@ -1,4 +1,4 @@
-"""Every record is told to others, at least once, whoever wrote it and whatever fails between."""
+"""Every record is published at least once, whoever wrote it and whatever fails between."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Bus:
         return (answer,) * len(recorded)
 
     @property
-    def told(self) -> list[str]:
+    def published(self) -> list[str]:
         return [f"{r.record.decision_id}/{r.record.sequence}" for r in self.got]
 
 
@@ -63,12 +63,12 @@ class Nobody:
         raise AssertionError(name)
 
 
-class Scene:
+class Harness:
     def __init__(self) -> None:
         self.ledger = InMemoryLedger(ACCOUNT, REGION)
         self.bus = Bus()
 
-    def tell(self, now: datetime, **how: Any) -> PublishedRecords:
+    def publish_at(self, now: datetime, **how: Any) -> PublishedRecords:
         ledger = self.ledger
         reporting = Reporting(
             notes=ledger, record_summaries=ledger, ledger=ledger, state_store=ledger, switches=ledger,
@@ -83,115 +83,115 @@ class Scene:
 
 
 def test_every_record_of_a_chain_is_reported_in_order_once_with_its_decision() -> None:
-    scene = Scene()
-    scene.acted()
-    told = scene.tell(NOW)
-    assert (told.published, told.refused) == (3, 0)
-    assert scene.bus.told == ["d1/0", "d1/1", "d1/2"]
-    decisions = [r.decision and r.decision.decision_id for r in scene.bus.got]
+    harness = Harness()
+    harness.acted()
+    result = harness.publish_at(NOW)
+    assert (result.published, result.refused) == (3, 0)
+    assert harness.bus.published == ["d1/0", "d1/1", "d1/2"]
+    decisions = [r.decision and r.decision.decision_id for r in harness.bus.got]
     assert decisions == [None, "d1", "d1"], "the first record has it in its body"
     for minute in range(1, 60):
-        assert scene.tell(NOW + minute * MINUTE).published == 0
-    assert len(scene.bus.told) == 3
+        assert harness.publish_at(NOW + minute * MINUTE).published == 0
+    assert len(harness.bus.published) == 3
 
 
 def test_what_the_bus_accepted_is_logged_and_what_it_refused_is_not() -> None:
-    scene = Scene()
-    scene.acted()
+    harness = Harness()
+    harness.acted()
     logged: list[Recorded] = []
-    scene.bus.answers = [Delivery.REFUSED]
-    scene.tell(NOW, log=logged.append)
+    harness.bus.answers = [Delivery.REFUSED]
+    harness.publish_at(NOW, log=logged.append)
     assert logged == []
-    scene.tell(NOW + MINUTE, log=logged.append)
-    scene.tell(NOW + 2 * MINUTE, log=logged.append)
-    assert logged == scene.bus.got
+    harness.publish_at(NOW + MINUTE, log=logged.append)
+    harness.publish_at(NOW + 2 * MINUTE, log=logged.append)
+    assert logged == harness.bus.got
     assert [one.record.sequence for one in logged] == [0, 1, 2]
 
 
 def test_a_record_that_comes_late_into_the_index_is_reported_all_the_same() -> None:
-    scene = Scene()
-    scene.acted("d1")
-    scene.tell(NOW)
-    scene.ledger.decided(hold("late", "vol-9", at=NOW - 10 * MINUTE), due_at=None)
-    scene.tell(NOW + MINUTE)
-    assert scene.bus.told == ["d1/0", "d1/1", "d1/2", "late/0"]
+    harness = Harness()
+    harness.acted("d1")
+    harness.publish_at(NOW)
+    harness.ledger.decided(hold("late", "vol-9", at=NOW - 10 * MINUTE), due_at=None)
+    harness.publish_at(NOW + MINUTE)
+    assert harness.bus.published == ["d1/0", "d1/1", "d1/2", "late/0"]
 
 
 def test_a_new_deployment_whose_first_runs_fail_or_die_publishes_what_was_recorded_meanwhile() -> (
     None
 ):
-    scene = Scene()
-    scene.acted()
+    harness = Harness()
+    harness.acted()
     later = NOW + timedelta(hours=20)
     text = cursor_to_text(lease_cursor(PublishingCursor(), later))  # it died right after its claim
-    scene.ledger.amend(NOTE, lambda _: (text, None))
-    assert scene.tell(later + LEASE).published == 3
-    assert scene.tell(later + LEASE + MINUTE).published == 0
+    harness.ledger.amend(NOTE, lambda _: (text, None))
+    assert harness.publish_at(later + LEASE).published == 3
+    assert harness.publish_at(later + LEASE + MINUTE).published == 0
 
 
 def test_while_the_bus_is_out_nothing_is_lost_and_one_call_a_run_is_tried() -> None:
-    scene = Scene()
+    harness = Harness()
     for number in range(8):
-        scene.acted(f"d{number}", at=NOW + number * MINUTE)
-    scene.bus.answers = [Delivery.UNSENT] * 200
+        harness.acted(f"d{number}", at=NOW + number * MINUTE)
+    harness.bus.answers = [Delivery.UNSENT] * 200
     for minute in range(8, 60 * 26, 30):
-        left = len(scene.bus.answers)
-        scene.tell(NOW + minute * MINUTE)
-        assert len(scene.bus.answers) == left - 1
-    scene.bus.answers = []
-    scene.tell(NOW + timedelta(hours=27))
-    assert len(set(scene.bus.told)) == 24
+        left = len(harness.bus.answers)
+        harness.publish_at(NOW + minute * MINUTE)
+        assert len(harness.bus.answers) == left - 1
+    harness.bus.answers = []
+    harness.publish_at(NOW + timedelta(hours=27))
+    assert len(set(harness.bus.published)) == 24
 
 
 def test_a_record_the_bus_keeps_refusing_is_left_out_after_hours_and_holds_nothing_up() -> None:
-    scene = Scene()
-    scene.ledger.decided(hold("bad", "vol-1", at=NOW), due_at=None)
-    scene.bus.answers = [Delivery.REFUSED] * 10
-    assert scene.tell(NOW).refused == 1
-    scene.bus.answers = [Delivery.REFUSED]
-    last = scene.tell(NOW + GIVE_UP + MINUTE)
+    harness = Harness()
+    harness.ledger.decided(hold("bad", "vol-1", at=NOW), due_at=None)
+    harness.bus.answers = [Delivery.REFUSED] * 10
+    assert harness.publish_at(NOW).refused == 1
+    harness.bus.answers = [Delivery.REFUSED]
+    last = harness.publish_at(NOW + GIVE_UP + MINUTE)
     assert (last.refused, last.abandoned) == (0, 1)
-    scene.bus.answers = []
-    scene.acted("d1", at=NOW + GIVE_UP + 2 * MINUTE)
-    scene.tell(NOW + GIVE_UP + 2 * MINUTE)
-    assert scene.bus.told == ["d1/0", "d1/1", "d1/2"]
+    harness.bus.answers = []
+    harness.acted("d1", at=NOW + GIVE_UP + 2 * MINUTE)
+    harness.publish_at(NOW + GIVE_UP + 2 * MINUTE)
+    assert harness.bus.published == ["d1/0", "d1/1", "d1/2"]
 
 
 def test_only_one_function_publishes_at_a_time_and_a_dead_one_is_replaced() -> None:
-    scene = Scene()
-    scene.acted()
+    harness = Harness()
+    harness.acted()
     held = PublishingCursor(cursor=NOW - MINUTE, lease_until=NOW + LEASE)
-    scene.ledger.amend(NOTE, lambda _: (cursor_to_text(held), None))
-    assert scene.tell(NOW).published == 0
-    assert scene.tell(NOW + LEASE).published == 3
+    harness.ledger.amend(NOTE, lambda _: (cursor_to_text(held), None))
+    assert harness.publish_at(NOW).published == 0
+    assert harness.publish_at(NOW + LEASE).published == 3
 
 
 def test_a_lease_from_a_clock_far_ahead_holds_nobody_up() -> None:
-    scene = Scene()
-    scene.acted()
+    harness = Harness()
+    harness.acted()
     held = PublishingCursor(cursor=NOW - MINUTE, lease_until=NOW + timedelta(days=3))
-    scene.ledger.amend(NOTE, lambda _: (cursor_to_text(held), None))
-    assert scene.tell(NOW).published == 3
+    harness.ledger.amend(NOTE, lambda _: (cursor_to_text(held), None))
+    assert harness.publish_at(NOW).published == 3
 
 
 def test_a_run_without_time_left_leaves_the_rest_to_the_next() -> None:
-    scene = Scene()
+    harness = Harness()
     for number in range(8):
-        scene.acted(f"d{number}", at=NOW)
+        harness.acted(f"d{number}", at=NOW)
     left = iter([100.0, 5.0])
-    assert scene.tell(NOW, time_left=lambda: next(left)).published == 10
-    assert scene.tell(NOW + MINUTE).published == 14
-    assert len(set(scene.bus.told)) == 24
+    assert harness.publish_at(NOW, time_left=lambda: next(left)).published == 10
+    assert harness.publish_at(NOW + MINUTE).published == 14
+    assert len(set(harness.bus.published)) == 24
 
 
 def test_a_large_day_is_reported_in_parts() -> None:
-    scene = Scene()
+    harness = Harness()
     for number in range(BATCH_LIMIT + 40):
         at = NOW - timedelta(seconds=BATCH_LIMIT + 40 - number)
-        scene.ledger.decided(hold(f"h{number}", f"vol-{number}", at=at), due_at=None)
-    assert scene.tell(NOW).published == BATCH_LIMIT
-    assert scene.tell(NOW + MINUTE).published == 40
-    assert scene.tell(NOW + 2 * MINUTE).published == 0
+        harness.ledger.decided(hold(f"h{number}", f"vol-{number}", at=at), due_at=None)
+    assert harness.publish_at(NOW).published == BATCH_LIMIT
+    assert harness.publish_at(NOW + MINUTE).published == 40
+    assert harness.publish_at(NOW + 2 * MINUTE).published == 0
 
 
 def test_more_records_at_once_than_keys_are_kept_hold_nothing_up(
@@ -199,49 +199,49 @@ def test_more_records_at_once_than_keys_are_kept_hold_nothing_up(
 ) -> None:
     monkeypatch.setattr("headroom.domain.ledger.publishing.MOST_KEPT", 50)
     monkeypatch.setattr("headroom.application.reporting.publishing.BATCH_LIMIT", 10)
-    scene = Scene()
-    scene.tell(NOW)
+    harness = Harness()
+    harness.publish_at(NOW)
     for number in range(120):
         at = NOW + timedelta(seconds=3 * number)
-        scene.ledger.decided(hold(f"h{number}", f"vol-{number}", at=at), due_at=None)
-    scene.ledger.pause(None, at=NOW + 7 * MINUTE, who="ann")
+        harness.ledger.decided(hold(f"h{number}", f"vol-{number}", at=at), due_at=None)
+    harness.ledger.pause(None, at=NOW + 7 * MINUTE, who="ann")
     for minute in range(8, 22):
-        scene.tell(NOW + minute * MINUTE)
-    assert len(scene.bus.told) == len(set(scene.bus.told)) == 121
-    assert scene.tell(NOW + 22 * MINUTE).published == 0
+        harness.publish_at(NOW + minute * MINUTE)
+    assert len(harness.bus.published) == len(set(harness.bus.published)) == 121
+    assert harness.publish_at(NOW + 22 * MINUTE).published == 0
 
 
 @settings(max_examples=30, deadline=None)
 @given(st.data())
-def test_whatever_fails_and_whoever_dies_every_record_is_told(data: st.DataObject) -> None:
-    scene = Scene()
+def test_whatever_fails_and_whoever_dies_every_record_is_published(data: st.DataObject) -> None:
+    harness = Harness()
     fails = st.sampled_from([Delivery.ACCEPTED, Delivery.REFUSED, Delivery.UNSENT])
     written, now = 0, NOW
-    scene.tell(now)
+    harness.publish_at(now)
     for _ in range(data.draw(st.integers(1, 12))):
         now += data.draw(st.integers(1, 40)) * MINUTE
         for _ in range(data.draw(st.integers(0, 4))):
-            scene.ledger.decided(hold(f"h{written}", f"vol-{written}", at=now), due_at=None)
+            harness.ledger.decided(hold(f"h{written}", f"vol-{written}", at=now), due_at=None)
             written += 1
-        scene.bus.answers = data.draw(st.lists(fails, max_size=3))
+        harness.bus.answers = data.draw(st.lists(fails, max_size=3))
         if data.draw(st.booleans()):
-            dying(scene, now, data.draw(st.integers(0, 2)))
+            dying(harness, now, data.draw(st.integers(0, 2)))
         else:
-            scene.tell(now)
-    scene.bus.answers = []
+            harness.publish_at(now)
+    harness.bus.answers = []
     for _ in range(3):
         now += LEASE + MINUTE
-        scene.tell(now)
-    assert set(scene.bus.told) == {f"h{number}/0" for number in range(written)}
+        harness.publish_at(now)
+    assert set(harness.bus.published) == {f"h{number}/0" for number in range(written)}
 
 
 class Died(Exception):
     """The function was killed."""
 
 
-def dying(scene: Scene, now: datetime, after: int) -> None:
+def dying(harness: Harness, now: datetime, after: int) -> None:
     """A run that is killed at its amend number `after`."""
-    amend, count = scene.ledger.amend, [0]
+    amend, count = harness.ledger.amend, [0]
 
     def killed(name: str, change: Any) -> Any:
         count[0] += 1
@@ -249,28 +249,28 @@ def dying(scene: Scene, now: datetime, after: int) -> None:
             raise Died
         return amend(name, change)
 
-    scene.ledger.amend = killed  # type: ignore[method-assign]
+    harness.ledger.amend = killed  # type: ignore[method-assign]
     try:
-        scene.tell(now)
+        harness.publish_at(now)
     except Died:
         pass
     finally:
-        scene.ledger.amend = amend  # type: ignore[method-assign]
+        harness.ledger.amend = amend  # type: ignore[method-assign]
 
 
 def test_a_ledger_that_does_not_answer_is_reported_and_loses_nothing() -> None:
-    scene = Scene()
-    scene.acted()
-    records = scene.ledger.records
+    harness = Harness()
+    harness.acted()
+    records = harness.ledger.records
 
     def silent(keys: Any) -> Any:
         raise ReadFailed("BatchGetItem")
 
-    scene.ledger.records = silent  # type: ignore[method-assign]
+    harness.ledger.records = silent  # type: ignore[method-assign]
     with pytest.raises(ReadFailed):
-        scene.tell(NOW)
-    scene.ledger.records = records  # type: ignore[method-assign]
-    assert scene.tell(NOW + MINUTE).published == 3
+        harness.publish_at(NOW)
+    harness.ledger.records = records  # type: ignore[method-assign]
+    assert harness.publish_at(NOW + MINUTE).published == 3
 
 
 def test_what_is_kept_is_bounded_and_comes_back_as_it_was() -> None:

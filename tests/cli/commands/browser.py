@@ -20,7 +20,7 @@ def chromium() -> Iterator[Any]:
         or shutil.which("google-chrome")
     )
     if path is None:
-        why = "no Chromium on this machine; the report is not looked at"
+        why = "no Chromium on this machine; the report is not checked"
         if os.environ.get("CI"):
             pytest.fail(why)
         pytest.skip(why)

@@ -103,10 +103,10 @@ def test_a_record_is_read_as_text_whoever_wrote_it(
     path = tmp_path / "records.jsonl"
     decision = saying(path, "a [/bold] [red]b :warning: \x1b[2J\x9b31m\u202ec\u2028d")
     assert run(["audit", "--file", str(path), *words, *([decision] if words else [])]) == 0
-    told = "".join(capsys.readouterr().out.split())
+    output = "".join(capsys.readouterr().out.split())
     for part in ("a[/bold]", "[red]b", ":warning:?[2J?31m?c", "d"):
-        assert part in told
-    assert all(c.isprintable() for c in told)
+        assert part in output
+    assert all(c.isprintable() for c in output)
 
 
 @pytest.mark.parametrize(

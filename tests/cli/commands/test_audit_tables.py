@@ -84,10 +84,10 @@ def test_an_explanation_lists_the_volumes_own_limits_and_their_origin(
     )
     assert book.decided(own, due_at=None)
     assert run(["explain", own.decision_id, "--records-table", "records", "--region", REGION]) == 0
-    told = " ".join(capsys.readouterr().out.split())
-    assert "mode auto (from tag)" in told
-    assert "max_iops 8,000 (from tag headroom:max-iops)" in told
-    assert "tag headroom:growth asks for true where the policy allows false" in told
+    output = " ".join(capsys.readouterr().out.split())
+    assert "mode auto (from tag)" in output
+    assert "max_iops 8,000 (from tag headroom:max-iops)" in output
+    assert "tag headroom:growth asks for true where the policy allows false" in output
 
 
 @pytest.fixture

@@ -87,11 +87,15 @@ def test_every_volume_is_listed_with_prices_limit_and_decision_most_expensive_fi
     intended(ledger, act("d2", "vol-0abc2", increase="70.5"), lease_until=UNTIL)
     ledger.decided(hold("h1", "vol-0abc3"), due_at=None)
     assert run(["budget", "--json", *HERE]) == 0
-    told = said(capsys)
-    assert (told["limit_usd"], told["increase_usd"], told["left_usd"]) == (2000, 100.5, 1899.5)
-    assert (told["sum_of_volumes_usd"], told["drift_usd"]) == (100.5, 0)
-    assert told["enrolled_without_increase"] == 1
-    under_way, in_force = told["volumes"]
+    result = said(capsys)
+    assert (result["limit_usd"], result["increase_usd"], result["left_usd"]) == (
+        2000,
+        100.5,
+        1899.5,
+    )
+    assert (result["sum_of_volumes_usd"], result["drift_usd"]) == (100.5, 0)
+    assert result["enrolled_without_increase"] == 1
+    under_way, in_force = result["volumes"]
     assert under_way == {
         "resource": ref("vol-0abc2").arn, "enrolment_usd": 8, "now_usd": None, "exists": False,
         "counted_usd": 70.5, "in_force_usd": 0, "reserved_usd": 70.5, "limit_usd": None,
@@ -103,11 +107,11 @@ def test_every_volume_is_listed_with_prices_limit_and_decision_most_expensive_fi
         "since": (NOW + timedelta(minutes=1)).isoformat(), "decision_id": "d1",
     }  # fmt: skip
     assert run(["budget", *HERE]) == 0
-    shown = capsys.readouterr().out
-    rows = [line for line in shown.splitlines() if "vol-" in line]
+    output = capsys.readouterr().out
+    rows = [line for line in output.splitlines() if "vol-" in line]
     assert [("vol-0abc2" in row, "gone" in row) for row in rows] == [(True, True), (False, False)]
-    assert "$100.50 of $2,000.00 a month used, $1,899.50 left" in shown
-    assert "1 more enrolled volume uses none of it." in shown
+    assert "$100.50 of $2,000.00 a month used, $1,899.50 left" in output
+    assert "1 more enrolled volume uses none of it." in output
 
 
 def test_a_giving_back_under_way_counts_with_what_is_still_paid(
@@ -149,9 +153,9 @@ def test_a_wrong_total_is_reported_with_the_right_one(
     landed(ledger, "d1", "vol-0abc1", "30")
     set_sum(written)
     assert run(["budget", *HERE]) == 1
-    told = capsys.readouterr().out
-    assert words in told
-    assert "set `account_increase_micro_usd` of the item `budget` to 30000000" in told
+    output = capsys.readouterr().out
+    assert words in output
+    assert "set `account_increase_micro_usd` of the item `budget` to 30000000" in output
     assert run(["budget", "--json", *HERE]) == 1
     assert said(capsys)["drift_usd"] == pytest.approx(drift)
     set_sum(30_000_000)
@@ -167,7 +171,7 @@ def test_the_reported_right_total_is_not_rounded(
     assert "is $0.000001 a month less" in capsys.readouterr().out
 
 
-def test_a_policy_that_cannot_be_read_has_no_limit_to_tell(
+def test_a_policy_that_cannot_be_read_has_no_limit_to_report(
     ledger: DynamoLedger, capsys: pytest.CaptureFixture[str]
 ) -> None:
     boto3.client("ssm", region_name=REGION).delete_parameter(Name="/headroom/policy")
@@ -263,12 +267,12 @@ def test_a_budget_that_keeps_changing_is_not_reported(ledger: DynamoLedger) -> N
 def test_a_database_is_never_called_gone_because_no_volume_has_its_name() -> None:
     database = replace(ref("orders"), kind=Kind.RDS)
     holding = cast(Holding, SimpleNamespace(ref=database))
-    shown = BudgetView(
+    view = BudgetView(
         place=cast(Deployment, None), budget=cast(Budget, None), policy=default_policy(),
         volumes={Kind.EBS: {}}, prices=None,
     )  # fmt: skip
-    assert shown.now_usd(holding) is None
-    assert shown.now_usd(cast(Holding, SimpleNamespace(ref=ref("vol-1")))) == "gone"
+    assert view.now_usd(holding) is None
+    assert view.now_usd(cast(Holding, SimpleNamespace(ref=ref("vol-1")))) == "gone"
 
 
 def test_a_database_is_listed_with_its_price_limit_and_tags(

@@ -21,10 +21,10 @@ def test_findings_come_with_their_fix_and_exit_code_2(
     ledger: DynamoLedger, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["doctor", *HERE]) == 2
-    told = capsys.readouterr().out
-    assert "FINDING  stacks: there is no stack HeadroomLoop." in told
-    assert "Fix: deploy again (`cdk deploy --all`)" in told
-    assert f" findings in account {ACCOUNT}, {REGION}." in told
+    output = capsys.readouterr().out
+    assert "FINDING  stacks: there is no stack HeadroomLoop." in output
+    assert "Fix: deploy again (`cdk deploy --all`)" in output
+    assert f" findings in account {ACCOUNT}, {REGION}." in output
 
 
 def test_the_same_as_json(ledger: DynamoLedger, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""What `explain` tells of a decision about a database: what a DBA asks first."""
+"""What `explain` says of a decision about a database: what a DBA asks first."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ from tests.cli.sources.chains import acted, chain, written
 from tests.domain.filling import steadily
 
 
-def told(capsys: pytest.CaptureFixture[str], folder: Path, stage: Databases) -> tuple[str, Any]:
-    """What `explain` says of what the stage decides, to people and to programs."""
-    records = chain(stage.reconcile())
+def explained(
+    capsys: pytest.CaptureFixture[str], folder: Path, harness: Databases
+) -> tuple[str, Any]:
+    """What `explain` says of what the harness decides, to people and to programs."""
+    records = chain(harness.reconcile())
     path = str(written(folder / "records.jsonl", records))
     assert run(["explain", records[0].decision_id, "--file", path]) == 0
     text = " ".join(capsys.readouterr().out.split())
@@ -29,11 +31,11 @@ def told(capsys: pytest.CaptureFixture[str], folder: Path, stage: Databases) -> 
 def test_engine_copies_stripes_class_and_obstacles_are_displayed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    stage = Databases.of(
+    harness = Databases.of(
         spending(), MultiAZ=True, MaxAllocatedStorage=1_000, ReadReplicaSourceDBInstanceIdentifier="a",
         PendingModifiedValues={"DBInstanceClass": "db.m6gd.2xlarge"},
     )  # fmt: skip
-    text, database = told(capsys, tmp_path, stage)
+    text, database = explained(capsys, tmp_path, harness)
     for words in (
         "db:orders at 2026-01-05 12:00Z",
         "It was gp2 500 GiB, storage of postgres, in us-east-1a.",
@@ -54,12 +56,12 @@ def test_engine_copies_stripes_class_and_obstacles_are_displayed(
 def test_a_full_copy_is_named_and_comes_before_a_dear_change_that_is_not_allowed_either(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """$23 a month and hours of copying, beside $497 for io2: its owner is told of the first."""
-    stage = Databases.of(
+    """$23 a month and hours of copying, beside $497 for io2: the explanation names the first."""
+    harness = Databases.of(
         at_the_limit(3_000.0), AllocatedStorage=200, StorageType="gp3", Iops=3_000,
         StorageThroughput=125,
     )  # fmt: skip
-    text, _ = told(capsys, tmp_path, stage)
+    text, _ = explained(capsys, tmp_path, harness)
     assert "full copy for hours, irreversible; blocked by growth, full_copy" in text
     assert "a person may make it gp3 400 GiB 12000 IOPS 500 MiB/s for $23.00 a month more" in text
 
@@ -67,8 +69,8 @@ def test_a_full_copy_is_named_and_comes_before_a_dear_change_that_is_not_allowed
 def test_a_class_without_known_limits_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    stage = Databases.of(spending(), DBInstanceClass="db.unheard.of")
-    text, database = told(capsys, tmp_path, stage)
+    harness = Databases.of(spending(), DBInstanceClass="db.unheard.of")
+    text, database = explained(capsys, tmp_path, harness)
     assert "class db.unheard.of: its EBS limits are not known, so Headroom spends nothing" in text
     assert database["class_iops"] is None
 
@@ -92,5 +94,5 @@ def test_the_forecast_of_free_space_is_displayed(
     assert "Free space 51.0 of 500 GiB are free; 5.0 GiB more expected within a day" in text
     assert "lowest forecast within a day: 46.0 GiB; it fills by 5.0 GiB a day" in text
     assert run(["explain", records[0].decision_id, "--file", path, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)["free_space"]
-    assert (told["short"], told["needed_gib"]) == (True, 577)
+    free_space = json.loads(capsys.readouterr().out)["free_space"]
+    assert (free_space["short"], free_space["needed_gib"]) == (True, 577)

@@ -1,4 +1,4 @@
-"""Who else owns a volume, and the set it belongs to, as the command line tells them."""
+"""Who else owns a volume, and the set it belongs to, as the command line lists them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from headroom.application import remediate
 from headroom.cli.main import run
 from headroom.domain.decision import decide
 from tests import ROOT
-from tests.application.harness import Stage
+from tests.application.harness import Harness
 from tests.application.test_signals import alarm
 from tests.builders import decision_input, instance, ref, starved_gp3, volume
 from tests.cli.sources.chains import chain, written
@@ -29,10 +29,10 @@ def test_explain_prints_what_to_write_back_as_it_is_pasted(
     decision = decide(decision_input(starved_gp3(vol=volume(tags=STACK))))
     file = str(written(tmp_path / "records.jsonl", chain(decision)))
     assert run(["explain", decision.decision_id, "--file", file]) == 0
-    shown = capsys.readouterr().out
-    assert "CloudFormation (stack orders) keeps this volume's settings too" in shown
+    output = capsys.readouterr().out
+    assert "CloudFormation (stack orders) keeps this volume's settings too" in output
     text = decision.write_back[0].text
-    assert all(f"  {line}\n" in shown for line in text.splitlines())
+    assert all(f"  {line}\n" in output for line in text.splitlines())
     assert run(["explain", decision.decision_id, "--file", file, "--json"]) == 0
     (part,) = json.loads(capsys.readouterr().out)["write_back"]
     assert (part["language"], part["text"]) == ("cloudformation", text)
@@ -41,22 +41,22 @@ def test_explain_prints_what_to_write_back_as_it_is_pasted(
 def test_explain_names_the_volumes_of_the_set_and_what_they_become(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    stage = Stage(instance=instance(baseline_iops=60_000, baseline_mibps=4_000.0))
+    harness = Harness(instance=instance(baseline_iops=60_000, baseline_mibps=4_000.0))
     for name in ("vol-1", "vol-2"):
-        stage.add(volume(ref=ref(name), tags=DATA))
-    (decision,) = remediate(stage.ports, alarm(ref("vol-1")), stage.now)
+        harness.add(volume(ref=ref(name), tags=DATA))
+    (decision,) = remediate(harness.ports, alarm(ref("vol-1")), harness.now)
     assert decision.group is not None
     file = str(
-        written(tmp_path / "records.jsonl", stage.ledger.chain(decision.decision_id))
+        written(tmp_path / "records.jsonl", harness.ledger.chain(decision.decision_id))
     )  # fmt: skip
     assert run(["explain", decision.decision_id, "--file", file]) == 0
-    shown = capsys.readouterr().out
-    assert f"data: all become {decision.group.shared}" in shown
-    assert all(f"(decision {member.decision_id})" in shown for member in decision.group.members)
+    output = capsys.readouterr().out
+    assert f"data: all become {decision.group.shared}" in output
+    assert all(f"(decision {member.decision_id})" in output for member in decision.group.members)
     assert run(["explain", decision.decision_id, "--file", file, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)["group"]
-    assert told["members"]["vol-1"] == decision.decision_id
-    assert set(told["members"]) == {"vol-1", "vol-2"}
+    group = json.loads(capsys.readouterr().out)["group"]
+    assert group["members"]["vol-1"] == decision.decision_id
+    assert set(group["members"]) == {"vol-1", "vol-2"}
 
 
 @pytest.mark.parametrize(

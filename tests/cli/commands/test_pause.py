@@ -113,10 +113,10 @@ def test_a_resume_ends_the_pause_and_the_accounts_breaker_and_lists_the_rest(
     assert run(["pause", *HERE]) == 0
     capsys.readouterr()
     assert run(["resume", "--reason", "role fixed", *HERE]) == 0
-    told = capsys.readouterr().out.splitlines()
-    assert told[0] == f"Resumed: Headroom makes changes in account {ACCOUNT}, {REGION}."
-    assert told[1].startswith(f"Still stopped: {VOLUME}, since 2026-01-05 12:00Z, after 5")
-    assert f"`headroom breaker close {VOLUME}`" in told[1]
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == f"Resumed: Headroom makes changes in account {ACCOUNT}, {REGION}."
+    assert lines[1].startswith(f"Still stopped: {VOLUME}, since 2026-01-05 12:00Z, after 5")
+    assert f"`headroom breaker close {VOLUME}`" in lines[1]
     stop_state = ledger.stop_state()
     assert (stop_state.account.pause, stop_state.account.breaker) == (None, None)
     assert len(stop_state.breakers) == 1
@@ -173,26 +173,26 @@ def test_what_cannot_be_closed_is_one_sentence(
     ledger: DynamoLedger, capsys: pytest.CaptureFixture[str], words: list[str], says: str
 ) -> None:
     assert run(["breaker", *words, *HERE]) == 2
-    told = capsys.readouterr().err
-    assert says in told
-    assert told.count("\n") == 1
+    error = capsys.readouterr().err
+    assert says in error
+    assert error.count("\n") == 1
 
 
 def test_the_status_lists_policy_pause_and_breakers(
     ledger: DynamoLedger, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["status", *HERE]) == 0
-    told = capsys.readouterr().out
-    assert f"Policy: version {default_policy().version}, default mode observe" in told
-    assert "Nothing is paused" in told
+    output = capsys.readouterr().out
+    assert f"Policy: version {default_policy().version}, default mode observe" in output
+    assert "Nothing is paused" in output
     broken(ledger, VOLUME)
     run(["pause", "--for", "2h", "--reason", "load test", *HERE])
     capsys.readouterr()
     assert run(["status", *HERE]) == 0
-    told = capsys.readouterr().out
-    assert "Paused until " in told
-    assert ": load test" in told
-    assert f"Stopped: {VOLUME}" in told
+    output = capsys.readouterr().out
+    assert "Paused until " in output
+    assert ": load test" in output
+    assert f"Stopped: {VOLUME}" in output
     assert run(["status", "--json", *HERE]) == 0
     found = said(capsys)
     assert found["policy_version"] == default_policy().version
@@ -214,10 +214,12 @@ def test_an_audit_says_what_is_stopped_beside_the_records(
     broken(ledger, VOLUME)
     ledger.pause(None, at=NOW, who="alice", reason="load test")
     assert run(["audit", "--outcome", "paused", "--since", NOW.isoformat(), *HERE]) == 0
-    told = capsys.readouterr()
-    assert "Paused until somebody resumes, since 2026-01-05 12:00Z by alice: load test" in told.err
-    assert f"Stopped: {VOLUME}" in told.err
-    assert "paused without end by" in told.out
+    printed = capsys.readouterr()
+    assert (
+        "Paused until somebody resumes, since 2026-01-05 12:00Z by alice: load test" in printed.err
+    )
+    assert f"Stopped: {VOLUME}" in printed.err
+    assert "paused without end by" in printed.out
 
 
 @pytest.mark.parametrize("outcome", ["paused", "breaker_opened"])
@@ -236,6 +238,6 @@ def test_an_account_without_a_deployment_gets_one_sentence(
     ledger: DynamoLedger, capsys: pytest.CaptureFixture[str], words: list[str]
 ) -> None:
     assert run([*words, "--stack", "Elsewhere", *HERE]) == 1
-    told = capsys.readouterr().err
-    assert "There is no stack Elsewhere in us-east-1." in told
-    assert told.count("\n") == 1
+    error = capsys.readouterr().err
+    assert "There is no stack Elsewhere in us-east-1." in error
+    assert error.count("\n") == 1

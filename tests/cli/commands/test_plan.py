@@ -28,7 +28,7 @@ from tests.application.harness import moved
 from tests.application.test_databases import at_the_limit, spending
 from tests.builders import ACCOUNT, NOW, REGION
 from tests.cli.commands.test_pause import HERE, ledger, said
-from tests.docs.test_pages import shown_in
+from tests.docs.test_pages import output_in
 
 __all__ = ["ledger"]
 WHATEVER = {"max_iops": 64_000, "max_throughput_mibps": 4_000, "largest_step": 16}
@@ -253,5 +253,5 @@ def test_the_page_shows_what_the_command_prints(
     assert run(["plan", "db:orders", "--policy", "policy.yaml"]) == 0
     printed = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
     version = load_policy_file(tmp_path / "policy.yaml").version
-    shown = shown_in("docs/operate/plan.md", "headroom plan db:orders --policy policy.yaml")
-    assert shown.splitlines() == [line.replace(version, "4f1c...") for line in printed if line]
+    documented = output_in("docs/operate/plan.md", "headroom plan db:orders --policy policy.yaml")
+    assert documented.splitlines() == [line.replace(version, "4f1c...") for line in printed if line]

@@ -1,4 +1,4 @@
-"""`headroom policy`: checked, shown and tested at the command line."""
+"""`headroom policy`: checked, displayed and tested at the command line."""
 
 from __future__ import annotations
 
@@ -151,9 +151,9 @@ def test_a_synthetic_volume_lists_every_number_and_its_origin(
     assert (found["rules"], found["enrolled"]) == ([1, 2], True)
     assert "headroom:max-iops" in found["notes"][0]
     assert run(words) == 0
-    shown = capsys.readouterr().out
-    assert "rule 1, rule 2 matches it." in shown
-    assert "Mode auto: it is changed within these limits." in shown
+    output = capsys.readouterr().out
+    assert "rule 1, rule 2 matches it." in output
+    assert "Mode auto: it is changed within these limits." in output
 
 
 def test_rules_for_another_account_do_not_count(
@@ -192,9 +192,9 @@ def test_known_events_are_displayed_and_remarked_on(
         "  - {name: launch, when: once 2020-01-01 00:00 UTC, for: 1d, throughput_mibps: 2000}\n"
     )
     assert run(["policy", "show", "--type", "gp3", "--tag", "app=x"]) == 0
-    shown = capsys.readouterr().out
-    assert "Known event report: weekly Sun 02:00 UTC for 180 minutes, 9,000 IOPS." in shown
-    assert "Known event launch: once 2020-01-01 00:00 UTC for 1440 minutes, 2,000 MiB/s." in shown
+    output = capsys.readouterr().out
+    assert "Known event report: weekly Sun 02:00 UTC for 180 minutes, 9,000 IOPS." in output
+    assert "Known event launch: once 2020-01-01 00:00 UTC for 1440 minutes, 2,000 MiB/s." in output
     assert run(["policy", "show", "--type", "gp3", "--json"]) == 0
     assert [one["name"] for one in said(capsys)["known_events"]] == ["launch"]
     assert run(["policy", "check"]) == 0
@@ -230,9 +230,9 @@ def test_what_makes_no_sense_to_show_is_one_sentence(
     policy: Path, capsys: pytest.CaptureFixture[str], words: list[str], says: str
 ) -> None:
     assert run(["policy", "show", *words]) == 2
-    told = capsys.readouterr().err
-    assert says in told
-    assert told.count("\n") == 1
+    error = capsys.readouterr().err
+    assert says in error
+    assert error.count("\n") == 1
 
 
 @pytest.fixture
@@ -310,10 +310,10 @@ def test_passing_and_failing_tests_are_distinguished(
     assert "2 passed, 0 failed" in capsys.readouterr().out
     file.write_text(TESTS % "act")
     assert run(["policy", "test", str(file)]) == 1
-    told = capsys.readouterr().out
-    assert "pass  first" in told
-    assert "FAIL  second\n        answer is hold (observe_only), expected act\n" in told
-    assert "1 passed, 1 failed" in told
+    output = capsys.readouterr().out
+    assert "pass  first" in output
+    assert "FAIL  second\n        answer is hold (observe_only), expected act\n" in output
+    assert "1 passed, 1 failed" in output
     assert run(["policy", "test", "--json"]) == 1
     found = said(capsys)
     assert [one["passed"] for one in found["tests"]] == [True, False]

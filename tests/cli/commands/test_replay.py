@@ -148,11 +148,11 @@ def test_it_needs_the_rights_that_its_page_names_and_they_only_read(
     called: set[str] = set()
     real = BaseClient._make_api_call
 
-    def noted(client: BaseClient, name: str, request: Any) -> Any:
+    def spy(client: BaseClient, name: str, request: Any) -> Any:
         called.add(f"{client.meta.service_model.service_name}:{name}")
         return real(client, name, request)
 
-    monkeypatch.setattr(BaseClient, "_make_api_call", noted)
+    monkeypatch.setattr(BaseClient, "_make_api_call", spy)
     assert run(asked("--volume", account.loose, "--volume", account.hdd)) == 0
     assert all(name.split(":")[1].startswith(("Describe", "Get")) for name in called)
     page = (Path(__file__).parents[3] / "docs/operate/replay.md").read_text(encoding="utf-8")
@@ -315,6 +315,6 @@ def test_the_endpoint_that_local_up_started_is_asked_by_its_own_clock(
 ) -> None:
     monkeypatch.chdir(fleet.folder)
     assert run(["replay", "--local", "--days", "1", "--volume", fleet.loose, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["until"] == "2026-01-06T02:00:00Z"
-    assert told["from"] == "2026-01-05T02:00:00Z"
+    result = json.loads(capsys.readouterr().out)
+    assert result["until"] == "2026-01-06T02:00:00Z"
+    assert result["from"] == "2026-01-05T02:00:00Z"

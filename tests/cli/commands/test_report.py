@@ -63,11 +63,11 @@ def test_the_report_says_what_is_measured_and_what_is_estimated(
     records: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["report", "--file", str(records)]) == 0
-    told = " ".join(capsys.readouterr().out.split())
-    assert "Starvation: 2 episodes found, 1 ended by a change that was verified" in told
-    assert "Note: Measured: every count" in told
-    assert "Note: Calculated: dollars of storage." in told
-    assert "Note: Estimated: what running Headroom costs" in told
+    output = " ".join(capsys.readouterr().out.split())
+    assert "Starvation: 2 episodes found, 1 ended by a change that was verified" in output
+    assert "Note: Measured: every count" in output
+    assert "Note: Calculated: dollars of storage." in output
+    assert "Note: Estimated: what running Headroom costs" in output
 
 
 def test_a_month_without_records_is_reported_as_empty(
@@ -110,8 +110,8 @@ def test_a_change_without_relief_is_listed(
     append(ledger, decision, Step.APPLIED, at=NOW + timedelta(minutes=1))
     append(ledger, decision, Step.INEFFECTIVE, at=NOW + timedelta(minutes=40))
     assert run(["report", "--month", MONTH, "--region", REGION]) == 0
-    told = " ".join(capsys.readouterr().out.split())
-    assert "Changes without proven relief: ineffective 1." in told
+    output = " ".join(capsys.readouterr().out.split())
+    assert "Changes without proven relief: ineffective 1." in output
 
 
 def test_the_bodies_that_are_read_are_those_of_changes_and_of_what_is_held(
@@ -171,11 +171,11 @@ def browser() -> Iterator[Any]:
 def test_the_page_fits_a_telephone_and_a_desk(
     page: Path, browser: Any, width: int, scheme: str
 ) -> None:
-    shown = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    shown.goto(page.as_uri())
-    assert shown.evaluate("document.documentElement.scrollWidth") <= width
-    assert shown.locator("h1").inner_text() == "Headroom in January 2026"
-    assert shown.locator("h2").all_inner_texts()[0] == "Starvation that remains"
+    tab = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    tab.goto(page.as_uri())
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    assert tab.locator("h1").inner_text() == "Headroom in January 2026"
+    assert tab.locator("h2").all_inner_texts()[0] == "Starvation that remains"
 
 
 def test_a_file_that_cannot_be_written_is_refused_before_the_work(

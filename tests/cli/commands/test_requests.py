@@ -164,8 +164,8 @@ def test_a_rollback_is_asked_for_with_a_record_and_nothing_else(
 ) -> None:
     ledger, volume = changed
     assert run(["rollback", "d1", "--reason", "slower", "--json", *HERE]) == 0
-    told = said(capsys)
-    assert (told["asked"], told["to"], told["slots_left"]) == (True, str(gp3()), 3)
+    result = said(capsys)
+    assert (result["asked"], result["to"], result["slots_left"]) == (True, str(gp3()), 3)
     (summary,) = recorded(ledger, "rollback_requested")
     assert summary.startswith("rollback of d1 asked for by arn:aws:")
     assert summary.endswith(": slower")

@@ -1,4 +1,4 @@
-"""`headroom status` tells what is under way, what is closed, and who waits."""
+"""`headroom status` lists what is under way, what is closed, and who waits."""
 
 from __future__ import annotations
 
@@ -53,16 +53,16 @@ def test_the_status_lists_limits_hours_and_queue(
     busy: DynamoLedger, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["status", *HERE]) == 0
-    told = capsys.readouterr().out
+    output = capsys.readouterr().out
     assert (
         "In progress: 2 of at most 7 changes, 2 of 3 in us-east-1a; started in the last 60 minutes: "
         "2 of at most 9."
-    ) in told
-    assert "Frozen until 2100-01-01 00:00Z: for ever" in told
-    assert "Frozen: the calendar closed-days cannot be read: " in told
-    assert "Change windows of the defaults: open" in told
-    assert "Change windows of rule 1: never open" in told
-    assert "In the queue: 1, the next of them vol-9 (42 starved minutes, since " in told
+    ) in output
+    assert "Frozen until 2100-01-01 00:00Z: for ever" in output
+    assert "Frozen: the calendar closed-days cannot be read: " in output
+    assert "Change windows of the defaults: open" in output
+    assert "Change windows of rule 1: never open" in output
+    assert "In the queue: 1, the next of them vol-9 (42 starved minutes, since " in output
 
 
 def test_the_status_has_them_as_json(

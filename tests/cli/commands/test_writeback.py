@@ -39,8 +39,8 @@ def test_the_values_and_the_patch_of_a_decision(
     assert run([*words, "--patch"]) == 0
     assert f"+  iops = {target.iops}\n" in capsys.readouterr().out
     assert run([*words, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (told["made"], told["settings"]["throughput"]) == (True, target.throughput_mibps)
+    result = json.loads(capsys.readouterr().out)
+    assert (result["made"], result["settings"]["throughput"]) == (True, target.throughput_mibps)
 
 
 def test_a_decision_that_a_later_one_replaced_is_refused(

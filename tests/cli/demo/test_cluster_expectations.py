@@ -40,12 +40,12 @@ def decided(key: str, of: AuroraCluster | None = None, at: datetime = NOW) -> De
     daily = BY_KEY[key].io_millions * 1e6 * 24 / HOURS_PER_MONTH
     own = of or cluster()
     found = replace(seen(daily, own), at=at)
-    told_of = volume(
+    as_volume = volume(
         configuration=configuration_of(own.mode), ref=own.ref, tags=own.tags,
         facts=DatabaseFacts(instance_class="db.r7g.xlarge", status="available", members=("a", "b")),
     )  # fmt: skip
     whole = observation(
-        empty_activity(found), told_of, at=at, instance=None, instance_activity=None
+        empty_activity(found), as_volume, at=at, instance=None, instance_activity=None
     )
     return decide_cluster(
         ClusterDecisionInput(
@@ -54,7 +54,7 @@ def decided(key: str, of: AuroraCluster | None = None, at: datetime = NOW) -> De
     )
 
 
-def played(
+def run_of(
     key: str, *stories: DecisionStory, mode: StorageMode = STANDARD, opens: datetime | None = None,
     first_opens: datetime | None = None, messages: int = 0,
 ) -> ClusterRun:  # fmt: skip
@@ -78,7 +78,7 @@ def gated() -> tuple[DecisionStory, DecisionStory]:
 
 
 def test_a_switched_cluster_ends_as_expected() -> None:
-    end = verdict(played("aurora-40", switched(), mode=IO_OPTIMIZED, opens=NOW + GATE))
+    end = verdict(run_of("aurora-40", switched(), mode=IO_OPTIMIZED, opens=NOW + GATE))
     assert end.ok, end.unmet
     assert end.line == (
         "Switched to I/O-Optimized at 12:00Z for $293.14 a month less: $1,365.38 a month "
@@ -87,7 +87,7 @@ def test_a_switched_cluster_ends_as_expected() -> None:
 
 
 def test_what_rds_does_not_show_did_not_happen() -> None:
-    end = verdict(played("aurora-40", switched(), mode=STANDARD))
+    end = verdict(run_of("aurora-40", switched(), mode=STANDARD))
     assert set(end.unmet) == {
         "RDS shows I/O-Optimized at the end", "RDS allows no return to I/O-Optimized for 30 days",
     }  # fmt: skip
@@ -95,29 +95,29 @@ def test_what_rds_does_not_show_did_not_happen() -> None:
 
 def test_a_change_that_was_never_verified_is_not_as_expected() -> None:
     unverified = decision_story(chain(decided("aurora-40"), DONE[:2]))
-    end = verdict(played("aurora-40", unverified, mode=IO_OPTIMIZED, opens=NOW + GATE))
+    end = verdict(run_of("aurora-40", unverified, mode=IO_OPTIMIZED, opens=NOW + GATE))
     assert end.unmet == ("the change was verified",)
     assert "not verified" in end.line
 
 
 def test_a_second_change_is_not_as_expected() -> None:
-    end = verdict(played("aurora-40", switched(), switched(), mode=IO_OPTIMIZED, opens=NOW + GATE))
+    end = verdict(run_of("aurora-40", switched(), switched(), mode=IO_OPTIMIZED, opens=NOW + GATE))
     assert end.unmet == ("it was changed once",)
 
 
 def test_a_cluster_with_little_io_is_left_alone_and_the_record_says_why() -> None:
     quiet = decision_story(chain(decided("aurora-15")))
-    end = verdict(played("aurora-15", quiet))
+    end = verdict(run_of("aurora-15", quiet))
     assert end.ok, end.unmet
     assert "15 % of it I/O" in end.line
-    assert verdict(played("aurora-15", quiet, messages=1)).unmet == ("nobody was notified",)
-    moved = played("aurora-15", quiet, mode=IO_OPTIMIZED)
+    assert verdict(run_of("aurora-15", quiet, messages=1)).unmet == ("nobody was notified",)
+    moved = run_of("aurora-15", quiet, mode=IO_OPTIMIZED)
     assert verdict(moved).unmet == ("RDS shows Standard throughout",)
 
 
 def test_a_gated_cluster_is_held_until_the_instant_that_aws_names() -> None:
     shut, opened = gated()
-    story = played(
+    story = run_of(
         "aurora-gate", shut, opened, mode=IO_OPTIMIZED, opens=OPENS + GATE, first_opens=OPENS
     )
     end = verdict(story)
@@ -141,7 +141,7 @@ def test_a_gate_that_was_not_kept_to_the_minute_is_not_as_expected(
     opened = decision_story(chain(moved, [(s, t, m + late) for s, t, m in DONE]))
     stories = (shut, opened) if held else (opened,)
     end = verdict(
-        played("aurora-gate", *stories, mode=IO_OPTIMIZED, opens=OPENS + timedelta(minutes=late) + GATE,
+        run_of("aurora-gate", *stories, mode=IO_OPTIMIZED, opens=OPENS + timedelta(minutes=late) + GATE,
                first_opens=OPENS)
     )  # fmt: skip
     assert end.unmet == (unmet,)
@@ -149,18 +149,18 @@ def test_a_gate_that_was_not_kept_to_the_minute_is_not_as_expected(
 
 @pytest.mark.parametrize("key", sorted(BY_KEY))
 def test_a_story_in_which_nothing_happened_does_not_end_as_expected(key: str) -> None:
-    assert not verdict(played(key, first_opens=OPENS)).ok
+    assert not verdict(run_of(key, first_opens=OPENS)).ok
 
 
 def test_the_page_draws_the_bill_in_force_beside_the_other_one() -> None:
-    shown = result_of(played("aurora-40", switched(), mode=IO_OPTIMIZED, opens=NOW + GATE))
-    io, price = shown.section.timeline.plots
+    result = result_of(run_of("aurora-40", switched(), mode=IO_OPTIMIZED, opens=NOW + GATE))
+    io, price = result.section.timeline.plots
     assert io.lines[0].values == (3.75,) * 7
     assert price.lines[0].values == (*[1365.38] * 6, 1072.24)
     assert price.lines[1].values == (*[1072.24] * 6, 1365.38)
-    assert (shown.changes, round(shown.price_change, 2)) == (1, round(shown.price_change, 2))
-    assert round(float(shown.price_change), 2) == -293.14
-    assert shown.to_json()["cluster"] == "orders"
+    assert (result.changes, round(result.price_change, 2)) == (1, round(result.price_change, 2))
+    assert round(float(result.price_change), 2) == -293.14
+    assert result.to_json()["cluster"] == "orders"
 
 
 def test_a_decision_about_a_cluster_is_described_by_its_bills() -> None:

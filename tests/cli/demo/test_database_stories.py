@@ -21,7 +21,7 @@ BY_KEY = {story.key: story for story in DATABASES}
 STORY = pytest.mark.parametrize("story", DATABASES, ids=lambda s: s.key)
 
 
-def test_every_database_has_an_ending_and_a_key_of_its_own() -> None:
+def test_every_database_has_a_check_and_a_key_of_its_own() -> None:
     assert set(CHECKS) == set(BY_KEY)
     assert len({story.key for story in EVERY}) == len(EVERY) >= len(STORIES) + len(DATABASES)
     assert "rds" in KINDS.split(",")

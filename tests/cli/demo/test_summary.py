@@ -13,14 +13,14 @@ from headroom.cli.demo.results.section import StoryResult, result_of
 from headroom.cli.demo.results.summary import as_object, demo_result, page, print_all
 from headroom.cli.demo.script.outcome import StoryVerdict
 from headroom.cli.views.decision import decision_story
-from tests.cli.demo.test_volume_expectations import played
+from tests.cli.demo.test_volume_expectations import run_of
 from tests.cli.sources.chains import acted
 
 ACCESS = Access(evaluated=7, grants=3, unused=1, problems=("Denied once",))
 
 
 def stories() -> tuple[StoryResult, StoryResult]:
-    first = result_of(played("iops", decision_story(acted()), starved=(10, 11, 12)))
+    first = result_of(run_of("iops", decision_story(acted()), starved=(10, 11, 12)))
     amiss = StoryVerdict(line="Nothing was changed.", unmet=("a change was made",))
     other = replace(first, key="aurora-40", title="A cluster", kind="cluster", resource="orders",
                     verdict=amiss, changes=0, starved_minutes=0)  # fmt: skip

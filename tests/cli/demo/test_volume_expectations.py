@@ -30,7 +30,7 @@ def minutes(*starved: int) -> tuple[Minute, ...]:
     )  # fmt: skip
 
 
-def played(
+def run_of(
     key: str, *stories: DecisionStory, starved: tuple[int, ...] = (), messages: int = 0
 ) -> StorageRun:
     return StorageRun(
@@ -46,11 +46,11 @@ def watched() -> DecisionStory:
 
 def test_a_story_in_which_nothing_happened_does_not_end_as_expected() -> None:
     for key in set(BY_KEY) - {"instance", "watched"}:
-        assert not verdict(played(key)).ok
+        assert not verdict(run_of(key)).ok
 
 
 def test_a_raised_and_relieved_volume_ends_as_expected() -> None:
-    end = verdict(played("iops", decision_story(acted()), starved=(10, 11, 12)))
+    end = verdict(run_of("iops", decision_story(acted()), starved=(10, 11, 12)))
     assert end.ok
     assert end.line == (
         "Raised from 3,000 to 12,000 IOPS at 12:00Z for $18.00 a month more; 3 starved minutes "
@@ -60,26 +60,26 @@ def test_a_raised_and_relieved_volume_ends_as_expected() -> None:
 
 def test_a_change_that_was_never_verified_is_not_as_expected() -> None:
     unverified = replace(decision_story(acted()), chain=acted()[:-1])
-    assert verdict(played("iops", unverified)).unmet == ("the pressure ended",)
+    assert verdict(run_of("iops", unverified)).unmet == ("the pressure ended",)
 
 
 def test_a_volume_that_still_starves_at_the_end_is_not_relieved() -> None:
-    end = verdict(played("iops", decision_story(acted()), starved=(59,)))
+    end = verdict(run_of("iops", decision_story(acted()), starved=(59,)))
     assert "it no longer starved at the end" in end.unmet
 
 
 def test_a_watched_volume_is_held_with_its_plan_and_without_a_message() -> None:
-    end = verdict(played("watched", watched()))
+    end = verdict(run_of("watched", watched()))
     assert end.ok
     assert (
         "it would have been changed to gp3 100 GiB 12000 IOPS 207 MiB/s (+$48.28 a month)"
         in end.line
     )
-    assert verdict(played("watched", watched(), messages=1)).unmet == ("nobody was notified",)
+    assert verdict(run_of("watched", watched(), messages=1)).unmet == ("nobody was notified",)
 
 
 def test_credits_that_ran_out_first_are_not_as_expected() -> None:
-    late = played("credits", decision_story(acted()), starved=(5,))
+    late = run_of("credits", decision_story(acted()), starved=(5,))
     assert "no minute starved" in verdict(late).unmet
     assert "Headroom acted before the first starved minute" in verdict(late).unmet
 
@@ -97,6 +97,6 @@ def test_asking_aws_twice_within_the_hour_is_noticed() -> None:
         )
         for minute in (-70, -30)
     ]
-    story = played("slots-before", *refusals, decision_story(decision))
+    story = run_of("slots-before", *refusals, decision_story(decision))
     end = verdict(replace(story, changed_by_others=(NOW - timedelta(hours=24),)))
     assert "AWS was asked no more than once an hour" in end.unmet

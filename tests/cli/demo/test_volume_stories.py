@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from headroom.cli.demo.expectations import blocked, volumes
-from headroom.cli.demo.stories.loads import ROW_SECONDS, played, workload
+from headroom.cli.demo.stories.loads import ROW_SECONDS, rows_of, workload
 from headroom.cli.demo.stories.program import demo_policy
 from headroom.cli.demo.stories.volumes import END_MINUTE, START, STORIES, Loop, Story, Trace
 from headroom.domain.catalog import why_invalid
@@ -53,7 +53,7 @@ def test_only_the_one_that_is_watched_is_not_enrolled() -> None:
 def test_a_load_has_the_declared_means(story: Story) -> None:
     assert isinstance(story.load, Trace)
     part = story.load.parts[-1]
-    rows = [*played(story.load, START, END_MINUTE)][part.minute * 60 // ROW_SECONDS :]
+    rows = [*rows_of(story.load, START, END_MINUTE)][part.minute * 60 // ROW_SECONDS :]
     seconds = len(rows) * ROW_SECONDS
     ops, size = sum(r[1] + r[2] for r in rows), sum(r[3] + r[4] for r in rows)
     assert seconds == (END_MINUTE - part.minute) * 60

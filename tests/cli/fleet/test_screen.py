@@ -1,4 +1,4 @@
-"""The first look at a fleet passes over only what the engine would not change either."""
+"""The screening of a fleet passes over only what the engine would not change either."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many volumes: one failure is that volume's own, and what came of all is told together."""
+"""Many volumes: one failure is that volume's own, and one summary covers all."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from headroom.adapters.cloudwatch import Past
 from headroom.cli.replay import batch as module
-from headroom.cli.replay import tables as replay_told
+from headroom.cli.replay import tables as tables
 from headroom.cli.replay.batch import Missed, Rules, replays
 from headroom.cli.replay.tables import ReplaySummary
 from headroom.domain.catalog import catalogue_prices
@@ -55,7 +55,7 @@ def rules(**limits: Any) -> Rules:
     return Rules(until=NOW, days=1, policy=policy(**limits), prices=catalogue_prices(REGION))
 
 
-def played(
+def replayed(
     views: Sequence[StorageView], kept: Kept, under: Rules | None = None, *, processes: int = 1
 ) -> dict[str, Replayed | Missed]:
     history: Any = kept
@@ -63,7 +63,7 @@ def played(
     return {one.view.volume.ref.resource_id: one for one in found}
 
 
-def told(found: Mapping[str, Replayed | Missed], under: Rules | None = None) -> ReplaySummary:
+def summary(found: Mapping[str, Replayed | Missed], under: Rules | None = None) -> ReplaySummary:
     return ReplaySummary(
         account_id=ACCOUNT, region=REGION, rules=under or rules(), found=tuple(found.values())
     )
@@ -71,7 +71,7 @@ def told(found: Mapping[str, Replayed | Missed], under: Rules | None = None) -> 
 
 @pytest.mark.parametrize("processes", [1, 2])
 def test_a_volume_whose_metrics_cannot_be_read_does_not_hide_the_others(processes: int) -> None:
-    found = played([view(n) for n in range(4)], Kept(silent=["vol-2"]), processes=processes)
+    found = replayed([view(n) for n in range(4)], Kept(silent=["vol-2"]), processes=processes)
     assert {name for name, one in found.items() if isinstance(one, Replayed)} == {
         "vol-0", "vol-1", "vol-3",
     }  # fmt: skip
@@ -79,7 +79,7 @@ def test_a_volume_whose_metrics_cannot_be_read_does_not_hide_the_others(processe
     assert isinstance(missed, Missed)
     assert missed.failed
     assert "could not be read: GetMetricData: Throttling: vol-2" in missed.why
-    assert told(found).to_json()["total"]["failed"] == 1  # type: ignore[index]
+    assert summary(found).to_json()["total"]["failed"] == 1  # type: ignore[index]
 
 
 def test_a_volume_that_breaks_the_replay_does_not_hide_the_others(
@@ -93,14 +93,16 @@ def test_a_volume_that_breaks_the_replay_does_not_hide_the_others(
         return real(view, *rest, **more)
 
     monkeypatch.setattr(module, "replay_volume", breaks)
-    found = played([view(0), view(1)], Kept())
+    found = replayed([view(0), view(1)], Kept())
     assert found["vol-0"] == Missed(view=view(0), why="ZeroDivisionError: a defect", failed=True)
     assert isinstance(found["vol-1"], Replayed)
 
 
 def test_of_what_is_not_replayed_nothing_is_read() -> None:
     silent = Kept(silent=["vol-0", "vol-1"])
-    found = played([view(0, managed_by="Amazon ECS"), view(1, tags=(("headroom", "off"),))], silent)
+    found = replayed(
+        [view(0, managed_by="Amazon ECS"), view(1, tags=(("headroom", "off"),))], silent
+    )
     assert [(m.failed, m.why.split()[0]) for m in found.values() if isinstance(m, Missed)] == [
         (False, "it"), (False, "the"),
     ]  # fmt: skip
@@ -113,12 +115,15 @@ def test_the_days_before_are_read_as_the_engine_would_read_them() -> None:
 
 
 def test_the_greatest_relief_comes_first() -> None:
-    found = {**played([view(1)], Kept()), **played([view(2)], Kept(PRESSED))}
-    assert [one.view.volume.ref.resource_id for one in told(found).replayed] == ["vol-2", "vol-1"]
+    found = {**replayed([view(1)], Kept()), **replayed([view(2)], Kept(PRESSED))}
+    assert [one.view.volume.ref.resource_id for one in summary(found).replayed] == [
+        "vol-2",
+        "vol-1",
+    ]
 
 
 def test_increases_above_the_accounts_limit_are_reported() -> None:
-    found = played([view(1), view(2)], Kept(PRESSED))
+    found = replayed([view(1), view(2)], Kept(PRESSED))
     together = sum(
         (c.usd_change for one in found.values() if isinstance(one, Replayed)
          for c in one.headroom.changes), Decimal(0),
@@ -126,8 +131,8 @@ def test_increases_above_the_accounts_limit_are_reported() -> None:
     assert together > 0
     under = rules()
     tight = replace(under, policy=replace(under.policy, account_increase_usd=together / 2))
-    assert told(found, under).over_account_limit() is None
-    assert told(found, tight).over_account_limit() == together
+    assert summary(found, under).over_account_limit() is None
+    assert summary(found, tight).over_account_limit() == together
 
 
 def test_a_volume_changed_meanwhile_is_reported() -> None:
@@ -140,24 +145,24 @@ def test_a_volume_changed_meanwhile_is_reported() -> None:
         progress_percent=100,
     )
     changed = replace(view(1), modification=change)
-    (one,) = played([changed], Kept(), replace(rules(), days=1)).values()
+    (one,) = replayed([changed], Kept(), replace(rules(), days=1)).values()
     assert isinstance(one, Replayed)
-    (said,) = replay_told.remarks(one)
+    (said,) = tables.remarks(one)
     assert "it was changed from gp3 400 GiB 3000 IOPS" in said
     older = replace(change, started_at=NOW - timedelta(days=9))
-    (one,) = played([replace(view(1), modification=older)], Kept()).values()
+    (one,) = replayed([replace(view(1), modification=older)], Kept()).values()
     assert isinstance(one, Replayed)
-    assert list(replay_told.remarks(one)) == []
+    assert list(tables.remarks(one)) == []
 
 
 def test_json_has_no_value_that_json_does_not_know() -> None:
-    found = {**played([view(1)], Kept(PRESSED)), **played([view(2)], Kept(silent=["vol-2"]))}
-    again = json.loads(json.dumps(told(found).to_json(), allow_nan=False))
+    found = {**replayed([view(1)], Kept(PRESSED)), **replayed([view(2)], Kept(silent=["vol-2"]))}
+    again = json.loads(json.dumps(summary(found).to_json(), allow_nan=False))
     assert [row["replayed"] for row in again["volumes"]] == [True, False]
     assert again["prices"] == "catalogue, 2026-09-11"
 
 
 def test_what_is_off_by_default_is_not_replayed() -> None:
-    (one,) = played([view(1, tags=())], Kept(), rules(mode=Mode.OFF)).values()
+    (one,) = replayed([view(1, tags=())], Kept(), rules(mode=Mode.OFF)).values()
     assert isinstance(one, Missed)
     assert not one.failed

@@ -209,7 +209,7 @@ def test_each_disagreement_has_its_reason(case: Case) -> None:
 def test_the_mode_of_a_cluster_is_compared_by_both_bills(
     ios_a_day: float, target: str | None, sentence: str
 ) -> None:
-    decision = decide_cluster(clusters.cluster_evidence(policy(), clusters.seen(ios_a_day)))
+    decision = decide_cluster(clusters.cluster_input(policy(), clusters.seen(ios_a_day)))
     opinion = second_opinion(decision, advice(target), policy(), None)
     assert opinion.explanation == sentence
     assert opinion.usd_per_month == {"aurora-iopt1": 1072.24, None: 823.4633}.get(target)
@@ -284,8 +284,8 @@ DECISIONS = (
     *((decided(case.seen, case.rules, case.state), case.rules) for case in CASES.values()),
     (decided(observation(activity([None] * 60)), policy()), policy()),
     (decided(_DATABASE, database_policy()), database_policy()),
-    (decide_cluster(clusters.cluster_evidence(policy(), clusters.seen(100e6))), policy()),
-    (decide_cluster(clusters.cluster_evidence(policy(), clusters.seen([]))), policy()),
+    (decide_cluster(clusters.cluster_input(policy(), clusters.seen(100e6))), policy()),
+    (decide_cluster(clusters.cluster_input(policy(), clusters.seen([]))), policy()),
 )
 
 
@@ -316,6 +316,6 @@ def test_the_short_way_says_the_same_where_both_keep_it() -> None:
 def test_the_page_shows_sentences_that_are_said() -> None:
     page = (Path(__file__).parents[3] / "docs" / "operate" / "plan.md").read_text()
     section = page.partition("## A second opinion")[2].partition("\n## ")[0]
-    shown = re.findall(r'\| "(.+)" \|', section)
-    assert len(shown) > 10
-    assert set(shown) <= {case.sentence for case in CASES.values()}
+    documented = re.findall(r'\| "(.+)" \|', section)
+    assert len(documented) > 10
+    assert set(documented) <= {case.sentence for case in CASES.values()}

@@ -40,11 +40,11 @@ def test_a_database_is_read_through_rds_and_not_taken_for_a_volume() -> None:
 
 
 def test_what_a_command_saw_is_forgotten_with_it() -> None:
-    noted = InMemoryLedger(ACCOUNT, REGION)
-    noted.amend("rds/orders", lambda _: ("before", None))
-    notes = WithoutBookmarks(noted)
-    assert notes.amend("rds/orders", lambda text: (f"{text}, seen", "told")) == "told"
-    assert notes.note("rds/orders") == "before, seen"  # the command itself stays of one mind
-    assert noted.note("rds/orders") == "before"
-    assert WithoutBookmarks(noted).note("rds/orders") == "before"
+    ledger = InMemoryLedger(ACCOUNT, REGION)
+    ledger.amend("rds/orders", lambda _: ("before", None))
+    bookmarks = WithoutBookmarks(ledger)
+    assert bookmarks.amend("rds/orders", lambda text: (f"{text}, seen", "done")) == "done"
+    assert bookmarks.note("rds/orders") == "before, seen"  # the command itself stays of one mind
+    assert ledger.note("rds/orders") == "before"
+    assert WithoutBookmarks(ledger).note("rds/orders") == "before"
     assert WithoutBookmarks().note("rds/orders") == ""

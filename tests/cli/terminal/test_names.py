@@ -35,9 +35,9 @@ def test_anything_else_is_one_clear_sentence(said: str) -> None:
 
 def test_a_plain_name_is_answered_with_the_two_it_could_be() -> None:
     """RDS lets an instance and a cluster of one account and Region have the same name."""
-    with pytest.raises(BadRequest) as told:
+    with pytest.raises(BadRequest) as raised:
         named("orders", **PLACE)
-    assert "write db:orders for a DB instance of that name, cluster:orders for" in str(told.value)
+    assert "write db:orders for a DB instance of that name, cluster:orders for" in str(raised.value)
 
 
 @pytest.mark.parametrize("name", ["vol-0abc", "db:orders", "cluster:trio-2"])

@@ -181,10 +181,10 @@ def test_what_would_be_a_guess_is_refused_with_the_place_of_the_value(
     folder: Path, capsys: Any, files: dict[str, str], said: str
 ) -> None:
     repository(folder, files)
-    code, patch, told = written_back(folder, owned(), capsys=capsys)
+    code, patch, message = written_back(folder, owned(), capsys=capsys)
     assert (code, patch) == (1, "")
-    assert said in told
-    assert "Iops = 6000" in told
+    assert said in message
+    assert "Iops = 6000" in message
 
 
 def test_a_cdk_app_gets_the_construct_that_makes_the_resource(folder: Path, capsys: Any) -> None:
@@ -196,8 +196,8 @@ def test_a_cdk_app_gets_the_construct_that_makes_the_resource(folder: Path, caps
         "cdk.json": "{}", "cdk.out/Orders.template.json": json.dumps({"Resources": {"DataVolume": made}}),
         "app.py": "import x\nec2.Volume(self, \"Data\", iops=3000)\n",
     })  # fmt: skip
-    code, patch, told = written_back(folder, owned(), capsys=capsys)
+    code, patch, message = written_back(folder, owned(), capsys=capsys)
     assert (code, patch) == (1, "")
-    assert "the construct Orders/Storage/Data/Resource of a CDK app makes it" in told
-    assert "app.py:2" in told
-    assert "Throughput = 400" in told
+    assert "the construct Orders/Storage/Data/Resource of a CDK app makes it" in message
+    assert "app.py:2" in message
+    assert "Throughput = 400" in message

@@ -111,9 +111,9 @@ def test_what_would_be_a_guess_is_refused(
     folder: Path, capsys: Any, text: str, owner: dict[str, Any], said: str
 ) -> None:
     repository(folder, {"claim.yaml": text})
-    code, patch, told = written_back(folder, event(owner=owner), capsys=capsys)
+    code, patch, message = written_back(folder, event(owner=owner), capsys=capsys)
     assert (code, patch) == (1, "")
-    assert said in told
+    assert said in message
 
 
 def test_without_a_patch_the_class_and_the_command_are_printed(tmp_path: Path, capsys: Any) -> None:
@@ -227,9 +227,9 @@ def test_a_claim_that_is_not_certain_keeps_its_class(
 ) -> None:
     damage(cluster)
     before = json.dumps(cluster.objects.get(PVC, {}).get("spec"))
-    code, told = apply(tmp_path, cluster, capsys)
+    code, message = apply(tmp_path, cluster, capsys)
     assert code == 1
-    assert said in told
+    assert said in message
     assert json.dumps(cluster.objects.get(PVC, {}).get("spec")) == before
 
 
@@ -247,7 +247,7 @@ def test_a_claim_that_is_not_certain_keeps_its_class(
 def test_what_the_driver_would_change_never_reaches_the_cluster(
     tmp_path: Path, cluster: Cluster, capsys: Any, changes: dict[str, Any], said: str
 ) -> None:
-    code, told = apply(tmp_path, cluster, capsys, **changes)
+    code, message = apply(tmp_path, cluster, capsys, **changes)
     assert code
-    assert said in told
+    assert said in message
     assert cluster.calls == []

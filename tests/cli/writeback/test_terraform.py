@@ -194,9 +194,9 @@ def test_an_ebs_block_device_is_patched_only_to_what_its_volume_is(
     what = event(**{"arn": volume_arn(made_volume), **changes})
     device = [{"volume_id": what["detail"]["resource"].split("/")[-1], "device_name": "/dev/sdf"}]
     there = state(folder, resource("aws_instance.web", "aws_instance", ebs_block_device=device))
-    code, patch, told = written_back(folder, what, "--state", there, capsys=capsys)
+    code, patch, message = written_back(folder, what, "--state", there, capsys=capsys)
     assert (code, patch) == (1, "")
-    assert said in told
+    assert said in message
 
 
 def test_an_ebs_block_device_is_not_patched_without_credentials(
@@ -383,10 +383,10 @@ def test_what_would_be_a_guess_is_refused_with_the_place_of_the_value(
 ) -> None:
     repository(folder, {**MODULE, **files})
     there = state(folder, **IN_MODULE)
-    code, patch, told = written_back(folder, event(), "--state", there, capsys=capsys)
+    code, patch, message = written_back(folder, event(), "--state", there, capsys=capsys)
     assert (code, patch) == (1, "")
-    assert said in told
-    assert "throughput = 400" in told  # the values are there to paste
+    assert said in message
+    assert "throughput = 400" in message  # the values are there to paste
 
 
 @pytest.mark.parametrize(
@@ -409,9 +409,9 @@ def test_a_volume_that_is_not_certain_is_refused(
 ) -> None:
     repository(folder, {"main.tf": text})
     bigger = settings("gp3", 200, 6000, 400)
-    code, patch, told = written_back(folder, event(GP3, bigger), capsys=capsys)
+    code, patch, message = written_back(folder, event(GP3, bigger), capsys=capsys)
     assert (code, patch) == (1, "")
-    assert said in told
+    assert said in message
 
 
 def test_a_file_that_is_a_link_out_of_the_repository_is_not_patched(
@@ -421,9 +421,9 @@ def test_a_file_that_is_a_link_out_of_the_repository_is_not_patched(
     shared.write_text(MAIN, encoding="utf-8")
     (folder / "main.tf").symlink_to(shared)
     repository(folder, {"versions.tf": ""})
-    code, patch, told = written_back(folder, event(), capsys=capsys)
+    code, patch, message = written_back(folder, event(), capsys=capsys)
     assert (code, patch) == (1, "")
-    assert "main.tf is a link out of the repository" in told
+    assert "main.tf is a link out of the repository" in message
 
 
 def test_what_ignore_changes_leaves_to_headroom_is_left(folder: Path, capsys: Any) -> None:

@@ -11,7 +11,7 @@ from headroom.domain.reports import Priority, parse_rate_window, rate_window_to_
 from tests.builders import NOW
 
 
-def test_a_note_nobody_wrote_is_empty(ledger: Any) -> None:
+def test_a_bookmark_nobody_wrote_is_empty(ledger: Any) -> None:
     assert ledger.note("one") == ""
 
 

@@ -14,7 +14,7 @@ from headroom.domain.resources import Goal, Kind, ResourceRef
 from headroom.domain.state import ResourceState, RollbackRequest, Step
 from headroom.ports import Intent, NotIntended
 from tests.builders import ACCOUNT, NOW, REGION, policy
-from tests.domain.clusters import IO_OPTIMIZED, cluster, cluster_evidence, seen
+from tests.domain.clusters import IO_OPTIMIZED, cluster, cluster_input, seen
 
 ORDERS = ResourceRef(kind=Kind.AURORA, account_id=ACCOUNT, region=REGION, resource_id="orders")
 ASKED_AS = replace(ORDERS, kind=Kind.RDS, resource_id="cluster:orders")
@@ -29,12 +29,12 @@ SLOW = replace(policy(), rules=(FOR_SPEED,))
 
 
 def saving(stand: ResourceState) -> Decision:
-    return decide_cluster(cluster_evidence(policy(mode=Mode.AUTO), stand=stand))
+    return decide_cluster(cluster_input(policy(mode=Mode.AUTO), stand=stand))
 
 
 def spending(stand: ResourceState) -> Decision:
     """For speed, at a price."""
-    return decide_cluster(cluster_evidence(SLOW, seen(5e6, commit_ms=30.0), stand=stand))
+    return decide_cluster(cluster_input(SLOW, seen(5e6, commit_ms=30.0), stand=stand))
 
 
 def plan_usd(decision: Decision) -> Decimal:
@@ -82,7 +82,7 @@ def test_what_speed_costs_is_reserved_and_given_back_when_it_is_undone(ledger: A
     wish = ledger.resource_state(ORDERS, NOW).rollback
     assert isinstance(wish, RollbackRequest)
     now_optimized = seen(5e6, cluster(mode=IO_OPTIMIZED, mode_since=NOW), commit_ms=30.0)
-    found = cluster_evidence(SLOW, now_optimized, stand=ledger.resource_state(ORDERS, NOW))
+    found = cluster_input(SLOW, now_optimized, stand=ledger.resource_state(ORDERS, NOW))
     back = decide_cluster_rollback(found, wish, decision)
     landed(ledger, back)
     known = ledger.resource_state(ORDERS, NOW)
@@ -93,9 +93,7 @@ def test_what_speed_costs_is_reserved_and_given_back_when_it_is_undone(ledger: A
 def test_a_busier_month_is_no_increase_of_ours(ledger: Any) -> None:
     """Enrolled while it was quiet: the bill that grew by itself takes nothing from the saving."""
     quiet = decide_cluster(
-        cluster_evidence(
-            policy(mode=Mode.AUTO), seen(5e6), stand=ledger.resource_state(ORDERS, NOW)
-        )
+        cluster_input(policy(mode=Mode.AUTO), seen(5e6), stand=ledger.resource_state(ORDERS, NOW))
     )
     assert ledger.decided(quiet, due_at=None)
     landed(ledger, saving(ledger.resource_state(ORDERS, NOW)))
@@ -106,11 +104,11 @@ def test_more_than_the_account_allows_is_not_intended(ledger: Any) -> None:
     decision = spending(ledger.resource_state(ORDERS, NOW))
     tight = replace(SLOW, account_increase_usd=plan_usd(decision))
     fits = decide_cluster(
-        cluster_evidence(tight, seen(5e6, commit_ms=30.0), stand=ledger.resource_state(ORDERS, NOW))
+        cluster_input(tight, seen(5e6, commit_ms=30.0), stand=ledger.resource_state(ORDERS, NOW))
     )
     other = replace(ORDERS, resource_id="other")
     elsewhere = decide_cluster(
-        cluster_evidence(
+        cluster_input(
             tight,
             seen(5e6, cluster(ref=other), commit_ms=30.0),
             stand=ledger.resource_state(other, NOW),

@@ -27,7 +27,7 @@ IN_FLIGHT, PER_AZ, PER_HOUR = (
     Guardrail.MAX_IN_FLIGHT, Guardrail.MAX_IN_FLIGHT_PER_AZ, Guardrail.MAX_CHANGES_PER_HOUR,
 )  # fmt: skip
 UNTIL = NOW + timedelta(minutes=20)
-ENDINGS = (
+FINAL_STEPS = (
     (Step.REFUSED,), (Step.STALE,), (Step.UNKNOWN, Step.NOT_APPLIED), (Step.APPLIED, Step.FAILED),
     (Step.APPLIED, Step.RELIEVED), (Step.APPLIED, Step.INEFFECTIVE), (Step.APPLIED, Step.DIVERGED),
     (Step.ALREADY_THERE, Step.RELIEVED), (Step.APPLIED, Step.ROLLED_BACK), (Step.APPLIED, Step.GONE),
@@ -78,7 +78,7 @@ def test_another_zone_has_places_of_its_own(ledger: Any) -> None:
     assert isinstance(intended(ledger, other, lease_until=UNTIL), Intent)
 
 
-@pytest.mark.parametrize("ends", ENDINGS)
+@pytest.mark.parametrize("ends", FINAL_STEPS)
 def test_every_end_of_a_chain_gives_the_place_back_and_the_hour_counts_what_was_done(
     ledger: Any, ends: tuple[Step, ...]
 ) -> None:

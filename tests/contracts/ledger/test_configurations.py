@@ -1,4 +1,4 @@
-"""What a modification led from and to is told as it was, whatever the type leaves out."""
+"""What a modification led from and to is reported as it was, whatever the type leaves out."""
 
 from __future__ import annotations
 

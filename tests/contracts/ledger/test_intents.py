@@ -224,9 +224,9 @@ def test_an_end_without_a_change_leaves_what_was_in_force(
 def test_an_intent_shows_by_itself_what_was_to_be_done(ledger: Any) -> None:
     decision = act()
     intended(ledger, decision, lease_until=UNTIL)
-    told = json.loads(ledger.chain("d1")[-1].body)
-    assert from_plain(told["plan"], Plan) == decision.answer.plan
-    assert from_plain(told["decided_at"], datetime) == decision.at
+    body = json.loads(ledger.chain("d1")[-1].body)
+    assert from_plain(body["plan"], Plan) == decision.answer.plan
+    assert from_plain(body["decided_at"], datetime) == decision.at
 
 
 @pytest.mark.parametrize("ends", ENDS_WITH)

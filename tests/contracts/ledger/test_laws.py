@@ -28,7 +28,7 @@ OTHERWISE = {Step.INTENDED, Step.APPROVED, Step.REJECTED}
 
 @dataclass(slots=True)
 class Model:
-    """One resource as simply as it can be told: what landed, what may land, who holds it."""
+    """The simplest model of one resource: what landed, what may land, who holds it."""
 
     landed: Decimal = Decimal(0)
     maybe: dict[str, Decimal] = field(default_factory=dict)
@@ -214,12 +214,12 @@ class Books(RuleBasedStateMachine):
             assert resource_state.account_increase_usd <= LIMIT
 
     @invariant()
-    def what_is_stopped_is_told(self) -> None:
+    def open_breakers_are_listed(self) -> None:
         stop_state = self.ledger.stop_state()
         assert (stop_state.account.pause and stop_state.account.pause.until) == self.paused_until
         assert (stop_state.account.breaker is not None) is self.broken
-        told = {breaker.resource for breaker in stop_state.breakers}
-        assert told == {ref(v).arn for v, model in self.models.items() if model.broken}
+        stopped = {breaker.resource for breaker in stop_state.breakers}
+        assert stopped == {ref(v).arn for v, model in self.models.items() if model.broken}
         for volume, model in self.models.items():
             known = self.ledger.resource_state(ref(volume), self.now)
             assert (known.breaker_opened_at is not None) is model.broken
@@ -260,7 +260,7 @@ def test_a_rollback_that_landed_gives_the_lease_back_and_counts_as_what_is_in_fo
     books.comes("d1", Step.RELIEVED, fenced=True)
     books.wish("vol-2", "90")
     books.the_sum_is_the_sum_of_its_parts_and_within_the_limit()
-    books.what_is_stopped_is_told()
+    books.open_breakers_are_listed()
     books.every_chain_is_whole()
     assert books.chains["d2"][3] is not None
 
@@ -272,4 +272,4 @@ def test_a_rollback_that_landed_ends_a_row_of_failures() -> None:
     books.wish("vol-1", "10")
     books.comes("d1", Step.APPLIED, fenced=True)
     books.comes("d1", Step.ROLLED_BACK, fenced=True)
-    books.what_is_stopped_is_told()
+    books.open_breakers_are_listed()

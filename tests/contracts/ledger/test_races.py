@@ -116,7 +116,7 @@ def test_a_decision_written_twice_at_once_is_recorded_once(raced: Any) -> None:
 def test_one_outcome_of_many_is_recorded(raced: Any) -> None:
     intended(raced, act(), lease_until=UNTIL)
 
-    def tell(step: Step) -> Callable[[], bool]:
+    def appending(step: Step) -> Callable[[], bool]:
         def job() -> bool:
             try:
                 patiently(lambda: append(raced, act(), step))
@@ -127,7 +127,7 @@ def test_one_outcome_of_many_is_recorded(raced: Any) -> None:
         return job
 
     steps = [Step.APPLIED, Step.REFUSED, Step.STALE, Step.ALREADY_THERE] * 4
-    assert sum(at_once([tell(step) for step in steps])) == 1
+    assert sum(at_once([appending(step) for step in steps])) == 1
     assert len(raced.chain("d1")) == 3
     assert broken_link(raced.chain("d1")) is None
 
@@ -137,13 +137,13 @@ def test_no_update_of_a_state_is_lost(raced: Any) -> None:
         start = KnownModification(started_at=NOW - timedelta(minutes=minute), by="other")
         return lambda: patiently(lambda: raced.save_modifications(ref("vol-1"), [start], now=NOW))
 
-    def look() -> None:
+    def reconcile() -> None:
         patiently(lambda: raced.reconciled(ref("vol-1"), at=NOW, due_at=UNTIL))
 
     def decide() -> None:
         patiently(lambda: raced.decided(hold("h1"), due_at=UNTIL))
 
-    at_once([*(see(minute) for minute in range(12)), look, look, decide])
+    at_once([*(see(minute) for minute in range(12)), reconcile, reconcile, decide])
     seen = raced.resource_state(ref("vol-1"), NOW)
     assert len(seen.modifications) == 12
     assert seen.last_decision_id == "h1"

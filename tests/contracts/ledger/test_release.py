@@ -51,10 +51,10 @@ def test_a_change_that_shows_after_its_release_is_not_counted_as_the_owners(ledg
     append(ledger, act(), Step.UNKNOWN)
     ledger.release("d1", at=UNTIL, who="somebody")
     plan = act(increase="50").answer.plan
-    shown = KnownModification(
+    modification = KnownModification(
         started_at=NOW, by="other", origin=plan.origin, target=plan.target
     )  # fmt: skip
-    ledger.save_modifications(VOL, [shown], now=UNTIL, prices=catalogue_prices(REGION))
+    ledger.save_modifications(VOL, [modification], now=UNTIL, prices=catalogue_prices(REGION))
     assert ledger.resource_state(VOL, UNTIL).account_increase_usd == Decimal(50)
 
 

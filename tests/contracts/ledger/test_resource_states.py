@@ -218,23 +218,27 @@ def test_an_open_chain_stays_due_until_it_ends(ledger: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("looked_at", "asked_for", "due"),
+    ("reconciled_in", "asked_for", "due"),
     [
-        (HOUR, 3 * HOUR, 3 * HOUR),  # the look that was due: verification is pending till then
+        (
+            HOUR,
+            3 * HOUR,
+            3 * HOUR,
+        ),  # the reconciliation that was due: verification is pending till then
         (HOUR, None, HOUR),
         (2 * HOUR, 2 * HOUR, 2 * HOUR),  # it could not be made: once more
-        (HOUR / 2, 3 * HOUR, HOUR),  # a look from elsewhere, long before
+        (HOUR / 2, 3 * HOUR, HOUR),  # another reconciliation, long before
         (HOUR / 2, HOUR / 2, HOUR / 2),  # sooner is always right
         (HOUR / 2, None, HOUR),
     ],
 )
 def test_an_open_chain_is_put_off_only_by_a_reconciliation_that_was_due(
-    ledger: Any, looked_at: timedelta, asked_for: timedelta | None, due: timedelta
+    ledger: Any, reconciled_in: timedelta, asked_for: timedelta | None, due: timedelta
 ) -> None:
     intended(ledger, act(), lease_until=UNTIL)
     append(ledger, act(), Step.APPLIED, due_at=NOW + HOUR)
     next_reconcile_at = None if asked_for is None else NOW + asked_for
-    ledger.reconciled(VOL, at=NOW + looked_at, due_at=next_reconcile_at)
+    ledger.reconciled(VOL, at=NOW + reconciled_in, due_at=next_reconcile_at)
     assert [d.due_at for d in ledger.due(NOW + 9 * HOUR, 10)] == [NOW + due]
 
 

@@ -23,7 +23,7 @@ def filled(ledger: Any) -> None:
     ledger.decided(hold("h2", "vol-3", at=NOW + DAY), due_at=None)
 
 
-def shown(ledger: Any, **how: Any) -> list[str]:
+def listed(ledger: Any, **how: Any) -> list[str]:
     found = ledger.record_summaries(**{"since": NOW - DAY, "until": NOW + 2 * DAY} | how)
     return [f"{g.decision_id}/{g.sequence} {g.step.value}" for g in found]
 
@@ -32,23 +32,23 @@ ALL = ["h1/0 decided", "d1/0 decided", "d1/1 intended", "d1/2 applied", "d1/3 re
        "h2/0 decided"]  # fmt: skip
 
 
-def test_records_are_shown_oldest_first_or_newest_first_over_midnight(ledger: Any) -> None:
+def test_records_are_listed_oldest_first_or_newest_first_over_midnight(ledger: Any) -> None:
     filled(ledger)
-    assert shown(ledger, oldest_first=True) == ALL
-    assert shown(ledger) == ALL[::-1]
+    assert listed(ledger, oldest_first=True) == ALL
+    assert listed(ledger) == ALL[::-1]
 
 
-def test_only_those_of_an_outcome_are_shown_when_it_is_given(ledger: Any) -> None:
+def test_only_those_of_an_outcome_are_listed_when_it_is_given(ledger: Any) -> None:
     filled(ledger)
-    assert shown(ledger, outcome="hold") == ["h2/0 decided", "h1/0 decided"]
-    assert shown(ledger, outcome="relieved") == ["d1/3 relieved"]
-    assert shown(ledger, outcome="failed") == []
+    assert listed(ledger, outcome="hold") == ["h2/0 decided", "h1/0 decided"]
+    assert listed(ledger, outcome="relieved") == ["d1/3 relieved"]
+    assert listed(ledger, outcome="failed") == []
 
 
 def test_both_ends_of_the_time_belong_to_it(ledger: Any) -> None:
     filled(ledger)
-    assert shown(ledger, since=NOW, until=NOW) == ["h1/0 decided"]
-    assert shown(ledger, since=NOW + timedelta(microseconds=1), until=NOW + 2 * DAY,
+    assert listed(ledger, since=NOW, until=NOW) == ["h1/0 decided"]
+    assert listed(ledger, since=NOW + timedelta(microseconds=1), until=NOW + 2 * DAY,
                  oldest_first=True) == ALL[1:]  # fmt: skip
 
 
@@ -72,10 +72,10 @@ def test_all_records_of_a_chain_are_listed_with_the_decisions_reason_and_price(l
 def test_records_of_one_resource_are_listed_also_by_outcome_and_by_page(ledger: Any) -> None:
     filled(ledger)
     mine = {"resource": ref().arn}
-    assert shown(ledger, **mine) == ALL[4:0:-1]
-    assert shown(ledger, **mine, oldest_first=True, page=1) == ALL[1:5]
-    assert shown(ledger, **mine, outcome="applied") == ["d1/2 applied"]
-    assert shown(ledger, page=2) == ALL[::-1]
+    assert listed(ledger, **mine) == ALL[4:0:-1]
+    assert listed(ledger, **mine, oldest_first=True, page=1) == ALL[1:5]
+    assert listed(ledger, **mine, outcome="applied") == ["d1/2 applied"]
+    assert listed(ledger, page=2) == ALL[::-1]
 
 
 def test_whole_records_come_in_the_order_asked_for_and_what_is_none_is_left_out(

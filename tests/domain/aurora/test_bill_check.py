@@ -13,7 +13,7 @@ from headroom.domain.decision import Act, Diverged, ModeSwitch, Pending, Relieve
 from headroom.domain.policy import Mode
 from headroom.domain.resources import Member
 from tests.builders import NOW, REGION, policy
-from tests.domain.clusters import IO_OPTIMIZED, STANDARD, cluster, cluster_evidence, seen
+from tests.domain.clusters import IO_OPTIMIZED, STANDARD, cluster, cluster_input, seen
 
 PRICES = aurora_prices(REGION)
 SWITCHED = NOW - timedelta(days=10)
@@ -75,7 +75,7 @@ def test_a_return_to_standard_is_billed_by_the_io_of_its_days() -> None:
 
 
 def test_a_change_has_landed_when_its_mode_is_in_force_and_states_its_forecast() -> None:
-    decision = decide_cluster(cluster_evidence(policy(mode=Mode.AUTO)))
+    decision = decide_cluster(cluster_input(policy(mode=Mode.AUTO)))
     assert isinstance(decision.answer, Act)
     plan, at = decision.answer.plan, NOW - timedelta(minutes=10)
     assert isinstance(assess_cluster(decision, plan, seen(100e6), at), Pending)

@@ -20,7 +20,7 @@ from tests.builders import NOW
 from tests.domain.clusters import IO_OPTIMIZED, STANDARD
 
 
-def shown(mode: StorageMode = STANDARD, **changes: object) -> ObservedMode:
+def observed(mode: StorageMode = STANDARD, **changes: object) -> ObservedMode:
     asked: dict[str, object] = {"identity": "c-1", "pending": None, "applying": False}
     return ObservedMode(mode=mode, **(asked | changes))  # type: ignore[arg-type]
 
@@ -30,47 +30,47 @@ def known(mode: StorageMode = STANDARD, **changes: object) -> ClusterMemory:
 
 
 def test_standard_of_unknown_age_counts_from_ever_io_optimized_from_its_first_observation() -> None:
-    assert remember(None, shown(), NOW).first_seen_in_mode is None
-    assert remember(None, shown(IO_OPTIMIZED), NOW).first_seen_in_mode == NOW
+    assert remember(None, observed(), NOW).first_seen_in_mode is None
+    assert remember(None, observed(IO_OPTIMIZED), NOW).first_seen_in_mode == NOW
 
 
 def test_a_change_begins_with_our_request_or_its_first_observation() -> None:
     later = NOW + timedelta(minutes=5)
     called = ClusterModeChange(at=NOW, origin=STANDARD, target=IO_OPTIMIZED)
-    ours = remember(known(last_request=called), shown(IO_OPTIMIZED), later)
+    ours = remember(known(last_request=called), observed(IO_OPTIMIZED), later)
     assert ours.last_change == called
     assert ours.last_request is None
-    theirs = remember(known(), shown(IO_OPTIMIZED), later)
-    assert theirs.last_change == ClusterModeChange(at=later, origin=STANDARD, target=IO_OPTIMIZED)
+    external = remember(known(), observed(IO_OPTIMIZED), later)
+    assert external.last_change == ClusterModeChange(at=later, origin=STANDARD, target=IO_OPTIMIZED)
 
 
 def test_an_older_answer_after_a_newer_one_is_no_change_by_somebody_else() -> None:
     called = ClusterModeChange(at=NOW, origin=STANDARD, target=IO_OPTIMIZED)
     first = NOW + timedelta(minutes=2)
-    ours = remember(known(last_request=called), shown(IO_OPTIMIZED), first)
-    assert remember(ours, shown(STANDARD), first + timedelta(minutes=1)) == ours
-    assert remember(ours, shown(STANDARD), first + SETTLES) == ours
+    ours = remember(known(last_request=called), observed(IO_OPTIMIZED), first)
+    assert remember(ours, observed(STANDARD), first + timedelta(minutes=1)) == ours
+    assert remember(ours, observed(STANDARD), first + SETTLES) == ours
     real = first + SETTLES + timedelta(minutes=1)
     back = ClusterModeChange(at=real, origin=IO_OPTIMIZED, target=STANDARD)
-    assert remember(ours, shown(STANDARD), real).last_change == back
+    assert remember(ours, observed(STANDARD), real).last_change == back
 
 
 def test_an_old_request_does_not_explain_a_change_of_today() -> None:
     called = ClusterModeChange(at=NOW, origin=STANDARD, target=IO_OPTIMIZED)
     at = NOW + timedelta(days=2)
-    found = remember(known(last_request=called), shown(IO_OPTIMIZED), at)
+    found = remember(known(last_request=called), observed(IO_OPTIMIZED), at)
     assert found.last_change is not None
     assert found.last_change.at == at
 
 
 def test_a_change_that_waits_for_a_window_is_none_yet() -> None:
-    waits = remember(known(), shown(pending=IO_OPTIMIZED), NOW)
+    waits = remember(known(), observed(pending=IO_OPTIMIZED), NOW)
     assert waits.last_change is None
-    applied = remember(known(), shown(pending=IO_OPTIMIZED, applying=True), NOW)
+    applied = remember(known(), observed(pending=IO_OPTIMIZED, applying=True), NOW)
     assert applied.mode is IO_OPTIMIZED
-    still = remember(applied, shown(pending=IO_OPTIMIZED), NOW + timedelta(hours=1))
+    still = remember(applied, observed(pending=IO_OPTIMIZED), NOW + timedelta(hours=1))
     assert still == applied
-    withdrawn = remember(applied, shown(), NOW + timedelta(hours=1))
+    withdrawn = remember(applied, observed(), NOW + timedelta(hours=1))
     assert withdrawn.mode is STANDARD
 
 
@@ -78,7 +78,7 @@ def test_a_change_that_waits_for_a_window_is_none_yet() -> None:
 def test_the_same_observation_again_changes_nothing_and_reads_back(
     mode: StorageMode, pending: StorageMode | None, applying: bool
 ) -> None:
-    seen = shown(mode, pending=pending, applying=applying)
+    seen = observed(mode, pending=pending, applying=applying)
     first = remember(known(), seen, NOW)
     assert remember(first, seen, NOW + timedelta(hours=1)) == first
     assert from_json(to_json(first), ClusterMemory) == first
@@ -88,7 +88,7 @@ def test_another_cluster_of_that_name_begins_anew() -> None:
     before = known(
         IO_OPTIMIZED, last_change=ClusterModeChange(at=NOW, origin=STANDARD, target=IO_OPTIMIZED)
     )
-    assert remember(before, shown(identity="c-2"), NOW).last_change is None
+    assert remember(before, observed(identity="c-2"), NOW).last_change is None
 
 
 def day(ago: int, ios: float = 1e6) -> UsageDay:
@@ -97,9 +97,9 @@ def day(ago: int, ios: float = 1e6) -> UsageDay:
 
 
 def test_days_are_recorded_once_under_the_mode_they_were_measured_in() -> None:
-    noted = with_days(known(), [day(3), day(2)], STANDARD)
-    assert with_days(noted, [day(3), day(2)], STANDARD) is noted
-    moved = with_days(noted, [day(2, 5.0), day(1)], IO_OPTIMIZED)
+    remembered = with_days(known(), [day(3), day(2)], STANDARD)
+    assert with_days(remembered, [day(3), day(2)], STANDARD) is remembered
+    moved = with_days(remembered, [day(2, 5.0), day(1)], IO_OPTIMIZED)
     assert [(d.mode, d.ios) for d in moved.days] == [
         (STANDARD, 1e6), (STANDARD, 1e6), (IO_OPTIMIZED, 1e6),
     ]  # fmt: skip

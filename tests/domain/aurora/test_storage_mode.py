@@ -32,7 +32,7 @@ from tests.domain.clusters import (
     STANDARD,
     activity,
     cluster,
-    cluster_evidence,
+    cluster_input,
     grid,
     seen,
 )
@@ -53,7 +53,7 @@ def decided(
     settings = tuple((each.name, getattr(limits, each.name)) for each in fields(Limits))
     rule = Rule(selector=Selector(kind=Kind.AURORA), settings=settings)
     rules = replace(policy(), rules=(rule,))
-    return decide_cluster(cluster_evidence(rules, observation, prices=prices))
+    return decide_cluster(cluster_input(rules, observation, prices=prices))
 
 
 def blocking(decision: Decision) -> set[Guardrail]:

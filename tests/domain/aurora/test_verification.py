@@ -19,11 +19,11 @@ from headroom.domain.decision import (
 from headroom.domain.policy import Mode
 from headroom.domain.resources import AuroraCluster, AuroraObservation, StorageMode
 from tests.builders import NOW, policy
-from tests.domain.clusters import IO_OPTIMIZED, STANDARD, activity, cluster, cluster_evidence
+from tests.domain.clusters import IO_OPTIMIZED, STANDARD, activity, cluster, cluster_input
 
 
 def act(reason: Reason = Reason.CHEAPER, target: StorageMode = IO_OPTIMIZED) -> Decision:
-    decision = decide_cluster(cluster_evidence(policy(mode=Mode.AUTO)))
+    decision = decide_cluster(cluster_input(policy(mode=Mode.AUTO)))
     assert isinstance(decision.answer, Act)
     plan = replace(
         decision.answer.plan, origin=configuration_of(target.other), target=configuration_of(target)
@@ -38,16 +38,16 @@ def assess(
     return assess_cluster(decision, decision.answer.plan, observation, applied_at)
 
 
-def look(
+def observed(
     of: AuroraCluster, *, commits: list[float | None] | float | None = 3.0, at: datetime = NOW
 ) -> AuroraObservation:
     return AuroraObservation(at=at, cluster=of, activity=activity([1e6] * 15, commit_ms=commits))
 
 
 def test_a_change_for_money_is_done_when_its_mode_is_in_force() -> None:
-    there = assess(act(), look(cluster(mode=IO_OPTIMIZED)), NOW - timedelta(minutes=5))
+    there = assess(act(), observed(cluster(mode=IO_OPTIMIZED)), NOW - timedelta(minutes=5))
     assert isinstance(there, Relieved)
-    back = assess(act(target=STANDARD), look(cluster()), NOW - timedelta(minutes=5))
+    back = assess(act(target=STANDARD), observed(cluster()), NOW - timedelta(minutes=5))
     assert isinstance(back, Relieved)
 
 
@@ -63,14 +63,14 @@ def test_a_change_for_money_is_done_when_its_mode_is_in_force() -> None:
 def test_a_change_that_aws_is_applying_is_pending(
     changes: dict[str, object], hours: float, kind: type
 ) -> None:
-    found = assess(act(), look(cluster(**changes)), NOW - timedelta(hours=hours))
+    found = assess(act(), observed(cluster(**changes)), NOW - timedelta(hours=hours))
     assert isinstance(found, kind)
 
 
 def commits(before: float | None, after: float | None) -> AuroraObservation:
     """Three days ago the mode changed."""
     days = [before] * 12 + [after] * 3
-    return look(cluster(mode=IO_OPTIMIZED), commits=days)
+    return observed(cluster(mode=IO_OPTIMIZED), commits=days)
 
 
 MIDNIGHT = NOW.replace(hour=0)

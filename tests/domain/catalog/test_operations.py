@@ -1,4 +1,4 @@
-"""EBS counts an operation per 256 KiB (SSD) or 1 MiB (HDD); CloudWatch tells operations and bytes."""
+"""EBS counts an operation per 256 KiB (SSD) or 1 MiB (HDD); CloudWatch publishes operations and bytes."""
 
 from __future__ import annotations
 

@@ -70,21 +70,25 @@ def test_silence_for_more_than_a_day_is_reported_as_unproven() -> None:
         activity([None] * 110), volume(TARGET),
         modification=modification(TARGET, started_at=long_ago),
     )  # fmt: skip
-    told = assess(quiet, plan(), long_ago)
-    assert isinstance(told, Ineffective)
-    assert "no proof" in told.cause
+    assessed = assess(quiet, plan(), long_ago)
+    assert isinstance(assessed, Ineffective)
+    assert "no proof" in assessed.cause
 
 
 def test_a_load_that_uses_up_the_new_limit_too_is_reported_as_such() -> None:
-    told = assess(seen(LIMIT, check=1.0, instance=instance(baseline_iops=40_000)), plan(), APPLIED)
-    assert isinstance(told, Ineffective)
-    assert "natural demand" in told.cause
+    assessed = assess(
+        seen(LIMIT, check=1.0, instance=instance(baseline_iops=40_000)), plan(), APPLIED
+    )
+    assert isinstance(assessed, Ineffective)
+    assert "natural demand" in assessed.cause
 
 
 def test_an_instance_that_turns_out_to_be_the_limit_is_named() -> None:
-    told = assess(seen(3900.0, check=1.0, instance=instance(baseline_iops=4000)), plan(), APPLIED)
-    assert isinstance(told, Ineffective)
-    assert told.cause.startswith("the instance is the limit")
+    assessed = assess(
+        seen(3900.0, check=1.0, instance=instance(baseline_iops=4000)), plan(), APPLIED
+    )
+    assert isinstance(assessed, Ineffective)
+    assert assessed.cause.startswith("the instance is the limit")
 
 
 @pytest.mark.parametrize(
@@ -105,9 +109,9 @@ def test_what_aws_shows_comes_before_what_metrics_say(
 
 def test_pressure_while_aws_still_optimizes_is_no_verdict_yet() -> None:
     busy = seen(3000.0, check=1.0, modification=change(ModificationState.OPTIMIZING))
-    told = assess(busy, plan(), APPLIED)
-    assert isinstance(told, Pending)
-    assert told.next_reconcile_at > NOW
+    assessed = assess(busy, plan(), APPLIED)
+    assert isinstance(assessed, Pending)
+    assert assessed.next_reconcile_at > NOW
 
 
 def test_a_modification_aws_no_longer_lists_is_judged_by_the_pressure_alone() -> None:
@@ -116,8 +120,8 @@ def test_a_modification_aws_no_longer_lists_is_judged_by_the_pressure_alone() ->
 
 def test_a_volume_still_described_as_it_was_while_modifying_has_not_diverged() -> None:
     modifying = change(ModificationState.MODIFYING)
-    told = assess(replace(seen(modification=modifying), volume=volume(gp3())), plan(), APPLIED)
-    assert isinstance(told, Pending)
+    assessed = assess(replace(seen(modification=modifying), volume=volume(gp3())), plan(), APPLIED)
+    assert isinstance(assessed, Pending)
 
 
 @pytest.mark.parametrize("state", [ModificationState.OPTIMIZING, ModificationState.COMPLETED])

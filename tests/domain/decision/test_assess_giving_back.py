@@ -49,7 +49,7 @@ def after(
     state: ModificationState = ModificationState.OPTIMIZING,
     minutes_ago: float = 60,
 ) -> Observation:
-    """An hour before the change and one after it, of which the newest are told by `iops_check`."""
+    """An hour before the change and one after it, of which `iops_check` gives the newest."""
     taken = taken or plan()
     checks = [0.0] * (120 - len(iops_check)) + iops_check
     load = activity([iops] * 120, iops_check=checks, mibps_check=[0.0] * 118 + [mibps_check] * 2)
@@ -63,9 +63,9 @@ def verify(seen: Observation, taken: Plan | None = None) -> Verification:
 
 
 def test_what_was_given_back_is_not_missed_after_a_quarter_of_an_hour_without_pressure() -> None:
-    told = verify(after([0.0] * 60))
-    assert isinstance(told, ReductionConfirmed)
-    assert "without pressure at up to 500 IOPS" in told.detail
+    assessed = verify(after([0.0] * 60))
+    assert isinstance(assessed, ReductionConfirmed)
+    assert "without pressure at up to 500 IOPS" in assessed.detail
 
 
 def test_a_lowering_waits_longer_for_its_proof_than_a_raise() -> None:
@@ -73,9 +73,9 @@ def test_a_lowering_waits_longer_for_its_proof_than_a_raise() -> None:
     load = activity([3_950.0] * 120, end=at)
     lowered = modification(LOW, origin=HIGH, started_at=APPLIED, state=ModificationState.OPTIMIZING)
     seen = observation(load, volume(LOW), modification=lowered, at=at)
-    told = assess(seen, plan(), APPLIED)
-    assert isinstance(told, Pending)
-    assert told.next_reconcile_at == at + timedelta(minutes=5)
+    assessed = assess(seen, plan(), APPLIED)
+    assert isinstance(assessed, Pending)
+    assert assessed.next_reconcile_at == at + timedelta(minutes=5)
     raised = modification(HIGH, origin=LOW, started_at=APPLIED, state=ModificationState.OPTIMIZING)
     seen = observation(load, volume(HIGH), modification=raised, at=at)
     assert isinstance(assess(seen, plan(LOW, HIGH), APPLIED), Relieved)
@@ -85,23 +85,23 @@ def test_the_next_reconciliation_is_when_the_proof_could_be_complete() -> None:
     at = APPLIED + timedelta(minutes=8)
     change = modification(LOW, origin=HIGH, started_at=APPLIED, state=ModificationState.OPTIMIZING)
     seen = observation(activity([500.0] * 60, end=at), volume(LOW), modification=change, at=at)
-    told = assess(seen, plan(), APPLIED)
-    assert isinstance(told, Pending)
-    assert told.next_reconcile_at == at + timedelta(minutes=REDUCTION_CONFIRMED_MINUTES - 3)
+    assessed = assess(seen, plan(), APPLIED)
+    assert isinstance(assessed, Pending)
+    assert assessed.next_reconcile_at == at + timedelta(minutes=REDUCTION_CONFIRMED_MINUTES - 3)
 
 
 @pytest.mark.parametrize("pressed", range(5))
 def test_two_minutes_at_a_limit_that_was_lowered_are_too_much_given_back(pressed: int) -> None:
-    told = verify(after([0.0] * 10 + [1.0] * pressed, iops=3_900.0 if pressed else 500.0))
-    assert isinstance(told, ReducedTooFar) == (pressed >= REDUCED_TOO_FAR_MINUTES)
+    assessed = verify(after([0.0] * 10 + [1.0] * pressed, iops=3_900.0 if pressed else 500.0))
+    assert isinstance(assessed, ReducedTooFar) == (pressed >= REDUCED_TOO_FAR_MINUTES)
 
 
 @pytest.mark.parametrize("state", [ModificationState.OPTIMIZING, ModificationState.COMPLETED])
 def test_too_much_is_reported_with_both_limits_whether_aws_is_done_or_not(
     state: ModificationState,
 ) -> None:
-    told = verify(after([1.0] * 3, state=state))
-    assert told == ReducedTooFar(cause="3 minutes at the limit of 4000 IOPS, lowered from 9000")
+    assessed = verify(after([1.0] * 3, state=state))
+    assert assessed == ReducedTooFar(cause="3 minutes at the limit of 4000 IOPS, lowered from 9000")
 
 
 def test_pressure_that_follows_a_raise_needs_longer_than_that_to_be_called_a_failure() -> None:
@@ -115,9 +115,9 @@ def test_pressure_that_follows_a_raise_needs_longer_than_that_to_be_called_a_fai
 def test_pressure_at_a_limit_that_was_left_alone_is_no_fault_of_giving_back() -> None:
     """It ends the chain all the same: an open chain would keep the need from being decided on."""
     only_iops = plan(gp3(100, 9_000, 200), LOW)
-    told = verify(after([0.0] * 20, taken=only_iops, mibps_check=1.0), only_iops)
-    assert isinstance(told, ReductionConfirmed)
-    assert "a limit it did not lower" in told.detail
+    assessed = verify(after([0.0] * 20, taken=only_iops, mibps_check=1.0), only_iops)
+    assert isinstance(assessed, ReductionConfirmed)
+    assert "a limit it did not lower" in assessed.detail
     both = plan()
     assert isinstance(verify(after([0.0] * 20, taken=both, mibps_check=1.0), both), ReducedTooFar)
 
@@ -125,8 +125,8 @@ def test_pressure_at_a_limit_that_was_left_alone_is_no_fault_of_giving_back() ->
 def test_leaving_a_burst_behind_is_giving_back_what_the_burst_reached() -> None:
     """gp2 of 200 GiB sustains 128 MiB/s and bursts to 250; gp3 with 128 has that much at any time."""
     convert = plan(gp2(200), gp3(200, 3_000, 128))
-    told = verify(after([0.0] * 20, taken=convert, mibps_check=1.0), convert)
-    assert told == ReducedTooFar(cause="2 minutes at the limit of 128 MiB/s, lowered from 250")
+    assessed = verify(after([0.0] * 20, taken=convert, mibps_check=1.0), convert)
+    assert assessed == ReducedTooFar(cause="2 minutes at the limit of 128 MiB/s, lowered from 250")
     busy = after([0.0] * 60, taken=convert, iops=600.0)
     assert isinstance(verify(busy, convert), Relieved)
     idle = after([0.0] * 60, taken=convert, state=ModificationState.COMPLETED)
@@ -143,10 +143,10 @@ def test_silence_after_a_lowering_proves_nothing_until_it_is_given_up() -> None:
                             (VERIFICATION_TIMEOUT + timedelta(minutes=1), ReductionConfirmed)):  # fmt: skip
         change = modification(LOW, origin=HIGH, started_at=NOW - since)
         silent = observation(activity([None] * 120), volume(LOW), modification=change)
-        told = assess(silent, plan(), NOW - since)
-        assert isinstance(told, expected)
-        if isinstance(told, ReductionConfirmed):
-            assert "no pressure was measured" in told.detail
+        assessed = assess(silent, plan(), NOW - since)
+        assert isinstance(assessed, expected)
+        if isinstance(assessed, ReductionConfirmed):
+            assert "no pressure was measured" in assessed.detail
 
 
 def test_load_served_before_the_lower_limit_took_hold_is_no_pressure() -> None:

@@ -64,8 +64,8 @@ OPTIMIZING, COMPLETED = ModificationState.OPTIMIZING, ModificationState.COMPLETE
 def test_growth_is_believed_when_free_space_shows_it(
     free: Free, state: ModificationState, outcome: type
 ) -> None:
-    told = found(free, state)
-    assert isinstance(told, outcome), told
+    assessed = found(free, state)
+    assert isinstance(assessed, outcome), assessed
 
 
 def test_growth_that_shows_nowhere_within_a_day_is_reported() -> None:

@@ -271,7 +271,7 @@ def test_a_single_blip_is_not_worth_a_change() -> None:
     assert isinstance(decision.answer, Hold)
 
 
-def test_the_same_evidence_gives_the_same_decision_and_the_same_id() -> None:
+def test_the_same_input_gives_the_same_decision_and_the_same_id() -> None:
     first, second = decide(decision_input()), decide(decision_input())
     assert first == second
     other = decide(decision_input(starved_gp3(at=NOW + timedelta(minutes=1))))

@@ -58,7 +58,7 @@ def decided(
     days: float = 5.2,
     recent: VolumeActivity | None = None,
     known: tuple[KnownModification, ...] = (),
-    told: VolumeActivity | None = None,
+    metrics: VolumeActivity | None = None,
     freezes: tuple[Freeze, ...] = (),
     events: tuple[KnownEvent, ...] = (),
     **limits: object,
@@ -67,7 +67,7 @@ def decided(
     activity_now = recent or activity([load(now) or 0.0] * 180, end=now)
     seen = observation(
         activity_now, volume(configuration), at=now,
-        history=told or (history(load, days=days, end=now) if days else None),
+        history=metrics or (history(load, days=days, end=now) if days else None),
     )  # fmt: skip
     rules = replace(policy(**limits), freezes=freezes, known_events=events)
     return decide(

@@ -201,10 +201,10 @@ def test_slots_clear_when_used_plus_reserve_leaves_room(
         with_limits(slots_reserve=reserve),
         resource_state=resource_state(modifications=starts(*hours)),
     )
-    told = verdict(held, Guardrail.SLOTS)
-    assert not told.allows
-    assert told.clears_at == NOW + timedelta(hours=clears_in_hours)
-    later = replace(held, observation=replace(held.observation, at=told.clears_at))
+    result = verdict(held, Guardrail.SLOTS)
+    assert not result.allows
+    assert result.clears_at == NOW + timedelta(hours=clears_in_hours)
+    later = replace(held, observation=replace(held.observation, at=result.clears_at))
     assert verdict(later, Guardrail.SLOTS).allows
 
 
@@ -230,16 +230,16 @@ def test_a_rule_that_raises_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
     sound = case()
     monkeypatch.setattr(guardrails, "GUARDRAILS", ((Guardrail.MAX_IOPS, broken),))
-    told = judge(sound)
-    assert not told.allowed
-    assert told.verdicts[0].relation is Relation.FAILED
-    assert "ZeroDivisionError" in told.verdicts[0].detail
+    result = judge(sound)
+    assert not result.allowed
+    assert result.verdicts[0].relation is Relation.FAILED
+    assert "ZeroDivisionError" in result.verdicts[0].detail
 
 
 def test_numbers_that_cannot_be_compared_block() -> None:
-    told = verdict(with_limits(max_iops="many"), Guardrail.MAX_IOPS)
-    assert told.relation is Relation.FAILED
-    assert not told.allows
+    result = verdict(with_limits(max_iops="many"), Guardrail.MAX_IOPS)
+    assert result.relation is Relation.FAILED
+    assert not result.allows
 
 
 def test_giving_money_back_is_never_blocked_by_money() -> None:
@@ -250,8 +250,8 @@ def test_giving_money_back_is_never_blocked_by_money() -> None:
     )
     base = case(resource_state=over)
     cheaper: Plan = replace(base.plan, monthly_usd=Decimal(90), price_change_usd=Decimal(-60))
-    told = judge(replace(base, plan=cheaper))
-    assert Guardrail.PRICE_PER_ACCOUNT not in {v.guardrail for v in told.blocking}
+    result = judge(replace(base, plan=cheaper))
+    assert Guardrail.PRICE_PER_ACCOUNT not in {v.guardrail for v in result.blocking}
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Operations that are slow below every limit: named, the owner told, and nothing else stopped by it."""
+"""Operations that are slow below every limit: named, the owner notified, and nothing else stopped by it."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def test_the_owner_is_notified_once_of_slow_operations_below_every_limit() -> No
     assert first.diagnosis.binding is Binding.LATENCY
     assert isinstance(first.answer, Escalate)
     assert first.answer.reason is Reason.HIGH_LATENCY
-    told = resource_state(escalated_causes=(first.answer.cause,))
-    again = decide(decision_input(slow(), stand=told, rules=policy(mode=Mode.AUTO)))
+    notified = resource_state(escalated_causes=(first.answer.cause,))
+    again = decide(decision_input(slow(), stand=notified, rules=policy(mode=Mode.AUTO)))
     assert isinstance(again.answer, Hold)
 
 

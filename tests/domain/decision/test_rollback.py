@@ -74,10 +74,10 @@ def rolled(
     rules = with_caps(
         replace(policy(**{"mode": Mode.AUTO, **limits}), account_increase_usd=account), caps
     )
-    shown = replace(observation(CALM, vol(now or made, tags=())), **(seen or {}))
+    observed = replace(observation(CALM, vol(now or made, tags=())), **(seen or {}))
     known = {"enrolment_usd": Decimal(8), **(stand or {})}
-    told: DecisionInput = decision_input(shown, rules=rules, stand=resource_state(**known))
-    return decide_rollback(told, wish or asked(), change(origin, made))
+    inputs: DecisionInput = decision_input(observed, rules=rules, stand=resource_state(**known))
+    return decide_rollback(inputs, wish or asked(), change(origin, made))
 
 
 @pytest.mark.parametrize(
@@ -220,6 +220,6 @@ def test_a_rollback_never_returns_to_a_type_above_the_hard_cap(
     assert (Guardrail.TYPES not in blocked) is allowed
 
 
-def test_the_same_wish_on_the_same_evidence_is_the_same_decision() -> None:
+def test_the_same_request_on_the_same_input_is_the_same_decision() -> None:
     assert rolled() == rolled()
     assert rolled().decision_id != rolled(wish=asked(decision_id="d9")).decision_id

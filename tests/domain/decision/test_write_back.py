@@ -37,9 +37,9 @@ def handed(tags: dict[str, str], target: Configuration) -> tuple[WriteBack, ...]
 
 
 def settings(target: Configuration) -> dict[str, object]:
-    told = {"type": target.volume_type.value, "iops": target.iops}
-    told["throughput"] = target.throughput_mibps
-    return {name: value for name, value in told.items() if value is not None}
+    values = {"type": target.volume_type.value, "iops": target.iops}
+    values["throughput"] = target.throughput_mibps
+    return {name: value for name, value in values.items() if value is not None}
 
 
 @TARGETS
@@ -127,6 +127,6 @@ def test_a_logical_id_that_is_none_is_not_written_into_a_template() -> None:
 def test_all_of_it_is_reported_with_its_owner_first() -> None:
     owner = code_owner(tuple(STACK.items()), DEFAULT_CODE_TAGS)
     assert isinstance(owner, CodeOwner)
-    told = write_back_text(owner, write_back(volume(), owner, gp3(500, 9000, 400)))
-    assert told.startswith("CloudFormation (stack orders) keeps this volume's settings too.")
-    assert "    Iops: 9000" in told
+    text = write_back_text(owner, write_back(volume(), owner, gp3(500, 9000, 400)))
+    assert text.startswith("CloudFormation (stack orders) keeps this volume's settings too.")
+    assert "    Iops: 9000" in text

@@ -42,14 +42,14 @@ def test_cloudformations_linter_takes_the_database(target: Configuration) -> Non
     resource = yaml.safe_load(handed(STACK, target).text)["Orders"]
     cluster = target is CLUSTER
     assert resource["Type"] == f"AWS::RDS::DB{'Cluster' if cluster else 'Instance'}"
-    told = resource["Properties"]
-    assert (told["StorageType"], int(told["AllocatedStorage"])) == (
+    properties = resource["Properties"]
+    assert (properties["StorageType"], int(properties["AllocatedStorage"])) == (
         target.volume_type.value, target.size_gib,
     )  # fmt: skip
-    assert told.get("Iops") == target.iops  # what may not be set is not named
-    assert told.get("StorageThroughput") == target.throughput_mibps
-    told |= {"Engine": "postgres", "MasterUsername": "dba", "ManageMasterUserPassword": True}
-    told |= {"DBClusterInstanceClass" if cluster else "DBInstanceClass": "db.m6gd.large"}
+    assert properties.get("Iops") == target.iops  # what may not be set is not named
+    assert properties.get("StorageThroughput") == target.throughput_mibps
+    properties |= {"Engine": "postgres", "MasterUsername": "dba", "ManageMasterUserPassword": True}
+    properties |= {"DBClusterInstanceClass" if cluster else "DBInstanceClass": "db.m6gd.large"}
     resource |= {"DeletionPolicy": "Retain", "UpdateReplacePolicy": "Retain"}
     template = {"AWSTemplateFormatVersion": "2010-09-09", "Resources": {"Orders": resource}}
     found = lint(json.dumps(template), config=ManualArgs(regions=["us-east-1"]))

@@ -224,16 +224,16 @@ def test_trouble_that_only_the_rest_shows_goes_on_while_the_queue_stirs() -> Non
 
 
 def test_a_reconciliation_follows_trouble_at_once_and_then_ever_more_rarely() -> None:
-    state, done, looks = QUIET, NOW - HOUR, []
+    state, done, glances = QUIET, NOW - HOUR, []
     for tick in range(24 * 12):
         now = NOW + tick * SHORTEST
         state = after(gp3(), state, seen(iops_exceeded_minutes=5), now)
         if reconciliation_due(state, done, now):
             done = now + MINUTE
-            looks.append(tick * 5)
-    assert looks[:6] == [0, 5, 10, 20, 40, 80]
-    assert len(looks) < 14
-    assert max(b - a for a, b in pairwise(looks)) <= 245
+            glances.append(tick * 5)
+    assert glances[:6] == [0, 5, 10, 20, 40, 80]
+    assert len(glances) < 14
+    assert max(b - a for a, b in pairwise(glances)) <= 245
 
 
 def test_new_trouble_is_reconciled_however_recent_the_last_reconciliation() -> None:

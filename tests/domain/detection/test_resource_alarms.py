@@ -166,7 +166,7 @@ def test_who_clearly_deserves_it_more_takes_an_alarm_after_a_day() -> None:
     assert names(planned(plan, [candidate("c", 5.0)], NOW + DAY, most=1)) == {"c"}
 
 
-def test_what_a_complete_scan_did_not_note_is_gone() -> None:
+def test_what_a_complete_scan_did_not_list_is_gone() -> None:
     plan = planned(AlarmPlan(), [candidate("a", 1.0)], NOW, most=9)
     elsewhere = [candidate("b", 0.0)]
     assert planned(plan, elsewhere, NOW + DAY, most=9) is plan, "no scan was complete"
@@ -174,12 +174,12 @@ def test_what_a_complete_scan_did_not_note_is_gone() -> None:
     assert names(planned(plan, elsewhere, NOW + DAY, most=9, scanned=NOW + 7 * HOUR)) == set()
 
 
-def test_the_version_moves_with_the_alarms_and_not_with_what_is_noted() -> None:
+def test_the_version_moves_with_the_alarms_and_not_with_their_scores() -> None:
     plan = planned(AlarmPlan(), [candidate("a", 1.0)], NOW, most=9)
     assert plan.version == 1
     assert planned(plan, [candidate("a", 2.0)], NOW + HOUR, most=9) is plan, "nothing is written"
-    noted = planned(plan, [candidate("a", 2.0)], NOW + 4 * HOUR, most=9)
-    assert (noted.version, noted.watched[0].score) == (1, 2.0)
+    rescored = planned(plan, [candidate("a", 2.0)], NOW + 4 * HOUR, most=9)
+    assert (rescored.version, rescored.watched[0].score) == (1, 2.0)
     assert planned(plan, [candidate("a", 2.0, threshold=2.0)], NOW + HOUR, most=9).version == 2
 
 

@@ -88,7 +88,7 @@ def test_without_the_owners_word_nothing_grows_and_the_owner_hears_of_it_when_it
     assert isinstance(extra_target.answer, Escalate)
 
 
-def test_in_observe_it_is_shown_what_would_be_done() -> None:
+def test_mode_observe_reports_the_change_it_would_make() -> None:
     decision = decided(mode=Mode.OBSERVE)
     assert isinstance(decision.answer, Hold)
     assert decision.answer.reason is Reason.OBSERVE_ONLY
@@ -101,12 +101,12 @@ def test_space_is_reported_once_until_there_is_enough_again() -> None:
     first = decided(tight, grow_space=False)
     state = after_decided(StoredState(), first, None)
     assert state.escalated_causes == ("space_growth",)
-    told = resource_state(escalated_causes=state.escalated_causes)
-    again = decided(tight, told, grow_space=False)
+    notified = resource_state(escalated_causes=state.escalated_causes)
+    again = decided(tight, notified, grow_space=False)
     assert isinstance(again.answer, Hold)
     assert again.answer.reason is Reason.LOW_FREE_SPACE
     assert after_decided(state, again, None).escalated_causes == ("space_growth",)
-    enough = decided(filling(free=lambda _: 60.0), told, grow_space=False)
+    enough = decided(filling(free=lambda _: 60.0), notified, grow_space=False)
     assert after_decided(state, enough, None).escalated_causes == ()
 
 
@@ -191,10 +191,10 @@ def test_a_full_database_is_for_a_person_and_loud() -> None:
 
 
 def test_the_owner_hears_once_more_when_it_is_a_day_from_being_full() -> None:
-    told = resource_state(escalated_causes=("space_max_size",))
-    far = decided(filling(free=steadily(10.0, 2.0)), told, max_size_gib=210)
+    notified = resource_state(escalated_causes=("space_max_size",))
+    far = decided(filling(free=steadily(10.0, 2.0)), notified, max_size_gib=210)
     assert isinstance(far.answer, Hold), far.summary
-    near = decided(filling(free=steadily(1.5, 2.0)), told, max_size_gib=210)
+    near = decided(filling(free=steadily(1.5, 2.0)), notified, max_size_gib=210)
     assert isinstance(near.answer, Escalate), near.summary
     assert near.answer.cause == "space_max_size_today"
     assert "grow to 252 GiB for $5.98 a month more" in near.answer.remedy
@@ -208,8 +208,8 @@ def test_a_person_who_was_asked_or_said_no_hears_that_it_will_be_full_today() ->
         approval_request = resource_state(approval_request=asked_of(first))
         waits = decided(seen, approval_request, mode=Mode.APPROVE)
         assert isinstance(waits.answer, Escalate if soon else Hold), waits.summary
-        told = replace(approval_request, escalated_causes=("space_approval_today",))
-        again = decided(seen, told, mode=Mode.APPROVE)
+        notified = replace(approval_request, escalated_causes=("space_approval_today",))
+        again = decided(seen, notified, mode=Mode.APPROVE)
         assert isinstance(again.answer, Hold)
         assert again.answer.reason is Reason.AWAITING_APPROVAL
 
@@ -334,8 +334,8 @@ def test_one_change_gives_both_space_and_what_the_load_wants() -> None:
 
 
 def test_nothing_but_space_is_changed_while_a_database_is_about_to_be_full() -> None:
-    told = resource_state(escalated_causes=("space_max_size_today",))
-    decision = decided(starving(3.0, 8.0), told, max_size_gib=500, **WIDE)
+    notified = resource_state(escalated_causes=("space_max_size_today",))
+    decision = decided(starving(3.0, 8.0), notified, max_size_gib=500, **WIDE)
     assert isinstance(decision.answer, Hold), decision.summary
     assert all(
         Guardrail.FREE_SPACE in {v.guardrail for v in j.blocking}
@@ -382,8 +382,8 @@ def test_where_rds_takes_less_than_is_needed_all_that_it_takes_is_grown_to() -> 
 
 
 def test_what_rds_says_it_takes_is_what_it_grows_to() -> None:
-    told = ValidStorage(volume_type=GP3, size_gib=(Span(low=220, high=390, step=10),))
-    grown = decided(filling(valid=(told,)))
+    valid = ValidStorage(volume_type=GP3, size_gib=(Span(low=220, high=390, step=10),))
+    grown = decided(filling(valid=(valid,)))
     assert isinstance(grown.answer, Act), grown.summary
     assert grown.answer.plan.target.size_gib == 240
     full = ValidStorage(volume_type=GP3, size_gib=(Span(low=200, high=200),))

@@ -1,4 +1,4 @@
-"""How records move the state of a resource, where the ledgers' own tests do not look."""
+"""How records move the state of a resource, where the ledgers' own tests do not reach."""
 
 from __future__ import annotations
 

@@ -45,9 +45,9 @@ def drained(
         queue=[1.0] * 30 + [900.0 + limit / 20 * i for i in range(30)],
         iops_check=None, mibps_check=None, latency_ms=[1.0] * 30 + [300.0] * 30, balance=0.0,
     )  # fmt: skip
-    told = history(before, days=days, end=NOW - timedelta(hours=3), io_kib=io_kib, check=None,
+    metrics = history(before, days=days, end=NOW - timedelta(hours=3), io_kib=io_kib, check=None,
                    balance=80.0)  # fmt: skip
-    return replace(starved(configuration, limit), activity=load, history=told)
+    return replace(starved(configuration, limit), activity=load, history=metrics)
 
 
 @pytest.mark.parametrize("size", [100, 200, 300, 399])

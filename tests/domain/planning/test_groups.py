@@ -98,8 +98,8 @@ def test_a_set_has_a_name_and_two_to_thirty_two_volumes(
 
 @pytest.mark.parametrize("instances", [(), ("i-1", "i-2")])
 def test_the_set_of_a_volume_on_no_instance_or_two_is_not_known(instances: tuple[str, ...]) -> None:
-    looked_at = volume(instance_ids=instances)
-    assert "is not attached to one instance" in why_not_a_group("data", looked_at, [])
+    vol = volume(instance_ids=instances)
+    assert "is not attached to one instance" in why_not_a_group("data", vol, [])
 
 
 def candidate(

@@ -98,8 +98,8 @@ def test_what_somebody_took_back_is_reported_once_and_not_raised_again() -> None
     assert isinstance(first.answer, Escalate)
     assert first.answer.cause.startswith("reverted")
     assert "somebody made it gp3 100 GiB 3000 IOPS 125 MiB/s" in first.answer.remedy
-    told = replace(made.resource_state, escalated_causes=(first.answer.cause,))
-    again = decide(replace(made, resource_state=told))
+    notified = replace(made.resource_state, escalated_causes=(first.answer.cause,))
+    again = decide(replace(made, resource_state=notified))
     assert isinstance(again.answer, Hold)
 
 
@@ -145,7 +145,7 @@ def test_by_default_what_code_owns_is_changed_and_the_record_says_what_to_write_
     assert kept.write_back == decision.write_back
 
 
-def test_told_is_not_changed_and_its_owner_gets_the_values() -> None:
+def test_with_notify_nothing_changes_and_the_owner_gets_the_values() -> None:
     decision = owned(CodeOwned.NOTIFY)
     assert isinstance(decision.answer, Escalate)
     assert decision.answer.cause == Guardrail.INFRASTRUCTURE_AS_CODE.value

@@ -41,9 +41,9 @@ def situation(seen: Observation, *, starts: tuple[float, ...] = (), **limits: ob
 def calm(configuration: Configuration = LOW, load: Load = nightly, *, days: float = 5.2,
          now: datetime = NOW, **changes: object) -> Observation:  # fmt: skip
     """Idle now, and `load` seen running free on earlier days."""
-    told = history(load, days=days, end=now)
+    metrics = history(load, days=days, end=now)
     return observation(
-        activity([300.0] * 180, end=now), volume(configuration), at=now, history=told, **changes
+        activity([300.0] * 180, end=now), volume(configuration), at=now, history=metrics, **changes
     )
 
 
@@ -54,8 +54,8 @@ def pressed(minutes: int, load: Load | None = None, **changes: object) -> Observ
         [900.0] * clear + [3_000.0] * minutes, iops_check=[0.0] * clear + [1.0] * minutes,
         queue=[1.0] * clear + [500.0 + i for i in range(minutes)],
     )  # fmt: skip
-    told = None if load is None else history(load, days=5.2)
-    return observation(recent, volume(LOW), history=told, **changes)
+    metrics = None if load is None else history(load, days=5.2)
+    return observation(recent, volume(LOW), history=metrics, **changes)
 
 
 def best(found: ValuedPlans) -> Plan:

@@ -187,7 +187,7 @@ def test_the_mode_is_the_tags_to_choose_unless_tags_may_only_narrow(
         assert limits({key: tag}, policy(mode=mode, tags_may=tags_may)).limits.mode is then
 
 
-def test_part_of_a_list_of_types_is_followed_and_the_rest_is_noted() -> None:
+def test_part_of_a_list_of_types_is_followed_and_the_rest_is_reported() -> None:
     found = limits({"headroom:types": "io1,gp3"})
     assert found.limits.types == (VolumeType.GP3,)
     assert found.notes == (

@@ -120,7 +120,7 @@ TURNS = tuple(
 """Shortly before a clock is changed somewhere, and a day without any."""
 
 
-def shown(span: Span, now: datetime) -> bool:
+def open_by_wall_clock(span: Span, now: datetime) -> bool:
     """The clock there, read off and compared by hand: no arithmetic of ours."""
     wall = now.astimezone(ZoneInfo(span.zone))
     for begun in (wall.replace(tzinfo=None), wall.replace(tzinfo=None) - timedelta(days=1)):
@@ -136,25 +136,27 @@ def shown(span: Span, now: datetime) -> bool:
 
 @settings(max_examples=60, deadline=None)
 @given(WINDOWS, st.sampled_from(TURNS), st.integers(0, 600))
-def test_openings_and_closings_are_those_of_looking_at_the_clock_every_minute(
+def test_openings_and_closings_are_those_of_checking_the_clock_every_minute(
     windows: tuple[ChangeWindow, ...], start: datetime, later: int
 ) -> None:
     now = start + later * MINUTE
 
     def open_at(then: datetime) -> bool:
-        return any(all(shown(span, then) for span in window.spans) for window in windows)
+        return any(
+            all(open_by_wall_clock(span, then) for span in window.spans) for window in windows
+        )
 
-    looked = [now + n * MINUTE for n in range(2 * 1440)]
-    states = [open_at(then) for then in looked]
-    assert [is_open(windows, then) for then in looked[:1500:7]] == states[:1500:7]
+    minutes = [now + n * MINUTE for n in range(2 * 1440)]
+    states = [open_at(then) for then in minutes]
+    assert [is_open(windows, then) for then in minutes[:1500:7]] == states[:1500:7]
     for wanted, found in (
         (True, next_opening(windows, now)), (False, next_closing(windows, now)),
     ):  # fmt: skip
-        by_looking = next((t for t, s in zip(looked, states, strict=True) if s is wanted), None)
-        if by_looking is not None:
-            assert found == by_looking
+        by_minute = next((t for t, s in zip(minutes, states, strict=True) if s is wanted), None)
+        if by_minute is not None:
+            assert found == by_minute
         else:
-            assert found is None or found > looked[-1]
+            assert found is None or found > minutes[-1]
 
 
 @settings(max_examples=100, deadline=None)

@@ -15,7 +15,7 @@ from tests.domain.earlier import history
 
 
 def idle(configuration: Configuration, *, days: float = 14, **limits: object) -> Decision:
-    """A volume that uses 300 IOPS, in mode auto unless told otherwise."""
+    """A volume that uses 300 IOPS, in mode auto unless given otherwise."""
     earlier = history(lambda _: 300.0, days=days) if days else None
     seen = observation(activity([300.0] * 180), volume(configuration, tags=()), history=earlier)
     rules = policy(**{"mode": Mode.AUTO, **limits})

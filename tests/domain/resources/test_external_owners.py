@@ -8,7 +8,7 @@ STACK_ID = "arn:aws:cloudformation:us-east-1:123456789012:stack/orders/0a1b"
 
 
 @pytest.mark.parametrize(
-    ("tags", "tool", "told"),
+    ("tags", "tool", "text"),
     [
         ({"aws:cloudformation:stack-name": "orders"}, Tool.CLOUDFORMATION, "stack orders"),
         ({"aws:cloudformation:stack-id": STACK_ID}, Tool.CLOUDFORMATION, "stack orders"),
@@ -32,12 +32,12 @@ STACK_ID = "arn:aws:cloudformation:us-east-1:123456789012:stack/orders/0a1b"
     ],
 )
 def test_another_owner_is_recognised_by_its_tags(
-    tags: dict[str, str], tool: Tool, told: str
+    tags: dict[str, str], tool: Tool, text: str
 ) -> None:
     owner = code_owner(tuple(tags.items()), DEFAULT_CODE_TAGS)
     assert owner is not None
     assert owner.tool is tool
-    assert told in str(owner)
+    assert text in str(owner)
     assert owner.detected_from.partition("=")[0] in tags
 
 

@@ -55,8 +55,8 @@ def test_the_accounts_breaker_opens_at_the_first_run_of_failures_that_is_long_en
     account, run, opened = AccountStopState(), 0, None
     for number, (step, waits) in enumerate(steps):
         at = NOW + number * MINUTE
-        told = body(step, waits)
-        account = account_state_after(account, "account#1", step, at=at, body=told, why="no")
+        payload = body(step, waits)
+        account = account_state_after(account, "account#1", step, at=at, body=payload, why="no")
         fails = step in FAILURE_STEPS and not (step is Step.REFUSED and waits)
         run = run + 1 if fails else 0 if step in SUCCESS_STEPS else run
         if run >= MAX_ACCOUNT_FAILURES and opened is None:

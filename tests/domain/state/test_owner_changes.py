@@ -64,7 +64,7 @@ def test_what_the_owner_set(
     assert owners_settings(owner, before, after) == expected
 
 
-def theirs(minutes: int, before: Configuration, after: Configuration) -> KnownModification:
+def owner_change(minutes: int, before: Configuration, after: Configuration) -> KnownModification:
     at = NOW + timedelta(minutes=minutes)
     return KnownModification(started_at=at, by="other", origin=before, target=after)
 
@@ -80,7 +80,7 @@ def test_growing_a_volume_again_and_again_frees_nothing() -> None:
     state, shape = STATE, RAISED
     for day in range(5):
         larger = replace(shape, size_gib=shape.size_gib + 1)
-        change = theirs(day, shape, larger)
+        change = owner_change(day, shape, larger)
         state = after_modifications(state, [change], now=NOW, full_until=None, prices=PRICES)
         again = after_modifications(state, [change], now=NOW, full_until=None, prices=PRICES)
         assert again is state  # seen twice, it counts once
@@ -95,7 +95,7 @@ def test_a_change_between_two_reads_is_followed_too() -> None:
         target=RAISED,
     )  # fmt: skip
     state = replace(STATE, modifications=(ours,))
-    change = theirs(0, gp3(500, 1_000, 125), gp3(501, 1_000, 125))
+    change = owner_change(0, gp3(500, 1_000, 125), gp3(501, 1_000, 125))
     state = after_modifications(state, [change], now=NOW, full_until=None, prices=PRICES)
     assert state.owner_configuration == gp3(501, 1_000, 125)
     assert state.in_force_micro_usd == 0
@@ -105,7 +105,7 @@ def test_a_change_between_two_reads_is_followed_too() -> None:
 def test_without_a_known_baseline_everything_stays_counted(owner: Configuration | None) -> None:
     state = replace(STATE, owner_configuration=owner)
     without = replace(PRICES, gib={VolumeType.GP3: PRICES.gib[VolumeType.GP3]})
-    change = theirs(0, RAISED, gp3(501, 12_000, 125))
+    change = owner_change(0, RAISED, gp3(501, 12_000, 125))
     state = after_modifications(state, [change], now=NOW, full_until=None, prices=without)
     assert state.in_force_micro_usd == 45_000_000
     assert state.enrolment_usd == PRICES.monthly(change.target) - 45  # type: ignore[arg-type]
@@ -113,7 +113,7 @@ def test_without_a_known_baseline_everything_stays_counted(owner: Configuration 
 
 def test_a_baseline_that_was_lost_is_what_the_owner_sets_once_nothing_is_added() -> None:
     state = replace(STATE, owner_configuration=None, in_force_micro_usd=0)
-    change = theirs(0, RAISED, gp3(500, 4_000, 125))
+    change = owner_change(0, RAISED, gp3(500, 4_000, 125))
     moved = after_modifications(state, [change], now=NOW, full_until=None, prices=PRICES)
     assert moved.owner_configuration == change.target
     assert moved.enrolment_usd == PRICES.monthly(gp3(500, 4_000, 125))
@@ -131,7 +131,7 @@ def test_a_baseline_that_was_lost_is_what_the_owner_sets_once_nothing_is_added()
 def test_a_change_of_which_something_is_not_known_moves_nothing(
     state: StoredState, missing: dict[str, Any]
 ) -> None:
-    change = replace(theirs(0, RAISED, gp3(501, 12_000, 125)), **missing)
+    change = replace(owner_change(0, RAISED, gp3(501, 12_000, 125)), **missing)
     moved = after_modifications(state, [change], now=NOW, full_until=None, prices=PRICES)
     assert moved == replace(state, modifications=(change,))
 
@@ -145,9 +145,9 @@ def test_another_type_frees_what_was_added_only_if_none_of_it_is_left(
     after: Configuration, counted: int
 ) -> None:
     state = after_modifications(
-        STATE, [theirs(0, RAISED, after)], now=NOW, full_until=None, prices=PRICES
+        STATE, [owner_change(0, RAISED, after)], now=NOW, full_until=None, prices=PRICES
     )
-    back = theirs(1, after, RAISED)
+    back = owner_change(1, after, RAISED)
     again = after_modifications(state, [back], now=NOW, full_until=None, prices=PRICES)
     for each, shape in ((state, after), (again, RAISED)):
         assert usd(each.resource_micro_usd) == counted
@@ -156,7 +156,7 @@ def test_another_type_frees_what_was_added_only_if_none_of_it_is_left(
 
 def test_what_is_reserved_for_no_open_chain_ends_with_it() -> None:
     state = replace(STATE, reserved=(Reserved(decision_id="overtaken", micro_usd=90_000_000),))
-    change = theirs(0, RAISED, gp3(501, 12_000, 125))
+    change = owner_change(0, RAISED, gp3(501, 12_000, 125))
     moved = after_modifications(state, [change], now=NOW, full_until=None, prices=PRICES)
     assert moved.reserved == ()
     assert moved.resource_micro_usd == 45_000_000
@@ -240,7 +240,11 @@ def test_no_sequence_of_changes_counts_less_than_headroom_added(
             volume.added_mibps += more_mibps
         elif after != before:
             state = after_modifications(
-                state, [theirs(minute, before, after)], now=NOW, full_until=None, prices=PRICES
+                state,
+                [owner_change(minute, before, after)],
+                now=NOW,
+                full_until=None,
+                prices=PRICES,
             )
             volume.owner_sets(after)
         made_dearer = PRICES.monthly(volume.there) - volume.without_headroom

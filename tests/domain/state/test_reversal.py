@@ -43,19 +43,19 @@ def idle(
     configuration: Configuration = HIGH, *, known: tuple[KnownModification, ...] = (),
     days: float = 10.0, checked_days: float | None = None, hole: bool = False, **limits: object,
 ) -> Decision:  # fmt: skip
-    told = history(lambda _: 300.0, days=days)
+    metrics = history(lambda _: 300.0, days=days)
     if checked_days is not None:
         keep = int(checked_days * 288)
         cut = replace(
-            told.iops_exceeded,
-            values=(None,) * (len(told.iops_exceeded.values) - keep)
-            + told.iops_exceeded.values[len(told.iops_exceeded.values) - keep :],
+            metrics.iops_exceeded,
+            values=(None,) * (len(metrics.iops_exceeded.values) - keep)
+            + metrics.iops_exceeded.values[len(metrics.iops_exceeded.values) - keep :],
         )
-        told = replace(told, iops_exceeded=cut, throughput_exceeded=cut)
+        metrics = replace(metrics, iops_exceeded=cut, throughput_exceeded=cut)
     minutes: list[float | None] = [300.0] * 180
     if hole:
         minutes = [300.0] * 34 + [None] * 140 + [300.0] * 6
-    seen = observation(activity(minutes), volume(configuration), history=told)
+    seen = observation(activity(minutes), volume(configuration), history=metrics)
     return decide(
         decision_input(seen, stand=resource_state(modifications=known), rules=policy(**limits))
     )
@@ -141,10 +141,10 @@ def test_a_pool_gets_back_what_we_took_from_it_whatever_its_work_is_worth(value:
 def test_a_pool_gets_beyond_that_what_the_value_of_its_work_pays_for(
     by: str | None, value: float, acts: bool
 ) -> None:
-    theirs = loop(() if by is None else (change(3, by),), relief_value_usd_per_minute=value)
-    assert isinstance(theirs.answer, Act) is acts
-    if isinstance(theirs.answer, Escalate):
-        assert theirs.answer.cause == "closed_loop"
+    external = loop(() if by is None else (change(3, by),), relief_value_usd_per_minute=value)
+    assert isinstance(external.answer, Act) is acts
+    if isinstance(external.answer, Escalate):
+        assert external.answer.cause == "closed_loop"
 
 
 def test_a_cooldown_never_keeps_us_from_raising_what_we_lowered() -> None:

@@ -1,4 +1,4 @@
-"""Of the hours foretold with a probability, so many come, at each level, of loads of many rhythms."""
+"""Of the hours forecast with a probability, that share comes, at each level, of loads of many rhythms."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def load(kind: str, draw: Random) -> list[ProfileHour]:
     return found
 
 
-def foretold(hours: list[ProfileHour], now: int) -> Iterator[tuple[float, bool]]:
+def forecast(hours: list[ProfileHour], now: int) -> Iterator[tuple[float, bool]]:
     """The probability that each coming hour starves at each level, and whether it did."""
     past = by_hour(hours[:now])
     levels = [Level(iops=iops, mibps=1e6, usd_per_hour=0.01) for iops in LEVELS]
@@ -58,36 +58,36 @@ def foretold(hours: list[ProfileHour], now: int) -> Iterator[tuple[float, bool]]
 
 
 @pytest.fixture(scope="module")
-def told() -> list[tuple[float, bool]]:
+def forecasts() -> list[tuple[float, bool]]:
     found: list[tuple[float, bool]] = []
     for kind, days in KINDS.items():
         for seed in range(4):
             draw = Random(f"{kind} {seed}")
             hours = load(kind, draw)
             for day in range(LEARNING_DAYS, days - 1, 3):
-                found += foretold(hours, min(24 * day + draw.randrange(24), len(hours) - HOURS))
+                found += forecast(hours, min(24 * day + draw.randrange(24), len(hours) - HOURS))
     return found
 
 
 @pytest.mark.parametrize("band", BANDS)
 def test_of_the_hours_forecast_with_a_probability_that_share_starves(
-    told: list[tuple[float, bool]], band: tuple[float, float]
+    forecasts: list[tuple[float, bool]], band: tuple[float, float]
 ) -> None:
-    inside = [(chance, starved) for chance, starved in told if band[0] <= chance < band[1]]
+    inside = [(chance, starved) for chance, starved in forecasts if band[0] <= chance < band[1]]
     assert len(inside) > 150
     expected = sum(chance for chance, _ in inside) / len(inside)
     came = sum(starved for _, starved in inside) / len(inside)
     assert came == pytest.approx(expected, abs=0.1)
 
 
-def test_hours_without_a_forecast_stay_quiet(told: list[tuple[float, bool]]) -> None:
-    quiet = [starved for chance, starved in told if chance < 0.05]
+def test_hours_without_a_forecast_stay_quiet(forecasts: list[tuple[float, bool]]) -> None:
+    quiet = [starved for chance, starved in forecasts if chance < 0.05]
     assert sum(quiet) / len(quiet) < 0.02
 
 
 def test_most_of_what_comes_was_forecast_above_its_mean_rate(
-    told: list[tuple[float, bool]],
+    forecasts: list[tuple[float, bool]],
 ) -> None:
-    mean = sum(starved for _, starved in told) / len(told)
-    came = [chance for chance, starved in told if starved]
+    mean = sum(starved for _, starved in forecasts) / len(forecasts)
+    came = [chance for chance, starved in forecasts if starved]
     assert sum(chance > 2 * mean for chance in came) > 0.8 * len(came)

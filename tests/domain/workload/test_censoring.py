@@ -152,10 +152,10 @@ def test_more_is_never_less_likely_to_suffice(
 
 def test_evidence_moves_the_chance_to_where_it_points() -> None:
     blind = Estimate(floor=3_000, likely=5_400, upper=48_000, censored=True)
-    told = replace(blind, likely=4_000, indicated=4_000, weight=0.9)
+    informed = replace(blind, likely=4_000, indicated=4_000, weight=0.9)
     assert blind.probability_within(6_000, 1.2) == pytest.approx(1 - 2**-1.2)
-    assert told.probability_within(3_500, 1.2) < 0.1
-    assert told.probability_within(4_400, 1.2) > 0.9
+    assert informed.probability_within(3_500, 1.2) < 0.1
+    assert informed.probability_within(4_400, 1.2) > 0.9
 
 
 def same_hour(*levels: float) -> Observation:

@@ -1,4 +1,4 @@
-"""The class of a DB instance as the limit: told from what was served, since RDS publishes no check."""
+"""The class of a DB instance as the limit: inferred from what was served, since RDS publishes no check."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def served(
     baseline: int = 3_600,
     maximum: int = 20_000,
     mibps: tuple[float, float] = (80.0, 600.0),
-    told_minutes_ago: int = 5,
+    ended_minutes_ago: int = 5,
     minutes: int = 20,
     queue: float = 4.0,
 ) -> Observation:
@@ -50,7 +50,7 @@ def served(
     known = instance(baseline_iops=baseline, baseline_mibps=mibps[0])
     assert known.limits is not None
     limits = replace(known.limits, maximum_iops=maximum, maximum_mibps=mibps[1])
-    end = NOW - timedelta(minutes=told_minutes_ago)
+    end = NOW - timedelta(minutes=ended_minutes_ago)
     nothing = series([None] * 60)
     return observation(
         load, volume(ROOMY, ref=ref),
@@ -73,12 +73,12 @@ def binding(seen: Observation) -> Binding:
     [
         (served(3_600, io_balance=0.0), Binding.INSTANCE_IOPS),
         (served(3_600, io_balance=40.0), Binding.NOTHING),  # it may burst yet
-        (served(3_600), Binding.NOTHING),  # no balance told: nobody knows that it is gone
+        (served(3_600), Binding.NOTHING),  # no balance published: nobody knows that it is gone
         (served(3_400, io_balance=0.0), Binding.NOTHING),
         (served(3_600, io_balance=0.0, minutes=1), Binding.NOTHING),
         (served(3_600, maximum=3_600), Binding.INSTANCE_IOPS),  # a class that does not burst
         (served(9_000, io_balance=60.0, maximum=9_000), Binding.INSTANCE_IOPS),
-        (served(3_600, io_balance=0.0, told_minutes_ago=40), Binding.NOTHING),  # stale
+        (served(3_600, io_balance=0.0, ended_minutes_ago=40), Binding.NOTHING),  # stale
         (served(600, io_kib=140, byte_balance=0.0), Binding.INSTANCE_THROUGHPUT),
         (served(600, io_kib=140, byte_balance=90.0), Binding.NOTHING),
         # Operations wait: more storage would serve none of them.

@@ -13,7 +13,7 @@ from tests.builders import NOW, activity, gp2, gp3
 from tests.domain.earlier import history
 
 
-def told(
+def credit_forecast(
     configuration: Configuration, load: list[float], balance: list[float | None], io_kib: float = 16
 ) -> CreditForecast | None:
     seen = activity(load, balance=balance, io_kib=io_kib)
@@ -36,14 +36,14 @@ def told(
 def test_the_bucket_is_run_forward_at_driven_minus_baseline(
     size: int, load: float, percent: float, seconds: float
 ) -> None:
-    found = told(gp2(size), [load] * 30, [percent] * 30)
+    found = credit_forecast(gp2(size), [load] * 30, [percent] * 30)
     assert found is not None
     assert found.empty_at is not None
     assert (found.empty_at - NOW).total_seconds() == pytest.approx(seconds, rel=0.001)
 
 
 def test_a_bucket_that_fills_does_not_run_out() -> None:
-    found = told(gp2(400), [1000.0] * 30, [40.0] * 30)
+    found = credit_forecast(gp2(400), [1000.0] * 30, [40.0] * 30)
     assert found is not None
     assert found.empty_at is None
     assert found.drain_per_s == pytest.approx(-200)
@@ -51,8 +51,8 @@ def test_a_bucket_that_fills_does_not_run_out() -> None:
 
 def test_a_balance_read_long_ago_is_run_forward_to_now() -> None:
     stale: list[float | None] = [50.0] * 20 + [None] * 10
-    fresh = told(gp2(400), [2500.0] * 30, [50.0] * 30)
-    old = told(gp2(400), [2500.0] * 30, stale)
+    fresh = credit_forecast(gp2(400), [2500.0] * 30, [50.0] * 30)
+    old = credit_forecast(gp2(400), [2500.0] * 30, stale)
     assert fresh is not None
     assert fresh.empty_at is not None
     assert old is not None
@@ -64,15 +64,15 @@ def test_a_balance_read_long_ago_is_run_forward_to_now() -> None:
 
 @pytest.mark.parametrize("configuration", [gp3(), gp2(1000)])
 def test_a_volume_without_a_bucket_has_no_forecast(configuration: Configuration) -> None:
-    assert told(configuration, [3000.0] * 30, [None] * 30) is None
+    assert credit_forecast(configuration, [3000.0] * 30, [None] * 30) is None
 
 
 def test_no_balance_is_not_an_empty_bucket() -> None:
-    assert told(gp2(100), [3000.0] * 30, [None] * 30) is None
+    assert credit_forecast(gp2(100), [3000.0] * 30, [None] * 30) is None
 
 
 def test_a_dry_bucket_under_load_is_empty_now() -> None:
-    found = told(gp2(400), [1200.0] * 30, [0.0] * 30)
+    found = credit_forecast(gp2(400), [1200.0] * 30, [0.0] * 30)
     assert found is not None
     assert found.empty_at == NOW
     assert found.starved_minutes > 0
@@ -81,7 +81,7 @@ def test_a_dry_bucket_under_load_is_empty_now() -> None:
 def test_an_hdd_bucket_is_believed_where_small_io_costs_a_whole_mebibyte() -> None:
     st1 = Configuration(volume_type=VolumeType.ST1, size_gib=1024, iops=None, throughput_mibps=None)
     falling: list[float | None] = [100 - i for i in range(60)]
-    found = told(st1, [100.0] * 60, falling, io_kib=64)
+    found = credit_forecast(st1, [100.0] * 60, falling, io_kib=64)
     assert found is not None
     assert found.empty_at is not None
     assert (found.empty_at - NOW) < timedelta(minutes=45)

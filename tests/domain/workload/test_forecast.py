@@ -92,7 +92,7 @@ LEVELS = st.lists(st.integers(500, 20_000).map(float), min_size=2, max_size=6, u
 @settings(max_examples=150, deadline=None)
 @given(past=pasts(), levels=LEVELS)
 def test_more_performance_never_falls_short_of_more(past: Past, levels: list[float]) -> None:
-    """Over the day as a whole: how long load lasts is told for each level by itself."""
+    """Over the day as a whole: how long load lasts is forecast for each level by itself."""
     found = ahead(past, *sorted(levels), now=past.profile.end)
     whole_day = [sum(row[place] for row in found.locked_minutes) for place in range(len(levels))]
     for minutes in (found.seen_minutes, whole_day):
@@ -238,7 +238,7 @@ def test_what_is_there_now_and_what_earlier_days_say_is_not_counted_twice() -> N
     assert without.seen_minutes[0] <= with_it.seen_minutes[0] <= 60 * HOURS
 
 
-# --- what the owner foretold
+# --- what the owner announced
 
 
 MONTH_END = KnownLoad(
@@ -256,8 +256,8 @@ def test_a_known_load_falls_short_by_the_share_that_a_level_does_not_serve(
 ) -> None:
     past = past_of(history(lambda _: 300.0, days=30))
     found = without_unseen(ahead(past, iops, known=[MONTH_END]))
-    told = {hour: round(minutes, 3) for hour, minutes in enumerate(found) if minutes > 0.01}
-    assert told == expected
+    by_hour = {hour: round(minutes, 3) for hour, minutes in enumerate(found) if minutes > 0.01}
+    assert by_hour == expected
 
 
 def test_a_known_load_is_one_of_throughput_too() -> None:
@@ -333,7 +333,7 @@ def test_what_a_raise_within_reach_cannot_serve_stays_late() -> None:
     assert far + 60 < twice < once - 60, "a second raise serves the rest once the first has landed"
 
 
-# --- bursts that a check told of
+# --- bursts that a check shows
 
 
 def bursts(clear_days: float) -> Past:
@@ -344,16 +344,16 @@ def bursts(clear_days: float) -> Past:
     def check(at: datetime) -> float:
         return 1.0 if at < raised and at.hour == 2 and at.minute == 0 else 0.0
 
-    told = history(lambda _: 1_200.0, days=clear_days + 3, check=check)
-    return past_of(told, large, known=(changed(raised, small, large),) if clear_days else ())
+    metrics = history(lambda _: 1_200.0, days=clear_days + 3, check=check)
+    return past_of(metrics, large, known=(changed(raised, small, large),) if clear_days else ())
 
 
 def test_one_minute_a_day_is_no_more_than_one_minute_a_day_though_it_is_kept_by_five() -> None:
-    told = history(
+    metrics = history(
         lambda _: 1_200.0, days=5,
         check=lambda at: 1.0 if at.hour == 2 and at.minute == 0 else 0.0,
     )  # fmt: skip
-    seen = ahead(past_of(told, gp3(400, 3_000, 125)), 2_999.0)
+    seen = ahead(past_of(metrics, gp3(400, 3_000, 125)), 2_999.0)
     assert 0.1 < seen.seen_minutes[0] < 1.5
 
 

@@ -40,8 +40,8 @@ def test_hours_that_were_not_measured_are_neither_known_nor_busy_nor_idle() -> N
     half = past_of(history(lambda at: None if at < yesterday else 9_000.0, days=4))
     assert half.days == pytest.approx(1)
     assert len(half.busy) == 24
-    told = history(lambda at: None if at < yesterday else 9_000.0, days=4)
-    assert measured_periods(told) == (False,) * 3 * 288 + (True,) * 288
+    metrics = history(lambda at: None if at < yesterday else 9_000.0, days=4)
+    assert measured_periods(metrics) == (False,) * 3 * 288 + (True,) * 288
 
 
 @pytest.mark.parametrize(

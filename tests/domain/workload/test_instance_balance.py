@@ -1,4 +1,4 @@
-"""The instance's own EBS balance run forward: told before it is gone, once it matters."""
+"""The instance's own EBS balance run forward: forecast before it is gone, once it matters."""
 
 from __future__ import annotations
 
@@ -60,18 +60,18 @@ def found(what: Observation, past: Sequence[float] = ()) -> BalanceForecast | No
 
 
 def test_the_balance_is_run_forward_at_the_slope_it_has() -> None:
-    told = found(seen([15_000.0] * 60, [80.0, 70.0, 60.0, 50.0]))
-    assert told is not None
-    assert told.binding is Binding.INSTANCE_IOPS
-    assert told.empty_at - NOW == timedelta(minutes=25)
-    assert (told.drain_percent_per_min, told.draining_minutes) == (2.0, 15.0)
+    forecast = found(seen([15_000.0] * 60, [80.0, 70.0, 60.0, 50.0]))
+    assert forecast is not None
+    assert forecast.binding is Binding.INSTANCE_IOPS
+    assert forecast.empty_at - NOW == timedelta(minutes=25)
+    assert (forecast.drain_percent_per_min, forecast.draining_minutes) == (2.0, 15.0)
 
 
 def test_one_balance_is_run_forward_by_the_documented_bucket() -> None:
     """3,500 IOPS over the baseline empty a bucket of 30 minutes at 28,000 in four hours."""
-    told = found(seen([15_500.0] * 60, [None, None, None, 100.0]))
-    assert told is not None
-    assert (told.empty_at - NOW).total_seconds() == pytest.approx(4 * 3600)
+    forecast = found(seen([15_500.0] * 60, [None, None, None, 100.0]))
+    assert forecast is not None
+    assert (forecast.empty_at - NOW).total_seconds() == pytest.approx(4 * 3600)
 
 
 @pytest.mark.parametrize(
@@ -91,9 +91,9 @@ def test_a_balance_that_does_not_run_out_is_not_reported(
 
 def test_without_the_instances_limits_the_slope_alone_decides() -> None:
     unknown = replace(instance(), limits=None)
-    told = found(seen([15_000.0] * 60, [90.0, 60.0, 30.0], hung=unknown))
-    assert told is not None
-    assert told.empty_at - NOW == timedelta(minutes=5)
+    forecast = found(seen([15_000.0] * 60, [90.0, 60.0, 30.0], hung=unknown))
+    assert forecast is not None
+    assert forecast.empty_at - NOW == timedelta(minutes=5)
 
 
 @pytest.mark.parametrize(
@@ -121,9 +121,9 @@ def test_a_burst_that_ends_every_day_with_balance_to_spare_is_left_alone() -> No
 
 def test_a_burst_that_goes_on_every_day_is_reported_three_quarters_of_an_hour_before() -> None:
     always = [15_500.0] * 288
-    told = found(seen([15_500.0] * 60, [51.0, 50.0, 49.0, 42.0]), always * 4)
-    assert told is not None
-    assert told.basis == "earlier_days"
+    forecast = found(seen([15_500.0] * 60, [51.0, 50.0, 49.0, 42.0]), always * 4)
+    assert forecast is not None
+    assert forecast.basis == "earlier_days"
 
 
 def test_no_money_is_spent_on_a_volume_whose_instance_is_about_to_be_the_limit() -> None:
@@ -155,6 +155,6 @@ def test_of_two_balances_the_first_to_go_is_reported() -> None:
         what.instance_activity,
         mibps=series([700.0] * 60), byte_balance_percent=series([60.0, 40.0, 20.0], period_s=300),
     )  # fmt: skip
-    told = found(replace(what, instance_activity=both))
-    assert told is not None
-    assert told.binding is Binding.INSTANCE_THROUGHPUT
+    forecast = found(replace(what, instance_activity=both))
+    assert forecast is not None
+    assert forecast.binding is Binding.INSTANCE_THROUGHPUT

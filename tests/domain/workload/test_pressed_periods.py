@@ -30,13 +30,16 @@ def spike(
 
 
 def pressed(
-    told: VolumeActivity, configuration: Configuration = BIG, *,
+    metrics: VolumeActivity, configuration: Configuration = BIG, *,
     known: tuple[KnownModification, ...] = (), **changes: object,
 ) -> list[PressedPeriod]:  # fmt: skip
-    limits = LimitHistory(seen_over(told, configuration, **changes), known)
-    iops, mibps = load_rates(told)
-    busiest = busiest_minutes(told.busiest_iops, iops), busiest_minutes(told.busiest_mibps, mibps)
-    return pressed_periods(told, limits, iops, mibps, busiest)
+    limits = LimitHistory(seen_over(metrics, configuration, **changes), known)
+    iops, mibps = load_rates(metrics)
+    busiest = (
+        busiest_minutes(metrics.busiest_iops, iops),
+        busiest_minutes(metrics.busiest_mibps, mibps),
+    )
+    return pressed_periods(metrics, limits, iops, mibps, busiest)
 
 
 # --- which limits were in force
@@ -67,12 +70,12 @@ def test_a_touched_limit_is_the_one_that_was_in_force_then(
 
 
 def test_the_latest_change_at_aws_counts_though_the_ledger_lacks_it() -> None:
-    told = history(spike(1_500.0), days=4, check=spike(1.0, idle=0.0))
+    metrics = history(spike(1_500.0), days=4, check=spike(1.0, idle=0.0))
     latest = modification(BIG, origin=SMALL, started_at=NOW - timedelta(days=1))
-    (found,) = pressed(told, modification=latest)
+    (found,) = pressed(metrics, modification=latest)
     assert found.iops_limit == 3_000
     same = (changed(latest.started_at, SMALL, BIG),)
-    assert pressed(told, known=same, modification=latest) == [found]
+    assert pressed(metrics, known=same, modification=latest) == [found]
 
 
 def test_an_empty_bucket_lowers_the_limit_to_what_is_sustained() -> None:
@@ -96,8 +99,8 @@ def test_while_a_change_lands_what_was_served_shows_which_limit_was_in_force(
 ) -> None:
     large = gp3(400, 12_000, 500)
     raised = NIGHT - timedelta(minutes=minutes_after)
-    told = history(spike(served), days=4, check=spike(2.0, idle=0.0))
-    (found,) = pressed(told, large, known=(changed(raised, SMALL, large),))
+    metrics = history(spike(served), days=4, check=spike(2.0, idle=0.0))
+    (found,) = pressed(metrics, large, known=(changed(raised, SMALL, large),))
     assert found.iops_limit == limit
 
 
@@ -106,8 +109,8 @@ def test_while_a_change_lands_what_was_served_shows_which_limit_was_in_force(
 
 @pytest.mark.parametrize("minutes", [1.0, 2.0, 4.0, 5.0, 7.0])
 def test_a_check_counts_the_minutes_of_its_period_it_was_set_in(minutes: float) -> None:
-    told = history(spike(1_500.0), days=3, check=spike(minutes, idle=0.0))
-    assert [p.pressed for p in pressed(told, SMALL)] == [min(minutes, 5.0)]
+    metrics = history(spike(1_500.0), days=3, check=spike(minutes, idle=0.0))
+    assert [p.pressed for p in pressed(metrics, SMALL)] == [min(minutes, 5.0)]
 
 
 @pytest.mark.parametrize(("iops", "count"), [(2_980.0, 12), (2_920.0, 12), (2_600.0, 0)])
@@ -132,8 +135,8 @@ def test_large_operations_touch_the_limit_of_throughput() -> None:
 
 
 def test_a_grid_of_minutes_is_read_as_one() -> None:
-    told = activity([300.0] * 1400 + [9_000.0] * 40, iops_check=[0.0] * 1400 + [1.0] * 40)
-    found = pressed(told, gp3(400, 9_000, 500))
+    metrics = activity([300.0] * 1400 + [9_000.0] * 40, iops_check=[0.0] * 1400 + [1.0] * 40)
+    found = pressed(metrics, gp3(400, 9_000, 500))
     assert [(p.place, p.pressed) for p in found] == [(place, 1.0) for place in range(1400, 1440)]
 
 
@@ -154,11 +157,11 @@ def test_the_busiest_minute_is_no_less_than_the_mean() -> None:
 def test_pressed_periods_are_in_order_measured_and_no_longer_than_they_are(
     configuration: Configuration, hours: list[float | None], check: float | None
 ) -> None:
-    told = history(lambda i: hours[i.hour], days=1, check=check)
-    found = pressed(told, configuration)
+    metrics = history(lambda i: hours[i.hour], days=1, check=check)
+    found = pressed(metrics, configuration)
     assert [p.place for p in found] == sorted({p.place for p in found})
     for period in found:
-        assert told.read_iops.values[period.place] is not None
+        assert metrics.read_iops.values[period.place] is not None
         assert 0 < period.pressed <= 5
         assert period.busiest_iops >= period.iops
         assert period.busiest_mibps >= period.mibps

@@ -1,4 +1,4 @@
-"""Pressure where no check is published: told by operations that wait, against the calm latency."""
+"""Pressure where no check is published: inferred from operations that wait, against the calm latency."""
 
 from __future__ import annotations
 

@@ -28,19 +28,21 @@ END = hour_of(NOW)
 
 
 def digest(
-    told: VolumeActivity, configuration: object = SMALL, known: tuple[KnownModification, ...] = ()
+    metrics: VolumeActivity,
+    configuration: object = SMALL,
+    known: tuple[KnownModification, ...] = (),
 ) -> LoadProfile:
-    seen = seen_over(told, configuration)  # type: ignore[arg-type]
-    return digest_of(told, LimitHistory(seen, known))
+    seen = seen_over(metrics, configuration)  # type: ignore[arg-type]
+    return digest_of(metrics, LimitHistory(seen, known))
 
 
 def an_hour(*loads: float | None, **more: object) -> ProfileHour | None:
     """One hour whose twelve periods repeat `loads`."""
     repeated = (loads * 12)[:12]
-    told = history(
+    metrics = history(
         lambda at: repeated[at.minute // 5], days=1 / 24, end=END, **more  # type: ignore[arg-type]
     )  # fmt: skip
-    (found,) = digest(told).hours
+    (found,) = digest(metrics).hours
     return found
 
 
@@ -77,8 +79,8 @@ def test_large_operations_count_for_as_many_as_an_ssd_volume_makes_of_them() -> 
 def test_a_check_names_the_limit_in_force(
     check: float, configuration: object, limits: tuple[int, float, float]
 ) -> None:
-    told = history(lambda _: 1_000.0, days=1 / 24, end=END, check=check)
-    (found,) = digest(told, configuration).hours
+    metrics = history(lambda _: 1_000.0, days=1 / 24, end=END, check=check)
+    (found,) = digest(metrics, configuration).hours
     assert found is not None
     assert (found.touched_minutes, found.limit_iops, found.limit_mibps) == limits
 
@@ -97,8 +99,8 @@ def test_throughput_at_its_limit_is_distinguished_from_iops() -> None:
 
 
 def test_an_empty_bucket_is_the_limit_it_leaves() -> None:
-    told = history(lambda _: 300.0, days=1 / 24, end=END, check=5.0, balance=0.0)
-    (found,) = digest(told, gp2(100)).hours
+    metrics = history(lambda _: 300.0, days=1 / 24, end=END, check=5.0, balance=0.0)
+    (found,) = digest(metrics, gp2(100)).hours
     assert found is not None
     assert found.limit_iops == 300.0
 
@@ -109,8 +111,8 @@ def test_an_hour_of_which_little_was_published_is_not_measured() -> None:
 
 
 def test_only_whole_hours_count() -> None:
-    told = history(lambda _: 500.0, days=0.25, end=END + timedelta(minutes=25))
-    found = digest(told)
+    metrics = history(lambda _: 500.0, days=0.25, end=END + timedelta(minutes=25))
+    found = digest(metrics)
     assert (found.start, found.end) == (END - 5 * HOUR, END)
 
 
@@ -140,24 +142,24 @@ def test_a_limit_that_is_not_known_for_certain_is_what_was_served(
     changed_days_ago: int | None, hour_days_ago: int, limit: float
 ) -> None:
     when = END - timedelta(days=hour_days_ago)
-    told = history(lambda _: 900.0, days=1 / 24, end=when + HOUR, check=5.0)
+    metrics = history(lambda _: 900.0, days=1 / 24, end=when + HOUR, check=5.0)
     known = (
         ()
         if changed_days_ago is None
         else (changed(NOW - timedelta(days=changed_days_ago), SMALL, BIG),)
     )
-    (found,) = digest(told, BIG, known).hours
+    (found,) = digest(metrics, BIG, known).hours
     assert found is not None
     assert found.limit_iops == limit
 
 
 def test_no_history_gives_no_hours() -> None:
-    told = history(lambda _: None, days=1, end=END)
-    assert set(digest(told).hours) == {None}
+    metrics = history(lambda _: None, days=1, end=END)
+    assert set(digest(metrics).hours) == {None}
     nothing = replace(
-        told,
+        metrics,
         **{
-            name: replace(getattr(told, name), start=datetime(2026, 1, 1, tzinfo=UTC), values=())
+            name: replace(getattr(metrics, name), start=datetime(2026, 1, 1, tzinfo=UTC), values=())
             for name in ("read_iops", "write_iops", "read_mibps", "write_mibps", "iops_exceeded",
                          "throughput_exceeded", "burst_balance_percent")
         },
@@ -169,8 +171,8 @@ def test_the_busiest_minute_of_five_is_the_peak_where_no_limit_was_touched() -> 
     def spike(at: datetime) -> float:
         return 8_000.0 if at.minute == 20 else 500.0
 
-    told = history(lambda _: 500.0, days=1 / 24, end=END, busiest=spike)
-    (free,) = digest(told, BIG).hours
+    metrics = history(lambda _: 500.0, days=1 / 24, end=END, busiest=spike)
+    (free,) = digest(metrics, BIG).hours
     assert free is not None
     assert (free.peak_iops, free.mean_iops) == (iops(8_000), iops(500))
     assert free.busy_minutes == 1
@@ -190,8 +192,8 @@ def test_a_backlog_that_is_served_at_a_raised_limit_is_no_demand() -> None:
             return 3_000.0
         return 12_000.0 if raised <= at < raised + timedelta(minutes=10) else 300.0
 
-    told = history(load, days=2, end=END, check=lambda at: 0.0 if load(at) == 300 else 5.0)
-    found = digest(told, large, (changed(raised, SMALL, large),)).hours[-1]
+    metrics = history(load, days=2, end=END, check=lambda at: 0.0 if load(at) == 300 else 5.0)
+    found = digest(metrics, large, (changed(raised, SMALL, large),)).hours[-1]
     assert found is not None
     arrived = (30 * 3_000 + 10 * 12_000) / 40
     assert found.limit_iops == 3_000
@@ -201,14 +203,14 @@ def test_a_backlog_that_is_served_at_a_raised_limit_is_no_demand() -> None:
 
 @pytest.mark.parametrize("since_hours", [0, 1, 5, 30])
 def test_an_extension_holds_what_the_whole_would(since_hours: int) -> None:
-    told = history(
+    metrics = history(
         lambda at: 300.0 + 100 * at.hour, days=1, end=END + timedelta(minutes=35),
         check=lambda at: float(at.hour == 3),
     )  # fmt: skip
-    seen = seen_over(told, SMALL)
-    whole = digest_of(told, LimitHistory(seen, ()))
+    seen = seen_over(metrics, SMALL)
+    whole = digest_of(metrics, LimitHistory(seen, ()))
     begin = END - since_hours * HOUR
-    part = digest_of(told, LimitHistory(seen, ()), since=begin)
+    part = digest_of(metrics, LimitHistory(seen, ()), since=begin)
     assert part.start == max(begin, whole.start)
     assert part.hours == whole.hours[len(whole.hours) - len(part.hours) :]
     assert part.end == whole.end

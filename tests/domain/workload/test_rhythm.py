@@ -54,7 +54,7 @@ def chances(busy: Sequence[bool], start: datetime = MONDAY) -> list[float]:
 
 
 def chance_at(on: On, place: int, *, start: datetime = MONDAY, stops_after: int = YEAR) -> float:
-    """The probability that load comes at `place`, told in the hour before."""
+    """The probability that load comes at `place`, forecast in the hour before."""
     busy = [on(start + one * HOUR) and one <= stops_after for one in range(place)]
     return chances(busy, start)[0]
 
@@ -110,7 +110,7 @@ def test_a_load_of_no_rhythm_is_expected_at_any_hour_as_often_as_it_came() -> No
 
 
 def test_only_the_onsets_of_load_show_a_rhythm() -> None:
-    """Six hours every night are one time a night, foretold as one."""
+    """Six hours every night are one time a night, forecast as one."""
     found = chances([MONDAY.hour <= place % 24 < 6 for place in range(10 * 24)])
     assert min(found[:6]) > 0.7
     assert max(found[7:]) < 0.1

@@ -1,4 +1,4 @@
-"""How likely a load is a pool of workers, told from its queue at a used-up limit."""
+"""How likely a load is a pool of workers, inferred from its queue at a used-up limit."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_whenever_a_pool_began_and_however_its_queue_is_measured_it_is_a_pool(
 def test_an_open_load_a_tenth_above_the_limit_is_never_taken_for_a_pool(
     ratio: float, seed: int
 ) -> None:
-    """Its queue is cut off within the first minute: nothing can be told."""
+    """Its queue is cut off within the first minute: nothing can be inferred."""
     draw, waiting, queue = Random(seed), 0.0, []
     for _ in range(10):
         before = waiting

@@ -109,8 +109,8 @@ class Account:
                     "Parameter": {"Name": call.asked["Name"], "Value": self.policy, "Version": 1}
                 }
             case "sns":
-                told = json.loads(call.asked["Message"])
-                self.published.append(json.loads(told["https"]))
+                message = json.loads(call.asked["Message"])
+                self.published.append(json.loads(message["https"]))
                 return {"MessageId": "1"}
             case "sqs":
                 return self._sqs(call)
@@ -166,11 +166,11 @@ class Account:
             case "SendMessageBatch":
                 for each in call.asked["Entries"]:
                     self.put(each["MessageBody"], each["DelaySeconds"])
-                told = [
+                entries = [
                     {"Id": e["Id"], "MessageId": "1", "MD5OfMessageBody": ""}
                     for e in call.asked["Entries"]
                 ]
-                return {"Successful": told, "Failed": []}
+                return {"Successful": entries, "Failed": []}
             case "GetQueueAttributes":
                 waiting = sum(m.visible_at <= self.now for m in self.queue.values())
                 return {"Attributes": {"ApproximateNumberOfMessages": str(waiting)}}

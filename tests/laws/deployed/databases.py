@@ -1,4 +1,4 @@
-"""RDS behind the wire: databases and Aurora clusters under AWS's rules, shown as they were a moment ago."""
+"""RDS behind the wire: databases and Aurora clusters under AWS's rules, reported as they were a moment ago."""
 
 from __future__ import annotations
 
@@ -137,8 +137,8 @@ class Rds:
                 return {"DBClusters": [cluster_shape(store, each) for each in clusters]}
             case "DescribeValidDBInstanceModifications":
                 one = instance_of(store, asked["DBInstanceIdentifier"])
-                told = valid_modifications(one, store.cloud.clock.now())
-                return {"ValidDBInstanceModificationsMessage": told}
+                valid = valid_modifications(one, store.cloud.clock.now())
+                return {"ValidDBInstanceModificationsMessage": valid}
             case "DescribeReservedDBInstances":
                 return {"ReservedDBInstances": []}
             case "DescribeDBClusterParameters":

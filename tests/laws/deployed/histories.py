@@ -13,7 +13,7 @@ from functools import cache
 from random import Random
 
 from tests.laws.deployed.faults import MOST_ATTEMPTS, Fault
-from tests.laws.deployed.stories import MEANWHILE, STORIES, Stage, tell
+from tests.laws.deployed.stories import MEANWHILE, STORIES, Harness, run_story
 
 READS = ("Describe", "Get", "Query", "BatchGet", "List")
 
@@ -27,22 +27,22 @@ class History:
     stale: bool = False
     meanwhile: str = ""
 
-    def play(self) -> Stage:
+    def play(self) -> Harness:
         """Play it under the law; raises Broken."""
-        return tell(
+        return run_story(
             STORIES[self.story], dict(self.faults), stale=self.stale, meanwhile=self.meanwhile
         )
 
     def __str__(self) -> str:
-        told = [f"{f.kind} x{f.many} at call {f.at} of run {run}" for run, f in self.faults]
+        parts = [f"{f.kind} x{f.many} at call {f.at} of run {run}" for run, f in self.faults]
         aged = ", stale reads" if self.stale else ""
-        return f"{self.story}: {', '.join(told) or 'undisturbed'}{aged} {self.meanwhile}".strip()
+        return f"{self.story}: {', '.join(parts) or 'undisturbed'}{aged} {self.meanwhile}".strip()
 
 
 @cache
 def logs(story: str, *, stale: bool = False) -> list[list[str]]:
     """The calls of each invocation of an undisturbed history."""
-    return [run.log for run in tell(STORIES[story], stale=stale).functions.invocations]
+    return [run.log for run in run_story(STORIES[story], stale=stale).functions.invocations]
 
 
 def crash_points(story: str, *, stale: bool = False) -> Iterator[History]:

@@ -49,11 +49,11 @@ SWITCHED = (Step.BREAKER_OPENED, Step.BREAKER_CLOSED, Step.PAUSED, Step.RESUMED)
 PROVEN = (Step.RELIEVED, Step.UNTESTED, Step.INEFFECTIVE, Step.ROLLED_BACK)
 """Ends of a change that free its place: it was seen to have landed."""
 CALLS = {"ModifyVolume": {"pause": 2, "policy": 3}}
-"""Calls of a process after its last look at a pause or at the policy, the change left out."""
+"""Calls of a process after its last read of a pause or of the policy, the change left out."""
 CALLS_OF_RDS = 8
-"""The same for RDS, which is looked at twice and noted in between."""
+"""The same for RDS, which is read twice, with a record in between."""
 FRESH = timedelta(minutes=1)
-"""How old an intent may be at the last look before its change."""
+"""How old an intent may be at the last read before its change."""
 ATTEMPTS = 4
 """Of one Publish: if no answer comes, each may have been a message."""
 CENT = Decimal("0.01")
@@ -200,13 +200,13 @@ class Law:
     def _accepted(self, account: Account, chains: Mapping[str, list[Record]]) -> None:
         """As many changes on record as AWS accepted, resource by resource."""
         made = Counter(arn_of(account, change.name) for change in account.changes)
-        told = Counter(
+        recorded = Counter(
             chain[0].resource
             for chain in chains.values()
             if Step.APPLIED in {record.step for record in chain}
         )
-        if made != told:
-            raise Broken(f"records: AWS accepted {dict(made)}, on record are {dict(told)}")
+        if made != recorded:
+            raise Broken(f"records: AWS accepted {dict(made)}, on record are {dict(recorded)}")
 
     def _sums(self, account: Account) -> None:
         true = _added(account)
@@ -221,8 +221,8 @@ class Law:
             raise Broken(f"sums: AWS charges ${true} more, the account's sum is ${total}")
 
     def _heard(self, functions: Functions, chains: Mapping[str, list[Record]]) -> None:
-        told = Counter(_messages(functions.account))
-        steps = {step for _, step in told}
+        messages = Counter(_messages(functions.account))
+        steps = {step for _, step in messages}
         groups = {
             name for name, chain in chains.items() if json.loads(chain[0].body or "{}").get("group")
         }
@@ -230,14 +230,14 @@ class Law:
         for name, chain in chains.items():
             for record in chain:
                 must = record.step in HEARD or record.outcome == "escalate"
-                heard = told[name, record.step.value] or (
+                heard = messages[name, record.step.value] or (
                     record.step in SWITCHED and record.step in steps
                 )
                 if must and name not in groups and not heard:
                     raise Broken(f"heard: nobody heard of {record.step} of {name}")
-        if groups and not any(name in groups for name, _ in told):
+        if groups and not any(name in groups for name, _ in messages):
             raise Broken("heard: nobody heard of the set")
-        for (name, step), times in told.items():
+        for (name, step), times in messages.items():
             # one failure may open the breaker of its resource and that of the account
             if times > most * (2 if step == Step.BREAKER_OPENED else 1):
                 raise Broken(f"heard: {step} of {name} x{times} with {functions.crashes} crashes")

@@ -116,7 +116,7 @@ class Mutant:
     patch: Patch
     families: tuple[str, ...] = ()
     shows: tuple[History, ...] = ()
-    """Histories that are played first."""
+    """Histories that are run first."""
     held_by: str = ""
     """What holds instead, where the law need not notice."""
     and_without: Patch | None = None
@@ -173,15 +173,15 @@ def _unguarded(*names: Guardrail) -> Patch:
 RETRIES = account.Config(retries={"mode": "standard", "total_max_attempts": 4})
 
 
-def _outdated_but(*looked_at: str) -> Callable[..., str | None]:
-    """The last look before a change, without some of what it looks at."""
+def _outdated_but(*checks: str) -> Callable[..., str | None]:
+    """The last check before a change, without some of its parts."""
     sound = module("application.execute")._outdated
 
-    def look(ports: Any, decision: Any, now: Any) -> str | None:
+    def outdated(ports: Any, decision: Any, now: Any) -> str | None:
         why: str | None = sound(ports, decision, now)
-        return None if why is not None and any(word in why for word in looked_at) else why
+        return None if why is not None and any(word in why for word in checks) else why
 
-    return look
+    return outdated
 
 
 def _blames(observation: Any, plan: Any, applied_at: Any) -> Any:
@@ -249,7 +249,7 @@ MUTANTS: Mapping[str, Mutant] = {
     "a claim is no claim": Mutant(held_by="the lease of the resource; tests/application/test_work.py counts reconciliations", and_without=_with(intents, reservation=_fits(lease_until=None)), families=("another worker of relief",), patch=_without("state", "work", "(attribute_not_exists(#until) OR #until <= :now)")),
     "anybody ends a claim": Mutant(seen_by="tests/contracts/ledger/test_work.py -k finish or ends or expires", held_by="the version of the state, as where a claim is no claim", patch=_without("state", "work", "(#by = :by)")),
     "notes replace others": Mutant(seen_by="tests/contracts/ledger/test_bookmarks.py -k neither_is_lost", held_by="the claim of the worker, for what is remembered of a database; what other notes lose is done twice: a page is read, an event published again", patch=_without("state", "note", "#version = :before OR #by = :mine")),
-    "a look postpones an open change": Mutant(seen_by="tests/contracts/ledger/test_resource_states.py -k stays_due or put_off", held_by="the claim of the worker: nobody looks at it meanwhile; tests/contracts/ledger/test_resource_states.py shows who stalled", patch=_without("state", "resource_state", "(attribute_not_exists(#chain) AND attribute_not_exists(#asking))")),
+    "a reconciliation postpones an open change": Mutant(seen_by="tests/contracts/ledger/test_resource_states.py -k stays_due or put_off", held_by="the claim of the worker: nobody looks at it meanwhile; tests/contracts/ledger/test_resource_states.py shows who stalled", patch=_without("state", "resource_state", "(attribute_not_exists(#chain) AND attribute_not_exists(#asking))")),
     "the due are claimed twice": Mutant(seen_by="tests/contracts/ledger/test_work.py -k one_dispatcher or decided_meanwhile", held_by="the claim of the worker: the second message is answered by the first", patch=_without("state", "resource_state", "#wake = :seen")),
     "an event's record is replaced": Mutant(seen_by="tests/contracts/ledger/test_events.py -k final", held_by="nothing is lost: the later record says what the event led to as well", patch=_without("records", "", "#final = :no")),
     "a scan begins twice": Mutant(families=("quiet of relief",), patch=_without("state", "scan", "#period < :period")),
@@ -260,7 +260,7 @@ MUTANTS: Mapping[str, Mutant] = {
     "a pause that came meanwhile is replaced": Mutant(seen_by="tests/requests/test_hub.py -k between_read_and_write", patch=_with(module("adapters.ledger.breakers"), _still=lambda pause: ("attribute_exists(#until) OR attribute_not_exists(#until)", {}))),
     "a longer pause that cannot be read is replaced": Mutant(seen_by="tests/requests/test_hub.py -k shortens_nothing", patch=_all(_without("state", "pause", "attribute_not_exists(#until) OR #until <= :until"), _with(module("adapters.ledger.breakers").BreakerItems, paused_item=lambda self, pause: self._paused(pause, None, {}, usable=False)))),
     "what is due is put off": Mutant(seen_by="tests/contracts/ledger/test_work.py -k sooner_and_never_later", patch=_without("state", "resource_state", "(attribute_not_exists(#due) OR #due > :due)")),
-    "a look puts off what a person asked for": Mutant(seen_by="tests/contracts/ledger/test_requests.py tests/contracts/ledger/test_resource_states.py", patch=_without("state", "resource_state", "attribute_not_exists(#called)")),
+    "a reconciliation puts off what a person asked for": Mutant(seen_by="tests/contracts/ledger/test_requests.py tests/contracts/ledger/test_resource_states.py", patch=_without("state", "resource_state", "attribute_not_exists(#called)")),
     "a resource is reconciled again at once": Mutant(seen_by="tests/contracts/ledger/test_work.py -k minute_apart", patch=_without("state", "work", "#done <= :latest")),
     "items of a newer release are written over": Mutant(seen_by="tests/upgrade tests/adapters/ledger/test_formats.py", patch=_without("state", "", "(attribute_not_exists(#item) OR #format <= :format)")),
     # Leases, times and order
@@ -268,20 +268,20 @@ MUTANTS: Mapping[str, Mutant] = {
     "no settling": Mutant(families=("quiet of alarm and old reads",), patch=_with(module("application.chains"), SETTLING=NOTHING)),
     "no patience with EC2": Mutant(families=("the change is lost of alarm and old reads",), patch=_with(module("application.chains"), GIVE_AWS=NOTHING)),
     "no patience with RDS": Mutant(families=("the change is lost of event and old reads",), patch=_with(module("application.chains"), GIVE_RDS=NOTHING)),
-    "an old claim": Mutant(held_by="the lease of the resource, and the time that is looked at before the call", and_without=_with(intents, reservation=_fits(lease_until=None)), families=("another worker of relief",), patch=_with(module("application.work"), CLAIM=NOTHING)),
-    "fencing is not checked": Mutant(seen_by="tests/contracts/ledger/test_intents.py -k lost_its_lease or made_up", held_by="the lease, which outlasts any function, and the time that is looked at before the call", patch=_with(StoredState, held=lambda self, *_: True)),
+    "an old claim": Mutant(held_by="the lease of the resource, and the time that is checked before the call", and_without=_with(intents, reservation=_fits(lease_until=None)), families=("another worker of relief",), patch=_with(module("application.work"), CLAIM=NOTHING)),
+    "fencing is not checked": Mutant(seen_by="tests/contracts/ledger/test_intents.py -k lost_its_lease or made_up", held_by="the lease, which outlasts any function, and the time that is checked before the call", patch=_with(StoredState, held=lambda self, *_: True)),
     "a stale describe blames somebody": Mutant(families=("quiet of two volumes", "quiet of by turns", "quiet of set", "crash of relief", "lost of relief"), patch=_with(module("domain.decision.assess"), _landing=_blames)),
     # Re-checks before the call
     "the policy is not read again": Mutant(families=("a narrower policy of relief",), patch=_with(module("application.execute"), _outdated=_outdated_but("policy"))),
     "the pause is not read again": Mutant(families=("pause of relief",), patch=_with(module("application.execute"), _outdated=_outdated_but("paused"))),
-    "the time is not looked at again": Mutant(families=("a call hangs of relief", "a worker stalls of relief"), patch=_with(module("application.execute"), _outdated=_outdated_but(" s ago"))),
-    "EBS volumes are not looked at again": Mutant(seen_by="tests/adapters/ebs/test_storage.py -k moved_since", held_by="AWS, which refuses a change while another one is in flight", patch=_with(module("adapters.ebs.storage"), moved_on=lambda *a, **k: None)),
-    "databases are not looked at again": Mutant(seen_by="tests/adapters/rds/test_storage.py -k stale or there_already", held_by="RDS is at work on a change for longer than a decision is fresh, and what it works on is refused by the line after", patch=_with(module("adapters.rds.storage"), moved_on=lambda *a, **k: None)),
-    "clusters are not looked at again": Mutant(seen_by="tests/adapters/aurora/test_storage.py -k looks_again or stale", held_by="the look right before the call, which compares the mode with the one before; RDS is at work on any other change", patch=_with(module("adapters.aurora.storage"), moved_on=lambda *a, **k: None)),
+    "the time is not checked again": Mutant(families=("a call hangs of relief", "a worker stalls of relief"), patch=_with(module("application.execute"), _outdated=_outdated_but(" s ago"))),
+    "EBS volumes are not read again": Mutant(seen_by="tests/adapters/ebs/test_storage.py -k moved_since", held_by="AWS, which refuses a change while another one is in flight", patch=_with(module("adapters.ebs.storage"), moved_on=lambda *a, **k: None)),
+    "databases are not read again": Mutant(seen_by="tests/adapters/rds/test_storage.py -k stale or there_already", held_by="RDS is at work on a change for longer than a decision is fresh, and what it works on is refused by the line after", patch=_with(module("adapters.rds.storage"), moved_on=lambda *a, **k: None)),
+    "clusters are not read again": Mutant(seen_by="tests/adapters/aurora/test_storage.py -k reads_again or stale", held_by="the read right before the call, which compares the mode with the one before; RDS is at work on any other change", patch=_with(module("adapters.aurora.storage"), moved_on=lambda *a, **k: None)),
     "an unreadable policy is not noticed before the call": Mutant(seen_by="tests/application/test_freshness.py", patch=_with(module("application.execute"), _outdated=_outdated_but("cannot be read any more"))),
     "an unreadable pause is not noticed before the call": Mutant(seen_by="tests/application/test_freshness.py", patch=_with(module("application.execute"), _outdated=_outdated_but("whether changes are paused"))),
-    "databases are not looked at right before the call": Mutant(seen_by="tests/adapters/rds/test_races.py", patch=_with(module("adapters.rds.storage").RdsStorage, _moved=lambda *a: None)),
-    "clusters are not looked at right before the call": Mutant(seen_by="tests/adapters/aurora/test_storage.py -k being_noted", patch=_with(module("adapters.aurora.storage").AuroraClusterStorage, _moved=lambda *a: None)),
+    "databases are not read right before the call": Mutant(seen_by="tests/adapters/rds/test_races.py", patch=_with(module("adapters.rds.storage").RdsStorage, _moved=lambda *a: None)),
+    "clusters are not read right before the call": Mutant(seen_by="tests/adapters/aurora/test_storage.py -k being_recorded", patch=_with(module("adapters.aurora.storage").AuroraClusterStorage, _moved=lambda *a: None)),
     "what others left pending is applied with ours": Mutant(seen_by="tests/adapters/rds", patch=_with(module("adapters.rds.storage"), _why_not_now=lambda *a, **k: None)),
     "storage grows beside RDS's own autoscaling": Mutant(seen_by="tests/adapters/rds", patch=_with(module("adapters.rds.storage"), _why_never=lambda *a: None)),
     "an older answer of RDS is news": Mutant(families=("quiet of database goes back",), patch=_with(module("domain.catalog.rds.modifications"), _is_older=lambda *a: False)),
@@ -355,7 +355,7 @@ def _changes(story: str, history: History) -> bool:
 
 
 MOST = 120
-"""Histories played for one mutant before it is given up."""
+"""Histories run for one mutant before it is given up."""
 
 
 def noticed(
@@ -412,19 +412,19 @@ def main(names: list[str], end: float = inf) -> int:
             print(f"{name:45} no time was left")
             continue
         mutant, found = MUTANTS[name], noticed(name, until=end)
-        told = _seen_by(found) or f"held by {mutant.held_by}"
+        result = _seen_by(found) or f"held by {mutant.held_by}"
         if found is None and mutant.seen_by:
             test = failing(name)
-            missed, told = missed + (test is None), test or f"NOT NOTICED by {mutant.seen_by}"
-            print(f"{name:45} {told}", flush=True)
+            missed, result = missed + (test is None), test or f"NOT NOTICED by {mutant.seen_by}"
+            print(f"{name:45} {result}", flush=True)
             continue
         if found is None and mutant.and_without is not None:
             found = noticed(name, until=end, twice=True)
-            told += f"; without that as well: {_seen_by(found) or 'NOT NOTICED'}"
+            result += f"; without that as well: {_seen_by(found) or 'NOT NOTICED'}"
             missed += found is None
         elif found is None and not mutant.held_by:
-            missed, told = missed + 1, "NOT NOTICED"
-        print(f"{name:45} {told}", flush=True)
+            missed, result = missed + 1, "NOT NOTICED"
+        print(f"{name:45} {result}", flush=True)
     return 1 if missed else 0
 
 

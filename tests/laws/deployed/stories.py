@@ -50,7 +50,7 @@ def policy(
 
 
 @dataclass(slots=True, kw_only=True)
-class Stage:
+class Harness:
     """One history on its way: the account, its functions, the law, and the events so far."""
 
     account: Account
@@ -162,7 +162,7 @@ class Story:
     """What there is, and what happens."""
 
     account: Callable[[], Account]
-    script: Callable[[Stage], None]
+    script: Callable[[Harness], None]
     ends: Callable[[Account], None] = lambda account: None
     """What else must be true when all is quiet."""
     max_in_flight: int = 1
@@ -170,13 +170,13 @@ class Story:
     others_change: bool = False
 
 
-def tell(
+def run_story(
     story: Story,
     plan: Mapping[int, Fault] | None = None,
     *,
     stale: bool = False,
     meanwhile: str = "",
-) -> Stage:
+) -> Harness:
     """Play a story with what befalls its invocations, by their numbers; the law judges it."""
     account = story.account()
     if stale:
@@ -188,32 +188,32 @@ def tell(
     )
     account.before_change, account.after_change = law.before_change, law.after_change
     with deployed(account) as functions:
-        stage = Stage(account=account, functions=functions, law=law)
+        harness = Harness(account=account, functions=functions, law=law)
         functions.plan = dict(plan or {})
         if meanwhile:
-            functions.meanwhile = lambda: MEANWHILE[meanwhile](stage)
-        story.script(stage)
+            functions.meanwhile = lambda: MEANWHILE[meanwhile](harness)
+        story.script(harness)
         functions.plan.clear()
         if meanwhile:
-            stage.lift(story.account().policy)
+            harness.lift(story.account().policy)
         settle(functions)
-        law.settled(functions, stage.delivered)
+        law.settled(functions, harness.delivered)
         if not meanwhile or (story.ends is relieved and not law.wanted_back):
-            _reach(story.ends, stage)
-    return stage
+            _reach(story.ends, harness)
+    return harness
 
 
-def _reach(ends: Callable[[Account], None], stage: Stage) -> None:
+def _reach(ends: Callable[[Account], None], harness: Harness) -> None:
     """It comes to that, if need be with the next day's scan and an approval that comes late."""
     try:
-        ends(stage.account)
+        ends(harness.account)
     except Broken:
         for _ in range(26):
-            stage.run(hours=1)
-            for name in stage.account.ec2.volumes:
-                stage.approve(arn_of(stage.account, name))
-        settle(stage.functions)
-        ends(stage.account)
+            harness.run(hours=1)
+            for name in harness.account.ec2.volumes:
+                harness.approve(arn_of(harness.account, name))
+        settle(harness.functions)
+        ends(harness.account)
 
 
 def settle(functions: Functions) -> None:
@@ -317,231 +317,234 @@ def _growing() -> Account:
     return account
 
 
-def _relief(stage: Stage) -> None:
-    stage.alarm(ONE)
-    stage.run(minutes=40)
+def _relief(harness: Harness) -> None:
+    harness.alarm(ONE)
+    harness.run(minutes=40)
 
 
-def _relief_of_two(stage: Stage) -> None:
-    stage.alarm(ONE)
-    stage.alarm(TWO)
-    stage.run(hours=1)
+def _relief_of_two(harness: Harness) -> None:
+    harness.alarm(ONE)
+    harness.alarm(TWO)
+    harness.run(hours=1)
 
 
-def _twice_and_late(stage: Stage) -> None:
-    stage.alarm(ONE, times=2)
-    stage.run(minutes=3)
-    stage.alarm(ONE, times=2)
-    stage.run(minutes=40)
+def _twice_and_late(harness: Harness) -> None:
+    harness.alarm(ONE, times=2)
+    harness.run(minutes=3)
+    harness.alarm(ONE, times=2)
+    harness.run(minutes=40)
 
 
-def _twice_and_very_late(stage: Stage) -> None:
+def _twice_and_very_late(harness: Harness) -> None:
     """The same event comes once more after it was answered."""
-    stage.alarm(ONE)
-    first = next(iter(stage.account.queue.values())).body
-    stage.run(minutes=3)
-    stage.account.put(first)
-    stage.run(minutes=3)
-    stage.account.put(first)
-    stage.run(minutes=40)
+    harness.alarm(ONE)
+    first = next(iter(harness.account.queue.values())).body
+    harness.run(minutes=3)
+    harness.account.put(first)
+    harness.run(minutes=3)
+    harness.account.put(first)
+    harness.run(minutes=40)
 
 
-def _alarm_and_old_reads(stage: Stage) -> None:
+def _alarm_and_old_reads(harness: Harness) -> None:
     """Another alarm comes a minute after the first, and nothing shows the change yet."""
-    stage.alarm(ONE)
-    stage.run(seconds=65)
-    _with_old_reads(stage, lambda: stage.alarm(ONE))
-    stage.run(minutes=40)
+    harness.alarm(ONE)
+    harness.run(seconds=65)
+    _with_old_reads(harness, lambda: harness.alarm(ONE))
+    harness.run(minutes=40)
 
 
-def _event_and_old_reads(stage: Stage) -> None:
-    stage.event(DB)
-    stage.run(seconds=65)
-    _with_old_reads(stage, lambda: stage.event(DB))
-    stage.run(minutes=50)
+def _event_and_old_reads(harness: Harness) -> None:
+    harness.event(DB)
+    harness.run(seconds=65)
+    _with_old_reads(harness, lambda: harness.event(DB))
+    harness.run(minutes=50)
 
 
-def _with_old_reads(stage: Stage, wake: Callable[[], None]) -> None:
-    usual, stage.account.lags = stage.account.lags, (timedelta(seconds=100),)
+def _with_old_reads(harness: Harness, wake: Callable[[], None]) -> None:
+    usual, harness.account.lags = harness.account.lags, (timedelta(seconds=100),)
     wake()
-    stage.run(seconds=20)
-    stage.account.lags = usual
+    harness.run(seconds=20)
+    harness.account.lags = usual
 
 
-def _third_first(stage: Stage) -> None:
+def _third_first(harness: Harness) -> None:
     """Two volumes need a change after one was changed already."""
-    stage.alarm(THREE)
-    stage.run(minutes=40)
-    stage.load(ONE, STARVED)
-    stage.load(TWO, STARVED)
-    stage.run(minutes=20)
-    stage.alarm(ONE)
-    stage.run(hours=1)
+    harness.alarm(THREE)
+    harness.run(minutes=40)
+    harness.load(ONE, STARVED)
+    harness.load(TWO, STARVED)
+    harness.run(minutes=20)
+    harness.alarm(ONE)
+    harness.run(hours=1)
 
 
-def _asked_and_over(stage: Stage) -> None:
-    """The need passes while approval is awaited, and another alarm is looked into."""
-    stage.alarm(ONE)
-    stage.run(minutes=5)
-    stage.load(ONE, BUSY)
-    stage.run(minutes=15)
-    stage.alarm(ONE)
-    stage.run(minutes=20)
+def _asked_and_over(harness: Harness) -> None:
+    """The need passes while approval is awaited, and another alarm is reconciled."""
+    harness.alarm(ONE)
+    harness.run(minutes=5)
+    harness.load(ONE, BUSY)
+    harness.run(minutes=15)
+    harness.alarm(ONE)
+    harness.run(minutes=20)
 
 
-def _two_by_turns(stage: Stage) -> None:
+def _two_by_turns(harness: Harness) -> None:
     """The second alarm comes right after the first change, when AWS may not show it yet."""
-    stage.alarm(ONE)
-    stage.run(seconds=20)
-    stage.alarm(ONE)
-    stage.alarm(TWO)
-    stage.run(minutes=2)
-    stage.alarm(ONE)
-    stage.run(hours=1)
+    harness.alarm(ONE)
+    harness.run(seconds=20)
+    harness.alarm(ONE)
+    harness.alarm(TWO)
+    harness.run(minutes=2)
+    harness.alarm(ONE)
+    harness.run(hours=1)
 
 
-def _refused(stage: Stage) -> None:
-    stage.account.refusals = ["UnauthorizedOperation"]
-    stage.alarm(ONE)
-    stage.run(hours=7)
+def _refused(harness: Harness) -> None:
+    harness.account.refusals = ["UnauthorizedOperation"]
+    harness.alarm(ONE)
+    harness.run(hours=7)
 
 
-def _throttled(stage: Stage) -> None:
-    stage.account.refusals = ["RequestLimitExceeded"]
-    stage.alarm(ONE)
-    stage.run(minutes=50)
+def _throttled(harness: Harness) -> None:
+    harness.account.refusals = ["RequestLimitExceeded"]
+    harness.alarm(ONE)
+    harness.run(minutes=50)
 
 
-def _broken(stage: Stage) -> None:
+def _broken(harness: Harness) -> None:
     """AWS denies every change, until a person closes the breaker."""
-    stage.account.refusals = ["UnauthorizedOperation"] * 5
-    stage.alarm(ONE)
-    stage.run(hours=24, minutes=5)
-    stage.law.breaker = (
-        stored_state(stage.account, arn_of(stage.account, ONE)).breaker_opened_at is not None
+    harness.account.refusals = ["UnauthorizedOperation"] * 5
+    harness.alarm(ONE)
+    harness.run(hours=24, minutes=5)
+    harness.law.breaker = (
+        stored_state(harness.account, arn_of(harness.account, ONE)).breaker_opened_at is not None
     )
-    stage.alarm(ONE)
-    stage.run(hours=7)
-    stage.law.breaker = False
-    stage.person(lambda ledger: ledger.close_breaker(ref(ONE), at=stage.now, who="alice"))
-    stage.alarm(ONE)
-    stage.run(hours=1)
+    harness.alarm(ONE)
+    harness.run(hours=7)
+    harness.law.breaker = False
+    harness.person(lambda ledger: ledger.close_breaker(ref(ONE), at=harness.now, who="alice"))
+    harness.alarm(ONE)
+    harness.run(hours=1)
 
 
-def _all_broken(stage: Stage) -> None:
+def _all_broken(harness: Harness) -> None:
     """AWS denies the changes of two volumes until the account's breaker opens, and a third one starves."""
-    stage.account.refusals = ["UnauthorizedOperation"] * 10
-    stage.alarm(ONE)
-    stage.alarm(TWO)
-    stage.run(hours=26)
-    stage.person(lambda ledger: _see_breaker(stage, ledger))
-    stage.load(THREE, STARVED)
-    stage.run(minutes=20)
-    stage.alarm(THREE)
-    stage.run(hours=1)
-    stage.law.breaker = False
+    harness.account.refusals = ["UnauthorizedOperation"] * 10
+    harness.alarm(ONE)
+    harness.alarm(TWO)
+    harness.run(hours=26)
+    harness.person(lambda ledger: _see_breaker(harness, ledger))
+    harness.load(THREE, STARVED)
+    harness.run(minutes=20)
+    harness.alarm(THREE)
+    harness.run(hours=1)
+    harness.law.breaker = False
     for volume in (None, ref(ONE), ref(TWO)):
-        stage.person(lambda ledger, of=volume: ledger.close_breaker(of, at=stage.now, who="alice"))
+        harness.person(
+            lambda ledger, of=volume: ledger.close_breaker(of, at=harness.now, who="alice")
+        )
     for name in (ONE, TWO, THREE):
-        stage.alarm(name)
-    stage.run(hours=3)
+        harness.alarm(name)
+    harness.run(hours=3)
 
 
-def _see_breaker(stage: Stage, ledger: Any) -> None:
-    stage.law.breaker = ledger.stop_state().account.breaker is not None
+def _see_breaker(harness: Harness, ledger: Any) -> None:
+    harness.law.breaker = ledger.stop_state().account.breaker is not None
 
 
-def _rolled_back(stage: Stage) -> None:
-    _relief(stage)
-    stage.load(ONE, BUSY)
-    stage.roll_back()
-    stage.run(minutes=40)
+def _rolled_back(harness: Harness) -> None:
+    _relief(harness)
+    harness.load(ONE, BUSY)
+    harness.roll_back()
+    harness.run(minutes=40)
 
 
-def _approved(stage: Stage) -> None:
-    stage.alarm(ONE)
-    stage.run(minutes=5)
-    stage.approve(arn_of(stage.account, ONE))
-    stage.run(minutes=45)
+def _approved(harness: Harness) -> None:
+    harness.alarm(ONE)
+    harness.run(minutes=5)
+    harness.approve(arn_of(harness.account, ONE))
+    harness.run(minutes=45)
 
 
-def _given_back(stage: Stage) -> None:
-    _relief(stage)
-    stage.load(ONE, 200.0)
-    stage.run(hours=30)
+def _given_back(harness: Harness) -> None:
+    _relief(harness)
+    harness.load(ONE, 200.0)
+    harness.run(hours=30)
 
 
-def _paused(stage: Stage) -> None:
-    stage.pause()
-    stage.alarm(ONE)
-    stage.run(minutes=90)
-    stage.resume()
-    stage.alarm(ONE)
-    stage.run(minutes=40)
+def _paused(harness: Harness) -> None:
+    harness.pause()
+    harness.alarm(ONE)
+    harness.run(minutes=90)
+    harness.resume()
+    harness.alarm(ONE)
+    harness.run(minutes=40)
 
 
-def _tightened(stage: Stage) -> None:
+def _tightened(harness: Harness) -> None:
     """The policy forbids all changes for a while."""
-    stage.publish(policy(max_iops=3_000))
-    stage.alarm(ONE)
-    stage.run(minutes=30)
-    stage.publish(policy())
-    stage.alarm(ONE)
-    stage.run(minutes=40)
+    harness.publish(policy(max_iops=3_000))
+    harness.alarm(ONE)
+    harness.run(minutes=30)
+    harness.publish(policy())
+    harness.alarm(ONE)
+    harness.run(minutes=40)
 
 
-def _others(stage: Stage) -> None:
+def _others(harness: Harness) -> None:
     """Somebody changes the volume while ours is being verified."""
-    stage.alarm(ONE)
-    stage.run(minutes=30)
-    MEANWHILE["somebody changes it"](stage)
-    stage.run(minutes=40)
+    harness.alarm(ONE)
+    harness.run(minutes=30)
+    MEANWHILE["somebody changes it"](harness)
+    harness.run(minutes=40)
 
 
-def _reverted(stage: Stage) -> None:
+def _reverted(harness: Harness) -> None:
     """The owner undoes the change, once AWS permits another one, though the load is as it was."""
-    _relief(stage)
-    life = stage.account.ec2.volumes[ONE].life
-    while (change := life.modification(stage.now)) is None or change.in_flight:
-        stage.alarm(ONE)
-        stage.run(minutes=30)
-    life.modify(stage.now, iops=3_000, throughput_mibps=125)
-    stage.alarm(ONE)
-    stage.run(minutes=40)
-    stage.alarm(ONE)
-    stage.run(hours=1)
+    _relief(harness)
+    life = harness.account.ec2.volumes[ONE].life
+    while (change := life.modification(harness.now)) is None or change.in_flight:
+        harness.alarm(ONE)
+        harness.run(minutes=30)
+    life.modify(harness.now, iops=3_000, throughput_mibps=125)
+    harness.alarm(ONE)
+    harness.run(minutes=40)
+    harness.alarm(ONE)
+    harness.run(hours=1)
 
 
-def _database_relief(stage: Stage) -> None:
-    stage.event(DB)
-    stage.run(minutes=50)
+def _database_relief(harness: Harness) -> None:
+    harness.event(DB)
+    harness.run(minutes=50)
 
 
-def _database_events(stage: Stage) -> None:
-    """RDS tells of every phase, and each event is read with answers of another age."""
-    stage.event(DB)
+def _database_events(harness: Harness) -> None:
+    """RDS reports every phase, and each event is read with answers of another age."""
+    harness.event(DB)
     for _ in range(8):
-        stage.run(seconds=65)
-        stage.event(DB)
-    stage.run(minutes=50)
+        harness.run(seconds=65)
+        harness.event(DB)
+    harness.run(minutes=50)
 
 
-def _database_goes_back(stage: Stage) -> None:
+def _database_goes_back(harness: Harness) -> None:
     """Once a describe showed the change, one from before our request answers, and another one."""
-    stage.event(DB)
-    stage.run(minutes=4, seconds=10)
-    _older_after_newer(stage, lambda: stage.event(DB))
-    stage.run(minutes=50)
+    harness.event(DB)
+    harness.run(minutes=4, seconds=10)
+    _older_after_newer(harness, lambda: harness.event(DB))
+    harness.run(minutes=50)
 
 
-def _cluster_goes_back(stage: Stage) -> None:
+def _cluster_goes_back(harness: Harness) -> None:
     """The same of a cluster, whose mode changes at once."""
-    stage.functions.dispatch()
-    stage.run(seconds=70)
+    harness.functions.dispatch()
+    harness.run(seconds=70)
     _older_after_newer(
-        stage, lambda: stage.deliver(_call_of_rds("ModifyDBCluster", dBClusterIdentifier=CLUSTER))
+        harness,
+        lambda: harness.deliver(_call_of_rds("ModifyDBCluster", dBClusterIdentifier=CLUSTER)),
     )
-    stage.run(hours=2)
+    harness.run(hours=2)
 
 
 def _call_of_rds(name: str, **parameters: str) -> dict[str, Any]:
@@ -550,18 +553,18 @@ def _call_of_rds(name: str, **parameters: str) -> dict[str, Any]:
     return {**event, "source": "aws.rds"}
 
 
-def _older_after_newer(stage: Stage, wake: Callable[[], None]) -> None:
-    usual = stage.account.lags
+def _older_after_newer(harness: Harness, wake: Callable[[], None]) -> None:
+    usual = harness.account.lags
     for lag in (0, 330, 0, 460):
-        stage.account.lags = (timedelta(seconds=lag),)
+        harness.account.lags = (timedelta(seconds=lag),)
         wake()
-        stage.run(seconds=65)
-    stage.account.lags = usual
+        harness.run(seconds=65)
+    harness.account.lags = usual
 
 
-def _cluster_switch(stage: Stage) -> None:
-    stage.functions.dispatch()
-    stage.run(hours=2)
+def _cluster_switch(harness: Harness) -> None:
+    harness.functions.dispatch()
+    harness.run(hours=2)
 
 
 def _is_back(account: Account) -> None:
@@ -631,57 +634,57 @@ STORIES: Mapping[str, Story] = {
 """By name."""
 
 
-def _again(stage: Stage) -> None:
+def _again(harness: Harness) -> None:
     """Another worker takes the same alarm, and the dispatcher runs."""
-    for name in stage.account.ec2.volumes:
-        stage.alarm(name)
-    for name in stage.account.rds.loads:
-        stage.event(name)
-    stage.functions.deliver()
-    stage.functions.dispatch()
-    stage.functions.deliver()
+    for name in harness.account.ec2.volumes:
+        harness.alarm(name)
+    for name in harness.account.rds.loads:
+        harness.event(name)
+    harness.functions.deliver()
+    harness.functions.dispatch()
+    harness.functions.deliver()
 
 
-def _pause_a_while(stage: Stage) -> None:
-    stage.pause()
+def _pause_a_while(harness: Harness) -> None:
+    harness.pause()
 
 
-def _forbid(stage: Stage) -> None:
-    stage.publish(policy(max_iops=3_001))
+def _forbid(harness: Harness) -> None:
+    harness.publish(policy(max_iops=3_001))
 
 
-def _allow_more(stage: Stage) -> None:
-    stage.publish(policy(max_iops=50_000))
+def _allow_more(harness: Harness) -> None:
+    harness.publish(policy(max_iops=50_000))
 
 
-def _hang(stage: Stage) -> None:
+def _hang(harness: Harness) -> None:
     """A call takes two minutes."""
-    stage.account.now += timedelta(minutes=2)
+    harness.account.now += timedelta(minutes=2)
 
 
-def _hang_and_again(stage: Stage) -> None:
+def _hang_and_again(harness: Harness) -> None:
     """The worker stalls until its claim is over, and another one does the work."""
-    stage.account.now += timedelta(minutes=5)
-    _again(stage)
+    harness.account.now += timedelta(minutes=5)
+    _again(harness)
 
 
-def _wants_back(stage: Stage) -> None:
-    stage.roll_back()
+def _wants_back(harness: Harness) -> None:
+    harness.roll_back()
 
 
-def _somebody(stage: Stage) -> None:
+def _somebody(harness: Harness) -> None:
     """Somebody changes the first volume by hand."""
-    stage.law.others_change = True
-    for volume in list(stage.account.ec2.volumes.values())[:1]:
+    harness.law.others_change = True
+    for volume in list(harness.account.ec2.volumes.values())[:1]:
         with suppress(ModificationRefused):
-            before = volume.life.billed(stage.now)
-            volume.life.modify(stage.now, iops=3_500 if (before.iops or 0) < 3_500 else 15_000)
+            before = volume.life.billed(harness.now)
+            volume.life.modify(harness.now, iops=3_500 if (before.iops or 0) < 3_500 else 15_000)
             added = max(0, (before.iops or 0) - (volume.owner.iops or 0))
-            after = volume.life.billed(stage.now)
+            after = volume.life.billed(harness.now)
             volume.owner = gp3(100, (after.iops or 0) - added, volume.owner.throughput_mibps or 125)
 
 
-MEANWHILE: Mapping[str, Callable[[Stage], None]] = {
+MEANWHILE: Mapping[str, Callable[[Harness], None]] = {
     "another worker": _again, "pause": _pause_a_while, "a narrower policy": _forbid,
     "another policy": _allow_more, "a call hangs": _hang, "a worker stalls": _hang_and_again,
     "somebody changes it": _somebody,

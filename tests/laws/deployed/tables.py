@@ -50,9 +50,9 @@ class DynamoDb(DynamoDbInMemory):
         try:
             done: Mapping[str, Any] = getattr(self, OPERATIONS[call.operation])(**asked)
         except ClientError as error:
-            told: Any = error.response
-            more = {k: v for k, v in told.items() if k == "CancellationReasons"}
-            raise Refusal(told["Error"]["Code"], **more) from None
+            response: Any = error.response
+            more = {k: v for k, v in response.items() if k == "CancellationReasons"}
+            raise Refusal(response["Error"]["Code"], **more) from None
         if call.operation == "TransactWriteItems":
             self._tokens[token] = self.now
         return done

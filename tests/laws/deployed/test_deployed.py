@@ -1,6 +1,6 @@
 """The law on the deployed handlers: real clients and adapters, and an AWS that keeps no promise it never made.
 
-Every crash point of a change and every lost answer is played; `make fuzz` plays those of all stories,
+Every crash point of a change and every lost answer is run; `make fuzz` runs those of all stories,
 random histories, and each mutant.
 """
 
@@ -21,7 +21,7 @@ from tests.laws.deployed.histories import (
 )
 from tests.laws.deployed.judge import Broken
 from tests.laws.deployed.mutants import MUTANTS, TAKEN_AWAY, noticed
-from tests.laws.deployed.stories import STORIES, tell
+from tests.laws.deployed.stories import STORIES, run_story
 
 pytestmark = pytest.mark.filterwarnings("ignore:No application metrics")
 RUNS = int(os.environ.get("LAW_RUNS", "4"))
@@ -30,7 +30,7 @@ SHORT = (
     "relief", "two volumes", "set", "database", "database goes back", "space", "cluster",
     "cluster goes back", "others", "approved", "reverted", "several volumes",
 )  # fmt: skip
-"""Stories that are played whole here; the others take longer and are part of `make fuzz`."""
+"""Stories that are run whole here; the others take longer and are part of `make fuzz`."""
 
 
 def kept(history: History) -> None:
@@ -102,7 +102,7 @@ def test_every_mutant_has_histories_or_tests_of_its_own_or_says_what_holds_inste
 @pytest.mark.parametrize("story", ["rolled back", "paused"])
 def test_every_condition_is_taken_away_by_a_mutant(story: str) -> None:
     """That an item is in no newer format is part of nearly all: what else they say must be missed."""
-    conditions = tell(STORIES[story]).account.tables.seen
+    conditions = run_story(STORIES[story]).account.tables.seen
     assert len(conditions) > 10
     for condition in conditions - {f"state: {USABLE}"}:
         table, _, words = condition.removesuffix(f" AND {USABLE}").partition(": ")
@@ -111,7 +111,7 @@ def test_every_condition_is_taken_away_by_a_mutant(story: str) -> None:
 
 def test_requests_are_parsed_and_answers_are_of_aws() -> None:
     """The harness itself: a refused change is a refusal on record, with AWS's own code."""
-    stage = tell(STORIES["throttled"], {0: Fault(kind="none", at=0, many=0)})
-    steps = [record["step"] for record in stage.account.events if record["step"] != "decided"]
+    harness = run_story(STORIES["throttled"], {0: Fault(kind="none", at=0, many=0)})
+    steps = [record["step"] for record in harness.account.events if record["step"] != "decided"]
     assert steps[:2] == ["intended", "refused"]
     assert steps[-3:] == ["intended", "applied", "relieved"]

@@ -73,8 +73,8 @@ class Ec2:
             case "DescribeInstanceTypes":
                 info = {"EbsOptimizedSupport": "default", "EbsOptimizedInfo": EBS_INFO}
                 kind = call.listed("InstanceType")[0]
-                told = {"InstanceType": kind, "Hypervisor": "nitro", "EbsInfo": info}
-                return {"InstanceTypes": [told]}
+                described = {"InstanceType": kind, "Hypervisor": "nitro", "EbsInfo": info}
+                return {"InstanceTypes": [described]}
             case "ModifyVolume":
                 return {"VolumeModification": self._modify(call, now)}
         raise NotImplementedError(call.operation)

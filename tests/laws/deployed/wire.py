@@ -125,8 +125,8 @@ def _body(model: OperationModel, answer: Mapping[str, Any]) -> bytes:
 def _error(model: OperationModel, refused: Refusal) -> bytes:
     protocol, message = model.service_model.resolved_protocol, escape(refused.message)
     if protocol == "json":
-        told = {"__type": refused.code, "message": refused.message, **refused.more}
-        return json.dumps(told, default=_json).encode()
+        body = {"__type": refused.code, "message": refused.message, **refused.more}
+        return json.dumps(body, default=_json).encode()
     error = f"<Error><Code>{refused.code}</Code><Message>{message}</Message></Error>"
     if protocol == "ec2":
         return f"<R><Errors>{error}</Errors><RequestID>r</RequestID></R>".encode()

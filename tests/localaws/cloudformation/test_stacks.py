@@ -96,7 +96,7 @@ EVERYTHING = {
 
 
 def deploy(program: Program, name: str, resources: dict[str, Any], **more: Any) -> dict[str, Any]:
-    """Create a stack and tell how it ended."""
+    """Create a stack and return its status."""
     cloudformation = program.client("cloudformation")
     body = json.dumps({"Resources": resources, **more})
     stack_id = cloudformation.create_stack(StackName=name, TemplateBody=body)["StackId"]
@@ -192,7 +192,7 @@ def test_what_a_failed_creation_made_is_kept_only_where_it_is_retained_in_any_ca
 
 
 def update(program: Program, name: str, resources: dict[str, Any], **more: Any) -> tuple[str, str]:
-    """Update a stack and tell how it ended."""
+    """Update a stack and return its status."""
     cloudformation = program.client("cloudformation")
     body = json.dumps({"Resources": resources, **more})
     cloudformation.update_stack(StackName=name, TemplateBody=body)

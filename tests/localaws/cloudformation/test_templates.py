@@ -93,15 +93,16 @@ def test_an_unusable_update_leaves_the_stack_as_it_was(program: Program) -> None
 
 
 def test_an_output_that_cannot_be_resolved_rolls_the_stack_back(program: Program) -> None:
-    resources = {"Q": {**QUEUE, "Properties": {"QueueName": "untold"}}}
+    resources = {"Q": {**QUEUE, "Properties": {"QueueName": "unresolved"}}}
     outputs = {"O": {"Value": {"Fn::Select": ["9", ["a"]]}}}
     cloudformation = program.client("cloudformation")
     cloudformation.create_stack(
-        StackName="untold", TemplateBody=json.dumps({"Resources": resources, "Outputs": outputs})
+        StackName="unresolved",
+        TemplateBody=json.dumps({"Resources": resources, "Outputs": outputs}),
     )
-    stack = cloudformation.describe_stacks(StackName="untold")["Stacks"][0]
+    stack = cloudformation.describe_stacks(StackName="unresolved")["Stacks"][0]
     assert stack["StackStatus"] == "ROLLBACK_COMPLETE"
-    assert not program.client("sqs").list_queues(QueueNamePrefix="untold").get("QueueUrls")
+    assert not program.client("sqs").list_queues(QueueNamePrefix="unresolved").get("QueueUrls")
 
 
 @pytest.mark.parametrize(

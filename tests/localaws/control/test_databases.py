@@ -13,7 +13,7 @@ from headroom.adapters.aurora.shapes import reservations
 from headroom.domain.resources import Member
 from headroom.localaws.daemon import EndpointFailed
 from tests.localaws.conftest import Program
-from tests.localaws.rds.test_databases import cluster, made, shown
+from tests.localaws.rds.test_databases import cluster, described, made
 
 
 @pytest.fixture
@@ -75,13 +75,13 @@ def test_a_database_that_fills_is_grown_by_rds_itself_and_the_trail_is_silent(
     assert [one["detail"].get("EventID") for one in answer] == [
         "RDS-EVENT-0089", "RDS-EVENT-0217", "RDS-EVENT-0218",
     ]  # fmt: skip
-    assert shown(rds, "fills")["AllocatedStorage"] == 550
+    assert described(rds, "fills")["AllocatedStorage"] == 550
 
 
 def test_a_full_database_says_so_and_takes_only_growth(program: Program, rds: Any) -> None:
     made(rds, "full")
     program.aws.control("free-space", {"database_id": "full", "free_gib": 0})
-    assert shown(rds, "full")["DBInstanceStatus"] == "storage-full"
+    assert described(rds, "full")["DBInstanceStatus"] == "storage-full"
     with pytest.raises(ClientError) as refused:
         rds.modify_db_instance(
             DBInstanceIdentifier="full", StorageType="io1", AllocatedStorage=500, Iops=2_000,
@@ -90,7 +90,7 @@ def test_a_full_database_says_so_and_takes_only_growth(program: Program, rds: An
     assert refused.value.response["Error"]["Code"] == "InvalidDBInstanceState"
     rds.modify_db_instance(DBInstanceIdentifier="full", AllocatedStorage=600, ApplyImmediately=True)
     program.tick(1)
-    assert shown(rds, "full")["PendingModifiedValues"] == {"AllocatedStorage": 600}
+    assert described(rds, "full")["PendingModifiedValues"] == {"AllocatedStorage": 600}
 
 
 @pytest.mark.parametrize(
@@ -132,5 +132,5 @@ def test_a_change_of_mode_restarts_members_with_a_cache_on_nvme_and_no_others(
     for _ in range(6):
         program.tick(1)
         for name, found in statuses.items():
-            found.add(shown(rds, name)["DBInstanceStatus"])
+            found.add(described(rds, name)["DBInstanceStatus"])
     assert statuses == {"cached-1": {"available", "rebooting"}, "cached-2": {"available"}}

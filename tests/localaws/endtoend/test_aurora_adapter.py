@@ -92,16 +92,16 @@ def test_an_observation_equals_a_simulation_of_the_same_load(program: Program) -
     found = seen(storage(program), ref, at)
     scenario = parse_aurora({"resource": RESOURCE, "start": "2026-01-05T00:00:00Z"},
                             source="same", base=Path())  # fmt: skip
-    played = SimulatedCluster(scenario).observed(at)
-    here, there = (cluster_demand(one, slow_ms=10) for one in (found, played))
+    simulated = SimulatedCluster(scenario).observed(at)
+    here, there = (cluster_demand(one, slow_ms=10) for one in (found, simulated))
     assert len(here.days) == len(there.days) == DAYS
     for one, other in zip(here.days, there.days, strict=True):
         assert replace(one, ios=0, acus=0) == replace(other, ios=0, acus=0)
         assert one.ios == pytest.approx(other.ios)
         assert one.acus == pytest.approx(other.acus)
     assert here.storage_gib == there.storage_gib
-    assert found.cluster.members == played.cluster.members
-    assert found.cluster.mode is played.cluster.mode
+    assert found.cluster.members == simulated.cluster.members
+    assert found.cluster.mode is simulated.cluster.mode
 
 
 def test_the_mode_is_changed_once_and_the_way_there_is_shut_for_30_days(program: Program) -> None:

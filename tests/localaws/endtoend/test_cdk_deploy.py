@@ -134,8 +134,8 @@ def plan_alarm(program: Program, volume: str, now: datetime) -> DynamoLedger:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Course:
-    """What was there after each step of one course: deploy, nine minutes, deploy again, destroy."""
+class Lifecycle:
+    """What was there after each step: deploy, nine minutes, deploy again, destroy."""
 
     templates: dict[str, dict[str, Any]]
     deployed: dict[str, dict[str, str]]
@@ -157,7 +157,7 @@ class Course:
 
 
 @pytest.fixture(scope="module")
-def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
+def lifecycle(tmp_path_factory: pytest.TempPathFactory) -> Lifecycle:
     folder = tmp_path_factory.mktemp("cdk")
     with LocalAws(clock="lockstep") as aws:
         deployment = Deployment(aws, folder, shared_synth(tmp_path_factory)().directory)
@@ -186,7 +186,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
         iam = aws.control("iam")
         deployment.cdk("destroy", "--app", assembly, "--all", "--force")
         removed = headroom(aws, "alarms", "--remove", "--region", "us-east-1")
-        return Course(
+        return Lifecycle(
             watched=volume,
             removed=removed,
             templates={stack: deployment.template(stack) for stack in STACKS},
@@ -206,44 +206,46 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
 
 
 @pytest.mark.parametrize("stack", STACKS)
-def test_every_resource_of_the_template_was_made(course: Course, stack: str) -> None:
-    template = course.templates[stack]
-    assert course.deployed[stack] == {key: value["Type"] for key, value in template.items()}
+def test_every_resource_of_the_template_was_made(lifecycle: Lifecycle, stack: str) -> None:
+    template = lifecycle.templates[stack]
+    assert lifecycle.deployed[stack] == {key: value["Type"] for key, value in template.items()}
 
 
-def test_the_deployed_sweep_runs_every_minute(course: Course) -> None:
-    assert course.sweep_log.count('"SweepCompleted":[1.0]') == 2, course.sweep_log[-2_000:]
+def test_the_deployed_sweep_runs_every_minute(lifecycle: Lifecycle) -> None:
+    assert lifecycle.sweep_log.count('"SweepCompleted":[1.0]') == 2, lifecycle.sweep_log[-2_000:]
 
 
 def test_a_volume_with_an_alarm_of_its_own_is_seen_three_minutes_after_its_load_began(
-    course: Course,
+    lifecycle: Lifecycle,
 ) -> None:
     alarm = "headroom-detect-resource-"
     begun = [f"{alarm} INSUFFICIENT_DATA", f"{alarm} OK", f"{alarm} ALARM"]
-    assert course.watched.states == [*begun, "none", "none", "none"], "its glances were never late"
-    assert course.watched.claims == {("nothing", 4), ("pressure", 5)}
+    assert lifecycle.watched.states == [*begun, "none", "none", "none"], (
+        "its glances were never late"
+    )
+    assert lifecycle.watched.claims == {("nothing", 4), ("pressure", 5)}
 
 
-def test_a_command_removes_the_alarms_that_stacks_leave_behind(course: Course) -> None:
-    assert "1 alarm in us-east-1 of 123456789012, $0.10 a month: removed." in course.removed
+def test_a_command_removes_the_alarms_that_stacks_leave_behind(lifecycle: Lifecycle) -> None:
+    assert "1 alarm in us-east-1 of 123456789012, $0.10 a month: removed." in lifecycle.removed
 
 
-def test_a_person_pauses_through_the_deployed_function_and_is_named(course: Course) -> None:
-    assert course.paused[0].startswith("Paused: no changes in account 123456789012")
-    assert "since 2026-01-05 00:02Z by arn:aws:sts::123456789012:" in course.paused[1]
-    assert ": load test" in course.paused[1]
+def test_a_person_pauses_through_the_deployed_function_and_is_named(lifecycle: Lifecycle) -> None:
+    assert lifecycle.paused[0].startswith("Paused: no changes in account 123456789012")
+    assert "since 2026-01-05 00:02Z by arn:aws:sts::123456789012:" in lifecycle.paused[1]
+    assert ": load test" in lifecycle.paused[1]
 
 
-def test_the_functions_have_the_roles_that_the_tables_let_write(course: Course) -> None:
-    assert len(course.roles) == 3
-    assert all(role.startswith("/headroom/HeadroomLoop-") for role in course.roles)
+def test_the_functions_have_the_roles_that_the_tables_let_write(lifecycle: Lifecycle) -> None:
+    assert len(lifecycle.roles) == 3
+    assert all(role.startswith("/headroom/HeadroomLoop-") for role in lifecycle.roles)
 
 
-def test_the_deployed_roles_were_evaluated_and_nothing_was_denied(course: Course) -> None:
-    assert course.iam["denials"] == []
+def test_the_deployed_roles_were_evaluated_and_nothing_was_denied(lifecycle: Lifecycle) -> None:
+    assert lifecycle.iam["denials"] == []
     used = {
         f"{one['role'].removeprefix('HeadroomLoop-')[:8]} {one['action']}"
-        for one in course.iam["grants"]
+        for one in lifecycle.iam["grants"]
         if one["used"]
     }
     assert {
@@ -252,10 +254,10 @@ def test_the_deployed_roles_were_evaluated_and_nothing_was_denied(course: Course
     } <= used  # fmt: skip
 
 
-def test_deploying_again_changes_nothing(course: Course) -> None:
-    assert course.again.count("(no changes)") == 2
+def test_deploying_again_changes_nothing(lifecycle: Lifecycle) -> None:
+    assert lifecycle.again.count("(no changes)") == 2
 
 
-def test_destroying_takes_everything_but_the_tables(course: Course) -> None:
-    assert len(course.tables) == 2
-    assert course.others == []
+def test_destroying_takes_everything_but_the_tables(lifecycle: Lifecycle) -> None:
+    assert len(lifecycle.tables) == 2
+    assert lifecycle.others == []

@@ -64,8 +64,8 @@ def test_it_comes_and_goes_with_the_setting_and_names_what_is_deployed(program: 
     functions = {
         each["FunctionName"] for each in program.client("lambda").list_functions()["Functions"]
     }
-    shown = [m for w in body["widgets"] for m in w["properties"].get("metrics", [])]
-    assert {value for _, _, name, value, _ in shown if name == "FunctionName"} == functions
+    metrics = [m for w in body["widgets"] for m in w["properties"].get("metrics", [])]
+    assert {value for _, _, name, value, _ in metrics if name == "FunctionName"} == functions
     (alarms,) = [w["properties"]["alarms"] for w in body["widgets"] if w["type"] == "alarm"]
     there = program.client("cloudwatch").describe_alarms()["MetricAlarms"]
     assert set(alarms) == {alarm["AlarmArn"] for alarm in there}

@@ -23,7 +23,7 @@ from tests.localaws.conftest import Program
 
 
 class Deployed:
-    """The look as it is wired, over the endpoint's RDS and CloudWatch."""
+    """Reconciliation as it is wired, over the endpoint's RDS and CloudWatch."""
 
     def __init__(self, program: Program, name: str) -> None:
         self.program = program
@@ -96,8 +96,8 @@ def test_a_database_that_fills_is_found_grown_once_and_proven_to_have_space(
         program.tick(20)
         deployed.reconcile()
     assert "relieved" in deployed.steps()
-    shown = program.client("rds").describe_db_instances(DBInstanceIdentifier="fills")
-    assert shown["DBInstances"][0]["AllocatedStorage"] == target.size_gib
+    described = program.client("rds").describe_db_instances(DBInstanceIdentifier="fills")
+    assert described["DBInstances"][0]["AllocatedStorage"] == target.size_gib
     assert deployed.steps().count("applied") == 1
 
 
@@ -108,6 +108,6 @@ def test_rds_grows_what_it_owns_and_nothing_is_sent(program: Program) -> None:
         program.tick(20)
         decision = deployed.reconcile()
         assert decision is None or not isinstance(decision.answer, Act | Escalate)
-    shown = program.client("rds").describe_db_instances(DBInstanceIdentifier="owned")
-    assert shown["DBInstances"][0]["AllocatedStorage"] > 200
+    described = program.client("rds").describe_db_instances(DBInstanceIdentifier="owned")
+    assert described["DBInstances"][0]["AllocatedStorage"] > 200
     assert "intended" not in deployed.steps()

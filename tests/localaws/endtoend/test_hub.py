@@ -54,7 +54,7 @@ class Seen:
 
     codes: dict[str, int] = field(default_factory=dict)
     """Exit codes of commands."""
-    told: dict[str, Any] = field(default_factory=dict)
+    observed: dict[str, Any] = field(default_factory=dict)
     """What else a test asks about."""
     said: dict[str, Any] = field(default_factory=dict)
     """The JSON that commands printed."""
@@ -198,15 +198,15 @@ def play(there: Organization, monkeypatch: pytest.MonkeyPatch, said: Callable[[]
     ask(there.ledger(0), needing("d1"))
     command("approve", ann, "approve", "d1", *first)
     there.tick(2)
-    seen.told["kept"] = there.kept()
-    seen.told["sweeps"] = [place.sweeps for place in there.places]
+    seen.observed["kept"] = there.kept()
+    seen.observed["sweeps"] = [place.sweeps for place in there.places]
 
     there.deploy_hub("delete")
     command("resume", ann, "resume", *spokes)
     there.tick(2)
-    seen.told["sweeps without"] = [place.sweeps for place in there.places]
-    seen.told["undelivered"] = [there.undelivered(n) for n in range(len(SPOKES))]
-    seen.told["alarms without"] = [_alarms(place) for place in there.places]
+    seen.observed["sweeps without"] = [place.sweeps for place in there.places]
+    seen.observed["undelivered"] = [there.undelivered(n) for n in range(len(SPOKES))]
+    seen.observed["alarms without"] = [_alarms(place) for place in there.places]
 
     def redeliver(name: str, number: int) -> None:
         account, region = SPOKES[number]
@@ -215,31 +215,31 @@ def play(there: Organization, monkeypatch: pytest.MonkeyPatch, said: Callable[[]
 
     events = there.places[0].client("events")
     entry = {"Source": "headroom", "DetailType": "t", "Detail": "{}", "EventBusName": BUS}
-    (seen.told["of another Region"],) = events.put_events(Entries=[entry])["Entries"]
+    (seen.observed["of another Region"],) = events.put_events(Entries=[entry])["Entries"]
     redeliver("too early", 0)
     there.deploy_hub()
     there.tick()
     for number in range(len(SPOKES)):
         redeliver(f"redeliver {number}", number)
-    seen.told["undelivered after"] = [there.undelivered(n) for n in range(len(SPOKES))]
-    seen.told["kept after"] = there.kept()
+    seen.observed["undelivered after"] = [there.undelivered(n) for n in range(len(SPOKES))]
+    seen.observed["kept after"] = there.kept()
 
     lose_records(there, command, seen, ann)
     for name, policy in (("broad", BROAD), ("narrow", NARROW)):
         file = there.folder / f"{name}.json"
         file.write_text(json.dumps(policy))
         command(name, eva, "publish", str(file), *spokes)
-        seen.told[name] = [place.policy for place in there.places]
+        seen.observed[name] = [place.policy for place in there.places]
     command("not hers", ann, "publish", str(there.folder / "narrow.json"), *first)
     command("not his", eva, "pause", *first)
     command("stranger", there.person("ann", "operators", "333333333333"), "pause", *first)
     command("no decision", ann, "approve", "unknown", *first)
     there.tick()
-    seen.told["replayed"] = replayed(there, ann)
+    seen.observed["replayed"] = replayed(there, ann)
     for outcome in ("paused", "approved", "resumed", "policy_refused", "policy_published"):
-        seen.told[outcome] = [there.recorded(n, outcome) for n in range(len(SPOKES))]
-    seen.told["denials"] = there.aws.control("iam")["denials"]
-    seen.told["sweeps at last"] = [place.sweeps for place in there.places]
+        seen.observed[outcome] = [there.recorded(n, outcome) for n in range(len(SPOKES))]
+    seen.observed["denials"] = there.aws.control("iam")["denials"]
+    seen.observed["sweeps at last"] = [place.sweeps for place in there.places]
     return seen
 
 
@@ -263,12 +263,12 @@ def lose_records(
     ask(there.ledger(0), needing("d2"))
     command("unkept", person, "reject", "d2", "--spoke", "/".join(SPOKES[0]))
     there.tick(7)
-    seen.told["alarms of the hub"] = _alarms(there.hub)
+    seen.observed["alarms of the hub"] = _alarms(there.hub)
     command("ill", admin, "doctor", "--region", HUB_REGION, "--json")
     iam.delete_role_policy(RoleName=role, PolicyName="Deny")
-    seen.told["kept before"] = there.kept()
+    seen.observed["kept before"] = there.kept()
     command("store again", admin, *again[2:])
-    seen.told["stored"] = there.kept()
+    seen.observed["stored"] = there.kept()
 
 
 def _alarms(place: Place) -> list[str]:
@@ -329,48 +329,48 @@ EVERYWHERE = sorted((*spoke, ANN) for spoke in SPOKES)
 def test_what_people_of_the_hub_ask_is_recorded_with_the_name_that_sts_says(story: Seen) -> None:
     assert (story.codes["pause"], story.codes["approve"]) == (0, 0)
     until = "2026-01-05T02:02:00+00:00"
-    assert story.told["paused"] == [[f"paused until {until} by {ANN}: month end"]] * 2
-    assert story.told["approved"] == [[f"approved by {ANN}"], []]
+    assert story.observed["paused"] == [[f"paused until {until} by {ANN}: month end"]] * 2
+    assert story.observed["approved"] == [[f"approved by {ANN}"], []]
 
 
 def test_records_of_every_deployment_arrive_as_lines_of_the_day(story: Seen) -> None:
-    assert _events(story.told["kept"], "paused") == EVERYWHERE
-    (approved,) = _events(story.told["kept"], "approved")
+    assert _events(story.observed["kept"], "paused") == EVERYWHERE
+    (approved,) = _events(story.observed["kept"], "approved")
     assert approved == (*SPOKES[0], ANN)
 
 
 def test_without_the_hub_deployments_go_on_and_people_may_still_ask(story: Seen) -> None:
-    before, after = story.told["sweeps"], story.told["sweeps without"]
+    before, after = story.observed["sweeps"], story.observed["sweeps without"]
     assert (before, after) == ([4, 4], [6, 6])
     assert story.codes["resume"] == 0
-    assert story.told["resumed"] == [[f"resumed by {ANN}"]] * 2
-    assert story.told["alarms without"] == [[], []]
+    assert story.observed["resumed"] == [[f"resumed by {ANN}"]] * 2
+    assert story.observed["alarms without"] == [[], []]
 
 
 def test_what_the_hub_missed_is_kept_and_redelivered(story: Seen) -> None:
-    assert story.told["undelivered"] == [1, 1]
-    assert _events(story.told["kept"], "resumed") == []
+    assert story.observed["undelivered"] == [1, 1]
+    assert _events(story.observed["kept"], "resumed") == []
     assert story.codes["too early"] == 1
     assert story.said["too early"] == "Redelivered 0 events. The bus refused 1.\n"
     for number in range(len(SPOKES)):
         assert story.codes[f"redeliver {number}"] == 0
         assert story.said[f"redeliver {number}"] == "Redelivered 1 events.\n"
-    assert story.told["undelivered after"] == [0, 0]
-    assert _events(story.told["kept after"], "resumed") == EVERYWHERE
-    again = [e for e in story.told["kept after"] if e["detail"]["step"] == "resumed"]
+    assert story.observed["undelivered after"] == [0, 0]
+    assert _events(story.observed["kept after"], "resumed") == EVERYWHERE
+    again = [e for e in story.observed["kept after"] if e["detail"]["step"] == "resumed"]
     assert {e["region"] for e in again} == {HUB_REGION}
 
 
 def test_what_the_hub_itself_cannot_store_rings_and_is_stored_again_as_it_was(story: Seen) -> None:
     assert story.codes["well"] == 0, story.said["well"]
-    assert story.told["alarms of the hub"] == ["headroom-hub-own-records-not-kept"]
+    assert story.observed["alarms of the hub"] == ["headroom-hub-own-records-not-kept"]
     assert story.codes["ill"] == 2
     problems = [
         f["problem"] for check in json.loads(story.said["ill"])["checks"] for f in check["findings"]
     ]
     assert any("because the hub's stream or log group did not take them" in one for one in problems)
     before, after = (
-        [e for e in story.told[name] if e["detail"]["step"] == "rejected"]
+        [e for e in story.observed[name] if e["detail"]["step"] == "rejected"]
         for name in ("kept before", "stored")
     )
     assert before == []
@@ -379,24 +379,24 @@ def test_what_the_hub_itself_cannot_store_rings_and_is_stored_again_as_it_was(st
 
 
 def test_a_bus_takes_events_of_its_own_region_alone(story: Seen) -> None:
-    assert story.told["of another Region"]["ErrorCode"] == "InvalidArgument"
+    assert story.observed["of another Region"]["ErrorCode"] == "InvalidArgument"
 
 
 def test_a_policy_that_is_broader_than_a_hard_cap_is_refused_and_the_old_one_stays(
     story: Seen,
 ) -> None:
     assert story.codes["broad"] == 1
-    assert story.told["broad"] == [default_policy().version] * 2
+    assert story.observed["broad"] == [default_policy().version] * 2
     why = "The published policy: defaults: max_iops 8000 is more than the hard cap 4000."
     assert [one["detail"] for one in story.said["broad"]] == [why, why]
-    assert story.told["policy_refused"] == [[f"policy of {EVA} refused: {why}"]] * 2
+    assert story.observed["policy_refused"] == [[f"policy of {EVA} refused: {why}"]] * 2
 
 
 def test_a_policy_within_the_hard_caps_is_in_force_and_recorded(story: Seen) -> None:
     version = parse_policy(NARROW, source="test").version
     assert story.codes["narrow"] == 0
-    assert story.told["narrow"] == [version] * 2
-    assert story.told["policy_published"] == [[f"policy {version} published by {EVA}"]] * 2
+    assert story.observed["narrow"] == [version] * 2
+    assert story.observed["policy_published"] == [[f"policy {version} published by {EVA}"]] * 2
 
 
 @pytest.mark.parametrize(
@@ -416,10 +416,10 @@ def test_nobody_else_may_ask(story: Seen, who: str, status: str, why: str) -> No
 
 
 def test_a_request_to_one_deployment_proves_nothing_to_another(story: Seen) -> None:
-    assert story.told["replayed"]["status"] == "refused"
-    assert "STS does not confirm who signed" in story.told["replayed"]["detail"]
+    assert story.observed["replayed"]["status"] == "refused"
+    assert "STS does not confirm who signed" in story.observed["replayed"]["detail"]
 
 
 def test_no_role_lacked_a_permission(story: Seen) -> None:
-    assert [d for d in story.told["denials"] if "explicit deny" not in d["why"]] == []
-    assert story.told["sweeps at last"] == [15, 15]
+    assert [d for d in story.observed["denials"] if "explicit deny" not in d["why"]] == []
+    assert story.observed["sweeps at last"] == [15, 15]

@@ -47,7 +47,7 @@ pytestmark = pytest.mark.skipif(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Course:
+class Lifecycle:
     """What was seen in each place after creation, after each update, and after a deletion."""
 
     created: dict[tuple[str, str], dict[str, Any]]
@@ -63,7 +63,7 @@ def text() -> str:
 
 
 @pytest.fixture(scope="module")
-def course(text: str) -> Iterator[Course]:
+def lifecycle(text: str) -> Iterator[Lifecycle]:
     with LocalAws(clock="lockstep", seed=7) as aws:
         for region in REGIONS:
             s3 = boto3.client("s3", endpoint_url=aws.url, region_name=region, **aws.credentials)
@@ -95,7 +95,7 @@ def course(text: str) -> Iterator[Course]:
         )
         one = places[PLACES[0]]
         one.client("cloudformation").delete_stack(StackName="Headroom")
-        yield Course(
+        yield Lifecycle(
             created=created, tagged=tagged, updated=updated,
             tables=one.client("dynamodb").list_tables()["TableNames"],
             functions=one.client("lambda").list_functions()["Functions"],
@@ -104,9 +104,9 @@ def course(text: str) -> Iterator[Course]:
 
 @pytest.mark.parametrize("place", PLACES)
 def test_a_stack_is_complete_and_sweeps_in_every_place(
-    course: Course, text: str, place: tuple[str, str]
+    lifecycle: Lifecycle, text: str, place: tuple[str, str]
 ) -> None:
-    seen = course.created[place]
+    seen = lifecycle.created[place]
     assert seen["stack"]["status"] == "CREATE_COMPLETE"
     assert seen["sweeps"] == 2
     assert seen["policy"] == default_policy().version
@@ -118,8 +118,8 @@ def test_a_stack_is_complete_and_sweeps_in_every_place(
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_an_update_narrows_detection_in_place(course: Course, place: tuple[str, str]) -> None:
-    before, after = course.created[place], course.tagged[place]
+def test_an_update_narrows_detection_in_place(lifecycle: Lifecycle, place: tuple[str, str]) -> None:
+    before, after = lifecycle.created[place], lifecycle.tagged[place]
     assert after["stack"]["status"] == "UPDATE_COMPLETE"
     assert not any("tag.headroom" in each for each in before["expressions"])
     assert after["expressions"]
@@ -130,9 +130,9 @@ def test_an_update_narrows_detection_in_place(course: Course, place: tuple[str, 
 
 @pytest.mark.parametrize("place", PLACES)
 def test_an_update_changes_policy_code_and_detection_and_keeps_the_tables(
-    course: Course, place: tuple[str, str]
+    lifecycle: Lifecycle, place: tuple[str, str]
 ) -> None:
-    before, after = course.created[place], course.updated[place]
+    before, after = lifecycle.created[place], lifecycle.updated[place]
     assert after["stack"]["status"] == "UPDATE_COMPLETE"
     assert after["policy"] == LONG.version
     assert after["code"] != before["code"]
@@ -144,11 +144,11 @@ def test_an_update_changes_policy_code_and_detection_and_keeps_the_tables(
     ]
 
 
-def test_every_place_has_its_own_tables(course: Course) -> None:
-    topics = {seen["stack"]["outputs"]["TopicArn"] for seen in course.created.values()}
+def test_every_place_has_its_own_tables(lifecycle: Lifecycle) -> None:
+    topics = {seen["stack"]["outputs"]["TopicArn"] for seen in lifecycle.created.values()}
     assert {tuple(topic.split(":")[4:2:-1]) for topic in topics} == set(PLACES)
 
 
-def test_deleting_a_stack_keeps_its_tables_alone(course: Course) -> None:
-    assert len(course.tables) == 2
-    assert course.functions == []
+def test_deleting_a_stack_keeps_its_tables_alone(lifecycle: Lifecycle) -> None:
+    assert len(lifecycle.tables) == 2
+    assert lifecycle.functions == []

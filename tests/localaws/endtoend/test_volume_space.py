@@ -93,7 +93,7 @@ class Instance:
 
 
 class Deployed:
-    """The look as it is wired, over the endpoint's EC2 and CloudWatch."""
+    """Reconciliation as it is wired, over the endpoint's EC2 and CloudWatch."""
 
     def __init__(self, program: Program, instance: Instance, *, extends: bool) -> None:
         self.instance = instance
@@ -128,7 +128,7 @@ class Deployed:
 
 
 def grown(program: Program, *, extends: bool) -> Deployed:
-    """A volume that had too little free for an hour, was grown, and looked at for an hour."""
+    """A volume that had too little free for an hour, was grown, and reconciled for an hour."""
     instance = Instance(program)
     deployed = Deployed(program, instance, extends=extends)
     instance.pass_by(75)
@@ -188,5 +188,5 @@ def test_without_systems_manager_the_owner_is_notified_and_it_is_not_grown_again
     found = deployed.records()
     assert [step for step, _ in found].count("applied") == 1
     assert "extend the partition and the file system" in dict(found)["ineffective"]
-    (told,) = [summary for _, summary in found if "space file system:" in summary]
-    assert "its file system has 199.0 of 220 GiB" in told
+    (message,) = [summary for _, summary in found if "space file system:" in summary]
+    assert "its file system has 199.0 of 220 GiB" in message

@@ -205,9 +205,9 @@ def test_what_the_function_wrote_is_sealed_and_what_was_written_past_it_is_notic
     item |= {"summary": {"S": forged.summary}, "hash": {"S": forged.hash}}
     deployed.client("dynamodb").put_item(**table, Item=item)
     assert run(audit) == 1
-    told = capsys.readouterr().err
-    assert "all hashes match" in told
-    assert "The seal does not hold of record 0" in told
+    output = capsys.readouterr().err
+    assert "all hashes match" in output
+    assert "The seal does not hold of record 0" in output
 
     del item["seal"]
     deployed.client("dynamodb").put_item(**table, Item=item)

@@ -28,14 +28,14 @@ BUSY = {
 }
 
 
-class NoNotes:
-    """A scan notes nothing."""
+class NoBookmarks:
+    """A scan stores nothing."""
 
     def note(self, name: str) -> str:
         return ""
 
     def amend(self, name: str, change: Callable[[str], tuple[str, Any]]) -> Any:
-        raise AssertionError(f"{name} was noted by a scan")
+        raise AssertionError(f"{name} was stored by a scan")
 
 
 def now(program: Program) -> datetime:
@@ -56,7 +56,7 @@ def database(program: Program, name: str, **wanted: Any) -> str:
 def seen(program: Program, name: str) -> StorageView:
     """The database as the real adapter's scan finds it."""
     storage = RdsStorage(
-        program.client("rds"), program.client("ec2"), notes=NoNotes(),
+        program.client("rds"), program.client("ec2"), notes=NoBookmarks(),
         clock=lambda: now(program), account_id=ACCOUNT, region=REGION,
     )  # fmt: skip
     return next(v for v in storage.fleet() if v.volume.ref.resource_id == name)
@@ -66,16 +66,16 @@ def last(series: Series, count: int) -> list[float | None]:
     return [v if v is None else round(v, 6) for v in series.values[-count:]]
 
 
-def test_the_real_adapter_reads_the_minutes_that_the_physics_played(program: Program) -> None:
+def test_the_real_adapter_reads_the_minutes_that_the_physics_simulated(program: Program) -> None:
     name = database(program, "orders")
     request = {"database_id": name, "workload": BUSY, "burst_balance_percent": 30}
     assert name in program.aws.control("load", request)["loaded"]
-    played = [m for m in program.tick(22)["minutes"] if m.get("database_id") == name]
-    assert len(played) == 22
+    minutes = [m for m in program.tick(22)["minutes"] if m.get("database_id") == name]
+    assert len(minutes) == 22
     view = seen(program, name)
     metrics = CloudWatchRdsMetrics(program.client("cloudwatch"))
     activity, _ = metrics.activity(view, now(program))
-    answer = played[:20]  # two minutes are not published yet
+    answer = minutes[:20]  # two minutes are not published yet
     for series, key, unit in (
         (activity.read_iops, "served_read_ops", 60),
         (activity.write_iops, "served_write_ops", 60),
@@ -95,8 +95,8 @@ def test_a_class_that_bursts_is_the_limit_and_its_balances_say_so(program: Progr
     name = database(program, "small", DBInstanceClass="db.t3.medium", AllocatedStorage=500)
     load = {"steps": [{"for": "3h", "iops": 8_000, "io_kib": 4}]}
     program.aws.control("load", {"database_id": name, "workload": load})
-    played = [m for m in program.tick(56)["minutes"] if m.get("database_id") == name]
-    assert round(played[-1]["ebs_iops"]) == 2_000, "a t3.medium's baseline"
+    minutes = [m for m in program.tick(56)["minutes"] if m.get("database_id") == name]
+    assert round(minutes[-1]["ebs_iops"]) == 2_000, "a t3.medium's baseline"
     view = seen(program, name)
     span = Window(start=now(program) - timedelta(minutes=40), period_s=300, periods=8)
     query = Query(

@@ -37,7 +37,7 @@ def trio(rds: Any, name: str, **wanted: Any) -> dict[str, Any]:
     return database
 
 
-def shown(rds: Any, name: str) -> dict[str, Any]:
+def described(rds: Any, name: str) -> dict[str, Any]:
     found: dict[str, Any] = rds.describe_db_instances(DBInstanceIdentifier=name)["DBInstances"][0]
     return found
 
@@ -57,8 +57,8 @@ def to_gp3(rds: Any, name: str, **wanted: Any) -> dict[str, Any]:
 
 
 def test_an_instance_reports_what_it_was_created_with(rds: Any) -> None:
-    made(rds, "Told", Tags=[{"Key": "headroom", "Value": "auto"}])
-    database = shown(rds, "told")
+    made(rds, "Fresh", Tags=[{"Key": "headroom", "Value": "auto"}])
+    database = described(rds, "fresh")
     assert database["DBInstanceStatus"] == "available"
     assert (database["StorageType"], database["AllocatedStorage"]) == ("gp2", 500)
     assert "Iops" not in database
@@ -69,23 +69,23 @@ def test_an_instance_reports_what_it_was_created_with(rds: Any) -> None:
 
 
 def test_a_change_is_modifying_then_optimized_then_at_rest(program: Program, rds: Any) -> None:
-    made(rds, "course")
-    answer = to_gp3(rds, "course")
-    assert answer["DBInstanceStatus"] == "available"  # RDS takes a moment to tell
+    made(rds, "steps")
+    answer = to_gp3(rds, "steps")
+    assert answer["DBInstanceStatus"] == "available"  # RDS takes a moment to report it
     assert answer["PendingModifiedValues"] == {
         "StorageType": "gp3", "Iops": 12_000, "StorageThroughput": 500,
     }  # fmt: skip
     program.tick(1)
-    during = shown(rds, "course")
+    during = described(rds, "steps")
     assert (during["DBInstanceStatus"], during["StorageType"]) == ("modifying", "gp2")
     program.tick(5)
-    after = shown(rds, "course")
+    after = described(rds, "steps")
     assert (after["DBInstanceStatus"], after["StorageType"]) == ("storage-optimization", "gp3")
     assert (after["Iops"], after["StorageThroughput"]) == (12_000, 500)
     assert after["StorageOperationStatus"] == "Optimizing"
     assert after["PendingModifiedValues"] == {}
     program.tick(120)
-    rest = shown(rds, "course")
+    rest = described(rds, "steps")
     assert rest["DBInstanceStatus"] == "available"
     assert "StorageOperationPercentProgress" not in rest
 
@@ -109,17 +109,17 @@ def test_an_invalid_change_is_refused_with_rdss_error(
 ) -> None:
     name = f"refused-{REFUSED.index((wanted, code, words))}"
     made(rds, name)
-    before = shown(rds, name)
+    before = described(rds, name)
     with pytest.raises(ClientError) as refused:
         rds.modify_db_instance(DBInstanceIdentifier=name, ApplyImmediately=True, **wanted)
     assert refused.value.response["Error"]["Code"] == code
     assert words in refused.value.response["Error"]["Message"]
-    assert shown(rds, name) == before
+    assert described(rds, name) == before
 
 
 def test_below_the_threshold_neither_setting_of_gp3_is_taken(rds: Any) -> None:
     made(rds, "small", AllocatedStorage=300, StorageType="gp3")
-    database = shown(rds, "small")
+    database = described(rds, "small")
     assert (database["Iops"], database["StorageThroughput"]) == (3_000, 125)
     with pytest.raises(ClientError, match="storage size less than 400"):
         rds.modify_db_instance(
@@ -139,7 +139,7 @@ def test_a_small_raise_is_rounded_up_to_a_tenth(program: Program, rds: Any) -> N
         DBInstanceIdentifier="rounded", AllocatedStorage=501, ApplyImmediately=True
     )
     program.tick(6)
-    assert shown(rds, "rounded")["AllocatedStorage"] == 550
+    assert described(rds, "rounded")["AllocatedStorage"] == 550
 
 
 def test_crossing_the_threshold_takes_hours_of_modifying(program: Program, rds: Any) -> None:
@@ -149,7 +149,7 @@ def test_crossing_the_threshold_takes_hours_of_modifying(program: Program, rds: 
         ApplyImmediately=True,
     )  # fmt: skip
     program.tick(150)
-    database = shown(rds, "crossing")
+    database = described(rds, "crossing")
     assert (database["DBInstanceStatus"], database["AllocatedStorage"]) == ("modifying", 300)
     with pytest.raises(ClientError) as refused:
         rds.describe_valid_db_instance_modifications(DBInstanceIdentifier="crossing")
@@ -185,19 +185,19 @@ def test_asking_for_what_is_there_uses_no_slot(program: Program, rds: Any) -> No
     made(rds, "noop", StorageType="gp3")
     to_gp3(rds, "noop")
     program.tick(1)
-    assert shown(rds, "noop")["DBInstanceStatus"] == "available"
+    assert described(rds, "noop")["DBInstanceStatus"] == "available"
 
 
 def test_what_waits_for_a_window_is_flushed_by_a_change_at_once(program: Program, rds: Any) -> None:
     made(rds, "flushed")
     rds.modify_db_instance(DBInstanceIdentifier="flushed", DBInstanceClass="db.r6g.4xlarge")
     program.tick(30)
-    waiting = shown(rds, "flushed")
+    waiting = described(rds, "flushed")
     assert waiting["PendingModifiedValues"] == {"DBInstanceClass": "db.r6g.4xlarge"}
     assert waiting["DBInstanceStatus"] == "available"
     to_gp3(rds, "flushed")
     program.tick(10)
-    assert shown(rds, "flushed")["DBInstanceClass"] == "db.r6g.4xlarge"  # and it was restarted
+    assert described(rds, "flushed")["DBInstanceClass"] == "db.r6g.4xlarge"  # and it was restarted
 
 
 def test_what_waits_is_applied_in_the_maintenance_window(program: Program, rds: Any) -> None:
@@ -211,9 +211,9 @@ def test_what_waits_is_applied_in_the_maintenance_window(program: Program, rds: 
     )  # fmt: skip
     rds.modify_db_instance(DBInstanceIdentifier="window", AllocatedStorage=600)
     program.tick(25)
-    assert shown(rds, "window")["PendingModifiedValues"] == {"AllocatedStorage": 600}
+    assert described(rds, "window")["PendingModifiedValues"] == {"AllocatedStorage": 600}
     program.tick(15)
-    assert shown(rds, "window")["AllocatedStorage"] == 600
+    assert described(rds, "window")["AllocatedStorage"] == 600
 
 
 def test_a_cluster_is_changed_as_a_cluster_only(program: Program, rds: Any) -> None:
@@ -231,7 +231,7 @@ def test_a_cluster_is_changed_as_a_cluster_only(program: Program, rds: Any) -> N
     program.tick(6)
     database = cluster(rds, "trio")
     assert (database["Status"], database["Iops"]) == ("storage-optimization", 16_000)
-    member = shown(rds, members[1]["DBInstanceIdentifier"])
+    member = described(rds, members[1]["DBInstanceIdentifier"])
     assert (member["DBClusterIdentifier"], member["Iops"]) == ("trio", 16_000)
 
 
@@ -276,7 +276,7 @@ def test_pages_have_twenty_to_a_hundred_and_all_engines_are_in_them(rds: Any) ->
 
 def test_unknown_names_and_operations_fail_as_they_should(rds: Any) -> None:
     with pytest.raises(ClientError) as gone:
-        shown(rds, "nobody")
+        described(rds, "nobody")
     assert gone.value.response["Error"]["Code"] == "DBInstanceNotFound"
     assert gone.value.response["ResponseMetadata"]["HTTPStatusCode"] == 404
     with pytest.raises(ClientError) as gone:
@@ -288,21 +288,21 @@ def test_unknown_names_and_operations_fail_as_they_should(rds: Any) -> None:
 
 
 def test_a_change_sends_events_and_the_call_is_in_the_trail(program: Program, rds: Any) -> None:
-    made(rds, "told-of")
+    made(rds, "announced")
     url, arn = program.queue("rds-events")
     events = program.client("events")
     events.put_rule(Name="rds", EventPattern=json.dumps({"source": ["aws.rds"]}))
     events.put_targets(Rule="rds", Targets=[{"Id": "queue", "Arn": arn}])
-    to_gp3(rds, "told-of")
+    to_gp3(rds, "announced")
     program.tick(7)
     events_sent = [json.loads(body) for body in program.messages(url)]
     events.remove_targets(Rule="rds", Ids=["queue"])
     ids = [one["detail"]["EventID"] for one in events_sent if "EventID" in one["detail"]]
     assert ids == ["RDS-EVENT-0018", "RDS-EVENT-0017"]
     event = next(one for one in events_sent if one["detail-type"] == "RDS DB Instance Event")
-    assert event["detail"]["SourceIdentifier"] == "told-of"
+    assert event["detail"]["SourceIdentifier"] == "announced"
     assert event["resources"] == [event["detail"]["SourceArn"]]
     call = next(one for one in events_sent if "CloudTrail" in one["detail-type"])["detail"]
     assert call["eventName"] == "ModifyDBInstance"
-    assert call["requestParameters"]["dBInstanceIdentifier"] == "told-of"
+    assert call["requestParameters"]["dBInstanceIdentifier"] == "announced"
     assert call["requestParameters"]["allocatedStorage"] == 500

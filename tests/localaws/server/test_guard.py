@@ -100,12 +100,13 @@ def test_the_control_api_wants_the_key_too(program: Program, name: str) -> None:
     volume = program.volume()
     for method in ("GET", "POST"):
         assert send(program, {}, path=f"/_headroom/{name}", method=method, body="{}").status == 403
-        theirs = {
+        headers = {
             "X-Headroom-Key": program.aws.endpoint.access_key,
             "Origin": "https://example.com",
         }
         assert (
-            send(program, theirs, path=f"/_headroom/{name}", method=method, body="{}").status == 403
+            send(program, headers, path=f"/_headroom/{name}", method=method, body="{}").status
+            == 403
         )
     assert program.client("ec2").describe_volumes(VolumeIds=[volume])["Volumes"]
 

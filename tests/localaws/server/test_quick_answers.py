@@ -111,11 +111,11 @@ def test_a_member_is_found_under_the_names_that_moto_knows() -> None:
     serializer = get_serializer_class("ec2", "ec2")(
         operation_model=model, value_picker=XFormedAttributePicker()
     )
-    shown = [
+    values = [
         Instance(), {"InstanceType": None}, {"instance_type": "a", "id": "b"},
         {"InstanceId": "c", "instance_id": "d"}, "text", {},
     ]  # fmt: skip
-    for value in shown:
+    for value in values:
         for key, shape in instance.members.items():
             shape.parent = instance
             context = AttributePickerContext(

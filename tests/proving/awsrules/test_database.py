@@ -161,7 +161,7 @@ def test_a_mode_asked_for_later_waits_for_the_window() -> None:
     assert cluster.mode(window + TAKES) is StorageMode.IO_OPTIMIZED
 
 
-def shown(database: DatabaseRules, now: datetime) -> tuple[object, ...]:
+def described(database: DatabaseRules, now: datetime) -> tuple[object, ...]:
     """Everything RDS shows of a database."""
     return (
         database.lifecycle.described(now), database.lifecycle.starts, database.pending(now),
@@ -188,14 +188,14 @@ def test_whatever_is_asked_the_rules_hold(
     for minutes, storage, others, way in calls:
         now += minutes * MINUTE
         database.apply_due_changes(now)
-        before = shown(database, now)
+        before = described(database, now)
         try:
             if way == "scale":
                 database.scale(now, largest + 50)
             else:
                 database.modify(now, storage=storage, others=others, at_once=way == "at once")
         except ModificationRefused:
-            assert shown(database, now) == before  # a refused call changes nothing
+            assert described(database, now) == before  # a refused call changes nothing
         here = database.lifecycle.described(now)
         assert here.size_gib >= largest  # nothing shrinks
         largest = here.size_gib

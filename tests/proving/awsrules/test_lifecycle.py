@@ -161,10 +161,10 @@ def test_states_performance_price_and_size_follow_the_clock() -> None:
         latest = lifecycle.modification(now)
         assert latest is not None
         assert lifecycle.billed(now) == change.target
-        told = lifecycle.described(now) == change.target
+        described = lifecycle.described(now) == change.target
         fast = lifecycle.effective(now) == change.target
         size, progress = lifecycle.usable_size_gib(now), latest.progress_percent
-        seen.append((latest.state.value, told, fast, size, progress))
+        seen.append((latest.state.value, described, fast, size, progress))
     assert seen == [
         ("modifying", False, False, 100, 0), ("modifying", False, False, 100, 0),
         ("optimizing", True, False, 200, 0), ("optimizing", True, False, 200, 7),
@@ -179,8 +179,8 @@ def test_states_performance_price_and_size_follow_the_clock() -> None:
 def test_describe_volumes_reports_the_origin_until_the_state_has_left_modifying() -> None:
     slow = volume(gp3(), delays=Delays(modifying=20 * MINUTE, effect=30 * MINUTE))
     slow.modify(T0, iops=6_000)
-    for after, told in ((0, 3_000), (19, 3_000), (20, 6_000), (240, 6_000)):
-        assert slow.described(T0 + after * MINUTE).iops == told
+    for after, iops in ((0, 3_000), (19, 3_000), (20, 6_000), (240, 6_000)):
+        assert slow.described(T0 + after * MINUTE).iops == iops
         assert slow.billed(T0 + after * MINUTE).iops == 6_000
     slow.modify(T0 + 3 * HOUR, iops=9_000)
     assert slow.described(T0 + 3 * HOUR).iops == 6_000

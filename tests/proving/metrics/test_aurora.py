@@ -1,4 +1,4 @@
-"""What CloudWatch has of Aurora clusters: counts of five minutes, and who they are told of."""
+"""What CloudWatch has of Aurora clusters: counts of five minutes, and whose dimensions they have."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ CLUSTER = AuroraMembers(
 )  # fmt: skip
 
 
-def told(at: datetime = START, load: AuroraLoad = LOAD, **more: bool) -> list[Datapoint]:
+def measured(at: datetime = START, load: AuroraLoad = LOAD, **more: bool) -> list[Datapoint]:
     return aurora_datapoints(load, at, CLUSTER, **more)
 
 
@@ -43,14 +43,14 @@ def where(points: list[Datapoint], name: str) -> dict[tuple[tuple[str, str], ...
 
 
 def test_a_month_of_counts_adds_up_to_the_declared_month() -> None:
-    reads = where(told(), "VolumeReadIOPs")[(("DBClusterIdentifier", "orders"),)]
-    writes = where(told(), "VolumeWriteIOPs")[(("DBClusterIdentifier", "orders"),)]
+    reads = where(measured(), "VolumeReadIOPs")[(("DBClusterIdentifier", "orders"),)]
+    writes = where(measured(), "VolumeWriteIOPs")[(("DBClusterIdentifier", "orders"),)]
     assert (reads + writes) * 12 * HOURS_PER_MONTH == pytest.approx(2_740e6)
     assert reads == pytest.approx(writes / 3)
 
 
 def test_billed_io_is_published_under_both_spellings() -> None:
-    sets = set(where(told(), "VolumeReadIOPs"))
+    sets = set(where(measured(), "VolumeReadIOPs"))
     assert sets == {
         (("DBClusterIdentifier", "orders"),),
         (("DbClusterIdentifier", "orders"), ("EngineName", "aurora-postgresql")),
@@ -58,7 +58,10 @@ def test_billed_io_is_published_under_both_spellings() -> None:
 
 
 def test_commits_are_the_writers_and_capacity_each_serverless_members() -> None:
-    commits, acus = where(told(), "CommitLatency"), where(told(), "ServerlessDatabaseCapacity")
+    commits, acus = (
+        where(measured(), "CommitLatency"),
+        where(measured(), "ServerlessDatabaseCapacity"),
+    )
     assert (("DBInstanceIdentifier", "orders-1"),) in commits
     assert (("DBInstanceIdentifier", "orders-2"),) not in commits
     assert set(commits.values()) == {4.0}
@@ -67,13 +70,13 @@ def test_commits_are_the_writers_and_capacity_each_serverless_members() -> None:
 
 
 def test_the_size_comes_once_an_hour() -> None:
-    hours = [bool(where(told(START + n * PERIOD), "VolumeBytesUsed")) for n in range(13)]
+    hours = [bool(where(measured(START + n * PERIOD), "VolumeBytesUsed")) for n in range(13)]
     assert hours == [True, *[False] * 11, True]
-    assert set(where(told(), "VolumeBytesUsed").values()) == {100 * 1024**3}
+    assert set(where(measured(), "VolumeBytesUsed").values()) == {100 * 1024**3}
 
 
 def test_without_billed_io_under_io_optimized_the_rest_is_still_published() -> None:
-    points = told(io_published=False)
+    points = measured(io_published=False)
     assert {p.name for p in points} == {
         "VolumeBytesUsed", "CommitLatency", "ServerlessDatabaseCapacity",
     }  # fmt: skip
@@ -92,5 +95,5 @@ def test_outside_a_trace_nothing_is_known_but_the_size() -> None:
     load = replace(LOAD, steady_ios=None, trace=trace)
     counts = [load.ios(START + n * PERIOD) for n in range(-1, 4)]
     assert counts == [None, pytest.approx(3_000), pytest.approx(3_000), pytest.approx(3_000), None]
-    after = told(START + timedelta(hours=1), load)
+    after = measured(START + timedelta(hours=1), load)
     assert {p.name for p in after} == {"VolumeBytesUsed"}

@@ -44,7 +44,7 @@ def minute(
     return physics.minute(START, storage_rules), physics
 
 
-def told(
+def measured(
     configuration: Configuration = GP2, *, members: tuple[DbMember, ...] = (WRITER,),
     limits: str | None = "t3.medium", free_gib: float | None = None, iops: float = 900.0,
     reads: float = 0.25,
@@ -62,7 +62,7 @@ def of(points: list[Datapoint], identifier: str = "orders") -> dict[str, float]:
 
 
 def test_rates_are_per_second_and_waits_in_seconds() -> None:
-    values = of(told(free_gib=40.0))
+    values = of(measured(free_gib=40.0))
     assert values["ReadIOPS"] == pytest.approx(225)
     assert values["WriteIOPS"] == pytest.approx(675)
     assert values["WriteThroughput"] == pytest.approx(675 * 8_192)
@@ -85,7 +85,7 @@ def test_a_simulation_reads_the_same_figures(iops: float) -> None:
             for p in datapoints(facts, volume_id="v", instance_id="i", configuration=GP2)
         }
     )
-    values = of(told(iops=iops))
+    values = of(measured(iops=iops))
     assert values["ReadIOPS"] == same["read_iops"]
     assert values["WriteThroughput"] / 1024**2 == pytest.approx(same["write_mibps"])
     assert values["DiskQueueDepth"] == same["queue_length"]
@@ -97,8 +97,8 @@ def test_a_simulation_reads_the_same_figures(iops: float) -> None:
 
 
 def test_a_direction_at_rest_has_no_latency() -> None:
-    assert {"ReadLatency", "WriteLatency"} & set(of(told(reads=0.0))) == {"WriteLatency"}
-    idle = of(told(iops=0.0))
+    assert {"ReadLatency", "WriteLatency"} & set(of(measured(reads=0.0))) == {"WriteLatency"}
+    idle = of(measured(iops=0.0))
     assert not {"ReadLatency", "WriteLatency", "BurstBalance"} & set(idle)
     assert (idle["ReadIOPS"], idle["WriteIOPS"], idle["DiskQueueDepth"]) == (0, 0, 0)
 
@@ -116,7 +116,7 @@ def test_a_direction_at_rest_has_no_latency() -> None:
 def test_a_balance_is_published_where_there_is_one(
     configuration: Configuration, limits: str | None, published: set[str]
 ) -> None:
-    assert {n for n in of(told(configuration, limits=limits)) if "Balance" in n} == published
+    assert {n for n in of(measured(configuration, limits=limits)) if "Balance" in n} == published
 
 
 def test_balances_of_a_class_come_every_five_minutes() -> None:
@@ -133,7 +133,7 @@ def test_balances_of_a_class_come_every_five_minutes() -> None:
 
 
 def test_every_datapoint_is_also_published_by_class_and_by_engine() -> None:
-    sets = {point.dimensions for point in told() if point.name == "ReadIOPS"}
+    sets = {point.dimensions for point in measured() if point.name == "ReadIOPS"}
     assert sets == {
         (("DBInstanceIdentifier", "orders"),), (("DatabaseClass", "db.t3.medium"),),
         (("EngineName", "postgres"),),
@@ -141,7 +141,7 @@ def test_every_datapoint_is_also_published_by_class_and_by_engine() -> None:
 
 
 def test_a_reader_of_a_cluster_writes_what_the_writer_writes_and_reads_nothing() -> None:
-    points = told(IO1, members=(WRITER, READER))
+    points = measured(IO1, members=(WRITER, READER))
     writer, reader = of(points), of(points, "orders-2")
     assert reader["WriteIOPS"] == writer["WriteIOPS"] > 0
     assert (reader["ReadIOPS"], reader["ReadThroughput"]) == (0, 0)

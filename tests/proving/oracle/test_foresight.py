@@ -237,9 +237,9 @@ def test_the_oracle_is_never_worse_than_an_incumbent(
 ) -> None:
     conditions = Conditions(preset="balanced")
     unavoidable = pain_if_static(load_series, ceiling(conditions, STARTS["gp3"])).shortfall
-    shown = tuple(sorted(wishes, key=lambda wish: wish[0]))
-    run = scored(load_series, STARTS["gp3"], shown, conditions)
-    found = oracle(load_series, STARTS["gp3"], conditions, incumbents=[shown])
+    schedule = tuple(sorted(wishes, key=lambda wish: wish[0]))
+    run = scored(load_series, STARTS["gp3"], schedule, conditions)
+    found = oracle(load_series, STARTS["gp3"], conditions, incumbents=[schedule])
     assert found.score <= score_usd(run, unavoidable, conditions) + 1e-9
 
 

@@ -1,4 +1,4 @@
-"""Situations of a policy's tests are played, decided by the engine, and compared."""
+"""Situations of a policy's tests are simulated, decided by the engine, and compared."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def test_a_standby_is_billed_in_a_replay_too() -> None:
 
 
 def test_where_the_class_was_the_limit_no_storage_is_bought() -> None:
-    """The load is never rebuilt above what the class sustains, and that limit is played."""
+    """The load is never rebuilt above what the class sustains, and that limit is simulated."""
     small = view(rds(GP3, 500, 12_000, 500), iops=6_000)
     found = replayed(small, past([1_000.0] * 60 + [6_000.0] * 180 + [1_000.0] * 60))
     assert found.headroom.changes == ()

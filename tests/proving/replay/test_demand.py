@@ -23,7 +23,7 @@ from headroom.proving.replay.history import history_periods
 from headroom.proving.vectorized import pain_if_static
 from headroom.proving.workloads import LoadSeries
 from tests.builders import activity, gp2, gp3, instance, io, series, volume
-from tests.proving.histories import lived, told
+from tests.proving.histories import lived, published
 from tests.proving.series import START, load_series_of
 
 DAY = 1_440
@@ -46,7 +46,7 @@ def reconstructed(
 
 
 def again(load_series: LoadSeries, configuration: Configuration, **how: int) -> ReconstructedLoad:
-    return reconstructed(told(lived(load_series, configuration), **how), configuration)
+    return reconstructed(published(lived(load_series, configuration), **how), configuration)
 
 
 def starved(found: ReconstructedLoad, configuration: Configuration) -> int:
@@ -84,7 +84,7 @@ def test_every_operation_and_byte_comes_once_and_none_later_than_it_was_served(
 ) -> None:  # fmt: skip
     assume(sum(count for count, _, _ in steps) * step_s >= 300)
     made = load_series(steps, step_s=step_s)
-    past = told(lived(made, configuration), period_min=period, checks=checks)
+    past = published(lived(made, configuration), period_min=period, checks=checks)
     assume(past.read_iops.known())
     found = reconstructed(past, configuration)
     per = 60 * period // found.load_series.step_s
@@ -112,7 +112,7 @@ def test_left_alone_it_starves_no_more_than_it_did(
     assume(not any(iops and iops % 1_000 >= 700 and iops < 3_000 for _, iops, _ in steps))
     made = load_series(steps)
     truth = lived(made, configuration)
-    past = told(truth, period_min=period)
+    past = published(truth, period_min=period)
     assume(past.read_iops.known())
     # A run may end within a minute of where it did: one minute each way, not more.
     runs = int((np.diff(truth.starved.astype(int)) == 1).sum()) + 1
@@ -162,7 +162,7 @@ def test_a_burst_inside_the_minute_is_rebuilt_as_the_mildest_that_the_check_allo
     made = load_series_of(minute * 30 + [100.0] * 400, step_s=15)
     truth = lived(made, gp3(400))
     assert truth.starved[:30].all()
-    found = reconstructed(told(truth), gp3(400))
+    found = reconstructed(published(truth), gp3(400))
     assert found.load_series.step_s == 10
     assert pain_if_static(found.load_series, gp3(400)).starved[:30].all()
     assert np.nanmax(found.load_series.ops) == pytest.approx(1.05 * 3_000)

@@ -36,7 +36,7 @@ from tests.builders import (
     policy,
     volume,
 )
-from tests.proving.histories import lived, told
+from tests.proving.histories import lived, published
 from tests.proving.series import load_series_of
 
 PRICES = catalogue_prices(REGION)
@@ -56,7 +56,7 @@ def replayed(
     draw: bool = False,
     **changes: object,
 ) -> Replayed:
-    past = told(lived(load_series, configuration))
+    past = published(lived(load_series, configuration))
     since = load_series.start + timedelta(minutes=skip_min)
     return replay_volume(
         view(configuration, **changes), [(past, None)], rules or policy(), PRICES, since=since,
@@ -81,9 +81,9 @@ def test_what_the_rebuilt_load_makes_the_engine_do_is_what_the_real_one_would_ha
     made = load_series_of(EVENING)
     found = replayed(made, gp3(400))
     real = run_engine(made, gp3(400), Conditions())
-    ours, theirs = found.headroom.changes[0], real.changes[0]
-    assert ours.target.volume_type is theirs.target.volume_type
-    assert ours.target.iops == pytest.approx(theirs.target.iops, rel=0.25)
+    ours, external = found.headroom.changes[0], real.changes[0]
+    assert ours.target.volume_type is external.target.volume_type
+    assert ours.target.iops == pytest.approx(external.target.iops, rel=0.25)
     assert found.headroom.starved_minutes == pytest.approx(int(real.starved.sum()), abs=10)
 
 
@@ -138,7 +138,7 @@ def test_an_hdd_volume_is_simulated_by_the_exact_physics() -> None:
 def test_five_volumes_on_a_small_instance_are_not_raised_beyond_what_it_sustains() -> None:
     """One of them is at its 3,000 IOPS for two hours; the four others take 800 each."""
     made = load_series_of(EVENING)
-    past = told(lived(made, gp3(400)))
+    past = published(lived(made, gp3(400)))
     served = [r + w for r, w in zip(past.read_iops.values, past.write_iops.values, strict=True)]
     mibps = [r + w for r, w in zip(past.read_mibps.values, past.write_mibps.values, strict=True)]
     together = instance_activity(
@@ -161,7 +161,7 @@ def test_five_volumes_on_a_small_instance_are_not_raised_beyond_what_it_sustains
 @pytest.mark.parametrize("configuration", [gp3(400), gp2(400)])
 def test_both_physics_give_the_same_replay(configuration: Configuration) -> None:
     made = load_series_of([500.0] * 60 + [4_000.0] * 30 + [400.0] * 60)
-    past = told(lived(made, configuration))
+    past = published(lived(made, configuration))
     reconstructed = reconstruct_load(
         [(past, None)], volume(configuration), None, None, since=made.start + timedelta(minutes=20)
     )
@@ -177,12 +177,12 @@ def test_both_physics_give_the_same_replay(configuration: Configuration) -> None
         (c.at, c.target) for c in other.headroom.changes
     ]
     assert one.headroom.storage_usd == other.headroom.storage_usd
-    assert one.scene is not None
-    assert other.scene is not None
-    assert one.scene.start == other.scene.start
+    assert one.timeline is not None
+    assert other.timeline is not None
+    assert one.timeline.start == other.timeline.start
     for name in ("offered_iops", "served_iops", "served_mibps", "usd_per_month", "starved"):
         assert np.allclose(
-            getattr(one.scene, name), getattr(other.scene, name), rtol=1e-6, equal_nan=True
+            getattr(one.timeline, name), getattr(other.timeline, name), rtol=1e-6, equal_nan=True
         ), name
 
 
@@ -216,7 +216,7 @@ def test_a_type_without_a_price_is_not_replayed_with_a_reason() -> None:
         replay_volume(view(gp3()), [(past, None)], policy(), without, since=past.read_iops.start)
 
 
-def carrying(*tags: tuple[str, str]) -> Volume:
+def tagged(*tags: tuple[str, str]) -> Volume:
     return volume(gp3(), tags=tags)
 
 
@@ -252,7 +252,7 @@ def test_the_policy_is_the_volumes_own_also_after_a_change_of_type(
     tags: tuple[tuple[str, str], ...], kind: VolumeType, mode: Mode, max_iops: int
 ) -> None:
     """What is judged in a replay carries no tags: the rules for its tags must hold all the same."""
-    plain = policy_in_auto_mode(RULES, carrying(*tags))
+    plain = policy_in_auto_mode(RULES, tagged(*tags))
     later = volume(replace(gp3(), volume_type=kind), tags=())
     limits = limits_for(plain, later).limits
     assert (limits.mode, limits.max_iops) == (mode, max_iops)
@@ -260,7 +260,7 @@ def test_the_policy_is_the_volumes_own_also_after_a_change_of_type(
 
 def test_a_volume_with_invalid_tags_is_not_replayed() -> None:
     view = StorageView(
-        volume=carrying(("headroom:max-iop", "6000")), modification=None, instance=None
+        volume=tagged(("headroom:max-iop", "6000")), modification=None, instance=None
     )
     assert "did you mean headroom:max-iops" in (why_not_replayable(view, policy()) or "")
 

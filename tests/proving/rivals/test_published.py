@@ -1,4 +1,4 @@
-"""What each published rule does, told as its publication tells it."""
+"""What each published rule does, in the words of its publication."""
 
 from __future__ import annotations
 

@@ -237,14 +237,14 @@ def test_without_an_attachment_the_volume_alone_is_to_blame_however_much_is_aske
     assert simulate(parsed(document), "none").starved_minutes == 5
 
 
-@pytest.mark.parametrize(("delay", "told"), [("2m", False), ("40m", True), ("4h", True)])
+@pytest.mark.parametrize(("delay", "named"), [("2m", False), ("40m", True), ("4h", True)])
 def test_metrics_that_come_too_late_to_judge_by_are_named_in_the_notes(
-    delay: str, told: bool
+    delay: str, named: bool
 ) -> None:
     step = {"for": "2h", "iops": 4500, "io_kib": 16}
     document = {**WHOLE, "workload": {"steps": [step]}, "aws": {"metric_delay": delay}}
     notes = " ".join(simulate(parsed(document)).notes)
-    assert ("never had enough metrics" in notes and "(metric_delay)" in notes) is told
+    assert ("never had enough metrics" in notes and "(metric_delay)" in notes) is named
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:

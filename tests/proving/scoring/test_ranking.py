@@ -70,8 +70,8 @@ def test_short_traces_and_halves_are_summed_apart() -> None:
     rows = [
         ours(1), ours(2, trace="b", trace_days=0.1), ours(4, trace="c", half="unseen"),
     ]  # fmt: skip
-    (standing,) = rank_controllers(rows)
-    sums = {name: total.score for name, total in standing.totals.items()}
+    (ranking,) = rank_controllers(rows)
+    sums = {name: total.score for name, total in ranking.totals.items()}
     assert sums == {"all": 7, "tuning": 3, "unseen": 4, "long": 5, "short": 2}
 
 
@@ -172,8 +172,8 @@ def measured(key: str, *measures: dict[str, int]) -> float | None:
 def test_measures_are_summed_over_the_runs() -> None:
     days = ({"calm_days": 30, "disturbed_days": 1}, {"calm_days": 20})
     assert measured("left_alone_share", *days) == 0.98
-    told = ({"foreseeable": 3, "foreseen": 3}, {"foreseeable": 1})
-    assert measured("foreseen_share", *told) == 0.75
+    runs = ({"foreseeable": 3, "foreseen": 3}, {"foreseeable": 1})
+    assert measured("foreseen_share", *runs) == 0.75
     raised = ({"price_raising": 3, "episodes": 1}, {"price_raising": 0, "episodes": 1})
     assert measured("raises_per_episode", *raised) == 1.5
     assert measured("runs_out_of_slots", {"slotless_minutes": 7}, {}) == 1
@@ -226,8 +226,8 @@ def test_the_summary_has_the_oracles_bound() -> None:
         row("oracle", 7, kind="reference", trace="b", oracle_bound=6.5, oracle_exact=False),
     ]  # fmt: skip
     said: Any = summary(rows)
-    told = said["presets"]["balanced"]["oracle"]
-    assert told == {"score": 12.0, "bound": 11.5, "proven_optimal": 1, "runs": 2}
+    oracle = said["presets"]["balanced"]["oracle"]
+    assert oracle == {"score": 12.0, "bound": 11.5, "proven_optimal": 1, "runs": 2}
 
 
 def test_scores_are_summed_by_trace_over_all_starts() -> None:
@@ -244,8 +244,8 @@ def test_scores_are_summed_by_trace_over_all_starts() -> None:
 
 def test_unsavable_minutes_are_summed_apart_from_those_that_score() -> None:
     rows = [ours(1, starved=3, unsavable_minutes=7), ours(1, trace="b", unsavable_minutes=2)]
-    (standing,) = rank_controllers(rows)
-    found = standing.totals["all"]
+    (ranking,) = rank_controllers(rows)
+    found = ranking.totals["all"]
     assert (found.starved_minutes, found.unsavable_minutes) == (3, 9)
 
 

@@ -32,7 +32,7 @@ def scenario(workload: dict[str, Any] | None = None, **resource: object) -> dict
     }
 
 
-def played(document: dict[str, Any], controller: str = "none") -> Result:
+def simulated(document: dict[str, Any], controller: str = "none") -> Result:
     made = parse_scenario(document, source="case", base=Path())
     return simulate(made, "headroom" if controller == "headroom" else "none")
 
@@ -43,7 +43,7 @@ def iops_of(result: Result) -> list[int]:
 
 def test_case_a_on_four_volumes_drains_four_buckets_and_then_sits_at_the_baseline() -> None:
     """AWS Database Blog, 2018: 250 writers ask for 2,500 IOPS of 400 GiB with 1,200."""
-    result = played(scenario(CASE_A))
+    result = simulated(scenario(CASE_A))
     served = iops_of(result)
     drained = 4 * 5_400_000 // (2_500 - 1_200) // 60
     assert drained == 276
@@ -51,13 +51,13 @@ def test_case_a_on_four_volumes_drains_four_buckets_and_then_sits_at_the_baselin
     assert set(served[drained + 1 :]) == {1_200}
     assert result.starved_minutes == 360 - drained
     # One volume, as all of RDS was in 2018: gone in a quarter of the time.
-    single = iops_of(played(scenario(CASE_A, allocated_storage_gib=399)))
+    single = iops_of(simulated(scenario(CASE_A, allocated_storage_gib=399)))
     assert single[:69] == [2_500] * 69
     assert single[70:] == [1_197] * 290
 
 
 def test_case_a_on_io1_serves_all_that_is_asked_for() -> None:
-    result = played(scenario(CASE_A, storage_type="io1", iops=5_000))
+    result = simulated(scenario(CASE_A, storage_type="io1", iops=5_000))
     assert set(iops_of(result)) == {2_500}
     assert result.starved_minutes == 0
 
@@ -78,19 +78,19 @@ def test_a_stripe_serves_what_its_volumes_serve_together(
 ) -> None:
     load = {"steps": [{"for": "5m", "iops": offered, "io_kib": 4}]}
     boundless = scenario(load, instance_class=None, **resource)
-    assert set(iops_of(played(boundless))) == {most}
+    assert set(iops_of(simulated(boundless))) == {most}
 
 
 def test_the_instance_class_is_a_limit_like_any_instance() -> None:
     load = {"steps": [{"for": "2h", "iops": 11_000, "io_kib": 4}]}
-    small = played(scenario(load, instance_class="db.r6g.large", storage_type="gp3"))
+    small = simulated(scenario(load, instance_class="db.r6g.large", storage_type="gp3"))
     assert iops_of(small)[-1] == 3_600
     assert small.starved_minutes == 0, "what the instance holds back is not the storage's doing"
 
 
 def test_a_database_publishes_no_check_of_any_limit_and_no_balance_without_a_bucket() -> None:
     made = parse_scenario(scenario(), source="case", base=Path())
-    minute = played(scenario()).minutes[0]
+    minute = simulated(scenario()).minutes[0]
     points = datapoints(
         minute.facts, volume_id="database-1", instance_id="i-1",
         configuration=made.resource.configuration,
@@ -113,11 +113,11 @@ def test_headroom_moves_a_draining_gp2_to_gp3_before_its_first_starved_minute() 
         load, engine="postgres", allocated_storage_gib=500, burst_balance_percent=30,
         tags={"headroom": "auto"},
     )  # fmt: skip
-    result = played(document, "headroom")
+    result = simulated(document, "headroom")
     (change,) = result.changes
     assert str(change.target) == "gp3 500 GiB 12000 IOPS 500 MiB/s"
     assert (result.starved_minutes, len(result.refusals), len(result.violations)) == (0, 0, 0)
-    assert played(document).starved_minutes > 30
+    assert simulated(document).starved_minutes > 30
 
 
 def test_headroom_never_has_a_database_copied_though_it_starves() -> None:
@@ -128,7 +128,7 @@ def test_headroom_never_has_a_database_copied_though_it_starves() -> None:
     document["policy"] = {
         "version": 1, "defaults": {"types": ["gp3"], "growth": True},
     }  # fmt: skip
-    result = played(document, "headroom")
+    result = simulated(document, "headroom")
     assert result.changes == ()
     assert result.starved_minutes > 100
     assert result.violations == ()
@@ -174,10 +174,10 @@ def test_an_allowed_copy_begins_at_a_quiet_hour_and_is_followed_to_its_end() -> 
 def test_an_invalid_database_is_refused_in_one_sentence(
     resource: dict[str, object], fragment: str
 ) -> None:
-    with pytest.raises(BadInput) as told:
+    with pytest.raises(BadInput) as raised:
         parse_scenario(scenario(**resource), source="case.yaml", base=Path())
-    assert fragment in str(told.value)
-    assert str(told.value).count(".yaml:") == 1
+    assert fragment in str(raised.value)
+    assert str(raised.value).count(".yaml:") == 1
 
 
 def test_a_database_has_no_attachment_of_its_own() -> None:
@@ -188,7 +188,7 @@ def test_a_database_has_no_attachment_of_its_own() -> None:
 
 def test_a_second_copy_is_paid_for() -> None:
     single, double = (
-        played(scenario(multi_az=both)).minutes[0].usd_per_month for both in (False, True)
+        simulated(scenario(multi_az=both)).minutes[0].usd_per_month for both in (False, True)
     )
     assert double == 2 * single
 
@@ -207,14 +207,14 @@ def test_one_wrong_value_of_a_database_is_one_sentence(key: str, value: object) 
 @pytest.mark.parametrize("engine", ["oracle", "sqlserver", "db2"])
 def test_an_engine_without_dated_prices_is_simulated_at_anothers_with_a_note(engine: str) -> None:
     wanted = {"storage_type": "io1", "iops": 3_000}
-    mine, theirs = (
+    mine, other = (
         parse_scenario(scenario(engine=each, **wanted), source="case.yaml", base=Path())
         for each in (engine, "postgres")
     )
-    assert theirs.notes == ()
+    assert other.notes == ()
     (note,) = mine.notes
     assert f"no dated prices of {engine} are known for us-east-1: those of postgres" in note
-    bills = {each.aws.prices.monthly(each.resource.configuration) for each in (mine, theirs)}
+    bills = {each.aws.prices.monthly(each.resource.configuration) for each in (mine, other)}
     assert len(bills) == 1
 
 

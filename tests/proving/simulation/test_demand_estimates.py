@@ -1,4 +1,4 @@
-"""What the engine makes of loads whose truth is known: played by the physics, seen as published."""
+"""What the engine makes of loads whose truth is known: simulated by the physics, seen as published."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from tests.proving.observed import observed
 QUIET_S, DAY_S = 1_800, 86_400
 
 
-def played(document: dict[str, object]) -> Result:
+def simulated(document: dict[str, object]) -> Result:
     return simulate(parse_scenario(document, source="case", base=Path()))
 
 
 @pytest.mark.parametrize("times", [1.3, 2.0, 5.0])
 def test_an_open_overload_lies_in_the_stated_band_after_five_minutes(times: float) -> None:
-    """Nothing tells x1.3 from x5 while the device cuts the queue off: the band says so."""
+    """Nothing distinguishes x1.3 from x5 while the device cuts the queue off: the band says so."""
     demand = estimate(observed(steps((QUIET_S, 1_500, 16), (3_600, 3_000 * times, 16)), gp3(), 35))
     assert demand.shape is LoadShape.CENSORED
     assert demand.pressed_minutes == 5
@@ -134,7 +134,7 @@ def instance_decisions(result: Result) -> list[Decision]:
 
 
 def test_a_draining_instance_balance_is_reported_once_in_time_and_nothing_is_bought() -> None:
-    result = played(
+    result = simulated(
         {
             "policy": NO_GP3,
             "resource": {"type": "gp2", "size_gib": 400, "tags": {"headroom": "auto"}},
@@ -155,13 +155,13 @@ def test_a_draining_instance_balance_is_reported_once_in_time_and_nothing_is_bou
     assert isinstance(first.answer, Escalate)
     assert "balance runs out in" in first.diagnosis.explanation
     assert first.at < empty.facts.start
-    assert all(isinstance(d.answer, Hold) for d in later), "the owner is told once"
+    assert all(isinstance(d.answer, Hold) for d in later), "the owner is notified once"
     assert result.changes == ()
 
 
 def test_a_volume_that_is_next_after_its_instance_is_foreseen_as_well() -> None:
-    """The instance sustains 2,000 IOPS, gp2 without credits 1,200: first told, then the credits."""
-    result = played(
+    """The instance sustains 2,000 IOPS, gp2 without credits 1,200: first notified, then the credits."""
+    result = simulated(
         {
             "policy": NO_GP3,
             "resource": {"type": "gp2", "size_gib": 400, "tags": {"headroom": "auto"}},
@@ -177,8 +177,8 @@ def test_a_volume_that_is_next_after_its_instance_is_foreseen_as_well() -> None:
             },
         }
     )  # fmt: skip
-    told = instance_decisions(result)[0]
-    assert isinstance(told.answer, Escalate)
+    escalation = instance_decisions(result)[0]
+    assert isinstance(escalation.answer, Escalate)
     dry = next(m.facts.start for m in result.minutes if m.facts.burst_balance_percent == 0)
     next_limit = [d.at for d in result.decisions if d.diagnosis.binding is Binding.BURST_CREDITS]
-    assert any(told.at < at < dry for at in next_limit)
+    assert any(escalation.at < at < dry for at in next_limit)

@@ -1,4 +1,4 @@
-"""Databases that fill, played: full in time or not, by whom they grow, and what never happens."""
+"""Databases that fill, simulated: full in time or not, by whom they grow, and what never happens."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def scenario(
     return document
 
 
-def played(document: dict[str, Any], controller: str = "headroom") -> Result:
+def simulated(document: dict[str, Any], controller: str = "headroom") -> Result:
     made = parse_scenario(document, source="case", base=Path())
     result = simulate(made, "headroom" if controller == "headroom" else "none")
     assert result.violations == ()
@@ -62,10 +62,10 @@ def test_the_scenario_of_the_docs_grows_once_a_day_before_its_reserve_is_touched
 def test_an_unexpected_load_of_hours_is_outrun() -> None:
     surge = [{"for": "2h", "gib_per_hour": 0}, {"for": "10h", "gib_per_hour": 12}]
     document = scenario(free_storage_gib=80, fill_gib_per_hour=None, fill=surge)
-    alone = played(document, "none")
+    alone = simulated(document, "none")
     assert alone.space is not None
     assert alone.space.full_minutes > 60
-    kept = played(document)
+    kept = simulated(document)
     assert kept.space is not None
     assert kept.space.full_minutes == 0
     assert len(kept.changes) == 1
@@ -74,11 +74,11 @@ def test_an_unexpected_load_of_hours_is_outrun() -> None:
 def test_files_that_go_again_grow_nothing() -> None:
     spill = [{"for": "3h", "gib_per_hour": 0}, {"for": "30m", "gib_per_hour": 20},
              {"for": "30m", "gib_per_hour": -20}]  # fmt: skip
-    assert played(scenario(fill_gib_per_hour=None, fill=spill)).changes == ()
+    assert simulated(scenario(fill_gib_per_hour=None, fill=spill)).changes == ()
 
 
 def test_rds_grows_what_it_owns_and_headroom_leaves_it_alone() -> None:
-    result = played(scenario(free_storage_gib=22, max_allocated_storage_gib=400))
+    result = simulated(scenario(free_storage_gib=22, max_allocated_storage_gib=400))
     assert result.changes == ()
     assert result.space is not None
     assert len(result.space.grown_by_rds) == 1
@@ -86,19 +86,19 @@ def test_rds_grows_what_it_owns_and_headroom_leaves_it_alone() -> None:
 
 
 def test_rds_does_not_grow_beyond_its_maximum_and_the_owner_is_notified() -> None:
-    result = played(scenario(free_storage_gib=16, max_allocated_storage_gib=210))
+    result = simulated(scenario(free_storage_gib=16, max_allocated_storage_gib=210))
     assert result.changes == ()
     assert result.space is not None
     assert result.space.grown_by_rds == ()
-    told = [d for d in result.decisions if type(d.answer).__name__ == "Escalate"]
-    assert [getattr(d.answer, "cause", "") for d in told] == [
+    escalations = [d for d in result.decisions if type(d.answer).__name__ == "Escalate"]
+    assert [getattr(d.answer, "cause", "") for d in escalations] == [
         "space_autoscaling_maximum", "space_autoscaling_maximum_today",
     ]  # fmt: skip
 
 
 def test_a_database_that_got_full_is_left_to_a_person() -> None:
     late = scenario({"grow_space": False}, free_storage_gib=1)
-    result = played(late)
+    result = simulated(late)
     assert result.changes == ()
     causes = [getattr(d.answer, "cause", "") for d in result.decisions]
     assert causes.count("space_growth_today") == 1
@@ -139,7 +139,7 @@ def test_whatever_fills_no_limit_is_exceeded_and_storage_grows_once(
     engine: str, size: int, share: float, rate: float, most: int | None, ceiling: int
 ) -> None:
     autoscaling = {"max_allocated_storage_gib": most} if most and most > size else {}
-    result = played(
+    result = simulated(
         scenario(
             {"max_size_gib": ceiling}, days_before=3, engine=engine, allocated_storage_gib=size,
             free_storage_gib=round(size * share, 1), fill_gib_per_hour=round(rate, 2),

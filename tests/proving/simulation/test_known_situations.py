@@ -29,7 +29,7 @@ def step(duration: str, iops: float, io_kib: int = 16) -> dict[str, Any]:
     return {"for": duration, "iops": iops, "io_kib": io_kib, "read_fraction": 0.5}
 
 
-def played(
+def simulated(
     resource: dict[str, Any], steps: Sequence[dict[str, Any]], *,
     history: Sequence[dict[str, Any]] = (), controller: str = "headroom", **more: Any,
 ) -> Result:  # fmt: skip
@@ -64,7 +64,7 @@ def starved_between(result: Result, since: timedelta, until: timedelta) -> int:
 
 
 def test_ten_minutes_of_load_buy_no_io2_that_nobody_could_give_back() -> None:
-    small = played(
+    small = simulated(
         {"type": "gp3", "size_gib": 6}, [step("1h", 500), step("10m", 3_600), step("2h", 500)]
     )
     assert not small.changes
@@ -76,7 +76,7 @@ def test_ten_minutes_of_load_buy_no_io2_that_nobody_could_give_back() -> None:
 
 def test_bursts_of_fifteen_seconds_on_rds_are_seen_by_latency_and_reported() -> None:
     bursts = [step("15s", 9_000), step("45s", 0.1)] * 30
-    result = played({**RDS, "storage_type": "gp3", "allocated_storage_gib": 200}, bursts)
+    result = simulated({**RDS, "storage_type": "gp3", "allocated_storage_gib": 200}, bursts)
     reported = [d.at for d in result.decisions if isinstance(d.answer, Escalate)]
     assert reported
     assert reported[0] <= START + timedelta(minutes=20)
@@ -84,7 +84,7 @@ def test_bursts_of_fifteen_seconds_on_rds_are_seen_by_latency_and_reported() -> 
 
 
 def test_a_pool_on_gp2_moves_within_the_hour_for_nothing() -> None:
-    result = played(
+    result = simulated(
         {**RDS, "instance_class": "db.r5.2xlarge", "multi_az": True, "storage_type": "gp2",
          "allocated_storage_gib": 1_000},
         [{**POOL, "for": "3h"}], history=[step("72h", 600)],
@@ -102,7 +102,7 @@ def test_a_pool_on_gp2_moves_within_the_hour_for_nothing() -> None:
 
 def test_half_a_relief_is_taken_at_once() -> None:
     gp2 = {**RDS, "storage_type": "gp2", "allocated_storage_gib": 300}
-    result = played(gp2, [step("2h", 5_000)], history=[step("72h", 300)])
+    result = simulated(gp2, [step("2h", 5_000)], history=[step("72h", 300)])
     (target,) = targets(result)
     assert (target.volume_type, target.size_gib) == (VolumeType.GP3, 300)
     assert hours(result)[0] <= 1
@@ -111,14 +111,14 @@ def test_half_a_relief_is_taken_at_once() -> None:
 
 def test_a_report_on_the_first_day_of_a_database_needs_no_history() -> None:
     gp2 = {**RDS, "storage_type": "gp2", "allocated_storage_gib": 300}
-    result = played(gp2, [step("5h", 300), step("5h", 2_600)])
+    result = simulated(gp2, [step("5h", 300), step("5h", 2_600)])
     assert result.starved_minutes == 0
     assert result.usd_per_month_end == pytest.approx(34.5)
 
 
 def test_the_cheap_step_comes_first_where_a_second_could_follow() -> None:
     gp2 = {**RDS, "storage_type": "gp2", "allocated_storage_gib": 800, "burst_balance_percent": 20}
-    result = played(gp2, [step("6h", 3_000)])
+    result = simulated(gp2, [step("6h", 3_000)])
     (target,) = targets(result)
     assert (target.iops, target.throughput_mibps) == (12_000, 500)
     assert result.usd_per_month_end == 92
@@ -130,7 +130,7 @@ def test_the_cheap_step_comes_first_where_a_second_could_follow() -> None:
 
 @cache
 def pool_begun(minutes: int, noise: int) -> tuple[tuple[int | None, ...], float]:
-    result = played(
+    result = simulated(
         {"type": "gp3", "size_gib": 1_000}, [step(f"{minutes}m", 500), {**POOL, "for": "4h"}],
         aws={"queue_noise_percent": noise},
     )  # fmt: skip
@@ -149,9 +149,11 @@ def test_a_pool_gets_one_answer_whenever_it_begins_and_however_its_queue_is_meas
 
 def test_no_mibps_are_bought_where_operations_bind_and_no_iops_where_mibps_do() -> None:
     gp3 = {"type": "gp3", "size_gib": 1_000}
-    by_bytes = played({**gp3, "iops": 4_000, "throughput_mibps": 1_000}, [step("4h", 9_000, 128)])
+    by_bytes = simulated(
+        {**gp3, "iops": 4_000, "throughput_mibps": 1_000}, [step("4h", 9_000, 128)]
+    )
     assert [(t.iops, t.throughput_mibps) for t in targets(by_bytes)] == [(8_000, 1_000)]
-    at_ceiling = played({**gp3, "iops": 16_000, "throughput_mibps": 250}, [step("4h", 20_000)])
+    at_ceiling = simulated({**gp3, "iops": 16_000, "throughput_mibps": 250}, [step("4h", 20_000)])
     assert not at_ceiling.changes
     assert any(isinstance(d.answer, Escalate) for d in at_ceiling.decisions)
 
@@ -161,7 +163,9 @@ def test_no_mibps_are_bought_where_operations_bind_and_no_iops_where_mibps_do() 
 
 @pytest.mark.parametrize("size", [50, 100, 150])
 def test_idle_gp2_moves_to_gp3_which_costs_less(size: int) -> None:
-    result = played({"type": "gp2", "size_gib": size}, [step("12h", 20)], history=[step("14d", 20)])
+    result = simulated(
+        {"type": "gp2", "size_gib": size}, [step("12h", 20)], history=[step("14d", 20)]
+    )
     (target,) = targets(result)
     assert target.volume_type is VolumeType.GP3
     assert result.usd_per_month_end < size / 10
@@ -179,7 +183,7 @@ def test_idle_gp2_moves_to_gp3_which_costs_less(size: int) -> None:
 def test_what_is_above_the_ceiling_and_unused_is_lowered(
     resource: dict[str, Any], left_usd: float
 ) -> None:
-    result = played(
+    result = simulated(
         {"size_gib": 1_000, **resource}, [step("6h", 2_000)], history=[step("14d", 2_000)]
     )
     assert result.usd_per_month_end <= left_usd
@@ -189,7 +193,7 @@ def test_what_is_above_the_ceiling_and_unused_is_lowered(
 def test_a_batch_after_three_quiet_days_meets_no_change_in_flight() -> None:
     batch = [step("20m", 100), step("2h30m", 250, 1_000), step("3h", 100)]
     gp2 = {"type": "gp2", "size_gib": 200}
-    result = played(gp2, batch, history=[step("3d", 100)])
+    result = simulated(gp2, batch, history=[step("3d", 100)])
     assert result.starved_minutes == 0
     assert not result.changes
 
@@ -205,7 +209,7 @@ def night(minutes: int) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("minutes", [10, 150])
 def test_a_load_of_every_night_is_foreseen_and_what_it_needs_is_given_back(minutes: int) -> None:
     gp3 = {"type": "gp3", "size_gib": 500}
-    result = played(gp3, night(minutes) * 3, history=night(minutes) * 7)
+    result = simulated(gp3, night(minutes) * 3, history=night(minutes) * 7)
     assert hours(result)[0] < 2
     assert result.starved_minutes == 0
     raised = sum(m.usd_per_month > 45 for m in result.minutes) / len(result.minutes)
@@ -213,7 +217,7 @@ def test_a_load_of_every_night_is_foreseen_and_what_it_needs_is_given_back(minut
 
 
 def test_a_load_of_every_night_starves_no_more_from_the_fourth_night_on() -> None:
-    result = played({"type": "gp3", "size_gib": 500}, night(10) * 5)
+    result = simulated({"type": "gp3", "size_gib": 500}, night(10) * 5)
     day = timedelta(days=1)
     assert starved_between(result, timedelta(0), 3 * day) > 0
     assert starved_between(result, 3 * day, 5 * day) == 0
@@ -221,7 +225,7 @@ def test_a_load_of_every_night_starves_no_more_from_the_fourth_night_on() -> Non
 
 def test_a_load_of_every_sunday_is_foreseen_from_the_third_on() -> None:
     week = [step("6d", 300), step("2h", 300), step("3h", 9_000), step("19h", 300)]
-    result = played({"type": "gp3", "size_gib": 500}, week[1:], history=[*week * 2, week[0]])
+    result = simulated({"type": "gp3", "size_gib": 500}, week[1:], history=[*week * 2, week[0]])
     assert hours(result)[0] < 2, "raised before the load, whose height nobody has seen yet"
     assert result.starved_minutes == 0
 
@@ -230,19 +234,19 @@ def test_a_load_of_every_tenth_day_is_foreseen() -> None:
     ten = [step("9d", 300), step("2h", 300), step("3h", 9_000), step("19h", 300)]
     begins = [step("2h", 300), step("3h", 9_000), step("3h", 300)]
     last = [step("9d", 300)]
-    result = played({"type": "gp3", "size_gib": 500}, begins, history=ten * 3 + last)
+    result = simulated({"type": "gp3", "size_gib": 500}, begins, history=ten * 3 + last)
     assert hours(result)[0] < 2
     assert result.starved_minutes == 0
 
 
 def test_nothing_is_bought_on_a_day_on_which_no_load_comes() -> None:
     week = [step("6d", 300), step("2h", 300), step("3h", 9_000), step("19h", 300)]
-    result = played({"type": "gp3", "size_gib": 500}, [step("4d", 300)], history=week * 2)
+    result = simulated({"type": "gp3", "size_gib": 500}, [step("4d", 300)], history=week * 2)
     assert not result.changes
 
 
 def test_a_load_that_stops_for_good_is_paid_for_a_few_days_and_no_longer() -> None:
-    result = played(
+    result = simulated(
         {"type": "gp3", "size_gib": 500}, [step("6h", 300), step("66h", 9_000), step("5d", 300)],
         history=[step("14d", 300)],
     )  # fmt: skip
@@ -253,7 +257,7 @@ def test_a_load_that_stops_for_good_is_paid_for_a_few_days_and_no_longer() -> No
 def test_short_spikes_are_no_reason_for_small_steps_in_a_row() -> None:
     spikes = [step("40m", 1_500), step("3m", 3_600), step("17m", 1_500)] * 24
     thrift = {"policy": {"defaults": {"mode": "auto", "preset": "thrift"}}}
-    result = played({"type": "gp3", "size_gib": 500}, spikes, **thrift)
+    result = simulated({"type": "gp3", "size_gib": 500}, spikes, **thrift)
     raises = [c for c in result.changes if (c.target.iops or 0) > (c.origin.iops or 0)]
     assert len(raises) <= 1
     assert result.starved_minutes < 24
@@ -264,7 +268,7 @@ def test_short_spikes_are_no_reason_for_small_steps_in_a_row() -> None:
 
 def test_a_change_that_no_load_tested_is_untested() -> None:
     gone = [step("30m", 300), step("6m", 9_000), step("4h", 5)]
-    result = played({"type": "gp3", "size_gib": 500}, gone)
+    result = simulated({"type": "gp3", "size_gib": 500}, gone)
     steps = [record.step for record in result.records]
     assert result.changes
     assert Step.UNTESTED in steps

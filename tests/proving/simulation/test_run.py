@@ -188,7 +188,9 @@ def test_a_run_without_a_controller_loads_no_application() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_ten_days_of_a_trace_at_five_minutes_are_played_without_a_violation(tmp_path: Path) -> None:
+def test_ten_days_of_a_trace_at_five_minutes_are_simulated_without_a_violation(
+    tmp_path: Path,
+) -> None:
     start = datetime(2020, 3, 1, tzinfo=UTC)
     lines = ["timestamp,read_ops,write_ops,read_bytes,write_bytes"]
     for n in range(2_880):

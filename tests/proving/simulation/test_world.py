@@ -182,7 +182,7 @@ def test_refusals_are_classified_and_keep_awss_message() -> None:
     assert shrink.refusal is Refusal.INVALID
 
 
-def test_a_refused_change_of_another_program_is_noted() -> None:
+def test_a_refused_change_of_another_program_is_in_the_notes() -> None:
     others = [T0 + timedelta(minutes=5), T0 + timedelta(minutes=30)]
     place = passed(world(gp3(), steady(1), others=others), 40)
     assert place.refusals == []

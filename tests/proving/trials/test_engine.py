@@ -45,7 +45,7 @@ def simulated(load_series: LoadSeries, start: Configuration, conditions: Conditi
     )
 
 
-def told(decisions: tuple[Decision, ...]) -> Counter[tuple[object, ...]]:
+def counted(decisions: tuple[Decision, ...]) -> Counter[tuple[object, ...]]:
     """Instant, trigger, answer, reason and target of each; the order within a minute is free."""
     found: Counter[tuple[object, ...]] = Counter()
     for decision in decisions:
@@ -95,7 +95,7 @@ def test_it_decides_as_in_the_simulation_of_every_minute(name, drawn):
     load_series = day(len(name), hours=9, **load)
     exact = simulated(load_series, STARTS[start], conditions)
     fast = run_engine(load_series, STARTS[start], conditions)
-    assert told(fast.decisions) == told(exact.decisions)
+    assert counted(fast.decisions) == counted(exact.decisions)
     assert [
         (load_series.start + timedelta(minutes=c.minute), c.origin, c.target, c.reason)
         for c in fast.changes

@@ -35,16 +35,16 @@ def gp3(iops: int, mibps: int = 125) -> Configuration:
 
 @dataclass
 class Asked:
-    """A rule that remembers what it was shown and wishes what it is told to."""
+    """A rule that keeps what it received and asks for what it is given."""
 
     answer: Callable[[int], Configuration | None]
     every_min: int = 60
     name: str = "asked"
-    shown: list[PublishedSoFar] = field(default_factory=list)
+    received: list[PublishedSoFar] = field(default_factory=list)
     at: list[datetime] = field(default_factory=list)
 
     def desired(self, published: PublishedSoFar, now: datetime) -> Configuration | None:
-        self.shown.append(published)
+        self.received.append(published)
         self.at.append(now)
         return self.answer(len(self.at) - 1)
 
@@ -72,17 +72,17 @@ def test_a_rule_sees_what_was_published_and_nothing_later():
     load = np.arange(1.0, 301.0)
     rule = Asked(lambda n: None)
     run_rule(load_series_of(load), STARTS["gp3"], rule, BALANCED)
-    assert [len(seen.iops) for seen in rule.shown] == [0, 58, 118, 178, 238]
-    assert np.allclose(rule.shown[-1].iops, load[:238])
+    assert [len(seen.iops) for seen in rule.received] == [0, 58, 118, 178, 238]
+    assert np.allclose(rule.received[-1].iops, load[:238])
     assert rule.at[1] - rule.at[0] == timedelta(hours=1)
 
 
 def test_a_rule_sees_the_configuration_as_it_is_described_and_the_change_in_flight():
     rule = Asked(lambda n: gp3(6_000) if n == 0 else None)
     run_rule(load_series_of([1.0] * 400), STARTS["gp3"], rule, BALANCED)
-    assert rule.shown[0].configuration == STARTS["gp3"]
-    assert rule.shown[1].configuration == gp3(6_000)
-    assert [seen.in_flight for seen in rule.shown[:3]] == [False, True, False]
+    assert rule.received[0].configuration == STARTS["gp3"]
+    assert rule.received[1].configuration == gp3(6_000)
+    assert [seen.in_flight for seen in rule.received[:3]] == [False, True, False]
 
 
 def test_one_slot_of_four_stays_in_reserve():

@@ -183,7 +183,7 @@ def test_a_difference_is_the_load_between_two_samples(
 
 
 class Clock:
-    """A clock whose sleeps take as long as they are told to, plus the given delays."""
+    """A clock whose sleeps take as long as asked, plus the given delays."""
 
     def __init__(self, delays: list[float]) -> None:
         self.now = 1000.0

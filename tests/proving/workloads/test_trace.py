@@ -213,7 +213,7 @@ def test_a_row_is_read_with_the_same_work_however_many_there_are(tmp_path: Path)
     assert many < 4.2 * few
 
 
-def test_a_minute_takes_the_same_work_however_many_were_played_before(tmp_path: Path) -> None:
+def test_a_minute_takes_the_same_work_however_many_came_before(tmp_path: Path) -> None:
     trace = read_trace(a_row_a_second(tmp_path, 12_000), start=T0)
     physics, lifecycle = VolumePhysics(trace), volume(gp3())
     work = [

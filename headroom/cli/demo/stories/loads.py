@@ -57,7 +57,7 @@ def shape(recording: Sequence[tuple[int, int, int, int]], phase: str) -> Shape:
     )
 
 
-def played(load: Trace, start: datetime, minutes: int) -> Iterator[tuple[str, int, int, int, int]]:
+def rows_of(load: Trace, start: datetime, minutes: int) -> Iterator[tuple[str, int, int, int, int]]:
     """The rows of a story's load: the phases of its parts, scaled and repeated to the end."""
     recording = recorded()
     ends = [part.minute for part in load.parts[1:]] + [minutes]
@@ -97,5 +97,5 @@ def workload(
             with path.open("w", encoding="ascii", newline="") as target:
                 writer = csv.writer(target, lineterminator="\n")
                 writer.writerow(COLUMNS)
-                writer.writerows(played(trace, start, minutes))
+                writer.writerows(rows_of(trace, start, minutes))
             return {"trace": {"file": str(path.resolve())}}

@@ -10,7 +10,7 @@ import pytest
 from headroom.cli.commands.proving import cases as module
 from headroom.cli.main import run
 from headroom.proving.scoring import CASES, TITLES, reference_figures
-from tests.docs.test_pages import shown_in
+from tests.docs.test_pages import output_in
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -19,8 +19,8 @@ def test_the_page_shows_what_the_command_prints(
 ) -> None:
     assert run(["cases", case.lower()]) == 0
     printed = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
-    shown = shown_in("docs/reference-cases.md", f"headroom cases {case}").splitlines()
-    assert shown == [line for line in printed if line]
+    documented = output_in("docs/reference-cases.md", f"headroom cases {case}").splitlines()
+    assert documented == [line for line in printed if line]
 
 
 def test_the_bills_are_to_the_cent_and_the_eight_measurements_within_five_percent() -> None:

@@ -226,9 +226,9 @@ def test_bad_input_is_refused_in_one_sentence(
     other["conditions"]["metric_delay_min"] = 5
     (tmp_path / "other.json").write_text(json.dumps(other), encoding="utf-8")
     assert run(["compare", *words]) == 2
-    told = " ".join(capsys.readouterr().err.split())
-    assert sentence in told
-    assert told.count("headroom:") == 1
+    error = " ".join(capsys.readouterr().err.split())
+    assert sentence in error
+    assert error.count("headroom:") == 1
 
 
 def assert_has_the_scenario(found: dict[str, Any]) -> None:

@@ -34,7 +34,7 @@ VOLUMES = sorted(set(SCENARIOS.glob("*.yaml")) - set(CLUSTERS))
 def _shortened(path: Path, folder: Path) -> Path:
     """The scenario; of a load of every night or week five nights or one week, to save time.
 
-    The whole rhythm is played by the trials of tests/proving/simulation/test_known_situations.py.
+    The whole rhythm is simulated by the trials of tests/proving/simulation/test_known_situations.py.
     """
     text = path.read_text()
     fewer = re.sub(r"(every: 24h, repeat: )\d+", r"\g<1>5", text)
@@ -162,9 +162,9 @@ def test_a_cluster_is_displayed_with_its_bill_in_both_modes(
     assert said["io_share_percent"] == pytest.approx(share, abs=0.5)
     assert said["storage_type_end"] == ends
     assert run(["simulate", str(SCENARIOS / f"{name}.yaml")]) == 0
-    told = " ".join(capsys.readouterr().out.split())
-    assert words in told
-    assert "both are equal at 1,274 million I/O a month" in told
+    output = " ".join(capsys.readouterr().out.split())
+    assert words in output
+    assert "both are equal at 1,274 million I/O a month" in output
 
 
 def test_every_shipped_cluster_scenario_runs() -> None:

@@ -204,7 +204,7 @@ def test_a_raise_by_less_than_a_tenth_is_not_left_to_rds_to_round_up(
     assert (problem is None) if fragment is None else (problem and fragment in problem), problem
 
 
-def told(
+def valid_storage(
     kind: VolumeType,
     *,
     size: tuple[Span, ...] = (),
@@ -215,13 +215,13 @@ def told(
 
 
 def test_what_aws_says_of_the_very_instance_replaces_the_table() -> None:
-    narrow = told(
+    narrow = valid_storage(
         GP3,
         size=(Span(low=400, high=400), Span(low=440, high=16_384)),
         iops=(Span(low=12_000, high=16_000, step=1_000),),
         mibps=(Span(low=500, high=1_000),),
     )
-    wide = told(GP3, iops=(Span(low=12_000, high=80_000),))
+    wide = valid_storage(GP3, iops=(Span(low=12_000, high=80_000),))
     assert why_invalid_of(rds(GP3, 400, 20_000, 500), narrow) is not None
     assert why_invalid_of(rds(GP3, 400, 15_000, 500), narrow) is None
     assert why_invalid_of(rds(GP3, 400, 15_500, 500), narrow) is not None
@@ -236,8 +236,8 @@ def why_invalid_of(configuration: Configuration, *valid: ValidStorage) -> str | 
     return of_rds(configuration, valid)
 
 
-def test_aws_tells_no_parameter_into_being_below_the_threshold() -> None:
-    every = told(
+def test_valid_ranges_of_aws_add_no_parameter_below_the_threshold() -> None:
+    every = valid_storage(
         GP3, size=(Span(low=20, high=65_536),), iops=(Span(low=3_000, high=64_000),),
         mibps=(Span(low=125, high=4_000),),
     )  # fmt: skip
@@ -261,7 +261,7 @@ def test_striped_gp3_is_never_set_below_what_its_four_volumes_include() -> None:
 
 
 def test_the_present_size_stays_valid_whatever_aws_offers_to_grow_to() -> None:
-    grow = told(GP3, size=(Span(low=550, high=65_536),))
+    grow = valid_storage(GP3, size=(Span(low=550, high=65_536),))
     origin = rds(GP3, 500, 12_000, 500)
     assert why_refused(origin, rds(GP3, 500, 13_200, 500), (grow,)) is None
     assert why_refused(origin, rds(GP3, 549, 12_000, 500), (grow,)) is not None

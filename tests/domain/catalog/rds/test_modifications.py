@@ -1,4 +1,4 @@
-"""Which change of a database's storage is under way: told from two looks, held to laws."""
+"""Which change of a database's storage is under way: derived from two observations, held to laws."""
 
 from __future__ import annotations
 
@@ -46,28 +46,28 @@ def at(minutes: float) -> timedelta:
 
 
 def test_a_database_at_rest_that_was_never_seen_has_no_change() -> None:
-    noted = next_remembered(None, seen(), NOW)
-    assert noted == LastObserved(identity="db-ONE", configuration=SMALL)
+    memory = next_remembered(None, seen(), NOW)
+    assert memory == LastObserved(identity="db-ONE", configuration=SMALL)
 
 
 def test_what_is_met_in_the_middle_began_when_it_was_met() -> None:
-    noted = next_remembered(None, seen(working=True), NOW)
-    assert noted.modification is not None
-    assert noted.modification.in_flight
-    assert noted.modification.started_at == NOW
-    named = next_remembered(noted, seen(SMALL, LARGE, settled=False), NOW + at(5))
+    memory = next_remembered(None, seen(working=True), NOW)
+    assert memory.modification is not None
+    assert memory.modification.in_flight
+    assert memory.modification.started_at == NOW
+    named = next_remembered(memory, seen(SMALL, LARGE, settled=False), NOW + at(5))
     assert named.modification is not None
     assert (named.modification.started_at, named.modification.target) == (NOW, LARGE)
 
 
 def test_our_call_is_recognised_by_its_target_and_starts_when_it_was_stored() -> None:
-    noted = next_remembered(None, seen(), NOW)
+    memory = next_remembered(None, seen(), NOW)
     called = LastObserved(
-        identity="db-ONE", configuration=SMALL, modification=noted.modification,
+        identity="db-ONE", configuration=SMALL, modification=memory.modification,
         last_request=Attempt(at=NOW, origin=SMALL, target=FAST),
     )  # fmt: skip
-    for shown in (seen(SMALL, FAST, settled=True), seen(SMALL, FAST, settled=False), seen(FAST)):
-        change = next_remembered(called, shown, NOW + at(7)).modification
+    for observed in (seen(SMALL, FAST, settled=True), seen(SMALL, FAST, settled=False), seen(FAST)):
+        change = next_remembered(called, observed, NOW + at(7)).modification
         assert change is not None
         assert (change.started_at, change.origin, change.target) == (NOW, SMALL, FAST)
     other = next_remembered(called, seen(LARGE), NOW + at(7)).modification
@@ -87,27 +87,27 @@ def test_our_call_is_recognised_by_its_target_and_starts_when_it_was_stored() ->
 def test_an_accepted_change_that_does_not_show_has_failed_only_after_a_while(
     minutes: float, state: ModificationState
 ) -> None:
-    noted = next_remembered(None, seen(), NOW)
-    noted = after_accepted(noted, seen(), Attempt(at=NOW, origin=SMALL, target=FAST))
-    change = next_remembered(noted, seen(), NOW + at(minutes)).modification
+    memory = next_remembered(None, seen(), NOW)
+    memory = after_accepted(memory, seen(), Attempt(at=NOW, origin=SMALL, target=FAST))
+    change = next_remembered(memory, seen(), NOW + at(minutes)).modification
     assert change is not None
     assert change.state is state
 
 
 def test_a_moment_of_rest_between_two_phases_begins_no_new_change() -> None:
-    noted = after_accepted(None, seen(), Attempt(at=NOW, origin=SMALL, target=FAST))
-    noted = next_remembered(noted, seen(FAST), NOW + at(20))
-    again = next_remembered(noted, seen(FAST, working=True), NOW + at(20) + SETTLES).modification
+    memory = after_accepted(None, seen(), Attempt(at=NOW, origin=SMALL, target=FAST))
+    memory = next_remembered(memory, seen(FAST), NOW + at(20))
+    again = next_remembered(memory, seen(FAST, working=True), NOW + at(20) + SETTLES).modification
     assert again is not None
     assert (again.started_at, again.state) == (NOW, ModificationState.OPTIMIZING)
-    later = next_remembered(noted, seen(FAST, working=True), NOW + at(21) + SETTLES).modification
+    later = next_remembered(memory, seen(FAST, working=True), NOW + at(21) + SETTLES).modification
     assert later is not None
     assert later.started_at == NOW + at(21) + SETTLES
 
 
 def test_work_that_goes_on_after_a_pause_is_one_change() -> None:
-    noted = next_remembered(next_remembered(None, seen(SMALL), NOW), seen(LARGE), NOW)
-    once = next_remembered(noted, seen(LARGE, working=True), NOW)
+    memory = next_remembered(next_remembered(None, seen(SMALL), NOW), seen(LARGE), NOW)
+    once = next_remembered(memory, seen(LARGE, working=True), NOW)
     assert next_remembered(once, seen(LARGE, working=True), NOW) == once
 
 
@@ -120,11 +120,11 @@ def test_work_that_goes_on_after_a_pause_is_one_change() -> None:
 def test_an_older_answer_after_a_newer_one_is_no_change_by_somebody_else(
     new: ObservedStorage, old: ObservedStorage
 ) -> None:
-    noted = after_accepted(None, seen(), Attempt(at=NOW, origin=SMALL, target=FAST))
-    noted = next_remembered(noted, new, NOW + at(20))
+    memory = after_accepted(None, seen(), Attempt(at=NOW, origin=SMALL, target=FAST))
+    memory = next_remembered(memory, new, NOW + at(20))
     for minutes, observed in ((21, old), (22, new), (30, old)):
-        noted = next_remembered(noted, observed, NOW + at(minutes))
-        change = noted.modification
+        memory = next_remembered(memory, observed, NOW + at(minutes))
+        change = memory.modification
         assert change is not None
         assert (change.started_at, change.origin, change.target) == (NOW, SMALL, FAST)
         assert change.in_flight == (observed is old or new.working)
@@ -134,25 +134,25 @@ def test_an_older_answer_after_a_newer_one_is_no_change_by_somebody_else(
 def test_an_answer_from_before_two_changes_of_ours_is_older_than_both(
     second: Configuration,
 ) -> None:
-    noted = after_accepted(None, seen(), Attempt(at=NOW, origin=SMALL, target=FAST))
-    noted = next_remembered(noted, seen(FAST), NOW + at(3))
-    noted = after_accepted(noted, seen(FAST), Attempt(at=NOW + at(5), origin=FAST, target=second))
+    memory = after_accepted(None, seen(), Attempt(at=NOW, origin=SMALL, target=FAST))
+    memory = next_remembered(memory, seen(FAST), NOW + at(3))
+    memory = after_accepted(memory, seen(FAST), Attempt(at=NOW + at(5), origin=FAST, target=second))
     for minutes, observed in ((6, seen(SMALL)), (7, seen(FAST)), (13, seen(SMALL))):
-        noted = next_remembered(noted, observed, NOW + at(minutes))
-        change = noted.modification
+        memory = next_remembered(memory, observed, NOW + at(minutes))
+        change = memory.modification
         assert change is not None
         assert (change.started_at, change.origin, change.target) == (NOW + at(5), FAST, second)
         assert change.in_flight
-    change = next_remembered(noted, seen(second), NOW + at(14)).modification
+    change = next_remembered(memory, seen(second), NOW + at(14)).modification
     assert change is not None
     assert (change.started_at, change.target, change.in_flight) == (NOW + at(5), second, False)
 
 
 def test_what_is_still_reported_after_a_while_is_a_way_back_by_somebody_else() -> None:
-    noted = after_accepted(None, seen(), Attempt(at=NOW, origin=SMALL, target=FAST))
-    noted = next_remembered(noted, seen(FAST), NOW + at(20))
-    noted = next_remembered(noted, seen(SMALL), NOW + at(21))
-    change = next_remembered(noted, seen(SMALL), NOW + at(21) + SETTLES).modification
+    memory = after_accepted(None, seen(), Attempt(at=NOW, origin=SMALL, target=FAST))
+    memory = next_remembered(memory, seen(FAST), NOW + at(20))
+    memory = next_remembered(memory, seen(SMALL), NOW + at(21))
+    change = next_remembered(memory, seen(SMALL), NOW + at(21) + SETTLES).modification
     assert change is not None
     assert (change.origin, change.target) == (FAST, SMALL)
     assert change.started_at == NOW + at(21) + SETTLES
@@ -160,9 +160,9 @@ def test_what_is_still_reported_after_a_while_is_a_way_back_by_somebody_else() -
 
 
 def test_a_database_made_multi_az_was_changed_by_its_owner() -> None:
-    noted = after_accepted(None, seen(SMALL), Attempt(at=NOW, origin=SMALL, target=FAST))
+    memory = after_accepted(None, seen(SMALL), Attempt(at=NOW, origin=SMALL, target=FAST))
     of_both = rds(VolumeType.GP3, 500, 12_000, 500, deployment=Deployment.MULTI_AZ)
-    after = next_remembered(noted, seen(of_both), NOW + at(30))
+    after = next_remembered(memory, seen(of_both), NOW + at(30))
     assert after.modification is not None
     assert (after.modification.origin, after.modification.target) == (SMALL, of_both)
     assert (after.modification.started_at, after.modification.state) == (
@@ -173,35 +173,41 @@ def test_a_database_made_multi_az_was_changed_by_its_owner() -> None:
 
 
 def test_another_database_of_the_name_starts_a_new_page() -> None:
-    noted = after_accepted(None, seen(), Attempt(at=NOW, origin=SMALL, target=FAST))
-    assert next_remembered(noted, seen(identity="db-TWO"), NOW + at(30)).modification is None
+    memory = after_accepted(None, seen(), Attempt(at=NOW, origin=SMALL, target=FAST))
+    assert next_remembered(memory, seen(identity="db-TWO"), NOW + at(30)).modification is None
 
 
-shown = st.builds(
+OBSERVATIONS = st.builds(
     seen,
     st.sampled_from([SMALL, LARGE, FAST]),
     st.sampled_from([None, None, SMALL, LARGE, FAST]),
     working=st.booleans(),
     settled=st.sampled_from([None, True, False]),
 )
-looks = st.lists(st.tuples(st.integers(0, 90), shown, st.booleans()), min_size=1, max_size=12)
+SEQUENCES = st.lists(
+    st.tuples(st.integers(0, 90), OBSERVATIONS, st.booleans()), min_size=1, max_size=12
+)
 
 
-@given(looks)
-def test_laws_of_every_course_of_looks(sequence: list[tuple[int, ObservedStorage, bool]]) -> None:
-    now, noted = NOW, None
-    for minutes, look, call in sequence:
+@given(SEQUENCES)
+def test_laws_of_every_sequence_of_observations(
+    sequence: list[tuple[int, ObservedStorage, bool]],
+) -> None:
+    now, memory = NOW, None
+    for minutes, observed, call in sequence:
         now += timedelta(minutes=minutes)
-        before, noted = noted, next_remembered(noted, look, now)
-        assert next_remembered(noted, look, now) == noted  # looking twice is looking once
-        assert from_json(to_json(noted), LastObserved) == noted
-        if noted.configuration != look.configuration:  # an older answer, soon after a newer one
+        before, memory = memory, next_remembered(memory, observed, now)
+        assert next_remembered(memory, observed, now) == memory  # twice is once
+        assert from_json(to_json(memory), LastObserved) == memory
+        if (
+            memory.configuration != observed.configuration
+        ):  # an older answer, soon after a newer one
             assert before is not None
             assert before.changed_at is not None
             assert now - before.changed_at <= SETTLES
-            assert noted.configuration == before.configuration
-        change = noted.modification
-        if look.working:
+            assert memory.configuration == before.configuration
+        change = memory.modification
+        if observed.working:
             assert change is not None
             assert change.in_flight  # what RDS works on stops us, whatever else is known
         if change is not None:
@@ -211,7 +217,7 @@ def test_laws_of_every_course_of_looks(sequence: list[tuple[int, ObservedStorage
                 assert change.started_at == last.started_at  # a start never moves
             if change.in_flight:
                 assert change.ended_at is None
-        if call and look.settled and (change is None or not change.in_flight):
-            other = FAST if look.configuration != FAST else LARGE
-            attempt = Attempt(at=now, origin=look.configuration, target=other)
-            noted = after_accepted(noted, look, attempt)
+        if call and observed.settled and (change is None or not change.in_flight):
+            other = FAST if observed.configuration != FAST else LARGE
+            attempt = Attempt(at=now, origin=observed.configuration, target=other)
+            memory = after_accepted(memory, observed, attempt)

@@ -221,7 +221,7 @@ def test_the_cheapest_is_known_for_cases_worked_out_by_hand(
     iops=st.floats(0, 40_000),
     mibps=st.floats(0, 1_200),
 )
-def test_within_what_aws_tells_nothing_else_is_planned(
+def test_no_plan_is_outside_what_aws_reports_as_valid(
     engine: Engine, data: st.DataObject, kind: VolumeType, step: int, grow: float, high: int,
     iops: float, mibps: float,
 ) -> None:  # fmt: skip

@@ -1,4 +1,4 @@
-"""Over days, a database that is looked at now and then is grown seldom and is never full."""
+"""Over days, a database that is reconciled now and then is grown seldom and is never full."""
 
 from __future__ import annotations
 
