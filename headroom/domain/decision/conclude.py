@@ -20,7 +20,15 @@ from headroom.domain.decision.decision_input import (
     Analysis,
     DecisionInput,
     current_price,
-    policy_of,
+)
+from headroom.domain.decision.escalation import (
+    LARGER_CLASS,
+    LARGER_INSTANCE,
+    MORE_OF_THEIR_WORK,
+    NOT_WORTH_IT,
+    ONLY_IN_BURSTS,
+    SLOW_BELOW_LIMITS,
+    escalate_once,
 )
 from headroom.domain.decision.space import (
     NOBODY_AGREED,
@@ -41,24 +49,13 @@ from headroom.domain.guardrails import (
     distance,
 )
 from headroom.domain.planning import Plan, gives_up_only_unused, one_way
-from headroom.domain.policy import CodeOwned, EffectiveLimits, PolicyUnreadable
-from headroom.domain.resources import CodeOwner, code_owner, spoken
+from headroom.domain.policy import EffectiveLimits, PolicyUnreadable
 from headroom.domain.workload import Binding, Demand, Diagnosis, LoadShape
-
-LARGER_INSTANCE = "use a larger instance, or spread the load; a faster volume would change nothing"
-ONLY_IN_BURSTS = " beyond the instance's own bursts, which Headroom does not count on"
 
 LONG_PRESSED_MINUTES = 60
 """Pressure this long is worth a word to the owner although nothing is worth its price."""
-SLOW_BELOW_LIMITS = (
-    "no limit was touched, so more IOPS or throughput would change nothing; look for first reads of a "
-    "snapshot, a stalled volume, or the type's own latency, and set latency_objective_ms if a faster "
-    "type is wanted"
-)
-LARGER_CLASS = (
-    "use a larger DB instance class, or spread the load; faster storage would change nothing"
-)
-
+UNPAID_MINUTES = 120
+"""Pressure after which the owner hears that nothing is worth its price."""
 
 EXPLAINED = frozenset(
     {
@@ -306,12 +303,16 @@ def _blocked(
             decision_input, effective, Reason.BLOCKED_PERMANENTLY, names, remedy, plan
         )
     if {v.guardrail for v in others} - QUEUEABLE_GUARDRAILS == {Guardrail.COST_BENEFIT}:
-        if demand.shape is LoadShape.CLOSED_LOOP:
+        pool = demand.shape is LoadShape.CLOSED_LOOP
+        if pool or demand.pressed_minutes >= UNPAID_MINUTES:
+            remedy = (
+                MORE_OF_THEIR_WORK
+                if pool
+                else NOT_WORTH_IT.format(plan.target, plan.price_change_usd)
+            )
             return escalate_once(
-                decision_input, effective, Reason.NOT_COST_EFFECTIVE, "closed_loop",
-                "a fixed number of workers waits for this volume and would use up any limit; "
-                "if more of their work is wanted, raise the volume yourself",
-                plan,
+                decision_input, effective, Reason.NOT_COST_EFFECTIVE,
+                "closed_loop" if pool else Guardrail.COST_BENEFIT.value, remedy, plan,
             )  # fmt: skip
         return Hold(reason=Reason.NOT_COST_EFFECTIVE, until=None, proposed_plan=plan)
     too_little_data = {v.guardrail for v in others} - QUEUEABLE_GUARDRAILS == {Guardrail.DATA}
@@ -325,22 +326,3 @@ def _cause(verdict: Verdict) -> str:
     if verdict.guardrail is Guardrail.REVERTED:
         return f"{verdict.guardrail.value} ({verdict.value})"
     return verdict.guardrail.value
-
-
-def escalate_once(
-    decision_input: DecisionInput, effective: EffectiveLimits, reason: Reason, cause: str, remedy: str,
-    plan: Plan | None,
-) -> Action:  # fmt: skip
-    """Escalate for enrolled resources, once per episode and cause; else hold."""
-    policy, _ = policy_of(decision_input)
-    owner = code_owner(decision_input.observation.volume.tags, policy.code_tags)
-    notified = cause in decision_input.resource_state.escalated_causes
-    if not effective.enrolled or notified or unmanaged(effective, owner):
-        return Hold(reason=reason, until=None, proposed_plan=plan)
-    remedy = spoken(decision_input.observation.volume.ref.kind, remedy)
-    return Escalate(reason=reason, cause=cause, remedy=remedy, proposed_plan=plan)
-
-
-def unmanaged(effective: EffectiveLimits, owner: CodeOwner | None) -> bool:
-    """Whether nobody is even notified: code owns the volume, and the policy says `leave`."""
-    return owner is not None and effective.limits.infrastructure_as_code is CodeOwned.LEAVE

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from headroom.domain.catalog.ebs import capability
 from headroom.domain.decision.action import Act, Action, Escalate, Hold, Reason
 from headroom.domain.decision.cluster_detail import ClusterDetail
-from headroom.domain.decision.conclude import conclude, unmanaged
+from headroom.domain.decision.conclude import conclude
 from headroom.domain.decision.decision_input import (
     DENY_ALL_POLICY,
     Analysis,
@@ -24,6 +24,7 @@ from headroom.domain.decision.decision_input import (
     case_of,
     current_price,
 )
+from headroom.domain.decision.escalation import unmanaged
 from headroom.domain.decision.space import full_within_a_day
 from headroom.domain.decision.write_back import WriteBack, write_back
 from headroom.domain.guardrails import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from statistics import fmean
+from statistics import fmean, median
 
 from headroom.domain.catalog.ebs import capability
 from headroom.domain.planning.plan import Plan
@@ -162,11 +162,18 @@ def _load(situation: Situation) -> tuple[float, float]:
 
 
 def leaves_what_is_used(situation: Situation, plan: Plan) -> bool:
-    """Whether a plan takes nothing that the owner chose and the load uses now, whatever it costs."""
+    """Whether a plan takes nothing that the owner chose and the load uses, whatever it costs.
+
+    The load uses what it takes now, and what it took in half of the hours of the last day.
+    """
     if not situation.calm or not plan.sustains_less:
         return True
     chosen, now = capability(situation.owners_choice), capability(situation.current)
+    hours = [hour for hour in situation.past.profile.hours[-HOURS:] if hour is not None]
     iops, mibps = _load(situation)
+    if hours:
+        iops = max(iops, median(hour.mean_iops for hour in hours))
+        mibps = max(mibps, median(hour.mean_mibps for hour in hours))
     return plan.capability.sustained_iops >= min(
         iops, chosen.sustained_iops, now.sustained_iops
     ) and plan.capability.sustained_mibps >= min(mibps, chosen.sustained_mibps, now.sustained_mibps)

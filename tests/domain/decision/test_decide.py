@@ -233,6 +233,27 @@ def test_a_closed_loop_at_its_ceiling_escalates_once_and_says_it_has_no_natural_
     assert isinstance(again.answer, Hold)
 
 
+@pytest.mark.parametrize(("minutes", "notified"), [(119, False), (120, True), (170, True)])
+def test_two_hours_of_pressure_that_nothing_is_worth_ending_are_reported_once(
+    minutes: int, notified: bool
+) -> None:
+    waiting = [100.0 * 1.5 ** min(i, 30) + 900 * i for i in range(minutes)]
+    calm = 180 - minutes
+    load = activity(
+        [500.0] * calm + [3000.0] * minutes, queue=[1.0] * calm + waiting,
+        iops_check=[0.0] * calm + [1.0] * minutes,
+    )  # fmt: skip
+    rules = policy(relief_value_usd_per_minute=0.00001)
+    decision = decide(decision_input(observation(load), rules=rules))
+    assert decision.answer.reason is Reason.NOT_COST_EFFECTIVE
+    assert isinstance(decision.answer, Escalate if notified else Hold)
+    if isinstance(decision.answer, Escalate):
+        assert "raise relief_value_usd_per_minute" in decision.answer.remedy
+        known = resource_state(escalated_causes=(decision.answer.cause,))
+        again = decide(decision_input(observation(load), rules=rules, stand=known))
+        assert isinstance(again.answer, Hold)
+
+
 def test_the_explanation_says_what_is_served_since_the_credits_ended() -> None:
     load = activity(
         [3_000.0] * 20 + [1_200.0] * 5, balance=[20.0 - i for i in range(20)] + [0.0] * 5,

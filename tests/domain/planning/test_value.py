@@ -307,6 +307,26 @@ def test_no_price_takes_from_the_owners_choice_what_the_load_uses() -> None:
     assert lowest(8_000.0, chosen=LOW) == 3_000  # the rest is Headroom's own
 
 
+def test_a_pause_of_the_load_is_no_reason_to_take_what_the_owner_chose() -> None:
+    """Half an hour of pause a day, after which 90,000 IOPS met a sixteenth of what had been there."""
+
+    def used(at: datetime, hours: int) -> float:
+        return 8_000.0 if (at - NOW).total_seconds() % 86_400 < hours * 3600 else 300.0
+
+    def lowest(hours: int) -> int:
+        seen = observation(
+            activity([300.0] * 180), volume(gp3(400, 12_000, 500)),
+            history=history(lambda at: used(at, hours), days=5.2),
+        )  # fmt: skip
+        here = situation(seen, relief_value_usd_per_minute=0.00001)
+        return min(
+            (p.target.iops or 0 for p in value_plans(here).plans if p.lowers), default=12_000
+        )
+
+    assert lowest(20) >= 8_000
+    assert lowest(4) == 3_000
+
+
 def test_from_a_type_that_includes_no_iops_one_raise_leads_back_to_the_highest_load() -> None:
     """A database of io2 was lowered so far that two raises, hours apart, led back to its nightly load."""
     seen = situation(calm(io(iops=20_000), lambda at: nightly(at, iops=12_000.0)), largest_step=4)
