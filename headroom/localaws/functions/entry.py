@@ -3,8 +3,8 @@
 One process a package imports what its functions share (half a second of CPU time) and forks a
 process for each function. Only what reads no environment when it is imported is shared.
 
-The deployed asset is not touched. When its module `headroom.clock` is imported, the function
-`utc_now` there is replaced by one that reads the endpoint's clock file; any other function that
+The deployed asset is not touched. When its module `headroom.clock` is imported (in earlier releases
+`headroom.wiring`), the function `utc_now` there is replaced by one that reads the endpoint's clock file; any other function that
 wants simulated time can be written the same way, everything else keeps system time.
 """
 
@@ -26,7 +26,8 @@ from datetime import UTC, datetime
 from types import ModuleType
 
 CLOCK_FILE_VARIABLE = "_LOCAL_AWS_CLOCK_FILE"
-CLOCKED_MODULE = "headroom.clock"
+CLOCKED_MODULES = ("headroom.clock", "headroom.wiring")
+"""Where the deployed clock is; the second in packages of release 0.2.0 and earlier."""
 
 
 def endpoint_now(path: str) -> datetime:
@@ -56,7 +57,7 @@ class _ClockedFinder(importlib.abc.MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        if fullname != CLOCKED_MODULE:
+        if fullname not in CLOCKED_MODULES:
             return None
         spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
         if spec is not None and spec.loader is not None:

@@ -13,7 +13,7 @@ import pytest
 from headroom.cli.main import run
 from headroom.cli.sources.records_file import line_of
 from headroom.cli.views.record_list import COLUMNS
-from headroom.domain.state import seal
+from headroom.domain.state import DECISION_FORMAT, seal
 from tests.cli.sources.chains import acted, written
 
 STEPS = ["decided", "intended", "applied", "relieved"]
@@ -42,7 +42,7 @@ def test_a_listing_has_reason_and_price_and_no_body(
 def test_bodies_and_hashes_come_on_demand(records: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["audit", "--file", records, "--json", "--bodies"]) == 0
     *_, first = json.loads(capsys.readouterr().out)
-    assert (first["hash"], first["body"]["format"]) == (acted()[0].hash, 2)
+    assert (first["hash"], first["body"]["format"]) == (acted()[0].hash, DECISION_FORMAT)
 
 
 def test_csv_goes_to_stdout_or_to_a_file_oldest_first(
