@@ -117,14 +117,14 @@ def _per_second(total: Series, unit: int) -> Series:
 
 
 def _divided(series: Series, divisor: float) -> Series:
-    values = tuple(None if v is None else v / divisor for v in series.values)
+    values = tuple([None if v is None else v / divisor for v in series.values])
     return Series(start=series.start, period_s=series.period_s, values=values)
 
 
 def _spent(mean_ms: Series, operations: Series) -> Series:
     """Seconds that the operations of each period took together."""
     pairs = zip(mean_ms.values, operations.values, strict=True)
-    values = tuple(None if ms is None or n is None else ms * n / 1_000 for ms, n in pairs)
+    values = tuple([None if ms is None or n is None else ms * n / 1_000 for ms, n in pairs])
     return Series(start=mean_ms.start, period_s=mean_ms.period_s, values=values)
 
 

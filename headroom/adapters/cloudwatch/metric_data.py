@@ -72,8 +72,8 @@ def read(client: CloudWatchClient, queries: Iterable[Query], span: Window) -> di
     calls = [wanted[i : i + QUERIES_PER_CALL] for i in range(0, len(wanted), QUERIES_PER_CALL)]
 
     def answer(call: Sequence[Query]) -> list[Series]:
-        places: dict[datetime, int] = {}
-        return [_on_grid(points, span, places) for points in _points(client, call, span)]
+        grid = _Grid(span)
+        return [grid.series(*points) for points in _points(client, call, span)]
 
     if len(calls) <= 1:
         answers = [answer(call) for call in calls]
@@ -85,15 +85,15 @@ def read(client: CloudWatchClient, queries: Iterable[Query], span: Window) -> di
 
 def _points(
     client: CloudWatchClient, queries: Sequence[Query], span: Window
-) -> list[list[tuple[datetime, float]]]:
-    """The points of every query in any order, from as many pages as there are."""
+) -> list[tuple[list[datetime], list[float]]]:
+    """Instants and values of every query in any order, from as many pages as there are."""
     asked: dict[str, Any] = {
         "MetricDataQueries": [_asked(f"q{i}", q, span.period_s) for i, q in enumerate(queries)],
         "StartTime": span.start,
         "EndTime": span.end,
         "ScanBy": "TimestampAscending",
     }
-    points: list[list[tuple[datetime, float]]] = [[] for _ in queries]
+    points: list[tuple[list[datetime], list[float]]] = [([], []) for _ in queries]
     status = ["never answered"] * len(queries)
     with reading("GetMetricData"):
         while True:
@@ -103,7 +103,13 @@ def _points(
             for result in page["MetricDataResults"]:
                 number = int(result["Id"][1:])
                 status[number] = result.get("StatusCode", "Complete")
-                points[number] += zip(result["Timestamps"], result["Values"], strict=True)
+                instants, values = points[number]
+                instants += result["Timestamps"]
+                values += result["Values"]
+                if len(instants) != len(values):
+                    raise ReadFailed(
+                        f"GetMetricData: {len(instants)} instants, {len(values)} values"
+                    )
             if not page.get("NextToken"):
                 break
             asked["NextToken"] = page["NextToken"]
@@ -129,15 +135,38 @@ def _asked(query_id: str, query: Query, period_s: int) -> dict[str, object]:
     }
 
 
-def _on_grid(
-    points: Iterable[tuple[datetime, float]], span: Window, places: dict[datetime, int]
-) -> Series:
-    """The points as a series; `places` caches the positions of instants, which the series of one call share."""
-    values: list[float | None] = [None] * span.periods
-    for at, value in points:
-        place = places.get(at)
-        if place is None:
-            place = places[at] = int((at - span.start).total_seconds() // span.period_s)
-        if 0 <= place < span.periods and isfinite(value):
-            values[place] = float(value)
-    return Series(start=span.start, period_s=span.period_s, values=tuple(values))
+class _Grid:
+    """Puts the series of one call on the grid of `span`. Most of them have the same instants."""
+
+    def __init__(self, span: Window) -> None:
+        self._span = span
+        self._instants: list[datetime] = []
+        self._places: list[int] = []
+        self._gapless = False
+        """Whether the places follow one another and all lie on the grid."""
+
+    def series(self, instants: list[datetime], found: list[float]) -> Series:
+        """The points as a series; what is no number, or lies outside, is left out."""
+        span = self._span
+        values: list[float | None] = [None] * span.periods
+        if instants != self._instants:
+            self._place(instants)
+        places = self._places
+        if self._gapless and len(found) == len(places) and all(map(isfinite, found)):
+            values[places[0] : places[0] + len(places)] = map(float, found)
+        else:
+            for place, value in zip(places, found, strict=True):
+                if 0 <= place < span.periods and isfinite(value):
+                    values[place] = float(value)
+        return Series(start=span.start, period_s=span.period_s, values=tuple(values))
+
+    def _place(self, instants: list[datetime]) -> None:
+        start, period_s = self._span.start, self._span.period_s
+        self._instants = instants
+        self._places = [int((at - start).total_seconds() // period_s) for at in instants]
+        first = self._places[0] if instants else 0
+        follow = range(first, first + len(instants))
+        self._gapless = (
+            bool(instants) and first >= 0 and follow.stop <= self._span.periods
+            and self._places == list(follow)
+        )  # fmt: skip

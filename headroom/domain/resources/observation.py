@@ -40,7 +40,7 @@ class Series:
 
     def known(self) -> tuple[float, ...]:
         """The published values, oldest first."""
-        return tuple(v for v in self.values if v is not None)
+        return tuple([v for v in self.values if v is not None])
 
     def last(self) -> float | None:
         """The newest published value, None if there is none."""

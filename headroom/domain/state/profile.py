@@ -138,10 +138,12 @@ def on_scale(rate: float, levels: tuple[float, ...]) -> float:
 
 def level_of(rate: float, levels: tuple[float, ...]) -> int:
     """The number of the nearest rate of a profile's scale."""
-    above = min(bisect_left(levels, rate), len(levels) - 1)
-    if not above or levels[above] - rate < rate - levels[above - 1]:
-        return above
-    return above - 1
+    above = bisect_left(levels, rate)
+    if not above:
+        return 0
+    if above == len(levels):
+        return above - 1
+    return above if levels[above] - rate < rate - levels[above - 1] else above - 1
 
 
 def hour_of(instant: datetime) -> datetime:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from datetime import datetime, timedelta
-from math import ceil
+from itertools import compress
+from math import ceil, fsum
 from statistics import fmean
 
 from headroom.domain.resources import Series, VolumeActivity
@@ -28,6 +29,7 @@ BUSY_SHARE = 0.7
 RAISED = 1.02
 UNEVEN = 1.2
 """Load of the busiest part of a run of pressure over its mean."""
+NOT_TOUCHED = 0, 0.0, 0.0
 MEASURED_SHARE = 0.5
 """An hour with fewer of its periods published counts as not measured."""
 
@@ -50,23 +52,29 @@ def digest_of(
     for row in rows:  # what it served in its busiest minute is the limit, or an earlier backlog
         busiest[0][row.place], busiest[1][row.place] = iops[row.place], mibps[row.place]
     measured = measured_periods(history)
+    touched: dict[int, list[PressedPeriod]] = {}
+    for place in sorted(pressed):
+        if measured[place]:
+            touched.setdefault(place // per_hour, []).append(pressed[place])
+    columns = (iops, mibps, *busiest, _on_one_scale(iops, mibps), _on_one_scale(*busiest))
     start = history.read_iops.start
+    begin, whole = start.timestamp(), (True,) * per_hour
     hours: list[ProfileHour | None] = []
-    for first in range(0, len(iops) - per_hour + 1, per_hour):
-        places = range(first, first + per_hour)
-        known = [place for place in places if measured[place]]
-        if len(known) < per_hour * MEASURED_SHARE:
-            hours.append(None)
-            continue
-        certain = start.timestamp() + first * grid.period_s >= limits.certain_from
-        hours.append(
-            _hour(
-                [(iops[place], mibps[place]) for place in known],
-                [(busiest[0][place], busiest[1][place]) for place in known],
-                [pressed[place] for place in known if place in pressed],
-                grid.period_s, certain=certain,
-            )
-        )  # fmt: skip
+    for number in range(len(iops) // per_hour):
+        first = number * per_hour
+        last = first + per_hour
+        known = measured[first:last]
+        parts = [column[first:last] for column in columns]
+        if known != whole:
+            if sum(known) < per_hour * MEASURED_SHARE:
+                hours.append(None)
+                continue
+            parts = [list(compress(part, known)) for part in parts]
+        limit = NOT_TOUCHED
+        if number in touched:
+            certain = begin + first * grid.period_s >= limits.certain_from
+            limit = _touched(touched[number], certain=certain)
+        hours.append(_hour(parts, grid.period_s, limit))
     return LoadProfile(start=start, hours=tuple(hours[-MOST_HOURS:]))
 
 
@@ -100,47 +108,51 @@ def _without_backlogs(
     return found
 
 
-def _hour(
-    served: Sequence[tuple[float, float]], highest: Sequence[tuple[float, float]],
-    touched: Sequence[PressedPeriod], period_s: int, *, certain: bool,
-) -> ProfileHour:  # fmt: skip
-    """One hour from what its periods served, their highest rates, and those that touched a limit.
+def _touched(rows: Sequence[PressedPeriod], *, certain: bool) -> tuple[int, float, float]:
+    """Minutes at a limit, and the highest limit of IOPS and of MiB/s that was touched, 0 if none.
 
     Where it is not `certain` which limits were in force, demand was at least what was served.
     """
-    scale = IOPS_SCALE, MIBPS_SCALE
-    loads = [max(i / scale[0], m / scale[1]) for i, m in served]
-    peaks = [max(i / scale[0], m / scale[1]) for i, m in highest]
-    bar = BUSY_SHARE * max(peaks)
-    busy = sum(
-        period_s / 60 if load >= bar else 1.0 for load, peak in zip(loads, peaks, strict=True)
-        if peak >= bar > 0
-    )  # fmt: skip
+    by_iops = [
+        r.iops_limit if certain else on_scale(r.busiest_iops, IOPS_LEVELS)
+        for r in rows
+        if r.touched_iops
+    ]
+    by_mibps = [
+        r.mibps_limit if certain else on_scale(r.busiest_mibps, MIBPS_LEVELS)
+        for r in rows
+        if not r.touched_iops
+    ]
+    minutes = min(60, ceil(sum(row.pressed for row in rows)))
+    return minutes, max(by_iops, default=0.0), max(by_mibps, default=0.0)
+
+
+def _hour(
+    columns: Sequence[Sequence[float]], period_s: int, touched: tuple[int, float, float]
+) -> ProfileHour:
+    """One hour from what its periods served, their highest rates, and both of these on one scale."""
+    iops, mibps, highest_iops, highest_mibps, loads, peaks = columns
+    bar, busy = BUSY_SHARE * max(peaks), 0.0
+    if bar > 0:
+        minutes = period_s / 60
+        for load, peak in zip(loads, peaks, strict=True):
+            if peak >= bar:
+                busy += minutes if load >= bar else 1.0
     return ProfileHour(
-        peak_iops=on_scale(max(i for i, _ in highest), IOPS_LEVELS),
-        peak_mibps=on_scale(max(m for _, m in highest), MIBPS_LEVELS),
-        mean_iops=on_scale(fmean(i for i, _ in served), IOPS_LEVELS),
-        mean_mibps=on_scale(fmean(m for _, m in served), MIBPS_LEVELS),
-        busy_minutes=int(min(60, ceil(busy))),
-        touched_minutes=min(60, ceil(sum(row.pressed for row in touched))),
-        limit_iops=max(
-            (
-                r.iops_limit if certain else on_scale(r.busiest_iops, IOPS_LEVELS)
-                for r in touched
-                if r.touched_iops
-            ),
-            default=0.0,
-        ),
-        limit_mibps=max(
-            (
-                r.mibps_limit if certain else on_scale(r.busiest_mibps, MIBPS_LEVELS)
-                for r in touched
-                if not r.touched_iops
-            ),
-            default=0.0,
-        ),
-        coarse=period_s >= 3600,
+        on_scale(max(highest_iops), IOPS_LEVELS),
+        on_scale(max(highest_mibps), MIBPS_LEVELS),
+        on_scale(fsum(iops) / len(iops), IOPS_LEVELS),
+        on_scale(fsum(mibps) / len(mibps), MIBPS_LEVELS),
+        int(min(60, ceil(busy))),
+        *touched,
+        period_s >= 3600,
     )
+
+
+def _on_one_scale(iops: Sequence[float], mibps: Sequence[float]) -> list[float]:
+    """The larger of IOPS and MiB/s, each over the middle of its scale."""
+    shares = zip([i / IOPS_SCALE for i in iops], [m / MIBPS_SCALE for m in mibps], strict=True)
+    return [i if i >= m else m for i, m in shares]
 
 
 def _without_first(history: VolumeActivity, periods: int) -> VolumeActivity:
