@@ -29,7 +29,8 @@ NEVER_A_CAUSE = frozenset(
 )  # fmt: skip
 """Guardrails that do not clear by themselves and end in a hold, without a notification."""
 OTHER_CAUSES = (
-    Binding.INSTANCE_IOPS, Binding.INSTANCE_THROUGHPUT, "closed_loop", "cost_benefit", "no_plan", "price_unknown",
+    Binding.INSTANCE_IOPS, Binding.INSTANCE_THROUGHPUT, "closed_loop", "cost_benefit", "late_metrics",
+    "no_plan", "price_unknown",
     "rollback_blocked", "rollback_expired", "rollback_has_no_way", "rollback_in_use",
     "space_growth", "space_approval_today", "space_autoscaling_maximum", "space_autoscaling_waits",
     "space_price_unknown", "space_no_plan", "space_unclear", "space_storage_full",

@@ -24,6 +24,7 @@ from headroom.domain.decision.decision_input import (
 from headroom.domain.decision.escalation import (
     LARGER_CLASS,
     LARGER_INSTANCE,
+    LATE_METRICS,
     MORE_OF_THEIR_WORK,
     NOT_WORTH_IT,
     ONLY_IN_BURSTS,
@@ -150,7 +151,7 @@ def conclude_for_load(
     if isinstance(decision_input.policy, PolicyUnreadable):
         return Hold(reason=Reason.POLICY_UNREADABLE, until=None, proposed_plan=None)
     if demand.shape is LoadShape.UNKNOWN or diagnosis.binding is Binding.UNKNOWN:
-        return Hold(reason=Reason.NOT_ENOUGH_DATA, until=None, proposed_plan=None)
+        return _unmeasured(decision_input, effective, demand)
     at, limits = decision_input.observation.at, effective.limits
     best = next((j for j in judgements if j.allowed or requested_in_advance(limits, j, at)), None)
     if diagnosis.binding is Binding.NOTHING:
@@ -185,6 +186,17 @@ def conclude_for_load(
     if best is not None:
         return act_or_hold(decision_input, effective, _why(demand, diagnosis, best.plan), best.plan)
     return _blocked(decision_input, effective, demand, min(judgements, key=distance))
+
+
+def _unmeasured(
+    decision_input: DecisionInput, effective: EffectiveLimits, demand: Demand
+) -> Action:
+    """Hold; where metrics stopped or are late while a limit was long in use, escalate."""
+    why = Reason.NOT_ENOUGH_DATA
+    if not demand.known_minutes or demand.pressed_minutes < LONG_PRESSED_MINUTES:
+        return Hold(reason=why, until=None, proposed_plan=None)
+    remedy = LATE_METRICS.format(demand.pressed_minutes)
+    return escalate_once(decision_input, effective, why, "late_metrics", remedy, None)
 
 
 def _bursts(decision_input: DecisionInput, diagnosis: Diagnosis) -> bool:

@@ -18,6 +18,11 @@ NOT_WORTH_IT = (
     "no allowed change is worth its price, not even {} for ${:.2f} a month more; raise "
     "relief_value_usd_per_minute, or change the volume yourself"
 )
+LATE_METRICS = (
+    "it was at its limit for {} measured minutes, but what it does now is not published yet, and "
+    "nothing is changed on old metrics; see whether CloudWatch is late and whether its instance "
+    "runs, or change the volume yourself"
+)
 SLOW_BELOW_LIMITS = (
     "no limit was touched, so more IOPS or throughput would change nothing; look for first reads of a "
     "snapshot, a stalled volume, or the type's own latency, and set latency_objective_ms if a faster "

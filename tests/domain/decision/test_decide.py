@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from headroom.domain.catalog import catalogue_prices, why_invalid
 from headroom.domain.catalog.ebs import capability
-from headroom.domain.decision import Act, Escalate, Hold, Reason, decide
+from headroom.domain.decision import Act, Escalate, Hold, Reason, decide, next_reconcile_at
+from headroom.domain.decision.next_reconcile import THIN_DATA
 from headroom.domain.guardrails import Guardrail
 from headroom.domain.policy import Mode, PolicyUnreadable
 from headroom.domain.resources import Configuration, ModificationState, Observation, VolumeType
@@ -175,6 +176,54 @@ def test_missing_metrics_are_not_zero_and_not_pressure() -> None:
     decision = decide(decision_input(observation(activity([None] * 180))))
     assert isinstance(decision.answer, Hold)
     assert decision.answer.reason is Reason.NOT_ENOUGH_DATA
+
+
+def at_its_limit(minutes: int, *, silent: int = 0, mode: Mode = Mode.AUTO) -> Observation:
+    """A gp3 volume at its 3,000 IOPS, of which nothing was measured in the last `silent` minutes."""
+    load = activity(
+        [1500.0] * 30 + [3000.0] * minutes + [None] * silent,
+        queue=[1.0] * 30 + [900.0 + 3 * i for i in range(minutes + silent)],
+        iops_check=[0.0] * 30 + [1.0] * (minutes + silent),
+    )
+    return observation(load, volume(tags=(("headroom", mode.value),)))
+
+
+def test_late_metrics_after_an_hour_at_a_limit_are_reported_once_and_change_nothing() -> None:
+    late = decide(decision_input(at_its_limit(60, silent=16)))
+    assert isinstance(late.answer, Escalate)
+    assert (late.answer.reason, late.answer.cause) == (Reason.NOT_ENOUGH_DATA, "late_metrics")
+    assert "for 60 measured minutes" in late.answer.remedy
+    assert next_reconcile_at(late) == NOW + THIN_DATA, "they may come any minute"
+
+
+@pytest.mark.parametrize(
+    ("seen", "known"),
+    [
+        (at_its_limit(60, silent=16), ("late_metrics",)),
+        (at_its_limit(60, silent=16, mode=Mode.OBSERVE), ()),
+        (at_its_limit(59, silent=16), ()),
+        (at_its_limit(60, silent=30), ()),  # a stopped instance publishes nothing
+    ],
+)
+def test_nobody_is_notified_of_missing_metrics_otherwise(
+    seen: Observation, known: tuple[str, ...]
+) -> None:
+    answer = decide(decision_input(seen, stand=resource_state(escalated_causes=known))).answer
+    assert isinstance(answer, Hold)
+    assert answer.reason is Reason.NOT_ENOUGH_DATA
+
+
+@pytest.mark.parametrize(("minutes", "notified"), [(119, False), (120, True)])
+def test_two_hours_of_pressure_that_nothing_is_worth_ending_are_reported(
+    minutes: int, notified: bool
+) -> None:
+    thrift = policy(relief_value_usd_per_minute=0.0001)
+    answer = decide(decision_input(at_its_limit(minutes), rules=thrift)).answer
+    assert answer.reason is Reason.NOT_COST_EFFECTIVE
+    assert isinstance(answer, Escalate) is notified
+    if isinstance(answer, Escalate):
+        assert answer.cause == Guardrail.COST_BENEFIT
+        assert "not even gp3" in answer.remedy
 
 
 def test_held_on_slots_until_used_plus_reserve_leaves_room() -> None:
