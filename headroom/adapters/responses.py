@@ -32,12 +32,19 @@ def timestamp(value: str | float) -> datetime:
 class _JsonParser(JSONParser):
     """botocore's, but for lists of plain numbers and of timestamps, which need no call for each."""
 
+    _instants: tuple[list[Any], list[Any]] = [], []
+    """The last timestamps as they came and as parsed: all metrics of one answer mostly have the same."""
+
     def _handle_list(self, shape: Any, node: list[Any]) -> Any:
         kind = shape.member.type_name
         if kind in ("double", "float"):
             return node
         if kind == "timestamp":
-            return [None if each is None else timestamp(each) for each in node]
+            known, parsed = self._instants
+            if node != known:
+                parsed = [None if each is None else timestamp(each) for each in node]
+                self._instants = node, parsed
+            return parsed.copy()
         return super()._handle_list(shape, node)  # type: ignore[misc]
 
 
