@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -16,7 +16,7 @@ from headroom.domain.decision import Act, Decision, Escalate, Hold
 from headroom.domain.guardrails import Guardrail
 from headroom.domain.planning.groups import LARGEST
 from headroom.domain.policy import Mode, Policy
-from headroom.domain.resources import Configuration, ResourceRef
+from headroom.domain.resources import Configuration, ResourceRef, VolumeActivity
 from headroom.domain.state import (
     KnownModification,
     Refusal,
@@ -26,10 +26,12 @@ from headroom.domain.state import (
     Unknown,
     broken_link,
 )
+from headroom.ports import StorageView
 from headroom.serialization import decision_from_json, decision_to_json
 from tests.application.harness import Harness, calm, running_free
 from tests.application.test_signals import alarm
 from tests.builders import activity, gp2, gp3, instance, policy, ref, volume
+from tests.domain.earlier import history
 from tests.domain.filling import free_series
 
 SET = ("vol-1", "vol-2", "vol-3", "vol-4")
@@ -521,6 +523,28 @@ def test_a_calm_set_is_given_back_together_and_no_further_than_the_busiest_needs
     shapes = {now(harness, name) for name in SET}
     assert len(shapes) == 1
     assert (shapes.pop().iops or 0) >= 6_000
+
+
+@pytest.mark.parametrize(("busiest", "lowered"), [(300.0, True), (8_000.0, False)])
+def test_no_price_takes_from_a_set_what_one_of_its_volumes_uses(
+    busiest: float, lowered: bool
+) -> None:
+    """A minute that is worth next to nothing: the quiet ones alone would all be lowered."""
+    harness = striped(configuration=gp3(400, 12_000, 500))
+    used = dict(zip(SET, (300.0, 300.0, 300.0, busiest), strict=True))
+    for name, iops in used.items():
+        harness.loads[name] = activity([iops] * 180)
+
+    def past(view: StorageView, now: datetime) -> VolumeActivity:
+        return history(lambda _: used[view.volume.ref.resource_id], days=5.2, end=now)
+
+    harness.history = past  # type: ignore[method-assign]
+    harness.rules = policy(give_back_after_days=1.0, relief_value_usd_per_minute=0.00001)
+    reconcile(harness)
+    shapes = {now(harness, name) for name in SET}
+    assert len(shapes) == 1
+    found = shapes.pop().iops or 0
+    assert found == 3_000 if lowered else found >= busiest
 
 
 def loads(data: st.DataObject) -> Any:

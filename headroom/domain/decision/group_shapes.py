@@ -12,6 +12,7 @@ from headroom.domain.decision.decision_input import Analysis
 from headroom.domain.planning import (
     Plan,
     VolumeShape,
+    leaves_what_is_used,
     relieves,
     value_targets,
     volume_shape,
@@ -49,7 +50,7 @@ class GroupShape:
 
 
 def value_group_shapes(members: Sequence[Analysis]) -> Iterator[GroupShape]:
-    """Every candidate shape that relieves each pressed member, valued for the set."""
+    """Every candidate shape that relieves each pressed member and leaves what each uses, valued for the set."""
     shapes = _shapes(members)
     plans: list[Mapping[VolumeShape, Plan]] = []
     for member in members:
@@ -60,7 +61,11 @@ def value_group_shapes(members: Sequence[Analysis]) -> Iterator[GroupShape]:
             if member.situation is None
             else value_targets(member.situation, [t for t in targets if t != current])
         )
-        plans.append({volume_shape(target): plan for target, plan in made.items()})
+        plans.append({
+            volume_shape(target): plan
+            for target, plan in made.items()
+            if member.situation is not None and leaves_what_is_used(member.situation, plan)
+        })  # fmt: skip
     for like in shapes:
         mine = tuple(each.get(like) for each in plans)
         if _fits(members, mine, like):
