@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import inf
+from math import ceil, inf
 from operator import add
 from types import MappingProxyType
 
@@ -90,3 +90,12 @@ def schedule_cost(
             now.append(rows)
         after = now
     return ScheduleCost(stay=stay, change=tuple(change), next_hour=next_hour)
+
+
+def minutes_in_flight(forecast: Forecast, place: int, hours: float) -> float:
+    """Minutes of shortfall more than at the present level while a change to `place` allows no other.
+
+    Only those after the hours that a schedule assumes, where a change takes `hours`.
+    """
+    longer = forecast.locked_minutes[LOCKED_HOURS : ceil(hours)]
+    return sum(max(0.0, minutes[place] - minutes[0]) for minutes in longer)

@@ -55,6 +55,15 @@ class Situation:
         """What the owner chose, Headroom's own changes left aside."""
         return self.chosen or self.current
 
+    @property
+    def change_takes_hours(self) -> float:
+        """How long AWS was at work on the latest change, or is by now; 0 where that is not known."""
+        change = self.observation.modification
+        if change is None or (change.ended_at is None and not change.in_flight):
+            return 0.0
+        ended = change.ended_at or self.observation.at
+        return (ended - change.started_at).total_seconds() / 3600
+
     def may_change(self, at: datetime) -> bool:
         """Whether a change may start at `at`, by the owner's windows and freezes."""
         return is_open(self.limits.change_windows, at) and not any(

@@ -23,7 +23,7 @@ from headroom.domain.planning.plan import Plan, one_way
 from headroom.domain.planning.planner import candidates
 from headroom.domain.planning.plans_from_history import plans_of_two_changes
 from headroom.domain.planning.present_load import PRESSED, leaves_what_is_used, present_load
-from headroom.domain.planning.schedule import schedule_cost
+from headroom.domain.planning.schedule import minutes_in_flight, schedule_cost
 from headroom.domain.planning.situation import Situation
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.state import HOUR, WINDOW, hour_of
@@ -142,7 +142,9 @@ def _valued(
                 found.stay
                 - found.change[i]
                 + kept.get(plan.target.volume_type, 0.0)
-                - (risked if plan.sustains_less and not (presses and plan.sustains_more) else 0.0),
+                - (risked if plan.sustains_less and not (presses and plan.sustains_more) else 0.0)
+                - situation.limits.relief_value_usd_per_minute
+                * minutes_in_flight(forecast, i, situation.change_takes_hours),
             ),
         )
         for i, plan in enumerate(made, start=1)

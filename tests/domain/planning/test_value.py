@@ -13,9 +13,20 @@ from headroom.domain.decision.diagnose import diagnose
 from headroom.domain.planning import Plan, Situation, ValuedPlans, value_plans
 from headroom.domain.planning.planner import candidates
 from headroom.domain.policy import Limits, parse_window
-from headroom.domain.resources import Configuration, Observation, VolumeType
+from headroom.domain.resources import Configuration, ModificationState, Observation, VolumeType
 from headroom.domain.workload import estimate
-from tests.builders import NOW, REGION, activity, gp2, gp3, instance, io, observation, volume
+from tests.builders import (
+    NOW,
+    REGION,
+    activity,
+    gp2,
+    gp3,
+    instance,
+    io,
+    modification,
+    observation,
+    volume,
+)
 from tests.domain.earlier import Load, history, nightly, past_seen
 
 LOW, HIGH = gp3(400, 3_000, 125), gp3(400, 12_000, 500)
@@ -325,6 +336,35 @@ def test_a_pause_of_the_load_is_no_reason_to_take_what_the_owner_chose() -> None
 
     assert lowest(20) >= 8_000
     assert lowest(4) == 3_000
+
+
+@pytest.mark.parametrize(
+    ("hours", "state", "lowered"),
+    [
+        (1, ModificationState.COMPLETED, True),
+        (13, ModificationState.COMPLETED, False),
+        (13, ModificationState.OPTIMIZING, False),
+    ],
+)
+def test_nothing_is_given_back_that_is_missed_while_aws_may_be_at_work_on_it(
+    hours: int, state: ModificationState, lowered: bool
+) -> None:
+    """AWS was at work on the latest change for half a day: the raise for load ten hours on comes too late."""
+    bought = io(iops=10_000)
+    done = state is ModificationState.COMPLETED
+    started = NOW - timedelta(hours=hours + 2 * done)
+    latest = modification(
+        bought, origin=bought, state=state, started_at=started,
+        ended_at=started + timedelta(hours=hours) if done else None,
+    )  # fmt: skip
+
+    def daily(at: datetime) -> float:
+        return 9_000.0 if (at - NOW).total_seconds() % 86_400 // 3_600 in (10, 11, 12) else 300.0
+
+    seen = calm(bought, daily, days=12.0, modification=latest)
+    plans = value_plans(situation(seen)).plans
+    missed = [p for p in plans if p.capability.sustained_iops < 9_000]
+    assert any(p.value_usd_per_day > 0 for p in missed) is lowered
 
 
 def test_from_a_type_that_includes_no_iops_one_raise_leads_back_to_the_highest_load() -> None:
