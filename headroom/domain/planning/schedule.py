@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil, inf
+from math import inf
 from operator import add
 from types import MappingProxyType
 
@@ -13,7 +13,7 @@ from headroom.domain.workload import HOURS, Forecast, Level
 CHANGE_USD = 0.1
 """Nominal cost of one modification, so that ties go to fewer changes."""
 LOCKED_HOURS = 2
-"""How long a modification is assumed to be in flight, which prevents another."""
+"""How long a modification is assumed to be in flight at least, which prevents another."""
 MOST_CHANGES = 3
 
 
@@ -39,17 +39,18 @@ def schedule_cost(
     free: Sequence[int],
     usd_per_minute: float,
     only_from: Mapping[int, Sequence[int]] = MappingProxyType({}),
+    locked_hours: int = LOCKED_HOURS,
 ) -> ScheduleCost:
     """Cost of staying and of each change now, by dynamic programming from the last hour back.
 
     `free[hour]` is how many modifications are left in that hour if none is made before it;
     `reachable[i]` whether a later change may lead to level i, `only_from[i]` from which levels alone,
-    if not from all.
+    if not from all. A change prevents others for `locked_hours`.
     """
     count = len(levels)
     goals = [i for i in range(count) if reachable[i] and i not in only_from]
     # after[used][lock][level]: cost of the hours that follow, `lock` more of them locked
-    after = [[[0.0] * count for _ in range(LOCKED_HOURS)] for _ in range(MOST_CHANGES + 1)]
+    after = [[[0.0] * count for _ in range(locked_hours)] for _ in range(MOST_CHANGES + 1)]
     change = [0.0] * count
     next_hour: int | None = None
     stay = 0.0
@@ -90,12 +91,3 @@ def schedule_cost(
             now.append(rows)
         after = now
     return ScheduleCost(stay=stay, change=tuple(change), next_hour=next_hour)
-
-
-def minutes_in_flight(forecast: Forecast, place: int, hours: float) -> float:
-    """Minutes of shortfall more than at the present level while a change to `place` allows no other.
-
-    Only those after the hours that a schedule assumes, where a change takes `hours`.
-    """
-    longer = forecast.locked_minutes[LOCKED_HOURS : ceil(hours)]
-    return sum(max(0.0, minutes[place] - minutes[0]) for minutes in longer)

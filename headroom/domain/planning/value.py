@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
+from math import ceil
 from operator import sub
 
 from headroom.domain.catalog.ebs import MAX_MODIFICATIONS, capability
@@ -23,7 +24,7 @@ from headroom.domain.planning.plan import Plan, one_way
 from headroom.domain.planning.planner import candidates
 from headroom.domain.planning.plans_from_history import plans_of_two_changes
 from headroom.domain.planning.present_load import PRESSED, leaves_what_is_used, present_load
-from headroom.domain.planning.schedule import minutes_in_flight, schedule_cost
+from headroom.domain.planning.schedule import LOCKED_HOURS, schedule_cost
 from headroom.domain.planning.situation import Situation
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.state import HOUR, WINDOW, hour_of
@@ -45,6 +46,8 @@ LEAD = timedelta(minutes=40)
 """How long before load a change is asked for: AWS says minutes to hours until it has its effect."""
 IN_FLIGHT_HOURS = 2.0
 """How much longer than a schedule assumes a change may be in flight: AWS says hours."""
+SLOWER = 1.5
+"""How many times as long as the latest change the next one is expected to take, to be on the safe side."""
 MONTH_DAYS = 30
 LATELY_DAYS = 28
 FOR_GOOD_DAYS = 7
@@ -124,6 +127,7 @@ def _valued(
     found = schedule_cost(
         forecast, levels, current=0, reachable=goals, free=_free(situation),
         usd_per_minute=situation.limits.relief_value_usd_per_minute, only_from=origins,
+        locked_hours=min(HOURS, max(LOCKED_HOURS, ceil(SLOWER * situation.change_takes_hours))),
     )  # fmt: skip
     kept = _kept_savings(made)
     presses = situation.diagnosis.binding is not Binding.NOTHING
@@ -142,9 +146,7 @@ def _valued(
                 found.stay
                 - found.change[i]
                 + kept.get(plan.target.volume_type, 0.0)
-                - (risked if plan.sustains_less and not (presses and plan.sustains_more) else 0.0)
-                - situation.limits.relief_value_usd_per_minute
-                * minutes_in_flight(forecast, i, situation.change_takes_hours),
+                - (risked if plan.sustains_less and not (presses and plan.sustains_more) else 0.0),
             ),
         )
         for i, plan in enumerate(made, start=1)

@@ -29,6 +29,7 @@ class Day:
     reachable: tuple[bool, ...]
     usd_per_minute: float
     only_from: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    locked_hours: int = LOCKED_HOURS
 
     @property
     def levels(self) -> tuple[Level, ...]:
@@ -42,6 +43,7 @@ class Day:
         found = schedule_cost(
             seen, self.levels, current=current, reachable=self.reachable, free=self.free,
             usd_per_minute=self.usd_per_minute, only_from=self.only_from,
+            locked_hours=self.locked_hours,
         )  # fmt: skip
         return found.stay, found.change, found.next_hour
 
@@ -52,7 +54,7 @@ class Day:
             to = schedule[hour] if hour < len(schedule) else None
             if to is not None:
                 first = hour == 0  # what is asked for now is judged by the guardrails, not here
-                if used == MOST_CHANGES or since < LOCKED_HOURS:
+                if used == MOST_CHANGES or since < self.locked_hours:
                     return None
                 allowed = self.reachable[to] and level in self.only_from.get(to, (level,))
                 if not first and (self.free[hour] - used <= 0 or not allowed):
@@ -62,7 +64,7 @@ class Day:
             waiting = self.locked[hour][level] * self.usd_per_minute
             reacting = self.reacting[hour][level] * self.usd_per_minute
             reacting += self.reaction_usd[hour][level]
-            in_flight, out_of_slots = since < LOCKED_HOURS, self.free[hour] - used <= 0
+            in_flight, out_of_slots = since < self.locked_hours, self.free[hour] - used <= 0
             total += waiting if in_flight or out_of_slots else min(waiting, reacting)
             total += self.prices[level]
             since += 1
@@ -101,6 +103,7 @@ def days(draw: st.DrawFn, levels: int = 3) -> Day:
         reachable=reachable,
         only_from={} if some is None else {far: some},
         usd_per_minute=draw(st.sampled_from([0.01, 0.1, 1.0])),
+        locked_hours=draw(st.sampled_from([LOCKED_HOURS, 3, SHORT, HOURS])),
     )
 
 
@@ -228,11 +231,12 @@ def test_a_slot_that_frees_later_is_used_then() -> None:
     assert next_hour == 5
 
 
-def test_giving_back_now_pays_for_the_hours_in_which_no_raise_can_follow() -> None:
-    """In flight for two hours: what comes then starves for as long as it lasts."""
+@pytest.mark.parametrize("hours", [LOCKED_HOURS, 9, HOURS])
+def test_giving_back_now_pays_for_the_hours_in_which_no_raise_can_follow(hours: int) -> None:
+    """What comes while the change is in flight starves for as long as it lasts."""
     reacting = ((0.0, 4.0),) * HOURS
     locked = ((0.0, 40.0),) * HOURS
-    day = flat((0, 0), (0.6, 0.0), reacting=reacting, locked=locked)
+    day = flat((0, 0), (0.6, 0.0), reacting=reacting, locked=locked, locked_hours=hours)
     _, change, _ = day.schedule_cost()
-    held = LOCKED_HOURS * 40 * 0.1 + (HOURS - LOCKED_HOURS) * 4 * 0.1
+    held = hours * 40 * 0.1 + (HOURS - hours) * 4 * 0.1
     assert change[1] == pytest.approx(CHANGE_USD + held)
