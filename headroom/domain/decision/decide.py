@@ -178,6 +178,7 @@ def build_decision(
         summary=summary_of(
             observation, _findings(analysis), answer,
             in_the_way=_in_the_way(judgements, answer), announced=_announced(analysis),
+            growth=_growth(analysis),
         ),
         next_change_at=analysis.valued_plans.next_change,
         code_owner=owner,
@@ -270,21 +271,30 @@ def _announced(analysis: Analysis) -> str:
     )
 
 
+def _growth(analysis: Analysis) -> str:
+    """How the load grows from day to day, or from week to week; empty where it does not."""
+    situation = analysis.situation
+    if situation is None or situation.past.growth is None:
+        return ""
+    return str(situation.past.growth)
+
+
 def summary_of(
     observation: Observation, findings: str, answer: Action, *, in_the_way: str = "",
-    announced: str = "",
+    announced: str = "", growth: str = "",
 ) -> str:  # fmt: skip
     """One sentence for people.
 
-    `in_the_way` names what blocks a held plan, `announced` the event that a raise is for.
+    `in_the_way` names what blocks a held plan, `announced` the event that a raise is for, `growth` by
+    how much the expected load is larger than that of earlier days.
     """
     name = observation.volume.ref.resource_id
     match answer:
         case Act(reason=why, plan=plan):
             sign = "+" if plan.price_change_usd >= 0 else "-"
             because = f"{_WHY[why]}: " if why in _WHY else ""
-            if why is Reason.RECURRENCE_EXPECTED and announced:
-                because = f"{announced}: "
+            if why is Reason.RECURRENCE_EXPECTED and (announced or growth):
+                because = f"{announced or f'{_WHY[why]}, {growth}'}: "
             if answer.approval is not None:
                 because = f"{because}needs approval ({answer.approval}): "
             copy = "; RDS copies all data for hours, and never back" if plan.full_copy else ""

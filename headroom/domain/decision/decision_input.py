@@ -55,6 +55,8 @@ from headroom.domain.workload import (
     SpaceForecast,
     digest_of,
     estimate,
+    grown,
+    growth_of,
     minutes,
     past_of,
     space_forecast,
@@ -234,9 +236,11 @@ def _past(decision_input: DecisionInput, policy: Policy, limits: Limits) -> Past
         known = LimitHistory(observation, resource_state.modifications)
         profile = digest_of(observation.history, known)
     gp3 = VolumeType.GP3 in limits.types
+    profile = profile or LoadProfile(start=hour_of(observation.at), hours=())
+    growth = growth_of(profile)
     past = past_of(
-        profile or LoadProfile(start=hour_of(observation.at), hours=()),
-        least_iops=3_000 if gp3 else 100, least_mibps=125 if gp3 else 25,
+        profile if growth is None else grown(profile, growth),
+        least_iops=3_000 if gp3 else 100, least_mibps=125 if gp3 else 25, growth=growth,
     )  # fmt: skip
     events = events_of(policy, observation.volume)
     if not events or not past.busy:

@@ -35,6 +35,7 @@ from headroom.domain.workload.forecast import (
     calm_days,
     demand_forecast,
 )
+from headroom.domain.workload.growth import grown, growth_of
 from headroom.domain.workload.history import Past, checked_days, demand_levels, past_of
 from headroom.domain.workload.instance_balance import forecast_balance, forecast_text, imminent
 from headroom.domain.workload.latency import slow_below_limits, slowest_ms

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from headroom.domain.catalog.ebs import MIB, SSD_IO_BYTES
 from headroom.domain.resources import VolumeActivity
 from headroom.domain.state import HOUR, LoadProfile, ProfileHour, hour_of
+from headroom.domain.workload.growth import Growth
 
 OPS_PER_MIB = MIB / SSD_IO_BYTES
 SHARES = (0.25, 0.5, 0.75, 0.88, 0.94, 0.97, 0.985, 0.9925, 0.9965, 0.9985, 1.0)
@@ -84,6 +85,8 @@ class Past:
     """Hours with load above the least that any plan leaves, by their place."""
     most_iops: float
     most_mibps: float
+    growth: Growth | None = None
+    """The growth that the profile includes already."""
 
     @property
     def days(self) -> float:
@@ -113,7 +116,9 @@ class Past:
         return sum(hour is not None for hour in self.profile.hours[since:]) / 24
 
 
-def past_of(profile: LoadProfile, *, least_iops: float, least_mibps: float) -> Past:
+def past_of(
+    profile: LoadProfile, *, least_iops: float, least_mibps: float, growth: Growth | None = None
+) -> Past:
     """The past, in which hours below `least_iops` and `least_mibps` are not busy."""
     most_iops, most_mibps = profile.peaks
     return Past(
@@ -127,6 +132,7 @@ def past_of(profile: LoadProfile, *, least_iops: float, least_mibps: float) -> P
         },
         most_iops=most_iops,
         most_mibps=most_mibps,
+        growth=growth,
     )  # fmt: skip
 
 

@@ -84,6 +84,26 @@ def lowered_at(when: datetime) -> tuple[KnownModification, ...]:
     return (changed(when, HIGH, LOW),)
 
 
+# --- a load that grows
+
+
+def test_load_that_grows_every_day_is_raised_for_before_it_is_short() -> None:
+    """Yesterday 2,940 IOPS were enough, and today they are not."""
+
+    def growing(when: datetime) -> float:
+        day = (when - MIDNIGHT) // timedelta(days=1)
+        return 3_090 * 1.05**day if 9 <= when.hour < 17 else 300.0
+
+    def level(when: datetime) -> float:
+        return 2_940.0 if 9 <= when.hour < 17 else 300.0
+
+    decision = decided(at(8, 20), LOW, load=growing, days=9.3)
+    assert taken(decision).capability.sustained_iops >= 3_090
+    assert taken(decision).price_change_usd < 4
+    assert "expected to come again, 5 % more each day" in decision.summary
+    assert isinstance(decided(at(8, 20), LOW, load=level, days=9.3).answer, Hold)
+
+
 # --- a nightly batch
 
 

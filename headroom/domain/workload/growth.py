@@ -1,0 +1,100 @@
+"""Load that grows steadily from day to day, or from week to week."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import NamedTuple
+
+from headroom.domain.state import LoadProfile, ProfileHour
+
+
+class _Rule(NamedTuple):
+    """How many periods of so many hours show growth: of each two the later is higher, but for `exceptions`."""
+
+    hours: int
+    periods: int
+    exceptions: int
+
+
+RULES = (_Rule(24, 6, 1), _Rule(7 * 24, 5, 0))
+"""Six or five peaks in random order pass in one case of 120."""
+LEAST = 1.015
+"""Below this growth per period, the margin above measured load is enough for days."""
+MOST = 1.25
+"""Growth per period that is believed at most."""
+MOST_PERIODS = 6
+"""Load from before them is taken to have grown for that long only."""
+MEASURED = 0.9
+"""Share of a period's hours that must be measured."""
+
+
+class Growth(NamedTuple):
+    """How many times as large the load is in each period of `hours`."""
+
+    factor: float
+    hours: int
+
+    def __str__(self) -> str:
+        """As in "5 % more each day"."""
+        return f"{100 * (self.factor - 1):.0f} % more each {'day' if self.hours == 24 else 'week'}"
+
+
+def growth_of(profile: LoadProfile) -> Growth | None:
+    """The growth of the highest load of the latest days, or of weeks; None where it is not steady.
+
+    Of all pairs (Theil and Sen's slopes) three of four grow less: too little is dearer than too much.
+    """
+    for hours, periods, exceptions in RULES:
+        peaks = _peaks(profile, hours, periods)
+        if len(peaks) < periods:
+            continue
+        rises = sorted(
+            (later / earlier) ** (1 / (before - age))
+            for (age, later), (before, earlier) in combinations(peaks, 2)
+        )
+        factor = min(MOST, rises[3 * len(rises) // 4])
+        if rises[exceptions] > 1.0 and factor >= LEAST:
+            return Growth(factor, hours)
+    return None
+
+
+def grown(profile: LoadProfile, growth: Growth) -> LoadProfile:
+    """The profile with the load that each hour of its latest periods would have in the coming one."""
+    last = len(profile.hours) - 1
+    times = [growth.factor**periods for periods in range(MOST_PERIODS + 1)]
+    return LoadProfile(
+        start=profile.start,
+        hours=tuple(
+            None
+            if hour is None
+            else _times(hour, times[min(MOST_PERIODS, 1 + (last - place) // growth.hours)])
+            for place, hour in enumerate(profile.hours)
+        ),
+    )
+
+
+def _peaks(profile: LoadProfile, hours: int, periods: int) -> list[tuple[int, float]]:
+    """How many periods ago, and the highest operations/s; the latest periods first.
+
+    Periods that touched a limit are left out, because their load is not known.
+    """
+    found: list[tuple[int, float]] = []
+    for age in range(1, min(2 * periods, len(profile.hours) // hours) + 1):
+        end = len(profile.hours) - (age - 1) * hours
+        known = [hour for hour in profile.hours[end - hours : end] if hour is not None]
+        if len(known) < MEASURED * hours or len(found) == periods:
+            break
+        peak = max(hour.peak_iops for hour in known)
+        if peak and not any(hour.touched_minutes for hour in known):
+            found.append((age, peak))
+    return found
+
+
+def _times(hour: ProfileHour, factor: float) -> ProfileHour:
+    """The hour with so many times the load; one that touched a limit as it was."""
+    if hour.touched_minutes:
+        return hour
+    return hour._replace(
+        peak_iops=hour.peak_iops * factor, peak_mibps=hour.peak_mibps * factor,
+        mean_iops=hour.mean_iops * factor, mean_mibps=hour.mean_mibps * factor,
+    )  # fmt: skip
