@@ -7,13 +7,12 @@ from dataclasses import replace
 
 from headroom.domain.catalog import included
 from headroom.domain.catalog.ebs import DURABILITY_PERCENT, capability
-from headroom.domain.planning.plan import Plan
+from headroom.domain.planning.plan import HOURS_PER_MONTH, Plan
 from headroom.domain.planning.plans_from_history import ALIKE, HDD
 from headroom.domain.planning.situation import Situation, step_of, within_limits
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.workload import Binding, Level
 
-HOURS_PER_MONTH = 730
 UNUSED_MIBPS = 0.3
 """Chance that new load is one of throughput, which a type may have only by the way."""
 

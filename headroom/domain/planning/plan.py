@@ -10,6 +10,8 @@ from headroom.domain.catalog.ebs import DURABILITY_PERCENT, Capability, capabili
 from headroom.domain.catalog.rds import full_copy
 from headroom.domain.resources import LATER, Configuration
 
+HOURS_PER_MONTH = 730
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpaceGrowth:

@@ -33,11 +33,11 @@ class ScheduleCost:
 def schedule_cost(
     demand_forecast: Forecast,
     levels: Sequence[Level],
+    usd_per_minute: float,
     *,
     current: int,
     reachable: Sequence[bool],
     free: Sequence[int],
-    usd_per_minute: float,
     only_from: Mapping[int, Sequence[int]] = MappingProxyType({}),
     locked_hours: int = LOCKED_HOURS,
 ) -> ScheduleCost:

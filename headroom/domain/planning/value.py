@@ -6,21 +6,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from math import ceil
 from operator import sub
 
 from headroom.domain.catalog.ebs import MAX_MODIFICATIONS, capability
 from headroom.domain.planning.build_plan import plan_to
-from headroom.domain.planning.full_copy import calm_during_copy, pressed_minutes_per_day
+from headroom.domain.planning.full_copy import full_copy_valued, may_copy_now
 from headroom.domain.planning.levels import (
-    HOURS_PER_MONTH,
     allowed,
     level_of,
     only_from,
     reachable,
     relieved_by_the_next,
 )
-from headroom.domain.planning.plan import Plan, one_way
+from headroom.domain.planning.minute_value import as_chosen, within_choice
+from headroom.domain.planning.plan import HOURS_PER_MONTH, Plan, one_way
 from headroom.domain.planning.planner import candidates
 from headroom.domain.planning.plans_from_history import plans_of_two_changes
 from headroom.domain.planning.present_load import PRESSED, leaves_what_is_used, present_load
@@ -74,7 +75,7 @@ def value_plans(situation: Situation) -> ValuedPlans:
         return replace(NO_VALUED_PLANS, known_days=_known_days(situation))
     valued, forecast, next_hour, further = _valued(situation, made)
     valued_plans = [
-        _full_copy_valued(situation, p) if p.full_copy and p.growth is None else p for p in valued
+        full_copy_valued(situation, p) if p.full_copy and p.growth is None else p for p in valued
     ]
     kept = [
         plan
@@ -114,6 +115,10 @@ def _valued(
     """
     beyond = [p for p in plans_of_two_changes(situation) if reachable(situation, p, changes=2)]
     targets = [situation.current, *(plan.target for plan in (*made, *beyond))]
+    goals = [True, *(reachable(situation, plan) for plan in made), *(True for _ in beyond)]
+    if situation.owners_choice not in targets:
+        targets.append(situation.owners_choice)
+        goals.append(False)
     levels = [level_of(situation, target) for target in targets]
     forecast = demand_forecast(
         situation.past,
@@ -122,17 +127,21 @@ def _valued(
         present_load(situation, levels),
         situation.known_loads,
     )
-    goals = [True, *(reachable(situation, plan) for plan in made), *(True for _ in beyond)]
     origins = only_from(situation, targets, goals)
-    found = schedule_cost(
-        forecast, levels, current=0, reachable=goals, free=_free(situation),
-        usd_per_minute=situation.limits.relief_value_usd_per_minute, only_from=origins,
+    usd_per_minute = situation.limits.relief_value_usd_per_minute
+    cost = partial(
+        schedule_cost, forecast, levels, current=0, reachable=goals, free=_free(situation),
+        only_from=origins,
         locked_hours=min(HOURS, max(LOCKED_HOURS, ceil(SLOWER * situation.change_takes_hours))),
     )  # fmt: skip
+    choice = targets.index(situation.owners_choice)
+    usual = sum(hour[choice] for hour in forecast.reacting_minutes)
+    worth = as_chosen(cost, usd_per_minute, levels, goals, usual)
+    found = worth.found if worth.usd_per_minute == usd_per_minute else cost(usd_per_minute)
     kept = _kept_savings(made)
     presses = situation.diagnosis.binding is not Binding.NOTHING
     risked = (  # what a raise could have met if giving back, and no raise, were in flight
-        situation.limits.relief_value_usd_per_minute * IN_FLIGHT_HOURS * forecast.new_minutes
+        usd_per_minute * IN_FLIGHT_HOURS * forecast.new_minutes
     )
     valued_plans = [
         replace(
@@ -143,13 +152,14 @@ def _valued(
             else _value(
                 situation,
                 plan,
-                found.stay
-                - found.change[i]
+                own.stay
+                - own.change[i]
                 + kept.get(plan.target.volume_type, 0.0)
                 - (risked if plan.sustains_less and not (presses and plan.sustains_more) else 0.0),
             ),
         )
         for i, plan in enumerate(made, start=1)
+        for own in (worth.found if within_choice(situation, plan) else found,)
     ]
     worth_none = all(plan.value_usd_per_day <= 0 for plan in valued_plans)
     if situation.calm and worth_none and all(_open_hours(situation)):
@@ -165,7 +175,7 @@ def _valued(
             ]
     further = relieved_by_the_next(origins, forecast.seen_minutes)
     later = [further.get(i, 0.0) for i in range(1, len(made) + 1)]
-    return valued_plans, forecast, found.next_hour, later
+    return valued_plans, forecast, worth.found.next_hour, later
 
 
 def _day_cost(
@@ -240,28 +250,6 @@ def _value_for_good(situation: Situation, plan: Plan) -> float:
     return round(usd - float(plan.price_change_usd) / MONTH_DAYS, 4)
 
 
-def _full_copy_valued(situation: Situation, plan: Plan) -> Plan:
-    """A full copy, valued by the minutes that earlier days spent at the limit.
-
-    That applies in calm hours, if no earlier day was at a limit during the hours of the copy.
-    """
-    limits, past = situation.limits, situation.past
-    if not _may_copy_now(situation):
-        return plan
-    ended = (
-        pressed_minutes_per_day(past) if calm_during_copy(past, situation.observation.at) else 0.0
-    )
-    usd = float(plan.price_change_usd) * HOURS / HOURS_PER_MONTH
-    value = limits.relief_value_usd_per_minute * ended - usd
-    return replace(
-        plan, relieved_minutes_per_day=round(ended, 3), value_usd_per_day=round(value, 4)
-    )
-
-
-def _may_copy_now(situation: Situation) -> bool:
-    return situation.limits.full_copy and situation.limits.growth and situation.calm
-
-
 def _sensible(
     situation: Situation, forecast: Forecast, plan: Plan, later_minutes: float,
     others: Sequence[Plan],
@@ -279,7 +267,7 @@ def _sensible(
         for other in others
     ):  # fmt: skip
         return False
-    if plan.full_copy and _may_copy_now(situation):  # never to save money alone
+    if plan.full_copy and may_copy_now(situation):  # never to save money alone
         return plan.relieved_minutes_per_day > 0 and plan.value_usd_per_day > 0
     if plan.price_change_usd <= 0 or situation.demand.expected_starved_minutes > 0:
         return True
@@ -289,7 +277,9 @@ def _sensible(
         return False
     minutes = max(plan.relieved_minutes_per_day, later_minutes)
     usd = situation.limits.relief_value_usd_per_minute * minutes
-    return usd > float(plan.price_change_usd) * HOURS / HOURS_PER_MONTH
+    a_day = float(plan.price_change_usd) * HOURS / HOURS_PER_MONTH
+    restores = within_choice(situation, plan) and minutes > forecast.seen_minutes[0] / 2
+    return usd > a_day or restores
 
 
 def _priced_beside(

@@ -275,6 +275,41 @@ def test_a_change_that_no_load_tested_is_untested() -> None:
     assert Step.RELIEVED not in steps
 
 
+# --- what the owner bought
+
+OFFICE_HOURS = [step("9h", 2_000, 8), step("8h", 50_000, 8), step("7h", 2_000, 8)]
+NIGHTLY = [step("1h", 1_000, 8), step("2h", 18_000, 8), step("21h", 1_000, 8)]
+
+
+@pytest.mark.parametrize("worth", [0, 0.01])
+def test_what_the_owner_bought_for_office_hours_is_there_whatever_a_minute_is_worth(
+    worth: float,
+) -> None:
+    """At $0.01 a minute, eight starved hours a day cost less than 48,000 IOPS."""
+    rule = {"match": {"kind": "rds"}, "set": {"relief_value_usd_per_minute": worth}}
+    database = {
+        **RDS, "storage_type": "gp3", "allocated_storage_gib": 2_000, "iops": 60_000,
+        "storage_throughput_mibps": 2_000, "multi_az": True,
+    }  # fmt: skip
+    policy = {"version": 1, "rules": [rule]}
+    days = OFFICE_HOURS * 3
+    result = simulated(database, days, history=OFFICE_HOURS * 10, policy=policy)
+    left_alone = simulated(database, days, history=OFFICE_HOURS * 10, controller="none")
+    assert result.starved_minutes == 0
+    assert float(result.storage_usd) < 0.75 * float(left_alone.storage_usd)
+
+
+def test_what_the_owner_bought_for_a_nightly_batch_is_given_back_by_day_and_there_every_night() -> (
+    None
+):
+    database = {**RDS, "storage_type": "io2", "allocated_storage_gib": 500, "iops": 20_000}
+    result = simulated(database, NIGHTLY * 5, history=NIGHTLY * 10)
+    left_alone = simulated(database, NIGHTLY * 5, history=NIGHTLY * 10, controller="none")
+    assert result.starved_minutes == 0
+    assert len(result.changes) > 4
+    assert float(result.storage_usd) < 0.6 * float(left_alone.storage_usd)
+
+
 # --- what grows
 
 
