@@ -139,7 +139,7 @@ def demand_forecast(
 
     for level, share in zip(levels, present.shortfall_share, strict=True):
         belief = believe(level)
-        shorts = shortfalls(hours, level.iops, level.mibps, belief=belief)
+        shorts = shortfalls(hours, level.iops, level.mibps, belief=belief, lasting=past.lasting)
         falls_short = tuple([minutes > 0 for minutes in shorts])
         if falls_short not in same:
             same[falls_short] = Episodes.of(past, falls_short, recent, coming)

@@ -110,6 +110,17 @@ class Past:
             found[place] = found.get(place - 1, place)
         return found
 
+    @cached_property
+    def lasting(self) -> tuple[float, ...]:
+        """By number of the busy hour: how many hours in a row were busy with it, in the mean."""
+        hours, by_place = self.numbered
+        long = Counter(self.begins.values())
+        total, times = [0.0] * len(hours), [0] * len(hours)
+        for place, number in by_place.items():
+            total[number] += long[self.begins[place]]
+            times[number] += 1
+        return tuple([a / n for a, n in zip(total, times, strict=True)])
+
     def recent_days(self, now: datetime) -> float:
         """Days that were measured in the last two weeks: what is older proves nothing of today."""
         since = max(0, (hour_of(now) - self.profile.start) // HOUR - RECENT_HOURS)

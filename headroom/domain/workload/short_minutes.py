@@ -7,6 +7,7 @@ it, at most 1. An open load's backlog soon makes that 1; see docs/decisions for 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import repeat
 
 from headroom.domain.state import ProfileHour
 from headroom.domain.workload.demand import INSIDE, INSIDE_FALLS
@@ -26,21 +27,25 @@ LEAST_BUSY_MIN = 1.0
 
 
 def shortfalls(
-    hours: Sequence[ProfileHour], iops: float, mibps: float, *, belief: float = 1.0
-) -> list[float]:
-    """`short_minutes` of each hour; most are served whole."""
+    hours: Sequence[ProfileHour], iops: float, mibps: float, *, belief: float = 1.0,
+    lasting: Sequence[float] | None = None,
+) -> list[float]:  # fmt: skip
+    """`short_minutes` of each hour; most are served whole. `lasting` is how many hours in a row were busy."""
     return [
-        short_minutes(hour, iops, mibps, belief=belief)
+        short_minutes(hour, iops, mibps, belief=belief, lasting=hours_in_a_row)
         if hour[0] > iops or hour[1] > mibps or hour[5]  # its peaks, and minutes at a limit
         else 0.0
-        for hour in hours
+        for hour, hours_in_a_row in zip(hours, lasting or repeat(1.0), strict=False)
     ]
 
 
-def short_minutes(hour: ProfileHour, iops: float, mibps: float, *, belief: float = 1.0) -> float:
+def short_minutes(
+    hour: ProfileHour, iops: float, mibps: float, *, belief: float = 1.0, lasting: float = 1.0
+) -> float:
     """Minutes of shortfall, 0 to 60, of an hour at sustained IOPS and MiB/s.
 
-    `belief` is how far a limit that was touched still proves demand above it, 0 to 1.
+    `belief` is how far a limit that was touched still proves demand above it, 0 to 1. Of an hour that is
+    overloaded in the mean, as are others of `lasting` in a row, the backlog is left to the next.
     """
     # Called for every busy hour of the past at every level: plain comparisons take half the time.
     by_iops, by_mibps = hour.peak_iops / iops, hour.peak_mibps / mibps
@@ -48,6 +53,8 @@ def short_minutes(hour: ProfileHour, iops: float, mibps: float, *, belief: float
     if peak > 1.0:
         mean = max(hour.mean_iops / iops, hour.mean_mibps / mibps)
         found = _overloaded(peak, mean, max(LEAST_BUSY_MIN, hour.busy_minutes))
+        if mean > 1.0:
+            found = max(found, _late(60 * lasting, mean - 1.0) / lasting)
     touched = hour.touched_minutes
     if touched:
         above = touched * _above(hour, iops, mibps, belief)
@@ -104,7 +111,7 @@ def _overloaded(peak: float, mean: float, busy: float) -> float:
     """Shortfall where the peak is above what is served; both as multiples of that."""
     usual = (1 + BUSY_SHARE) / 2 * peak
     rest = max(0.0, (60 * mean - busy * usual) / (60 - busy)) if busy < 60 else 1.0
-    least = BUSY_SHARE * peak
+    least = BUSY_SHARE * peak if busy < 60 else max(BUSY_SHARE * peak, 2 * mean - peak)
     above = busy if least >= 1 else busy * (peak - 1) / (peak - least)
     excess = (max(1.0, least) + peak) / 2 - 1
     late = _late(above, excess)

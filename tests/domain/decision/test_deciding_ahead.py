@@ -164,10 +164,19 @@ def test_nothing_that_the_batch_needs_is_given_back_shortly_before_it_comes() ->
 
 
 def test_a_batch_that_missed_no_night_is_met_where_it_is_worth_it_and_not_where_it_is_not() -> None:
-    known = lowered_at(at(-8))
     for value, acts in ((1.0, True), (0.1, True), (0.0001, False)):
-        decision = decided(at(1, 40), LOW, known=known, relief_value_usd_per_minute=value)
+        decision = decided(at(1, 40), LOW, relief_value_usd_per_minute=value)
         assert isinstance(decision.answer, Act) == acts
+
+
+def test_what_headroom_took_from_the_owner_is_there_for_a_batch_whatever_a_minute_is_worth() -> (
+    None
+):
+    for value in (1.0, 0.1, 0.0001, 0.0):
+        decision = decided(
+            at(1, 40), LOW, known=lowered_at(at(-8)), relief_value_usd_per_minute=value
+        )
+        assert 9_000 <= taken(decision).capability.sustained_iops <= 12_000
 
 
 def test_load_of_one_day_of_five_is_not_raised_for_as_for_one_of_every_day() -> None:

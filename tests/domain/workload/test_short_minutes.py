@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from headroom.domain.state import ProfileHour
 from headroom.domain.workload import short_minutes
-from tests.domain.earlier import hour_at
+from tests.domain.earlier import CALM_HOUR, by_hour, hour_at
 
 PLENTY = 1e7
 RATES = st.floats(100, 20_000)
@@ -135,3 +135,25 @@ def test_more_of_a_load_needs_iops_and_throughput_in_the_same_proportion() -> No
     assert short_minutes(hour, 12_000, 125) == short_minutes(hour, 3_000, 125) == 12
     assert short_minutes(hour, 12_000, 250) == short_minutes(hour, 6_000, 1_000) < 12
     assert short_minutes(hour, 12_000, 500) < short_minutes(hour, 12_000, 250)
+
+
+@pytest.mark.parametrize(
+    ("lasting", "least", "most"),
+    [
+        (1, 18, 19),  # a hundredth is late by the end of each minute, and of the next one more
+        (8, 53, 54),  # full after 100 minutes; what is late then is late for seven hours
+        (24, 57, 59),
+    ],
+)
+def test_what_is_a_hundredth_too_much_for_hours_in_a_row_is_short_in_most_of_them(
+    lasting: int, least: float, most: float
+) -> None:
+    level = 9_000 / 1.01
+    assert least <= short_minutes(hour_at(9_000), level, PLENTY, lasting=lasting) <= most
+
+
+def test_hours_in_a_row_are_counted_by_the_episodes_in_which_they_were_busy() -> None:
+    day = [*[CALM_HOUR] * 9, *[hour_at(9_000)] * 8, *[CALM_HOUR] * 7]
+    past = by_hour([*day, *[CALM_HOUR] * 4, hour_at(9_000), *[CALM_HOUR] * 4, hour_at(5_000)])
+    assert past.numbered[0] == (hour_at(9_000), hour_at(5_000))
+    assert past.lasting == pytest.approx((65 / 9, 1.0))
