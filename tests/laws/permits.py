@@ -180,10 +180,9 @@ def broken_limits(allowed: Permit, origin: Configuration, target: Configuration)
         found.append(f"growth: {origin.size_gib} -> {target.size_gib}")
     if target.size_gib > max(allowed["max_size_gib"], origin.size_gib):
         found.append(f"max_size: {target.size_gib}")
-    raises = then.sustained_iops > now.sustained_iops or then.sustained_mibps > now.sustained_mibps
-    if raises and then.sustained_iops > allowed["max_iops"]:
+    if then.sustained_iops > max(allowed["max_iops"], now.sustained_iops):
         found.append(f"max_iops: {then.sustained_iops} > {allowed['max_iops']}")
-    if raises and (target.throughput_mibps or 0) > allowed["max_throughput_mibps"]:
+    if (target.throughput_mibps or 0) > max(allowed["max_throughput_mibps"], now.sustained_mibps):
         found.append(f"max_throughput: {target.throughput_mibps}")
     if was == MOST_DURABLE and kind != MOST_DURABLE:
         found.append(f"durability: {was} -> {kind}")

@@ -108,15 +108,18 @@ def one_way(case: Case) -> Verdict:
 def max_iops(case: Case) -> Verdict:
     """Block more IOPS, provisioned or derived, than the owner's ceiling.
 
-    A plan that raises neither IOPS nor throughput always passes, also where it lowers only in part.
+    A plan that leaves IOPS as they are, or lowers them, always passes.
     """
-    value = capability(case.plan.target).sustained_iops
-    return _ceiling(case, Guardrail.MAX_IOPS, value, case.effective.limits.max_iops, "IOPS")
+    now, then = capability(case.plan.origin), case.plan.capability
+    return _ceiling(
+        Guardrail.MAX_IOPS, now.sustained_iops, then.sustained_iops,
+        case.effective.limits.max_iops, "IOPS",
+    )  # fmt: skip
 
 
-def _ceiling(case: Case, guardrail: Guardrail, value: float, most: int, unit: str) -> Verdict:
-    """At most `most`, or what a plan leaves that raises nothing."""
-    if value > most and not case.plan.sustains_more:
+def _ceiling(guardrail: Guardrail, now: float, value: float, most: int, unit: str) -> Verdict:
+    """At most `most`, or no more than `now`."""
+    if most < value <= now:
         detail = f"no more than today; the ceiling is {most:,}"
         return verdict_of(guardrail, Relation.AT_MOST, value, value, unit, detail)
     return verdict_of(guardrail, Relation.AT_MOST, value, most, unit)
@@ -126,7 +129,7 @@ def max_throughput(case: Case) -> Verdict:
     """Block more throughput than the owner's ceiling.
 
     Only provisioned throughput counts, because it is paid for. What io1 and io2 derive above the
-    ceiling is free. A plan that raises neither IOPS nor throughput always passes.
+    ceiling is free. A plan that leaves throughput as it is, or lowers it, always passes.
     """
     target = case.plan.target
     value = (
@@ -135,7 +138,8 @@ def max_throughput(case: Case) -> Verdict:
         else min(case.plan.demand_mibps, capability(target).sustained_mibps)
     )
     most = case.effective.limits.max_throughput_mibps
-    return _ceiling(case, Guardrail.MAX_THROUGHPUT, value, most, "MiB/s")
+    now = capability(case.plan.origin).sustained_mibps
+    return _ceiling(Guardrail.MAX_THROUGHPUT, now, value, most, "MiB/s")
 
 
 def max_size(case: Case) -> Verdict:

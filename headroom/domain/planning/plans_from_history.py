@@ -165,14 +165,14 @@ def _announced(situation: Situation, base: tuple[float, float]) -> list[tuple[fl
 def _least_iops(situation: Situation, included_iops: float) -> float:
     """IOPS below which nothing is given back: the owner's least, and what raises can undo.
 
-    Two raises must lead back. Until a daily load would be foreseen, one must lead to what the owner
+    Two raises must lead back, also to what the owner chose before Headroom lowered it. Until a daily load would be foreseen, one must lead to what the owner
     chose and `spare`, so that what waits by then is served soon. Where no IOPS are included, one must
     always lead to the highest load so far.
     """
     limits, step = situation.limits, situation.limits.largest_step
     have = capability(situation.current).sustained_iops
     bought = capability(situation.owners_choice).sustained_iops
-    undone = have / step**STEPS_BACK
+    undone = max(have, min(bought, limits.max_iops)) / step**STEPS_BACK
     spare = 1 + limits.headroom_percent / 100
     if situation.past.days < DAILY_DAYS and bought > step * included_iops:
         undone = max(undone, min(round(bought * spare, 3), limits.max_iops) / step)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
+from math import inf
 from statistics import fmean, median
 
 from headroom.domain.catalog.ebs import capability
 from headroom.domain.planning.plan import Plan
 from headroom.domain.planning.situation import Situation
+from headroom.domain.policy import Mode
 from headroom.domain.workload import (
     HOURS,
     Binding,
     Level,
     Past,
     PresentLoad,
+    calm_days,
     minutes,
     short_minutes,
     shortfalls,
@@ -31,6 +34,8 @@ UNTIL_EFFECT_MIN = 10.0
 """From a change to its effect, by AWS's word at the least."""
 RECENT_MIN = 10
 LOAD_LASTS_MIN, LOAD_HOURS = 80.0, 6
+ENDED_DAYS = 7.0
+"""Calm days beyond the longest pause so far after which load has ended for which nothing could be restored."""
 OWN_EPISODES, LATEST_EPISODES = 2.0, 12
 """Earlier episodes that count as much as the present minutes; how many are gone through."""
 
@@ -164,7 +169,8 @@ def _load(situation: Situation) -> tuple[float, float]:
 def leaves_what_is_used(situation: Situation, plan: Plan) -> bool:
     """Whether a plan takes nothing that the owner chose and the load uses, whatever it costs.
 
-    The load uses what it takes now, and what it took in half of the hours of the last day.
+    The load uses what it takes now, and what it took in half of the hours of the last day; and all
+    that it takes at times, where Headroom could not raise to it again.
     """
     if not situation.calm or not plan.sustains_less:
         return True
@@ -174,6 +180,30 @@ def leaves_what_is_used(situation: Situation, plan: Plan) -> bool:
     if hours:
         iops = max(iops, median(hour.mean_iops for hour in hours))
         mibps = max(mibps, median(hour.mean_mibps for hour in hours))
-    return plan.capability.sustained_iops >= min(
-        iops, chosen.sustained_iops, now.sustained_iops
-    ) and plan.capability.sustained_mibps >= min(mibps, chosen.sustained_mibps, now.sustained_mibps)
+    most_iops = min(chosen.sustained_iops, now.sustained_iops)
+    most_mibps = min(chosen.sustained_mibps, now.sustained_mibps)
+    then = plan.capability
+    return (
+        then.sustained_iops >= min(iops, most_iops)
+        and then.sustained_mibps >= min(mibps, most_mibps)
+        and _may_be_restored(situation, plan, most_iops, most_mibps)
+    )
+
+
+def _may_be_restored(situation: Situation, plan: Plan, most_iops: float, most_mibps: float) -> bool:
+    """Whether Headroom could by itself raise to `most_iops` and `most_mibps` again, or nothing uses them.
+
+    The ceilings may forbid it, or a person would have to approve the price. Load above what could be
+    restored has ended when it has stayed away for a week longer than ever before.
+    """
+    limits, then, above = situation.limits, plan.capability, situation.limits.approve_above_usd
+    asks = limits.mode is Mode.APPROVE or (above is not None and -plan.price_change_usd > above)
+    iops = then.sustained_iops if asks else max(then.sustained_iops, limits.max_iops)
+    mibps = then.sustained_mibps if asks else max(then.sustained_mibps, limits.max_throughput_mibps)
+    level = Level(
+        iops=inf if iops >= most_iops else iops,
+        mibps=inf if mibps >= most_mibps else mibps,
+        usd_per_hour=0.0,
+    )
+    used = any(shortfalls(situation.past.numbered[0], level.iops, level.mibps))
+    return not used or calm_days(situation.past, level) >= ENDED_DAYS

@@ -109,10 +109,9 @@ def within_limits(situation: Situation, target: Configuration, *, changes: int =
     """
     limits, then = situation.limits, capability(target)
     now = capability(situation.current)
-    raises = then.sustained_iops > now.sustained_iops or then.sustained_mibps > now.sustained_mibps
-    if raises and then.sustained_iops > limits.max_iops:
+    if then.sustained_iops > max(limits.max_iops, now.sustained_iops):
         return False
-    if raises and (target.throughput_mibps or 0) > limits.max_throughput_mibps:
+    if (target.throughput_mibps or 0) > max(limits.max_throughput_mibps, now.sustained_mibps):
         return False
     if step_of(situation.current, target) > limits.largest_step**changes:
         return False

@@ -132,7 +132,7 @@ def _valued(
     cost = partial(
         schedule_cost, forecast, levels, current=0, reachable=goals, free=_free(situation),
         only_from=origins,
-        locked_hours=min(HOURS, max(LOCKED_HOURS, ceil(SLOWER * situation.change_takes_hours))),
+        locked_hours=_locked_hours(situation),
     )  # fmt: skip
     choice = targets.index(situation.owners_choice)
     usual = sum(hour[choice] for hour in forecast.reacting_minutes)
@@ -316,6 +316,12 @@ def _order(plan: Plan) -> tuple[float, int, bool, Decimal, str]:
         -round(plan.value_usd_per_day, 2), changes, not plan.reversible, plan.monthly_usd,
         str(plan.target),
     )  # fmt: skip
+
+
+def _locked_hours(situation: Situation) -> int:
+    """How many hours a change is expected to prevent another: longer where a window may close meanwhile."""
+    least = LOCKED_HOURS if all(_open_hours(situation)) else LOCKED_HOURS + IN_FLIGHT_HOURS
+    return min(HOURS, ceil(max(least, SLOWER * situation.change_takes_hours)))
 
 
 def _begins(situation: Situation) -> datetime:

@@ -104,10 +104,9 @@ def _of_target(limits: Limits, origin: Configuration, target: Configuration) -> 
     if target.size_gib > max(limits.max_size_gib, origin.size_gib):
         yield f"the size is above {limits.max_size_gib} GiB"
     now, then = capability(origin), capability(target)
-    raises = then.sustained_iops > now.sustained_iops or then.sustained_mibps > now.sustained_mibps
-    if raises and then.sustained_iops > limits.max_iops:
+    if then.sustained_iops > max(limits.max_iops, now.sustained_iops):
         yield f"IOPS are above {limits.max_iops}"
-    if raises and (target.throughput_mibps or 0) > limits.max_throughput_mibps:
+    if (target.throughput_mibps or 0) > max(limits.max_throughput_mibps, now.sustained_mibps):
         yield f"MiB/s are above {limits.max_throughput_mibps}"
     if target == origin:
         yield "the change changes nothing"

@@ -310,6 +310,54 @@ def test_what_the_owner_bought_for_a_nightly_batch_is_given_back_by_day_and_ther
     assert float(result.storage_usd) < 0.6 * float(left_alone.storage_usd)
 
 
+WEEKLY = [step("154h", 400), step("5h", 18_000), step("9h", 400)]
+BATCH = [step("22h", 300), step("2h", 10_000)]
+
+
+@pytest.mark.parametrize(
+    ("volume", "load", "policy"),
+    [
+        ({"type": "io2", "size_gib": 1_000, "iops": 20_000}, WEEKLY, {}),
+        ({"type": "io2", "size_gib": 1_000, "iops": 12_000}, BATCH, {"max_iops": 6_000}),
+        ({"type": "io2", "size_gib": 1_000, "iops": 12_000}, BATCH, {"approve_above_usd_per_month": 25}),
+    ],
+    ids=["weekly, above the ceiling", "nightly, above the ceiling", "nightly, a person would approve"],
+)  # fmt: skip
+def test_what_the_load_uses_at_times_is_not_lowered_where_headroom_could_not_raise_it_again(
+    volume: dict[str, object], load: list[dict[str, object]], policy: dict[str, object]
+) -> None:
+    rules = {"version": 1, "defaults": {"mode": "auto", **policy}}
+    history = load * (3 if load is WEEKLY else 10)
+    result = simulated(volume, load if load is WEEKLY else load * 3, history=history, policy=rules)
+    assert result.starved_minutes == 0
+    assert all((change.target.iops or 0) >= 9_000 for change in result.changes)
+
+
+def test_iops_above_the_ceiling_are_lowered_once_their_load_has_ended() -> None:
+    volume = {"type": "io2", "size_gib": 1_000, "iops": 20_000}
+    result = simulated(volume, [step("16d", 400)], history=WEEKLY * 3)
+    ended = result.changes[0]
+    assert (ended.target.iops or 0) <= 4_400
+    assert 13 * 24 < hours(result)[0] < 16 * 24
+
+
+def test_a_window_of_two_hours_is_too_short_for_lowering_and_raising_again() -> None:
+    rules = {
+        "version": 1, "defaults": {"mode": "auto", "change_windows": ["Mon-Sun 08:00-10:00 UTC"]},
+    }  # fmt: skip
+    volume = {"type": "io2", "size_gib": 1_000, "iops": 12_000}
+    result = simulated(volume, BATCH * 4, history=BATCH * 10, policy=rules)
+    assert result.starved_minutes == 0
+
+
+def test_throughput_rises_where_the_owner_has_more_iops_than_the_ceiling() -> None:
+    """20,000 IOPS above the ceiling of 16,000 are no reason to starve for $3 of throughput."""
+    volume = {"type": "gp3", "size_gib": 1_000, "iops": 20_000, "throughput_mibps": 125}
+    result = simulated(volume, [step("6h", 12_000)])
+    assert result.starved_minutes < 60
+    assert all(change.target.iops == 20_000 for change in result.changes)
+
+
 # --- what grows
 
 

@@ -91,9 +91,9 @@ def check_an_act_stays_within_every_limit(
     assert target.size_gib == before.size_gib or limits.growth
     assert target.size_gib <= max(limits.max_size_gib, before.size_gib)
     assert target.volume_type in (*limits.types, before.volume_type)
-    if plan.sustains_more:  # what raises nothing may stay above a ceiling
-        assert capability(target).sustained_iops <= limits.max_iops
-        assert (target.throughput_mibps or 0) <= limits.max_throughput_mibps
+    now = capability(before)  # what is not raised may stay above a ceiling
+    assert capability(target).sustained_iops <= max(limits.max_iops, now.sustained_iops)
+    assert (target.throughput_mibps or 0) <= max(limits.max_throughput_mibps, now.sustained_mibps)
     prices = prices_of(REGION).after_discount(limits.discount_percent)
     dearer = prices.monthly(target) - prices.monthly(before)
     increase = ledger_facts.resource_increase_usd + dearer
