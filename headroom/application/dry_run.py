@@ -188,15 +188,15 @@ class _Overlaid(_ReadOnly):
         prices: PriceTable | None = None,
     ) -> None:
         before = self.resource_state(ref, now)
-        # The owner's configuration is not read here: what counts is taken to go on counting.
         state = StoredState(
             modifications=before.modifications, enrolment_usd=before.enrolment_usd,
+            owner_configuration=before.owner_configuration,
             in_force_micro_usd=micro_usd(before.resource_increase_usd),
         )  # fmt: skip
         known = after_modifications(state, seen, now=now, full_until=None, prices=prices)
         found = replace(
             before, modifications=known.modifications, enrolment_usd=known.enrolment_usd,
-            slots_full_until=full_until or before.slots_full_until,
+            owner_configuration=known.owner_configuration, slots_full_until=full_until or before.slots_full_until,
         )  # fmt: skip
         if owner_price is not None:  # the increase in force is the owner's own now
             found = replace(

@@ -6,12 +6,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from headroom.domain.planning import least_planned
+from headroom.domain.policy import Limits
 from headroom.domain.resources import Configuration, Observation, VolumeActivity
 from headroom.domain.state import KnownModification, LimitHistory, LoadProfile, ProfileHour, hour_of
 from headroom.domain.workload import Past, digest_of
 from headroom.domain.workload import past_of as read_past
 from tests.builders import NOW, activity, gp3, observation, series, volume
 
+DEFAULT_LIMITS = Limits()
 PERIOD_S = 300
 PER_HOUR = 12
 Load = Callable[[datetime], float | None]
@@ -67,14 +70,18 @@ def past_of(
     return past_seen(seen_over(metrics, configuration, **changes), known)
 
 
-def past_seen(seen: Observation, known: Sequence[KnownModification] = ()) -> Past:
+def past_seen(
+    seen: Observation, known: Sequence[KnownModification] = (), limits: Limits = DEFAULT_LIMITS
+) -> Past:
     """The past that `seen` brings with it; without a history none."""
     metrics, hour = seen.history, hour_of(seen.at)
     profile = (
         LoadProfile(start=hour, hours=()) if metrics is None
         else digest_of(metrics, LimitHistory(seen, known))
     )  # fmt: skip
-    return read_past(profile, least_iops=3_000, least_mibps=125)
+    current = seen.volume.configuration
+    least_iops, least_mibps = least_planned(current, current, profile, limits)
+    return read_past(profile, least_iops=least_iops, least_mibps=least_mibps)
 
 
 def changed(at: datetime, origin: Configuration, target: Configuration) -> KnownModification:

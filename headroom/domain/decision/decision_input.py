@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
-from functools import lru_cache
 
 from headroom.domain.catalog import PriceTable
 from headroom.domain.catalog.ebs import capability
@@ -18,6 +17,7 @@ from headroom.domain.planning import (
     Plan,
     Situation,
     ValuedPlans,
+    least_planned,
     value_plans,
     with_space_plans,
 )
@@ -33,7 +33,7 @@ from headroom.domain.policy import (
     limits_for,
     occurrences,
 )
-from headroom.domain.resources import Configuration, Observation, PriceUnknown, VolumeType
+from headroom.domain.resources import Configuration, Observation, PriceUnknown
 from headroom.domain.state import (
     HOUR,
     MOST_HOURS,
@@ -194,12 +194,17 @@ def _situation(
             resource_state.modifications, decision_input.observation.volume.configuration
         ),
         extra_target=decision_input.extra_target,
-        chosen=owners_choice(
-            resource_state.modifications, decision_input.observation.volume.configuration
-        ),
+        chosen=_owners_choice(decision_input),
         freezes=policy.freezes,
         known_loads=_known_loads(policy, decision_input.observation, past),
     )
+
+
+def _owners_choice(decision_input: DecisionInput) -> Configuration | None:
+    """What the owner chose; None where it is not known, and Headroom changed nothing lately."""
+    state = decision_input.resource_state
+    current = decision_input.observation.volume.configuration
+    return state.owner_configuration or owners_choice(state.modifications, current)
 
 
 def _known_loads(policy: Policy, observation: Observation, past: Past) -> tuple[KnownLoad, ...]:
@@ -226,7 +231,7 @@ def _mib_per_op(past: Past) -> float:
 
 
 def _past(decision_input: DecisionInput, policy: Policy, limits: Limits) -> Past:
-    """The profile of the past; hours above what the cheapest allowed type includes are busy.
+    """The profile of the past, with the hours that are busy.
 
     Hours that known events explain are left out: they come again when the owner says.
     """
@@ -235,13 +240,14 @@ def _past(decision_input: DecisionInput, policy: Policy, limits: Limits) -> Past
     if profile is None and observation.history is not None:
         known = LimitHistory(observation, resource_state.modifications)
         profile = digest_of(observation.history, known)
-    gp3 = VolumeType.GP3 in limits.types
     profile = profile or LoadProfile(start=hour_of(observation.at), hours=())
     growth = growth_of(profile)
-    past = past_of(
-        profile if growth is None else grown(profile, growth),
-        least_iops=3_000 if gp3 else 100, least_mibps=125 if gp3 else 25, growth=growth,
-    )  # fmt: skip
+    profile = profile if growth is None else grown(profile, growth)
+    current = observation.volume.configuration
+    least_iops, least_mibps = least_planned(
+        current, _owners_choice(decision_input) or current, profile, limits
+    )
+    past = past_of(profile, least_iops=least_iops, least_mibps=least_mibps, growth=growth)
     events = events_of(policy, observation.volume)
     if not events or not past.busy:
         return past
@@ -258,7 +264,6 @@ def _past(decision_input: DecisionInput, policy: Policy, limits: Limits) -> Past
     return replace(past, busy={p: hour for p, hour in past.busy.items() if p not in explained})
 
 
-@lru_cache(maxsize=64)
 def _earlier(events: tuple[KnownEvent, ...], day: date) -> tuple[Occurrence, ...]:
     """Every time that one of the events came, in as many days as a profile has, up to `day`."""
     end = datetime.combine(day, time(), tzinfo=UTC) + timedelta(days=1)

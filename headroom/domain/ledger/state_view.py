@@ -41,6 +41,7 @@ def resource_state_of(
         failures_in_a_row=state.failures_in_a_row,
         retry_not_before=None if forgiven else _ahead(state.retry_not_before, now),
         growth_not_before=_ahead(state.growth_not_before, now),
+        owner_configuration=state.owner_configuration,
         breaker_opened_at=state.breaker_opened_at,
         account_breaker_opened_at=None
         if stop_state.breaker is None

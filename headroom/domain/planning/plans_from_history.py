@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
+from math import ceil, inf
+from statistics import median
 
 from headroom.domain.catalog import cheapest, included
 from headroom.domain.catalog.ebs import capability
 from headroom.domain.planning.build_plan import plan_for, priced_only, relieves
 from headroom.domain.planning.plan import Plan
+from headroom.domain.planning.restoring import has_ended
 from headroom.domain.planning.schedule import LOCKED_HOURS
 from headroom.domain.planning.situation import Situation
-from headroom.domain.policy import Mode
+from headroom.domain.policy import Limits, Mode
 from headroom.domain.resources import Configuration, VolumeType
+from headroom.domain.state import LoadProfile
 from headroom.domain.workload import demand_levels
 
 TARGETS = (VolumeType.GP3, VolumeType.IO2, VolumeType.IO1, VolumeType.GP2)
@@ -43,14 +47,17 @@ def plans_from_history(situation: Situation) -> Iterator[Plan]:
     current, limits = situation.current, situation.limits
     if current.volume_type not in (*TARGETS, *limits.types):
         return
-    now, base = capability(current), _base(current)
-    free = NOTHING if _pays_for_every_iops(situation) else base
+    now, base, chosen = capability(current), _base(current), capability(situation.owners_choice)
+    free = NOTHING if pays_for_every_iops(current.volume_type, limits.types) else base
     most_iops, most_mibps = _reach(situation, changes=1)
     levels = [(now.burst_iops, now.burst_mibps)]
     if situation.past.known:
         spare = 1 + limits.headroom_percent / 100
         levels += [
-            (_spared(i, spare, base[0]), _spared(m, spare, base[1]))
+            (
+                _spared(i, spare, base[0], chosen.sustained_iops),
+                _spared(m, spare, base[1], chosen.sustained_mibps),
+            )
             for i, m in demand_levels(situation.past, lambda i, m: _unit_usd(i, m, free))
         ]
     levels += _announced(situation, base)
@@ -61,10 +68,7 @@ def plans_from_history(situation: Situation) -> Iterator[Plan]:
         if i > step * base[0] or m > step * base[1]
     ]
     least_iops = _least_iops(situation, base[0])
-    least_mibps = max(
-        min(limits.min_throughput_mibps, now.sustained_mibps),
-        now.sustained_mibps / step**STEPS_BACK,
-    )
+    least_mibps = _least_mibps(situation, base[1])
     levels = _thinned(
         [
             (
@@ -165,22 +169,52 @@ def _announced(situation: Situation, base: tuple[float, float]) -> list[tuple[fl
 def _least_iops(situation: Situation, included_iops: float) -> float:
     """IOPS below which nothing is given back: the owner's least, and what raises can undo.
 
-    Two raises must lead back, also to what the owner chose before Headroom lowered it. Until a daily load would be foreseen, one must lead to what the owner
-    chose and `spare`, so that what waits by then is served soon. Where no IOPS are included, one must
-    always lead to the highest load so far.
+    Two raises must lead back, also to what the owner chose before Headroom lowered it. Until a daily
+    load would be foreseen, one must lead to what the owner chose and `spare`, so that what waits by
+    then is served soon. One must always lead to what the load uses of it.
     """
-    limits, step = situation.limits, situation.limits.largest_step
+    limits, step, past = situation.limits, situation.limits.largest_step, situation.past
     have = capability(situation.current).sustained_iops
     bought = capability(situation.owners_choice).sustained_iops
     undone = max(have, min(bought, limits.max_iops)) / step**STEPS_BACK
     spare = 1 + limits.headroom_percent / 100
-    if situation.past.days < DAILY_DAYS and bought > step * included_iops:
+    if past.days < DAILY_DAYS and bought > step * included_iops:
         undone = max(undone, min(round(bought * spare, 3), limits.max_iops) / step)
-    if _pays_for_every_iops(situation):  # nothing included shortens the way back
-        undone = max(
-            undone, min(round(situation.past.most_iops * spare, 3), limits.max_iops) / step
-        )
+    if pays_for_every_iops(situation.current.volume_type, limits.types):
+        included_iops = 0.0
+        undone = max(undone, past.least_iops)
+    used = min(past.most_iops, bought) * spare
+    if used > step * included_iops and not has_ended(past, used / spare / step, inf):
+        undone = max(undone, min(round(used, 3), limits.max_iops) / step)
     return min(have, max(limits.min_iops, undone))
+
+
+def _least_mibps(situation: Situation, included_mibps: float) -> float:
+    """MiB/s below which nothing is given back, likewise."""
+    limits, step, past = situation.limits, situation.limits.largest_step, situation.past
+    have = capability(situation.current).sustained_mibps
+    undone = have / step**STEPS_BACK
+    spare = 1 + limits.headroom_percent / 100
+    used = min(past.most_mibps, capability(situation.owners_choice).sustained_mibps) * spare
+    if used > step * included_mibps and not has_ended(past, inf, used / spare / step):
+        undone = max(undone, min(round(used, 3), limits.max_throughput_mibps) / step)
+    return min(have, max(limits.min_throughput_mibps, undone))
+
+
+def least_planned(
+    current: Configuration, chosen: Configuration, profile: LoadProfile, limits: Limits
+) -> tuple[float, float]:
+    """IOPS and MiB/s that every plan leaves: an hour with no more is not busy.
+
+    That is what gp3 includes. Of a type that includes nothing, it is what half of the hours use, or
+    what two raises lead back from.
+    """
+    if not pays_for_every_iops(current.volume_type, limits.types):
+        return (3_000.0, 125.0) if VolumeType.GP3 in limits.types else (100.0, 25.0)
+    peaks = [hour.peak_iops for hour in profile.hours if hour is not None]
+    two_raises = capability(chosen).sustained_iops / limits.largest_step**STEPS_BACK
+    iops = min(3_000.0, max(100.0, two_raises, median(peaks) if peaks else 0.0))
+    return iops, min(125.0, capability(replace(current, iops=ceil(iops))).sustained_mibps)
 
 
 def _to_hdd(situation: Situation) -> Iterator[Plan]:
@@ -216,18 +250,20 @@ def _long_below(situation: Situation, plan: Plan) -> bool:
     return since >= max(QUIET_HOURS, QUIET_TIMES * longest)
 
 
-def _spared(wanted: float, spare: float, included: float) -> float:
-    """The demand with spare, unless the spare would only just exceed what gp3 includes."""
+def _spared(wanted: float, spare: float, included: float, chosen: float) -> float:
+    """The demand with spare, but no more than what gp3 includes, or what the owner chose for it.
+
+    The spare may have to exceed what gp3 includes by more than a little.
+    """
     found = wanted * spare
-    return included if wanted <= included < found <= included / ALIKE else found
+    if wanted <= included < found <= included / ALIKE:
+        return included
+    return chosen if wanted <= chosen < found else found
 
 
-def _pays_for_every_iops(situation: Situation) -> bool:
-    """Whether the volume can only stay a type that includes no IOPS: io2, or io1 without gp3."""
-    kind = situation.current.volume_type
-    return kind is VolumeType.IO2 or (
-        kind is VolumeType.IO1 and VolumeType.GP3 not in situation.limits.types
-    )
+def pays_for_every_iops(kind: VolumeType, types: Collection[VolumeType]) -> bool:
+    """Whether a volume can only stay a type that includes no IOPS: io2, or io1 without gp3."""
+    return kind is VolumeType.IO2 or (kind is VolumeType.IO1 and VolumeType.GP3 not in types)
 
 
 def _base(current: Configuration) -> tuple[float, float]:

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from math import inf
 from statistics import fmean, median
 
 from headroom.domain.catalog.ebs import capability
 from headroom.domain.planning.plan import Plan
+from headroom.domain.planning.restoring import may_be_restored
 from headroom.domain.planning.situation import Situation
-from headroom.domain.policy import Mode
 from headroom.domain.workload import (
     HOURS,
     Binding,
     Level,
     Past,
     PresentLoad,
-    calm_days,
     minutes,
     short_minutes,
     shortfalls,
@@ -34,8 +32,6 @@ UNTIL_EFFECT_MIN = 10.0
 """From a change to its effect, by AWS's word at the least."""
 RECENT_MIN = 10
 LOAD_LASTS_MIN, LOAD_HOURS = 80.0, 6
-ENDED_DAYS = 7.0
-"""Calm days beyond the longest pause so far after which load has ended for which nothing could be restored."""
 OWN_EPISODES, LATEST_EPISODES = 2.0, 12
 """Earlier episodes that count as much as the present minutes; how many are gone through."""
 
@@ -186,24 +182,5 @@ def leaves_what_is_used(situation: Situation, plan: Plan) -> bool:
     return (
         then.sustained_iops >= min(iops, most_iops)
         and then.sustained_mibps >= min(mibps, most_mibps)
-        and _may_be_restored(situation, plan, most_iops, most_mibps)
+        and may_be_restored(situation, plan, most_iops, most_mibps)
     )
-
-
-def _may_be_restored(situation: Situation, plan: Plan, most_iops: float, most_mibps: float) -> bool:
-    """Whether Headroom could by itself raise to `most_iops` and `most_mibps` again, or nothing uses them.
-
-    The ceilings may forbid it, or a person would have to approve the price. Load above what could be
-    restored has ended when it has stayed away for a week longer than ever before.
-    """
-    limits, then, above = situation.limits, plan.capability, situation.limits.approve_above_usd
-    asks = limits.mode is Mode.APPROVE or (above is not None and -plan.price_change_usd > above)
-    iops = then.sustained_iops if asks else max(then.sustained_iops, limits.max_iops)
-    mibps = then.sustained_mibps if asks else max(then.sustained_mibps, limits.max_throughput_mibps)
-    level = Level(
-        iops=inf if iops >= most_iops else iops,
-        mibps=inf if mibps >= most_mibps else mibps,
-        usd_per_hour=0.0,
-    )
-    used = any(shortfalls(situation.past.numbered[0], level.iops, level.mibps))
-    return not used or calm_days(situation.past, level) >= ENDED_DAYS

@@ -114,6 +114,8 @@ class ResourceState:
     """Its past by the hour; None where none is known. A record keeps only its summary."""
     growth_not_before: datetime | None = field(default=None, metadata=LATER)
     """While the file system cannot follow: the earliest growth for free space; None if it may be now."""
+    owner_configuration: Configuration | None = field(default=None, metadata=LATER)
+    """What the owner set, without Headroom's changes; None where it is not known."""
 
 
 def new_resource_state() -> ResourceState:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
+from math import inf
 from typing import NamedTuple
 
 from headroom.domain.state import LoadProfile, ProfileHour
@@ -24,6 +25,8 @@ MOST = 1.25
 """Growth per period that is believed at most."""
 MOST_PERIODS = 6
 """Load from before them is taken to have grown for that long only."""
+ANOTHER = 1.5
+"""Load above so many times the highest that shows growth is another one."""
 MEASURED = 0.9
 """Share of a period's hours that must be measured."""
 
@@ -33,6 +36,8 @@ class Growth(NamedTuple):
 
     factor: float
     hours: int
+    most_iops: float = inf
+    """The highest peak of the periods that show it."""
 
     def __str__(self) -> str:
         """As in "5 % more each day"."""
@@ -54,12 +59,15 @@ def growth_of(profile: LoadProfile) -> Growth | None:
         )
         factor = min(MOST, rises[3 * len(rises) // 4])
         if rises[exceptions] > 1.0 and factor >= LEAST:
-            return Growth(factor, hours)
+            return Growth(factor, hours, max(peak for _, peak in peaks))
     return None
 
 
 def grown(profile: LoadProfile, growth: Growth) -> LoadProfile:
-    """The profile with the load that each hour of its latest periods would have in the coming one."""
+    """The profile with the load that each hour of its latest periods would have in the coming one.
+
+    Load far above what grew is another one, and stays as it was.
+    """
     last = len(profile.hours) - 1
     times = [growth.factor**periods for periods in range(MOST_PERIODS + 1)]
     return LoadProfile(
@@ -67,6 +75,8 @@ def grown(profile: LoadProfile, growth: Growth) -> LoadProfile:
         hours=tuple(
             None
             if hour is None
+            else hour
+            if hour.peak_iops > growth.most_iops * ANOTHER
             else _times(hour, times[min(MOST_PERIODS, 1 + (last - place) // growth.hours)])
             for place, hour in enumerate(profile.hours)
         ),

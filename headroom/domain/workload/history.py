@@ -85,6 +85,8 @@ class Past:
     """Hours with load above the least that any plan leaves, by their place."""
     most_iops: float
     most_mibps: float
+    least_iops: float = 0.0
+    """Load up to which an hour is not busy."""
     growth: Growth | None = None
     """The growth that the profile includes already."""
 
@@ -143,6 +145,7 @@ def past_of(
         },
         most_iops=most_iops,
         most_mibps=most_mibps,
+        least_iops=least_iops,
         growth=growth,
     )  # fmt: skip
 

@@ -239,7 +239,7 @@ def test_while_a_person_is_asked_about_growth_nothing_else_takes_its_place() -> 
     waits = decided(roomy, resource_state(approval_request=asked_of(first)), **dear)
     assert isinstance(waits.answer, Hold)
     assert waits.answer.reason is Reason.AWAITING_APPROVAL
-    alone = decided(filling(rds(GP3, 500, 20_000, 500), lambda _: 200.0), **dear)
+    alone = decided(filling(rds(GP3, 500, 20_000, 500), lambda _: 200.0, days=40), **dear)
     assert isinstance(alone.answer, Act)
     assert alone.answer.reason is Reason.SCALING_DOWN  # what would have taken its place
 

@@ -36,12 +36,13 @@ def situation(seen: Observation, *, starts: tuple[float, ...] = (), **limits: ob
     """`starts` are hours since the volume's modifications."""
     demand = estimate(seen)
     prices = catalogue_prices(REGION)
+    own = replace(Limits(), **limits)  # type: ignore[arg-type]
     return Situation(
         observation=seen,
-        past=past_seen(seen),
+        past=past_seen(seen, limits=own),
         demand=demand,
         diagnosis=diagnose(seen, demand),
-        limits=replace(Limits(), **limits),  # type: ignore[arg-type]
+        limits=own,
         prices=prices,
         baseline_usd=prices.monthly(seen.volume.configuration),
         account_left_usd=Decimal(2_000),

@@ -153,6 +153,17 @@ def test_an_hour_at_a_limit_and_one_not_measured_stay_as_they_were() -> None:
     assert after.hours[4 * 24 + 9] == profile.hours[4 * 24 + 9]
 
 
+def test_a_load_far_above_the_one_that_grows_stays_as_it_was() -> None:
+    """Sundays at 8,000 IOPS grow no faster because idle days between them do."""
+    idle = [400.0 * 1.2**day for day in range(6)]
+    profile = days([8_000.0, *idle])
+    growth = growth_of(profile)
+    assert growth is not None
+    after = grown(profile, growth)
+    assert after.hours[9] == profile.hours[9]
+    assert after.hours[-15] != profile.hours[-15]
+
+
 @pytest.mark.parametrize(
     ("growth", "words"),
     [(Growth(1.052, 24), "5 % more each day"), (Growth(1.1, 168), "10 % more each week")],

@@ -333,12 +333,42 @@ def test_what_the_load_uses_at_times_is_not_lowered_where_headroom_could_not_rai
     assert all((change.target.iops or 0) >= 9_000 for change in result.changes)
 
 
-def test_iops_above_the_ceiling_are_lowered_once_their_load_has_ended() -> None:
-    volume = {"type": "io2", "size_gib": 1_000, "iops": 20_000}
-    result = simulated(volume, [step("16d", 400)], history=WEEKLY * 3)
-    ended = result.changes[0]
-    assert (ended.target.iops or 0) <= 4_400
-    assert 13 * 24 < hours(result)[0] < 16 * 24
+def test_nothing_is_lowered_at_the_weekend_where_nothing_can_be_raised_until_the_next() -> None:
+    rules = {
+        "version": 1, "defaults": {"mode": "auto", "change_windows": ["Sat,Sun 00:00-24:00 UTC"]},
+    }  # fmt: skip
+    office = [*[step("8h", 300), step("10h", 14_000, 16), step("6h", 300)] * 5, step("48h", 300)]
+    volume = {"type": "gp3", "size_gib": 1_000, "iops": 16_000, "throughput_mibps": 500}
+    result = simulated(volume, office * 2, history=office * 2, policy=rules)
+    assert result.starved_minutes == 0
+
+
+@pytest.mark.parametrize(("worth", "most"), [(0.1, 90), (1, 0)])
+def test_a_load_that_gp3_would_include_is_seen_on_io2(worth: float, most: int) -> None:
+    night = [step("2h", 100), step("2h", 2_500), step("20h", 100)]
+    rules = {"version": 1, "defaults": {"mode": "auto", "relief_value_usd_per_minute": worth}}
+    volume = {"type": "io2", "size_gib": 500, "iops": 2_800}
+    result = simulated(volume, night * 5, history=night * 10, policy=rules)
+    assert result.starved_minutes <= most
+    assert result.changes
+
+
+def test_what_the_owner_chose_is_known_for_longer_than_changes_are() -> None:
+    """Sundays at $0.01 a minute: after 15 days Headroom's own first step was taken for the owner's choice."""
+    rules = {"version": 1, "defaults": {"mode": "auto", "relief_value_usd_per_minute": 0.01}}
+    volume = {"type": "io2", "size_gib": 1_000, "iops": 16_000}
+    weekly = [step("154h", 300), step("5h", 15_000), step("9h", 300)]
+    result = simulated(volume, weekly * 4, history=weekly * 3, policy=rules)
+    assert result.starved_minutes == 0
+    assert all((change.target.iops or 0) >= 4_000 for change in result.changes)
+
+
+def test_one_raise_leads_to_a_weekly_load_where_no_second_would_follow_in_time() -> None:
+    volume = {"type": "gp3", "size_gib": 1_000, "iops": 16_000, "throughput_mibps": 500}
+    weekly = [step("154h", 300), step("5h", 15_000), step("9h", 300)]
+    result = simulated(volume, weekly * 2, history=weekly * 3)
+    assert result.starved_minutes == 0
+    assert len(result.changes) == 5
 
 
 def test_a_window_of_two_hours_is_too_short_for_lowering_and_raising_again() -> None:
