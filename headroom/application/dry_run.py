@@ -196,7 +196,8 @@ class _Overlaid(_ReadOnly):
         known = after_modifications(state, seen, now=now, full_until=None, prices=prices)
         found = replace(
             before, modifications=known.modifications, enrolment_usd=known.enrolment_usd,
-            owner_configuration=known.owner_configuration, slots_full_until=full_until or before.slots_full_until,
+            owner_configuration=known.owner_configuration,
+            slots_full_until=full_until or before.slots_full_until,
         )  # fmt: skip
         if owner_price is not None:  # the increase in force is the owner's own now
             found = replace(

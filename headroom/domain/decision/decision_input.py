@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
+from functools import lru_cache
 
 from headroom.domain.catalog import PriceTable
 from headroom.domain.catalog.ebs import capability
@@ -264,6 +265,7 @@ def _past(decision_input: DecisionInput, policy: Policy, limits: Limits) -> Past
     return replace(past, busy={p: hour for p, hour in past.busy.items() if p not in explained})
 
 
+@lru_cache(maxsize=64)
 def _earlier(events: tuple[KnownEvent, ...], day: date) -> tuple[Occurrence, ...]:
     """Every time that one of the events came, in as many days as a profile has, up to `day`."""
     end = datetime.combine(day, time(), tzinfo=UTC) + timedelta(days=1)
