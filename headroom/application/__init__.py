@@ -5,7 +5,7 @@ The door offers the dispatcher, the worker, `sweep` (both in one process), signa
 
 from headroom.application.alarms import apply_alarm_plan
 from headroom.application.dispatch import DispatchReport, dispatch
-from headroom.application.dry_run import DryRunResult, decide_dry_run
+from headroom.application.dry_run import DryRunResult, decide_dry_run, input_dry_run
 from headroom.application.reporting import (
     NotificationReport,
     PublishedRecords,

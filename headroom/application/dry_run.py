@@ -58,6 +58,32 @@ def decide_dry_run(ports: Ports, ref: ResourceRef, now: datetime) -> DryRunResul
     Raises ResourceGone, ReadFailed, and LookupError when a rollback waits of what is not known.
     """
     ports = _dry(ports)
+    view = ports.storage.view(ref)
+    if view.volume.ref.kind is Kind.AURORA:
+        return _of_cluster(ports, view, ports.policies.current(), now)
+    read = _reader(ports, ref, now)
+    decision_input = read(view)
+    resource_state = decision_input.resource_state
+    if resource_state.rollback is not None:
+        decision = rollback.consider(ports, decision_input, resource_state.rollback)
+    else:
+        decision = groups.consider(ports, decision_input, read).primary
+    return DryRunResult(decision=decision, remarks=tuple(_remarks(decision)))
+
+
+def input_dry_run(ports: Ports, ref: ResourceRef, now: datetime) -> DecisionInput:
+    """What a decision about a volume or a database would start from at `now`.
+
+    Raises ResourceGone, ReadFailed.
+    """
+    ports = _dry(ports)
+    return _reader(ports, ref, now)(ports.storage.view(ref))
+
+
+def _reader(
+    ports: Ports, ref: ResourceRef, now: datetime
+) -> Callable[[StorageView], DecisionInput]:
+    """Reads the input of a decision about each volume in the place of `ref`."""
     policy = ports.policies.current()
     try:
         listed = ports.prices.table(ref.region)
@@ -79,16 +105,7 @@ def decide_dry_run(ports: Ports, ref: ResourceRef, now: datetime) -> DryRunResul
             prices=prices,
         )
 
-    view = ports.storage.view(ref)
-    if view.volume.ref.kind is Kind.AURORA:
-        return _of_cluster(ports, view, policy, now)
-    decision_input = read(view)
-    resource_state = decision_input.resource_state
-    if resource_state.rollback is not None:
-        decision = rollback.consider(ports, decision_input, resource_state.rollback)
-    else:
-        decision = groups.consider(ports, decision_input, read).primary
-    return DryRunResult(decision=decision, remarks=tuple(_remarks(decision)))
+    return read
 
 
 def _of_cluster(
@@ -207,4 +224,4 @@ class _Overlaid(_ReadOnly):
         self._seen[ref] = found
 
 
-__all__ = ["DryRunResult", "ReadOnlyViolation", "decide_dry_run"]
+__all__ = ["DryRunResult", "ReadOnlyViolation", "decide_dry_run", "input_dry_run"]

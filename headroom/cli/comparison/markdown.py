@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from headroom.cli.comparison import tables
+from headroom.cli.comparison import calibration, tables
 from headroom.cli.terminal.files import save
 from headroom.proving.scoring import CONTROLLER_TEXTS, GROUPS, WORDS
 
@@ -17,15 +17,21 @@ Json = Mapping[str, Any]
 
 
 def write(results: Json, path: Path) -> None:
-    """Write the page to `path`; raises BadRequest when it cannot be written."""
+    """Write the page to `path`, and each preset's plot of calibration beside it.
+
+    Raises BadRequest when one cannot be written.
+    """
+    for preset, found in results["summary"]["presets"].items():
+        if forecasts := found.get("calibration"):
+            save(calibration.plot(forecasts) + "\n", path.with_name(_plot(path.stem, preset)))
     notes = path.with_name(f"{path.stem}-notes.md")
     text = notes.read_text(encoding="utf-8") if notes.is_file() else None
-    save(render(results, text), path)
+    save(render(results, text, stem=path.stem), path)
 
 
-def render(results: Json, notes: str | None = None) -> str:
-    """The whole page; `notes` follow the tables."""
-    return "\n".join([*_head(results), *_presets(results), *_shortfalls(results), *_notes(notes),
+def render(results: Json, notes: str | None = None, *, stem: str = "decision-quality") -> str:
+    """The whole page; `notes` follow the tables. `stem` is its file's name, that of its plots begins with it."""
+    return "\n".join([*_head(results), *_presets(results), *_calibrations(results, stem), *_shortfalls(results), *_notes(notes),
                       *_conditions(results), *_words(), ""])  # fmt: skip
 
 
@@ -89,6 +95,33 @@ def _presets(results: Json) -> Iterator[str]:
         yield "Score by trace, over all starts:"
         yield ""
         yield from _by_trace(found)
+
+
+def _calibrations(results: Json, stem: str) -> Iterator[str]:
+    forecasts = {
+        preset: found["calibration"]
+        for preset, found in results["summary"]["presets"].items()
+        if found.get("calibration")
+    }
+    if not forecasts:
+        return
+    yield ""
+    yield "## Calibration of the forecast"
+    yield ""
+    yield WORDS["calibration"]
+    for preset, found in forecasts.items():
+        yield ""
+        yield f"### {preset}"
+        yield ""
+        yield f"![Share of hours that came, by the probability forecast]({_plot(stem, preset)})"
+        yield ""
+        yield from _table(calibration.COLUMNS, list(calibration.rows(found)), right=(1, 2, 3))
+        yield ""
+        yield calibration.remark(found)
+
+
+def _plot(stem: str, preset: str) -> str:
+    return f"{stem}-calibration-{preset}.svg"
 
 
 def _ranking(found: Json) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from headroom.cli.comparison import tables
+from headroom.cli.comparison import calibration, tables
 from headroom.cli.terminal.files import save
 from headroom.cli.terminal.output import money
 from headroom.cli.views.report import rendered, uplot
@@ -40,6 +40,7 @@ def _page(results: Json) -> Json:
         "sums": tables.COLUMNS[2:],
         "by_group": tables.BY_GROUP.capitalize(),
         "groups": list(GROUPS),
+        "calibration_columns": calibration.COLUMNS,
         "scenarios": [tables.scenario(each) for each in results.get("scenarios", ())],
         "scenario_columns": tables.SCENARIO,
         "definitions": list(WORDS.items()),
@@ -71,8 +72,20 @@ def _preset(name: str, value: str, found: Json) -> Json:
             {"kind": each["kind"], "controller": each["controller"], "cells": tables.by_group(each)}
             for each in found["controllers"]
         ],
+        "calibration": _calibration(found),
         "controllers": [each["controller"] for each in found["controllers"]],
         "traces": list(_traces(found)),
+    }
+
+
+def _calibration(found: Json) -> Json | None:
+    forecasts = found.get("calibration")
+    if not forecasts:
+        return None
+    return {
+        "plot": calibration.plot(forecasts),
+        "rows": list(calibration.rows(forecasts)),
+        "remark": calibration.remark(forecasts),
     }
 
 

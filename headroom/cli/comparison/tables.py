@@ -8,6 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from headroom.cli.comparison import calibration
 from headroom.cli.terminal.output import money, say, table
 from headroom.proving.scoring import GROUPS
 
@@ -44,6 +45,11 @@ def show(results: Json, console: Console) -> None:
             if each["met"] is False and each["detail"]:
                 say(f"{each['key']}: {each['detail']}", console)
         console.print()
+        if forecasts := found.get("calibration"):
+            drawn = list(calibration.rows(forecasts))
+            console.print(table(CALIBRATION, calibration.COLUMNS, drawn))
+            say(calibration.remark(forecasts), console)
+            console.print()
     if results.get("scenarios"):
         console.print(table("scenarios", SCENARIO, [scenario(s) for s in results["scenarios"]]))
     for line in remarks(results):
@@ -96,6 +102,7 @@ def unavoidable(found: Json) -> str:
     )
 
 
+CALIBRATION = "calibration of the forecast"
 BY_GROUP = "score (regret) by group of traces"
 BY_TRACE = "score by trace, over all starts"
 

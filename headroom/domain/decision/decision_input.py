@@ -103,13 +103,7 @@ def analyze(decision_input: DecisionInput) -> Analysis:
     """Demand, the binding limit, and the candidate plans, best first."""
     observation = decision_input.observation
     policy, effective = policy_of(decision_input)
-    seen = minutes(
-        observation.activity, capability(observation.volume.configuration), observation.modification
-    )
-    demand = estimate(observation, seen, decision_input.resource_state.profile)
-    diagnosis = diagnose(
-        observation, demand, seen, latency_objective_ms=effective.limits.latency_objective_ms
-    )
+    demand, diagnosis = _diagnosed(decision_input, effective.limits)
     situation, valued_plans = None, NO_VALUED_PLANS
     space = space_forecast_for_owner(
         space_forecast(observation, decision_input.resource_state.modifications, effective.limits),
@@ -128,6 +122,26 @@ def analyze(decision_input: DecisionInput) -> Analysis:
         decision_input=decision_input, policy=policy, effective=effective, demand=demand,
         diagnosis=diagnosis, situation=situation, valued_plans=valued_plans, space=space,
     )  # fmt: skip
+
+
+def situation_of(decision_input: DecisionInput) -> Situation | None:
+    """The planner's input; None where no price is known."""
+    if decision_input.prices is None:
+        return None
+    policy, effective = policy_of(decision_input)
+    demand, diagnosis = _diagnosed(decision_input, effective.limits)
+    return _situation(decision_input, decision_input.prices, policy, effective, demand, diagnosis)
+
+
+def _diagnosed(decision_input: DecisionInput, limits: Limits) -> tuple[Demand, Diagnosis]:
+    observation = decision_input.observation
+    seen = minutes(
+        observation.activity, capability(observation.volume.configuration), observation.modification
+    )
+    demand = estimate(observation, seen, decision_input.resource_state.profile)
+    return demand, diagnose(
+        observation, demand, seen, latency_objective_ms=limits.latency_objective_ms
+    )
 
 
 def case_of(

@@ -30,4 +30,5 @@ from headroom.domain.planning.space_plans import (
     rds_autoscales,
     with_space_plans,
 )
+from headroom.domain.planning.starvation_chances import starvation_chances
 from headroom.domain.planning.value import NO_VALUED_PLANS, ValuedPlans, value_plans, value_targets

@@ -68,6 +68,18 @@ def present_load(situation: Situation, levels: Sequence[Level]) -> PresentLoad:
     return PresentLoad(minutes=tuple(hours), shortfall_share=late)
 
 
+def present_chances(situation: Situation, levels: Sequence[Level]) -> tuple[tuple[float, ...], ...]:
+    """The probability that the present load is above a level in a coming hour; `[hour][level]`."""
+    load, demand = present_load(situation, levels), situation.demand
+    shares = load.shortfall_share
+    if demand.pressed_minutes >= PRESSED:
+        shares = _like_earlier_episodes(
+            situation, levels,
+            tuple(1.0 - demand.probability_within(iops=one.iops, mibps=one.mibps) for one in levels),
+        )  # fmt: skip
+    return tuple(tuple(share * lasts / 60 for share in shares) for lasts in load.minutes)
+
+
 def _like_earlier_episodes(
     situation: Situation, levels: Sequence[Level], late: tuple[float, ...]
 ) -> tuple[float, ...]:

@@ -15,6 +15,7 @@ from headroom.domain.workload.billed_io import (
     cluster_demand,
     usage,
 )
+from headroom.domain.workload.chances import chances_from_history
 from headroom.domain.workload.class_limit import class_pressed
 from headroom.domain.workload.demand import (
     BalanceForecast,

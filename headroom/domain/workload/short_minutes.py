@@ -57,12 +57,12 @@ def short_minutes(
             found = max(found, _late(60 * lasting, mean - 1.0) / lasting)
     touched = hour.touched_minutes
     if touched:
-        above = touched * _above(hour, iops, mibps, belief)
+        above = touched * above_a_limit(hour, iops, mibps, belief)
         found = above if above > found else found
     return found if found < 60.0 else 60.0
 
 
-def _above(hour: ProfileHour, iops: float, mibps: float, belief: float) -> float:
+def above_a_limit(hour: ProfileHour, iops: float, mibps: float, belief: float) -> float:
     """The probability that demand which touched a limit exceeded IOPS and MiB/s too.
 
     More of the same load has operations of the same size: the two limits serve one rate.
@@ -103,7 +103,9 @@ def minutes_to_react(
         drained = waiting / max(0.1, raised - min(mean, raised))
     late = _late(before, excess) if excess else 0.0
     if hour.touched_minutes:  # how much more was due than the limit let through is unknown
-        late = max(late, min(before, hour.touched_minutes) * _above(hour, iops, mibps, belief))
+        late = max(
+            late, min(before, hour.touched_minutes) * above_a_limit(hour, iops, mibps, belief)
+        )
     return late + min(MOST_DRAINED_MIN, drained)
 
 

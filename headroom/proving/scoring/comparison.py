@@ -238,7 +238,9 @@ def _again(
     """New runs of Headroom beside the earlier rows of the others."""
     for preset, others in known.items():
         conditions = drawn_conditions(preset)
-        run = run_engine(uncontrolled.load_series, uncontrolled.start, conditions)
+        run = run_engine(
+            uncontrolled.load_series, uncontrolled.start, conditions, with_forecasts=True
+        )
         own = _row(job, uncontrolled, conditions, OURS, run)
         yield from joined(others, own)
 
@@ -255,7 +257,7 @@ def _from_start(
     for preset in job.presets:
         conditions = drawn_conditions(preset)
         runs = dict(shared)
-        runs[OURS] = run_engine(load_series, start, conditions)
+        runs[OURS] = run_engine(load_series, start, conditions, with_forecasts=True)
         runs["best-static"] = best.run(conditions)
         schedules = [_schedule(run) for run in runs.values() if not run.guardrail_violations]
         found = foresight.oracle(start, conditions, schedules)
@@ -287,7 +289,7 @@ def _row(
         held=run.held, scale_factor=load_series.scale, days=load_series.minutes / 1_440,
         trace_days=load_series.trace_days, half=half_of(job.file_name),
         value_usd=conditions.value_usd, oracle_bound=0.0, oracle_exact=False,
-        measures=measures_of(run, uncontrolled, whole=kind == "headroom"),
+        measures=measures_of(run, uncontrolled, whole=kind == "headroom"), calibration=run.calibration,
     )  # fmt: skip
 
 

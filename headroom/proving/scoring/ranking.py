@@ -12,6 +12,7 @@ from types import MappingProxyType
 
 from headroom.proving.scoring.release_targets import release_targets
 from headroom.proving.scoring.rows import HALVES, ComparisonRow, ControllerKind
+from headroom.proving.trials import Calibration, bands
 
 GROUPS: Mapping[str, Callable[[ComparisonRow], bool]] = MappingProxyType(
     {
@@ -149,6 +150,9 @@ def _of_preset(rows: Sequence[ComparisonRow]) -> dict[str, object]:
             for s in order
         ],
         "oracle": _oracle([row for row in rows if row.controller == "oracle"]),
+        "calibration": _calibration(
+            [row.calibration for row in rows if row.calibration is not None]
+        ),
         "targets": [asdict(target) for target in release_targets(rows)],
         "by_trace": list(_by_trace(rows)),
     }
@@ -162,6 +166,26 @@ def _oracle(rows: Sequence[ComparisonRow]) -> dict[str, object]:
         "proven_optimal": sum(row.oracle_exact for row in rows),
         "runs": len(rows),
     }
+
+
+def _calibration(found: Sequence[Calibration]) -> dict[str, object] | None:
+    """The forecasts of all runs by band of probability, with shares; None without any."""
+    total = sum(found, Calibration())
+    if not any(total.hours):
+        return None
+    return {
+        "bands": [
+            {
+                "from": low, "to": high, "hours": hours,
+                "forecast": round(forecast / max(1, hours), 4), "came": round(came / max(1, hours), 4),
+            }
+            for (low, high), hours, forecast, came in zip(
+                bands(), total.hours, total.forecast, total.came, strict=True
+            )
+        ],
+        "log_score": round(total.mean_log_score, 4),
+        "log_score_of_the_rate": round(total.mean_log_score_of_the_rate, 4),
+    }  # fmt: skip
 
 
 def _by_trace(rows: Sequence[ComparisonRow]) -> Iterator[dict[str, object]]:

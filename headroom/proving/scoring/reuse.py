@@ -62,7 +62,7 @@ def joined(others: Sequence[ComparisonRow], own: ComparisonRow) -> list[Comparis
 
 def _row(values: Mapping[str, object]) -> ComparisonRow:
     measures = {f.name for f in fields(Measures)}
-    own = {f.name for f in fields(ComparisonRow)} - {"measures"}
+    own = {f.name for f in fields(ComparisonRow)} - {"measures", "calibration"}
     return ComparisonRow(
         **{name: values[name] for name in own},  # type: ignore[arg-type]
         measures=Measures(**{name: values[name] for name in measures}),  # type: ignore[arg-type]

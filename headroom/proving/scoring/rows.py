@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass
 from hashlib import sha256
 from typing import Literal
 
+from headroom.proving.trials import Calibration
+
 Half = Literal["tuning", "unseen"]
 ControllerKind = Literal["none", "published", "headroom", "reference"]
 SHORT_DAYS = 7.0
@@ -92,6 +94,8 @@ class ComparisonRow:
     """No schedule scores less."""
     oracle_exact: bool
     measures: Measures
+    calibration: Calibration | None = None
+    """How well Headroom's forecasts held in the run; None for all other controllers."""
 
     @property
     def case(self) -> tuple[str, str, str, str]:

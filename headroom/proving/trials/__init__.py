@@ -4,6 +4,7 @@ May import `vectorized`, `simulation`, `memory`, `scenarios`, `physics`, `awsrul
 Offers: run_engine, run_rule, run_schedule, Conditions, TrialRun, score_usd."""
 
 from headroom.proving.trials.baseline import StaticRuns, UncontrolledVolume
+from headroom.proving.trials.calibration import Calibration, bands
 from headroom.proving.trials.conditions import (
     DRAWN_DELAYS,
     DRAWN_METRIC_DELAY,

@@ -6,6 +6,7 @@ the deployed functions would do nothing in them.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 from headroom.application import remediate, sweep
@@ -16,6 +17,7 @@ from headroom.domain.state import Record
 from headroom.proving.memory import TrialLedger, ports_in_memory
 from headroom.proving.metrics import minute_number
 from headroom.proving.simulation import ACCOUNT, SCAN_EVERY_S, VOLUME_ID
+from headroom.proving.trials.calibration import ForecastLog, calibration_of
 from headroom.proving.trials.conditions import Conditions
 from headroom.proving.trials.trial import Trial, TrialRun
 from headroom.proving.vectorized import VectorizedWorld
@@ -42,7 +44,7 @@ class EngineTrialRun:
             self.world, self.ledger, policy=policy, prices=conditions.prices
         )
 
-    def run(self, since: int = 0) -> None:
+    def run(self, since: int = 0, forecasts: ForecastLog | None = None) -> None:
         """Run from minute `since` on; what was published before is history.
 
         Raises RuntimeError if the engine fails on the way.
@@ -54,6 +56,8 @@ class EngineTrialRun:
             minute = self._next(minute, last)
             self._volume.run(minute)
             self._wake()
+            if forecasts is not None:
+                forecasts.sample(self._ports, self._ref, self._volume.now)
 
     def note_changes(self) -> None:
         """Give the trial the modifications that AWS accepted."""
@@ -87,19 +91,22 @@ class EngineTrialRun:
 
 def run_engine(
     load_series: LoadSeries, start: Configuration, conditions: Conditions, *, policy: Policy | None = None,
-    with_records: bool = False, since: int = 0,
+    with_records: bool = False, since: int = 0, with_forecasts: bool = False,
 ) -> TrialRun:  # fmt: skip
     """Headroom on `load_series` from minute `since` on, under `policy` or the conditions' own.
 
-    Records are written out only `with_records`: that takes longer than all the rest.
+    Records are written out only `with_records`: that takes longer than all the rest. The forecast is
+    compared with what came `with_forecasts`.
     """
     trial = Trial(load_series, start, conditions)
     engine = EngineTrialRun(trial, conditions, policy or conditions.policy)
-    engine.run(since)
+    forecasts = ForecastLog(load_series, start.size_gib) if with_forecasts else None
+    engine.run(since, forecasts)
     engine.note_changes()
     trial.aws_refusals = len(engine.world.refusals)
     decisions = engine.ledger.decisions
     records: tuple[Record, ...] = ()
     if with_records:
         records = tuple(record for d in decisions for record in engine.ledger.chain(d.decision_id))
-    return trial.finished(decisions, records, policy=policy)
+    run = trial.finished(decisions, records, policy=policy)
+    return run if forecasts is None else replace(run, calibration=calibration_of(forecasts.pairs))

@@ -22,6 +22,7 @@ from headroom.domain.state import Record
 from headroom.proving.awsrules import MODIFICATION_WINDOW, ModificationRefused
 from headroom.proving.scenarios import AwsBehaviour, Resource
 from headroom.proving.simulation import Change, violations
+from headroom.proving.trials.calibration import Calibration
 from headroom.proving.trials.conditions import Conditions, within
 from headroom.proving.vectorized import VectorizedVolume
 from headroom.proving.workloads import Bools, Floats, LoadSeries
@@ -58,6 +59,8 @@ class TrialRun:
     held: int
     decisions: tuple[Decision, ...] = ()
     records: tuple[Record, ...] = ()
+    calibration: Calibration | None = None
+    """How well the forecasts of the run held; None where they were not compared."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

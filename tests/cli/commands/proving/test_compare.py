@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -111,6 +112,25 @@ def test_the_page_asks_nothing_of_the_network(made: Path) -> None:
         assert html.count(name) >= 3
 
 
+def test_the_calibration_of_the_forecast_is_in_the_figures_the_page_and_beside_the_markdown(
+    made: Path,
+) -> None:
+    found = said(made)
+    own = [more["calibration"] for more in found["details"] if more["controller"] == "headroom"]
+    summed = found["summary"]["presets"]["balanced"]["calibration"]
+    assert [band["hours"] for band in summed["bands"]] == [
+        sum(hours) for hours in zip(*(one["hours"] for one in own), strict=True)
+    ]
+    assert sum(band["hours"] for band in summed["bands"]) > 1_000
+    assert summed["log_score"] < 0.0
+    assert all(m["calibration"] is None for m in found["details"] if m["controller"] != "headroom")
+    drawn = ElementTree.parse(made / "page-calibration-balanced.svg")
+    dots = drawn.findall(".//{http://www.w3.org/2000/svg}circle")
+    assert len(dots) == sum(band["hours"] > 0 for band in summed["bands"])
+    assert "](page-calibration-balanced.svg)" in (made / "page.md").read_text(encoding="utf-8")
+    assert (made / "page.html").read_text(encoding="utf-8").count("<svg") == 1
+
+
 def test_the_page_defines_every_measure_and_controller(made: Path) -> None:
     html = (made / "page.html").read_text(encoding="utf-8")
     for word in ("starvation episode", "volume-day left alone", "foreseeable depletion", "regret"):
@@ -169,7 +189,7 @@ def test_the_figures_are_the_result_without_its_runs_and_enough_for_the_markdown
     assert figures == {name: whole[name] for name in figures}
     notes = (made / "page-notes.md").read_text(encoding="utf-8")
     written = (made / "page.md").read_text(encoding="utf-8")
-    assert compared_markdown.render(figures, notes) == written
+    assert compared_markdown.render(figures, notes, stem="page") == written
 
 
 def test_a_page_without_notes_or_shortfalls_says_so(made: Path) -> None:

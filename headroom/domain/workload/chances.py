@@ -1,0 +1,65 @@
+"""How likely each coming hour asks for more than a level serves: the forecast as a probability.
+
+The earlier hours that a coming hour is like, and their weights, are those of the forecast in dollars.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from headroom.domain.state import HOUR, ProfileHour, hour_of
+from headroom.domain.workload.forecast import (
+    HOURS,
+    KnownLoad,
+    Level,
+    _beliefs,
+    _like,
+    _loads_at,
+    _rhythms,
+    _served,
+    _unseen,
+)
+from headroom.domain.workload.history import Episodes, Past, recent_hours
+from headroom.domain.workload.rhythm import SURE
+from headroom.domain.workload.short_minutes import above_a_limit
+
+
+def chances_from_history(
+    past: Past, levels: Sequence[Level], now: datetime, known_loads: Sequence[KnownLoad] = ()
+) -> tuple[tuple[float, ...], ...]:
+    """The probability that some minute of an hour asks for more than a level; `[hour][level]`.
+
+    The first hour is the one of `now`. Load of the past and announced load count, the present load
+    does not.
+    """
+    first, begin = (hour_of(now) - past.profile.start) // HOUR, hour_of(now)
+    believed, anyhow = _rhythms(past, first)
+    believe, recent, hours = _beliefs(past), recent_hours(past, first), past.numbered[0]
+    begun: dict[int, bool] = {}
+    coming = [_like(past, believed, anyhow, first + hour, begun) for hour in range(HOURS)]
+    announced = [_loads_at(known_loads, begin + hour * HOUR) for hour in range(HOURS)]
+    by_level = []
+    for level in levels:
+        belief = believe(level)
+        above = [_above(hour, level, belief) for hour in hours]
+        episodes = Episodes.of(past, [chance > 0 for chance in above], recent, coming)
+        cases = [above[number] for number, _ in episodes.cases]
+        usual = episodes.mean(cases, episodes.hours)
+        new = max(level.unproven, _unseen(past, level)) / (past.days + 1) / HOURS
+        likely = [
+            new + sum([weight * cases[case] for case, weight in hour.like]) + hour.under_way * usual
+            for hour in episodes.coming
+        ]
+        sure = [any(_served(load, level) < 1.0 for load, _ in loads) for loads in announced]
+        by_level.append(
+            [1.0 if due else min(SURE, one) for due, one in zip(sure, likely, strict=True)]
+        )
+    return tuple(zip(*by_level, strict=True))
+
+
+def _above(hour: ProfileHour, level: Level, belief: float) -> float:
+    """The probability that an hour of the past asked for more than a level serves."""
+    if hour.peak_iops > level.iops or hour.peak_mibps > level.mibps:
+        return 1.0
+    return above_a_limit(hour, level.iops, level.mibps, belief) if hour.touched_minutes else 0.0
