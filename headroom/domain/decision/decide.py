@@ -35,7 +35,7 @@ from headroom.domain.guardrails import (
     Verdict,
     judge_all,
 )
-from headroom.domain.planning import GroupConstraint, GroupDetail, Plan
+from headroom.domain.planning import GroupConstraint, GroupDetail, Plan, starvation_chances
 from headroom.domain.policy import EffectiveLimits, PolicyUnreadable
 from headroom.domain.resources import (
     LATER,
@@ -46,7 +46,7 @@ from headroom.domain.resources import (
     defer,
     digest,
 )
-from headroom.domain.state import ProfileSummary, ResourceState, Signature
+from headroom.domain.state import HOUR, ProfileSummary, ResourceState, Signature
 from headroom.domain.workload import Binding, Demand, Diagnosis, SpaceBasis, SpaceForecast
 
 
@@ -178,7 +178,7 @@ def build_decision(
         summary=summary_of(
             observation, _findings(analysis), answer,
             in_the_way=_in_the_way(judgements, answer), announced=_announced(analysis),
-            growth=_growth(analysis),
+            expected=_expected(analysis, answer),
         ),
         next_change_at=analysis.valued_plans.next_change,
         code_owner=owner,
@@ -271,30 +271,36 @@ def _announced(analysis: Analysis) -> str:
     )
 
 
-def _growth(analysis: Analysis) -> str:
-    """How the load grows from day to day, or from week to week; empty where it does not."""
+def _expected(analysis: Analysis, answer: Action) -> str:
+    """Of a raise for load to come, in words: by how much it grows, and the hour in which it is likeliest."""
     situation = analysis.situation
-    if situation is None or situation.past.growth is None:
+    if situation is None or answer.reason is not Reason.RECURRENCE_EXPECTED:
         return ""
-    return str(situation.past.growth)
+    chances, first = starvation_chances(situation, (situation.current,))
+    likeliest = max(range(len(chances)), key=lambda hour: chances[hour][0])
+    growth = situation.past.growth
+    return (
+        f"{'' if growth is None else f'{growth}, '}{chances[likeliest][0]:.0%} likely in the hour from "
+        f"{first + likeliest * HOUR:%H:%M} UTC"
+    )
 
 
 def summary_of(
     observation: Observation, findings: str, answer: Action, *, in_the_way: str = "",
-    announced: str = "", growth: str = "",
+    announced: str = "", expected: str = "",
 ) -> str:  # fmt: skip
     """One sentence for people.
 
-    `in_the_way` names what blocks a held plan, `announced` the event that a raise is for, `growth` by
-    how much the expected load is larger than that of earlier days.
+    `in_the_way` names what blocks a held plan, `announced` the event that a raise is for, `expected`
+    what is known of other load to come.
     """
     name = observation.volume.ref.resource_id
     match answer:
         case Act(reason=why, plan=plan):
             sign = "+" if plan.price_change_usd >= 0 else "-"
             because = f"{_WHY[why]}: " if why in _WHY else ""
-            if why is Reason.RECURRENCE_EXPECTED and (announced or growth):
-                because = f"{announced or f'{_WHY[why]}, {growth}'}: "
+            if why is Reason.RECURRENCE_EXPECTED and (announced or expected):
+                because = f"{announced or f'{_WHY[why]}, {expected}'}: "
             if answer.approval is not None:
                 because = f"{because}needs approval ({answer.approval}): "
             copy = "; RDS copies all data for hours, and never back" if plan.full_copy else ""

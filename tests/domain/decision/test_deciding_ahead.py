@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -115,6 +116,9 @@ def test_a_batch_seen_on_five_nights_is_raised_for_before_it_comes() -> None:
     assert plan.capability.sustained_iops >= 9_000
     assert plan.price_change_usd > 0
     assert decision.demand.pressed_minutes == 0
+    assert re.search(
+        r"expected to come again, 9\d% likely in the hour from 02:00 UTC", decision.summary
+    )
 
 
 def test_hours_before_the_batch_nothing_is_done_and_the_hour_of_the_change_is_known() -> None:
