@@ -13,21 +13,15 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from statistics import median
 
 import boto3
-import numpy as np
 
-from headroom.application import decide_dry_run
 from headroom.cdk.asset import stage_function_code
 from headroom.cli.sources.records_file import line_of
-from headroom.domain.decision import DecisionInput, decide
-from headroom.domain.resources import Kind, ResourceRef
 from headroom.domain.state import GENESIS, Step, seal
-from headroom.proving.memory import InMemoryLedger, ports_in_memory
 from headroom.proving.oracle import Foresight
 from headroom.proving.rivals import RULES
 from headroom.proving.scenarios import load_scenario
@@ -39,12 +33,12 @@ from headroom.proving.scoring import (
     sample_load_series_list,
     usable_cores,
 )
-from headroom.proving.simulation import ACCOUNT, VOLUME_ID, simulate
+from headroom.proving.simulation import simulate
 from headroom.proving.trials import STARTS, Conditions, run_engine, run_rule, run_schedule
-from headroom.proving.vectorized import VectorizedVolume, VectorizedWorld
 from headroom.proving.workloads import SAMPLES, read_trace, sample_load_series
 from headroom.serialization import decision_to_json
 from tools.bench.cold_start import cold_starts
+from tools.bench.deciding import deciding_s
 from tools.figures import Figure, median_s, table_rows
 from tools.fleet_bench import run
 from tools.storm import storm
@@ -57,12 +51,9 @@ DAY_MIN = 1_440
 TRACE_ROWS = 100_000
 DECISIONS = 1_000
 """Inputs that the pure core is measured on, at least."""
-WEEKS = 4
-"""How long a made-up load of a week is repeated for them."""
-HISTORY_MIN = 14 * DAY_MIN
-METRIC_DELAY = timedelta(minutes=2)
 CORE = "the pure core, inputs of deployed size"
 RECORDED = "the same, with a record of each decision"
+LONG_PAST = "the same, with a profile of 400 days"
 PER_S = "volume-days a second"
 EXACT, EXACT_LOOP = "every minute, physics alone", "every minute, the whole loop"
 FAST, RULE, ENGINE = "fast physics alone", "a published rule", "Headroom itself"
@@ -109,46 +100,13 @@ def _trace(folder: Path) -> Path:
     return path
 
 
-def deciding_s(name: str, times: int) -> Iterator[tuple[float, float]]:
-    """CPU seconds of each decision on a made-up load, after 14 days of it and at even distances.
-
-    Second, the same with its record, which computes the id and the verdicts on all plans.
-
-    The inputs are read as a deployed function reads them: three hours by the minute, 14 days by five
-    minutes, and the profile of the past.
-    """
-    week, conditions = sample_load_series(name), Conditions()
-    columns = ("ops", "ebs_ops", "bytes", "read_share", "read_bytes")
-    load_series = replace(
-        week, **{column: np.tile(getattr(week, column), WEEKS) for column in columns}
-    )
-    volume = VectorizedVolume(load_series, STARTS["gp3"])
-    ref = ResourceRef(
-        kind=Kind.EBS, account_id=ACCOUNT, region=conditions.region, resource_id=VOLUME_ID
-    )
-    world = VectorizedWorld(volume, ref, metric_delay=METRIC_DELAY)
-    ledger = InMemoryLedger(ACCOUNT, conditions.region)
-    ports = ports_in_memory(world, ledger, policy=conditions.policy, prices=conditions.prices)
-    for minute in np.linspace(HISTORY_MIN, load_series.minutes, times, dtype=int).tolist():
-        volume.run(minute)
-        seen = decide_dry_run(ports, ref, volume.now).decision
-        given = DecisionInput(
-            trigger=seen.trigger, observation=seen.observation, resource_state=seen.resource_state,
-            policy=conditions.policy, prices=conditions.prices,
-        )  # fmt: skip
-        began = time.process_time()
-        decision = decide(given)
-        decided = time.process_time()
-        decision_to_json(decision)
-        yield decided - began, time.process_time() - began
-
-
 def deciding() -> Iterator[Figure]:
     """The pure core, and whole controllers on the fast physics."""
     load_series, start, conditions = sample_load_series(SAMPLE), STARTS["gp3"], Conditions()
     days = load_series.minutes / DAY_MIN
     taken = [each for name in SAMPLES for each in deciding_s(name, DECISIONS // len(SAMPLES) + 1)]
-    for said, seconds in zip((CORE, RECORDED), zip(*taken, strict=True), strict=True):
+    said_of = (CORE, RECORDED, LONG_PAST)
+    for said, seconds in zip(said_of, zip(*taken, strict=True), strict=True):
         yield Figure(name=said, value=len(taken) / sum(seconds), unit="decisions per CPU second")
     rules = median_s(
         lambda: [run_rule(load_series, start, r(), conditions) for r in RULES.values()], 3

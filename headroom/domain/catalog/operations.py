@@ -57,27 +57,24 @@ def served(
         bytes_known, whole = read_bytes or write_bytes, read_bytes and write_bytes
     else:
         bytes_known = whole = True
-    least, most = _counted(reads, read_mibps, writes, write_mibps, io_bytes)
+    mibps = read_mibps + write_mibps
+    least = mibps * MIB / io_bytes
+    most = _unmerged(reads, read_mibps, writes, write_mibps, io_bytes)
     ssd_least, ssd_most = least, most
     if io_bytes != SSD_IO_BYTES:
-        ssd_least, ssd_most = _counted(reads, read_mibps, writes, write_mibps, SSD_IO_BYTES)
+        ssd_least = mibps * MIB / SSD_IO_BYTES
+        ssd_most = _unmerged(reads, read_mibps, writes, write_mibps, SSD_IO_BYTES)
     return tuple.__new__(  # asked for every minute: a third of the time of the class's own way
-        Served,
-        (
-            reads + writes, read_mibps + write_mibps, least, most, ssd_least, ssd_most,
-            bytes_known, whole,
-        ),
-    )  # fmt: skip
-
-
-def _counted(
-    reads: float, read_mibps: float, writes: float, write_mibps: float, io_bytes: int
-) -> tuple[float, float]:
-    """EBS operations/s if all were merged, and if none were."""
-    read_ios, write_ios = read_mibps * MIB / io_bytes, write_mibps * MIB / io_bytes
-    return (read_mibps + write_mibps) * MIB / io_bytes, (
-        (read_ios if read_ios > reads else reads) + (write_ios if write_ios > writes else writes)
+        Served, (reads + writes, mibps, least, most, ssd_least, ssd_most, bytes_known, whole)
     )
+
+
+def _unmerged(
+    reads: float, read_mibps: float, writes: float, write_mibps: float, io_bytes: int
+) -> float:
+    """EBS operations/s if none were merged."""
+    read_ios, write_ios = read_mibps * MIB / io_bytes, write_mibps * MIB / io_bytes
+    return (read_ios if read_ios > reads else reads) + (write_ios if write_ios > writes else writes)
 
 
 def merged(one: Served, iops_limit: float) -> bool:

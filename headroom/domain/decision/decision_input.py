@@ -240,7 +240,7 @@ def _known_loads(policy: Policy, observation: Observation, past: Past) -> tuple[
 
 def _mib_per_op(past: Past) -> float:
     """Mean MiB per operation of all measured load; 0 without any."""
-    known = [hour for hour in past.profile.hours if hour is not None]
+    known = past.profile.known
     ops = sum(hour.mean_iops for hour in known)
     return sum(hour.mean_mibps for hour in known) / ops if ops else 0.0
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 
 from headroom.domain.catalog import cheapest, highest_settings
-from headroom.domain.catalog.ebs import capability, gp3_size
+from headroom.domain.catalog.ebs import Capability, capability, gp3_size
 from headroom.domain.planning.build_plan import capped, plan_for, priced_only, relieves
 from headroom.domain.planning.gp2_to_gp3 import least_gp3
 from headroom.domain.planning.plan import Plan, one_way
@@ -104,22 +104,38 @@ def _of_type(situation: Situation, volume_type: VolumeType) -> Iterator[Plan]:
     if volume_type is VolumeType.GP3:
         yield from _grown(situation, wanted)
     if blocked is not None and not one_way(blocked):
-
-        @cache
-        def within(target: Configuration) -> bool:
-            return within_limits(situation, target)
-
-        def fits(level: float) -> bool:
-            target = _target(situation, volume_type, rates(level))
-            return target is not None and within(target)
-
-        level = _largest(wanted[-1], fits)
+        level = _largest(wanted[-1], _fits(situation, volume_type, rates))
         if level is not None:
             target = _target(situation, volume_type, rates(level))
             if target is not None:
                 cut = plan_for(situation, target, level, capped_from=blocked.target)
                 if cut is not None and relieves(situation, cut):
                     yield cut
+
+
+def _fits(
+    situation: Situation, volume_type: VolumeType, rates: Callable[[float], tuple[float, float]]
+) -> Callable[[float], bool]:
+    """Whether the owner's limits permit what a level takes; asked of ever larger ones that may."""
+    found: Capability | None = None
+
+    @cache
+    def within(target: Configuration) -> bool:
+        return within_limits(situation, target)
+
+    def fits(level: float) -> bool:
+        nonlocal found
+        iops, mibps = rates(level)
+        # The cheapest volume of a smaller level that sustains this one too is also its cheapest.
+        if found and iops <= found.sustained_iops and mibps <= found.sustained_mibps:
+            return True
+        target = _target(situation, volume_type, (iops, mibps))
+        if target is None or not within(target):
+            return False
+        found = capability(target) if target.database is None else None
+        return True
+
+    return fits
 
 
 def _grown(situation: Situation, wanted: Sequence[float]) -> Iterator[Plan]:

@@ -211,7 +211,7 @@ def least_planned(
     """
     if not pays_for_every_iops(current.volume_type, limits.types):
         return (3_000.0, 125.0) if VolumeType.GP3 in limits.types else (100.0, 25.0)
-    peaks = [hour.peak_iops for hour in profile.hours if hour is not None]
+    peaks = [hour.peak_iops for hour in profile.known]
     two_raises = capability(chosen).sustained_iops / limits.largest_step**STEPS_BACK
     iops = min(3_000.0, max(100.0, two_raises, median(peaks) if peaks else 0.0))
     return iops, min(125.0, capability(replace(current, iops=ceil(iops))).sustained_mibps)

@@ -49,8 +49,10 @@ def schedule_cost(
     """
     count = len(levels)
     goals = [i for i in range(count) if reachable[i] and i not in only_from]
-    # after[used][lock][level]: cost of the hours that follow, `lock` more of them locked
-    after = [[[0.0] * count for _ in range(locked_hours)] for _ in range(MOST_CHANGES + 1)]
+    ends = [0.0] * count
+    # after[used][lock][level]: cost of the hours that follow, `lock` more of them locked. Without a
+    # change none is locked.
+    after = [[ends], *([ends] * locked_hours for _ in range(MOST_CHANGES))]
     change = [0.0] * count
     next_hour: int | None = None
     stay = 0.0
@@ -66,28 +68,27 @@ def schedule_cost(
         ]
         # a raise that costs more than waiting would not follow
         reacting = [a if a <= b else b for a, b in zip(locked, raised, strict=True)]
-        now = []
-        for used in range(MOST_CHANGES + 1):
+        now = after[:]
+        most = -(-hour // locked_hours)  # changes by then
+        for used in range(min(MOST_CHANGES, most) + 1):
             left = free[hour] - used
             rows = [list(map(add, locked, following)) for following in after[used][:-1]]
             # without a free slot it is as with a change in flight
-            rows.insert(0, list(map(add, reacting, after[used][0])) if left > 0 else rows[0])
-            if used < MOST_CHANGES and (left > 0 or hour == 0):
-                going = [
-                    usd + following + CHANGE_USD
-                    for usd, following in zip(locked, after[used + 1][-1], strict=True)
-                ]
-                if hour == 0 and used == 0:
-                    stay, change = rows[0][current], going
-                elif left > 0 and (goals or only_from):
-                    before = rows[0][current]
-                    best = min([going[i] for i in goals], default=inf)
-                    rows[0] = [value if value <= best else best for value in rows[0]]
-                    for goal, origins in only_from.items():
-                        for origin in origins:
-                            rows[0][origin] = min(rows[0][origin], going[goal])
-                    if used == 0 and rows[0][current] < before - 1e-9:
-                        next_hour = hour
-            now.append(rows)
+            rows.insert(0, list(map(add, reacting if left > 0 else locked, after[used][0])))
+            now[used] = rows
+            if hour == 0:
+                following = after[1][-1]
+                change = [a + b + CHANGE_USD for a, b in zip(locked, following, strict=True)]
+                stay = rows[0][current]
+            elif used < MOST_CHANGES and left > 0 and (goals or only_from):
+                following, before = after[used + 1][-1], rows[0][current]
+                best = min([locked[i] + following[i] + CHANGE_USD for i in goals], default=inf)
+                rows[0] = [value if value <= best else best for value in rows[0]]
+                for goal, origins in only_from.items():
+                    going = locked[goal] + following[goal] + CHANGE_USD
+                    for origin in origins:
+                        rows[0][origin] = min(rows[0][origin], going)
+                if used == 0 and rows[0][current] < before - 1e-9:
+                    next_hour = hour
         after = now
     return ScheduleCost(stay=stay, change=tuple(change), next_hour=next_hour)

@@ -331,6 +331,8 @@ def _begins(situation: Situation) -> datetime:
 
 def _open_hours(situation: Situation) -> list[bool]:
     """Whether a change may start, by hour from now: no window is closed and nothing is frozen."""
+    if not situation.limits.change_windows and not situation.freezes:
+        return [True] * HOURS
     begins = _begins(situation)
     return [situation.may_change(begins + hour * HOUR) for hour in range(HOURS)]
 

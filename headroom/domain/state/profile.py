@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from hashlib import sha256
+from operator import attrgetter
 from typing import NamedTuple
 
 from headroom.domain.resources import big_endian
@@ -54,6 +55,9 @@ class ProfileHour(NamedTuple):
     """Whether only the mean of the hour was published."""
 
 
+_peak_iops, _peak_mibps = attrgetter("peak_iops"), attrgetter("peak_mibps")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileSummary:
     """Which profile a decision used: its first hour, number of hours, and SHA-256 in hex."""
@@ -90,12 +94,16 @@ class LoadProfile:
         return LoadProfile(start=self.start + skip * HOUR, hours=self.hours[skip:])
 
     @cached_property
+    def known(self) -> tuple[ProfileHour, ...]:
+        """The hours that were measured, oldest first."""
+        return tuple(filter(None, self.hours))
+
+    @cached_property
     def peaks(self) -> tuple[float, float]:
         """Highest operations/s and MiB/s of any hour; 0 where none was measured."""
-        known = [hour for hour in self.hours if hour is not None]
         return (
-            max([hour.peak_iops for hour in known], default=0.0),
-            max([hour.peak_mibps for hour in known], default=0.0),
+            max(map(_peak_iops, self.known), default=0.0),
+            max(map(_peak_mibps, self.known), default=0.0),
         )
 
     @property
@@ -106,13 +114,13 @@ class LoadProfile:
     @cached_property
     def summary(self) -> ProfileSummary:
         """What a record keeps of it."""
-        known = [hour for hour in self.hours if hour is not None]
-        text = sha256(bytes(hour is not None for hour in self.hours))
-        for column in zip(*known, strict=True):
+        text = sha256(bytes([hour is not None for hour in self.hours]))
+        for column in zip(*self.known, strict=True):
             text.update(big_endian(column))
         return ProfileSummary(
-            start=self.start, hours=len(self.hours), measured=len(known), sha256=text.hexdigest()
-        )
+            start=self.start, hours=len(self.hours), measured=len(self.known),
+            sha256=text.hexdigest(),
+        )  # fmt: skip
 
 
 def merged(profile: LoadProfile | None, newer: LoadProfile) -> LoadProfile:

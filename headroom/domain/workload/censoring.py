@@ -9,6 +9,7 @@ from statistics import mean, median
 
 from headroom.domain.workload.demand import Estimate, LoadShape
 from headroom.domain.workload.demand_ratio import (
+    ABOVE,
     MAX_RATIO,
     MAX_VISIBLE_QUEUE,
     QUEUE_FULL,
@@ -51,12 +52,13 @@ class DemandSamples:
     """The minutes to estimate from. `informative` touched a limit, in this episode or before.
 
     `ongoing` is the whole present run of pressure, gaps included; empty without one. `earlier`, about
-    this time of earlier days, is read only where nothing is more certain.
+    this time of earlier days, is read only where nothing is more certain, and only as far as it may have
+    taken so much: EBS operations/s, else MiB/s.
     """
 
     at: datetime
     seen: Sequence[Minute]
-    earlier: Callable[[], Sequence[Minute]]
+    earlier: Callable[[bool, float], Sequence[Minute]]
     ongoing: Sequence[Minute]
     informative: Sequence[Minute]
 
@@ -129,12 +131,13 @@ def _reach(basis: DemandSamples, free: Sequence[Minute], at: tuple[float, float]
     informative = basis.informative
     by_iops = iops_share(informative) >= 0.5
     served = at[0] if by_iops else at[1]
+    earlier = basis.earlier(by_iops, ABOVE * served)
     # Periods of earlier days are too long to show bursts.
     lately = bool(basis.seen) and informative[0].at >= basis.seen[0].at
     bursts = [m for m in informative if not m.saturated and lately]
     reaches = [
         ratio_from_queue_growth(informative) if basis.ongoing else None,
-        ratio_from_earlier_days(same_hours(basis.earlier(), basis.at, by_iops=by_iops), served),
+        ratio_from_earlier_days(same_hours(earlier, basis.at, by_iops=by_iops), served),
         ratio_from_bursts(bursts, free, by_iops=by_iops)
         if 2 * len(bursts) >= len(informative)
         else None,

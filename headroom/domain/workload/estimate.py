@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 
-from headroom.domain.catalog.ebs import MIB, SSD_IO_BYTES, Capability, capability
+from headroom.domain.catalog.ebs import Capability, capability
 from headroom.domain.resources import Observation, Series, VolumeActivity
 from headroom.domain.state import LoadProfile
 from headroom.domain.workload.censoring import (
@@ -16,6 +17,7 @@ from headroom.domain.workload.censoring import (
 from headroom.domain.workload.credits import forecast_credits, lasting
 from headroom.domain.workload.demand import CreditForecast, Demand
 from headroom.domain.workload.demand_ratio import AFTER, BEFORE
+from headroom.domain.workload.history import OPS_PER_MIB
 from headroom.domain.workload.pressure import Minute, clear_run, episode, minutes, since
 
 LEAD_TIME = timedelta(minutes=45)
@@ -52,7 +54,7 @@ def estimate(
     informative = pressed or bursts
     found = estimate_demand(
         DemandSamples(
-            at=observation.at, seen=seen, earlier=lambda: _same_hours(observation, can),
+            at=observation.at, seen=seen, earlier=partial(_same_hours, observation, can),
             ongoing=episode(seen) if pressed else (), informative=informative,
         )
     )  # fmt: skip
@@ -141,22 +143,32 @@ def _bursts(pressed: tuple[Minute, ...]) -> tuple[Minute, ...]:
     return pressed if runs >= 3 else ()
 
 
-def _same_hours(observation: Observation, can: Capability) -> tuple[Minute, ...]:
-    """Periods of earlier days about this time of day."""
-    history = observation.history
+def _same_hours(
+    observation: Observation, can: Capability, by_iops: bool, least: float
+) -> tuple[Minute, ...]:
+    """Periods of earlier days about this time of day: all that took `least` EBS operations/s, else MiB/s."""
+    history, change = observation.history, observation.modification
     if history is None:
         return ()
     period_s, count = history.read_iops.period_s, len(history.read_iops.values)
     here = int((observation.at - history.read_iops.start).total_seconds() // period_s)
     per_day = 86_400 // period_s
     before, after = int(BEFORE.total_seconds() // period_s), int(AFTER.total_seconds() // period_s)
-    places = [
-        place
-        for day in range(here // per_day + 1, 0, -1)
-        for place in range(here - day * per_day - before - 1, here - day * per_day + after + 2)
-        if 0 <= place < count
-    ]
-    return minutes(history, can, observation.modification, places=places)
+    if by_iops:  # none that a limit merged is left out: its size shows which others were merged
+        limits = can, can if change is None else capability(change.origin)
+        least = min(least, *(one.burst_iops for one in limits))
+    reads, writes = history.read_iops.values, history.write_iops.values
+    read_mibps, write_mibps = history.read_mibps.values, history.write_mibps.values
+    places = []
+    for day in range(here // per_day + 1, 0, -1):
+        then = here - day * per_day
+        for place in range(max(0, then - before - 1), min(count, then + after + 2)):
+            most = (read_mibps[place] or 0.0) + (write_mibps[place] or 0.0)
+            if by_iops:  # as if operations and bytes were different ones
+                most = (reads[place] or 0.0) + (writes[place] or 0.0) + most * OPS_PER_MIB
+            if most >= least:
+                places.append(place)
+    return minutes(history, can, change, places=places)
 
 
 def _peaks(history: VolumeActivity | None) -> tuple[float, float]:
@@ -165,8 +177,7 @@ def _peaks(history: VolumeActivity | None) -> tuple[float, float]:
         return 0.0, 0.0
     mibps = _together(history.read_mibps, history.write_mibps)
     iops = _together(history.read_iops, history.write_iops)
-    ops_per_mib = MIB / SSD_IO_BYTES
-    return max(iops, mibps * ops_per_mib), mibps
+    return max(iops, mibps * OPS_PER_MIB), mibps
 
 
 def _together(reads: Series, writes: Series) -> float:

@@ -6,12 +6,11 @@ it; the present says how long the current load will stay; known events come from
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
-from itertools import pairwise
+from itertools import dropwhile, pairwise
 from math import inf
 from typing import NamedTuple
 
@@ -151,9 +150,10 @@ def demand_forecast(
         )
         for hour, loads in known.items():
             late[hour], early[hour] = _with_known(level, late[hour], early[hour], loads)
-        here = [minutes * share for minutes in present.minutes]
-        late = [a if a >= b else b for a, b in zip(late, here, strict=True)]
-        early = [a if a >= b else b for a, b in zip(early, here, strict=True)]
+        if share:
+            here = [minutes * share for minutes in present.minutes]
+            late = [a if a >= b else b for a, b in zip(late, here, strict=True)]
+            early = [a if a >= b else b for a, b in zip(early, here, strict=True)]
         new = max(level.unproven * NEW_MIN, _unseen(past, level) * new_min) * new_per_hour
         new_minutes.append(new)
         locked.append([minutes + new * LOCKED_TIMES for minutes in late])
@@ -191,21 +191,18 @@ def calm_days(past: Past, level: Level) -> float:
     places = [place for place, number in numbers.items() if short[number]]
     if not places:
         return past.days
-    usual = max((after - before for before, after in pairwise(places)), default=0)
+    usual = max([after - before for before, after in pairwise(places)], default=0)
     since = past.profile.hours[places[-1] + 1 :]
     return max(0, len(since) - since.count(None) - usual) / 24
 
 
 def _rhythms(past: Past, count: int) -> tuple[tuple[Rhythm, ...], float]:
     """The rhythms of the busy hours among the first `count` hours."""
-    hours = past.profile.hours[:count]
-    if not past.busy:
-        return (), 1.0
-    return rhythms(
-        past.profile.start,
-        [place in past.busy for place in range(len(hours))],
-        [hour is not None for hour in hours],
-    )
+    measured = [hour is not None for hour in past.profile.hours[:count]]
+    onsets = [
+        place for place, begin in past.begins.items() if place == begin and place < len(measured)
+    ]
+    return rhythms(past.profile.start, onsets, measured)
 
 
 def _like(
@@ -222,7 +219,7 @@ def _like(
     for rhythm in believed:
         likes = []
         total = own_doubt = DOUBT * rhythm.failed
-        past_likes = (like for like in rhythm.hypothesis.like(place) if like < known)
+        past_likes = dropwhile(known.__le__, rhythm.hypothesis.like(place))  # the latest come first
         for weight, like in zip(BACK, past_likes, strict=False):
             if hours[like] is not None:
                 total += weight
@@ -301,22 +298,22 @@ def _beliefs(past: Past) -> Callable[[Level], float]:
     Less with every day that runs clear for longer than they ever stayed away before.
     """
     hours, numbers = past.numbered
+    minutes = [hour.touched_minutes for hour in hours]
+    if not any(minutes):
+        return lambda level: 1.0
     touched = [hour for hour in hours if hour.touched_minutes]
-    others = [
-        (hours[number], times) for number, times in Counter(numbers.values()).items()
-        if not hours[number].touched_minutes
-    ]  # fmt: skip
-    places = [place for place, number in numbers.items() if hours[number].touched_minutes]
-    usual = max((after - before for before, after in pairwise(places)), default=0)
-    since = past.profile.hours[places[-1] + 1 :] if places else ()
+    others = [(hours[number], times) for number, times in past.times.items() if not minutes[number]]
+    places = [place for place, number in numbers.items() if minutes[number]]
+    usual = max([after - before for before, after in pairwise(places)], default=0)
+    since = past.profile.hours[places[-1] + 1 :]
     clear = max(0, len(since) - since.count(None) - usual) / 24
-    limit_iops = max((hour.limit_iops for hour in touched), default=0.0)
-    limit_mibps = max((hour.limit_mibps for hour in touched), default=0.0)
+    limit_iops = max([hour.limit_iops for hour in touched])
+    limit_mibps = max([hour.limit_mibps for hour in touched])
 
     def belief(level: Level) -> float:
         iops, mibps = level.iops, level.mibps
         most = max(limit_iops / iops, limit_mibps / mibps)
-        if not touched or most >= 0.999:
+        if most >= 0.999:
             return 1.0
         seen_free = sum(
             times

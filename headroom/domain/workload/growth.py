@@ -50,7 +50,7 @@ def growth_of(profile: LoadProfile) -> Growth | None:
     Of all pairs (Theil and Sen's slopes) three of four grow less: too little is dearer than too much.
     """
     for hours, periods, exceptions in RULES:
-        peaks = _peaks(profile, hours, periods)
+        peaks = _peaks(profile, hours, periods, exceptions)
         if len(peaks) < periods:
             continue
         rises = sorted(
@@ -83,20 +83,33 @@ def grown(profile: LoadProfile, growth: Growth) -> LoadProfile:
     )
 
 
-def _peaks(profile: LoadProfile, hours: int, periods: int) -> list[tuple[int, float]]:
+def _peaks(
+    profile: LoadProfile, hours: int, periods: int, exceptions: int
+) -> list[tuple[int, float]]:
     """How many periods ago, and the highest operations/s; the latest periods first.
 
-    Periods that touched a limit are left out, because their load is not known.
+    Periods that touched a limit are left out, because their load is not known. Ends early where more
+    than `exceptions` pairs do not rise.
     """
     found: list[tuple[int, float]] = []
+    not_higher = 0
     for age in range(1, min(2 * periods, len(profile.hours) // hours) + 1):
-        end = len(profile.hours) - (age - 1) * hours
-        known = [hour for hour in profile.hours[end - hours : end] if hour is not None]
-        if len(known) < MEASURED * hours or len(found) == periods:
+        if len(found) == periods:
             break
-        peak = max(hour.peak_iops for hour in known)
-        if peak and not any(hour.touched_minutes for hour in known):
-            found.append((age, peak))
+        end = len(profile.hours) - (age - 1) * hours
+        part = profile.hours[end - hours : end]
+        if hours - part.count(None) < MEASURED * hours:
+            break
+        known = [hour for hour in part if hour is not None]
+        if any(hour.touched_minutes for hour in known):
+            continue
+        peak = max([hour.peak_iops for hour in known])
+        if not peak:
+            continue
+        not_higher += sum([later <= peak for _, later in found])
+        if not_higher > exceptions:
+            break
+        found.append((age, peak))
     return found
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from itertools import accumulate
 from math import ceil
+from operator import attrgetter
 from typing import NamedTuple
 
 from headroom.domain.catalog.ebs import MIB, SSD_IO_BYTES
@@ -28,6 +29,7 @@ ANY_TIME_HOURS = 28 * 24
 """Hours from which the rate of load at any time is taken."""
 QUIET_PRIOR = 12.0
 """Quiet hours that are assumed beside those measured."""
+_touched_minutes = attrgetter("touched_minutes")
 
 
 def measured_periods(history: VolumeActivity) -> tuple[bool, ...]:
@@ -105,6 +107,11 @@ class Past:
         return tuple(numbers), by_place
 
     @cached_property
+    def times(self) -> Counter[int]:
+        """How many busy hours are alike, by their number and in its order."""
+        return Counter(self.numbered[1].values())
+
+    @cached_property
     def begins(self) -> dict[int, int]:
         """For each busy hour the place where its episode began."""
         found: dict[int, int] = {}
@@ -117,16 +124,16 @@ class Past:
         """By number of the busy hour: how many hours in a row were busy with it, in the mean."""
         hours, by_place = self.numbered
         long = Counter(self.begins.values())
-        total, times = [0.0] * len(hours), [0] * len(hours)
-        for place, number in by_place.items():
-            total[number] += long[self.begins[place]]
-            times[number] += 1
-        return tuple([a / n for a, n in zip(total, times, strict=True)])
+        total = [0.0] * len(hours)
+        for number, begin in zip(by_place.values(), self.begins.values(), strict=True):
+            total[number] += long[begin]
+        return tuple([total[number] / times for number, times in self.times.items()])
 
     def recent_days(self, now: datetime) -> float:
         """Days that were measured in the last two weeks: what is older proves nothing of today."""
         since = max(0, (hour_of(now) - self.profile.start) // HOUR - RECENT_HOURS)
-        return sum(hour is not None for hour in self.profile.hours[since:]) / 24
+        hours = self.profile.hours[since:]
+        return (len(hours) - hours.count(None)) / 24
 
 
 def past_of(
@@ -134,15 +141,18 @@ def past_of(
 ) -> Past:
     """The past, in which hours below `least_iops` and `least_mibps` are not busy."""
     most_iops, most_mibps = profile.peaks
+    above = most_iops > least_iops or most_mibps > least_mibps
+    busy: dict[int, ProfileHour] = {}
+    if above or any(map(_touched_minutes, profile.known)):
+        busy = {
+            place: hour
+            for place, hour in enumerate(profile.hours)  # its peaks, and minutes at a limit
+            if hour is not None and (hour[0] > least_iops or hour[1] > least_mibps or hour[5])
+        }
     return Past(
         profile=profile,
-        known=len(profile.hours) - profile.hours.count(None),
-        busy={
-            place: hour
-            for place, hour in enumerate(profile.hours)
-            if hour is not None
-            and (hour.peak_iops > least_iops or hour.peak_mibps > least_mibps or hour.touched_minutes)
-        },
+        known=len(profile.known),
+        busy=busy,
         most_iops=most_iops,
         most_mibps=most_mibps,
         least_iops=least_iops,
@@ -198,8 +208,9 @@ class _ComingHour(NamedTuple):
 class Episodes(NamedTuple):
     """The hours of the past that fall short at a level, and the episodes they form.
 
-    A case is a busy hour, by its number, in a phase of an episode. Levels at which the same hours
-    fall short share it, and load that repeats has few cases.
+    A case is a busy hour, by its number, in a phase of an episode: of the latest weeks, and those that
+    coming hours are like. Levels at which the same hours fall short share it, and load that repeats has
+    few cases.
     """
 
     cases: tuple[tuple[int, int], ...]
@@ -218,17 +229,16 @@ class Episodes(NamedTuple):
         cases: dict[tuple[int, int], int] = {}
         case_of: dict[int, int] = {}
         times: dict[int, int] = {}
-        last, since_onset, onsets = -2, 0, 0
-        for place, number in past.numbered[1].items():  # in order of time
-            if not short[number] or place >= recent.until:
-                continue
-            since_onset = since_onset + 1 if place - 1 == last else 0
-            last = place
-            phase = RAISED_AGAIN if since_onset > HOLD_HOURS else HELD if since_onset else ONSET
+        onsets = 0
+        for place, number, phase in _phases(past, short, recent.since, recent.until):
             case_of[place] = case = cases.setdefault((number, phase), len(cases))
-            if place >= recent.since:
-                times[case] = times.get(case, 0) + 1
-                onsets += phase == ONSET
+            times[case] = times.get(case, 0) + 1
+            onsets += phase == ONSET
+        likes = {place for like, _ in coming for place, _ in like}
+        for earlier in likes - case_of.keys():
+            until = min(earlier + 1, recent.until)
+            for place, number, phase in _phases(past, short, earlier, until):
+                case_of[place] = cases.setdefault((number, phase), len(cases))
         hours = sum(times.values())
         onset = min(1.0, onsets / (max(0.0, recent.measured - hours) + QUIET_PRIOR))
         lasts = max(1.0, hours / max(1, onsets))
@@ -245,6 +255,21 @@ class Episodes(NamedTuple):
         return sum([hours * minutes[case] for case, hours in self.recent]) / max(1, over)
 
 
+def _phases(
+    past: Past, short: Sequence[bool], since: int, until: int
+) -> Iterator[tuple[int, int, int]]:
+    """Place, number and phase of each hour of [since, until) that is short, in order of time."""
+    numbers, before = past.numbered[1], 0
+    for place in range(since - int(HOLD_HOURS) - 1, until):
+        number = numbers.get(place)
+        if number is None or not short[number]:
+            before = 0
+            continue
+        if place >= since:
+            yield place, number, RAISED_AGAIN if before > HOLD_HOURS else HELD if before else ONSET
+        before += 1
+
+
 def demand_levels(
     past: Past, usd: Callable[[float, float], float]
 ) -> tuple[tuple[float, float], ...]:
@@ -254,12 +279,11 @@ def demand_levels(
     """
     found = {(0.0, 0.0)}
     most_iops, most_mibps = past.most_iops, past.most_mibps
-    hours, numbers = past.numbered
     wanted = [
         (max(hour.peak_iops, hour.limit_iops), max(hour.peak_mibps, hour.limit_mibps))
-        for hour in hours
+        for hour in past.numbered[0]
     ]
-    times = Counter(numbers.values())
+    times = past.times
     by_price = sorted((usd(*rates), *rates, times[number]) for number, rates in enumerate(wanted))
     if by_price:
         iops = list(accumulate((i for _, i, _, _ in by_price), max))

@@ -105,17 +105,7 @@ def minutes(
     def slow_ms() -> float:
         return max(LEAST_SLOW_MS, SLOW * calm_latency_ms(activity, rows, hdd=hdd))
 
-    def merged_io(row: _Row) -> bool:
-        return row.merged or (
-            row.sure and not row.iops_check and any(same_io_size(row.served, s) for s in sizes)
-        )
-
-    return tuple(
-        [
-            _minute(activity, row, slow_ms, hdd=hdd, merged_io=bool(sizes) and merged_io(row))
-            for row in rows
-        ]
-    )
+    return tuple(_minutes_of(activity, rows, sizes, slow_ms, hdd=hdd))
 
 
 def calm_latency_ms(activity: VolumeActivity, rows: Sequence[_Row], *, hdd: bool) -> float:
@@ -155,21 +145,21 @@ def _rows(
     balances, checks = activity.burst_balance_percent.values, activity.iops_exceeded.values
     # AWS forgets old changes: without one, only the last hours are known to be as now.
     sure, since = grid.period_s <= RECENT_PERIOD_S, None if change is None else change.started_at
-    old = new = can
-    in_force: tuple[Capability, Capability, bool] | None = None
+    start, io_bytes, old, new = grid.start, can.io_bytes, can, can
+    in_force: tuple[Capability | None, Capability | None, bool] = None, None, False
     low = high = 0.0, 0.0
     most_iops = 0.0
     for i in places:
-        taken = served(reads[i], read_mibps[i], writes[i], write_mibps[i], can.io_bytes)
+        taken = served(reads[i], read_mibps[i], writes[i], write_mibps[i], io_bytes)
         if taken is None:
             continue
-        at = grid.start + i * step
+        at = start + i * step
         if started is not None:
             old = can if ended is not None and at >= ended else before
             new = before if at < started else can
         balance = balances[i]
         empty = balance is not None and balance <= EMPTY_PERCENT
-        if (old, new, empty) != in_force:
+        if old is not in_force[0] or new is not in_force[1] or empty is not in_force[2]:
             in_force = old, new, empty
             low, high = _range(_limits(old, empty=empty), _limits(new, empty=empty))
             most_iops = max(old.burst_iops, new.burst_iops)
@@ -211,40 +201,50 @@ def _range(
     return tuple(map(min, one, other)), tuple(map(max, one, other))  # type: ignore[return-value]
 
 
-def _minute(
-    activity: VolumeActivity, row: _Row, slow_ms: Callable[[], float], *, hdd: bool, merged_io: bool
-) -> Minute:
-    i, at, taken, low, high, sure, iops_check, _ = row
-    ops, mibps, least_ops, most_ops, ssd_least_ops, ssd_most_ops, bytes_known, whole = taken
-    iops = least_ops if merged_io else most_ops
-    if iops_check and sure:  # it was the limit they reached: merged beyond it
-        iops = min(iops, max(least_ops, high[0]))
-    driven = iops if hdd else mibps
-    by_iops, by_mibps = activity.iops_exceeded.values[i], activity.throughput_exceeded.values[i]
-    checked = by_iops is not None or by_mibps is not None
-    iops_reached = by_iops is not None and by_iops >= 1
-    mibps_reached = by_mibps is not None and by_mibps >= 1
-    waits_for_iops = waits_for_mibps = False
-    if not checked and _waits(activity, row, slow_ms()):
-        waits_at = WAITS_AT if taken.io_bytes <= LARGE_IO_BYTES else LARGE_WAITS_AT
-        by_operations = iops * low[1] >= driven * low[0]
-        waits_for_iops = by_operations and iops >= waits_at * low[0]
-        waits_for_mibps = not by_operations and driven >= waits_at * low[1]
-    return _new(
-        Minute,
-        (
-            at, iops, mibps, activity.queue_length.values[i], activity.latency_ms.values[i],
-            # The check looks inside the minute, an average does not: it wins wherever there is one.
-            iops_reached if by_iops is not None
-            else waits_for_iops or _at_limit(iops, low[0], high[0]),
-            mibps_reached if by_mibps is not None
-            else waits_for_mibps or _at_limit(driven, low[1], high[1]),
-            low[0] if low is high else _limit_in_force(iops, low[0], high[0]),
-            low[1] if low is high else _limit_in_force(driven, low[1], high[1]),
-            checked, ops, (ssd_least_ops if merged_io else ssd_most_ops) if hdd else iops,
-            iops_reached, mibps_reached, bytes_known, whole,
-        ),
-    )  # fmt: skip
+def _minutes_of(
+    activity: VolumeActivity, rows: Sequence[_Row], sizes: Sequence[Served],
+    slow_ms: Callable[[], float], *, hdd: bool,
+) -> Iterator[Minute]:  # fmt: skip
+    """A minute for each row; `sizes` are of the rows whose operations were merged."""
+    queues, latencies = activity.queue_length.values, activity.latency_ms.values
+    iops_checks, mibps_checks = activity.iops_exceeded.values, activity.throughput_exceeded.values
+    for row in rows:
+        i, at, taken, low, high, sure, iops_check, merged_io = row
+        ops, mibps, least_ops, most_ops, ssd_least_ops, ssd_most_ops, bytes_known, whole = taken
+        if sizes and not merged_io and sure and not iops_check:
+            merged_io = any(same_io_size(taken, size) for size in sizes)
+        iops = least_ops if merged_io else most_ops
+        if iops_check and sure:  # it was the limit they reached: merged beyond it
+            iops = min(iops, max(least_ops, high[0]))
+        driven = iops if hdd else mibps
+        by_iops, by_mibps = iops_checks[i], mibps_checks[i]
+        checked = by_iops is not None or by_mibps is not None
+        iops_pressed = iops_reached = by_iops is not None and by_iops >= 1
+        mibps_pressed = mibps_reached = by_mibps is not None and by_mibps >= 1
+        # The check looks inside the minute, an average does not: it wins wherever there is one.
+        if by_iops is None or by_mibps is None:
+            waits_for_iops = waits_for_mibps = False
+            if not checked and _waits(activity, row, slow_ms()):
+                waits_at = WAITS_AT if taken.io_bytes <= LARGE_IO_BYTES else LARGE_WAITS_AT
+                by_operations = iops * low[1] >= driven * low[0]
+                waits_for_iops = by_operations and iops >= waits_at * low[0]
+                waits_for_mibps = not by_operations and driven >= waits_at * low[1]
+            if by_iops is None:
+                iops_pressed = waits_for_iops or _at_limit(iops, low[0], high[0])
+            if by_mibps is None:
+                mibps_pressed = waits_for_mibps or _at_limit(driven, low[1], high[1])
+        iops_limit, mibps_limit = low
+        if low is not high:
+            iops_limit = _limit_in_force(iops, low[0], high[0])
+            mibps_limit = _limit_in_force(driven, low[1], high[1])
+        yield _new(
+            Minute,
+            (
+                at, iops, mibps, queues[i], latencies[i], iops_pressed, mibps_pressed, iops_limit,
+                mibps_limit, checked, ops, (ssd_least_ops if merged_io else ssd_most_ops) if hdd else iops,
+                iops_reached, mibps_reached, bytes_known, whole,
+            ),
+        )  # fmt: skip
 
 
 def _limit_in_force(took: float, low: float, high: float) -> float:

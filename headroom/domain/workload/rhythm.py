@@ -7,17 +7,15 @@ from the likelihood that it gave to the onsets of load, each forecast from the h
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from calendar import monthrange
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
 from math import exp, log
 from typing import NamedTuple
-
-from headroom.domain.state import HOUR
 
 DAY, WEEK, SHORTEST_MONTH = 24, 168, 28 * 24
 """In hours."""
@@ -39,6 +37,10 @@ LONGEST_HOURS = 72
 """Longest period that is counted in hours and not in days."""
 SAME_GAPS = 2
 """Equal gaps between onsets that make a period a hypothesis."""
+
+
+UNKNOWN, QUIET, NEAR = range(3)
+"""What is known of an hour: nothing, no onset, or an onset in it or in the hour before or after."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,27 +66,27 @@ class Rhythm:
 
 
 def rhythms(
-    start: datetime, busy: Sequence[bool], measured: Sequence[bool]
+    start: datetime, onsets: Sequence[int], measured: Sequence[bool]
 ) -> tuple[tuple[Rhythm, ...], float]:
     """The hypotheses with their weights, and the weight of load at any time. All sum to 1.
 
-    `busy` and `measured` are hours from `start` on.
+    `onsets` are the hours in which load began, `measured` is by the hour from `start` on.
     """
-    onsets = [
-        hour for hour, is_busy in enumerate(busy) if is_busy and not (hour and busy[hour - 1])
-    ]
+    if not onsets:
+        return (), 1.0
+    months = _months_of(start, len(measured))
     hypotheses = [
         Hypothesis("daily", _every(DAY), (DAY,), DAY),
         Hypothesis("on working days", _working_days(start), (DAY, 3 * DAY, 6 * DAY), DAY),
         Hypothesis("weekly", _every(WEEK), (WEEK,), WEEK),
-        Hypothesis("on a day of the month", _months(start, from_end=False), _MONTH, SHORTEST_MONTH),
         Hypothesis(
-            "before the end of the month", _months(start, from_end=True), _MONTH, SHORTEST_MONTH
+            "on a day of the month", _monthly(months, from_end=False), _MONTH, SHORTEST_MONTH
+        ),
+        Hypothesis(
+            "before the end of the month", _monthly(months, from_end=True), _MONTH, SHORTEST_MONTH
         ),
         *_periods(onsets),
     ]
-    if not onsets:
-        return (), 1.0
     scores, failed = _log_likelihoods(hypotheses, onsets, measured)
     best = max(*scores, scores[0])
     odds = [
@@ -125,6 +127,10 @@ def _log_likelihoods(
     expected an onset. In all others they say the same.
     """
     near = {hour + off for hour in onsets for off in (-1, 0, 1)}
+    seen = [QUIET if known else UNKNOWN for known in measured]
+    for hour in near:
+        if 0 <= hour < len(seen) and seen[hour]:
+            seen[hour] = NEAR
     begins = set(onsets)
     trials = []
     for hour in sorted(_singled_out(hypotheses, onsets[-ONSETS:], len(measured))):
@@ -136,28 +142,32 @@ def _log_likelihoods(
     anyhow_score = 0.0
     for trial in trials:
         anyhow_score += trial.log_anyhow
-    scored = [_scored(one, trials, measured, near) for one in hypotheses]
+    scored = [_scored(one, trials, seen) for one in hypotheses]
     return [anyhow_score, *(score for score, _ in scored)], [failed for _, failed in scored]
 
 
 def _scored(
-    hypothesis: Hypothesis, trials: Sequence[_Trial], measured: Sequence[bool], near: Set[int]
+    hypothesis: Hypothesis, trials: Sequence[_Trial], seen: Sequence[int]
 ) -> tuple[float, float]:
     """The log likelihood of what came by one hypothesis, and the share of it that failed."""
-    score, tried, failed = 0.0, 0, 0
+    score, tried, failed, since, like = 0.0, 0, 0, hypothesis.since, hypothesis.like
     for hour, at_any_time, came, began, log_anyhow in trials:
-        weighed, total = DOUBT * at_any_time, DOUBT
-        if hour >= hypothesis.since:
-            for weight, like in zip(BACK, hypothesis.like(hour), strict=False):
-                if measured[like]:
-                    total += weight
-                    if like in near:
-                        weighed += weight
+        if hour < since:
+            score += log_anyhow
+            continue
+        least = weighed = DOUBT * at_any_time
+        total = DOUBT
+        for weight, earlier in zip(BACK, like(hour), strict=False):
+            if what := seen[earlier]:
+                total += weight
+                if what == NEAR:
+                    weighed += weight
         if total == DOUBT:
             score += log_anyhow
             continue
-        chance = min(SURE, max(1 - SURE, weighed / total))
-        expected = 2 * (weighed - DOUBT * at_any_time) > total - DOUBT
+        chance = weighed / total
+        chance = SURE if chance > SURE else 1 - SURE if chance < 1 - SURE else chance
+        expected = 2 * (weighed - least) > total - DOUBT
         if expected or began:
             tried += 1
             failed += expected != came
@@ -191,39 +201,51 @@ def _forward(hypothesis: Hypothesis, hour: int, count: int) -> int | None:
 _MONTH = tuple(DAY * days for days in (28, 29, 30, 31))
 
 
+_DAYS_BACK = 3, 1, 1, 1, 1, 6, 1
+"""From each day of the week, Monday first, to the one before it that is a working day too, or none too."""
+
+
 def _working_days(start: datetime) -> Callable[[int], Iterator[int]]:
     first, offset = start.weekday(), start.hour
 
     def like(hour: int) -> Iterator[int]:
-        working = (first + (hour + offset) // DAY) % 7 < 5
-        for earlier in range(hour - DAY, -1, -DAY):
-            if ((first + (earlier + offset) // DAY) % 7 < 5) == working:
-                yield earlier
+        day = (first + (hour + offset) // DAY) % 7
+        while (hour := hour - DAY * _DAYS_BACK[day]) >= 0:
+            yield hour
+            day = (day - _DAYS_BACK[day]) % 7
 
     return like
 
 
-def _months(start: datetime, *, from_end: bool) -> Callable[[int], Iterator[int]]:
+def _months_of(start: datetime, count: int) -> tuple[list[int], list[int]]:
+    """The first hour of each month, from that of `start` to the one after `count` hours; their days."""
+    begins, days = [-DAY * (start.day - 1) - start.hour], []
+    year, month = start.year, start.month
+    while True:
+        days.append(monthrange(year, month)[1])
+        if begins[-1] > count:
+            return begins, days
+        begins.append(begins[-1] + DAY * days[-1])
+        year, month = (year, month + 1) if month < 12 else (year + 1, 1)
+
+
+def _monthly(
+    months: tuple[list[int], list[int]], *, from_end: bool
+) -> Callable[[int], Iterator[int]]:
     """The same hour of the same day of earlier months, counted from their begin or their end."""
+    begins, days = months
 
     def like(hour: int) -> Iterator[int]:
         if hour < SHORTEST_MONTH:
             return
-        at = start + hour * HOUR
-        year, month = at.year, at.month
-        to_end = monthrange(year, month)[1] - at.day
-        while True:
-            year, month = (year, month - 1) if month > 1 else (year - 1, 12)
-            days = monthrange(year, month)[1]
-            day = days - to_end if from_end else at.day
-            if not 1 <= day <= days:
-                if (start.year, start.month) > (year, month):
+        this = bisect_right(begins, hour) - 1
+        day, of_day = divmod(hour - begins[this], DAY)
+        for month in range(this - 1, -1, -1):
+            same = days[month] - days[this] + day if from_end else day
+            if 0 <= same < days[month]:
+                if (earlier := begins[month] + DAY * same + of_day) < 0:
                     return
-                continue
-            earlier = (at.replace(day=1, year=year, month=month) - start) // HOUR + (day - 1) * DAY
-            if earlier < 0:
-                return
-            yield earlier
+                yield earlier
 
     return like
 

@@ -14,6 +14,8 @@ from headroom.domain.workload.demand import INSIDE, INSIDE_FALLS
 
 BUSY_SHARE = 0.7
 """Load of the busy minutes lies between this share of the peak and the peak."""
+MIDDLE = (1 + BUSY_SHARE) / 2
+"""The middle of these shares."""
 TOUCHED_TAIL = 1.2
 """P(demand that touched a limit exceeds r times it) = r ** -tail."""
 SEEN_ABOVE = 1.02
@@ -48,14 +50,15 @@ def short_minutes(
     overloaded in the mean, as are others of `lasting` in a row, the backlog is left to the next.
     """
     # Called for every busy hour of the past at every level: plain comparisons take half the time.
-    by_iops, by_mibps = hour.peak_iops / iops, hour.peak_mibps / mibps
+    peak_iops, peak_mibps, mean_iops, mean_mibps, busy, touched, _, _, _ = hour
+    by_iops, by_mibps = peak_iops / iops, peak_mibps / mibps
     peak, found = by_iops if by_iops > by_mibps else by_mibps, 0.0
     if peak > 1.0:
-        mean = max(hour.mean_iops / iops, hour.mean_mibps / mibps)
-        found = _overloaded(peak, mean, max(LEAST_BUSY_MIN, hour.busy_minutes))
+        by_iops, by_mibps = mean_iops / iops, mean_mibps / mibps
+        mean = by_iops if by_iops > by_mibps else by_mibps
+        found = _overloaded(peak, mean, busy if busy > LEAST_BUSY_MIN else LEAST_BUSY_MIN)
         if mean > 1.0:
             found = max(found, _late(60 * lasting, mean - 1.0) / lasting)
-    touched = hour.touched_minutes
     if touched:
         above = touched * above_a_limit(hour, iops, mibps, belief)
         found = above if above > found else found
@@ -93,33 +96,38 @@ def minutes_to_react(
     Until the raise takes effect ever more is late, then what waits is drained. What is above even
     `reach` comes on top.
     """
-    peak = max(hour.peak_iops / iops, hour.peak_mibps / mibps)
-    before = min(REACTION_MIN, max(LEAST_BUSY_MIN, hour.busy_minutes, hour.touched_minutes))
-    excess = max(0.0, (1 + BUSY_SHARE) / 2 * peak - 1)
-    drained = 0.0
-    if waiting := before * excess:
-        mean = max(hour.mean_iops / iops, hour.mean_mibps / mibps)
+    peak_iops, peak_mibps, mean_iops, mean_mibps, busy, touched, _, _, _ = hour
+    peak = max(peak_iops / iops, peak_mibps / mibps)
+    before = min(REACTION_MIN, max(LEAST_BUSY_MIN, busy, touched))
+    excess = max(0.0, MIDDLE * peak - 1)
+    late = drained = 0.0
+    if excess:
+        mean = max(mean_iops / iops, mean_mibps / mibps)
         raised = min(reach[0] / iops, reach[1] / mibps)
-        drained = waiting / max(0.1, raised - min(mean, raised))
-    late = _late(before, excess) if excess else 0.0
-    if hour.touched_minutes:  # how much more was due than the limit let through is unknown
-        late = max(
-            late, min(before, hour.touched_minutes) * above_a_limit(hour, iops, mibps, belief)
-        )
+        drained = before * excess / max(0.1, raised - min(mean, raised))
+        late = _late(before, excess)
+    if touched:  # how much more was due than the limit let through is unknown
+        late = max(late, min(before, touched) * above_a_limit(hour, iops, mibps, belief))
     return late + min(MOST_DRAINED_MIN, drained)
 
 
 def _overloaded(peak: float, mean: float, busy: float) -> float:
     """Shortfall where the peak is above what is served; both as multiples of that."""
-    usual = (1 + BUSY_SHARE) / 2 * peak
-    rest = max(0.0, (60 * mean - busy * usual) / (60 - busy)) if busy < 60 else 1.0
-    least = BUSY_SHARE * peak if busy < 60 else max(BUSY_SHARE * peak, 2 * mean - peak)
+    usual = MIDDLE * peak
+    rest, least = 1.0, BUSY_SHARE * peak
+    if busy < 60:
+        rest = (60 * mean - busy * usual) / (60 - busy)
+        rest = rest if rest > 0.0 else 0.0
+    elif 2 * mean - peak > least:
+        least = 2 * mean - peak
     above = busy if least >= 1 else busy * (peak - 1) / (peak - least)
-    excess = (max(1.0, least) + peak) / 2 - 1
+    excess = ((least if least > 1.0 else 1.0) + peak) / 2 - 1
     late = _late(above, excess)
     backlog = excess * above
-    draining = min(60 - above, backlog / (1 - rest)) if rest < 1 else 60 - above
-    return late + draining * min(1.0, backlog)
+    draining = 60 - above
+    if rest < 1 and backlog / (1 - rest) < draining:
+        draining = backlog / (1 - rest)
+    return late + draining * (backlog if backlog < 1.0 else 1.0)
 
 
 def _late(minutes: float, excess: float) -> float:
