@@ -17,9 +17,10 @@ from typing import NamedTuple
 
 from headroom.domain.state import HOUR, ProfileHour, hour_of
 from headroom.domain.workload.history import HELD, ONSET, Coming, Episodes, Past, recent_hours
+from headroom.domain.workload.known_load import KnownLoad, loads_at
 from headroom.domain.workload.rhythm import BACK, DOUBT, SURE, Rhythm, rhythms
 from headroom.domain.workload.short_minutes import (
-    REACTION_MIN,
+    hidden_in_its_minutes,
     minutes_to_react,
     short_minutes,
     shortfalls,
@@ -101,16 +102,6 @@ class _Shortfalls(dict[int, float]):
         return found
 
 
-class KnownLoad(NamedTuple):
-    """Load that the owner announced: from when to when, and how much."""
-
-    start: datetime
-    end: datetime
-    iops: float
-    mibps: float
-    name: str = ""
-
-
 def demand_forecast(
     past: Past, levels: Sequence[Level], now: datetime, present: PresentLoad,
     known_loads: Sequence[KnownLoad] = (),
@@ -119,7 +110,7 @@ def demand_forecast(
     first = (hour_of(now) - past.profile.start) // HOUR
     believed, anyhow = _rhythms(past, first)
     top = max(level.usd_per_hour for level in levels)
-    believe, recent = _beliefs(past), recent_hours(past, first)
+    believe, recent = _beliefs(past, anyhow), recent_hours(past, first)
     begun: dict[int, bool] = {}
     coming = [_like(past, believed, anyhow, first + hour, begun) for hour in range(HOURS)]
     new_per_hour, new_min = 1.0 / (past.days + 1) / HOURS, _new_minutes(past)
@@ -127,7 +118,7 @@ def demand_forecast(
     known = {
         hour: loads
         for hour in range(HOURS)
-        if known_loads and (loads := _loads_at(known_loads, begin + hour * HOUR))
+        if known_loads and (loads := loads_at(known_loads, begin + hour * HOUR))
     }
     locked, reacting, dollars, seen, new_minutes = [], [], [], [], []
     same: dict[tuple[bool, ...], Episodes] = {}
@@ -144,13 +135,16 @@ def demand_forecast(
         if falls_short not in same:
             same[falls_short] = Episodes.of(past, falls_short, recent, coming)
         episodes = same[falls_short]
-        reached = after_raise(level.reach or UNLIMITED), after_raise(level.ceiling or UNLIMITED)
+        reach, ceiling = level.reach or UNLIMITED, level.ceiling or UNLIMITED
+        reached = after_raise(reach), after_raise(ceiling)
         first_minutes = _minutes_before_a_raise(past, level, belief, episodes, reached)
         late, early, usd = _hours(
             episodes, shorts, first_minutes, max(0.0, top - level.usd_per_hour)
         )
         for hour, loads in known.items():
-            late[hour], early[hour] = _with_known(level, late[hour], early[hour], loads)
+            for load in loads:
+                short, left = load.shortfalls((level.iops, level.mibps), reach, ceiling)
+                late[hour], early[hour] = max(late[hour], short), max(early[hour], left)
         here = [minutes * share for minutes in present.minutes]
         late = [a if a >= b else b for a, b in zip(late, here, strict=True)]
         early = [a if a >= b else b for a, b in zip(early, here, strict=True)]
@@ -172,16 +166,6 @@ def demand_forecast(
             if rhythm.weight >= 0.2
         ),
     )  # fmt: skip
-
-
-def _with_known(
-    level: Level, late: float, early: float, loads: Sequence[tuple[KnownLoad, float]]
-) -> tuple[float, float]:
-    """Minutes of an hour with no raise and before one: no less than its known loads cost."""
-    for load, minutes in loads:
-        short = minutes * (1.0 - _served(load, level))
-        late, early = max(late, short), max(early, min(short, REACTION_MIN))
-    return late, early
 
 
 def calm_days(past: Past, level: Level) -> float:
@@ -287,18 +271,12 @@ def _minutes_before_a_raise(
     ]
 
 
-def _served(load: KnownLoad, level: Level) -> float:
-    """The share of a known load that a level serves."""
-    return min(
-        level.iops / load.iops if load.iops else 1.0,
-        level.mibps / load.mibps if load.mibps else 1.0, 1.0,
-    )  # fmt: skip
-
-
-def _beliefs(past: Past) -> Callable[[Level], float]:
+def _beliefs(past: Past, anyhow: float) -> Callable[[Level], float]:
     """How far bursts above a limit that was touched are still believed in, by level.
 
-    Less with every day that runs clear for longer than they ever stayed away before.
+    Less with every day that runs clear for longer than they ever stayed away before. Load that can be
+    seen and did not come when a rhythm expected it counts against the rhythm, and says nothing of how
+    high it goes when it comes: its days count as far as load comes at any time (`anyhow`).
     """
     hours, numbers = past.numbered
     touched = [hour for hour in hours if hour.touched_minutes]
@@ -310,6 +288,9 @@ def _beliefs(past: Past) -> Callable[[Level], float]:
     usual = max((after - before for before, after in pairwise(places)), default=0)
     since = past.profile.hours[places[-1] + 1 :] if places else ()
     clear = max(0, len(since) - since.count(None) - usual) / 24
+    if touched:
+        hidden = sum(map(hidden_in_its_minutes, touched)) / len(touched)
+        clear *= hidden + (1.0 - hidden) * anyhow
     limit_iops = max((hour.limit_iops for hour in touched), default=0.0)
     limit_mibps = max((hour.limit_mibps for hour in touched), default=0.0)
 
@@ -338,13 +319,3 @@ def _unseen(past: Past, level: Level) -> float:
     """Probability that new load exceeds `level`."""
     most = max(past.most_iops / level.iops, past.most_mibps / level.mibps)
     return 1.0 if most >= 1.0 else float(most ** (NEW_TAIL + past.days / NEW_TAIL_DAYS))
-
-
-def _loads_at(known_loads: Sequence[KnownLoad], start: datetime) -> list[tuple[KnownLoad, float]]:
-    """The owner's known loads in the hour from `start` on, with their minutes."""
-    end = start + HOUR
-    return [
-        (load, (min(end, load.end) - max(start, load.start)).total_seconds() / 60)
-        for load in known_loads
-        if load.start < end and load.end > start
-    ]
