@@ -6,12 +6,13 @@ it; the present says how long the current load will stay; known events come from
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from math import inf
 from typing import NamedTuple
 
@@ -42,6 +43,8 @@ LATE_HOURS = 2
 """How much later than usual load may begin."""
 NOT_BEGUN = 0.2
 """Belief in the rest of an episode that has not begun by then."""
+NEARLY = 0.9
+"""Share of the coming day's shortfall in the hours for which a raise is bought."""
 UNLIMITED = (inf, inf)
 
 
@@ -78,6 +81,12 @@ class Forecast:
     """Minutes an hour at the first level, the present one, from load that was never measured so far."""
     basis: str = ""
     """The rhythms that are believed, the likeliest first."""
+
+    @property
+    def hours_needed(self) -> int:
+        """Hours from now until nearly all has come that is expected to fall short at the first level."""
+        short = list(accumulate(hour[0] for hour in self.locked_minutes))
+        return 1 + bisect_left(short, NEARLY * short[-1])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -274,9 +283,9 @@ def _minutes_before_a_raise(
 def _beliefs(past: Past, anyhow: float) -> Callable[[Level], float]:
     """How far bursts above a limit that was touched are still believed in, by level.
 
-    Less with every day that runs clear for longer than they ever stayed away before. Load that can be
-    seen and did not come when a rhythm expected it counts against the rhythm, and says nothing of how
-    high it goes when it comes: its days count as far as load comes at any time (`anyhow`).
+    Less with every day that runs clear for longer than they ever stayed away before. That load which
+    can be seen missed a rhythm once counts against the rhythm, and says nothing of how high it goes
+    when it comes: it may stay away for twice as long, as far as it does not come at any time (`anyhow`).
     """
     hours, numbers = past.numbered
     touched = [hour for hour in hours if hour.touched_minutes]
@@ -287,10 +296,9 @@ def _beliefs(past: Past, anyhow: float) -> Callable[[Level], float]:
     places = [place for place, number in numbers.items() if hours[number].touched_minutes]
     usual = max((after - before for before, after in pairwise(places)), default=0)
     since = past.profile.hours[places[-1] + 1 :] if places else ()
-    clear = max(0, len(since) - since.count(None) - usual) / 24
-    if touched:
-        hidden = sum(map(hidden_in_its_minutes, touched)) / len(touched)
-        clear *= hidden + (1.0 - hidden) * anyhow
+    hidden = sum(map(hidden_in_its_minutes, touched)) / max(1, len(touched))
+    may_stay_away = usual * (1.0 + (1.0 - hidden) * (1.0 - anyhow))
+    clear = max(0.0, len(since) - since.count(None) - may_stay_away) / 24
     limit_iops = max((hour.limit_iops for hour in touched), default=0.0)
     limit_mibps = max((hour.limit_mibps for hour in touched), default=0.0)
 

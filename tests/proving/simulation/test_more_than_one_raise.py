@@ -54,3 +54,30 @@ def test_a_weekly_load_that_is_skipped_once_is_raised_for_as_high_the_next_time(
     history = [*[quiet, *week] * 4, step("7d", 300), quiet]
     result = simulated(GP3, week, history=history)
     assert result.starved_minutes == 0
+
+
+def night(hours: int, iops: float) -> list[dict[str, object]]:
+    """A day of `iops` for some hours from two o'clock on."""
+    return [step("2h", 300), step(f"{hours}h", iops), step(f"{22 - hours}h", 300)]
+
+
+def test_a_raise_for_the_night_pays_for_the_hours_that_need_it_and_not_for_a_day() -> None:
+    """io1 costs so much that a whole day of it was never worth an hour: raised after it began, and held."""
+    policy = {"version": 1, "defaults": {"mode": "auto", "types": ["io1"]}}
+    volume = {"type": "io1", "size_gib": 500, "iops": 2_000}
+    result = simulated(volume, night(1, 4_000) * 4, history=night(1, 4_000) * 10, policy=policy)
+    assert result.starved_minutes == 0
+    assert result.storage_usd < 27
+
+
+def test_one_raise_leads_back_to_what_the_load_uses_where_no_second_would_follow_in_time() -> None:
+    """500 GiB on io2: lowered to 825 IOPS, from where one step was too little for the next night."""
+    volume = {"type": "io2", "size_gib": 500, "iops": 3_000}
+    result = simulated(volume, night(1, 9_000) * 4, history=night(1, 9_000) * 10)
+    had = max(change.target.iops or 0 for change in result.changes)
+    assert had > 6_000, "as far as the price limit goes"
+    assert all((change.target.iops or 0) * 4 >= had for change in result.changes)
+    assert all(
+        sum(m.facts.starved for m in result.minutes if m.facts.start.day == day) < 100
+        for day in (5, 6, 7, 8)
+    )
