@@ -42,7 +42,7 @@ REDUCTION_CONFIRMED_MINUTES = 15
 """Measured minutes without pressure, after a reduction, that confirm it."""
 RECHECK_INTERVAL = timedelta(minutes=5)
 PRESSED_MINUTES = 10
-"""Pressed minutes after AWS reported the change as completed: it was ineffective."""
+"""Pressed minutes after AWS reported the change as completed, or at the new limit before: it was ineffective."""
 REDUCED_TOO_FAR_MINUTES = 2
 """Minutes pressed by a limit that the change lowered, after which it is raised again."""
 SAME_CHANGE = timedelta(hours=1)
@@ -153,7 +153,10 @@ def _pressure_after(
         return Relieved(detail=_clear(after, clear))
     if clear >= REDUCTION_CONFIRMED_MINUTES and completed_at is not None:
         return Untested(detail=f"{_clear(after, clear)}: no load since that used to press")
-    settled = [m for m in after if completed_at is not None and m.at >= completed_at]
+    settled = [
+        m for m in after
+        if completed_at is not None and (m.at >= completed_at or _used_up(m, old, plan.capability))
+    ]  # fmt: skip
     if sum(m.pressed for m in settled) >= PRESSED_MINUTES:
         diagnosis = diagnose(observation, estimate(observation))
         cause = spoken(observation.volume.ref.kind, _cause(diagnosis, settled))
@@ -235,6 +238,13 @@ def _completed_at(change: Modification | None, applied_at: datetime) -> datetime
     if change.state is not ModificationState.COMPLETED:
         return None
     return change.ended_at or applied_at
+
+
+def _used_up(minute: Minute, old: Capability, new: Capability) -> bool:
+    """Whether more was served than the old limits allowed, and all that a new one allows."""
+    return (
+        minute.iops * AT_LIMIT > old.burst_iops and minute.iops >= AT_LIMIT * new.burst_iops
+    ) or (minute.mibps * AT_LIMIT > old.burst_mibps and minute.mibps >= AT_LIMIT * new.burst_mibps)
 
 
 def _is_evidence(minute: Minute, old: Capability, completed_at: datetime | None) -> bool:

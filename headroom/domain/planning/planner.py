@@ -157,7 +157,8 @@ def _levels(situation: Situation) -> tuple[float, ...]:
     demand = situation.demand
     if demand.tail == 0:
         return (1.0,)
-    bound = max(1.0, demand.iops.upper / demand.iops.floor) if demand.iops.floor else STEPS[-1]
+    bounds = [one.upper / one.floor for one in (demand.iops, demand.mibps) if one.floor]
+    bound = max(1.0, *bounds) if demand.iops.floor else STEPS[-1]
     levels = tuple(r for r in STEPS if r <= max(bound, STEPS[0]))
     ceiling = situation.limits.max_iops / demand.iops.floor if demand.iops.floor else 0
     if levels and levels[-1] < ceiling <= bound:
@@ -181,15 +182,17 @@ def _target(
 def _rates(situation: Situation) -> Callable[[float], tuple[float, float]]:
     """IOPS and MiB/s of a level: so many times the demand plus spare.
 
-    Never below what the volume sustains today, never above what its instance sustains.
+    No more than the load may take: another load of before may have taken more of one of the two. Never below what the volume sustains today, never above what its instance sustains.
     """
-    demand, diagnosis = situation.demand, situation.diagnosis
+    demand_of_both = situation.demand.iops, situation.demand.mibps
+    diagnosis = situation.diagnosis
     spare = 1 + situation.limits.headroom_percent / 100
     least_iops, least_mibps = _least(situation, spare)
 
     def rates(level: float) -> tuple[float, float]:
-        iops = capped(demand.iops.floor * level * spare, diagnosis.instance_iops_left)
-        mibps = capped(demand.mibps.floor * level * spare, diagnosis.instance_mibps_left)
+        iops, mibps = (min(one.floor * level, one.upper) * spare for one in demand_of_both)
+        iops = capped(iops, diagnosis.instance_iops_left)
+        mibps = capped(mibps, diagnosis.instance_mibps_left)
         return max(iops, least_iops), max(mibps, least_mibps)
 
     return rates

@@ -94,8 +94,7 @@ def plans_of_two_changes(situation: Situation) -> Iterator[Plan]:
     or for a person.
     """
     current, limits = situation.current, situation.limits
-    long_wait = limits.cooldown_minutes > 60 * LOCKED_HOURS or current.database is not None
-    if long_wait or current.size_gib > MOST_GIB_FOR_TWO or limits.mode is Mode.APPROVE:
+    if not _second_in_time(situation):
         return
     if current.volume_type not in (*TARGETS, *limits.types):
         return
@@ -110,6 +109,13 @@ def plans_of_two_changes(situation: Situation) -> Iterator[Plan]:
     for plan in _plans_to(situation, _thinned(levels, base)):
         if above is None or plan.price_change_usd <= above:
             yield plan
+
+
+def _second_in_time(situation: Situation) -> bool:
+    """Whether a second change can follow the first as soon as a schedule assumes."""
+    current, limits = situation.current, situation.limits
+    long_wait = limits.cooldown_minutes > 60 * LOCKED_HOURS or current.database is not None
+    return not (long_wait or current.size_gib > MOST_GIB_FOR_TWO or limits.mode is Mode.APPROVE)
 
 
 def _plans_to(situation: Situation, levels: list[tuple[float, float]]) -> Iterator[Plan]:
@@ -171,7 +177,8 @@ def _least_iops(situation: Situation, included_iops: float) -> float:
 
     Two raises must lead back, also to what the owner chose before Headroom lowered it. Until a daily
     load would be foreseen, one must lead to what the owner chose and `spare`, so that what waits by
-    then is served soon. One must always lead to what the load uses of it.
+    then is served soon. One must always lead to what the load uses of it, and where no second could
+    follow in time to what the load uses of the present IOPS.
     """
     limits, step, past = situation.limits, situation.limits.largest_step, situation.past
     have = capability(situation.current).sustained_iops
@@ -183,7 +190,8 @@ def _least_iops(situation: Situation, included_iops: float) -> float:
     if pays_for_every_iops(situation.current.volume_type, limits.types):
         included_iops = 0.0
         undone = max(undone, past.least_iops)
-    used = min(past.most_iops, bought) * spare
+    had = bought if _second_in_time(situation) else max(bought, have)
+    used = min(past.most_iops, had) * spare
     if used > step * included_iops and not has_ended(past, used / spare / step, inf):
         undone = max(undone, min(round(used, 3), limits.max_iops) / step)
     return min(have, max(limits.min_iops, undone))

@@ -277,9 +277,12 @@ def _sensible(
         return False
     minutes = max(plan.relieved_minutes_per_day, later_minutes)
     usd = situation.limits.relief_value_usd_per_minute * minutes
-    a_day = float(plan.price_change_usd) * HOURS / HOURS_PER_MONTH
-    restores = within_choice(situation, plan) and minutes > forecast.seen_minutes[0] / 2
-    return usd > a_day or restores
+    an_hour = float(plan.price_change_usd) / HOURS_PER_MONTH
+    needed = forecast.hours_needed if situation.limits.give_back else HOURS
+    most = minutes > forecast.seen_minutes[0] / 2  # it need not pay for a whole day
+    return usd > an_hour * HOURS or (
+        most and (usd > an_hour * needed or within_choice(situation, plan))
+    )
 
 
 def _priced_beside(

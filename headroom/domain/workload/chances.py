@@ -11,16 +11,14 @@ from datetime import datetime
 from headroom.domain.state import HOUR, ProfileHour, hour_of
 from headroom.domain.workload.forecast import (
     HOURS,
-    KnownLoad,
     Level,
     _beliefs,
     _like,
-    _loads_at,
     _rhythms,
-    _served,
     _unseen,
 )
 from headroom.domain.workload.history import Episodes, Past, recent_hours
+from headroom.domain.workload.known_load import KnownLoad, loads_at
 from headroom.domain.workload.rhythm import SURE
 from headroom.domain.workload.short_minutes import above_a_limit
 
@@ -35,10 +33,10 @@ def chances_from_history(
     """
     first, begin = (hour_of(now) - past.profile.start) // HOUR, hour_of(now)
     believed, anyhow = _rhythms(past, first)
-    believe, recent, hours = _beliefs(past), recent_hours(past, first), past.numbered[0]
+    believe, recent, hours = _beliefs(past, anyhow), recent_hours(past, first), past.numbered[0]
     begun: dict[int, bool] = {}
     coming = [_like(past, believed, anyhow, first + hour, begun) for hour in range(HOURS)]
-    announced = [_loads_at(known_loads, begin + hour * HOUR) for hour in range(HOURS)]
+    announced = [loads_at(known_loads, begin + hour * HOUR) for hour in range(HOURS)]
     by_level = []
     for level in levels:
         belief = believe(level)
@@ -51,7 +49,10 @@ def chances_from_history(
             new + sum([weight * cases[case] for case, weight in hour.like]) + hour.under_way * usual
             for hour in episodes.coming
         ]
-        sure = [any(_served(load, level) < 1.0 for load, _ in loads) for loads in announced]
+        sure = [
+            any(part.load.share_late((level.iops, level.mibps)) > 0 for part in loads)
+            for loads in announced
+        ]
         by_level.append(
             [1.0 if due else min(SURE, one) for due, one in zip(sure, likely, strict=True)]
         )

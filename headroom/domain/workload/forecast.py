@@ -6,19 +6,21 @@ it; the present says how long the current load will stay; known events come from
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
-from itertools import dropwhile, pairwise
+from itertools import accumulate, dropwhile, pairwise
 from math import inf
 from typing import NamedTuple
 
 from headroom.domain.state import HOUR, ProfileHour, hour_of
 from headroom.domain.workload.history import HELD, ONSET, Coming, Episodes, Past, recent_hours
+from headroom.domain.workload.known_load import KnownLoad, loads_at
 from headroom.domain.workload.rhythm import BACK, DOUBT, SURE, Rhythm, rhythms
 from headroom.domain.workload.short_minutes import (
-    REACTION_MIN,
+    hidden_in_its_minutes,
     minutes_to_react,
     short_minutes,
     shortfalls,
@@ -40,6 +42,8 @@ LATE_HOURS = 2
 """How much later than usual load may begin."""
 NOT_BEGUN = 0.2
 """Belief in the rest of an episode that has not begun by then."""
+NEARLY = 0.9
+"""Share of the coming day's shortfall in the hours for which a raise is bought."""
 UNLIMITED = (inf, inf)
 
 
@@ -77,6 +81,12 @@ class Forecast:
     basis: str = ""
     """The rhythms that are believed, the likeliest first."""
 
+    @property
+    def hours_needed(self) -> int:
+        """Hours from now until nearly all has come that is expected to fall short at the first level."""
+        short = list(accumulate(hour[0] for hour in self.locked_minutes))
+        return 1 + bisect_left(short, NEARLY * short[-1])
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PresentLoad:
@@ -100,16 +110,6 @@ class _Shortfalls(dict[int, float]):
         return found
 
 
-class KnownLoad(NamedTuple):
-    """Load that the owner announced: from when to when, and how much."""
-
-    start: datetime
-    end: datetime
-    iops: float
-    mibps: float
-    name: str = ""
-
-
 def demand_forecast(
     past: Past, levels: Sequence[Level], now: datetime, present: PresentLoad,
     known_loads: Sequence[KnownLoad] = (),
@@ -118,7 +118,7 @@ def demand_forecast(
     first = (hour_of(now) - past.profile.start) // HOUR
     believed, anyhow = _rhythms(past, first)
     top = max(level.usd_per_hour for level in levels)
-    believe, recent = _beliefs(past), recent_hours(past, first)
+    believe, recent = _beliefs(past, anyhow), recent_hours(past, first)
     begun: dict[int, bool] = {}
     coming = [_like(past, believed, anyhow, first + hour, begun) for hour in range(HOURS)]
     new_per_hour, new_min = 1.0 / (past.days + 1) / HOURS, _new_minutes(past)
@@ -126,7 +126,7 @@ def demand_forecast(
     known = {
         hour: loads
         for hour in range(HOURS)
-        if known_loads and (loads := _loads_at(known_loads, begin + hour * HOUR))
+        if known_loads and (loads := loads_at(known_loads, begin + hour * HOUR))
     }
     locked, reacting, dollars, seen, new_minutes = [], [], [], [], []
     same: dict[tuple[bool, ...], Episodes] = {}
@@ -143,13 +143,16 @@ def demand_forecast(
         if falls_short not in same:
             same[falls_short] = Episodes.of(past, falls_short, recent, coming)
         episodes = same[falls_short]
-        reached = after_raise(level.reach or UNLIMITED), after_raise(level.ceiling or UNLIMITED)
+        reach, ceiling = level.reach or UNLIMITED, level.ceiling or UNLIMITED
+        reached = after_raise(reach), after_raise(ceiling)
         first_minutes = _minutes_before_a_raise(past, level, belief, episodes, reached)
         late, early, usd = _hours(
             episodes, shorts, first_minutes, max(0.0, top - level.usd_per_hour)
         )
         for hour, loads in known.items():
-            late[hour], early[hour] = _with_known(level, late[hour], early[hour], loads)
+            for load in loads:
+                short, left = load.shortfalls((level.iops, level.mibps), reach, ceiling)
+                late[hour], early[hour] = max(late[hour], short), max(early[hour], left)
         if share:
             here = [minutes * share for minutes in present.minutes]
             late = [a if a >= b else b for a, b in zip(late, here, strict=True)]
@@ -172,16 +175,6 @@ def demand_forecast(
             if rhythm.weight >= 0.2
         ),
     )  # fmt: skip
-
-
-def _with_known(
-    level: Level, late: float, early: float, loads: Sequence[tuple[KnownLoad, float]]
-) -> tuple[float, float]:
-    """Minutes of an hour with no raise and before one: no less than its known loads cost."""
-    for load, minutes in loads:
-        short = minutes * (1.0 - _served(load, level))
-        late, early = max(late, short), max(early, min(short, REACTION_MIN))
-    return late, early
 
 
 def calm_days(past: Past, level: Level) -> float:
@@ -284,18 +277,12 @@ def _minutes_before_a_raise(
     ]
 
 
-def _served(load: KnownLoad, level: Level) -> float:
-    """The share of a known load that a level serves."""
-    return min(
-        level.iops / load.iops if load.iops else 1.0,
-        level.mibps / load.mibps if load.mibps else 1.0, 1.0,
-    )  # fmt: skip
-
-
-def _beliefs(past: Past) -> Callable[[Level], float]:
+def _beliefs(past: Past, anyhow: float) -> Callable[[Level], float]:
     """How far bursts above a limit that was touched are still believed in, by level.
 
-    Less with every day that runs clear for longer than they ever stayed away before.
+    Less with every day that runs clear for longer than they ever stayed away before. That load which
+    can be seen missed a rhythm once counts against the rhythm, and says nothing of how high it goes
+    when it comes: it may stay away for twice as long, as far as it does not come at any time (`anyhow`).
     """
     hours, numbers = past.numbered
     minutes = [hour.touched_minutes for hour in hours]
@@ -306,7 +293,9 @@ def _beliefs(past: Past) -> Callable[[Level], float]:
     places = [place for place, number in numbers.items() if minutes[number]]
     usual = max([after - before for before, after in pairwise(places)], default=0)
     since = past.profile.hours[places[-1] + 1 :]
-    clear = max(0, len(since) - since.count(None) - usual) / 24
+    hidden = sum(map(hidden_in_its_minutes, touched)) / len(touched)
+    may_stay_away = usual * (1.0 + (1.0 - hidden) * (1.0 - anyhow))
+    clear = max(0.0, len(since) - since.count(None) - may_stay_away) / 24
     limit_iops = max([hour.limit_iops for hour in touched])
     limit_mibps = max([hour.limit_mibps for hour in touched])
 
@@ -335,13 +324,3 @@ def _unseen(past: Past, level: Level) -> float:
     """Probability that new load exceeds `level`."""
     most = max(past.most_iops / level.iops, past.most_mibps / level.mibps)
     return 1.0 if most >= 1.0 else float(most ** (NEW_TAIL + past.days / NEW_TAIL_DAYS))
-
-
-def _loads_at(known_loads: Sequence[KnownLoad], start: datetime) -> list[tuple[KnownLoad, float]]:
-    """The owner's known loads in the hour from `start` on, with their minutes."""
-    end = start + HOUR
-    return [
-        (load, (min(end, load.end) - max(start, load.start)).total_seconds() / 60)
-        for load in known_loads
-        if load.start < end and load.end > start
-    ]

@@ -78,10 +78,13 @@ def _period(
         pressed = step / 60 if at_iops or at_mibps else 0.0
     else:
         pressed = min(step / 60, max(by_iops or 0.0, by_mibps or 0.0))
+    if by_iops is not None and by_mibps is not None and bool(by_iops) != bool(by_mibps):
+        by_operations = bool(by_iops)  # also of sequential operations, which EBS merges
+    else:
+        by_operations = peak[0] * mibps_limit >= peak[1] * iops_limit
     return PressedPeriod(
-        place, iops, mibps, peak[0], peak[1], iops_limit, mibps_limit,
-        peak[0] * mibps_limit >= peak[1] * iops_limit, pressed,
-    )  # fmt: skip
+        place, iops, mibps, peak[0], peak[1], iops_limit, mibps_limit, by_operations, pressed
+    )
 
 
 def _at(mean: float, peak: float, limit: float) -> bool:

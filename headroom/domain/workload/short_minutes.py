@@ -88,6 +88,13 @@ def above_a_limit(hour: ProfileHour, iops: float, mibps: float, belief: float) -
     return above * INSIDE * float(min(1.0, touched) ** INSIDE_FALLS) if hidden else above
 
 
+def hidden_in_its_minutes(hour: ProfileHour) -> bool:
+    """Whether limits were touched only in bursts that the means of minutes do not show."""
+    return (hour.peak_iops < SATURATED * hour.limit_iops or not hour.limit_iops) and (
+        hour.peak_mibps < SATURATED * hour.limit_mibps or not hour.limit_mibps
+    )
+
+
 def minutes_to_react(
     hour: ProfileHour, iops: float, mibps: float, reach: tuple[float, float], *, belief: float = 1.0
 ) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -40,6 +41,24 @@ def pressed(
         busiest_minutes(metrics.busiest_mibps, mibps),
     )
     return pressed_periods(metrics, limits, iops, mibps, busiest)
+
+
+# --- which limit was touched
+
+
+@pytest.mark.parametrize("of_iops", [True, False])
+def test_the_check_that_was_exceeded_names_the_limit_whatever_was_served(of_iops: bool) -> None:
+    """Small sequential operations, which EBS merges, are above the IOPS when MiB/s hold them back."""
+    metrics = history(spike(5_000.0), days=4, check=spike(1.0, idle=0.0))
+    exceeded = metrics.iops_exceeded
+    never = replace(exceeded, values=tuple(0.0 for _ in exceeded.values))
+    metrics = replace(
+        metrics,
+        iops_exceeded=exceeded if of_iops else never,
+        throughput_exceeded=never if of_iops else exceeded,
+    )
+    (found,) = pressed(metrics, SMALL)
+    assert found.touched_iops == of_iops
 
 
 # --- which limits were in force
