@@ -29,7 +29,6 @@ from headroom.domain.workload.estimate import LEAD_TIME, estimate
 from headroom.domain.workload.forecast import (
     HOURS,
     Forecast,
-    KnownLoad,
     Level,
     PresentLoad,
     calm_days,
@@ -38,6 +37,7 @@ from headroom.domain.workload.forecast import (
 from headroom.domain.workload.growth import grown, growth_of
 from headroom.domain.workload.history import Past, checked_days, demand_levels, past_of
 from headroom.domain.workload.instance_balance import forecast_balance, forecast_text, imminent
+from headroom.domain.workload.known_load import KnownLoad
 from headroom.domain.workload.latency import slow_below_limits, slowest_ms
 from headroom.domain.workload.pressure import (
     AT_LIMIT,

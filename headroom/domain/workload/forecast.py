@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 from headroom.domain.state import HOUR, ProfileHour, hour_of
 from headroom.domain.workload.history import HELD, ONSET, Coming, Episodes, Past, recent_hours
+from headroom.domain.workload.known_load import KnownLoad, loads_at, with_known
 from headroom.domain.workload.rhythm import BACK, DOUBT, SURE, Rhythm, rhythms
 from headroom.domain.workload.short_minutes import (
-    REACTION_MIN,
     minutes_to_react,
     short_minutes,
     shortfalls,
@@ -75,6 +75,8 @@ class Forecast:
     """Minutes over all hours, by level, from measured or present load."""
     new_minutes: float = 0.0
     """Minutes an hour at the first level, the present one, from load that was never measured so far."""
+    rest_minutes: tuple[float, ...] = ()
+    """What the rest of the hour before them brings while no raise can follow, by level."""
     basis: str = ""
     """The rhythms that are believed, the likeliest first."""
 
@@ -101,35 +103,29 @@ class _Shortfalls(dict[int, float]):
         return found
 
 
-class KnownLoad(NamedTuple):
-    """Load that the owner announced: from when to when, and how much."""
-
-    start: datetime
-    end: datetime
-    iops: float
-    mibps: float
-    name: str = ""
-
-
 def demand_forecast(
     past: Past, levels: Sequence[Level], now: datetime, present: PresentLoad,
-    known_loads: Sequence[KnownLoad] = (),
+    known_loads: Sequence[KnownLoad] = (), *, rest: float = 0.0,
 ) -> Forecast:  # fmt: skip
-    """The forecast of the next 24 hours for each level; the first hour is the one of `now`."""
+    """The forecast of the next 24 hours for each level; the first hour is the one of `now`.
+
+    `rest` is which share of the hour before is still to come.
+    """
     first = (hour_of(now) - past.profile.start) // HOUR
     believed, anyhow = _rhythms(past, first)
     top = max(level.usd_per_hour for level in levels)
     believe, recent = _beliefs(past), recent_hours(past, first)
     begun: dict[int, bool] = {}
     coming = [_like(past, believed, anyhow, first + hour, begun) for hour in range(HOURS)]
+    coming.append((_like(past, believed, anyhow, first - 1, begun)[0] if rest else [], 0.0))
     new_per_hour, new_min = 1.0 / (past.days + 1) / HOURS, _new_minutes(past)
     begin = hour_of(now)
     known = {
         hour: loads
-        for hour in range(HOURS)
-        if known_loads and (loads := _loads_at(known_loads, begin + hour * HOUR))
+        for hour in range(-1, HOURS)
+        if known_loads and (loads := loads_at(known_loads, begin + hour * HOUR))
     }
-    locked, reacting, dollars, seen, new_minutes = [], [], [], [], []
+    locked, reacting, dollars, seen, new_minutes, before = [], [], [], [], [], []
     same: dict[tuple[bool, ...], Episodes] = {}
     hours = past.numbered[0]
 
@@ -150,7 +146,9 @@ def demand_forecast(
             episodes, shorts, first_minutes, max(0.0, top - level.usd_per_hour)
         )
         for hour, loads in known.items():
-            late[hour], early[hour] = _with_known(level, late[hour], early[hour], loads)
+            late[hour], early[hour] = with_known(level[:2], late[hour], early[hour], loads)
+        before.append(rest * late.pop())
+        early, usd = early[:-1], usd[:-1]
         here = [minutes * share for minutes in present.minutes]
         late = [a if a >= b else b for a, b in zip(late, here, strict=True)]
         early = [a if a >= b else b for a, b in zip(early, here, strict=True)]
@@ -167,21 +165,12 @@ def demand_forecast(
         reaction_usd=tuple(zip(*dollars, strict=True)),
         seen_minutes=tuple(seen),
         new_minutes=new_minutes[0],
+        rest_minutes=tuple(before),
         basis=", ".join(
             rhythm.hypothesis.name for rhythm in sorted(believed, key=lambda r: -r.weight)
             if rhythm.weight >= 0.2
         ),
     )  # fmt: skip
-
-
-def _with_known(
-    level: Level, late: float, early: float, loads: Sequence[tuple[KnownLoad, float]]
-) -> tuple[float, float]:
-    """Minutes of an hour with no raise and before one: no less than its known loads cost."""
-    for load, minutes in loads:
-        short = minutes * (1.0 - _served(load, level))
-        late, early = max(late, short), max(early, min(short, REACTION_MIN))
-    return late, early
 
 
 def calm_days(past: Past, level: Level) -> float:
@@ -252,7 +241,7 @@ def _hours(
 ) -> tuple[list[float], list[float], list[float]]:
     """Of one level, each by hour: minutes with no raise, minutes before one takes effect, and its USD."""
     if not episodes.cases:
-        return [0.0] * HOURS, [0.0] * HOURS, [0.0] * HOURS
+        return [0.0] * (HOURS + 1), [0.0] * (HOURS + 1), [0.0] * (HOURS + 1)
     minutes = [shorts[number] for number, _ in episodes.cases]
     minutes_an_hour = episodes.mean(minutes, episodes.hours)
     first_minutes = episodes.mean(first, episodes.onsets)
@@ -285,14 +274,6 @@ def _minutes_before_a_raise(
         else twice[number]
         for number, phase in episodes.cases
     ]
-
-
-def _served(load: KnownLoad, level: Level) -> float:
-    """The share of a known load that a level serves."""
-    return min(
-        level.iops / load.iops if load.iops else 1.0,
-        level.mibps / load.mibps if load.mibps else 1.0, 1.0,
-    )  # fmt: skip
 
 
 def _beliefs(past: Past) -> Callable[[Level], float]:
@@ -338,13 +319,3 @@ def _unseen(past: Past, level: Level) -> float:
     """Probability that new load exceeds `level`."""
     most = max(past.most_iops / level.iops, past.most_mibps / level.mibps)
     return 1.0 if most >= 1.0 else float(most ** (NEW_TAIL + past.days / NEW_TAIL_DAYS))
-
-
-def _loads_at(known_loads: Sequence[KnownLoad], start: datetime) -> list[tuple[KnownLoad, float]]:
-    """The owner's known loads in the hour from `start` on, with their minutes."""
-    end = start + HOUR
-    return [
-        (load, (min(end, load.end) - max(start, load.start)).total_seconds() / 60)
-        for load in known_loads
-        if load.start < end and load.end > start
-    ]
