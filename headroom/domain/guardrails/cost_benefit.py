@@ -6,13 +6,12 @@ from datetime import timedelta
 
 from headroom.domain.guardrails.case import Case, verdict_of
 from headroom.domain.guardrails.verdicts import Guardrail, Relation, Verdict
+from headroom.domain.planning import FORESEEN_USD
 from headroom.domain.workload import Binding
 
 MIN_KNOWN_MINUTES = 5
 """Measured minutes of the last 30 below which data is too thin to spend money on."""
 FRESH = timedelta(minutes=30)
-FORESEEN_USD = 0.05
-"""USD per day that a raise before its load must be worth at least."""
 
 
 def instance_limit(case: Case) -> Verdict:

@@ -31,4 +31,10 @@ from headroom.domain.planning.space_plans import (
     with_space_plans,
 )
 from headroom.domain.planning.starvation_chances import starvation_chances
-from headroom.domain.planning.value import NO_VALUED_PLANS, ValuedPlans, value_plans, value_targets
+from headroom.domain.planning.value import (
+    FORESEEN_USD,
+    NO_VALUED_PLANS,
+    ValuedPlans,
+    value_plans,
+    value_targets,
+)

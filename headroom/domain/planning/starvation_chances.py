@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from headroom.domain.planning.coming_hours import LEAD
 from headroom.domain.planning.levels import level_of
 from headroom.domain.planning.present_load import present_chances
 from headroom.domain.planning.situation import Situation
-from headroom.domain.planning.value import LEAD
 from headroom.domain.resources import Configuration
 from headroom.domain.state import hour_of
 from headroom.domain.workload import chances_from_history

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from decimal import Decimal
 from functools import partial
-from math import ceil
 from operator import sub
 
-from headroom.domain.catalog.ebs import MAX_MODIFICATIONS, capability
+from headroom.domain.catalog.ebs import capability
 from headroom.domain.planning.build_plan import plan_to
+from headroom.domain.planning.coming_hours import (
+    IN_FLIGHT_HOURS,
+    LEAD,
+    begins,
+    free_slots,
+    locked_hours,
+    open_hours,
+    rest_of_hour,
+)
 from headroom.domain.planning.full_copy import full_copy_valued, may_copy_now
 from headroom.domain.planning.levels import (
     allowed,
@@ -25,10 +33,10 @@ from headroom.domain.planning.plan import HOURS_PER_MONTH, Plan, one_way
 from headroom.domain.planning.planner import candidates
 from headroom.domain.planning.plans_from_history import plans_of_two_changes
 from headroom.domain.planning.present_load import PRESSED, leaves_what_is_used, present_load
-from headroom.domain.planning.schedule import LOCKED_HOURS, schedule_cost
+from headroom.domain.planning.schedule import schedule_cost
 from headroom.domain.planning.situation import Situation
 from headroom.domain.resources import Configuration, VolumeType
-from headroom.domain.state import HOUR, WINDOW, hour_of
+from headroom.domain.state import HOUR
 from headroom.domain.workload import (
     HOURS,
     Binding,
@@ -41,14 +49,10 @@ from headroom.domain.workload import (
     shortfalls,
 )
 
+FORESEEN_USD = 0.05
+"""USD per day that a raise before its load must be worth at least: more than the forecast's noise."""
 NEGLIGIBLE_MIN = 0.05
 """Starved minutes a day below which no price increase is justified."""
-LEAD = timedelta(minutes=40)
-"""How long before load a change is asked for: AWS says minutes to hours until it has its effect."""
-IN_FLIGHT_HOURS = 2.0
-"""How much longer than a schedule assumes a change may be in flight: AWS says hours."""
-SLOWER = 1.5
-"""How many times as long as the latest change the next one is expected to take, to be on the safe side."""
 MONTH_DAYS = 30
 LATELY_DAYS = 28
 FOR_GOOD_DAYS = 7
@@ -85,7 +89,7 @@ def value_plans(situation: Situation) -> ValuedPlans:
     ]
     return ValuedPlans(
         plans=tuple(sorted((*kept, *_priced_beside(situation, valued_plans, kept)), key=_order)),
-        next_change=None if next_hour is None else _begins(situation) + next_hour * HOUR,
+        next_change=None if next_hour is None else begins(situation) + next_hour * HOUR,
         known_days=_known_days(situation),
     )
 
@@ -108,7 +112,7 @@ def value_targets(
 
 def _valued(
     situation: Situation, made: Sequence[Plan]
-) -> tuple[list[Plan], Forecast, int | None, list[float]]:
+) -> tuple[list[Plan], Forecast, float | None, list[float]]:
     """The plans with their value, the forecast, and the hour of the next change if none is taken now.
 
     Last, the minutes a day that each relieves with a second change that it alone makes possible.
@@ -126,13 +130,14 @@ def _valued(
         situation.observation.at + LEAD,
         present_load(situation, levels),
         situation.known_loads,
+        rest=rest_of_hour(situation),
     )
     origins = only_from(situation, targets, goals)
     usd_per_minute = situation.limits.relief_value_usd_per_minute
     cost = partial(
-        schedule_cost, forecast, levels, current=0, reachable=goals, free=_free(situation),
+        schedule_cost, forecast, levels, current=0, reachable=goals, free=free_slots(situation),
         only_from=origins,
-        locked_hours=_locked_hours(situation),
+        locked_hours=locked_hours(situation),
     )  # fmt: skip
     choice = targets.index(situation.owners_choice)
     usual = sum(hour[choice] for hour in forecast.reacting_minutes)
@@ -143,6 +148,9 @@ def _valued(
     risked = (  # what a raise could have met if giving back, and no raise, were in flight
         usd_per_minute * IN_FLIGHT_HOURS * forecast.new_minutes
     )
+    in_rest = [
+        usd_per_minute * (minutes - forecast.rest_minutes[0]) for minutes in forecast.rest_minutes
+    ]
     valued_plans = [
         replace(
             plan,
@@ -155,14 +163,18 @@ def _valued(
                 own.stay
                 - own.change[i]
                 + kept.get(plan.target.volume_type, 0.0)
-                - (risked if plan.sustains_less and not (presses and plan.sustains_more) else 0.0),
+                - (
+                    risked + in_rest[i]
+                    if plan.sustains_less and not (presses and plan.sustains_more)
+                    else 0.0
+                ),
             ),
         )
         for i, plan in enumerate(made, start=1)
         for own in (worth.found if within_choice(situation, plan) else found,)
     ]
     worth_none = all(plan.value_usd_per_day <= 0 for plan in valued_plans)
-    if situation.calm and worth_none and all(_open_hours(situation)):
+    if situation.calm and worth_none and all(open_hours(situation)):
         today = _day_cost(situation, levels, forecast, 0)
         if today - found.stay <= risked:  # nor will a later change be worth its risk
             valued_plans = [
@@ -173,9 +185,29 @@ def _valued(
                 else plan
                 for i, plan in enumerate(valued_plans, start=1)
             ]
+    next_hour = _reconciled_in(situation, valued_plans, in_rest[1:], worth.found.next_hour)
     further = relieved_by_the_next(origins, forecast.seen_minutes)
     later = [further.get(i, 0.0) for i in range(1, len(made) + 1)]
-    return valued_plans, forecast, worth.found.next_hour, later
+    return valued_plans, forecast, next_hour, later
+
+
+def _reconciled_in(
+    situation: Situation, plans: Sequence[Plan], in_rest: Sequence[float], next_hour: int | None
+) -> float | None:
+    """Hours until a plan is to be valued again, if none is taken now.
+
+    What only the rest of the present hour speaks against, as soon as that has passed. A raise for load
+    that is only foreseen, an hour later: it may not be worth enough yet.
+    """
+    if any(
+        plan.sustains_less and plan.value_usd_per_day <= 0 < plan.value_usd_per_day + usd
+        for plan, usd in zip(plans, in_rest, strict=False)
+    ):
+        return LEAD / HOUR
+    foreseen = situation.diagnosis.binding is Binding.NOTHING and any(
+        plan.price_change_usd > 0 and 0 < plan.value_usd_per_day < FORESEEN_USD for plan in plans
+    )
+    return 1 if foreseen else next_hour
 
 
 def _day_cost(
@@ -319,31 +351,3 @@ def _order(plan: Plan) -> tuple[float, int, bool, Decimal, str]:
         -round(plan.value_usd_per_day, 2), changes, not plan.reversible, plan.monthly_usd,
         str(plan.target),
     )  # fmt: skip
-
-
-def _locked_hours(situation: Situation) -> int:
-    """How many hours a change is expected to prevent another: longer where a window may close meanwhile."""
-    least = LOCKED_HOURS if all(_open_hours(situation)) else LOCKED_HOURS + IN_FLIGHT_HOURS
-    return min(HOURS, ceil(max(least, SLOWER * situation.change_takes_hours)))
-
-
-def _begins(situation: Situation) -> datetime:
-    """When a change for the first hour of the schedule is due; those for later ones hours after."""
-    return hour_of(situation.observation.at + LEAD) - LEAD
-
-
-def _open_hours(situation: Situation) -> list[bool]:
-    """Whether a change may start, by hour from now: no window is closed and nothing is frozen."""
-    if not situation.limits.change_windows and not situation.freezes:
-        return [True] * HOURS
-    begins = _begins(situation)
-    return [situation.may_change(begins + hour * HOUR) for hour in range(HOURS)]
-
-
-def _free(situation: Situation) -> list[int]:
-    """Free modification slots by hour from now, if none is used before; none where no change may start."""
-    at, most = situation.observation.at, MAX_MODIFICATIONS - situation.limits.slots_reserve
-    return [
-        most - sum(start > at + hour * HOUR - WINDOW for start in situation.starts) if may else 0
-        for hour, may in enumerate(_open_hours(situation))
-    ]

@@ -78,6 +78,8 @@ class Forecast:
     """Minutes over all hours, by level, from measured or present load."""
     new_minutes: float = 0.0
     """Minutes an hour at the first level, the present one, from load that was never measured so far."""
+    rest_minutes: tuple[float, ...] = ()
+    """What the rest of the hour before them brings while no raise can follow, by level."""
     basis: str = ""
     """The rhythms that are believed, the likeliest first."""
 
@@ -112,23 +114,27 @@ class _Shortfalls(dict[int, float]):
 
 def demand_forecast(
     past: Past, levels: Sequence[Level], now: datetime, present: PresentLoad,
-    known_loads: Sequence[KnownLoad] = (),
+    known_loads: Sequence[KnownLoad] = (), *, rest: float = 0.0,
 ) -> Forecast:  # fmt: skip
-    """The forecast of the next 24 hours for each level; the first hour is the one of `now`."""
+    """The forecast of the next 24 hours for each level; the first hour is the one of `now`.
+
+    `rest` is which share of the hour before is still to come.
+    """
     first = (hour_of(now) - past.profile.start) // HOUR
     believed, anyhow = _rhythms(past, first)
     top = max(level.usd_per_hour for level in levels)
     believe, recent = _beliefs(past, anyhow), recent_hours(past, first)
     begun: dict[int, bool] = {}
     coming = [_like(past, believed, anyhow, first + hour, begun) for hour in range(HOURS)]
+    coming.append((_like(past, believed, anyhow, first - 1, begun)[0] if rest else [], 0.0))
     new_per_hour, new_min = 1.0 / (past.days + 1) / HOURS, _new_minutes(past)
     begin = hour_of(now)
     known = {
         hour: loads
-        for hour in range(HOURS)
+        for hour in range(-1, HOURS)
         if known_loads and (loads := loads_at(known_loads, begin + hour * HOUR))
     }
-    locked, reacting, dollars, seen, new_minutes = [], [], [], [], []
+    locked, reacting, dollars, seen, new_minutes, before = [], [], [], [], [], []
     same: dict[tuple[bool, ...], Episodes] = {}
     hours = past.numbered[0]
 
@@ -153,6 +159,8 @@ def demand_forecast(
             for load in loads:
                 short, left = load.shortfalls((level.iops, level.mibps), reach, ceiling)
                 late[hour], early[hour] = max(late[hour], short), max(early[hour], left)
+        before.append(rest * late.pop())
+        early, usd = early[:-1], usd[:-1]
         if share:
             here = [minutes * share for minutes in present.minutes]
             late = [a if a >= b else b for a, b in zip(late, here, strict=True)]
@@ -170,6 +178,7 @@ def demand_forecast(
         reaction_usd=tuple(zip(*dollars, strict=True)),
         seen_minutes=tuple(seen),
         new_minutes=new_minutes[0],
+        rest_minutes=tuple(before),
         basis=", ".join(
             rhythm.hypothesis.name for rhythm in sorted(believed, key=lambda r: -r.weight)
             if rhythm.weight >= 0.2
@@ -242,7 +251,7 @@ def _hours(
 ) -> tuple[list[float], list[float], list[float]]:
     """Of one level, each by hour: minutes with no raise, minutes before one takes effect, and its USD."""
     if not episodes.cases:
-        return [0.0] * HOURS, [0.0] * HOURS, [0.0] * HOURS
+        return [0.0] * (HOURS + 1), [0.0] * (HOURS + 1), [0.0] * (HOURS + 1)
     minutes = [shorts[number] for number, _ in episodes.cases]
     minutes_an_hour = episodes.mean(minutes, episodes.hours)
     first_minutes = episodes.mean(first, episodes.onsets)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from headroom.domain.planning import starvation_chances
-from headroom.domain.planning.value import LEAD
+from headroom.domain.planning.coming_hours import LEAD
 from headroom.domain.state import hour_of
 from tests.builders import NOW, gp3
 from tests.domain.planning.test_value import calm, pressed, situation

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
+from functools import partial
 
 import pytest
 
 from headroom.domain.catalog import catalogue_prices
 from headroom.domain.decision.diagnose import diagnose
-from headroom.domain.planning import Plan, Situation, ValuedPlans, value_plans
+from headroom.domain.planning import FORESEEN_USD, Plan, Situation, ValuedPlans, value_plans
 from headroom.domain.planning.planner import candidates
 from headroom.domain.policy import Limits, parse_window
 from headroom.domain.resources import Configuration, ModificationState, Observation, VolumeType
@@ -375,3 +376,36 @@ def test_from_a_type_that_includes_no_iops_one_raise_leads_back_to_the_highest_l
         p.target.iops or 0 for p in candidates(seen) if p.target.volume_type is VolumeType.IO2
     )
     assert lowest * 4 >= 12_000 * 1.09
+
+
+# --- the present hour, whose rest a schedule of whole hours leaves out
+
+
+def late_in_the_hour(at: datetime) -> float:
+    """Load from 02:40 to 03:00 every night."""
+    return 9_000.0 if at.hour == 2 and at.minute >= 40 else 300.0
+
+
+@pytest.mark.parametrize(
+    ("hour", "minute", "given_back"),
+    [(1, 25, False), (2, 5, False), (2, 25, False), (2, 35, False), (3, 45, True)],
+)
+def test_nothing_is_given_back_minutes_before_a_load_that_is_due_in_the_same_hour(
+    hour: int, minute: int, given_back: bool
+) -> None:
+    """At 02:25 the schedule begins at three, for what is asked for then; lowering takes minutes."""
+    now = NOW.replace(hour=hour, minute=minute)
+    seen = situation(calm(gp3(400, 9_900, 155), late_in_the_hour, days=9.2, now=now))
+    found = value_plans(replace(seen, chosen=LOW))
+    lowering = next(p for p in found.plans if p.target == LOW)
+    assert (lowering.value_usd_per_day > 0) is given_back
+    if (hour, minute) in ((2, 25), (2, 35)):  # as soon as that hour has passed
+        assert found.next_change == now.replace(hour=3, minute=0)
+
+
+def test_a_raise_that_is_not_yet_worth_enough_is_valued_again_within_the_hour() -> None:
+    """No later hour is better for it, so that nothing else would bring it up again before the load."""
+    seen = calm(load=partial(nightly, iops=3_800.0), days=9.2, now=NOW.replace(hour=1, minute=30))
+    found = value_plans(situation(seen, relief_value_usd_per_minute=0.02))
+    assert 0 < best(found).value_usd_per_day < FORESEEN_USD
+    assert found.next_change == NOW.replace(hour=2, minute=20)

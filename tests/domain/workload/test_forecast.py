@@ -388,3 +388,18 @@ def test_hours_that_were_not_measured_are_no_quiet_hours() -> None:
         sum(row[0] for row in ahead(one, 3_000.0).locked_minutes) for one in (gap, at_once)
     )
     assert less > 0.3 * more
+
+
+# --- the present hour, whose rest a schedule of whole hours leaves out
+
+
+@pytest.mark.parametrize(("rest", "at_least", "at_most"), [(0.0, 0, 0), (0.5, 20, 30), (0.1, 4, 6)])
+def test_the_rest_of_the_present_hour_brings_its_share_of_the_load_that_is_due(
+    rest: float, at_least: float, at_most: float
+) -> None:
+    """Nine thousand for an hour from two o'clock on; the schedule begins at three."""
+    past = past_of(history(nightly, days=9.2))
+    three = NOW.replace(hour=3) + timedelta(days=1)
+    found = demand_forecast(past, [level(3_000), level(12_000)], three, nothing_now(2), rest=rest)
+    assert at_least <= found.rest_minutes[0] <= at_most
+    assert found.rest_minutes[1] == 0
