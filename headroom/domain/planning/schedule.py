@@ -10,8 +10,10 @@ from types import MappingProxyType
 
 from headroom.domain.workload import HOURS, Forecast, Level
 
-CHANGE_USD = 0.1
-"""Nominal cost of one modification, so that ties go to fewer changes."""
+CHANGE_USD, CHANGE_MIN = 0.1, 1.0
+"""Nominal cost of one modification, so that ties go to fewer changes: in USD at most, and in minutes of
+shortfall. What a slot may save is worth less to an owner whose minutes are worth less."""
+LEAST_CHANGE_USD = 0.01
 LOCKED_HOURS = 2
 """How long a modification is assumed to be in flight at least, which prevents another."""
 MOST_CHANGES = 3
@@ -30,6 +32,11 @@ class ScheduleCost:
     next_hour: int | None
 
 
+def change_cost(usd_per_minute: float) -> float:
+    """The nominal cost of one modification in USD, where a minute of shortfall is worth that much."""
+    return max(LEAST_CHANGE_USD, min(CHANGE_USD, CHANGE_MIN * usd_per_minute))
+
+
 def schedule_cost(
     demand_forecast: Forecast,
     levels: Sequence[Level],
@@ -40,12 +47,13 @@ def schedule_cost(
     free: Sequence[int],
     only_from: Mapping[int, Sequence[int]] = MappingProxyType({}),
     locked_hours: int = LOCKED_HOURS,
+    change_usd: float = CHANGE_USD,
 ) -> ScheduleCost:
     """Cost of staying and of each change now, by dynamic programming from the last hour back.
 
     `free[hour]` is how many modifications are left in that hour if none is made before it;
     `reachable[i]` whether a later change may lead to level i, `only_from[i]` from which levels alone,
-    if not from all. A change prevents others for `locked_hours`.
+    if not from all. A change costs `change_usd` and prevents others for `locked_hours`.
     """
     count = len(levels)
     goals = [i for i in range(count) if reachable[i] and i not in only_from]
@@ -74,7 +82,7 @@ def schedule_cost(
             rows.insert(0, list(map(add, reacting, after[used][0])) if left > 0 else rows[0])
             if used < MOST_CHANGES and (left > 0 or hour == 0):
                 going = [
-                    usd + following + CHANGE_USD
+                    usd + following + change_usd
                     for usd, following in zip(locked, after[used + 1][-1], strict=True)
                 ]
                 if hour == 0 and used == 0:
