@@ -286,6 +286,7 @@ def _beliefs(past: Past, anyhow: float) -> Callable[[Level], float]:
     Less with every day that runs clear for longer than they ever stayed away before. That load which
     can be seen missed a rhythm once counts against the rhythm, and says nothing of how high it goes
     when it comes: it may stay away for twice as long, as far as it does not come at any time (`anyhow`).
+    What comes every day is soon seen again.
     """
     hours, numbers = past.numbered
     touched = [hour for hour in hours if hour.touched_minutes]
@@ -297,7 +298,7 @@ def _beliefs(past: Past, anyhow: float) -> Callable[[Level], float]:
     usual = max((after - before for before, after in pairwise(places)), default=0)
     since = past.profile.hours[places[-1] + 1 :] if places else ()
     hidden = sum(map(hidden_in_its_minutes, touched)) / max(1, len(touched))
-    may_stay_away = usual * (1.0 + (1.0 - hidden) * (1.0 - anyhow))
+    may_stay_away = usual * (1.0 + (1.0 - hidden) * (1.0 - anyhow) if usual > HOURS else 1.0)
     clear = max(0.0, len(since) - since.count(None) - may_stay_away) / 24
     limit_iops = max((hour.limit_iops for hour in touched), default=0.0)
     limit_mibps = max((hour.limit_mibps for hour in touched), default=0.0)
