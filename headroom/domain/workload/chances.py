@@ -12,10 +12,10 @@ from headroom.domain.state import HOUR, ProfileHour, hour_of
 from headroom.domain.workload.forecast import (
     HOURS,
     Level,
-    _beliefs,
-    _like,
-    _rhythms,
-    _unseen,
+    beliefs,
+    believed_rhythms,
+    chance_of_more,
+    hours_like,
 )
 from headroom.domain.workload.history import Episodes, Past, recent_hours
 from headroom.domain.workload.known_load import KnownLoad, loads_at
@@ -32,10 +32,10 @@ def chances_from_history(
     does not.
     """
     first, begin = (hour_of(now) - past.profile.start) // HOUR, hour_of(now)
-    believed, anyhow = _rhythms(past, first)
-    believe, recent, hours = _beliefs(past, anyhow), recent_hours(past, first), past.numbered[0]
+    believed, anyhow = believed_rhythms(past, first)
+    believe, recent, hours = beliefs(past, anyhow), recent_hours(past, first), past.numbered[0]
     begun: dict[int, bool] = {}
-    coming = [_like(past, believed, anyhow, first + hour, begun) for hour in range(HOURS)]
+    coming = [hours_like(past, believed, anyhow, first + hour, begun) for hour in range(HOURS)]
     announced = [loads_at(known_loads, begin + hour * HOUR) for hour in range(HOURS)]
     by_level = []
     for level in levels:
@@ -44,7 +44,7 @@ def chances_from_history(
         episodes = Episodes.of(past, [chance > 0 for chance in above], recent, coming)
         cases = [above[number] for number, _ in episodes.cases]
         usual = episodes.mean(cases, episodes.hours)
-        new = max(level.unproven, _unseen(past, level)) / (past.days + 1) / HOURS
+        new = max(level.unproven, chance_of_more(past, level)) / (past.days + 1) / HOURS
         likely = [
             new + sum([weight * cases[case] for case, weight in hour.like]) + hour.under_way * usual
             for hour in episodes.coming

@@ -121,12 +121,12 @@ def demand_forecast(
     `rest` is which share of the hour before is still to come.
     """
     first = (hour_of(now) - past.profile.start) // HOUR
-    believed, anyhow = _rhythms(past, first)
+    believed, anyhow = believed_rhythms(past, first)
     top = max(level.usd_per_hour for level in levels)
-    believe, recent = _beliefs(past, anyhow), recent_hours(past, first)
+    believe, recent = beliefs(past, anyhow), recent_hours(past, first)
     begun: dict[int, bool] = {}
-    coming = [_like(past, believed, anyhow, first + hour, begun) for hour in range(HOURS)]
-    coming.append((_like(past, believed, anyhow, first - 1, begun)[0] if rest else [], 0.0))
+    coming = [hours_like(past, believed, anyhow, first + hour, begun) for hour in range(HOURS)]
+    coming.append((hours_like(past, believed, anyhow, first - 1, begun)[0] if rest else [], 0.0))
     new_per_hour, new_min = 1.0 / (past.days + 1) / HOURS, _new_minutes(past)
     begin = hour_of(now)
     known = {
@@ -165,7 +165,7 @@ def demand_forecast(
             here = [minutes * share for minutes in present.minutes]
             late = [a if a >= b else b for a, b in zip(late, here, strict=True)]
             early = [a if a >= b else b for a, b in zip(early, here, strict=True)]
-        new = max(level.unproven * NEW_MIN, _unseen(past, level) * new_min) * new_per_hour
+        new = max(level.unproven * NEW_MIN, chance_of_more(past, level) * new_min) * new_per_hour
         new_minutes.append(new)
         locked.append([minutes + new * LOCKED_TIMES for minutes in late])
         # a raise that costs more than waiting does not follow
@@ -198,7 +198,7 @@ def calm_days(past: Past, level: Level) -> float:
     return max(0, len(since) - since.count(None) - usual) / 24
 
 
-def _rhythms(past: Past, count: int) -> tuple[tuple[Rhythm, ...], float]:
+def believed_rhythms(past: Past, count: int) -> tuple[tuple[Rhythm, ...], float]:
     """The rhythms of the busy hours among the first `count` hours."""
     measured = [hour is not None for hour in past.profile.hours[:count]]
     onsets = [
@@ -207,7 +207,7 @@ def _rhythms(past: Past, count: int) -> tuple[tuple[Rhythm, ...], float]:
     return rhythms(past.profile.start, onsets, measured)
 
 
-def _like(
+def hours_like(
     past: Past, believed: Sequence[Rhythm], anyhow: float, place: int, begun: dict[int, bool]
 ) -> Coming:
     """The busy hours that a coming hour is like, with weights, and the weight of load at any time.
@@ -286,12 +286,13 @@ def _minutes_before_a_raise(
     ]
 
 
-def _beliefs(past: Past, anyhow: float) -> Callable[[Level], float]:
+def beliefs(past: Past, anyhow: float) -> Callable[[Level], float]:
     """How far bursts above a limit that was touched are still believed in, by level.
 
     Less with every day that runs clear for longer than they ever stayed away before. That load which
     can be seen missed a rhythm once counts against the rhythm, and says nothing of how high it goes
     when it comes: it may stay away for twice as long, as far as it does not come at any time (`anyhow`).
+    What comes every day is soon seen again.
     """
     hours, numbers = past.numbered
     minutes = [hour.touched_minutes for hour in hours]
@@ -303,7 +304,7 @@ def _beliefs(past: Past, anyhow: float) -> Callable[[Level], float]:
     usual = max([after - before for before, after in pairwise(places)], default=0)
     since = past.profile.hours[places[-1] + 1 :]
     hidden = sum(map(hidden_in_its_minutes, touched)) / len(touched)
-    may_stay_away = usual * (1.0 + (1.0 - hidden) * (1.0 - anyhow))
+    may_stay_away = usual * (1.0 + (1.0 - hidden) * (1.0 - anyhow) if usual > HOURS else 1.0)
     clear = max(0.0, len(since) - since.count(None) - may_stay_away) / 24
     limit_iops = max([hour.limit_iops for hour in touched])
     limit_mibps = max([hour.limit_mibps for hour in touched])
@@ -329,7 +330,7 @@ def _new_minutes(past: Past) -> float:
     return NEW_SHARE * min(NEW_MIN, usual)
 
 
-def _unseen(past: Past, level: Level) -> float:
+def chance_of_more(past: Past, level: Level) -> float:
     """Probability that new load exceeds `level`."""
     most = max(past.most_iops / level.iops, past.most_mibps / level.mibps)
     return 1.0 if most >= 1.0 else float(most ** (NEW_TAIL + past.days / NEW_TAIL_DAYS))
