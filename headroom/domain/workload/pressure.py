@@ -146,7 +146,7 @@ def _rows(
     # AWS forgets old changes: without one, only the last hours are known to be as now.
     sure, since = grid.period_s <= RECENT_PERIOD_S, None if change is None else change.started_at
     start, io_bytes, old, new = grid.start, can.io_bytes, can, can
-    in_force: tuple[Capability | None, Capability | None, bool] = None, None, False
+    in_force: tuple[Capability, Capability, bool] | None = None
     low = high = 0.0, 0.0
     most_iops = 0.0
     for i in places:
@@ -159,7 +159,7 @@ def _rows(
             new = before if at < started else can
         balance = balances[i]
         empty = balance is not None and balance <= EMPTY_PERCENT
-        if old is not in_force[0] or new is not in_force[1] or empty is not in_force[2]:
+        if (old, new, empty) != in_force:  # by value: equal limits stay written as they were
             in_force = old, new, empty
             low, high = _range(_limits(old, empty=empty), _limits(new, empty=empty))
             most_iops = max(old.burst_iops, new.burst_iops)
