@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 
 from headroom.domain.catalog import cheapest, highest_settings
-from headroom.domain.catalog.ebs import Capability, capability, gp3_size
+from headroom.domain.catalog.ebs import capability, gp3_size
 from headroom.domain.planning.build_plan import capped, plan_for, priced_only, relieves
 from headroom.domain.planning.gp2_to_gp3 import least_gp3
 from headroom.domain.planning.plan import Plan, one_way
@@ -116,24 +116,15 @@ def _of_type(situation: Situation, volume_type: VolumeType) -> Iterator[Plan]:
 def _fits(
     situation: Situation, volume_type: VolumeType, rates: Callable[[float], tuple[float, float]]
 ) -> Callable[[float], bool]:
-    """Whether the owner's limits permit what a level takes; asked of ever larger ones that may."""
-    found: Capability | None = None
+    """Whether the owner's limits permit what a level takes."""
 
     @cache
     def within(target: Configuration) -> bool:
         return within_limits(situation, target)
 
     def fits(level: float) -> bool:
-        nonlocal found
-        iops, mibps = rates(level)
-        # The cheapest volume of a smaller level that sustains this one too is also its cheapest.
-        if found and iops <= found.sustained_iops and mibps <= found.sustained_mibps:
-            return True
-        target = _target(situation, volume_type, (iops, mibps))
-        if target is None or not within(target):
-            return False
-        found = capability(target) if target.database is None else None
-        return True
+        target = _target(situation, volume_type, rates(level))
+        return target is not None and within(target)
 
     return fits
 
@@ -182,7 +173,8 @@ def _target(
 def _rates(situation: Situation) -> Callable[[float], tuple[float, float]]:
     """IOPS and MiB/s of a level: so many times the demand plus spare.
 
-    No more than the load may take: another load of before may have taken more of one of the two. Never below what the volume sustains today, never above what its instance sustains.
+    Each no more than the load may take, because an earlier load may have taken more of the other. Never
+    below what the volume sustains today, never above what its instance sustains.
     """
     demand_of_both = situation.demand.iops, situation.demand.mibps
     diagnosis = situation.diagnosis
