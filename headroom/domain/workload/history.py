@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -105,6 +105,11 @@ class Past:
             place: numbers.setdefault(hour, len(numbers)) for place, hour in self.busy.items()
         }
         return tuple(numbers), by_place
+
+    @cached_property
+    def places(self) -> tuple[int, ...]:
+        """The places of the busy hours, in order of time."""
+        return tuple(self.busy)
 
     @cached_property
     def times(self) -> Counter[int]:
@@ -259,15 +264,17 @@ def _phases(
     past: Past, short: Sequence[bool], since: int, until: int
 ) -> Iterator[tuple[int, int, int]]:
     """Place, number and phase of each hour of [since, until) that is short, in order of time."""
-    numbers, before = past.numbered[1], 0
-    for place in range(since - int(HOLD_HOURS) - 1, until):
-        number = numbers.get(place)
-        if number is None or not short[number]:
-            before = 0
-            continue
-        if place >= since:
-            yield place, number, RAISED_AGAIN if before > HOLD_HOURS else HELD if before else ONSET
-        before += 1
+    places, numbers = past.places, past.numbered[1]
+    last, before = -2, 0
+    first, end = bisect_left(places, since - int(HOLD_HOURS) - 1), bisect_left(places, until)
+    for place in places[first:end]:
+        number = numbers[place]
+        if short[number]:
+            before = before + 1 if place - 1 == last else 0
+            last = place
+            if place >= since:
+                phase = RAISED_AGAIN if before > HOLD_HOURS else HELD if before else ONSET
+                yield place, number, phase
 
 
 def demand_levels(
