@@ -10,7 +10,6 @@ import pytest
 
 from headroom.application import remediate, sweep
 from headroom.domain.decision import (
-    AHEAD,
     CLOSE_TO_LIMIT,
     DAILY,
     Act,
@@ -21,6 +20,7 @@ from headroom.domain.decision import (
     next_reconcile_at,
 )
 from headroom.domain.decision.next_reconcile import UNREPORTED
+from headroom.domain.planning import AHEAD
 from headroom.domain.resources import Claim, InstanceActivity, Signal, Volume, VolumeActivity
 from headroom.domain.state import HOUR, LoadProfile, ProfileHour, Step, hour_of
 from headroom.ports import StorageView

@@ -33,7 +33,6 @@ from headroom.domain.decision.group_decision import (
     decide_group,
 )
 from headroom.domain.decision.next_reconcile import (
-    AHEAD,
     CLOSE_TO_LIMIT,
     DAILY,
     next_reconcile_at,

@@ -42,7 +42,8 @@ REDUCTION_CONFIRMED_MINUTES = 15
 """Measured minutes without pressure, after a reduction, that confirm it."""
 RECHECK_INTERVAL = timedelta(minutes=5)
 PRESSED_MINUTES = 10
-"""Pressed minutes after AWS reported the change as completed, or at the new limit before: it was ineffective."""
+"""This many pressed minutes make a change ineffective: after its completion, or before it at the new limit,
+if pressure lasts. What only drained a backlog is over by then."""
 REDUCED_TOO_FAR_MINUTES = 2
 """Minutes pressed by a limit that the change lowered, after which it is raised again."""
 SAME_CHANGE = timedelta(hours=1)
@@ -155,7 +156,8 @@ def _pressure_after(
         return Untested(detail=f"{_clear(after, clear)}: no load since that used to press")
     settled = [
         m for m in after
-        if completed_at is not None and (m.at >= completed_at or _used_up(m, old, plan.capability))
+        if completed_at is not None
+        and (m.at >= completed_at or (not clear and _used_up(m, old, plan.capability)))
     ]  # fmt: skip
     if sum(m.pressed for m in settled) >= PRESSED_MINUTES:
         diagnosis = diagnose(observation, estimate(observation))

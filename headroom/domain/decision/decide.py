@@ -272,16 +272,18 @@ def _announced(analysis: Analysis) -> str:
 
 
 def _expected(analysis: Analysis, answer: Action) -> str:
-    """Of a raise for load to come, in words: by how much it grows, and the hour in which it is likeliest."""
+    """Why a raise is made ahead: the growth of the load, and the hour that most likely needs the raise."""
     situation = analysis.situation
-    if situation is None or answer.reason is not Reason.RECURRENCE_EXPECTED:
+    if situation is None or not isinstance(answer, Act):
         return ""
-    chances, first = starvation_chances(situation, (situation.current,))
-    likeliest = max(range(len(chances)), key=lambda hour: chances[hour][0])
+    if answer.reason is not Reason.RECURRENCE_EXPECTED:
+        return ""
+    chances, first = starvation_chances(situation, (situation.current, answer.plan.target))
+    likeliest = max(range(len(chances)), key=lambda hour: chances[hour][0] - chances[hour][1])
     growth = situation.past.growth
     return (
-        f"{'' if growth is None else f'{growth}, '}{chances[likeliest][0]:.0%} likely in the hour from "
-        f"{first + likeliest * HOUR:%H:%M} UTC"
+        f"{'' if growth is None else f'{growth}, '}{100 * chances[likeliest][0]:.0f} % likely in the hour "
+        f"from {first + likeliest * HOUR:%H:%M} UTC"
     )
 
 

@@ -9,7 +9,7 @@ from headroom.domain.decision.action import Act, Escalate, Hold, Reason
 from headroom.domain.decision.decide import Decision
 from headroom.domain.decision.queue import queue_entry_of
 from headroom.domain.decision.space import full_within_a_day
-from headroom.domain.planning import CALM_MINUTES
+from headroom.domain.planning import AHEAD, CALM_MINUTES
 from headroom.domain.resources import Kind
 from headroom.domain.state import QueueEntry
 
@@ -28,8 +28,6 @@ NOTHING_YET = timedelta(minutes=10)
 """An attached volume that may be changed is reconciled again while nothing is published of it."""
 GAP = timedelta(days=2)
 """How long a volume that fell silent is reconciled each hour: after that it is taken for stopped."""
-AHEAD = timedelta(minutes=10)
-"""How long before the best schedule changes something the volume is reconciled again."""
 QUEUED = timedelta(minutes=60)
 """A queued resource is reconciled again after at least this long, unless its turn comes first."""
 CLOSED = timedelta(hours=6)

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from math import ceil
 
 from headroom.domain.catalog.ebs import MAX_MODIFICATIONS
+from headroom.domain.planning.plan import Plan
 from headroom.domain.planning.schedule import LOCKED_HOURS
 from headroom.domain.planning.situation import Situation
+from headroom.domain.policy import Mode
 from headroom.domain.state import HOUR, WINDOW, hour_of
-from headroom.domain.workload import HOURS
+from headroom.domain.workload import HOURS, Binding
 
+FORESEEN_USD = 0.05
+"""USD per day that a raise before its load must be worth at least: more than the forecast's noise."""
 LEAD = timedelta(minutes=40)
 """How long before load a change is asked for: AWS says minutes to hours until it has its effect."""
+AHEAD = timedelta(minutes=10)
+"""How long before a change is due the resource is reconciled."""
 IN_FLIGHT_HOURS = 2.0
 """How much longer than a schedule assumes a change may be in flight: AWS says hours."""
+SETTLES_HOURS_PER_TIB = 6.0
+"""How long AWS works on a full volume. Source: EBS user guide, "Monitor the progress of volume modifications"."""
+SLOTS_OF_A_DAY = 3
+"""A raise, its give-back, and the slot that a give-back leaves for the next raise."""
 SLOWER = 1.5
 """How many times as long as the latest change the next one is expected to take, to be on the safe side."""
 
@@ -23,6 +34,22 @@ def locked_hours(situation: Situation) -> int:
     """How many hours a change is expected to prevent another: longer where a window may close meanwhile."""
     least = LOCKED_HOURS if all(open_hours(situation)) else LOCKED_HOURS + IN_FLIGHT_HOURS
     return min(HOURS, ceil(max(least, SLOWER * situation.change_takes_hours)))
+
+
+def least_held_hours(situation: Situation) -> float:
+    """How many hours a raise is held at least; a day where it may not be given back within the day.
+
+    AWS works on a full volume for 6 hours per TiB, and one slot is kept for the raise after.
+    """
+    limits = situation.limits
+    if (
+        not limits.give_back
+        or limits.mode is Mode.APPROVE
+        or MAX_MODIFICATIONS - limits.slots_reserve < SLOTS_OF_A_DAY
+    ):
+        return HOURS
+    settles = SETTLES_HOURS_PER_TIB * situation.current.size_gib / 1024
+    return max(float(locked_hours(situation)), settles, limits.cooldown_minutes / 60)
 
 
 def begins(situation: Situation) -> datetime:
@@ -54,3 +81,22 @@ def free_slots(situation: Situation) -> list[int]:
         most - sum(start > at + hour * HOUR - WINDOW for start in situation.starts) if may else 0
         for hour, may in enumerate(open_hours(situation))
     ]
+
+
+def valued_again_in(
+    situation: Situation, plans: Sequence[tuple[Plan, float]], next_hour: int | None
+) -> float | None:
+    """Hours until plans are to be valued again, if none is taken now.
+
+    A give-back that only load due in the rest of this hour prevents, when the hour ends. A foreseen raise
+    that is not yet worth enough, an hour later. `plans` come with what they lose in the rest of the hour.
+    """
+    if any(
+        plan.sustains_less and plan.value_usd_per_day <= 0 < plan.value_usd_per_day + usd
+        for plan, usd in plans
+    ):
+        return (LEAD + AHEAD) / HOUR
+    foreseen = situation.diagnosis.binding is Binding.NOTHING and any(
+        plan.price_change_usd > 0 and 0 < plan.value_usd_per_day < FORESEEN_USD for plan, _ in plans
+    )
+    return (HOUR + AHEAD) / HOUR if foreseen else next_hour

@@ -16,9 +16,11 @@ from headroom.domain.planning.coming_hours import (
     LEAD,
     begins,
     free_slots,
+    least_held_hours,
     locked_hours,
     open_hours,
     rest_of_hour,
+    valued_again_in,
 )
 from headroom.domain.planning.full_copy import full_copy_valued, may_copy_now
 from headroom.domain.planning.levels import (
@@ -49,8 +51,6 @@ from headroom.domain.workload import (
     shortfalls,
 )
 
-FORESEEN_USD = 0.05
-"""USD per day that a raise before its load must be worth at least: more than the forecast's noise."""
 NEGLIGIBLE_MIN = 0.05
 """Starved minutes a day below which no price increase is justified."""
 MONTH_DAYS = 30
@@ -150,7 +150,8 @@ def _valued(
         usd_per_minute * IN_FLIGHT_HOURS * forecast.new_minutes
     )
     in_rest = [
-        usd_per_minute * (minutes - forecast.rest_minutes[0]) for minutes in forecast.rest_minutes
+        usd_per_minute * max(0.0, minutes - forecast.rest_minutes[0])  # no raise is in time for it
+        for minutes in forecast.rest_minutes
     ]
     valued_plans = [
         replace(
@@ -186,29 +187,18 @@ def _valued(
                 else plan
                 for i, plan in enumerate(valued_plans, start=1)
             ]
-    next_hour = _reconciled_in(situation, valued_plans, in_rest[1:], worth.found.next_hour)
+    next_hour = valued_again_in(
+        situation,
+        [
+            (plan, usd)
+            for plan, usd, goal in zip(valued_plans, in_rest[1:], goals[1:], strict=False)
+            if goal
+        ],
+        worth.found.next_hour,
+    )
     further = relieved_by_the_next(origins, forecast.seen_minutes)
     later = [further.get(i, 0.0) for i in range(1, len(made) + 1)]
     return valued_plans, forecast, next_hour, later
-
-
-def _reconciled_in(
-    situation: Situation, plans: Sequence[Plan], in_rest: Sequence[float], next_hour: int | None
-) -> float | None:
-    """Hours until a plan is to be valued again, if none is taken now.
-
-    What only the rest of the present hour speaks against, as soon as that has passed. A raise for load
-    that is only foreseen, an hour later: it may not be worth enough yet.
-    """
-    if any(
-        plan.sustains_less and plan.value_usd_per_day <= 0 < plan.value_usd_per_day + usd
-        for plan, usd in zip(plans, in_rest, strict=False)
-    ):
-        return LEAD / HOUR
-    foreseen = situation.diagnosis.binding is Binding.NOTHING and any(
-        plan.price_change_usd > 0 and 0 < plan.value_usd_per_day < FORESEEN_USD for plan in plans
-    )
-    return 1 if foreseen else next_hour
 
 
 def _day_cost(
@@ -311,7 +301,7 @@ def _sensible(
     minutes = max(plan.relieved_minutes_per_day, later_minutes)
     usd = situation.limits.relief_value_usd_per_minute * minutes
     an_hour = float(plan.price_change_usd) / HOURS_PER_MONTH
-    needed = forecast.hours_needed if situation.limits.give_back else HOURS
+    needed = max(forecast.hours_needed, least_held_hours(situation))
     most = minutes > forecast.seen_minutes[0] / 2  # it need not pay for a whole day
     return usd > an_hour * HOURS or (
         most and (usd > an_hour * needed or within_choice(situation, plan))

@@ -159,6 +159,8 @@ def demand_forecast(
             for load in loads:
                 short, left = load.shortfalls((level.iops, level.mibps), reach, ceiling)
                 late[hour], early[hour] = max(late[hour], short), max(early[hour], left)
+                if short > 0:  # a raise that follows costs as much as one made ahead
+                    usd[hour] = max(usd[hour], (top - level.usd_per_hour) * load.minutes / 60)
         before.append(rest * late.pop())
         early, usd = early[:-1], usd[:-1]
         if share:
@@ -289,10 +291,9 @@ def _minutes_before_a_raise(
 def beliefs(past: Past, anyhow: float) -> Callable[[Level], float]:
     """How far bursts above a limit that was touched are still believed in, by level.
 
-    Less with every day that runs clear for longer than they ever stayed away before. That load which
-    can be seen missed a rhythm once counts against the rhythm, and says nothing of how high it goes
-    when it comes: it may stay away for twice as long, as far as it does not come at any time (`anyhow`).
-    What comes every day is soon seen again.
+    Less with every day that runs clear for longer than they ever stayed away before. A visible load that
+    skips one turn lowers the belief in its rhythm, not in its height. It may stay away twice as long,
+    less so the more of it follows no rhythm (`anyhow`). What comes every day is soon seen again.
     """
     hours, numbers = past.numbered
     minutes = [hour.touched_minutes for hour in hours]

@@ -83,6 +83,25 @@ def test_a_load_that_uses_up_the_new_limit_too_is_reported_as_such() -> None:
     assert "natural demand" in assessed.cause
 
 
+@pytest.mark.parametrize(
+    ("clear", "verdict"), [(0, Ineffective), (1, Pending), (3, Pending), (5, Relieved)]
+)
+def test_a_backlog_that_fills_the_new_limit_while_it_drains_is_no_proof_against_the_change(
+    clear: int, verdict: type
+) -> None:
+    """Twenty minutes at the new limit before AWS completed it, a minute ago, then `clear` calm ones."""
+    applied = NOW - timedelta(minutes=30 + clear)
+    load = activity(
+        [300.0] * 60 + [3_000.0] * 10 + [LIMIT] * 20 + [3_500.0] * clear, queue=5.0,
+        iops_check=[0.0] * 60 + [1.0] * 30 + [0.0] * clear,
+    )  # fmt: skip
+    done = replace(modification(TARGET, started_at=applied), ended_at=NOW - timedelta(minutes=1))
+    found = observation(
+        load, volume(TARGET), modification=done, instance=instance(baseline_iops=40_000)
+    )
+    assert isinstance(assess(found, plan(), applied), verdict)
+
+
 def test_an_instance_that_turns_out_to_be_the_limit_is_named() -> None:
     assessed = assess(
         seen(3900.0, check=1.0, instance=instance(baseline_iops=4000)), plan(), APPLIED

@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -117,7 +118,7 @@ def test_a_batch_seen_on_five_nights_is_raised_for_before_it_comes() -> None:
     assert plan.price_change_usd > 0
     assert decision.demand.pressed_minutes == 0
     assert re.search(
-        r"expected to come again, 9\d% likely in the hour from 02:00 UTC", decision.summary
+        r"expected to come again, 9\d % likely in the hour from 02:00 UTC", decision.summary
     )
 
 
@@ -239,6 +240,45 @@ def test_an_announced_load_beyond_one_step_is_raised_for_in_two() -> None:
         at(5, 25), gp3(400, 4_950, 125), load=idle, events=(close,), largest_step=2.0
     )  # fmt: skip
     assert taken(second).capability.sustained_iops >= 9_000
+
+
+@pytest.mark.parametrize(("usd_per_minute", "hours"), [(0.01, 10), (0.1, 24), (0.1, 72)])
+def test_a_long_announced_load_is_raised_for_before_it_begins(usd_per_minute, hours) -> None:
+    """A raise that follows costs as much for the rest of the load: waiting saves nothing."""
+    sale = KnownEvent(
+        name="sale", schedule=parse_schedule(f"once {at(0):%Y-%m-%d} 10:00 UTC"), minutes=60 * hours,
+        iops=12_000,
+    )  # fmt: skip
+    decision = decided(
+        at(9, 20), LOW, load=idle, days=9.2, events=(sale,),
+        relief_value_usd_per_minute=usd_per_minute,
+    )  # fmt: skip
+    assert taken(decision).capability.sustained_iops >= 12_000
+
+
+@pytest.mark.parametrize(
+    ("size_gib", "limits", "raised"),
+    [
+        (500, {}, True),
+        (8_000, {}, False),
+        (500, {"cooldown_minutes": 1_440}, False),
+        (500, {"slots_reserve": 2}, False),
+        (500, {"give_back": False}, False),
+    ],
+    ids=["in hours", "AWS works for days", "long cooldown", "no slot to give back", "never"],
+)
+def test_a_raise_pays_for_some_hours_only_where_it_can_be_given_back_after_them(
+    size_gib: int, limits: dict[str, Any], raised: bool
+) -> None:
+    """An hour of 5,500 IOPS each night on io1 of 2,000: worth $5.79, at $0.36 an hour or $8.76 a day."""
+    small = Configuration(
+        volume_type=VolumeType.IO1, size_gib=size_gib, iops=2_000, throughput_mibps=None
+    )
+    decision = decided(
+        at(1, 40), small, load=partial(nightly, iops=5_500.0), days=10.2, types=(VolumeType.IO1,),
+        price_increase_usd=Decimal(900), **limits,
+    )  # fmt: skip
+    assert (decision.plan is not None and decision.plan.price_change_usd > 0) is raised
 
 
 def idle(_: datetime) -> float:
