@@ -30,7 +30,7 @@ def write(results: Json, path: Path) -> None:
 
 
 def render(results: Json, notes: str | None = None, *, stem: str = "decision-quality") -> str:
-    """The whole page; `notes` follow the tables. `stem` is its file's name, that of its plots begins with it."""
+    """The whole page; `notes` follow the tables. `stem` is the page's file name without its suffix; the names of the plots begin with it."""
     return "\n".join([*_head(results), *_presets(results), *_calibrations(results, stem), *_shortfalls(results), *_notes(notes),
                       *_conditions(results), *_words(), ""])  # fmt: skip
 

@@ -42,10 +42,10 @@ WORDS: Mapping[str, str] = MappingProxyType(
             "one unforeseeable reaction: 15 minutes of shortfall, or $0.30 if that is more."
         ),
         "calibration": (
-            "Every seven hours of a run, Headroom forecasts for each of the next 24 hours how likely at least one "
-            "minute needs more than three sizes of gp3 serve: 3,000 IOPS and 125 MiB/s, 6,000 and 250, 12,000 and "
-            "500. It knows only what CloudWatch had published by then, and a volume at its limit hides the load "
-            "above it. The trace shows what came: of the hours forecast with 10 %, 10 % should come."
+            "Every seven hours of a run, Headroom forecasts for each of the next 24 hours how likely it is that at "
+            "least one minute needs more than each of three sizes of gp3 can serve: 3,000 IOPS and 125 MiB/s, 6,000 "
+            "and 250, 12,000 and 500. It knows only what CloudWatch had published by then, and a volume at its limit hides the load "
+            "above it. The trace shows what came: of the hours forecast at 10 %, about 10 % should have such a minute."
         ),
         **DEFINITIONS,
         "invalid plan": (

@@ -1,9 +1,9 @@
-"""How well the forecast's probabilities hold: of the hours forecast with 10 %, so many came.
+"""How well the forecast's probabilities hold: what share of the hours forecast at 10 % came.
 
-The event is that some minute of an hour asks for more than a configuration serves. It is forecast at
-fixed times of a run, from what was published by then, for each of the 24 hours ahead and for
-configurations below, at and above the present one; the load series says what came. A volume at its
-limit hides how much more was asked for, so the forecast is of what it cannot see.
+An hour came if at least one of its minutes needs more than a configuration serves. Headroom forecasts this
+at fixed times of a run, from what was published by then, for each of the 24 hours ahead and for
+configurations below, at and above the present one. The load series says what came. A volume at its
+limit hides the load above it, so the forecast is also about what Headroom cannot see.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Calibration:
 
     @property
     def mean_log_score_of_the_rate(self) -> float:
-        """The same for who always says the share of all hours that came: known in hindsight only."""
+        """The score of always forecasting the overall share, which is known only in hindsight."""
         hours, came = sum(self.hours), sum(self.came)
         if not 0 < came < hours:
             return 0.0
