@@ -281,6 +281,24 @@ def test_a_raise_pays_for_some_hours_only_where_it_can_be_given_back_after_them(
     assert (decision.plan is not None and decision.plan.price_change_usd > 0) is raised
 
 
+def test_load_due_in_the_rest_of_the_hour_is_no_reason_to_lower_iops() -> None:
+    """More MiB/s for 02:30 would not be there in time, and 6,000 IOPS are not to be halved for them."""
+
+    def half_past(when: datetime) -> float:
+        return (
+            1_600.0
+            if (when.hour, when.minute >= 30) in ((2, True), (3, False), (3, True))
+            else 40.0
+        )
+
+    now = at(2, 20)
+    decision = decided(
+        now, gp3(400, 6_000, 125), recent=activity([40.0] * 180, end=now, io_kib=256),
+        metrics=history(half_past, days=9.3, end=now, io_kib=256),
+    )  # fmt: skip
+    assert isinstance(decision.answer, Hold)
+
+
 def idle(_: datetime) -> float:
     return 300.0
 
