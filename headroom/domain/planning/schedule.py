@@ -10,10 +10,8 @@ from types import MappingProxyType
 
 from headroom.domain.workload import HOURS, Forecast, Level
 
-CHANGE_USD, CHANGE_MIN = 0.1, 1.0
-"""Nominal cost of one modification, so that ties go to fewer changes: in USD at most, and in minutes of
-shortfall. What a slot may save is worth less to an owner whose minutes are worth less."""
-LEAST_CHANGE_USD = 0.01
+CHANGE_USD = 0.1
+"""Nominal cost of one modification, so that ties go to fewer changes."""
 LOCKED_HOURS = 2
 """How long a modification is assumed to be in flight at least, which prevents another."""
 MOST_CHANGES = 3
@@ -32,11 +30,6 @@ class ScheduleCost:
     next_hour: int | None
 
 
-def change_cost(usd_per_minute: float) -> float:
-    """The nominal cost of one modification in USD, where a minute of shortfall is worth that much."""
-    return max(LEAST_CHANGE_USD, min(CHANGE_USD, CHANGE_MIN * usd_per_minute))
-
-
 def schedule_cost(
     demand_forecast: Forecast,
     levels: Sequence[Level],
@@ -47,13 +40,12 @@ def schedule_cost(
     free: Sequence[int],
     only_from: Mapping[int, Sequence[int]] = MappingProxyType({}),
     locked_hours: int = LOCKED_HOURS,
-    change_usd: float = CHANGE_USD,
 ) -> ScheduleCost:
     """Cost of staying and of each change now, by dynamic programming from the last hour back.
 
     `free[hour]` is how many modifications are left in that hour if none is made before it;
     `reachable[i]` whether a later change may lead to level i, `only_from[i]` from which levels alone,
-    if not from all. A change costs `change_usd` and prevents others for `locked_hours`.
+    if not from all. A change prevents others for `locked_hours`.
     """
     count = len(levels)
     goals = [i for i in range(count) if reachable[i] and i not in only_from]
@@ -86,14 +78,14 @@ def schedule_cost(
             now[used] = rows
             if hour == 0:
                 following = after[1][-1]
-                change = [a + b + change_usd for a, b in zip(locked, following, strict=True)]
+                change = [a + b + CHANGE_USD for a, b in zip(locked, following, strict=True)]
                 stay = rows[0][current]
             elif used < MOST_CHANGES and left > 0 and (goals or only_from):
                 following, before = after[used + 1][-1], rows[0][current]
-                best = min([locked[i] + following[i] + change_usd for i in goals], default=inf)
+                best = min([locked[i] + following[i] + CHANGE_USD for i in goals], default=inf)
                 rows[0] = [value if value <= best else best for value in rows[0]]
                 for goal, origins in only_from.items():
-                    going = locked[goal] + following[goal] + change_usd
+                    going = locked[goal] + following[goal] + CHANGE_USD
                     for origin in origins:
                         rows[0][origin] = min(rows[0][origin], going)
                 if used == 0 and rows[0][current] < before - 1e-9:

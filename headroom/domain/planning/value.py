@@ -35,7 +35,7 @@ from headroom.domain.planning.plan import HOURS_PER_MONTH, Plan, one_way
 from headroom.domain.planning.planner import candidates
 from headroom.domain.planning.plans_from_history import plans_of_two_changes
 from headroom.domain.planning.present_load import PRESSED, leaves_what_is_used, present_load
-from headroom.domain.planning.schedule import change_cost, schedule_cost
+from headroom.domain.planning.schedule import schedule_cost
 from headroom.domain.planning.situation import Situation
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.state import HOUR
@@ -138,7 +138,6 @@ def _valued(
         schedule_cost, forecast, levels, current=0, reachable=goals, free=free_slots(situation),
         only_from=origins,
         locked_hours=locked_hours(situation),
-        change_usd=change_cost(usd_per_minute),
     )  # fmt: skip
     choice = targets.index(situation.owners_choice)
     usual = sum(hour[choice] for hour in forecast.reacting_minutes)

@@ -44,6 +44,8 @@ NOT_BEGUN = 0.2
 """Belief in the rest of an episode that has not begun by then."""
 NEARLY = 0.9
 """Share of the coming day's shortfall in the hours for which a raise is bought."""
+FOLLOWS_USD = 0.1
+"""Nominal cost of the modification that follows an announced load, as a schedule counts its own."""
 UNLIMITED = (inf, inf)
 
 
@@ -161,6 +163,7 @@ def demand_forecast(
                 late[hour], early[hour] = max(late[hour], short), max(early[hour], left)
                 if short > 0:  # a raise that follows costs as much as one made ahead
                     usd[hour] = max(usd[hour], (top - level.usd_per_hour) * load.minutes / 60)
+                    usd[hour] += FOLLOWS_USD if load.hours_since <= 0 else 0.0
         before.append(rest * late.pop())
         early, usd = early[:-1], usd[:-1]
         if share:
