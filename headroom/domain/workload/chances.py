@@ -19,7 +19,7 @@ from headroom.domain.workload.forecast import (
 )
 from headroom.domain.workload.history import Episodes, Past, recent_hours
 from headroom.domain.workload.known_load import KnownLoad, loads_at
-from headroom.domain.workload.rhythm import SURE
+from headroom.domain.workload.rhythms import SURE
 from headroom.domain.workload.short_minutes import above_a_limit
 
 

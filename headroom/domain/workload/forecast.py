@@ -18,7 +18,7 @@ from typing import NamedTuple
 from headroom.domain.state import HOUR, ProfileHour, hour_of
 from headroom.domain.workload.history import HELD, ONSET, Coming, Episodes, Past, recent_hours
 from headroom.domain.workload.known_load import KnownLoad, loads_at
-from headroom.domain.workload.rhythm import BACK, DOUBT, SURE, Rhythm, rhythms
+from headroom.domain.workload.rhythms import BACK, DOUBT, SURE, Rhythm, rhythms
 from headroom.domain.workload.short_minutes import (
     hidden_in_its_minutes,
     minutes_to_react,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from headroom.domain.state import ProfileHour
 from headroom.domain.workload import HOURS, KnownLoad, Level, Past, chances_from_history
-from headroom.domain.workload.rhythm import SURE
+from headroom.domain.workload.rhythms import SURE
 from tests.domain.earlier import CALM_HOUR, by_hour, hour_at
 
 LEVELS = tuple(Level(iops, 1e6, 0.01) for iops in (3_000.0, 6_000.0, 12_000.0))

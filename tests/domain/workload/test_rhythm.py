@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from headroom.domain.state import HOUR
 from headroom.domain.workload import HOURS, Level, PresentLoad, demand_forecast
-from headroom.domain.workload.rhythm import Rhythm, rhythms
+from headroom.domain.workload.rhythms import Rhythm, rhythms
 from tests.domain.earlier import CALM_HOUR, MONDAY, by_hour, hour_at
 
 On = Callable[[datetime], bool]
@@ -28,12 +28,31 @@ def last_of_month(at: datetime) -> bool:
     return (at + timedelta(days=1)).day == 1
 
 
+def working_days(at: datetime) -> int:
+    """How many working days of its month have begun by then; 0 on others."""
+    days = [at - timedelta(days=before) for before in range(at.day)]
+    return sum(day.weekday() < 5 for day in days) if at.weekday() < 5 else 0
+
+
+def later_working_days(at: datetime) -> int:
+    days = [at + timedelta(days=after) for after in range(1, 31)]
+    return sum(day.weekday() < 5 for day in days if day.month == at.month)
+
+
 RHYTHMS: dict[str, On] = {
     "daily": lambda at: at.hour == 2,
     "on working days": lambda at: at.hour == 9 and at.weekday() < 5,
     "weekly": lambda at: at.hour == 2 and at.weekday() == 6,
     "on a day of the month": lambda at: at.hour == 2 and at.day == 15,
     "before the end of the month": lambda at: at.hour == 22 and last_of_month(at),
+    "on a weekday of the month": lambda at: at.hour == 2 and at.weekday() == 0 and at.day <= 7,
+    "on the last such weekday of the month": lambda at: (
+        at.hour == 20 and at.weekday() == 4 and (at + timedelta(days=7)).month != at.month
+    ),
+    "on a working day of the month": lambda at: at.hour == 5 and working_days(at) == 3,
+    "on a working day before the end of the month": lambda at: (
+        at.hour == 18 and at.weekday() < 5 and not later_working_days(at)
+    ),
     "every 10 days": lambda at: at.hour == 3 and days_since(at) % 10 == 4,
     "every 5 hours": lambda at: (at - MONDAY) // HOUR % 5 == 2,
 }

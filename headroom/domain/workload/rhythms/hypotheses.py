@@ -1,0 +1,220 @@
+"""The hypotheses about when load comes again: which earlier hours a coming hour is like.
+
+At any time is none of them. Daily, on working days, weekly, every k hours or days; by the calendar's
+months: on a day or a working day of the month, from its begin or end, or on its n-th or last Monday.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from calendar import monthrange
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice, pairwise
+from operator import attrgetter
+from typing import NamedTuple
+
+DAY, WEEK, SHORTEST_MONTH = 24, 168, 28 * 24
+"""In hours."""
+WEEKDAYS, SATURDAY = 7, 5
+ONSETS = 48
+"""The latest onsets of load that are gone through."""
+RARE_DAYS = 4
+"""Days from one onset to the next, in the mean, from which on a month's weekdays and working days count."""
+LONGEST_HOURS = 72
+"""Longest period that is counted in hours and not in days."""
+SAME_GAPS = 2
+"""Equal gaps between onsets that make a period a hypothesis."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hypothesis:
+    """A rhythm: its name in words, and the earlier hours that are like an hour, the latest first."""
+
+    name: str
+    like: Callable[[int], Iterable[int]]
+    ahead: tuple[int, ...]
+    """How much later the next hour like an hour may be, ascending."""
+    since: int
+    """The first hour that may have one like it."""
+
+
+def hypotheses(start: datetime, onsets: Sequence[int], count: int) -> list[Hypothesis]:
+    """All that are worth considering, for `onsets` among `count` hours from `start` on."""
+    return [
+        Hypothesis("daily", _every(DAY), (DAY,), DAY),
+        Hypothesis("on working days", _working_days(start), (DAY, 3 * DAY, 6 * DAY), DAY),
+        Hypothesis("weekly", _every(WEEK), (WEEK,), WEEK),
+        *_by_calendar(start, onsets, count),
+        *_periods(onsets),
+    ]
+
+
+_MONTH = tuple(DAY * days for days in range(28, 32))
+_FOUR_OR_FIVE_WEEKS = 4 * WEEK, 5 * WEEK
+_ABOUT_A_MONTH = tuple(DAY * days for days in range(26, 36))
+_BEGINS = attrgetter("begins")
+
+
+_DAYS_BACK = 3, 1, 1, 1, 1, 6, 1
+"""From each day of the week, Monday first, to the one before it that is a working day too, or none too."""
+
+
+def _working_days(start: datetime) -> Callable[[int], Iterator[int]]:
+    first, offset = start.weekday(), start.hour
+
+    def like(hour: int) -> Iterator[int]:
+        day = (first + (hour + offset) // DAY) % 7
+        while (hour := hour - DAY * _DAYS_BACK[day]) >= 0:
+            yield hour
+            day = (day - _DAYS_BACK[day]) % 7
+
+    return like
+
+
+class _Month(NamedTuple):
+    """Its first hour, counted like all others; its days; and the day of the week it begins with."""
+
+    begins: int
+    days: int
+    first: int
+
+
+def _months_of(start: datetime, count: int) -> list[_Month]:
+    """The months from that of `start` to the one after `count` hours."""
+    begins, found = -DAY * (start.day - 1) - start.hour, []
+    year, month = start.year, start.month
+    while True:
+        first, days = monthrange(year, month)
+        found.append(_Month(begins, days, first))
+        if begins > count:
+            return found
+        begins += DAY * days
+        year, month = (year, month + 1) if month < 12 else (year + 1, 1)
+
+
+_SameDay = Callable[[int, _Month, _Month], int | None]
+"""The day of a month, from 0, that is like a day of another one; None if none is."""
+
+
+def _from_begin(day: int, this: _Month, then: _Month) -> int | None:
+    return day
+
+
+def _from_end(day: int, this: _Month, then: _Month) -> int | None:
+    return then.days - this.days + day
+
+
+def _weekday(day: int, this: _Month, then: _Month) -> int | None:
+    """The first Monday is like the first Monday."""
+    return (this.first + day - then.first) % WEEKDAYS + day // WEEKDAYS * WEEKDAYS
+
+
+def _last_weekday(day: int, this: _Month, then: _Month) -> int | None:
+    if day < this.days - WEEKDAYS:
+        return None
+    last = then.days - 1
+    return last - (then.first + last - this.first - day) % WEEKDAYS
+
+
+def _working_day(day: int, this: _Month, then: _Month) -> int | None:
+    """The third working day is like the third."""
+    before = sum(_works(this, other) for other in range(day))
+    return _nth_working_day(day, this, then, range(then.days), before)
+
+
+def _working_day_from_end(day: int, this: _Month, then: _Month) -> int | None:
+    after = sum(_works(this, other) for other in range(day + 1, this.days))
+    return _nth_working_day(day, this, then, range(then.days - 1, -1, -1), after)
+
+
+def _nth_working_day(
+    day: int, this: _Month, then: _Month, days: Iterable[int], place: int
+) -> int | None:
+    if not _works(this, day):
+        return None
+    return next(islice((other for other in days if _works(then, other)), place, None), None)
+
+
+def _works(month: _Month, day: int) -> bool:
+    return (month.first + day) % WEEKDAYS < SATURDAY
+
+
+def _monthly(months: Sequence[_Month], same: _SameDay) -> Callable[[int], Iterator[int]]:
+    """The same hour of the like day of earlier months."""
+
+    def like(hour: int) -> Iterator[int]:
+        if hour < SHORTEST_MONTH:
+            return
+        number = bisect_right(months, hour, key=_BEGINS) - 1
+        this = months[number]
+        day, of_day = divmod(hour - this.begins, DAY)
+        for then in reversed(months[:number]):
+            like_day = same(day, this, then)
+            if like_day is not None and 0 <= like_day < then.days:
+                if (earlier := then.begins + DAY * like_day + of_day) < 0:
+                    return
+                yield earlier
+
+    return like
+
+
+def _by_calendar(start: datetime, onsets: Sequence[int], count: int) -> Iterator[Hypothesis]:
+    """Rhythms that follow the calendar's months; those of few days only for load that is rare enough."""
+    months = _months_of(start, count)
+    yield Hypothesis("on a day of the month", _monthly(months, _from_begin), _MONTH, SHORTEST_MONTH)
+    yield Hypothesis(
+        "before the end of the month", _monthly(months, _from_end), _MONTH, SHORTEST_MONTH
+    )
+    latest = onsets[-ONSETS:]
+    if count <= SHORTEST_MONTH or (count - latest[0]) < RARE_DAYS * DAY * len(latest):
+        return
+    yield Hypothesis(
+        "on a weekday of the month", _monthly(months, _weekday), _FOUR_OR_FIVE_WEEKS, SHORTEST_MONTH
+    )
+    yield Hypothesis(
+        "on the last such weekday of the month", _monthly(months, _last_weekday),
+        _FOUR_OR_FIVE_WEEKS, SHORTEST_MONTH,
+    )  # fmt: skip
+    yield Hypothesis(
+        "on a working day of the month", _monthly(months, _working_day), _ABOUT_A_MONTH,
+        SHORTEST_MONTH,
+    )  # fmt: skip
+    yield Hypothesis(
+        "on a working day before the end of the month", _monthly(months, _working_day_from_end),
+        _ABOUT_A_MONTH, SHORTEST_MONTH,
+    )  # fmt: skip
+
+
+def _periods(onsets: Sequence[int]) -> Iterator[Hypothesis]:
+    """The period in hours and in days that most gaps between onsets have, if several have it."""
+    gaps = [after - before for before, after in pairwise(onsets[-ONSETS:])]
+    by_day = Counter(round(gap / DAY) for gap in gaps if gap > DAY)
+    days, times = max(
+        ((d, n) for d, n in by_day.items() if d > 1 and d != 7),
+        key=lambda item: (item[1], -item[0]), default=(0, 0),
+    )  # fmt: skip
+    if times >= SAME_GAPS:
+        yield Hypothesis(f"every {days} days", _every(days * DAY), (days * DAY,), days * DAY)
+    short = [gap for gap in gaps if 1 < gap <= LONGEST_HOURS]
+    alike = {gap: [g for g in short if abs(g - gap) <= 1] for gap in short}
+    usual = max(alike.values(), key=len, default=[])
+    if len(usual) >= SAME_GAPS and (period := sum(usual) / len(usual)) % DAY:
+        named = round(period, 1)
+        yield Hypothesis(f"every {named:g} hours", _every(period), (round(named),), round(period))
+
+
+def _every(hours: float) -> Callable[[int], Iterable[int]]:
+    """Earlier hours a whole number of periods ago; a period may be no whole number of hours."""
+    if hours == (step := int(hours)):
+        return lambda hour: range(hour - step, -1, -step)
+
+    def like(hour: int) -> Iterator[int]:
+        times = 1
+        while (earlier := hour - round(times * hours)) >= 0:
+            yield earlier
+            times += 1
+
+    return like
