@@ -40,16 +40,18 @@ def schedule_cost(
     free: Sequence[int],
     only_from: Mapping[int, Sequence[int]] = MappingProxyType({}),
     locked_hours: int = LOCKED_HOURS,
+    ends: Sequence[float] | None = None,
 ) -> ScheduleCost:
     """Cost of staying and of each change now, by dynamic programming from the last hour back.
 
     `free[hour]` is how many modifications are left in that hour if none is made before it;
     `reachable[i]` whether a later change may lead to level i, `only_from[i]` from which levels alone,
-    if not from all. A change prevents others for `locked_hours`.
+    if not from all. A change prevents others for `locked_hours`. `ends` is what follows the day at each
+    level, in USD; nothing if not given.
     """
     count = len(levels)
     goals = [i for i in range(count) if reachable[i] and i not in only_from]
-    ends = [0.0] * count
+    ends = [0.0] * count if ends is None else list(ends)
     # after[used][lock][level]: cost of the hours that follow, `lock` more of them locked. Without a
     # change none is locked.
     after = [[ends], *([ends] * locked_hours for _ in range(MOST_CHANGES))]

@@ -35,6 +35,12 @@ from headroom.domain.planning.plan import HOURS_PER_MONTH, Plan, one_way
 from headroom.domain.planning.planner import candidates
 from headroom.domain.planning.plans_from_history import plans_of_two_changes
 from headroom.domain.planning.present_load import PRESSED, leaves_what_is_used, present_load
+from headroom.domain.planning.savings import (
+    MONTH_DAYS,
+    day_cost,
+    kept_savings,
+    over_calm_days,
+)
 from headroom.domain.planning.schedule import schedule_cost
 from headroom.domain.planning.situation import Situation
 from headroom.domain.resources import Configuration, VolumeType
@@ -43,9 +49,7 @@ from headroom.domain.workload import (
     HOURS,
     Binding,
     Forecast,
-    Level,
     LoadShape,
-    calm_days,
     checked_days,
     demand_forecast,
     shortfalls,
@@ -53,7 +57,6 @@ from headroom.domain.workload import (
 
 NEGLIGIBLE_MIN = 0.05
 """Starved minutes a day below which no price increase is justified."""
-MONTH_DAYS = 30
 LATELY_DAYS = 28
 FOR_GOOD_DAYS = 7
 """Least days over which the need for what can never be undone is averaged."""
@@ -143,8 +146,13 @@ def _valued(
     usual = sum(hour[choice] for hour in forecast.reacting_minutes)
     worth = as_chosen(cost, usd_per_minute, levels, goals, usual)
     found = worth.found if worth.usd_per_minute == usd_per_minute else cost(usd_per_minute)
-    kept = _kept_savings(made)
     presses = situation.diagnosis.binding is not Binding.NOTHING
+    kept = kept_savings(situation, forecast, made)
+    waits_until: int | None = None
+    if kept and not presses:
+        then = cost(usd_per_minute, ends=[-kept.get(one.volume_type, 0.0) for one in targets])
+        if min(one for one, goal in zip(then.change, goals, strict=True) if goal) > then.stay:
+            kept, waits_until = {}, then.next_hour  # the saving is as large after a load is over
     risked = (  # what a raise could have met if giving back, and no raise, were in flight
         usd_per_minute * IN_FLIGHT_HOURS * forecast.new_minutes
     )
@@ -176,11 +184,11 @@ def _valued(
     ]
     worth_none = all(plan.value_usd_per_day <= 0 for plan in valued_plans)
     if situation.calm and worth_none and all(open_hours(situation)):
-        today = _day_cost(situation, levels, forecast, 0)
+        today = day_cost(situation, levels, forecast, 0)
         if today - found.stay <= risked:  # nor will a later change be worth its risk
             valued_plans = [
-                _over_calm_days(
-                    situation, plan, levels[i], today - _day_cost(situation, levels, forecast, i)
+                over_calm_days(
+                    situation, plan, levels[i], today - day_cost(situation, levels, forecast, i)
                 )
                 if plan.sustains_less and plan.price_change_usd < 0
                 else plan
@@ -193,50 +201,11 @@ def _valued(
             for plan, usd, goal in zip(valued_plans, in_rest[1:], goals[1:], strict=False)
             if goal
         ],
-        worth.found.next_hour,
+        worth.found.next_hour if waits_until is None else waits_until,
     )
     further = relieved_by_the_next(origins, forecast.seen_minutes)
     later = [further.get(i, 0.0) for i in range(1, len(made) + 1)]
     return valued_plans, forecast, next_hour, later
-
-
-def _day_cost(
-    situation: Situation, levels: Sequence[Level], forecast: Forecast, place: int
-) -> float:
-    """USD of the coming day at one of the levels, if nothing but reactions changes it."""
-    minutes = sum(hour[place] for hour in forecast.reacting_minutes)
-    return (
-        HOURS * levels[place].usd_per_hour
-        + sum(usd[place] for usd in forecast.reaction_usd)
-        + situation.limits.relief_value_usd_per_minute * minutes
-    )
-
-
-def _over_calm_days(situation: Situation, plan: Plan, level: Level, saved_usd: float) -> Plan:
-    """The plan with what it saves after the coming day: as much for as many days as were calm.
-
-    Those are days without load above its level, beyond the longest time that it stayed away before.
-    One change is for all of them.
-    """
-    value, past = plan.value_usd_per_day, situation.past
-    if saved_usd <= 0 or value + saved_usd * (past.days - 1.0) <= 0:
-        return plan
-    more = saved_usd * max(0.0, calm_days(past, level) - 1.0)
-    return replace(plan, value_usd_per_day=round(value + more, 4))
-
-
-def _kept_savings(made: Sequence[Plan]) -> dict[VolumeType, float]:
-    """USD that each type saves over the rest of a month for no less than today's performance.
-
-    A permanent saving is worth what it saves over the coming month, not over one day.
-    """
-    found: dict[VolumeType, float] = {}
-    for plan in made:
-        if plan.price_change_usd < 0 and not plan.lowers and not one_way(plan):
-            kind = plan.target.volume_type
-            saved = -float(plan.price_change_usd) * (MONTH_DAYS - 1) / MONTH_DAYS
-            found[kind] = max(found.get(kind, 0.0), saved)
-    return found
 
 
 def _value(situation: Situation, plan: Plan, usd: float) -> float:

@@ -57,7 +57,8 @@ class Level(NamedTuple):
     usd_per_hour: float
     unproven: float = 0.0
     """Chance that new load exceeds it where the owner chose more than it sustains: what an owner
-    bought is evidence of load that uses some of it. 0 where it sustains no less."""
+    bought is evidence of load that uses some of it, if it is used at all. 0 where it sustains no less."""
+    unproven_mibps: float = 0.0  # the same of throughput alone, used for certain
     reach: tuple[float, float] | None = None
     """IOPS and MiB/s that one change leads to from here; None for any."""
     ceiling: tuple[float, float] | None = None
@@ -79,7 +80,7 @@ class Forecast:
     seen_minutes: tuple[float, ...]
     """Minutes over all hours, by level, from measured or present load."""
     new_minutes: float = 0.0
-    """Minutes an hour at the first level, the present one, from load that was never measured so far."""
+    """Minutes an hour at the first, present level from load never measured so far; any, while nothing was."""
     rest_minutes: tuple[float, ...] = ()
     """What the rest of the hour before them brings while no raise can follow, by level."""
     basis: str = ""
@@ -170,7 +171,8 @@ def demand_forecast(
             here = [minutes * share for minutes in present.minutes]
             late = [a if a >= b else b for a, b in zip(late, here, strict=True)]
             early = [a if a >= b else b for a, b in zip(early, here, strict=True)]
-        new = max(level.unproven * NEW_MIN, chance_of_more(past, level) * new_min) * new_per_hour
+        used = chance_of_use(past, level)
+        new = max(used * NEW_MIN, chance_of_more(past, level) * new_min) * new_per_hour
         new_minutes.append(new)
         locked.append([minutes + new * LOCKED_TIMES for minutes in late])
         # a raise that costs more than waiting does not follow
@@ -182,7 +184,7 @@ def demand_forecast(
         locked_minutes=tuple(zip(*locked, strict=True)),
         reaction_usd=tuple(zip(*dollars, strict=True)),
         seen_minutes=tuple(seen),
-        new_minutes=new_minutes[0],
+        new_minutes=new_minutes[0] if past.known else new_min * new_per_hour,
         rest_minutes=tuple(before),
         basis=", ".join(
             rhythm.hypothesis.name for rhythm in sorted(believed, key=lambda r: -r.weight)
@@ -332,6 +334,14 @@ def _new_minutes(past: Past) -> float:
     """Shortfall of an episode of new load, in minutes: as long as load was busy in the past."""
     usual = (NEW_MIN + sum(hour.busy_minutes for hour in past.busy.values())) / (1 + len(past.busy))
     return NEW_SHARE * min(NEW_MIN, usual)
+
+
+def chance_of_use(past: Past, level: Level) -> float:
+    """Probability that new load is one that the owner chose more than `level` for.
+
+    At first what was bought is as likely to be used as not; 1 / (days + 1) of the uses have not shown yet.
+    """
+    return max(level.unproven / (past.days + 2.0), level.unproven_mibps)
 
 
 def chance_of_more(past: Past, level: Level) -> float:

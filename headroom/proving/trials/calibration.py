@@ -23,7 +23,7 @@ from headroom.domain.decision import situation_of
 from headroom.domain.planning import starvation_chances
 from headroom.domain.resources import Configuration, ResourceRef, VolumeType
 from headroom.ports import Ports
-from headroom.proving.workloads import Bools, LoadSeries
+from headroom.proving.workloads import Bools, Floats, LoadSeries
 
 EVERY_MIN = 7 * 60
 """Minutes between forecasts: every hour of the day has its turn."""
@@ -122,18 +122,27 @@ class ForecastLog:
 
 
 def hours_above(load_series: LoadSeries, configuration: Configuration) -> tuple[Bools, Bools]:
-    """Whether each UTC hour asks for more than it serves in some step, and whether all of it was measured."""
+    """Whether each UTC hour asks for more than it serves in some minute, and whether all of it was measured.
+
+    What comes in bursts of seconds and is served by the end of its minute is in time.
+    """
     can, offset = capability(configuration), _minutes_into_hour(load_series) * 60
     step, known = load_series.step_s, load_series.measured()
+    a_minute = max(1, 60 // step)
     above = known & (
-        (load_series.ebs_ops > can.sustained_iops * ABOVE)
-        | (load_series.bytes > can.sustained_mibps * ABOVE * MIB)
+        (_means(load_series.ebs_ops, a_minute) > can.sustained_iops * ABOVE)
+        | (_means(load_series.bytes, a_minute) > can.sustained_mibps * ABOVE * MIB)
     )
     hour = (offset + np.arange(len(above)) * step) // 3600
     count = int(hour[-1]) + 1
     wanting = np.bincount(hour, weights=above, minlength=count) > 0
     whole = np.bincount(hour, weights=known, minlength=count) * step >= 3600
     return wanting, whole
+
+
+def _means(rates: Floats, steps: int) -> Floats:
+    """The mean of each `steps` in a row, at each of them."""
+    return np.repeat(rates.reshape(-1, steps).mean(axis=1), steps)
 
 
 def _first_hour(load_series: LoadSeries) -> datetime:

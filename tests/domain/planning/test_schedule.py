@@ -30,6 +30,7 @@ class Day:
     usd_per_minute: float
     only_from: Mapping[int, Sequence[int]] = field(default_factory=dict)
     locked_hours: int = LOCKED_HOURS
+    ends: tuple[float, ...] | None = None
 
     @property
     def levels(self) -> tuple[Level, ...]:
@@ -43,7 +44,7 @@ class Day:
         found = schedule_cost(
             seen, self.levels, current=current, reachable=self.reachable, free=self.free,
             usd_per_minute=self.usd_per_minute, only_from=self.only_from,
-            locked_hours=self.locked_hours,
+            locked_hours=self.locked_hours, ends=self.ends,
         )  # fmt: skip
         return found.stay, found.change, found.next_hour
 
@@ -68,7 +69,7 @@ class Day:
             total += waiting if in_flight or out_of_slots else min(waiting, reacting)
             total += self.prices[level]
             since += 1
-        return total
+        return total if self.ends is None else total + self.ends[level]
 
     def schedules(self, head: int | None) -> Iterator[tuple[int | None, ...]]:
         """Every schedule that begins with `head`, and changes in the first hours only."""
@@ -104,6 +105,7 @@ def days(draw: st.DrawFn, levels: int = 3) -> Day:
         only_from={} if some is None else {far: some},
         usd_per_minute=draw(st.sampled_from([0.01, 0.1, 1.0])),
         locked_hours=draw(st.sampled_from([LOCKED_HOURS, 3, SHORT, HOURS])),
+        ends=draw(st.sampled_from([None, (0.0, -3.0, 0.4), (-0.2, 0.0, -0.2)])),
     )
 
 

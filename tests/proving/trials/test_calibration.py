@@ -17,7 +17,17 @@ SMALL = Configuration(
 )  # fmt: skip
 
 
-def test_an_hour_counts_where_any_step_asks_for_more_than_is_served() -> None:
+def test_a_burst_that_is_served_by_the_end_of_its_minute_is_in_time() -> None:
+    """Fifteen seconds at 9,000 IOPS are 2,250 in the minute; at 15,000 they are 3,750."""
+    minute = [9_000.0, 0.0, 0.0, 0.0]
+    late = [15_000.0, 0.0, 0.0, 0.0]
+    steps = minute * 60 + minute * 59 + late
+    above, whole = hours_above(load_series_of(steps, step_s=15), SMALL)
+    assert above.tolist() == [False, True]
+    assert whole.all()
+
+
+def test_an_hour_counts_where_any_minute_asks_for_more_than_is_served() -> None:
     minutes = [300.0] * 60 + [300.0] * 59 + [3_200.0] + [3_000.0] * 60
     above, whole = hours_above(load_series_of(minutes, step_s=60), SMALL)
     assert above.tolist() == [False, True, False]
