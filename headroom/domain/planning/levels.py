@@ -35,7 +35,8 @@ def level_of(situation: Situation, configuration: Configuration) -> Level:
         iops=iops, mibps=mibps, usd_per_hour=usd,
         unproven=max(0.0, 1.0 - can.burst_iops / chosen.sustained_iops),
         unproven_mibps=UNUSED_MIBPS
-        if can.burst_mibps < min(chosen.sustained_mibps, chosen.burst_mibps * ALIKE)
+        if can.burst_iops >= chosen.sustained_iops
+        and can.burst_mibps < min(chosen.sustained_mibps, chosen.burst_mibps * ALIKE)
         else 0.0,
         reach=(
             max(iops, min(most[0], step * max(iops, least_iops))),

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from headroom.domain.planning.coming_hours import IN_FLIGHT_HOURS
 from headroom.domain.planning.plan import Plan, one_way
-from headroom.domain.planning.schedule import LOCKED_HOURS
 from headroom.domain.planning.situation import Situation
 from headroom.domain.resources import VolumeType
-from headroom.domain.workload import HOURS, Binding, Forecast, Level, calm_days
+from headroom.domain.workload import HOURS, Forecast, Level, calm_days
 
 MONTH_DAYS = 30
 
@@ -40,27 +38,15 @@ def over_calm_days(situation: Situation, plan: Plan, level: Level, saved_usd: fl
     return replace(plan, value_usd_per_day=round(value + more, 4))
 
 
-def kept_savings(
-    situation: Situation, forecast: Forecast, made: Sequence[Plan]
-) -> dict[VolumeType, float]:
+def kept_savings(made: Sequence[Plan]) -> dict[VolumeType, float]:
     """USD that each type saves over the rest of a month for no less than today's performance.
 
-    A permanent saving is worth what it saves over the coming month, not over one day. While the change
-    is in flight no raise can meet new load; on a volume that is hardly known, a day more of knowledge
-    lowers that risk by more than the day's saving.
+    A permanent saving is worth what it saves over the coming month, not over one day.
     """
-    in_flight = (
-        situation.limits.relief_value_usd_per_minute
-        * forecast.new_minutes
-        * (LOCKED_HOURS + IN_FLIGHT_HOURS)
-    )
-    a_day = in_flight / (situation.past.days + 2.0)  # the rate of new load falls as 1 / (days + 1)
-    if situation.diagnosis.binding is not Binding.NOTHING:
-        a_day = 0.0
     found: dict[VolumeType, float] = {}
     for plan in made:
-        saved = -float(plan.price_change_usd) / MONTH_DAYS
-        if saved > 0 and saved >= a_day and not plan.lowers and not one_way(plan):
+        if plan.price_change_usd < 0 and not plan.lowers and not one_way(plan):
             kind = plan.target.volume_type
-            found[kind] = max(found.get(kind, 0.0), saved * (MONTH_DAYS - 1))
+            saved = -float(plan.price_change_usd) * (MONTH_DAYS - 1) / MONTH_DAYS
+            found[kind] = max(found.get(kind, 0.0), saved)
     return found

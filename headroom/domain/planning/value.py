@@ -147,7 +147,7 @@ def _valued(
     worth = as_chosen(cost, usd_per_minute, levels, goals, usual)
     found = worth.found if worth.usd_per_minute == usd_per_minute else cost(usd_per_minute)
     presses = situation.diagnosis.binding is not Binding.NOTHING
-    kept = kept_savings(situation, forecast, made)
+    kept = kept_savings(made)
     waits_until: int | None = None
     if kept and not presses:
         then = cost(usd_per_minute, ends=[-kept.get(one.volume_type, 0.0) for one in targets])

@@ -58,7 +58,9 @@ class Level(NamedTuple):
     unproven: float = 0.0
     """Chance that new load exceeds it where the owner chose more than it sustains: what an owner
     bought is evidence of load that uses some of it, if it is used at all. 0 where it sustains no less."""
-    unproven_mibps: float = 0.0  # the same of throughput alone, used for certain
+    unproven_mibps: float = (
+        0.0  # the same where it has less throughput alone, which is used for certain
+    )
     reach: tuple[float, float] | None = None
     """IOPS and MiB/s that one change leads to from here; None for any."""
     ceiling: tuple[float, float] | None = None
@@ -80,7 +82,7 @@ class Forecast:
     seen_minutes: tuple[float, ...]
     """Minutes over all hours, by level, from measured or present load."""
     new_minutes: float = 0.0
-    """Minutes an hour at the first, present level from load never measured so far; any, while nothing was."""
+    """Minutes an hour at the first level, the present one, from load that was never measured so far."""
     rest_minutes: tuple[float, ...] = ()
     """What the rest of the hour before them brings while no raise can follow, by level."""
     basis: str = ""
@@ -184,7 +186,7 @@ def demand_forecast(
         locked_minutes=tuple(zip(*locked, strict=True)),
         reaction_usd=tuple(zip(*dollars, strict=True)),
         seen_minutes=tuple(seen),
-        new_minutes=new_minutes[0] if past.known else new_min * new_per_hour,
+        new_minutes=new_minutes[0],
         rest_minutes=tuple(before),
         basis=", ".join(
             rhythm.hypothesis.name for rhythm in sorted(believed, key=lambda r: -r.weight)

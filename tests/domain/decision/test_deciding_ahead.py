@@ -366,23 +366,6 @@ def test_within_the_first_day_only_what_saves_more_than_a_late_raise_costs(
         assert {v.guardrail for v in judgement.blocking} == {Guardrail.GIVE_BACK_DATA}
 
 
-def steady(_: datetime) -> float:
-    return 700.0
-
-
-@pytest.mark.parametrize(
-    ("days", "value", "moves"),
-    [(0.1, 0.10, True), (0.1, 1.00, False), (0.5, 1.00, True), (9.2, 1.00, True)],
-)
-def test_a_cheaper_type_can_wait_while_little_is_known_and_minutes_are_worth_much(
-    days: float, value: float, moves: bool
-) -> None:
-    """It saves 10 cents a day. Meanwhile no raise can follow, and anything may come in the first hours."""
-    decision = decided(NOW, gp2(400), load=steady, days=days, relief_value_usd_per_minute=value)
-    assert isinstance(decision.answer, Act) == moves
-    assert not moves or taken(decision).target.volume_type is VolumeType.GP3
-
-
 @pytest.mark.parametrize(("hour", "moves"), [(20, False), (23, False), (1, True), (5, True)])
 def test_a_cheaper_type_is_not_bought_early_at_the_height_of_the_next_load(
     hour: int, moves: bool
