@@ -10,7 +10,11 @@ from typing import Any
 from headroom.cli.comparison import markdown as compared_markdown
 from headroom.proving.scoring import CONTROLLERS
 from headroom.proving.scoring.release_targets import ORACLE_RATIO, REGRET_RATIO, SCORE_RATIO
-from headroom.proving.scoring.rows import RUNNING_USD_PER_MONTH, half_of
+from headroom.proving.scoring.rows import (
+    RUNNING_USD_PER_MONTH,
+    RUNNING_WITHOUT_CREDITS,
+    half_of,
+)
 from tests import ROOT
 
 DOCS = ROOT / "docs"
@@ -101,7 +105,11 @@ def test_the_running_cost_in_the_score_is_that_of_the_deployment_page() -> None:
     page = (DOCS / "operate" / "deployment.md").read_text(encoding="utf-8")
     (detection,) = re.findall(r"^\| `fleet` \|.*\| \$([0-9.]+) \|[^|]*\|$", page, re.M)
     (daily,) = re.findall(r"Daily reconciliation:\*\* \$[0-9.]+-\$([0-9.]+) per 1,000", page)
+    (alarms,) = re.findall(r"a fleet of only gp3 pays \$([0-9]+[.][0-9]+)", page)
+    (scans,) = re.findall(r"gp3 and io2 have three of the four metrics \(\$([0-9.]+)\)", page)
     assert round((float(detection) + float(daily)) / 1_000, 2) == RUNNING_USD_PER_MONTH
+    without = float(alarms) + float(scans) + float(daily)
+    assert round(without / 1_000, 2) == RUNNING_WITHOUT_CREDITS
 
 
 def test_the_figures_are_small_and_name_no_place() -> None:

@@ -270,8 +270,7 @@ SCALING_DOWN: Mapping[Guardrail, Entry] = {
     ),
     Guardrail.GIVE_BACK_DATA: Entry(
         settings=("give_back_after_days",),
-        clears="when that many days were measured since the last change by someone else; a whole day where it "
-        "saves less than one late raise costs, or somebody made or changed the volume today",
+        clears="when that many days were measured since the last change by someone else",
         do="Lower `give_back_after_days`, or lower the volume yourself.",
         example="`give_back_after_days: 7`, with five days measured.",
         blocked=eg.limits(give_back_after_days=7.0), base=Base.LOWER,

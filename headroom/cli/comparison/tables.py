@@ -229,10 +229,12 @@ def remarks(results: Json) -> Iterator[str]:
         f"+${policy['price_increase_usd']:g} a month, {policy['modifications_per_24h']} "
         "modifications in 24 h."
     )
+    running = c["running_usd_per_month"]
     yield (
         "Score = storage dollars + value x shortfall minutes that some configuration within the "
-        f"guardrails would have saved + ${c['running_usd_per_month']:.2f} a month for running Headroom "
-        "(its own only). Regret = score above the oracle's."
+        f"guardrails would have saved + for running Headroom (its own only) "
+        f"${running['with credits']:.2f} a month on types with burst credits, ${running['without']:.2f} "
+        "on others. Regret = score above the oracle's."
     )
     yield (
         f"{halves['rule']} Tuning: {', '.join(halves['tuning']) or 'none'}. "

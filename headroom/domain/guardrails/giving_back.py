@@ -8,20 +8,9 @@ from math import inf
 from headroom.domain.catalog.ebs import MAX_MODIFICATIONS, capability
 from headroom.domain.guardrails.case import Case, allowed, verdict_of
 from headroom.domain.guardrails.verdicts import Guardrail, Relation, Verdict
-from headroom.domain.planning import (
-    CALM_MINUTES,
-    HOURS_PER_MONTH,
-    NEGLIGIBLE_MIN,
-    STEPS_BACK,
-    Plan,
-    gives_up_only_unused,
-    step_of,
-)
+from headroom.domain.planning import CALM_MINUTES, STEPS_BACK, gives_up_only_unused, step_of
 from headroom.domain.state import BY_HEADROOM, WINDOW, changes_of_settings
-from headroom.domain.workload import REACTION_MIN, Binding
-
-WHOLE_DAYS = 1.0
-"""Days after which each hour of the day was seen once. Before, giving back must be worth a late raise."""
+from headroom.domain.workload import Binding
 
 
 def _lowers(case: Case) -> bool:
@@ -58,44 +47,28 @@ def give_back(case: Case) -> Verdict:
 def give_back_data(case: Case) -> Verdict:
     """Block lowering performance before enough of the load was measured.
 
-    Until each hour of the day was seen, a day of the plan must save what one late raise costs, and nothing
-    is lowered that load has needed so far, or that somebody set up in the last day. A pressed database, or one whose credits run out, may
-    go to gp3 at no higher price at once, if that has more sustained IOPS and all MiB/s the load ever used.
+    A pressed database, or one whose credits run out, may go to gp3 at no higher price at once, if that
+    has more sustained IOPS and all MiB/s the load ever used.
     """
-    limits, plan = case.effective.limits, case.plan
+    least = case.effective.limits.give_back_after_days
     if not _lowers(case):
         return allowed(Guardrail.GIVE_BACK_DATA, "lowers nothing")
     if _more_for_no_more_money(case):
         return allowed(Guardrail.GIVE_BACK_DATA, "more IOPS for no more money")
-    least, why = limits.give_back_after_days, ""
-    set_up = _days_since_set_up(case)
-    if least < WHOLE_DAYS:
-        if set_up < WHOLE_DAYS:
-            least, why = WHOLE_DAYS, "somebody set it up for load that may be still to come"
-        elif plan.relieved_minutes_per_day < -NEGLIGIBLE_MIN:
-            least, why = WHOLE_DAYS, "load of the first day needs it"
-        elif _saves_a_day(plan) < limits.relief_value_usd_per_minute * REACTION_MIN:
-            least, why = WHOLE_DAYS, "a day of it saves less than one late raise costs"
-    days = min(case.known_days, set_up)
+    days = min([case.known_days, *_days_since_others(case)])
     missing = least - round(days, 3)
     return verdict_of(
         Guardrail.GIVE_BACK_DATA, Relation.AT_LEAST, round(days, 3), least, "measured days",
-        why if missing > 0 else "",
         clears_at=case.observation.at + timedelta(days=missing) if missing > 0 else None,
         temporary=True,
     )  # fmt: skip
 
 
-def _saves_a_day(plan: Plan) -> float:
-    return -24 * float(plan.price_change_usd) / HOURS_PER_MONTH
-
-
-def _days_since_set_up(case: Case) -> float:
-    """Days since somebody made the volume or last changed it: what they set up may not have been used yet."""
+def _days_since_others(case: Case) -> list[float]:
+    """Days since somebody else changed the volume: what they set up may not have been used yet."""
     known = changes_of_settings(case.resource_state.modifications, case.plan.origin)
     foreign = [m.started_at for m in known if m.by != BY_HEADROOM]
-    latest = max([case.observation.volume.created_at, *foreign])
-    return (case.observation.at - latest).total_seconds() / 86_400
+    return [(case.observation.at - max(foreign)).total_seconds() / 86_400] if foreign else []
 
 
 def give_back_reversible(case: Case) -> Verdict:

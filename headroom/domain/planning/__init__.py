@@ -21,7 +21,7 @@ from headroom.domain.planning.groups import (
     why_not_alike,
     with_shape,
 )
-from headroom.domain.planning.plan import HOURS_PER_MONTH, Plan, one_way
+from headroom.domain.planning.plan import Plan, one_way
 from headroom.domain.planning.plans_from_history import STEPS_BACK, TARGETS, least_planned
 from headroom.domain.planning.present_load import leaves_what_is_used
 from headroom.domain.planning.reverts import reverted
@@ -33,7 +33,6 @@ from headroom.domain.planning.space_plans import (
 )
 from headroom.domain.planning.starvation_chances import starvation_chances
 from headroom.domain.planning.value import (
-    NEGLIGIBLE_MIN,
     NO_VALUED_PLANS,
     ValuedPlans,
     value_plans,

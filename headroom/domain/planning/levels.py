@@ -33,10 +33,10 @@ def level_of(situation: Situation, configuration: Configuration) -> Level:
     step, most = limits.largest_step, (limits.max_iops, limits.max_throughput_mibps)
     return Level(
         iops=iops, mibps=mibps, usd_per_hour=usd,
-        unproven=max(0.0, 1.0 - can.burst_iops / chosen.sustained_iops),
-        unproven_mibps=UNUSED_MIBPS
-        if can.burst_iops >= chosen.sustained_iops
-        and can.burst_mibps < min(chosen.sustained_mibps, chosen.burst_mibps * ALIKE)
+        unproven=1.0 - can.burst_iops / chosen.sustained_iops
+        if can.burst_iops < chosen.sustained_iops
+        else UNUSED_MIBPS
+        if can.burst_mibps < min(chosen.sustained_mibps, chosen.burst_mibps * ALIKE)
         else 0.0,
         reach=(
             max(iops, min(most[0], step * max(iops, least_iops))),

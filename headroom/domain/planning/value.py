@@ -57,6 +57,9 @@ from headroom.domain.workload import (
 
 NEGLIGIBLE_MIN = 0.05
 """Starved minutes a day below which no price increase is justified."""
+WAITS_HOURS = 12
+"""How long a cheaper type may wait for a better hour. Later ones only look better, because what follows
+the day is not seen; the change is complete by then."""
 LATELY_DAYS = 28
 FOR_GOOD_DAYS = 7
 """Least days over which the need for what can never be undone is averaged."""
@@ -151,7 +154,8 @@ def _valued(
     waits_until: int | None = None
     if kept and not presses:
         then = cost(usd_per_minute, ends=[-kept.get(one.volume_type, 0.0) for one in targets])
-        if min(one for one, goal in zip(then.change, goals, strict=True) if goal) > then.stay:
+        at_once = min(usd for usd, goal in zip(then.change, goals, strict=True) if goal)
+        if at_once > then.stay and (then.next_hour or HOURS) <= WAITS_HOURS:
             kept, waits_until = {}, then.next_hour  # the saving is as large after a load is over
     risked = (  # what a raise could have met if giving back, and no raise, were in flight
         usd_per_minute * IN_FLIGHT_HOURS * forecast.new_minutes

@@ -151,8 +151,7 @@ FRIENDLY: Mapping[str, Setting] = MappingProxyType(
         "give_back_after_days": Setting(
             name="give_back_after_days", read=real(0, 14, "a number of days, 0 to 14"),
             schema={"type": "number", "minimum": 0, "maximum": 14},
-            meaning="Measured days of a volume's load before anything of it is lowered. Within the first day, only "
-            "what saves more in a day than one late raise costs, and nothing that was set up that day.",
+            meaning="Measured days of a volume's load before anything of it is lowered.",
         ),
         "min_iops": _integer(
             "min_iops", 0, MOST_IOPS, "Sustained IOPS that giving back must leave."

@@ -85,8 +85,8 @@ class Limits:
     """What a starved minute is worth to the owner."""
     give_back: bool = True
     """Whether IOPS and throughput that are not needed may be lowered again (size never)."""
-    give_back_after_days: float = 0.25
-    """Least measured days before anything is lowered; within the first day for large savings only."""
+    give_back_after_days: float = 1.0
+    """Least measured days before anything is lowered."""
     min_iops: int = 0
     """Sustained IOPS that giving back must leave."""
     min_throughput_mibps: int = 0

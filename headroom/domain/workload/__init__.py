@@ -49,5 +49,5 @@ from headroom.domain.workload.pressure import (
     since,
 )
 from headroom.domain.workload.profile import digest_of
-from headroom.domain.workload.short_minutes import REACTION_MIN, short_minutes, shortfalls
+from headroom.domain.workload.short_minutes import short_minutes, shortfalls
 from headroom.domain.workload.space import Point, SpaceBasis, SpaceForecast, space_forecast, spans

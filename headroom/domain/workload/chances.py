@@ -15,7 +15,6 @@ from headroom.domain.workload.forecast import (
     beliefs,
     believed_rhythms,
     chance_of_more,
-    chance_of_use,
     hours_like,
 )
 from headroom.domain.workload.history import Episodes, Past, recent_hours
@@ -45,7 +44,7 @@ def chances_from_history(
         episodes = Episodes.of(past, [chance > 0 for chance in above], recent, coming)
         cases = [above[number] for number, _ in episodes.cases]
         usual = episodes.mean(cases, episodes.hours)
-        new = max(chance_of_use(past, level), chance_of_more(past, level)) / (past.days + 1) / HOURS
+        new = max(level.unproven, chance_of_more(past, level)) / (past.days + 1) / HOURS
         likely = [
             new + sum([weight * cases[case] for case, weight in hour.like]) + hour.under_way * usual
             for hour in episodes.coming

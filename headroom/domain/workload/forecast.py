@@ -57,10 +57,7 @@ class Level(NamedTuple):
     usd_per_hour: float
     unproven: float = 0.0
     """Chance that new load exceeds it where the owner chose more than it sustains: what an owner
-    bought is evidence of load that uses some of it, if it is used at all. 0 where it sustains no less."""
-    unproven_mibps: float = (
-        0.0  # the same where it has less throughput alone, which is used for certain
-    )
+    bought is evidence of load that uses some of it. 0 where it sustains no less."""
     reach: tuple[float, float] | None = None
     """IOPS and MiB/s that one change leads to from here; None for any."""
     ceiling: tuple[float, float] | None = None
@@ -173,8 +170,7 @@ def demand_forecast(
             here = [minutes * share for minutes in present.minutes]
             late = [a if a >= b else b for a, b in zip(late, here, strict=True)]
             early = [a if a >= b else b for a, b in zip(early, here, strict=True)]
-        used = chance_of_use(past, level)
-        new = max(used * NEW_MIN, chance_of_more(past, level) * new_min) * new_per_hour
+        new = max(level.unproven * NEW_MIN, chance_of_more(past, level) * new_min) * new_per_hour
         new_minutes.append(new)
         locked.append([minutes + new * LOCKED_TIMES for minutes in late])
         # a raise that costs more than waiting does not follow
@@ -336,14 +332,6 @@ def _new_minutes(past: Past) -> float:
     """Shortfall of an episode of new load, in minutes: as long as load was busy in the past."""
     usual = (NEW_MIN + sum(hour.busy_minutes for hour in past.busy.values())) / (1 + len(past.busy))
     return NEW_SHARE * min(NEW_MIN, usual)
-
-
-def chance_of_use(past: Past, level: Level) -> float:
-    """Probability that new load is one that the owner chose more than `level` for.
-
-    At first what was bought is as likely to be used as not; 1 / (days + 1) of the uses have not shown yet.
-    """
-    return max(level.unproven / (past.days + 2.0), level.unproven_mibps)
 
 
 def chance_of_more(past: Past, level: Level) -> float:

@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
 from headroom.domain.catalog import SECONDS_PER_MONTH
 from headroom.domain.policy import PRESETS
-from headroom.domain.resources import Configuration
+from headroom.domain.resources import Configuration, VolumeType
 from headroom.proving.awsrules import Range
 from headroom.proving.inputs import BadInput
 from headroom.proving.oracle import Foresight
@@ -25,6 +26,7 @@ from headroom.proving.scoring.measures import measures_of
 from headroom.proving.scoring.reuse import OURS, Case, joined
 from headroom.proving.scoring.rows import (
     RUNNING_USD_PER_MONTH,
+    RUNNING_WITHOUT_CREDITS,
     ComparisonRow,
     ControllerKind,
     half_of,
@@ -54,6 +56,8 @@ from headroom.proving.workloads import (
 )
 
 SCALES = ("1", "auto")
+BURSTS = frozenset({VolumeType.GP2, VolumeType.ST1, VolumeType.SC1})
+"""Types that publish BurstBalance."""
 CONTROLLERS: Mapping[str, ControllerKind] = {
     "none": "none",
     **dict.fromkeys(RULES, "published"),
@@ -276,8 +280,7 @@ def _row(
     """The row of one run, without its regret."""
     load_series, kind = uncontrolled.load_series, CONTROLLERS[name]
     starved = int(np.count_nonzero(run.starved & ~uncontrolled.unavoidable))
-    months = load_series.minutes * 60 / float(SECONDS_PER_MONTH)
-    running = months * RUNNING_USD_PER_MONTH if kind == "headroom" else 0.0
+    running = _running_usd(uncontrolled, run) if kind == "headroom" else 0.0
     missed = avoidable(run.shortfall, uncontrolled.unavoidable_shortfall)
     return ComparisonRow(
         trace=load_series.name, scale="", start="", preset=conditions.preset, controller=name,
@@ -291,6 +294,17 @@ def _row(
         value_usd=conditions.value_usd, oracle_bound=0.0, oracle_exact=False,
         measures=measures_of(run, uncontrolled, whole=kind == "headroom"), calibration=run.calibration,
     )  # fmt: skip
+
+
+def _running_usd(uncontrolled: UncontrolledVolume, run: TrialRun) -> float:
+    """USD for running Headroom, by the time that the volume spends on types with and without credits."""
+    minutes = uncontrolled.load_series.minutes
+    edges = [(0, uncontrolled.start), *_schedule(run), (minutes, uncontrolled.start)]
+    usd = 0.0
+    for (begin, held), (end, _) in pairwise(edges):
+        a_month = RUNNING_USD_PER_MONTH if held.volume_type in BURSTS else RUNNING_WITHOUT_CREDITS
+        usd += a_month * (end - begin) * 60 / float(SECONDS_PER_MONTH)
+    return usd
 
 
 def _schedule(run: TrialRun) -> tuple[tuple[int, Configuration], ...]:
@@ -322,7 +336,9 @@ def conditions_json(work: Sequence[Job]) -> dict[str, object]:
         "scales": sorted({scale for job in work for scale in job.scales}),
         "traces_repeated_to_days": LEAST_DAYS,
         "kib_per_operation_where_unknown": 16,
-        "running_usd_per_month": RUNNING_USD_PER_MONTH,
+        "running_usd_per_month": {
+            "with credits": RUNNING_USD_PER_MONTH, "without": RUNNING_WITHOUT_CREDITS,
+        },
         "policy": {
             "mode": limits.mode.value, "types": [kind.value for kind in limits.types],
             "max_iops": limits.max_iops, "max_throughput_mibps": limits.max_throughput_mibps,

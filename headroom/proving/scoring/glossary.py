@@ -8,7 +8,11 @@ from types import MappingProxyType
 
 from headroom.proving.rivals import RULES
 from headroom.proving.scoring.measures import DEFINITIONS
-from headroom.proving.scoring.rows import HALVES, RUNNING_USD_PER_MONTH
+from headroom.proving.scoring.rows import (
+    HALVES,
+    RUNNING_USD_PER_MONTH,
+    RUNNING_WITHOUT_CREDITS,
+)
 
 WORDS: Mapping[str, str] = MappingProxyType(
     {
@@ -67,7 +71,8 @@ CONTROLLER_TEXTS: Mapping[str, str] = MappingProxyType(
         "headroom": (
             "Headroom as deployed: woken by its alarms, by events and by the scan every 15 minutes, "
             "with the default policy in mode auto at the preset. Its score includes what running it "
-            f"costs: ${RUNNING_USD_PER_MONTH:.2f} per volume and month."
+            f"costs a month: ${RUNNING_USD_PER_MONTH:.2f} on a type with burst credits, "
+            f"${RUNNING_WITHOUT_CREDITS:.2f} on others."
         ),
         "static-peak": (
             "A reference: the cheapest configuration for the largest demand of any step of the "

@@ -12,7 +12,9 @@ Half = Literal["tuning", "unseen"]
 ControllerKind = Literal["none", "published", "headroom", "reference"]
 SHORT_DAYS = 7.0
 RUNNING_USD_PER_MONTH = 0.43
-"""What Headroom costs per volume: alarms, scans and a daily reconciliation (docs/operate/deployment.md)."""
+RUNNING_WITHOUT_CREDITS = 0.30
+"""What Headroom costs per volume and month: alarms, scans and a daily reconciliation
+(docs/operate/deployment.md). A volume without burst credits publishes one metric less."""
 HALVES = (
     "A trace belongs to the tuning half when the SHA-256 of its file name is an even number, and "
     "to the unseen half when it is odd."

@@ -26,7 +26,13 @@ from headroom.domain.policy import (
     parse_schedule,
     parse_window,
 )
-from headroom.domain.resources import Configuration, VolumeActivity, VolumeType
+from headroom.domain.resources import (
+    Configuration,
+    Modification,
+    ModificationState,
+    VolumeActivity,
+    VolumeType,
+)
 from headroom.domain.state import HOUR, KnownModification
 from tests.builders import (
     NOW,
@@ -63,14 +69,12 @@ def decided(
     metrics: VolumeActivity | None = None,
     freezes: tuple[Freeze, ...] = (),
     events: tuple[KnownEvent, ...] = (),
-    created: datetime | None = None,
     **limits: object,
 ) -> Decision:
     """What is decided at `now`, with `load` seen free over so many days before."""
     activity_now = recent or activity([load(now) or 0.0] * 180, end=now)
     seen = observation(
-        activity_now,
-        volume(configuration, **({} if created is None else {"created_at": created})), at=now,
+        activity_now, volume(configuration), at=now,
         history=metrics or (history(load, days=days, end=now) if days else None),
     )  # fmt: skip
     rules = replace(policy(**limits), freezes=freezes, known_events=events)
@@ -343,29 +347,6 @@ def test_nothing_is_lowered_before_enough_days_were_seen(days: float, least: flo
     assert timedelta(0) <= decision.answer.until - (NOW + missing) < HOUR  # whole hours count
 
 
-@pytest.mark.parametrize(
-    ("bought", "days", "value", "lowers"),
-    [
-        (14_000, 0.3, 0.10, True),  # $70 a month are $2.30 a day, a late raise costs $1.60
-        (14_000, 0.2, 0.10, False),
-        (8_000, 0.3, 0.10, False),  # 66 cents a day
-        (8_000, 1.0, 0.10, True),
-        (8_000, 0.3, 0.01, True),
-    ],
-)
-def test_within_the_first_day_only_what_saves_more_than_a_late_raise_costs(
-    bought: int, days: float, value: float, lowers: bool
-) -> None:
-    decision = decided(
-        NOW, gp3(400, bought, 125), load=idle, days=days, relief_value_usd_per_minute=value
-    )
-    assert isinstance(decision.answer, Act) == lowers
-    if isinstance(decision.answer, Hold):
-        assert decision.answer.reason is Reason.BLOCKED_TEMPORARILY
-        [judgement] = [one for one in decision.judgements if not one.allowed][:1]
-        assert {v.guardrail for v in judgement.blocking} == {Guardrail.GIVE_BACK_DATA}
-
-
 @pytest.mark.parametrize(("hour", "moves"), [(20, False), (23, False), (1, True), (5, True)])
 def test_a_cheaper_type_is_not_bought_early_at_the_height_of_the_next_load(
     hour: int, moves: bool
@@ -380,16 +361,32 @@ def test_a_cheaper_type_is_not_bought_early_at_the_height_of_the_next_load(
         assert at(hour, 20) < decision.next_change_at <= at(25, 20)
 
 
-@pytest.mark.parametrize("hours", [2, 23])
-def test_what_somebody_set_up_within_the_last_day_is_left_alone(hours: int) -> None:
-    """It may be for tonight, whether the volume is new or was changed."""
-    since = NOW - timedelta(hours=hours)
-    by_hand = KnownModification(started_at=since, by="arn:aws:iam::1:user/ann")
-    changed_by_hand = decided(NOW, gp3(400, 14_000, 125), load=idle, known=(by_hand,))
-    made_now = decided(NOW, gp3(400, 14_000, 125), load=idle, created=since)
-    for decision in (changed_by_hand, made_now):
-        assert isinstance(decision.answer, Hold)
-        assert abs(decision.answer.until - since - timedelta(days=1)) < timedelta(minutes=1)
+def test_a_cheaper_type_does_not_wait_for_ever_where_changes_take_all_day() -> None:
+    """A change that is in flight for a day meets every load; the end of the next one is hours away at most."""
+
+    def short(when: datetime) -> float:
+        return 12_000.0 if when.hour == 20 and when.minute < 10 else 300.0
+
+    def at_work(hours: int, since: datetime) -> Modification:
+        return Modification(
+            state=ModificationState.COMPLETED, started_at=since,
+            ended_at=since + timedelta(hours=hours), origin=gp2(1_000), target=gp2(1_000),
+            progress_percent=100,
+        )  # fmt: skip
+
+    taken_at = []
+    for hour in range(0, 24, 2):
+        now = at(hour, 50)
+        seen = observation(
+            activity([short(now)] * 180, end=now), volume(gp2(1_000)), at=now,
+            history=history(short, days=9.2, end=now),
+            modification=at_work(16, now - timedelta(days=6)),
+        )  # fmt: skip
+        decision = decide(decision_input(seen, rules=policy(), trigger="due"))
+        if isinstance(decision.answer, Act):
+            assert decision.answer.plan.target.volume_type is VolumeType.GP3
+            taken_at.append(hour)
+    assert taken_at
 
 
 def test_nothing_is_lowered_where_the_owner_says_so() -> None:

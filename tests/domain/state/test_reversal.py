@@ -81,7 +81,7 @@ def test_what_somebody_else_just_set_up_is_not_taken_from_them() -> None:
 
 
 def test_days_under_another_instance_do_not_count_for_bursts_nobody_could_see() -> None:
-    assert not lowers(idle(checked_days=0.2))
+    assert not lowers(idle(checked_days=0.5))
     assert lowers(idle(checked_days=1.5))
 
 

@@ -58,7 +58,15 @@ def test_a_score_is_dollars_plus_the_value_of_the_shortfall(rows: list[Compariso
         worth = row.value_usd * row.shortfall_minutes
         assert row.score == pytest.approx(row.storage_usd + worth + row.running_usd)
         own = row.controller == "headroom"
-        assert row.running_usd == pytest.approx(0.43 * 10 / 730 if own else 0.0)
+        assert row.running_usd == pytest.approx(0.30 * 10 / 730 if own else 0.0)
+
+
+def test_running_headroom_costs_more_while_the_volume_has_credits() -> None:
+    """gp2 publishes its balance too, until it is changed to gp3 within the first hours."""
+    found = run_controller(job(bursty(), starts=("gp2",)))
+    [own] = [row for row in found if row.controller == "headroom"]
+    assert own.modifications
+    assert 0.30 * 10 / 730 < own.running_usd < 0.43 * 10 / 730
 
 
 def test_no_controller_within_the_limits_beats_the_oracle_nor_the_oracle_its_bound(

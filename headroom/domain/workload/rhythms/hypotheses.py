@@ -1,7 +1,7 @@
 """The hypotheses about when load comes again: which earlier hours a coming hour is like.
 
 At any time is none of them. Daily, on working days, weekly, every k hours or days; by the calendar's
-months: on a day or a working day of the month, from its begin or end, or on its n-th or last Monday.
+months: on a day or a working day of the month, from its beginning or end, or on its n-th or last Monday.
 """
 
 from __future__ import annotations
