@@ -392,7 +392,14 @@ class Law:
         least = float(observed.allowed["give_back_after_days"])
         ages = [(at - s).total_seconds() / 86_400 for s in self.external_starts.get(ref, set())]
         seen = min([observed.days + 0.01, *ages])
-        if seen < least - 0.01:
+        in_need = _pressed(activity) or _empties(activity)
+        more_for_less = (
+            in_need
+            and PRICES.monthly(target) <= PRICES.monthly(origin)
+            and capability(target).sustained_iops > capability(origin).sustained_iops
+            and _only_unused_throughput(activity, origin, target)
+        )
+        if seen < least - 0.01 and not more_for_less:
             found.append(f"give_back_data: {seen} days seen, {least} asked for")
         clear = _clear_minutes(activity)
         if clear < CALM_MINUTES and not _only_unused_throughput(activity, origin, target):
