@@ -251,10 +251,8 @@ class Law:
         found += self._not_ours(observed, plan.origin)
         if plan.value_usd_per_day < 0:
             found.append(f"cost_benefit: {plan.value_usd_per_day}")
-        vain = (
-            PRICES.monthly(plan.target) > PRICES.monthly(plan.origin)
-            and _pressed(observed.activity)
-            and not _empties(observed.activity)
+        vain = PRICES.monthly(plan.target) > PRICES.monthly(plan.origin) and _pressed(
+            observed.activity
         )
         if observed.on == "unknown" or (observed.on == "bound" and vain):
             found.append(f"instance_limit: the instance is {observed.on}")
@@ -392,14 +390,7 @@ class Law:
         least = float(observed.allowed["give_back_after_days"])
         ages = [(at - s).total_seconds() / 86_400 for s in self.external_starts.get(ref, set())]
         seen = min([observed.days + 0.01, *ages])
-        in_need = _pressed(activity) or _empties(activity)
-        more_for_less = (
-            in_need
-            and PRICES.monthly(target) <= PRICES.monthly(origin)
-            and capability(target).sustained_iops > capability(origin).sustained_iops
-            and _only_unused_throughput(activity, origin, target)
-        )
-        if seen < least - 0.01 and not more_for_less:
+        if seen < least - 0.01:
             found.append(f"give_back_data: {seen} days seen, {least} asked for")
         clear = _clear_minutes(activity)
         if clear < CALM_MINUTES and not _only_unused_throughput(activity, origin, target):
@@ -628,16 +619,6 @@ def _pressed(activity: VolumeActivity | None) -> bool:
     """Whether a limit was touched in the last quarter of an hour."""
     checks = () if activity is None else (activity.iops_exceeded, activity.throughput_exceeded)
     return any(value for check in checks for value in check.values[-15:])
-
-
-def _empties(activity: VolumeActivity | None) -> bool:
-    """Whether the volume's own credits run out within the hour: then its instance is not all that binds."""
-    values = () if activity is None else activity.burst_balance_percent.values[-15:]
-    known = [value for value in values if value is not None]
-    if len(known) < 2:
-        return False
-    fall = known[0] - known[-1]
-    return fall > 0 and known[-1] / fall * len(known) <= 60
 
 
 def _clear_minutes(activity: VolumeActivity) -> int:
