@@ -10,12 +10,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
-from headroom.domain.catalog import SECONDS_PER_MONTH
 from headroom.domain.policy import PRESETS
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.proving.awsrules import Range
@@ -40,6 +38,7 @@ from headroom.proving.trials import (
     TrialRun,
     UncontrolledVolume,
     avoidable,
+    held_usd,
     run_engine,
     run_rule,
     run_schedule,
@@ -280,7 +279,10 @@ def _row(
     """The row of one run, without its regret."""
     load_series, kind = uncontrolled.load_series, CONTROLLERS[name]
     starved = int(np.count_nonzero(run.starved & ~uncontrolled.unavoidable))
-    running = _running_usd(uncontrolled, run) if kind == "headroom" else 0.0
+    running = 0.0
+    if kind == "headroom":
+        changes = _schedule(run)
+        running = held_usd(uncontrolled.start, changes, load_series.minutes, _running_usd)
     missed = avoidable(run.shortfall, uncontrolled.unavoidable_shortfall)
     return ComparisonRow(
         trace=load_series.name, scale="", start="", preset=conditions.preset, controller=name,
@@ -296,15 +298,9 @@ def _row(
     )  # fmt: skip
 
 
-def _running_usd(uncontrolled: UncontrolledVolume, run: TrialRun) -> float:
-    """USD for running Headroom, by the time that the volume spends on types with and without credits."""
-    minutes = uncontrolled.load_series.minutes
-    edges = [(0, uncontrolled.start), *_schedule(run), (minutes, uncontrolled.start)]
-    usd = 0.0
-    for (begin, held), (end, _) in pairwise(edges):
-        a_month = RUNNING_USD_PER_MONTH if held.volume_type in BURSTS else RUNNING_WITHOUT_CREDITS
-        usd += a_month * (end - begin) * 60 / float(SECONDS_PER_MONTH)
-    return usd
+def _running_usd(held: Configuration) -> float:
+    """USD a month for running Headroom on a volume of that type."""
+    return RUNNING_USD_PER_MONTH if held.volume_type in BURSTS else RUNNING_WITHOUT_CREDITS
 
 
 def _schedule(run: TrialRun) -> tuple[tuple[int, Configuration], ...]:

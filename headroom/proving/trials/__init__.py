@@ -20,6 +20,7 @@ from headroom.proving.trials.trial import (
     TrialChange,
     TrialRun,
     avoidable,
+    held_usd,
     run_rule,
     run_schedule,
     run_static,

@@ -6,7 +6,7 @@ in reserve. AWS's own rules refuse the rest.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -185,11 +185,11 @@ class Trial:
             starved=volume.starved,
             shortfall=volume.shortfall,
             changes=tuple(self.changes),
-            storage_usd=storage_usd(
+            storage_usd=held_usd(
                 self._start,
                 [(change.minute, change.target) for change in self.changes],
                 volume.load_series.minutes,
-                self._conditions,
+                self._conditions.monthly,
             ),
             aws_refusals=self.aws_refusals,
             guardrail_violations=self._violations(policy),
@@ -269,17 +269,17 @@ def run_rule(
     return trial.finished()
 
 
-def storage_usd(
+def held_usd(
     start: Configuration,
     changes: Sequence[tuple[int, Configuration]],
     minutes: int,
-    conditions: Conditions,
+    a_month: Callable[[Configuration], float],
 ) -> float:
-    """USD for the volume over `minutes`; a target is billed from the start of its modification."""
+    """USD over `minutes` at what each configuration costs a month, from the start of its modification on."""
     edges = [(0, start), *changes, (minutes, start)]
     total = 0.0
     for (begin, paid), (end, _) in pairwise(edges):
-        total += conditions.monthly(paid) * (end - begin) * 60 / SECONDS_PER_MONTH
+        total += a_month(paid) * (end - begin) * 60 / SECONDS_PER_MONTH
     return total
 
 

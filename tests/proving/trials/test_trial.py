@@ -19,7 +19,7 @@ from headroom.proving.trials import (
     run_schedule,
     score_usd,
 )
-from headroom.proving.trials.trial import storage_usd
+from headroom.proving.trials.trial import held_usd
 from headroom.proving.vectorized import pain_if_static
 from tests.proving.series import load_series_of
 
@@ -137,6 +137,6 @@ def test_shortfall_that_nothing_could_save_costs_nothing():
 
 def test_a_month_costs_the_list_price():
     minutes = 730 * 60
-    assert storage_usd(STARTS["io1"], [], minutes, BALANCED) == pytest.approx(1_090.0)
+    assert held_usd(STARTS["io1"], [], minutes, BALANCED.monthly) == pytest.approx(1_090.0)
     half = [(minutes // 2, gp3(3_000))]
-    assert storage_usd(STARTS["io1"], half, minutes, BALANCED) == pytest.approx(561.0)
+    assert held_usd(STARTS["io1"], half, minutes, BALANCED.monthly) == pytest.approx(561.0)
