@@ -29,7 +29,7 @@ from headroom.domain.decision import (
 )
 from headroom.domain.guardrails import AVAILABLE
 from headroom.domain.planning import Plan
-from headroom.domain.resources import ModificationState, Observation
+from headroom.domain.resources import Modification, ModificationState, Observation
 from headroom.domain.state import Notify, OpenChain, Step
 from headroom.ports import Ports, ReadFailed
 
@@ -100,17 +100,12 @@ def _resolve(
     now: datetime,
 ) -> bool:  # fmt: skip
     """Settle an unknown outcome by what AWS reports, never by assumption."""
-    change = observation.modification
-    ours = (
-        change is not None
-        and change.target == act.plan.target
-        and change.started_at >= decision.at - CLOCK_SKEW
-    )
-    if ours and change is not None:
-        found = "AWS shows the change: it was accepted"
+    taken = _taken(decision, act, observation.modification)
+    if taken is not None:
+        started_at, found = taken
         notify = None if decision.group else Notify(text=found)
         _append(ports, decision, chain, Step.APPLIED, now, found, due_at=now + VERIFY_AFTER,
-                body={"modification": modification_of(decision, change.started_at)},
+                body={"modification": modification_of(decision, started_at)},
                 notify=notify)  # fmt: skip
         return False
     until = _too_early(observation, act, chain, now)
@@ -121,6 +116,22 @@ def _resolve(
             "AWS shows no such change: it was not accepted",
             due_at=now + timedelta(minutes=1))  # fmt: skip
     return True
+
+
+def _taken(
+    decision: Decision, act: Act, change: Modification | None
+) -> tuple[datetime, str] | None:
+    """When AWS took a change whose call had no answer, and how that shows; None where it does not.
+
+    AWS keeps only the latest modification: one that began from what was asked for came after it.
+    """
+    if change is None or change.started_at < decision.at - CLOCK_SKEW:
+        return None
+    if change.target == act.plan.target:
+        return change.started_at, "AWS shows the change: it was accepted"
+    if change.origin == act.plan.target:
+        return decision.at, "AWS shows a later change of it: it was accepted"
+    return None
 
 
 def _too_early(

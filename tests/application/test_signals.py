@@ -11,11 +11,11 @@ import pytest
 from headroom.application import remediate, sweep
 from headroom.domain.decision import Act, Decision, Hold
 from headroom.domain.policy import PolicyUnreadable
-from headroom.domain.resources import Claim, ResourceRef, Signal, VolumeActivity
+from headroom.domain.resources import Claim, Configuration, ResourceRef, Signal, VolumeActivity
 from headroom.domain.state import Refusal, Refused, ResourceState, Step, Unknown, broken_link
 from headroom.ports import Glance, ReadFailed, StorageView
 from tests.application.harness import Harness, calm, reconcile_now, running_free
-from tests.builders import NOW, activity, gp3, policy, ref, volume
+from tests.builders import NOW, activity, gp2, gp3, policy, ref, volume
 
 
 def alarm(of: ResourceRef | None, claim: Claim = Claim.PRESSURE, *, muted: bool = False) -> Signal:
@@ -276,6 +276,25 @@ def test_no_answer_is_resolved_from_what_aws_shows(harness: Harness) -> None:
     sweep(harness.ports, harness.now, scan_every_s=10**9)
     assert harness.steps(vol) == ["act", "intended", "unknown", "applied"]
     assert len(harness.lifecycles["vol-1"].starts) == 1
+
+
+@pytest.mark.parametrize("back", [gp3(), gp2(100)])
+def test_a_change_that_somebody_changed_again_before_anybody_looked_was_taken(
+    harness: Harness, back: Configuration
+) -> None:
+    """AWS keeps the latest modification only; that one began from what was asked for."""
+    vol = harness.add(volume())
+    harness.answers = [Unknown(detail="read time-out")]
+    (decision,) = remediate(harness.ports, alarm(vol), harness.now)
+    assert isinstance(decision.answer, Act)
+    harness.change(vol, decision.answer.plan.target)
+    harness.later(hours=25)
+    harness.change(vol, back)
+    for _ in range(60):
+        harness.later(minutes=3)
+        sweep(harness.ports, harness.now, scan_every_s=10**9)
+    chain = [r.step for r in harness.ledger.chain(decision.decision_id)]
+    assert chain == [Step.DECIDED, Step.INTENDED, Step.UNKNOWN, Step.APPLIED, Step.DIVERGED]
 
 
 def test_a_call_that_never_arrived_is_found_by_what_aws_shows_and_tried_anew(

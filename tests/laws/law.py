@@ -251,10 +251,9 @@ class Law:
         found += self._not_ours(observed, plan.origin)
         if plan.value_usd_per_day < 0:
             found.append(f"cost_benefit: {plan.value_usd_per_day}")
-        vain = PRICES.monthly(plan.target) > PRICES.monthly(plan.origin) and _pressed(
-            observed.activity
-        )
-        if observed.on == "unknown" or (observed.on == "bound" and vain):
+        dearer = PRICES.monthly(plan.target) > PRICES.monthly(plan.origin)
+        vain = _pressed(observed.activity) and not _serves_more(plan.origin, plan.target)
+        if observed.on == "unknown" or (observed.on == "bound" and dearer and vain):
             found.append(f"instance_limit: the instance is {observed.on}")
         if decision.rollback_of is not None:
             found = [one for one in found if one.split(":")[0] not in ROLLBACKS_ARE_SPARED]
@@ -602,6 +601,12 @@ def _sustained(configuration: Configuration) -> tuple[float, float]:
 def _lowers(origin: Configuration, target: Configuration) -> bool:
     now, then = capability(origin), capability(target)
     return then.sustained_iops < now.sustained_iops or then.sustained_mibps < now.sustained_mibps
+
+
+def _serves_more(origin: Configuration, target: Configuration) -> bool:
+    """Whether more is sustained on an instance that gives what `origin` reaches with credits."""
+    most, now, then = _reach(origin), _sustained(origin), _sustained(target)
+    return any(min(t, m) > n for t, m, n in zip(then, most, now, strict=True))
 
 
 def _only_unused_throughput(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from headroom.domain.catalog.ebs import capability
 from headroom.domain.guardrails.case import Case, verdict_of
 from headroom.domain.guardrails.verdicts import Guardrail, Relation, Verdict
 from headroom.domain.planning import FORESEEN_USD
@@ -17,7 +18,9 @@ FRESH = timedelta(minutes=30)
 def instance_limit(case: Case) -> Verdict:
     """Block a change to a volume while its instance is the limit, or might be.
 
-    A plan that only adds free space passes.
+    Also block a dearer plan that serves no more than today even with all that the instance gives.
+    A plan that only adds free space passes, and a faster type where the owner's latency objective is
+    missed.
     """
     diagnosis = case.diagnosis
     binding = diagnosis.binding
@@ -35,8 +38,22 @@ def instance_limit(case: Case) -> Verdict:
         )
         if not checked:
             value, detail = "not known", "neither the instance's limits nor its own check are known"
+    elif case.plan.price_change_usd > 0 and not diagnosis.slower_than_objective and _vain(case):
+        value, detail = "nothing more served", "with what the instance gives at most"
     return verdict_of(
         Guardrail.INSTANCE_LIMIT, Relation.IS, value, "volume", "", detail, temporary=True
+    )
+
+
+def _vain(case: Case) -> bool:
+    """Whether a plan sustains no more than today, limited by what the instance gives at most."""
+    instance = case.observation.instance
+    if instance is None or instance.limits is None:
+        return False
+    limits, now, then = instance.limits, capability(case.plan.origin), case.plan.capability
+    return (
+        min(then.sustained_iops, limits.maximum_iops) <= now.sustained_iops
+        and min(then.sustained_mibps, limits.maximum_mibps) <= now.sustained_mibps
     )
 
 

@@ -18,10 +18,11 @@ def _lowers(case: Case) -> bool:
 
 
 def _more_for_no_more_money(case: Case) -> bool:
-    """Whether a pressed volume gets more IOPS at no higher price, and all MiB/s the load ever used.
+    """Whether a pressed volume gets more IOPS at no higher price, and gives up no MiB/s.
 
-    Such a plan serves whatever the volume serves today and more, so it needs no history. For a
-    volume another plan keeps all throughput at little cost; a database's gp3 has its own.
+    Such a plan serves whatever the volume serves today and more, so it needs no history. A database
+    may give up MiB/s that its load never used: its gp3 has its own, and none can be bought below a
+    size. For a volume another plan keeps all of them at little cost.
     """
     plan, now, then = case.plan, capability(case.plan.origin), case.plan.capability
     spare = 1 + case.effective.limits.headroom_percent / 100
@@ -32,7 +33,10 @@ def _more_for_no_more_money(case: Case) -> bool:
         and then.burst_iops >= now.burst_iops
         and (
             then.sustained_mibps >= now.burst_mibps
-            or gives_up_only_unused(plan, case.demand, spare=spare)
+            or (
+                plan.origin.database is not None
+                and gives_up_only_unused(plan, case.demand, spare=spare)
+            )
         )
     )
 

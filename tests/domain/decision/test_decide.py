@@ -451,13 +451,18 @@ def test_leaving_gp2_keeps_the_throughput_it_bursts_to_unless_that_costs_more_an
         )
 
 
-@pytest.mark.parametrize(("size", "io_kib", "mibps"), [(3, 16, 125), (5, 8, 125), (5, 56, 128)])
-def test_a_small_gp2_pays_for_three_mibps_more_than_gp3_includes_only_where_they_were_used(
-    size: int, io_kib: float, mibps: int
+@pytest.mark.parametrize(
+    ("size", "io_kib", "days", "mibps"),
+    [(3, 16, 2, 125), (5, 8, 2, 125), (5, 56, 2, 128), (3, 16, 0, 128), (5, 8, 0.5, 128)],
+)
+def test_a_small_gp2_pays_for_three_mibps_more_than_gp3_includes_only_where_they_may_be_used(
+    size: int, io_kib: float, days: float, mibps: int
 ) -> None:
-    """At $0.04 each they cost more than gp3 of such a size saves."""
+    """At $0.04 each they cost more than gp3 of such a size saves; that none is used takes a day."""
     load = activity([100.0] * 60 + [2_200.0] * 30, balance=30.0, io_kib=io_kib)
-    answer = decide(decision_input(observation(load, volume(gp2(size))))).answer
+    past = activity([100.0] * round(288 * days), end=load.iops_exceeded.end, period_s=300)
+    seen = replace(observation(load, volume(gp2(size))), history=past if days else None)
+    answer = decide(decision_input(seen)).answer
     assert isinstance(answer, Act)
     assert answer.plan.target == gp3(size, 3_000, mibps)
 

@@ -29,6 +29,7 @@ from tests.builders import (
     decision_input,
     gp2,
     gp3,
+    instance,
     io,
     modification,
     policy,
@@ -269,6 +270,34 @@ def test_the_instance_as_the_limit_blocks_every_plan() -> None:
     base = case()
     bound = replace(base, diagnosis=replace(base.diagnosis, binding=Binding.INSTANCE_IOPS))
     assert Guardrail.INSTANCE_LIMIT in {v.guardrail for v in judge(bound).blocking}
+
+
+@pytest.mark.parametrize(
+    ("origin", "target", "maximum", "allows"),
+    [
+        (gp2(400), io(VolumeType.IO2, 400, 900), 40_000, False),  # fewer than its 1,200
+        (gp2(400), io(VolumeType.IO2, 400, 3_600), 3_000, True),  # 3,000 of them are served
+        (gp3(400, 6_000, 250), gp3(400, 12_000, 250), 6_000, False),
+        (gp3(400, 6_000, 250), gp3(400, 12_000, 250), 6_001, True),
+        (gp3(400, 6_000, 250), gp3(400, 12_000, 500), 6_000, True),  # twice the MiB/s
+    ],
+)
+def test_money_buys_what_the_instance_can_give(
+    origin: Configuration, target: Configuration, maximum: int, allows: bool
+) -> None:
+    """Whatever binds now: while credits run out, a full instance is not named as the limit."""
+    machine = instance(baseline_iops=3_000, maximum_iops=maximum)
+    base = with_plan(origin=origin, target=target, capability=capability(target))
+    found = replace(
+        base,
+        observation=replace(base.observation, instance=machine),
+        diagnosis=replace(base.diagnosis, binding=Binding.BURST_CREDITS),
+    )
+    assert verdict(found, Guardrail.INSTANCE_LIMIT).allows is allows
+    objective = replace(found.diagnosis, binding=Binding.LATENCY, slower_than_objective=True)
+    assert verdict(replace(found, diagnosis=objective), Guardrail.INSTANCE_LIMIT).allows
+    cheaper = replace(found.plan, price_change_usd=Decimal(-1))
+    assert verdict(replace(found, plan=cheaper), Guardrail.INSTANCE_LIMIT).allows
 
 
 @pytest.mark.parametrize(("step", "allows"), [(4.0, True), (2.0, False)])

@@ -128,6 +128,18 @@ def test_more_iops_for_no_more_money_need_no_history_unless_the_load_uses_what_t
     assert verdicts[Guardrail.GIVE_BACK_DATA].allows is exempt
 
 
+def test_a_volume_gives_up_no_throughput_before_its_load_is_known() -> None:
+    """gp3 sells what gp2 of 400 GiB has in a burst for $5; half a day of 50 MiB/s proves nothing."""
+    load = activity([900.0] * 60, queue=[50.0] * 60, io_kib=16.0, balance=0.0)
+    seen = observation(load, volume(gp2(400)))
+    found = decision_input(seen, rules=policy(mode=Mode.AUTO))
+    blocked, kept = (
+        said(decide(replace(found, extra_target=target)), target)[Guardrail.GIVE_BACK_DATA]
+        for target in (gp3(400), gp3(400, 3_000, 250))
+    )
+    assert (blocked.allows, kept.allows) == (False, True)
+
+
 @pytest.mark.parametrize(
     ("starts", "reserve", "left", "clears_with"),
     [
