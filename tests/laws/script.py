@@ -379,7 +379,8 @@ class ScriptRunner:
                 self.law.approved.add(name)
 
     def _undo(self, number: int) -> None:
-        """A person wants one of the changes so far undone."""
+        """A person wants one of the changes so far undone; no two ask at one instant."""
+        self.world.now += timedelta(microseconds=1)
         made = sorted(self.law.by_decision)
         if made:
             name = made[number % len(made)]
