@@ -26,16 +26,18 @@ class History:
     faults: tuple[tuple[int, Fault], ...]
     stale: bool = False
     meanwhile: str = ""
+    adaptive: bool = False
 
     def play(self) -> Harness:
         """Play it under the law; raises Broken."""
         return run_story(
-            STORIES[self.story], dict(self.faults), stale=self.stale, meanwhile=self.meanwhile
-        )
+            STORIES[self.story], dict(self.faults), stale=self.stale, meanwhile=self.meanwhile,
+            adaptive=self.adaptive,
+        )  # fmt: skip
 
     def __str__(self) -> str:
         parts = [f"{f.kind} x{f.many} at call {f.at} of run {run}" for run, f in self.faults]
-        aged = ", stale reads" if self.stale else ""
+        aged = (", stale reads" if self.stale else "") + (", adaptive" if self.adaptive else "")
         return f"{self.story}: {', '.join(parts) or 'undisturbed'}{aged} {self.meanwhile}".strip()
 
 
@@ -93,7 +95,7 @@ def random_history(seed: int) -> History:
         faults[draw.randint(0, 9)] = Fault(kind=kind, at=draw.randint(1, 45), many=many)
     return History(
         story=story, faults=tuple(sorted(faults.items())), stale=draw.random() < 0.7,
-        meanwhile=draw.choice(sorted(MEANWHILE)),
+        meanwhile=draw.choice(sorted(MEANWHILE)), adaptive=draw.random() < 0.5,
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -59,6 +59,7 @@ ATTEMPTS = 4
 CENT = Decimal("0.01")
 OF_ACCOUNT = account_key(ACCOUNT, REGION)
 HOUR = timedelta(hours=1)
+EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 KINDS = {"vol": "ec2:{}:{}:volume/", "db": "rds:{}:{}:db:", "cluster": "rds:{}:{}:cluster:"}
 
 
@@ -163,7 +164,7 @@ class Law:
         )
         if self.wanted_back and not answered:
             raise Broken("liveness: a rollback that a person asked for was forgotten")
-        self._scans(account, chains)
+        self._scans(account, chains, functions.scan_every)
         self._heard(functions, chains)
         self._events(account, chains, delivered)
 
@@ -186,15 +187,17 @@ class Law:
             if wrong and not self.others_change:
                 raise Broken(f"blame: {name} ends {chain[-1].summary}, and nobody else was there")
 
-    def _scans(self, account: Account, chains: Mapping[str, list[Record]]) -> None:
-        """One scan of the fleet a day, and one more for each pause or breaker that people ended."""
+    def _scans(
+        self, account: Account, chains: Mapping[str, list[Record]], every: timedelta
+    ) -> None:
+        """One scan of the fleet a period, and one more for each pause or breaker that people ended."""
         own = (json.loads(text).get(MARK, {}) for text in account.bodies)
         begun = {each["page"]["scan"] for each in own if "page" in each}
-        days = Counter(scan[: len("2026-01-05")] for scan in begun)
+        periods = Counter((datetime.fromisoformat(scan) - EPOCH) // every for scan in begun)
         ended = sum(
             r.step in (Step.RESUMED, Step.BREAKER_CLOSED) for c in chains.values() for r in c
         )
-        if days and max(days.values()) > 1 + ended:
+        if periods and max(periods.values()) > 1 + ended:
             raise Broken(f"scans: {sorted(begun)}")
 
     def _accepted(self, account: Account, chains: Mapping[str, list[Record]]) -> None:

@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cache
 from os import devnull, environ
@@ -35,6 +35,8 @@ SETTINGS = FunctionSettings(
     queue_url=f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/work", kinds="ebs,rds,aurora",
     detection=Detection.FLEET,
 )  # fmt: skip
+ADAPTIVE = replace(SETTINGS, detection=Detection.ADAPTIVE, scan_every_minutes=5)
+"""As deployed by default: no alarms are needed."""
 BATCH = 10
 MOST_RECEIVES = 200
 """Far more than any message needs here."""
@@ -69,15 +71,15 @@ def _clients() -> dict[tuple[str, bool], Any]:
     return {}
 
 
-def _cold_start() -> wiring.FleetAccount:
+def _cold_start(settings: FunctionSettings) -> wiring.FleetAccount:
     """What a new process works with: nothing is remembered but the clients."""
-    started = wiring.FleetAccount(SETTINGS, region=REGION, account_id=ACCOUNT, session=_session())
+    started = wiring.FleetAccount(settings, region=REGION, account_id=ACCOUNT, session=_session())
     started._clients = _clients()
     return started
 
 
 @contextmanager
-def deployed(account: Account) -> Iterator[Functions]:
+def deployed(account: Account, settings: FunctionSettings = SETTINGS) -> Iterator[Functions]:
     """Within it, the functions run against this account, by its clock."""
     patches: list[tuple[Any, str, Any]] = [
         (clock, "utc_now", lambda: account.now),
@@ -91,8 +93,8 @@ def deployed(account: Account) -> Iterator[Functions]:
     ]
     before = [(where, name, getattr(where, name)) for where, name, _ in patches]
     environment = dict(environ)
-    environ.update(SETTINGS.to_environment() | {"POWERTOOLS_METRICS_DISABLED": "true"})
-    functions = Functions(account=account)
+    environ.update(settings.to_environment() | {"POWERTOOLS_METRICS_DISABLED": "true"})
+    functions = Functions(account=account, settings=settings, process=_cold_start(settings))
     patches.append((wiring, "_account", lambda arn: functions.process))
     before.append((wiring, "_account", wiring._account))
     logging.disable(logging.CRITICAL)
@@ -116,7 +118,8 @@ class Functions:
     """The deployed functions of an account."""
 
     account: Account
-    process: wiring.FleetAccount = field(default_factory=_cold_start)
+    settings: FunctionSettings
+    process: wiring.FleetAccount
     invocations: list[Invocation] = field(default_factory=list)
     crashes: int = 0
     plan: dict[int, Fault] = field(default_factory=dict)
@@ -127,7 +130,13 @@ class Functions:
     _before: int = 0
     """The same for the run before that one."""
     _publish_by: datetime | None = None
+    _dispatched_at: datetime | None = None
     _loaded: ClassVar[dict[str, ModuleType]] = {}
+
+    @property
+    def scan_every(self) -> timedelta:
+        """The time from one scan of the fleet to the next."""
+        return timedelta(minutes=self.settings.scan_every_minutes)
 
     def function(self, name: str) -> ModuleType:
         """A module of `lambdas` with one thread, so that a history is the same each time."""
@@ -140,6 +149,7 @@ class Functions:
     def dispatch(self) -> None:
         """The dispatcher's run of a minute."""
         number = len(self.invocations)
+        self._dispatched_at = self.account.now
         self._run(lambda: self.function("sweep").handler({}, Context()))
         if self.invocations[number].struck:
             self._publish_by = self.account.now + MINUTE
@@ -212,6 +222,8 @@ class Functions:
         for shard in DUE_SHARDS:
             found = account.tables.partition("due", shard)
             times += [datetime.fromisoformat(stored["wake_at"]) for stored in found]
+        if self.settings.detection is Detection.ADAPTIVE:
+            times.append((self._dispatched_at or account.now) + self.scan_every)
         if any(n["item"].startswith("notice#") for n in self._of_account()):
             times.append(account.now + MINUTE)
         return min(times, default=None)
@@ -229,7 +241,7 @@ class Functions:
             return work()
         except Crash:
             self.crashes += 1
-            self.process = _cold_start()
+            self.process = _cold_start(self.settings)
             return None
         except Exception as error:
             account.invocation.log.append(f"raised {error!r}")

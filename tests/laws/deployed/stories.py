@@ -21,7 +21,7 @@ from tests.laws.deployed.account import Account
 from tests.laws.deployed.databases import Load
 from tests.laws.deployed.faults import Fault
 from tests.laws.deployed.judge import Broken, Law, arn_of, nothing_open, relieved, stored_state
-from tests.laws.deployed.running import Functions, deployed
+from tests.laws.deployed.running import ADAPTIVE, SETTINGS, Functions, deployed
 from tests.laws.deployed.volumes import DELAYS, Volume
 
 DAY = timedelta(days=1)
@@ -168,6 +168,8 @@ class Story:
     max_in_flight: int = 1
     most_usd: Decimal | None = None
     others_change: bool = False
+    adaptive: bool = False
+    """Whether it needs adaptive detection; else it is played with alarms of the fleet, or both."""
 
 
 def run_story(
@@ -176,6 +178,7 @@ def run_story(
     *,
     stale: bool = False,
     meanwhile: str = "",
+    adaptive: bool = False,
 ) -> Harness:
     """Play a story with what befalls its invocations, by their numbers; the law judges it."""
     account = story.account()
@@ -187,7 +190,7 @@ def run_story(
         others_change=story.others_change,
     )
     account.before_change, account.after_change = law.before_change, law.after_change
-    with deployed(account) as functions:
+    with deployed(account, ADAPTIVE if adaptive or story.adaptive else SETTINGS) as functions:
         harness = Harness(account=account, functions=functions, law=law)
         functions.plan = dict(plan or {})
         if meanwhile:
@@ -326,6 +329,16 @@ def _relief_of_two(harness: Harness) -> None:
     harness.alarm(ONE)
     harness.alarm(TWO)
     harness.run(hours=1)
+
+
+def _seen_at_a_glance(harness: Harness) -> None:
+    """No alarm rings; one volume is known and calm for hours before its load comes."""
+    harness.account.ec2.volumes[ONE].loads.pop()
+    harness.functions.dispatch()
+    harness.run(hours=3)
+    harness.load(ONE, STARVED)
+    harness.run(minutes=100)
+    relieved(harness.account)
 
 
 def _twice_and_late(harness: Harness) -> None:
@@ -592,6 +605,7 @@ def _is_optimized(account: Account) -> None:
 
 STORIES: Mapping[str, Story] = {
     "relief": Story(account=_one_volume, script=_relief, ends=relieved),
+    "seen at a glance": Story(account=_one_volume, script=_seen_at_a_glance, ends=relieved, adaptive=True),
     "two volumes": Story(account=_two_volumes, script=_relief_of_two, ends=relieved),
     "twice and late": Story(account=_one_volume, script=_twice_and_late, ends=relieved),
     "twice and very late": Story(account=_one_volume, script=_twice_and_very_late, ends=relieved),

@@ -28,7 +28,7 @@ RUNS = int(os.environ.get("LAW_RUNS", "4"))
 FIRST = int(os.environ.get("LAW_FROM", "2"))
 SHORT = (
     "relief", "two volumes", "set", "database", "database goes back", "space", "cluster",
-    "cluster goes back", "others", "approved", "reverted", "several volumes",
+    "cluster goes back", "others", "approved", "reverted", "several volumes", "seen at a glance",
 )  # fmt: skip
 """Stories that are run whole here; the others take longer and are part of `make fuzz`."""
 
@@ -41,9 +41,12 @@ def kept(history: History) -> None:
         pytest.fail(f"{history}: {said}")
 
 
+@pytest.mark.parametrize("adaptive", [False, True], ids=["alarms", "adaptive"])
 @pytest.mark.parametrize("story", SHORT)
-def test_with_reads_that_lag_behind_every_story_comes_to_its_end(story: str) -> None:
-    kept(History(story=story, faults=(), stale=True))
+def test_with_reads_that_lag_behind_every_story_comes_to_its_end(
+    story: str, adaptive: bool
+) -> None:
+    kept(History(story=story, faults=(), stale=True, adaptive=adaptive))
 
 
 def of_the_change(histories: list[History]) -> list[History]:
