@@ -26,6 +26,7 @@ DAY = timedelta(hours=24)
 CLOCKS = timedelta(minutes=15)
 """A function reads its clock once and may live that long: its `now` is that much behind."""
 CALM_MINUTES, LEAST_MINUTES, FRESH = 30, 5, timedelta(minutes=30)
+QUARTER = timedelta(minutes=15)
 FAILURES, ACCOUNT_FAILURES = 5, 10
 WAITING = (Refusal.SLOTS, Refusal.IN_FLIGHT, Refusal.REGION_QUOTA, Refusal.THROTTLED)
 QUIET = {
@@ -101,6 +102,8 @@ class Law:
     """Decisions that were carried out."""
     external_starts: dict[ResourceRef, set[datetime]] = field(default_factory=dict)
     """Starts of modifications by others that a decision was once made with."""
+    no_changes: dict[ResourceRef, set[datetime]] = field(default_factory=dict)
+    """Those that left what is set as it was: they use a slot, and say nothing of the load."""
     failures: dict[ResourceRef, int] = field(default_factory=dict)
     account_failures: int = 0
     broken: set[ResourceRef] = field(default_factory=set)
@@ -198,6 +201,8 @@ class Law:
         if change is not None and change.started_at not in self._own_starts(ref):
             self.external_starts.setdefault(ref, set()).add(change.started_at)
             self.latest_external[ref] = (change.started_at, change.target)
+            if change.origin == change.target == view.volume.configuration:
+                self.no_changes.setdefault(ref, set()).add(change.started_at)
 
     def _stopped(self, ref: ResourceRef) -> tuple[str, ...]:
         paused = self.world.paused_until
@@ -221,7 +226,7 @@ class Law:
         allowed = served.observed[decision.observation.volume.ref].allowed
         plan = decision.answer.plan
         more = plan.price_change_usd
-        found += self._alone(decision)
+        found += self._alone(served, decision)
         if decision.answer.approval is not None:  # asked by day for what is started at night
             self.asked_usd[decision.decision_id] = more
             self._report(decision, found)
@@ -252,7 +257,9 @@ class Law:
         if plan.value_usd_per_day < 0:
             found.append(f"cost_benefit: {plan.value_usd_per_day}")
         dearer = PRICES.monthly(plan.target) > PRICES.monthly(plan.origin)
-        vain = _pressed(observed.activity) and not _serves_more(plan.origin, plan.target)
+        vain = _pressed(observed.activity, decision.observation.at) and not _serves_more(
+            plan.origin, plan.target
+        )
         if observed.on == "unknown" or (observed.on == "bound" and dearer and vain):
             found.append(f"instance_limit: the instance is {observed.on}")
         if decision.rollback_of is not None:
@@ -274,14 +281,18 @@ class Law:
             found.append("infrastructure_as_code: code owns it")
         return found
 
-    def _alone(self, decision: Decision) -> list[str]:
-        """A volume of a set is changed with the whole of it, or not at all."""
+    def _alone(self, served: Served, decision: Decision) -> list[str]:
+        """A volume of a set is changed with the whole of it, or not at all.
+
+        One that was deleted since this process observed it may be part of it still.
+        """
         mine = decision.observation.volume
         if mine.tag(GROUP_TAG) is None:
             return []
         there = self._set_of(mine)
         members = set() if decision.group is None else {m.volume_id for m in decision.group.members}
-        if len(there) < 2 or there != members:
+        gone = {r.resource_id for r in served.observed if r.resource_id in self.world.gone}
+        if len(members) < 2 or there != members - gone:
             return [f"group: it is one of {sorted(there)}, and changed with {sorted(members)}"]
         return []
 
@@ -387,7 +398,8 @@ class Law:
         if not _lowers(origin, target):
             return found
         least = float(observed.allowed["give_back_after_days"])
-        ages = [(at - s).total_seconds() / 86_400 for s in self.external_starts.get(ref, set())]
+        changes = self.external_starts.get(ref, set()) - self.no_changes.get(ref, set())
+        ages = [(at - start).total_seconds() / 86_400 for start in changes]
         seen = min([observed.days + 0.01, *ages])
         if seen < least - 0.01:
             found.append(f"give_back_data: {seen} days seen, {least} asked for")
@@ -407,7 +419,7 @@ class Law:
             )
         if not isinstance(decision.answer, Act):
             raise Broken(f"intent: {decision.decision_id} is not to act")
-        found = self._against(served, decision, decision.answer) + self._alone(decision)
+        found = self._against(served, decision, decision.answer) + self._alone(served, decision)
         allowed = served.observed[ref].allowed
         found += self._unagreed(decision, decision.answer, allowed) + allowed.closed(now)
         if allowed.values is not None:
@@ -620,10 +632,10 @@ def _only_unused_throughput(
     return not fewer and most <= then.sustained_mibps
 
 
-def _pressed(activity: VolumeActivity | None) -> bool:
-    """Whether a limit was touched in the last quarter of an hour."""
+def _pressed(activity: VolumeActivity | None, at: datetime) -> bool:
+    """Whether a limit was touched in the last quarter of an hour, more than once."""
     checks = () if activity is None else (activity.iops_exceeded, activity.throughput_exceeded)
-    return any(value for check in checks for value in check.values[-15:])
+    return any(sum(check.since(at - QUARTER).known()) >= 2 for check in checks)
 
 
 def _clear_minutes(activity: VolumeActivity) -> int:

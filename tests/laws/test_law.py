@@ -21,6 +21,8 @@ from tests.laws.script import Script, play, script, shortest
 RUNS = int(os.environ.get("LAW_RUNS", "80"))
 FIRST = int(os.environ.get("LAW_FROM", "0"))
 BATCH_LIMIT = 20
+RARE = (457, 1018, 3209, 5485, 5630, 7496, 10790, 12475, 12707, 13979, 17154, 18170)
+"""Trials in which something rare happens: each was once against the law, or against a law that was wrong."""
 
 
 def breaks(found: Script) -> str | None:
@@ -48,6 +50,11 @@ def test_no_act_ever_exceeds_any_limit_in_any_mode_after_any_crash(first: int) -
         if isinstance(judged(seed), str):
             least = shortest(script(seed), lambda fewer: breaks(fewer) is not None)
             pytest.fail(f"trial {seed}: {breaks(least)}\n{pformat(least, width=120)}")
+
+
+@pytest.mark.parametrize("seed", RARE)
+def test_rare_trials_keep_the_law(seed: int) -> None:
+    assert not isinstance(judged(seed), str)
 
 
 def test_trials_are_worth_something() -> None:

@@ -60,10 +60,15 @@ def _owner_settings(
         added = max(0, (was or 0) - (owners or 0))
         return now - max(0, added - max(0, (was or 0) - now))
 
-    if not owner.volume_type is before.volume_type is after.volume_type:
+    size = number(owner.size_gib, before.size_gib, after.size_gib) or 0
+    if before.volume_type is not after.volume_type:
         return after  # numbers of two types cannot be separated: the owner's, at the least
+    if (
+        owner.volume_type is not after.volume_type
+    ):  # as Headroom left it; before, they paid for theirs
+        return max(replace(owner, size_gib=size), after, key=PRICES.monthly)
     return replace(
-        after, size_gib=number(owner.size_gib, before.size_gib, after.size_gib),
+        after, size_gib=size,
         iops=number(owner.iops, before.iops, after.iops),
         throughput_mibps=number(
             owner.throughput_mibps, before.throughput_mibps, after.throughput_mibps
@@ -170,7 +175,7 @@ class World:
         self._maybe_fail("glance")
         found = {}
         for view in views:
-            seen, _ = self._activity(view.volume.ref.resource_id)
+            seen, _ = self._activity(view.volume.ref.resource_id, now)
             found[view.volume.ref.resource_id] = Glance(
                 iops_exceeded_minutes=int(sum(seen.iops_exceeded.known()[-30:])),
                 throughput_exceeded_minutes=int(sum(seen.throughput_exceeded.known()[-30:])),
@@ -185,7 +190,7 @@ class World:
         self, view: StorageView, now: datetime
     ) -> tuple[VolumeActivity, InstanceActivity | None]:
         self._maybe_fail("activity")
-        return self._activity(view.volume.ref.resource_id)
+        return self._activity(view.volume.ref.resource_id, now)
 
     def history(self, view: StorageView, now: datetime) -> VolumeActivity | None:
         self._maybe_fail("history")
@@ -286,9 +291,9 @@ class World:
             )  # fmt: skip
         return started
 
-    def _activity(self, name: str) -> tuple[VolumeActivity, InstanceActivity | None]:
+    def _activity(self, name: str, now: datetime) -> tuple[VolumeActivity, InstanceActivity | None]:
         held = self._measured(name)
-        end = self.now.replace(second=0, microsecond=0) - timedelta(minutes=LATE_MINUTES)
+        end = now.replace(second=0, microsecond=0) - timedelta(minutes=LATE_MINUTES)
         start = end - timedelta(minutes=SEEN_MINUTES)
         rows: list[tuple[float, ...] | None] = []
         queue = 1.0

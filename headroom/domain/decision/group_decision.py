@@ -292,12 +292,17 @@ def _held_by(name: str, held: Mapping[str, Sequence[Verdict]], too_much: str) ->
 def _needs_approval(members: Sequence[Analysis], share: GroupShape) -> str:
     """Why the change needs approval; empty when it does not.
 
-    A price limit for approval applies to the price of the whole set.
+    A price limit for approval applies to the whole set and to each of its volumes: what one saves pays
+    for no other.
     """
     made = [plan for plan in share.plans if plan is not None]
     usd = sum((plan.price_change_usd for plan in made), Decimal(0))
     for member, plan in zip(members, share.plans, strict=True):
-        whole = None if plan is None else replace(plan, price_change_usd=usd)
+        whole = (
+            None
+            if plan is None
+            else replace(plan, price_change_usd=max(usd, plan.price_change_usd))
+        )
         why = None if whole is None else why_approval(member.effective.limits, whole)
         if why is not None:
             name = member.decision_input.observation.volume.ref.resource_id
