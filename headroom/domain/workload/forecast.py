@@ -209,7 +209,8 @@ def believed_rhythms(past: Past, count: int) -> tuple[tuple[Rhythm, ...], float]
     onsets = [
         place for place, begin in past.begins.items() if place == begin and place < len(measured)
     ]
-    return rhythms(past.profile.start, onsets, measured)
+    heights = past.heights
+    return rhythms(past.profile.start, onsets, [heights[place] for place in onsets], measured)
 
 
 def hours_like(

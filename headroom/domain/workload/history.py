@@ -15,8 +15,16 @@ from typing import NamedTuple
 
 from headroom.domain.catalog.ebs import MIB, SSD_IO_BYTES
 from headroom.domain.resources import VolumeActivity
-from headroom.domain.state import HOUR, LoadProfile, ProfileHour, hour_of
+from headroom.domain.state import (
+    HOUR,
+    IOPS_SCALE,
+    MIBPS_SCALE,
+    LoadProfile,
+    ProfileHour,
+    hour_of,
+)
 from headroom.domain.workload.growth import Growth
+from headroom.domain.workload.rhythms import Height
 
 OPS_PER_MIB = MIB / SSD_IO_BYTES
 SHARES = (0.25, 0.5, 0.75, 0.88, 0.94, 0.97, 0.985, 0.9925, 0.9965, 0.9985, 1.0)
@@ -123,6 +131,16 @@ class Past:
         for place in self.busy:  # in order of time
             found[place] = found.get(place - 1, place)
         return found
+
+    @cached_property
+    def heights(self) -> dict[int, Height]:
+        """How high the load of each episode was, by the place where it began."""
+        most: dict[int, tuple[float, bool]] = {}
+        for place, begin in self.begins.items():
+            iops, mibps, _, _, _, touched, limit_iops, limit_mibps, _ = self.busy[place]
+            load = max(max(iops, limit_iops) / IOPS_SCALE, max(mibps, limit_mibps) / MIBPS_SCALE)
+            most[begin] = max(most.get(begin, (0.0, False)), (load, touched > 0))
+        return {place: Height.of(load, at_least=touched) for place, (load, touched) in most.items()}
 
     @cached_property
     def lasting(self) -> tuple[float, ...]:

@@ -82,6 +82,13 @@ def _sundays(clock: Clock) -> Floats:
     return clock.with_load((clock.day % 7 == 6) & (clock.hour >= 2) & (clock.hour < 5), 8_000)
 
 
+def _nights_and_saturdays(clock: Clock) -> Floats:
+    """Every night an hour at 5,000 IOPS; in the nights to Saturday from 01:00 five hours at 12,000."""
+    night = clock.with_load((clock.hour >= 2) & (clock.hour < 3), 5_000)
+    full = (clock.day % 7 == 5) & (clock.hour >= 1) & (clock.hour < 6)
+    return np.maximum(night, clock.with_load(full, 12_000))
+
+
 def _month_end(clock: Clock) -> Floats:
     """From 22:00 of each month's last day but one ten hours at 10,000 IOPS."""
     busy = np.zeros(len(clock.at), dtype=np.bool_)
@@ -172,6 +179,7 @@ SHAPES: Mapping[str, Shape] = MappingProxyType(
         "sensor-gaps": Shape(rates=_sensor_gaps, days=14),
         "pool-by-day": Shape(rates=_pool_by_day, days=14, start="gp2", pool=True),
         "bursts-inside-minutes": Shape(rates=_bursts_inside_minutes, days=3, step_s=15),
+        "nights-and-saturdays": Shape(rates=_nights_and_saturdays, days=42),
     }
 )
 """The suite, by the names of its loads."""

@@ -9,14 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headroom.domain.state import HOUR
+from headroom.domain.state import HOUR, ProfileHour
 from headroom.domain.workload import HOURS, Level, PresentLoad, demand_forecast
-from headroom.domain.workload.rhythms import Rhythm, rhythms
+from headroom.domain.workload.rhythms import Height, Rhythm, rhythms
 from tests.domain.earlier import CALM_HOUR, MONDAY, by_hour, hour_at
 
 On = Callable[[datetime], bool]
 YEAR = 400 * 24
 LEVEL = Level(iops=3_000.0, mibps=1e6, usd_per_hour=0.01)
+ONE_HEIGHT = Height(2, at_least=False)
 NONE_NOW = PresentLoad(minutes=(0.0,) * HOURS, shortfall_share=(0.0,))
 
 
@@ -84,7 +85,8 @@ def onsets_of(busy: Sequence[bool]) -> list[int]:
 
 def believed(on: On, count: int) -> tuple[Rhythm, ...]:
     busy = [on(MONDAY + place * HOUR) for place in range(count)]
-    return rhythms(MONDAY, onsets_of(busy), [True] * count)[0]
+    onsets = onsets_of(busy)
+    return rhythms(MONDAY, onsets, [ONE_HEIGHT] * len(onsets), [True] * count)[0]
 
 
 @pytest.mark.parametrize(("name", "on"), RHYTHMS.items(), ids=RHYTHMS)
@@ -122,6 +124,39 @@ def test_one_miss_is_no_end(name: str, on: On) -> None:
     left_out = times[7]
     missed = chance_at(lambda at: on(at) and at != MONDAY + left_out * HOUR, times[9])
     assert missed > 0.5
+
+
+HIGHER: dict[str, On] = {
+    "Sundays": lambda at: at.weekday() == 6,
+    "the first of the month": lambda at: at.day == 1,
+}
+
+
+@pytest.mark.parametrize("on", HIGHER.values(), ids=HIGHER)
+@pytest.mark.parametrize("limit", [0.0, 8_000.0], ids=["as it is", "at a limit"])
+def test_a_higher_load_on_some_nights_is_not_taken_for_that_of_every_night(
+    on: On, limit: float
+) -> None:
+    """A level of 6,000 IOPS serves all other nights."""
+    level = Level(iops=6_000.0, mibps=1e6, usd_per_hour=0.01)
+    high = hour_at(limit or 12_000)._replace(limit_iops=limit, touched_minutes=60 if limit else 0)
+
+    def hour(at: datetime) -> ProfileHour:
+        if at.hour not in (2, 3):
+            return CALM_HOUR
+        return high if on(at) else hour_at(3_500)
+
+    def chance_of_more(place: int) -> float:
+        past = by_hour([hour(MONDAY + one * HOUR) for one in range(place)])
+        found = demand_forecast(past, [level], past.profile.end, NONE_NOW)
+        return found.locked_minutes[0][0] / 60
+
+    times = hours_of(lambda at: on(at) and at.hour == 2)
+    third, seventh = chance_of_more(times[3]), chance_of_more(times[7])
+    assert 0.25 < third < seventh
+    assert seventh > 0.6
+    assert chance_of_more(times[7] - 24) < 0.1
+    assert chance_of_more(times[7] + 24) < 0.2
 
 
 def test_a_load_of_no_rhythm_is_expected_at_any_hour_as_often_as_it_came() -> None:
@@ -207,7 +242,9 @@ def test_beliefs_sum_to_one_and_only_hours_that_were_measured_before_count(
 ) -> None:
     measured = [place not in unmeasured for place in range(60 * 24)]
     busy = [place in places and measured[place] for place in range(60 * 24)]
-    found, anyhow = rhythms(begin, onsets_of(busy), measured)
+    onsets = onsets_of(busy)
+    heights = [Height(place % 9, at_least=place % 5 == 0) for place in onsets]
+    found, anyhow = rhythms(begin, onsets, heights, measured)
     assert 0 <= anyhow <= 1
     assert sum(rhythm.weight for rhythm in found) + anyhow == pytest.approx(1)
     for rhythm in found:

@@ -92,11 +92,24 @@ def test_in_no_24_hours_is_more_than_one_give_back_followed_by_a_raise(run: Tria
     assert all(later - earlier >= 24 * 60 for earlier, later in pairwise(pairs))
 
 
-def test_a_raise_soon_after_a_give_back_is_the_exception(run: TrialRun) -> None:
+def raised_soon(run: TrialRun) -> tuple[int, int]:
+    """How many give-backs were followed by a raise shortly after, and of how many."""
     given = [(a, b) for a, b in pairwise(run.changes) if gives_back(a)]
     soon = [a for a, b in given if raises(b) and b.minute - a.minute <= SHORTLY]
-    assert len(soon) <= 1
-    assert len(soon) * 2 <= len(given)
+    return len(soon), len(given)
+
+
+def test_no_run_raises_soon_after_more_than_one_give_back(run: TrialRun) -> None:
+    assert raised_soon(run)[0] <= 1
+
+
+def test_a_raise_soon_after_a_give_back_is_the_exception() -> None:
+    """Overloads at random may come back at once; over twelve such loads that is one time in five at most."""
+    conditions = Conditions(preset="thrift")
+    runs = [run_engine(bursts(seed), STARTS["gp3"], conditions) for seed in range(1, 13)]
+    soon, given = (sum(counts) for counts in zip(*map(raised_soon, runs), strict=True))
+    assert given >= 15
+    assert soon * 5 <= given
 
 
 def test_no_need_that_follows_a_give_back_waits_for_a_slot(run: TrialRun) -> None:

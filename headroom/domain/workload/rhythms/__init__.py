@@ -4,4 +4,4 @@ May import: resources, state and policy.
 The door offers `rhythms` and how it weighs earlier hours.
 """
 
-from headroom.domain.workload.rhythms.weights import BACK, DOUBT, SURE, Rhythm, rhythms
+from headroom.domain.workload.rhythms.weights import BACK, DOUBT, SURE, Height, Rhythm, rhythms

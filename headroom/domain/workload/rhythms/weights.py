@@ -1,15 +1,18 @@
-"""How far each rhythm is believed: by the likelihood that it gave to the onsets of load.
+"""How far each rhythm is believed: by the likelihood that it gave to the onsets of load, and its height.
 
-Each onset is forecast from the hours before it only; load at any time competes with the rhythms.
+Each onset is forecast from the hours before it only; load at any time competes with the rhythms. Without
+heights a weekly load above a nightly one would pass for the nightly one.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from math import exp, log
+from itertools import accumulate
+from math import exp, log, log2
 from typing import NamedTuple
 
 from headroom.domain.workload.rhythms.hypotheses import DAY, ONSETS, Hypothesis, hypotheses
@@ -27,8 +30,33 @@ PRIORS = {
 }  # fmt: skip
 SURE = 0.97
 """No hypothesis is ever surer than this that load comes."""
+UNTRIED = 0.03
+"""Belief with which a hypothesis begins, at least, once it has something to compare with, times its prior."""
+HEIGHT_DOUBT = 1.0
+"""Weight of the heights of all earlier load beside those that a hypothesis compares with."""
+STEPS = 2.0
+"""Steps of height from one load to one twice as high."""
 
 
+class Height(NamedTuple):
+    """How high the load of an episode was, in steps."""
+
+    step: int
+    at_least: bool
+    """Whether it touched a limit: it may have been higher."""
+
+    @classmethod
+    def of(cls, load: float, *, at_least: bool) -> Height:
+        """From the load as a multiple of any unit."""
+        return cls(round(STEPS * log2(max(load, 0.001))), at_least)
+
+    def like(self, other: Height) -> bool:
+        """Whether both may be equally high."""
+        apart = self.step - other.step
+        return abs(apart) <= 1 or (self.at_least if apart < 0 else other.at_least)
+
+
+NO_HEIGHT: frozenset[Height] = frozenset()
 UNKNOWN, QUIET, NEAR = range(3)
 """What is known of an hour: nothing, no onset, or an onset in it or in the hour before or after."""
 
@@ -44,21 +72,19 @@ class Rhythm:
 
 
 def rhythms(
-    start: datetime, onsets: Sequence[int], measured: Sequence[bool]
+    start: datetime, onsets: Sequence[int], heights: Sequence[Height], measured: Sequence[bool]
 ) -> tuple[tuple[Rhythm, ...], float]:
     """The hypotheses with their weights, and the weight of load at any time. All sum to 1.
 
-    `onsets` are the hours in which load began, `measured` is by the hour from `start` on.
+    `onsets` are the hours in which load began, `heights` is how high it rose, `measured` is by the
+    hour from `start` on.
     """
     if not onsets:
         return (), 1.0
     found = hypotheses(start, onsets, len(measured))
-    scores, failed = _log_likelihoods(found, onsets, measured)
-    best = max(*scores, scores[0])
-    odds = [
-        PRIORS[AT_ANY_TIME if i == 0 else _family(found[i - 1].name)] * exp(score - best)
-        for i, score in enumerate(scores)
-    ]
+    scores, failed = _log_odds(found, onsets, heights, measured)
+    best = max(scores)
+    odds = [exp(score - best) for score in scores]
     total = sum(odds)
     believed = tuple(
         Rhythm(hypothesis, odd / total, share)
@@ -77,68 +103,117 @@ class _Trial(NamedTuple):
 
     hour: int
     at_any_time: float
-    came: bool
-    """Whether load began in it or an hour before or after."""
     began: bool
     log_anyhow: float
     """Log likelihood of what came, for load at any time."""
+    as_high: frozenset[Height]
+    """Heights like that of the load that began in it or an hour before or after; empty if none did."""
+    usual: float
+    """Share of all earlier load that was as high."""
 
 
-def _log_likelihoods(
-    candidates: Sequence[Hypothesis], onsets: Sequence[int], measured: Sequence[bool]
-) -> tuple[list[float], list[float]]:
+def _log_odds(
+    candidates: Sequence[Hypothesis], onsets: Sequence[int], heights: Sequence[Height],
+    measured: Sequence[bool],
+) -> tuple[list[float], list[float]]:  # fmt: skip
     """Of load at any time first, then of each hypothesis; and the share of each that failed.
 
     Compared over the hours that any of them singles out: the onsets, and the hours in which one
     expected an onset. In all others they say the same.
     """
-    near = {hour + off for hour in onsets for off in (-1, 0, 1)}
+    near = {  # the onset itself comes last
+        hour + off: height
+        for off in (-1, 1, 0)
+        for hour, height in zip(onsets, heights, strict=True)
+    }
     seen = [QUIET if known else UNKNOWN for known in measured]
     for hour in near:
         if 0 <= hour < len(seen) and seen[hour]:
             seen[hour] = NEAR
-    begins = set(onsets)
-    trials = []
+    begins, kinds = set(onsets), set(heights)
+    alike = {one: frozenset(other for other in kinds if one.like(other)) for one in kinds}
+    trials, earlier, counted = [], Counter[Height](), 0
     for hour in sorted(_singled_out(candidates, onsets[-ONSETS:], len(measured))):
         if measured[hour]:
             anyhow = (bisect_left(onsets, hour) + 0.5) / (max(hour, 1) + DAY)
-            chance, came = min(SURE, 3 * anyhow), hour in near
-            log_anyhow = log(chance if came else 1 - chance)
-            trials.append(_Trial(hour, chance, came, hour in begins, log_anyhow))
-    anyhow_score = 0.0
-    for trial in trials:
-        anyhow_score += trial.log_anyhow
-    scored = [_scored(one, trials, seen) for one in candidates]
-    return [anyhow_score, *(score for score, _ in scored)], [failed for _, failed in scored]
+            chance, as_high, usual = min(SURE, 3 * anyhow), NO_HEIGHT, 1.0
+            likelihood = 1 - chance
+            if hour in near:
+                until, as_high = bisect_left(onsets, hour - 1), alike[near[hour]]
+                earlier.update(heights[counted:until])
+                counted = until
+                usual = (sum([earlier[one] for one in as_high]) + 1) / (until + 2)
+                likelihood = chance * usual
+            trials.append(_Trial(hour, chance, hour in begins, log(likelihood), as_high, usual))
+    judged = [_judged(one, trials, seen, near) for one in candidates]
+    odds = _compared(
+        [PRIORS[AT_ANY_TIME], *(PRIORS[_family(one.name)] for one in candidates)],
+        [[trial.log_anyhow for trial in trials], *(logs for logs, _, _ in judged)],
+        [0, *(first for _, first, _ in judged)],
+    )
+    return odds, [failed for _, _, failed in judged]
 
 
-def _scored(
-    hypothesis: Hypothesis, trials: Sequence[_Trial], seen: Sequence[int]
-) -> tuple[float, float]:
-    """The log likelihood of what came by one hypothesis, and the share of it that failed."""
-    score, tried, failed, since, like = 0.0, 0, 0, hypothesis.since, hypothesis.like
-    for hour, at_any_time, came, began, log_anyhow in trials:
+def _compared(
+    priors: Sequence[float], logs: Sequence[Sequence[float]], firsts: Sequence[int]
+) -> list[float]:
+    """Log odds by the log likelihoods of each trial, and by the first trial that each says anything of.
+
+    Until then it says what load at any time does, the first of them. It begins with a small belief
+    at least: a weekly rhythm had no chance in the first week.
+    """
+    begun: list[tuple[float, list[float]]] = []
+    odds = [0.0] * len(priors)
+    for number in sorted(range(len(priors)), key=firsts.__getitem__):
+        scores = list(accumulate(logs[number], initial=0.0))
+        start, first = log(priors[number]), firsts[number]
+        if 0 < first < len(scores) - 1:
+            others = [before + other[first] for before, other in begun]
+            best = max(others)
+            total = best + log(sum([exp(one - best) for one in others]))
+            start = max(start, log(UNTRIED * priors[number]) + total - scores[first])
+        begun.append((start, scores))
+        odds[number] = start + scores[-1]
+    return odds
+
+
+def _judged(
+    hypothesis: Hypothesis, trials: Sequence[_Trial], seen: Sequence[int],
+    heights: Mapping[int, Height],
+) -> tuple[list[float], int, float]:  # fmt: skip
+    """The log likelihood of what came in each trial by one hypothesis.
+
+    Second, the first trial that it has anything to compare with; third, the share of it that failed.
+    """
+    found: list[float] = []
+    tried, failed, since, like = 0, 0, hypothesis.since, hypothesis.like
+    first = len(trials)
+    for number, (hour, at_any_time, began, log_anyhow, as_high, usual) in enumerate(trials):
         if hour < since:
-            score += log_anyhow
+            found.append(log_anyhow)
             continue
         least = weighed = DOUBT * at_any_time
-        total = DOUBT
+        total, alike = DOUBT, HEIGHT_DOUBT * usual
         for weight, earlier in zip(BACK, like(hour), strict=False):
             if what := seen[earlier]:
                 total += weight
                 if what == NEAR:
                     weighed += weight
+                    if heights[earlier] in as_high:
+                        alike += weight
         if total == DOUBT:
-            score += log_anyhow
+            found.append(log_anyhow)
             continue
+        first = min(first, number)
         chance = weighed / total
         chance = SURE if chance > SURE else 1 - SURE if chance < 1 - SURE else chance
-        expected = 2 * (weighed - least) > total - DOUBT
+        came, expected = bool(as_high), 2 * (weighed - least) > total - DOUBT
         if expected or began:
             tried += 1
             failed += expected != came
-        score += log(chance if came else 1 - chance)
-    return score, (failed + 2) / (tried + 2)
+        likelihood = chance * alike / (weighed - least + HEIGHT_DOUBT) if came else 1 - chance
+        found.append(log(likelihood))
+    return found, first, (failed + 2) / (tried + 2)
 
 
 def _singled_out(candidates: Sequence[Hypothesis], latest: Sequence[int], count: int) -> set[int]:
