@@ -12,7 +12,7 @@ from headroom.domain.state import HOUR, ProfileHour, hour_of
 from headroom.domain.workload.forecast import (
     HOURS,
     Level,
-    beliefs,
+    belief_above_limits,
     believed_rhythms,
     chance_of_more,
     hours_like,
@@ -20,7 +20,7 @@ from headroom.domain.workload.forecast import (
 from headroom.domain.workload.history import Episodes, Past, recent_hours
 from headroom.domain.workload.known_load import KnownLoad, loads_at
 from headroom.domain.workload.rhythms import SURE
-from headroom.domain.workload.short_minutes import above_a_limit
+from headroom.domain.workload.short_minutes import Belief, above_a_limit
 
 
 def chances_from_history(
@@ -33,13 +33,13 @@ def chances_from_history(
     """
     first, begin = (hour_of(now) - past.profile.start) // HOUR, hour_of(now)
     believed, anyhow = believed_rhythms(past, first)
-    believe, recent, hours = beliefs(past, anyhow), recent_hours(past, first), past.numbered[0]
+    belief, recent = belief_above_limits(past, anyhow), recent_hours(past, first)
+    hours = past.numbered[0]
     begun: dict[int, bool] = {}
     coming = [hours_like(past, believed, anyhow, first + hour, begun) for hour in range(HOURS)]
     announced = [loads_at(known_loads, begin + hour * HOUR) for hour in range(HOURS)]
     by_level = []
     for level in levels:
-        belief = believe(level)
         above = [_above(hour, level, belief) for hour in hours]
         episodes = Episodes.of(past, [chance > 0 for chance in above], recent, coming)
         cases = [above[number] for number, _ in episodes.cases]
@@ -59,7 +59,7 @@ def chances_from_history(
     return tuple(zip(*by_level, strict=True))
 
 
-def _above(hour: ProfileHour, level: Level, belief: float) -> float:
+def _above(hour: ProfileHour, level: Level, belief: Belief) -> float:
     """The probability that an hour of the past asked for more than a level serves."""
     if hour.peak_iops > level.iops or hour.peak_mibps > level.mibps:
         return 1.0

@@ -7,7 +7,7 @@ it; the present says how long the current load will stay; known events come from
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -20,6 +20,9 @@ from headroom.domain.workload.history import HELD, ONSET, Coming, Episodes, Past
 from headroom.domain.workload.known_load import KnownLoad, loads_at
 from headroom.domain.workload.rhythms import BACK, DOUBT, SURE, Rhythm, rhythms
 from headroom.domain.workload.short_minutes import (
+    SEEN_ABOVE,
+    WHOLE,
+    Belief,
     hidden_in_its_minutes,
     minutes_to_react,
     short_minutes,
@@ -125,7 +128,7 @@ def demand_forecast(
     first = (hour_of(now) - past.profile.start) // HOUR
     believed, anyhow = believed_rhythms(past, first)
     top = max(level.usd_per_hour for level in levels)
-    believe, recent = beliefs(past, anyhow), recent_hours(past, first)
+    belief, recent = belief_above_limits(past, anyhow), recent_hours(past, first)
     begun: dict[int, bool] = {}
     coming = [hours_like(past, believed, anyhow, first + hour, begun) for hour in range(HOURS)]
     coming.append((hours_like(past, believed, anyhow, first - 1, begun)[0] if rest else [], 0.0))
@@ -145,7 +148,6 @@ def demand_forecast(
         return _Shortfalls(hours, rates)
 
     for level, share in zip(levels, present.shortfall_share, strict=True):
-        belief = believe(level)
         shorts = shortfalls(hours, level.iops, level.mibps, belief=belief, lasting=past.lasting)
         falls_short = tuple([minutes > 0 for minutes in shorts])
         if falls_short not in same:
@@ -273,7 +275,7 @@ def _hours(
 
 
 def _minutes_before_a_raise(
-    past: Past, level: Level, belief: float, episodes: Episodes,
+    past: Past, level: Level, belief: Belief, episodes: Episodes,
     reached: tuple[_Shortfalls, _Shortfalls],
 ) -> list[float]:  # fmt: skip
     """By case: the shortfall until a raise takes effect, or what it leaves of a later hour.
@@ -292,17 +294,18 @@ def _minutes_before_a_raise(
     ]
 
 
-def beliefs(past: Past, anyhow: float) -> Callable[[Level], float]:
-    """How far bursts above a limit that was touched are still believed in, by level.
+def belief_above_limits(past: Past, anyhow: float) -> Belief:
+    """How far load above a limit that was touched is still believed in.
 
-    Less with every day that runs clear for longer than they ever stayed away before. A visible load that
-    skips one turn lowers the belief in its rhythm, not in its height. It may stay away twice as long,
-    less so the more of it follows no rhythm (`anyhow`). What comes every day is soon seen again.
+    Less with every hour in which as much was served freely, and with every day that runs clear for longer
+    than load ever stayed away before. A visible load that skips one turn lowers the belief in its rhythm,
+    not in its height. It may stay away twice as long, less so the more of it follows no rhythm (`anyhow`).
+    What comes every day is soon seen again.
     """
     hours, numbers = past.numbered
     minutes = [hour.touched_minutes for hour in hours]
     if not any(minutes):
-        return lambda level: 1.0
+        return WHOLE
     touched = [hour for hour in hours if hour.touched_minutes]
     others = [(hours[number], times) for number, times in past.times.items() if not minutes[number]]
     places = [place for place, number in numbers.items() if minutes[number]]
@@ -311,22 +314,13 @@ def beliefs(past: Past, anyhow: float) -> Callable[[Level], float]:
     hidden = sum(map(hidden_in_its_minutes, touched)) / len(touched)
     may_stay_away = usual * (1.0 + (1.0 - hidden) * (1.0 - anyhow) if usual > HOURS else 1.0)
     clear = max(0.0, len(since) - since.count(None) - may_stay_away) / 24
-    limit_iops = max([hour.limit_iops for hour in touched])
-    limit_mibps = max([hour.limit_mibps for hour in touched])
-
-    def belief(level: Level) -> float:
-        iops, mibps = level.iops, level.mibps
-        most = max(limit_iops / iops, limit_mibps / mibps)
-        if most >= 0.999:
-            return 1.0
-        seen_free = sum(
-            times
-            for hour, times in others
-            if max(hour.peak_iops / iops, hour.peak_mibps / mibps) > most * 1.02
-        )
-        return 1.0 / (1.0 + CLEAR_DAYS * clear + seen_free)
-
-    return belief
+    limit_iops = max([hour.limit_iops for hour in touched]) * SEEN_ABOVE
+    limit_mibps = max([hour.limit_mibps for hour in touched]) * SEEN_ABOVE
+    doubt = 1.0 + CLEAR_DAYS * clear
+    return Belief(
+        1.0 / (doubt + sum([times for hour, times in others if hour.peak_iops > limit_iops])),
+        1.0 / (doubt + sum([times for hour, times in others if hour.peak_mibps > limit_mibps])),
+    )
 
 
 def _new_minutes(past: Past) -> float:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import repeat
+from typing import NamedTuple
 
 from headroom.domain.state import ProfileHour
 from headroom.domain.workload.demand import INSIDE, INSIDE_FALLS
@@ -28,8 +29,18 @@ MOST_DRAINED_MIN = 120.0
 LEAST_BUSY_MIN = 1.0
 
 
+class Belief(NamedTuple):
+    """How far an IOPS limit and a MiB/s limit that were touched still prove demand above them, 0 to 1."""
+
+    iops: float = 1.0
+    mibps: float = 1.0
+
+
+WHOLE = Belief()
+
+
 def shortfalls(
-    hours: Sequence[ProfileHour], iops: float, mibps: float, *, belief: float = 1.0,
+    hours: Sequence[ProfileHour], iops: float, mibps: float, *, belief: Belief = WHOLE,
     lasting: Sequence[float] | None = None,
 ) -> list[float]:  # fmt: skip
     """`short_minutes` of each hour; most are served whole. `lasting` is how many hours in a row were busy."""
@@ -42,12 +53,12 @@ def shortfalls(
 
 
 def short_minutes(
-    hour: ProfileHour, iops: float, mibps: float, *, belief: float = 1.0, lasting: float = 1.0
+    hour: ProfileHour, iops: float, mibps: float, *, belief: Belief = WHOLE, lasting: float = 1.0
 ) -> float:
     """Minutes of shortfall, 0 to 60, of an hour at sustained IOPS and MiB/s.
 
-    `belief` is how far a limit that was touched still proves demand above it, 0 to 1. Of an hour that is
-    overloaded in the mean, as are others of `lasting` in a row, the backlog is left to the next.
+    Of an hour that is overloaded in the mean, as are others of `lasting` in a row, the backlog is left to
+    the next.
     """
     # Called for every busy hour of the past at every level: plain comparisons take half the time.
     peak_iops, peak_mibps, mean_iops, mean_mibps, busy, touched, _, _, _ = hour
@@ -65,7 +76,7 @@ def short_minutes(
     return found if found < 60.0 else 60.0
 
 
-def above_a_limit(hour: ProfileHour, iops: float, mibps: float, belief: float) -> float:
+def above_a_limit(hour: ProfileHour, iops: float, mibps: float, belief: Belief) -> float:
     """The probability that demand which touched a limit exceeded IOPS and MiB/s too.
 
     More of the same load has operations of the same size: the two limits serve one rate.
@@ -77,12 +88,17 @@ def above_a_limit(hour: ProfileHour, iops: float, mibps: float, belief: float) -
         iops = by_mibps if by_mibps < iops else iops
         mibps = by_iops if by_iops < mibps else mibps
     # A limit proves nothing where the same hour shows the load above it, under another.
-    touched = limit_iops / iops if peak_iops <= limit_iops * SEEN_ABOVE else 0.0
-    if peak_mibps <= limit_mibps * SEEN_ABOVE and limit_mibps / mibps > touched:
-        touched = limit_mibps / mibps
-    if touched <= 0:
+    touched = above = 0.0
+    if limit_iops and peak_iops <= limit_iops * SEEN_ABOVE:
+        touched = limit_iops / iops
+        above = 1.0 if touched >= 1 else belief.iops * float(touched**TOUCHED_TAIL)
+    if limit_mibps and peak_mibps <= limit_mibps * SEEN_ABOVE:
+        by_mibps = limit_mibps / mibps
+        touched = by_mibps if by_mibps > touched else touched
+        also = 1.0 if by_mibps >= 1 else belief.mibps * float(by_mibps**TOUCHED_TAIL)
+        above = also if also > above else above
+    if above <= 0:
         return 0.0
-    above = 1.0 if touched >= 1 else belief * float(touched**TOUCHED_TAIL)
     needed = SATURATED * touched
     hidden = peak_iops / iops < needed and peak_mibps / mibps < needed
     return above * INSIDE * float(min(1.0, touched) ** INSIDE_FALLS) if hidden else above
@@ -96,7 +112,12 @@ def hidden_in_its_minutes(hour: ProfileHour) -> bool:
 
 
 def minutes_to_react(
-    hour: ProfileHour, iops: float, mibps: float, reach: tuple[float, float], *, belief: float = 1.0
+    hour: ProfileHour,
+    iops: float,
+    mibps: float,
+    reach: tuple[float, float],
+    *,
+    belief: Belief = WHOLE,
 ) -> float:
     """Shortfall of an onset in `hour` at IOPS and MiB/s until a raise to `reach` has drained it.
 

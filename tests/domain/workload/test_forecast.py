@@ -71,6 +71,11 @@ def without_unseen(seen: Forecast, place: int = 0) -> list[float]:
 # --- more performance never falls short of more
 
 
+def large_operations(iops: float) -> ProfileHour:
+    """An hour of operations of 256 KiB."""
+    return hour_at(iops)._replace(peak_mibps=iops / 4, mean_mibps=iops / 4)
+
+
 @st.composite
 def pasts(draw: st.DrawFn) -> Past:
     """Ten days of hours: calm, busy, at a limit that was touched, or not measured."""
@@ -79,6 +84,9 @@ def pasts(draw: st.DrawFn) -> Past:
         hour_at(12_000),
         hour_at(3_000)._replace(touched_minutes=30, limit_iops=3_000.0),
         hour_at(1_200)._replace(touched_minutes=5, limit_iops=6_000.0),
+        hour_at(6_600)._replace(touched_minutes=60, limit_iops=6_600.0),
+        hour_at(8_000)._replace(touched_minutes=40, limit_mibps=125.0),
+        large_operations(1_600), large_operations(500)._replace(touched_minutes=50, limit_mibps=125.0),
     ]  # fmt: skip
     hours: list[ProfileHour | None] = [CALM_HOUR] * 240
     for place in draw(st.lists(st.integers(0, 239), max_size=60)):
@@ -87,13 +95,21 @@ def pasts(draw: st.DrawFn) -> Past:
 
 
 LEVELS = st.lists(st.integers(500, 20_000).map(float), min_size=2, max_size=6, unique=True)
+MIBPS = st.sampled_from([125.0, 130.0, 156.0, 188.0, 250.0, 1_000.0])
 
 
-@settings(max_examples=150, deadline=None)
-@given(past=pasts(), levels=LEVELS)
-def test_more_performance_never_falls_short_of_more(past: Past, levels: list[float]) -> None:
+@settings(max_examples=300, deadline=None)
+@given(past=pasts(), levels=LEVELS, data=st.data())
+def test_more_performance_never_falls_short_of_more(
+    past: Past, levels: list[float], data: st.DataObject
+) -> None:
     """Over the day as a whole: how long load lasts is forecast for each level by itself."""
-    found = ahead(past, *sorted(levels), now=past.profile.end)
+    every = st.lists(MIBPS, min_size=len(levels), max_size=len(levels))
+    chosen = [
+        Level(iops=iops, mibps=mibps, usd_per_hour=0.1)
+        for iops, mibps in zip(sorted(levels), sorted(data.draw(every)), strict=True)
+    ]
+    found = demand_forecast(past, chosen, past.profile.end, nothing_now(len(levels)))
     whole_day = [sum(row[place] for row in found.locked_minutes) for place in range(len(levels))]
     for minutes in (found.seen_minutes, whole_day):
         for less, more in pairwise(minutes):
@@ -363,6 +379,17 @@ def test_bursts_above_a_limit_count_less_with_every_day_that_runs_clear_above_it
         low, high = ahead(bursts(days), 2_999.0, 5_500.0).seen_minutes
         shares.append(high / low)
     assert 1 > shares[0] > shares[1] > shares[2] > 0
+
+
+def test_load_below_the_limit_that_was_touched_proves_nothing_whatever_the_other_limit_is() -> None:
+    """Six nights of 6,000 IOPS, then one above 6,600: 94 MiB/s of 125 is a larger share, but no proof."""
+    week = [hour_at(6_000) if at % 24 in (1, 2) else CALM_HOUR for at in range(6 * 24)]
+    last = [CALM_HOUR] * 24
+    last[1:4] = [hour_at(6_600)._replace(touched_minutes=60, limit_iops=6_600.0)] * 3
+    past = by_hour(week + last)
+    tight, wide = (Level(iops=16_000, mibps=mibps, usd_per_hour=0.1) for mibps in (125, 250))
+    found = demand_forecast(past, [tight, wide], past.profile.end, nothing_now(2))
+    assert found.seen_minutes[0] > 1.5 * found.seen_minutes[1] > 0
 
 
 def test_bursts_at_the_limit_they_touched_are_fact() -> None:

@@ -8,10 +8,13 @@ from hypothesis import strategies as st
 
 from headroom.domain.state import ProfileHour
 from headroom.domain.workload import short_minutes
+from headroom.domain.workload.short_minutes import Belief
 from tests.domain.earlier import CALM_HOUR, by_hour, hour_at
 
 PLENTY = 1e7
 RATES = st.floats(100, 20_000)
+BELIEFS = st.builds(Belief, st.floats(0, 1), st.floats(0, 1))
+NONE = Belief(0.0, 0.0)
 
 
 @st.composite
@@ -29,25 +32,25 @@ def hours(draw: st.DrawFn) -> ProfileHour:
     )  # fmt: skip
 
 
-@given(hours(), RATES, RATES, st.floats(0, 1))
+@given(hours(), RATES, RATES, BELIEFS)
 def test_an_hour_has_sixty_minutes(
-    hour: ProfileHour, iops: float, mibps: float, belief: float
+    hour: ProfileHour, iops: float, mibps: float, belief: Belief
 ) -> None:
     assert 0.0 <= short_minutes(hour, iops, mibps, belief=belief) <= 60.0
 
 
-@given(hours(), st.tuples(RATES, RATES), st.floats(0, 1))
+@given(hours(), st.tuples(RATES, RATES), BELIEFS)
 def test_more_iops_are_never_short_of_more(
-    hour: ProfileHour, rates: tuple[float, float], belief: float
+    hour: ProfileHour, rates: tuple[float, float], belief: Belief
 ) -> None:
     low, high = sorted(rates)
     less = short_minutes(hour, low, PLENTY, belief=belief)
     assert short_minutes(hour, high, PLENTY, belief=belief) <= less + 1e-9
 
 
-@given(hours(), st.tuples(RATES, RATES), st.floats(0, 1))
+@given(hours(), st.tuples(RATES, RATES), BELIEFS)
 def test_more_throughput_is_never_short_of_more(
-    hour: ProfileHour, rates: tuple[float, float], belief: float
+    hour: ProfileHour, rates: tuple[float, float], belief: Belief
 ) -> None:
     low, high = (rate / 64 for rate in sorted(rates))
     less = short_minutes(hour, PLENTY, low, belief=belief)
@@ -93,15 +96,17 @@ TOUCHED = hour_at(3_000, mean=1_000, busy_minutes=10)._replace(touched_minutes=1
 
 @pytest.mark.parametrize("iops", [1_000, 2_999, 3_000])
 def test_at_or_below_a_limit_that_was_touched_its_minutes_are_fact(iops: float) -> None:
-    assert short_minutes(TOUCHED, iops, PLENTY, belief=0.0) >= 12
+    assert short_minutes(TOUCHED, iops, PLENTY, belief=NONE) >= 12
 
 
 def test_above_it_demand_has_a_tail_that_is_believed_in_the_less_the_longer_it_ran_free() -> None:
     found = [short_minutes(TOUCHED, iops, PLENTY) for iops in (3_000, 4_500, 6_000, 12_000)]
     assert found == sorted(found, reverse=True)
     assert found[2] == pytest.approx(12 / 2**1.2)
-    assert short_minutes(TOUCHED, 6_000, PLENTY, belief=0.25) == pytest.approx(3 / 2**1.2)
-    assert short_minutes(TOUCHED, 6_000, PLENTY, belief=0.0) == 0.0
+    assert short_minutes(TOUCHED, 6_000, PLENTY, belief=Belief(0.25, 0.25)) == pytest.approx(
+        3 / 2**1.2
+    )
+    assert short_minutes(TOUCHED, 6_000, PLENTY, belief=NONE) == 0.0
 
 
 def test_bursts_far_above_the_mean_of_a_minute_are_late_for_a_part_of_it() -> None:
@@ -125,8 +130,8 @@ def test_a_limit_that_the_same_hour_was_served_above_proves_nothing_of_it() -> N
 
 def test_throughput_that_was_touched_says_nothing_of_iops() -> None:
     hour = TOUCHED._replace(peak_iops=1_000.0, peak_mibps=125.0, limit_iops=0.0, limit_mibps=125.0)
-    assert short_minutes(hour, 3_000, 1_000, belief=0.0) == 0.0
-    assert short_minutes(hour, PLENTY, 125, belief=0.0) == 12
+    assert short_minutes(hour, 3_000, 1_000, belief=NONE) == 0.0
+    assert short_minutes(hour, PLENTY, 125, belief=NONE) == 12
 
 
 def test_more_of_a_load_needs_iops_and_throughput_in_the_same_proportion() -> None:
