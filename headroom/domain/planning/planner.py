@@ -11,7 +11,7 @@ from headroom.domain.catalog.ebs import capability, gp3_size
 from headroom.domain.planning.build_plan import capped, plan_for, priced_only, relieves
 from headroom.domain.planning.gp2_to_gp3 import least_gp3
 from headroom.domain.planning.plan import Plan, one_way
-from headroom.domain.planning.plans_from_history import TARGETS, plans_from_history
+from headroom.domain.planning.plans_from_history import HDD, TARGETS, plans_from_history
 from headroom.domain.planning.situation import Situation, within_limits
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.workload import Binding
@@ -68,7 +68,7 @@ def _faster_type(situation: Situation) -> Iterator[Plan]:
 
 
 def _plain(situation: Situation) -> Iterator[Plan]:
-    """gp3 for gp2 with the throughput that was used, where all that gp2 could reach costs more."""
+    """gp3 that lowers nothing for an HDD type; for gp2, where that costs more, with the throughput used."""
     spare = 1 + situation.limits.headroom_percent / 100
     now, current = capability(situation.current), situation.current
     full = cheapest(
@@ -76,6 +76,10 @@ def _plain(situation: Situation) -> Iterator[Plan]:
         valid=situation.observation.valid,
     )  # fmt: skip
     alike = None if full is None else plan_for(situation, full, 1.0, capped_from=None)
+    if current.volume_type in HDD:
+        if alike is not None and relieves(situation, alike):
+            yield alike
+        return
     if alike is not None and alike.price_change_usd <= 0:
         return
     target = least_gp3(

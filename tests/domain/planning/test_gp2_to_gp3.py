@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headroom.domain.catalog.ebs import capability
-from headroom.domain.decision import Act, Reason
+from headroom.domain.decision import Act, Reason, decide
 from headroom.domain.planning.gp2_to_gp3 import least_gp3
 from headroom.domain.resources import Configuration, Engine, Observation, VolumeType
 from headroom.domain.workload import estimate
-from tests.builders import NOW, activity, gp2, gp3, observation, volume
+from tests.builders import NOW, activity, decision_input, gp2, gp3, observation, series, volume
 from tests.domain.databases import rds
 from tests.domain.decision.test_rds_planning import decided, starved
 from tests.domain.earlier import history
@@ -90,6 +90,29 @@ def test_more_iops_for_the_same_money_need_no_day_of_measurements() -> None:
 def test_an_owner_who_lets_nothing_be_given_back_keeps_the_throughput() -> None:
     decision = decided(drained(300), types=(GP3,), give_back=False)
     assert not isinstance(decision.answer, Act)
+
+
+@pytest.mark.parametrize("days", [None, 20])
+def test_an_hdd_type_at_its_iops_becomes_gp3_at_once_and_keeps_the_throughput_it_bursts_to(
+    days: float | None,
+) -> None:
+    """st1: 20 operations of 1 MiB a second, then random ones of 16 KiB that use up its 244."""
+    before, now = activity([20.0] * 150, io_kib=1024), activity([244.0] * 30, io_kib=16)
+    load = replace(
+        activity([20.0] * 150 + [244.0] * 30, queue=[1.0] * 150 + [900.0] * 30,
+                 latency_ms=[5.0] * 150 + [2_000.0] * 30, balance=99.0, iops_check=[0.0] * 150 + [1.0] * 30),
+        **{
+            name: series(getattr(before, name).values + getattr(now, name).values)
+            for name in ("read_iops", "write_iops", "read_mibps", "write_mibps")
+        },
+    )  # fmt: skip
+    st1 = Configuration(
+        volume_type=VolumeType.ST1, size_gib=1_000, iops=None, throughput_mibps=None
+    )
+    earlier = days and history(lambda _: 20.0, io_kib=1024, days=days, check=None)
+    decision = decide(decision_input(observation(load, volume(st1), history=earlier or None)))
+    assert isinstance(decision.answer, Act), decision.answer
+    assert decision.answer.plan.target == gp3(1_000, 3_000, 245)
 
 
 def least(current: Configuration, *, mibps: float = 1.0) -> Configuration | None:
