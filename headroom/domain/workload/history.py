@@ -37,6 +37,8 @@ ANY_TIME_HOURS = 28 * 24
 """Hours from which the rate of load at any time is taken."""
 QUIET_PRIOR = 12.0
 """Quiet hours that are assumed beside those measured."""
+LATE_MEASURED_HOURS = 3
+"""The present hour is not over, the forecast may begin with the next one, and metrics are late."""
 _touched_minutes = attrgetter("touched_minutes")
 
 
@@ -197,6 +199,8 @@ def recent_hours(past: Past, now: int) -> Recent:
     return Recent(since, now, len(hours) - hours.count(None))
 
 
+ENDLESS_HOURS = 24
+"""Load in each of so many hours in a row is under way until one has none; then as long again."""
 ONSET, HELD, RAISED_AGAIN = range(3)
 """Phases of an episode: its first hour, those that one raise serves, those that two do."""
 
@@ -252,11 +256,17 @@ class Episodes(NamedTuple):
         cases: dict[tuple[int, int], int] = {}
         case_of: dict[int, int] = {}
         times: dict[int, int] = {}
-        onsets = 0
+        onsets = run = 0
+        last = recent.since - 1
         for place, number, phase in _phases(past, short, recent.since, recent.until):
             case_of[place] = case = cases.setdefault((number, phase), len(cases))
             times[case] = times.get(case, 0) + 1
-            onsets += phase == ONSET
+            # an episode that was under way when these weeks began counts as one of them
+            onsets += phase == ONSET or not run
+            run = run + 1 if place == last + 1 else 1
+            last = place
+        if run < ENDLESS_HOURS or _has_ended(past, last, recent.until):
+            run = 0
         likes = {place for like, _ in coming for place, _ in like}
         for earlier in likes - case_of.keys():
             until = min(earlier + 1, recent.until)
@@ -268,7 +278,10 @@ class Episodes(NamedTuple):
         return cls(
             cases=tuple(cases), recent=tuple(times.items()), onsets=onsets, hours=hours,
             coming=tuple(
-                _ComingHour.of(like, case_of, doubt * min(1.0, onset * min(hour, lasts)), doubt * onset)
+                _ComingHour.of(
+                    like, case_of, doubt * max(min(1.0, onset * min(hour, lasts)), run / (run + hour)),
+                    doubt * onset,
+                )
                 for hour, (like, doubt) in enumerate(coming, start=1)
             ),
         )  # fmt: skip
@@ -293,6 +306,13 @@ def _phases(
             if place >= since:
                 phase = RAISED_AGAIN if before > HOLD_HOURS else HELD if before else ONSET
                 yield place, number, phase
+
+
+def _has_ended(past: Past, last: int, until: int) -> bool:
+    """Whether an hour without load was measured after the last one with it, or nothing for long."""
+    return until - last > LATE_MEASURED_HOURS or any(
+        hour is not None for hour in past.profile.hours[last + 1 : until]
+    )
 
 
 def demand_levels(

@@ -221,6 +221,23 @@ def test_a_day_ahead_holds_about_as_much_as_the_days_before_held(load: Load) -> 
     assert 25 < seen.seen_minutes[0] < 130
 
 
+@pytest.mark.parametrize("gap", [None, 50, 300])
+@pytest.mark.parametrize("days", [5, 27, 28, 29, 40, 300])
+def test_load_of_every_hour_is_expected_in_every_hour_for_as_many_weeks_as_it_goes_on(
+    days: int, gap: int | None
+) -> None:
+    """Ten minutes at the top of each hour are one episode, which began before any of the latest weeks."""
+    hours: list[ProfileHour | None] = [hour_at(7_000, busy_minutes=10, mean=1_400)] * (days * 24)
+    if gap is not None and gap < len(hours):
+        hours[-gap] = CALM_HOUR
+    past = by_hour(hours)
+    each = hours_of(ahead(past, 3_000.0, now=past.profile.end + timedelta(minutes=15)))
+    assert min(each) > 0.8 * max(each) > 10
+    stopped = by_hour([*hours, CALM_HOUR])
+    after = hours_of(ahead(stopped, 3_000.0, now=stopped.profile.end + timedelta(minutes=15)))
+    assert after[0] < (each[0] / 2 if gap is None else each[0])
+
+
 def test_load_stays_as_long_as_it_did_before() -> None:
     """Four hours of load at times of no rhythm: once it may have begun, it may still be there."""
     draw = random.Random(3)
