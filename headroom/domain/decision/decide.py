@@ -230,6 +230,8 @@ def written_back(
     return write_back(observation.volume, owner, plan.target)
 
 
+NEARLY_LIKELIEST = 0.8
+"""Share of the likeliest hour's chance from which an earlier hour is named instead."""
 _WHY: Mapping[Reason, str] = MappingProxyType(
     {
         Reason.RECURRENCE_EXPECTED: "load of earlier days is expected to come again",
@@ -272,18 +274,19 @@ def _announced(analysis: Analysis) -> str:
 
 
 def _expected(analysis: Analysis, answer: Action) -> str:
-    """Why a raise is made ahead: the growth of the load, and the hour that most likely needs the raise."""
+    """Why a raise is made ahead: the growth of the load, and the first hour that likely needs the raise."""
     situation = analysis.situation
     if situation is None or not isinstance(answer, Act):
         return ""
     if answer.reason is not Reason.RECURRENCE_EXPECTED:
         return ""
     chances, first = starvation_chances(situation, (situation.current, answer.plan.target))
-    likeliest = max(range(len(chances)), key=lambda hour: chances[hour][0] - chances[hour][1])
+    needs = [now - then for now, then in chances]
+    hour = next(hour for hour, need in enumerate(needs) if need >= NEARLY_LIKELIEST * max(needs))
     growth = situation.past.growth
     return (
-        f"{'' if growth is None else f'{growth}, '}{100 * chances[likeliest][0]:.0f} % likely in the hour "
-        f"from {first + likeliest * HOUR:%H:%M} UTC"
+        f"{'' if growth is None else f'{growth}, '}{100 * chances[hour][0]:.0f} % likely in the hour "
+        f"from {first + hour * HOUR:%H:%M} UTC"
     )
 
 

@@ -12,7 +12,7 @@ from headroom.domain.planning.schedule import LOCKED_HOURS
 from headroom.domain.planning.situation import Situation
 from headroom.domain.policy import Mode
 from headroom.domain.state import HOUR, WINDOW, hour_of
-from headroom.domain.workload import HOURS, Binding
+from headroom.domain.workload import HOURS, Binding, Forecast
 
 FORESEEN_USD = 0.05
 """USD per day that a raise before its load must be worth at least: more than the forecast's noise."""
@@ -22,6 +22,8 @@ AHEAD = timedelta(minutes=10)
 """How long before a change is due the resource is reconciled."""
 IN_FLIGHT_HOURS = 2.0
 """How much longer than a schedule assumes a change may be in flight: AWS says hours."""
+STILL = 0.5
+"""Chance that the first change which is in flight for longer than a schedule assumes still is an hour later."""
 SETTLES_HOURS_PER_TIB = 6.0
 """How long AWS works on a full volume. Source: EBS user guide, "Monitor the progress of volume modifications"."""
 SLOTS_OF_A_DAY = 3
@@ -34,6 +36,25 @@ def locked_hours(situation: Situation) -> int:
     """How many hours a change is expected to prevent another: longer where a window may close meanwhile."""
     least = LOCKED_HOURS if all(open_hours(situation)) else LOCKED_HOURS + IN_FLIGHT_HOURS
     return min(HOURS, ceil(max(least, SLOWER * situation.change_takes_hours)))
+
+
+def minutes_in_flight(situation: Situation, forecast: Forecast) -> list[float]:
+    """By level: load of certain hours that is late as a change to it is in flight for longer than assumed.
+
+    AWS says minutes to hours, and names no end; where no change was timed yet, it may be any. Less what
+    the present level, the first, leaves late; load at any time is in the schedule.
+    """
+    found = [0.0] * len(forecast.seen_minutes)
+    if situation.change_takes_hours:
+        return found
+    at_any_time = [min(column) for column in zip(*forecast.locked_minutes, strict=True)]
+    chance = STILL
+    for late in forecast.locked_minutes[locked_hours(situation) :]:
+        more = [minutes - least for minutes, least in zip(late, at_any_time, strict=True)]
+        for level, minutes in enumerate(more):
+            found[level] += chance * max(0.0, minutes - more[0])
+        chance *= STILL
+    return found
 
 
 def least_held_hours(situation: Situation) -> float:

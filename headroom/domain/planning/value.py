@@ -12,12 +12,14 @@ from operator import sub
 from headroom.domain.catalog.ebs import capability
 from headroom.domain.planning.build_plan import plan_to
 from headroom.domain.planning.coming_hours import (
+    FORESEEN_USD,
     IN_FLIGHT_HOURS,
     LEAD,
     begins,
     free_slots,
     least_held_hours,
     locked_hours,
+    minutes_in_flight,
     open_hours,
     rest_of_hour,
     valued_again_in,
@@ -164,6 +166,7 @@ def _valued(
         usd_per_minute * max(0.0, minutes - forecast.rest_minutes[0])  # no raise is in time for it
         for minutes in forecast.rest_minutes
     ]
+    in_flight = [usd_per_minute * minutes for minutes in minutes_in_flight(situation, forecast)]
     valued_plans = [
         replace(
             plan,
@@ -177,7 +180,7 @@ def _valued(
                 - own.change[i]
                 + kept.get(plan.target.volume_type, 0.0)
                 - (
-                    risked + in_rest[i]
+                    risked + in_rest[i] + in_flight[i]
                     if plan.sustains_less and not (presses and plan.sustains_more)
                     else 0.0
                 ),
@@ -213,8 +216,13 @@ def _valued(
 
 
 def _value(situation: Situation, plan: Plan, usd: float) -> float:
-    """The value of a plan; restoring what Headroom took from a pool is never negative."""
+    """The value of a plan; restoring what Headroom took from a pool is never negative.
+
+    For a foreseen load, what the owner chose comes back without a margin for the forecast's noise.
+    """
     demand = situation.demand
+    if usd > 0 and plan.price_change_usd > 0 and within_choice(situation, plan):
+        usd = max(usd, FORESEEN_USD)
     ours = plan.target == situation.reduced_from and demand.shape is LoadShape.CLOSED_LOOP
     return round(max(0.0, usd) if ours and demand.pressed_minutes >= PRESSED else usd, 4)
 

@@ -174,6 +174,20 @@ def test_nothing_that_the_batch_needs_is_given_back_shortly_before_it_comes() ->
             assert judgement.plan.capability.sustained_iops >= 9_000
 
 
+@pytest.mark.parametrize(("hour", "deep"), [(-10, True), (-1, False), (0, False), (1, False)])
+def test_nothing_is_lowered_below_a_batch_that_may_find_the_change_still_in_flight(
+    hour: int, deep: bool
+) -> None:
+    """io2 of 16,000 IOPS, $1.20 an hour, needs 8,000 at two: for some hours it is lowered to that."""
+
+    def batch(when: datetime) -> float:
+        return 8_000.0 if when.hour in (2, 3) else 100.0
+
+    decision = decided(at(hour), io(VolumeType.IO2, 500, 16_000), load=batch, days=20)
+    taken_iops = [j.plan.capability.sustained_iops for j in decision.judgements if j.allowed]
+    assert (min(taken_iops, default=8_000) < 8_000) is deep
+
+
 def test_a_batch_that_missed_no_night_is_met_where_it_is_worth_it_and_not_where_it_is_not() -> None:
     for value, acts in ((1.0, True), (0.1, True), (0.0001, False)):
         decision = decided(at(1, 40), LOW, relief_value_usd_per_minute=value)

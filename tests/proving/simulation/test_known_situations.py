@@ -429,3 +429,79 @@ def test_hours_without_metrics_every_other_day_keep_no_first_raise_for_good() ->
     )  # fmt: skip
     assert held < 0.3 * week.minutes
     assert not run.guardrail_violations
+
+
+# --- what lowering would meet
+
+
+LATE = {"aws": {"effect_delay": "30m", "completes_after": "5h"}}
+"""As slow as AWS may be."""
+IO2 = {"type": "io2", "size_gib": 500, "iops": 16_000}
+
+
+def test_no_first_change_is_in_flight_when_a_known_night_comes() -> None:
+    """At midnight, two hours before 8,000 IOPS: what is lowered would not be back in time."""
+    nights = {
+        "every": "24h",
+        "after": "2h",
+        "for": "2h",
+        "iops": 8_000,
+        "else_iops": 100,
+        "io_kib": 16,
+    }
+    result = simulated(IO2, [{**nights, "repeat": 2}], history=[{**nights, "repeat": 20}], **LATE)
+    assert result.changes[0].target.iops is not None
+    assert 8_000 <= result.changes[0].target.iops < 16_000
+    assert result.shortfall_minutes == 0
+
+
+def test_what_was_taken_from_the_owner_is_back_before_each_of_two_daily_loads() -> None:
+    day = [step("6h", 300), step("1h", 9_000), step("8h", 300), step("2h", 5_000), step("7h", 300)]
+    result = simulated(
+        IO2, [{"repeat": 3, "steps": day}], history=[{"repeat": 21, "steps": day}],
+        aws={"effect_delay": "30m", "completes_after": "3h"},
+    )  # fmt: skip
+    assert any("likely in the hour from 06:00 UTC" in one.summary for one in result.decisions)
+    assert result.shortfall_minutes == 0
+
+
+def test_a_load_of_every_hour_is_known_for_as_long_as_it_goes_on() -> None:
+    """Ten minutes of each hour for eight weeks: no hour of the last four begins an episode."""
+    hourly = {
+        "every": "1h",
+        "after": "10m",
+        "for": "10m",
+        "iops": 7_000,
+        "else_iops": 300,
+        "io_kib": 16,
+    }
+    result = simulated(
+        IO2, [{**hourly, "repeat": 72}], history=[{**hourly, "repeat": 56 * 24}], **LATE
+    )
+    assert result.changes
+    assert all((target.iops or 0) >= 7_000 for target in targets(result))
+    assert result.shortfall_minutes == 0
+
+
+def test_a_nightly_load_that_doubles_is_met_from_the_second_night_on() -> None:
+    """The first such night was held back at 6,600 IOPS: nothing proves that less than 12,000 is enough."""
+    night = {"every": "24h", "after": "1h", "for": "2h", "else_iops": 300, "io_kib": 16}
+    result = simulated(
+        {"type": "gp3", "size_gib": 500},
+        [{**night, "repeat": 7, "iops": 6_000}, {**night, "repeat": 4, "iops": 12_000}],
+        aws={"effect_delay": "10m", "completes_after": "3h"},
+    )  # fmt: skip
+    assert starved_between(result, timedelta(days=1), timedelta(days=7)) == 0
+    assert starved_between(result, timedelta(days=7), timedelta(days=8)) > 60
+    assert starved_between(result, timedelta(days=8), timedelta(days=11)) == 0
+
+
+def test_random_load_on_st1_is_served_at_once() -> None:
+    result = simulated(
+        {"type": "st1", "size_gib": 1_000},
+        [step("6h", 20, 1_024), step("3h", 600), step("3h", 20, 1_024)],
+        aws={"effect_delay": "10m", "completes_after": "1h"},
+    )  # fmt: skip
+    assert targets(result)[0].volume_type is VolumeType.GP3
+    assert hours(result)[0] < 6.2
+    assert starved_between(result, timedelta(hours=7), timedelta(hours=12)) == 0
