@@ -16,7 +16,6 @@ from headroom.domain.workload.billed_io import (
     usage,
 )
 from headroom.domain.workload.chances import chances_from_history
-from headroom.domain.workload.class_limit import class_pressed
 from headroom.domain.workload.demand import (
     BalanceForecast,
     Binding,
@@ -37,7 +36,12 @@ from headroom.domain.workload.forecast import (
 )
 from headroom.domain.workload.growth import grown, growth_of
 from headroom.domain.workload.history import Past, checked_days, demand_levels, past_of
-from headroom.domain.workload.instance_balance import forecast_balance, forecast_text, imminent
+from headroom.domain.workload.instance_balance import (
+    class_pressed,
+    forecast_balance,
+    forecast_text,
+    imminent,
+)
 from headroom.domain.workload.known_load import KnownLoad
 from headroom.domain.workload.latency import slow_below_limits, slowest_ms
 from headroom.domain.workload.pressure import (

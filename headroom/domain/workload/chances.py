@@ -9,18 +9,12 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from headroom.domain.state import HOUR, ProfileHour, hour_of
-from headroom.domain.workload.forecast import (
-    HOURS,
-    Level,
-    belief_above_limits,
-    believed_rhythms,
-    chance_of_more,
-    hours_like,
-)
+from headroom.domain.workload.forecast import Level, belief_above_limits, chance_of_more
 from headroom.domain.workload.history import Episodes, Past, recent_hours
 from headroom.domain.workload.known_load import KnownLoad, loads_at
+from headroom.domain.workload.recurrence import HOURS, Recurrence
 from headroom.domain.workload.rhythms import SURE
-from headroom.domain.workload.short_minutes import Belief, above_a_limit
+from headroom.domain.workload.short_minutes import Belief, above_a_limit, shortfalls
 
 
 def chances_from_history(
@@ -32,19 +26,21 @@ def chances_from_history(
     does not.
     """
     first, begin = (hour_of(now) - past.profile.start) // HOUR, hour_of(now)
-    believed, anyhow = believed_rhythms(past, first)
-    belief, recent = belief_above_limits(past, anyhow), recent_hours(past, first)
+    recurrence = Recurrence(past, first)
+    belief, recent = belief_above_limits(past, recurrence.anyhow), recent_hours(past, first)
     hours = past.numbered[0]
-    begun: dict[int, bool] = {}
-    coming = [hours_like(past, believed, anyhow, first + hour, begun) for hour in range(HOURS)]
     announced = [loads_at(known_loads, begin + hour * HOUR) for hour in range(HOURS)]
     by_level = []
     for level in levels:
         above = [_above(hour, level, belief) for hour in hours]
-        episodes = Episodes.of(past, [chance > 0 for chance in above], recent, coming)
+        short = [chance > 0 for chance in above]
+        shorts = shortfalls(hours, level.iops, level.mibps, belief=belief, lasting=past.lasting)
+        found = recurrence.at(level.iops, level.mibps, shorts)
+        episodes = Episodes.of(past, short, recent, found.coming)
         cases = [above[number] for number, _ in episodes.cases]
         usual = episodes.mean(cases, episodes.hours)
-        new = max(level.unproven, chance_of_more(past, level)) / (past.days + 1) / HOURS
+        stray = sum([often * above[number] for number, often in found.strays.items()])
+        new = stray + max(level.unproven, chance_of_more(past, level)) / (past.days + 1) / HOURS
         likely = [
             new + sum([weight * cases[case] for case, weight in hour.like]) + hour.under_way * usual
             for hour in episodes.coming

@@ -11,14 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
-from itertools import accumulate, dropwhile, pairwise
+from itertools import accumulate, pairwise
 from math import inf
 from typing import NamedTuple
 
 from headroom.domain.state import HOUR, ProfileHour, hour_of
 from headroom.domain.workload.history import HELD, ONSET, Coming, Episodes, Past, recent_hours
 from headroom.domain.workload.known_load import KnownLoad, loads_at
-from headroom.domain.workload.rhythms import BACK, DOUBT, SURE, Rhythm, rhythms
+from headroom.domain.workload.recurrence import HOURS, Recurrence
 from headroom.domain.workload.short_minutes import (
     SEEN_ABOVE,
     WHOLE,
@@ -29,7 +29,6 @@ from headroom.domain.workload.short_minutes import (
     shortfalls,
 )
 
-HOURS = 24
 CLEAR_DAYS = 3.0
 """How much a measured day since lowers the belief in bursts above a limit that was touched."""
 NEW_TAIL, NEW_TAIL_DAYS = 1.0, 2.0
@@ -41,10 +40,6 @@ NEW_SHARE = 0.6
 """Shortfall of such a minute: new load exceeds what was there by little more often than by much."""
 LOCKED_TIMES = 2.0
 """How many times as long it starves while a change in flight prevents a raise."""
-LATE_HOURS = 2
-"""How much later than usual load may begin."""
-NOT_BEGUN = 0.2
-"""Belief in the rest of an episode that has not begun by then."""
 NEARLY = 0.9
 """Share of the coming day's shortfall in the hours for which a raise is bought."""
 FOLLOWS_USD = 0.1
@@ -126,12 +121,9 @@ def demand_forecast(
     `rest` is which share of the hour before is still to come.
     """
     first = (hour_of(now) - past.profile.start) // HOUR
-    believed, anyhow = believed_rhythms(past, first)
+    recurrence = Recurrence(past, first)
     top = max(level.usd_per_hour for level in levels)
-    belief, recent = belief_above_limits(past, anyhow), recent_hours(past, first)
-    begun: dict[int, bool] = {}
-    coming = [hours_like(past, believed, anyhow, first + hour, begun) for hour in range(HOURS)]
-    coming.append((hours_like(past, believed, anyhow, first - 1, begun)[0] if rest else [], 0.0))
+    belief, recent = belief_above_limits(past, recurrence.anyhow), recent_hours(past, first)
     new_per_hour, new_min = 1.0 / (past.days + 1) / HOURS, _new_minutes(past)
     begin = hour_of(now)
     known = {
@@ -140,7 +132,7 @@ def demand_forecast(
         if known_loads and (loads := loads_at(known_loads, begin + hour * HOUR))
     }
     locked, reacting, dollars, seen, new_minutes, before = [], [], [], [], [], []
-    same: dict[tuple[bool, ...], Episodes] = {}
+    same: dict[tuple[tuple[bool, ...], int], Episodes] = {}
     hours = past.numbered[0]
 
     @cache
@@ -150,9 +142,12 @@ def demand_forecast(
     for level, share in zip(levels, present.shortfall_share, strict=True):
         shorts = shortfalls(hours, level.iops, level.mibps, belief=belief, lasting=past.lasting)
         falls_short = tuple([minutes > 0 for minutes in shorts])
-        if falls_short not in same:
-            same[falls_short] = Episodes.of(past, falls_short, recent, coming)
-        episodes = same[falls_short]
+        likely = recurrence.at(level.iops, level.mibps, shorts)
+        alike = falls_short, id(likely)
+        if alike not in same:
+            rest_of_hour: Coming = (likely.before[0] if rest else [], 0.0)
+            same[alike] = Episodes.of(past, falls_short, recent, [*likely.coming, rest_of_hour])
+        episodes = same[alike]
         reach, ceiling = level.reach or UNLIMITED, level.ceiling or UNLIMITED
         reached = after_raise(reach), after_raise(ceiling)
         first_minutes = _minutes_before_a_raise(past, level, belief, episodes, reached)
@@ -168,6 +163,12 @@ def demand_forecast(
                     usd[hour] += FOLLOWS_USD if load.hours_since <= 0 else 0.0
         before.append(rest * late.pop())
         early, usd = early[:-1], usd[:-1]
+        if likely.strays:
+            stray = sum([often * shorts[number] for number, often in likely.strays.items()])
+            late, early = (
+                [minutes + stray for minutes in late],
+                [minutes + stray for minutes in early],
+            )
         if share:
             here = [minutes * share for minutes in present.minutes]
             late = [a if a >= b else b for a, b in zip(late, here, strict=True)]
@@ -178,19 +179,31 @@ def demand_forecast(
         # a raise that costs more than waiting does not follow
         reacting.append([(b if b <= a else a) + new for a, b in zip(late, early, strict=True)])
         dollars.append(usd)
-        seen.append(sum(late))
+        seen.append([sum(late)])
+    if recurrence.endless:
+        for minutes in (locked, reacting, seen):
+            _never_less_for_less(minutes, levels)
     return Forecast(
         reacting_minutes=tuple(zip(*reacting, strict=True)),
         locked_minutes=tuple(zip(*locked, strict=True)),
         reaction_usd=tuple(zip(*dollars, strict=True)),
-        seen_minutes=tuple(seen),
+        seen_minutes=tuple([minutes for (minutes,) in seen]),
         new_minutes=new_minutes[0],
         rest_minutes=tuple(before),
         basis=", ".join(
-            rhythm.hypothesis.name for rhythm in sorted(believed, key=lambda r: -r.weight)
+            rhythm.hypothesis.name for rhythm in sorted(recurrence.believed, key=lambda r: -r.weight)
             if rhythm.weight >= 0.2
         ),
     )  # fmt: skip
+
+
+def _never_less_for_less(minutes: list[list[float]], levels: Sequence[Level]) -> None:
+    """Make a level fall short of no less than any that has more: each may have rhythms of its own."""
+    order = sorted(range(len(levels)), key=lambda i: (-levels[i].iops, -levels[i].mibps))
+    for place, less in enumerate(order):
+        for more in order[:place]:
+            if levels[more].mibps >= levels[less].mibps:
+                minutes[less] = list(map(max, minutes[less], minutes[more]))
 
 
 def calm_days(past: Past, level: Level) -> float:
@@ -203,55 +216,6 @@ def calm_days(past: Past, level: Level) -> float:
     usual = max([after - before for before, after in pairwise(places)], default=0)
     since = past.profile.hours[places[-1] + 1 :]
     return max(0, len(since) - since.count(None) - usual) / 24
-
-
-def believed_rhythms(past: Past, count: int) -> tuple[tuple[Rhythm, ...], float]:
-    """The rhythms of the busy hours among the first `count` hours."""
-    measured = [hour is not None for hour in past.profile.hours[:count]]
-    onsets = [
-        place for place, begin in past.begins.items() if place == begin and place < len(measured)
-    ]
-    heights = past.heights
-    return rhythms(past.profile.start, onsets, [heights[place] for place in onsets], measured)
-
-
-def hours_like(
-    past: Past, believed: Sequence[Rhythm], anyhow: float, place: int, begun: dict[int, bool]
-) -> Coming:
-    """The busy hours that a coming hour is like, with weights, and the weight of load at any time.
-
-    `begun` keeps which episodes have begun again, by the place where each was due.
-    """
-    hours, busy = past.profile.hours, past.busy
-    known = len(hours)
-    found: dict[int, float] = {}
-    doubt = anyhow
-    for rhythm in believed:
-        likes = []
-        total = own_doubt = DOUBT * rhythm.failed
-        past_likes = dropwhile(known.__le__, rhythm.hypothesis.like(place))  # the latest come first
-        for weight, like in zip(BACK, past_likes, strict=False):
-            if hours[like] is not None:
-                total += weight
-                if like in busy:
-                    likes.append((like, weight))
-        doubt += rhythm.weight * own_doubt / total
-        for like, weight in likes:
-            due = past.begins[like] + place - like
-            if due not in begun:
-                begun[due] = _has_begun(past, due)
-            if not begun[due]:
-                weight *= NOT_BEGUN
-            found[like] = found.get(like, 0.0) + SURE * rhythm.weight * weight / total
-    return list(found.items()), doubt
-
-
-def _has_begun(past: Past, due: int) -> bool:
-    """Whether an episode that was due at a place began, or may yet, as far as that was measured."""
-    hours, until = past.profile.hours, due + LATE_HOURS + 1
-    return until > len(hours) or any(
-        hours[place] is None or place in past.busy for place in range(due - 1, until)
-    )
 
 
 def _hours(

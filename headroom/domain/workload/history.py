@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -15,16 +15,8 @@ from typing import NamedTuple
 
 from headroom.domain.catalog.ebs import MIB, SSD_IO_BYTES
 from headroom.domain.resources import VolumeActivity
-from headroom.domain.state import (
-    HOUR,
-    IOPS_SCALE,
-    MIBPS_SCALE,
-    LoadProfile,
-    ProfileHour,
-    hour_of,
-)
+from headroom.domain.state import HOUR, LoadProfile, ProfileHour, hour_of
 from headroom.domain.workload.growth import Growth
-from headroom.domain.workload.rhythms import Height
 
 OPS_PER_MIB = MIB / SSD_IO_BYTES
 SHARES = (0.25, 0.5, 0.75, 0.88, 0.94, 0.97, 0.985, 0.9925, 0.9965, 0.9985, 1.0)
@@ -129,20 +121,7 @@ class Past:
     @cached_property
     def begins(self) -> dict[int, int]:
         """For each busy hour the place where its episode began."""
-        found: dict[int, int] = {}
-        for place in self.busy:  # in order of time
-            found[place] = found.get(place - 1, place)
-        return found
-
-    @cached_property
-    def heights(self) -> dict[int, Height]:
-        """How high the load of each episode was, by the place where it began."""
-        most: dict[int, tuple[float, bool]] = {}
-        for place, begin in self.begins.items():
-            iops, mibps, _, _, _, touched, limit_iops, limit_mibps, _ = self.busy[place]
-            load = max(max(iops, limit_iops) / IOPS_SCALE, max(mibps, limit_mibps) / MIBPS_SCALE)
-            most[begin] = max(most.get(begin, (0.0, False)), (load, touched > 0))
-        return {place: Height.of(load, at_least=touched) for place, (load, touched) in most.items()}
+        return begins_among(self.busy)
 
     @cached_property
     def lasting(self) -> tuple[float, ...]:
@@ -159,6 +138,14 @@ class Past:
         since = max(0, (hour_of(now) - self.profile.start) // HOUR - RECENT_HOURS)
         hours = self.profile.hours[since:]
         return (len(hours) - hours.count(None)) / 24
+
+
+def begins_among(places: Iterable[int]) -> dict[int, int]:
+    """For each of the places, which are in order of time, the first one of those in a row with it."""
+    found: dict[int, int] = {}
+    for place in places:
+        found[place] = found.get(place - 1, place)
+    return found
 
 
 def past_of(

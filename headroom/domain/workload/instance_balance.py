@@ -3,6 +3,11 @@
 An instance size that bursts drives its maximum while its balance lasts, then its baseline.
 EBSIOBalance% and EBSByteBalance% come every five minutes. Source: EC2 User Guide, "EBS-optimized
 instances" (checked 2026-10): the maximum for at least 30 minutes a day.
+
+Whether the class of a DB instance is the limit is derived: RDS publishes no check. A class gives its
+baseline once its balance is used up, its maximum before; one that does not burst always gives its
+baseline. What was served comes up to what the class gives, and the storage has more. Source: RDS User
+Guide, "Amazon RDS DB instance storage".
 """
 
 from __future__ import annotations
@@ -15,7 +20,7 @@ from statistics import mean
 
 from headroom.domain.resources import InstanceActivity, InstanceLimits, Observation, Series
 from headroom.domain.workload.demand import BalanceForecast, Binding
-from headroom.domain.workload.pressure import EMPTY_PERCENT, Minute
+from headroom.domain.workload.pressure import AT_LIMIT, EMPTY_PERCENT, Minute, since
 
 BURST_S = 30 * 60
 """How long a full balance lasts at the instance's maximum, at least."""
@@ -28,6 +33,9 @@ STEP = timedelta(minutes=5)
 HORIZON = timedelta(hours=6)
 PRESENT_LOAD_LASTS = timedelta(minutes=30)
 """How long the present load counts before the same hours of earlier days take over."""
+CLASS_WINDOW = timedelta(minutes=15)
+LEAST_AT_CLASS = 2
+"""Minutes of that window at what a class gives, from which it is the limit."""
 LEAST_DAYS = 3
 LEAST_NOTICE = timedelta(minutes=10)
 FORESEEN_NOTICE = timedelta(minutes=45)
@@ -221,3 +229,35 @@ def _run_forward(
             return now + STEP * i + timedelta(minutes=percent / rate)
         percent = min(100.0, percent - rate * step_min)
     return None
+
+
+def class_pressed(observation: Observation, seen: Sequence[Minute]) -> tuple[Binding, str] | None:
+    """Which limit of its class a database touches, and why; None for volumes, and where the class's
+    limits are unknown or not touched."""
+    instance, activity = observation.instance, observation.instance_activity
+    database = observation.volume.configuration.database
+    if database is None or instance is None or instance.limits is None or activity is None:
+        return None
+    limits, recent = instance.limits, since(tuple(seen), observation.at - CLASS_WINDOW)
+    for binding, unit, balance, baseline, maximum, served in (
+        (Binding.INSTANCE_IOPS, "IOPS", activity.io_balance_percent, limits.baseline_iops,
+         limits.maximum_iops, [m.iops for m in recent]),
+        (Binding.INSTANCE_THROUGHPUT, "MiB/s", activity.byte_balance_percent,
+         limits.baseline_mibps, limits.maximum_mibps, [m.mibps for m in recent]),
+    ):  # fmt: skip
+        gone = _gone(balance, observation.at)
+        given = baseline if gone else maximum
+        at_it = [rate for rate in served if rate >= AT_LIMIT * given]
+        if len(at_it) >= LEAST_AT_CLASS:
+            kind = limits.instance_type
+            which = "sustains" if gone or maximum <= baseline else "gives, while its balance lasts,"
+            return binding, (
+                f"{mean(at_it):.0f} {unit} served, and {kind} {which} {given:.0f} {unit}"
+            )
+    return None
+
+
+def _gone(balance: Series, now: datetime) -> bool:
+    """Whether the balance is used up; one that is not published is not."""
+    points = list(balance.points())
+    return bool(points) and now - points[-1][0] <= STALE and points[-1][1] <= EMPTY_PERCENT

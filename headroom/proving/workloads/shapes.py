@@ -89,6 +89,12 @@ def _nights_and_saturdays(clock: Clock) -> Floats:
     return np.maximum(night, clock.with_load(full, 12_000))
 
 
+def _peaks_on_a_base(clock: Clock) -> Floats:
+    """Some 4,000 IOPS at any hour; every day from 14:00 two hours at 9,000."""
+    base = clock.with_load(clock.at >= 0, 4_000)
+    return np.maximum(base, clock.with_load((clock.hour >= 14) & (clock.hour < 16), 9_000))
+
+
 def _month_end(clock: Clock) -> Floats:
     """From 22:00 of each month's last day but one ten hours at 10,000 IOPS."""
     busy = np.zeros(len(clock.at), dtype=np.bool_)
@@ -180,6 +186,7 @@ SHAPES: Mapping[str, Shape] = MappingProxyType(
         "pool-by-day": Shape(rates=_pool_by_day, days=14, start="gp2", pool=True),
         "bursts-inside-minutes": Shape(rates=_bursts_inside_minutes, days=3, step_s=15),
         "nights-and-saturdays": Shape(rates=_nights_and_saturdays, days=42),
+        "peaks-on-a-base": Shape(rates=_peaks_on_a_base, days=21),
     }
 )
 """The suite, by the names of its loads."""

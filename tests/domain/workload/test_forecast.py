@@ -21,11 +21,13 @@ from headroom.domain.workload import (
     Past,
     PresentLoad,
     demand_forecast,
+    short_minutes,
 )
 from headroom.domain.workload.forecast import LOCKED_TIMES, NEW_MIN
 from tests.builders import NOW, gp3
 from tests.domain.earlier import (
     CALM_HOUR,
+    MONDAY,
     Load,
     by_hour,
     changed,
@@ -78,7 +80,7 @@ def large_operations(iops: float) -> ProfileHour:
 
 @st.composite
 def pasts(draw: st.DrawFn) -> Past:
-    """Ten days of hours: calm, busy, at a limit that was touched, or not measured."""
+    """Ten days of hours: calm or above 3,000 IOPS throughout, busy, at a limit, or not measured."""
     kinds: list[ProfileHour | None] = [
         None, CALM_HOUR, hour_at(3_500), hour_at(6_000, busy_minutes=10, mean=2_000),
         hour_at(12_000),
@@ -88,7 +90,7 @@ def pasts(draw: st.DrawFn) -> Past:
         hour_at(8_000)._replace(touched_minutes=40, limit_mibps=125.0),
         large_operations(1_600), large_operations(500)._replace(touched_minutes=50, limit_mibps=125.0),
     ]  # fmt: skip
-    hours: list[ProfileHour | None] = [CALM_HOUR] * 240
+    hours: list[ProfileHour | None] = [draw(st.sampled_from([CALM_HOUR, hour_at(4_000)]))] * 240
     for place in draw(st.lists(st.integers(0, 239), max_size=60)):
         hours[place] = draw(st.sampled_from(kinds))
     return by_hour(hours)
@@ -138,6 +140,38 @@ def test_where_a_raise_can_follow_no_more_starves_than_where_none_can(
     found = ahead(past, *levels, now=past.profile.end)
     for locked, reacting in zip(found.locked_minutes, found.reacting_minutes, strict=True):
         assert all(r <= k + 1e-9 for r, k in zip(reacting, locked, strict=True))
+
+
+# --- load on top of load that never ends
+
+
+def on_top(peak: Load, *, days: int = 28, base: float = 4_000) -> Past:
+    """A base that varies by a tenth, and higher load where `peak` says so."""
+    draw = random.Random(5)
+    found: list[ProfileHour | None] = []
+    for place in range(days * 24):
+        more = peak(MONDAY + timedelta(hours=place))
+        found.append(hour_at(more or base * draw.uniform(0.9, 1.1)))
+    return by_hour(found)
+
+
+@pytest.mark.parametrize("iops", [4_500.0, 6_000.0, 8_500.0])
+def test_a_daily_load_on_top_of_a_base_is_foreseen_at_its_hours(iops: float) -> None:
+    past = on_top(lambda at: 9_000.0 if at.hour in (14, 15) else 0.0)
+    minutes = hours_of(ahead(past, iops, now=past.profile.end))
+    full = short_minutes(hour_at(9_000), iops, 1e6)
+    assert min(minutes[14], minutes[15]) > 0.8 * full
+    assert max(minutes[:13] + minutes[17:]) < 0.1 * full
+
+
+def test_a_weekly_load_on_top_of_a_base_is_foreseen_and_the_base_at_any_hour() -> None:
+    past = on_top(lambda at: 12_000.0 if at.weekday() == 6 and at.hour in (2, 3) else 0.0, days=48)
+    seen = ahead(past, 3_500.0, 4_380.0, 6_000.0, now=past.profile.end)  # a Sunday, at midnight
+    base, near, above = (hours_of(seen, place) for place in range(3))
+    assert min(base) > 30
+    assert min(above[2], above[3]) > 30 > 10 * max(above[6:])
+    stray = (near[12] - above[12]) / short_minutes(hour_at(4_390), 4_380, 1e6)
+    assert 0.005 < stray < 1, "hours of the base just above a level come at any hour"
 
 
 # --- what was never seen

@@ -505,3 +505,17 @@ def test_random_load_on_st1_is_served_at_once() -> None:
     assert targets(result)[0].volume_type is VolumeType.GP3
     assert hours(result)[0] < 6.2
     assert starved_between(result, timedelta(hours=7), timedelta(hours=12)) == 0
+
+
+def test_a_weekly_load_on_top_of_one_that_never_ends_is_foreseen() -> None:
+    """4,000 IOPS at any hour, as a busy database has, and 12,000 in the nights to Sunday."""
+    week = [step("146h", 4_000), step("5h", 12_000), step("17h", 4_000)]
+    volume = {"type": "gp3", "size_gib": 500, "iops": 13_500, "throughput_mibps": 250}
+    result = simulated(volume, week, history=[{"repeat": 3, "steps": week}])
+    assert [change.reason for change in result.changes[:2]] == [
+        "scaling_down",
+        "recurrence_expected",
+    ]
+    assert targets(result)[0].iops in range(4_000, 6_000)
+    assert 144 < hours(result)[1] < 146
+    assert result.starved_minutes == 0
