@@ -105,10 +105,11 @@ def test_the_worked_incident_has_the_figures_of_the_readme(
 ) -> None:
     monkeypatch.chdir(ROOT)
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    columns = []
+    columns, waiting = [], []
     for controller in ("none", "headroom"):
         assert run(["simulate", INCIDENT, "--controller", controller, "--json"]) == 0
         result = json.loads(capsys.readouterr().out)
+        waiting.append((result["offered_ops"] - result["served_ops"], result["offered_ops"]))
         columns.append(
             (
                 f"{result['starved_minutes']}",
@@ -116,7 +117,9 @@ def test_the_worked_incident_has_the_figures_of_the_readme(
                 f"${result['usd_per_month_end']:.2f}",
             )
         )
-    names = ("starved minutes", "lowest BurstBalance", "price per month")
+    late, offered = waiting[0]
+    assert f"{int(late / 1e6)} of {round(offered / 1e6)} million operations still wait" in text
+    names = ("starved minutes until 08:00", "lowest BurstBalance", "price per month")
     for name, alone, helped in zip(names, *columns, strict=True):
         assert f"| {name} | {alone} | {helped} |" in text
 
