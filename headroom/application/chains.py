@@ -175,7 +175,7 @@ def _verify(
     if isinstance(verification, Ineffective) and alone and not grew:
         undo = rollback.automatic_rollback(ports, decision, observation, now)
     if undo is not None:
-        detail += "; the policy has it undone"
+        detail += "; Headroom rolls it back, as the policy says"
     change = observation.modification
     body: dict[str, object] = {} if undo is None else {"roll_back": undo}
     body["completed"] = change is None or change.state is ModificationState.COMPLETED

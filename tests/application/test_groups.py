@@ -271,7 +271,7 @@ def two_names(harness: Harness) -> None:
         (small_instance, "their instance sustains 12,000 IOPS for them", False),
         (
             asked_above_a_price,
-            "approval of a whole set is not supported yet (vol-1: it costs",
+            "approval of a whole set is not supported yet (vol-1: it adds more than",
             False,
         ),
         (few_places, "it needs 4 changes at once, max_in_flight_per_az allows 3", False),

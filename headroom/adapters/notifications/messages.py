@@ -133,7 +133,7 @@ def decision_message(decision: Decision, step: Step, summary: str) -> Message:
         facts=tuple((label, single_line(value)) for label, value in facts),
         pastes=_pastes(decision, kind),
         commands=_commands(decision, kind),
-        reference=(("Decision", decision.decision_id), ("Proof", proof)),
+        reference=(("Decision", decision.decision_id), ("Details", proof)),
         data={
             "decision_id": decision.decision_id,
             "resource": ref.arn,
@@ -169,7 +169,7 @@ def switch_message(notice: Notice) -> Message:
         lead=single_line(notice.text),
         facts=(("Where", place), ("When", f"{notice.at:%Y-%m-%d %H:%M} UTC")),
         commands=commands,
-        reference=(("Proof", f"headroom status --region {region}"),),
+        reference=(("Details", f"headroom status --region {region}"),),
         data=facts,
     )
 
@@ -185,7 +185,7 @@ def plain_message(notice: Notice) -> Message:
         headline=single_line(headline.format(volume=what, target="another configuration")),
         lead=single_line(notice.text),
         facts=(("Where", f"account {account}, {region}"), ("When", f"{notice.at:%Y-%m-%d %H:%M} UTC")),
-        reference=(("Decision", notice.decision_id), ("Proof", proof)),
+        reference=(("Decision", notice.decision_id), ("Details", proof)),
         data=notice_facts(notice),
     )  # fmt: skip
 

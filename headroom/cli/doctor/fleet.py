@@ -44,7 +44,7 @@ def enrolment(deployed: Deployed) -> Found:
             if facts is not None and facts.grows_by_itself:
                 yield Finding(
                     problem=f"RDS's storage autoscaling is on for {view.volume.ref.resource_id}: "
-                    "Headroom does not grow it, and each growth takes a modification slot of six hours",
+                    "Headroom does not grow it, and each growth by RDS counts as one of the four modifications in 24 hours",
                     fix="keep one of the two: set MaxAllocatedStorage to the allocated size to switch "
                     "autoscaling off (docs/operate/free-space.md)",
                 )

@@ -22,8 +22,9 @@ NOTES = (
     "served, in the same order and with nothing added. With Headroom there may be a few more where "
     "the load wanted more than four times what it got.",
     "Every volume and database is enrolled for the replay (mode auto), begins as it is configured "
-    "today and is played by itself; the limits of a volume's instance, other volumes of it and the "
-    "account's price limit are not played. Of a database the instance class is, as far as known.",
+    "today and is played by itself. The instance's limits count where its volumes together might "
+    "reach them; the account's price limit does not. For a database the instance class counts, as "
+    "far as it is known.",
     "As when it is deployed, the engine knows the 14 days before, as far as CloudWatch kept them.",
 )
 PERIODS = {60: "minutes", 300: "5-minute periods", 3_600: "hours"}

@@ -43,10 +43,10 @@ def why_approval(limits: Limits, plan: Plan) -> str | None:
     if limits.mode is Mode.APPROVE:
         return "the mode is approve"
     if limits.one_way is not OneWay.ALLOW and gains_durability(plan):
-        return f"Headroom never goes back from {plan.target.volume_type}, and the policy asks then"
+        return f"Headroom never undoes a change to {plan.target.volume_type}: the policy requires approval"
     above = limits.approve_above_usd
     if above is not None and plan.price_change_usd > max(above, Decimal(0)):
-        return f"it costs more than ${above} a month, and the policy asks above that"
+        return f"it adds more than ${above} a month, and the policy requires approval above that"
     return None
 
 
@@ -192,5 +192,5 @@ def unapproved(state: StoredState, plan: Plan, decision_id: str, now: datetime) 
     if (plan.origin, plan.target) != (asked.origin, asked.target):
         return "it is not the change that was approved"
     if plan.price_change_usd > max_approved_usd(asked):
-        return f"it costs more than the ${asked.price_change_usd:.2f} a month that was approved"
+        return f"it would now add more than the ${asked.price_change_usd:.2f} a month that was approved"
     return None

@@ -153,7 +153,9 @@ def _pressure_after(
     if enough and _tested(observation, plan, after[len(after) - clear :], applied_at):
         return Relieved(detail=_clear(after, clear))
     if clear >= REDUCTION_CONFIRMED_MINUTES and completed_at is not None:
-        return Untested(detail=f"{_clear(after, clear)}: no load since that used to press")
+        return Untested(
+            detail=f"{_clear(after, clear)}: since then no load was as high as the one that caused the pressure"
+        )
     settled = [
         m for m in after
         if completed_at is not None

@@ -302,8 +302,8 @@ def _blocked(
         parts = [f"the owner could change: {', '.join(changeable)}"] if changeable else []
         if any(v.guardrail is Guardrail.FULL_COPY for v in lasting):
             parts = [
-                f"a person may make it {plan.target} for ${plan.price_change_usd:.2f} a month more, "
-                "for which RDS copies all data for hours and never back"
+                f"a person may change it to {plan.target} (${plan.price_change_usd:.2f} a month more): "
+                "RDS would copy all data, which takes hours and cannot be undone"
             ]
             if effective.limits.full_copy:
                 parts += [v.detail for v in lasting if v.guardrail is Guardrail.FULL_COPY]

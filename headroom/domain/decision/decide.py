@@ -308,7 +308,11 @@ def summary_of(
                 because = f"{announced or f'{_WHY[why]}, {expected}'}: "
             if answer.approval is not None:
                 because = f"{because}needs approval ({answer.approval}): "
-            copy = "; RDS copies all data for hours, and never back" if plan.full_copy else ""
+            copy = (
+                "; RDS copies all data, which takes hours and cannot be undone"
+                if plan.full_copy
+                else ""
+            )
             return (
                 f"{name}: {findings}; {because}{plan.origin} -> {plan.target}, "
                 f"{sign}${abs(plan.price_change_usd):.2f} a month{copy}"

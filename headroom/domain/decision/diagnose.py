@@ -127,13 +127,13 @@ def _binding(
     stolen = _instance_pressed(observation)
     if demand.pressed_minutes and sum(m.pressed for m in recent) >= 2:
         if stolen is not None and None in left:
-            return stolen, "the instance's own EBS check reads 1 and its limits are not known"
+            return stolen, "the instance's own Exceeded check is 1 and its limits are not known"
         binding, why = _pressed(can, recent, limit, left)
         if binding in ON_INSTANCE and volume_is_next and demand.credits is not None:
             return _credits_run_out(demand.credits, observation.at)
         return binding, why
     if stolen is not None and not volume_is_next:
-        return stolen, "the instance's own EBS check reads 1 while the volume's does not"
+        return stolen, "the instance's own Exceeded check is 1 and the volume's is not"
     of_class = class_pressed(observation, recent)
     if of_class is not None and not volume_is_next:
         return of_class

@@ -31,7 +31,7 @@ def database_state(case: Case) -> Verdict:
     unusual = None if facts is None else facts.unusual
     detail = ""
     if status == "storage-full":
-        detail = "it stands still until it has more storage: that is for a person to give it now"
+        detail = "the database has stopped until it has more storage, which only a person can give it now"
     elif unusual is not None:
         detail = f"it is unusual ({unusual}): its metrics do not tell what is needed to judge it"
     passes = unusual is None and not status.startswith(FOR_A_PERSON)

@@ -63,7 +63,9 @@ def test_a_full_copy_is_named_and_comes_before_a_dear_change_that_is_not_allowed
     )  # fmt: skip
     text, _ = explained(capsys, tmp_path, harness)
     assert "full copy for hours, irreversible; blocked by growth, full_copy" in text
-    assert "a person may make it gp3 400 GiB 12000 IOPS 500 MiB/s for $23.00 a month more" in text
+    assert (
+        "a person may change it to gp3 400 GiB 12000 IOPS 500 MiB/s ($23.00 a month more)" in text
+    )
 
 
 def test_a_class_without_known_limits_is_reported(

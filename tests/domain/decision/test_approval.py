@@ -123,7 +123,7 @@ def test_a_starved_small_volume_becomes_io2_by_itself_only_where_the_owner_allow
     assert allowed.answer.approval is None
     assert allowed.answer.plan.target.volume_type is VolumeType.IO2
     assert isinstance(asked.answer, Act)
-    assert "Headroom never goes back from io2" in (asked.answer.approval or "")
+    assert "Headroom never undoes a change to io2" in (asked.answer.approval or "")
     assert not isinstance(never.answer, Act)
     blocking = {v.guardrail for j in never.judgements for v in j.blocking}
     assert Guardrail.ONE_WAY in blocking
@@ -238,7 +238,7 @@ def test_quiet_after_no_answer_is_as_long_as_the_request_waited_and_a_day_at_mos
     [
         (PLAN, timedelta(0), None),
         (costing(PLAN.price_change_usd - 1), timedelta(0), None),
-        (costing(PLAN.price_change_usd + Decimal("0.01")), timedelta(0), "costs more"),
+        (costing(PLAN.price_change_usd + Decimal("0.01")), timedelta(0), "now add more"),
         (replace(PLAN, target=gp3(100, 16000, 1000)), timedelta(0), "not the change"),
         (replace(PLAN, origin=gp3(100, 3500, 125)), timedelta(0), "not the change"),
         (PLAN, timedelta(hours=8), "expired"),

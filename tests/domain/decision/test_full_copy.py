@@ -72,7 +72,9 @@ def test_in_calm_hours_what_comes_back_every_day_is_worth_a_copy() -> None:
     assert plan.target == rds(GP3, 400, 12_000, 500)
     assert (plan.full_copy, plan.reversible, plan.time_to_effect) == (True, False, FULL_COPY_TIME)
     assert plan.relieved_minutes_per_day == pytest.approx(180, abs=10)
-    assert decision.summary.endswith("a month; RDS copies all data for hours, and never back")
+    assert decision.summary.endswith(
+        "a month; RDS copies all data, which takes hours and cannot be undone"
+    )
 
 
 @pytest.mark.parametrize(
@@ -97,7 +99,7 @@ def test_under_pressure_it_waits_and_its_owner_is_notified_that_it_does() -> Non
     assert isinstance(answer, Escalate)
     assert (answer.reason, answer.cause) == (Reason.BLOCKED_PERMANENTLY, "full_copy")
     assert answer.remedy.startswith(
-        "a person may make it gp3 400 GiB 12000 IOPS 500 MiB/s for $11.50"
+        "a person may change it to gp3 400 GiB 12000 IOPS 500 MiB/s ($11.50"
     )
     assert "it begins by itself once the load rests" in answer.remedy
 

@@ -105,8 +105,8 @@ def test_growing_across_the_threshold_is_a_full_copy_flagged_and_left_to_a_perso
     alone = decided(starved(rds(GP3, 300), 3_000), growth=True, types=(GP3,)).answer
     assert isinstance(alone, Escalate)
     assert alone.remedy == (
-        "a person may make it gp3 400 GiB 12000 IOPS 500 MiB/s for $11.50 a month more, for which "
-        "RDS copies all data for hours and never back"
+        "a person may change it to gp3 400 GiB 12000 IOPS 500 MiB/s ($11.50 a month more): "
+        "RDS would copy all data, which takes hours and cannot be undone"
     )
 
 
