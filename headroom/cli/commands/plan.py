@@ -59,8 +59,9 @@ def plan(
 ) -> int:
     """Show what Headroom would do about one volume or database, or about all, and why. Changes nothing.
 
-    Reads the same data as the deployed functions, and decides as they do. Without a deployment it
-    needs --policy, and treats what only the tables record as unknown.
+    Reads the same data as the deployed functions, and decides as they do. Without a deployment,
+    one resource needs --policy, and --all falls back to the default policy; what only the tables
+    record is then unknown.
 
     With --all it plans for the whole fleet, biggest change first. --region and --profile may then
     name several, with commas. Exit code 2 when changes are due, 0 when not, 1 after an error.

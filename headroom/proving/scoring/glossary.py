@@ -69,8 +69,10 @@ CONTROLLER_TEXTS: Mapping[str, str] = MappingProxyType(
         "none": "No changes at all.",
         **{name: " ".join(cleandoc(rule.__doc__ or "").split()) for name, rule in RULES.items()},
         "headroom": (
-            "Headroom as deployed: woken by its alarms, by events and by the scan every 15 minutes, "
-            "with the default policy in mode auto at the preset. Its score includes what running it "
+            "Headroom with alarms over every volume, events and a scan every 15 minutes (`detection: "
+            "fleet`), and the default policy in mode auto at the preset. With the default, `adaptive`, "
+            "pressure without an alarm of its own is seen 15-28 minutes later in the median; that is "
+            "not part of the score. Its score includes what running it "
             f"costs a month: ${RUNNING_USD_PER_MONTH:.2f} on a type with burst credits, "
             f"${RUNNING_WITHOUT_CREDITS:.2f} on others."
         ),
