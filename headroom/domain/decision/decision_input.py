@@ -65,6 +65,8 @@ from headroom.domain.workload import (
 
 KNOWN_AHEAD = timedelta(hours=26)
 """How far ahead the owner's known events count: a day, and the time a change takes."""
+ANNOUNCED_AHEAD = timedelta(days=400)
+"""How far ahead nothing is given back for good that a known event needs."""
 DRAINS_HOURS, EXPLAINED = 1, 1.1
 """How long after an event its backlog is served; how far above the announced load an hour may go, as a factor."""
 DENY_ALL_POLICY = Policy(version="unreadable", defaults=Limits(mode=Mode.OFF))
@@ -211,7 +213,8 @@ def _situation(
         extra_target=decision_input.extra_target,
         chosen=_owners_choice(decision_input),
         freezes=policy.freezes,
-        known_loads=_known_loads(policy, decision_input.observation, past),
+        known_loads=_known_loads(policy, decision_input.observation, past, KNOWN_AHEAD),
+        announced=_known_loads(policy, decision_input.observation, past, ANNOUNCED_AHEAD),
     )
 
 
@@ -222,8 +225,10 @@ def _owners_choice(decision_input: DecisionInput) -> Configuration | None:
     return state.owner_configuration or owners_choice(state.modifications, current)
 
 
-def _known_loads(policy: Policy, observation: Observation, past: Past) -> tuple[KnownLoad, ...]:
-    """What the owner announced for the coming day.
+def _known_loads(
+    policy: Policy, observation: Observation, past: Past, ahead: timedelta
+) -> tuple[KnownLoad, ...]:
+    """What the owner announced for the time ahead.
 
     An event that gives only IOPS takes the MiB/s of that many operations of the resource's mean size.
     """
@@ -234,7 +239,7 @@ def _known_loads(policy: Policy, observation: Observation, past: Past) -> tuple[
             event.start, event.end, float(event.iops),
             float(event.mibps) or event.iops * size, event.name,
         )
-        for event in occurrences(events, at, at + KNOWN_AHEAD)
+        for event in occurrences(events, at, at + ahead)
     )  # fmt: skip
 
 

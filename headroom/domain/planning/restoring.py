@@ -13,6 +13,8 @@ from headroom.domain.workload import HOURS, Level, Past, calm_days, shortfalls
 
 ENDED_DAYS = 35.0
 """Calm days beyond the longest pause so far after which a load has ended: what comes each month has not."""
+UNPROVEN_DAYS = 7.0
+"""Measured days before which nothing is lowered that the ceilings would never let back."""
 AHEAD = timedelta(days=15)
 """How far ahead closed windows and freezes count."""
 
@@ -22,12 +24,17 @@ def may_be_restored(situation: Situation, plan: Plan, most_iops: float, most_mib
 
     The ceilings may forbid it, a person would have to approve the price, or no change may start for
     longer than a schedule looks ahead. Where a person has to, what nothing has used yet counts as used
-    until `ENDED_DAYS` were measured.
+    until `ENDED_DAYS` were measured; where a ceiling forbids it for good, until `UNPROVEN_DAYS`. What the
+    owner announced counts as used.
     """
     limits, then = situation.limits, plan.capability
     above, iops, mibps = limits.approve_above_usd, then.sustained_iops, then.sustained_mibps
     asks = above is not None and -plan.price_change_usd > above
-    if asks and situation.past.days < ENDED_DAYS:
+    forbidden = iops < most_iops > limits.max_iops or (
+        plan.origin.throughput_mibps is not None  # nobody chose MiB/s that come with IOPS
+        and mibps < most_mibps > limits.max_throughput_mibps
+    )
+    if situation.past.days < (ENDED_DAYS if asks else UNPROVEN_DAYS if forbidden else 0.0):
         return iops >= most_iops and mibps >= most_mibps
     if not (
         limits.mode is Mode.APPROVE
@@ -36,6 +43,11 @@ def may_be_restored(situation: Situation, plan: Plan, most_iops: float, most_mib
         > timedelta(hours=HOURS)
     ):
         iops, mibps = max(iops, limits.max_iops), max(mibps, limits.max_throughput_mibps)
+    if any(
+        load.share_late((iops, mibps)) > load.share_late((most_iops, most_mibps))
+        for load in situation.announced
+    ):
+        return False
     return has_ended(
         situation.past,
         inf if iops >= most_iops else iops,

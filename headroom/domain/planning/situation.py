@@ -38,6 +38,8 @@ class Situation:
     """A target that is always a candidate."""
     known_loads: tuple[KnownLoad, ...] = ()
     """Load of the coming day that the owner announced."""
+    announced: tuple[KnownLoad, ...] = ()
+    """All that the owner announced, months ahead."""
     slow: bool = False
     """Whether operations are slower than the owner's objective below every limit."""
     chosen: Configuration | None = None

@@ -331,7 +331,7 @@ def test_what_is_not_needed_is_given_back() -> None:
 
 @pytest.mark.parametrize(
     ("bought", "days", "left"),
-    [(14_000, 1.2, 3_850), (14_000, 9.2, 3_000), (12_000, 1.2, 3_000), (20_000, 1.2, 4_000)],
+    [(14_000, 1.2, 3_850), (14_000, 9.2, 3_000), (12_000, 1.2, 3_000), (20_000, 7.2, 3_000)],
 )
 def test_one_raise_leads_back_to_the_owners_level_until_three_days_were_seen(
     bought: int, days: float, left: int
@@ -339,6 +339,38 @@ def test_one_raise_leads_back_to_the_owners_level_until_three_days_were_seen(
     """A raise is fourfold at most; from 3,000 IOPS, which gp3 includes, it leads to 12,000."""
     plan = taken(decided(NOW, gp3(400, bought, 500), load=idle, days=days))
     assert plan.target == gp3(400, left, 125)
+
+
+@pytest.mark.parametrize("days", [1.2, 6.9])
+def test_what_a_ceiling_would_never_let_back_is_kept_for_a_week(days: float) -> None:
+    """20,000 IOPS with max_iops 16,000: a week may use them yet."""
+    assert isinstance(decided(NOW, gp3(400, 20_000, 500), load=idle, days=days).answer, Hold)
+
+
+@pytest.mark.parametrize(
+    ("iops", "limits", "lowered"),
+    [
+        (11_000, {}, 3_000),  # raised to again in time
+        (11_000, {"change_windows": (parse_window("Mon 00:00-24:00 UTC"),)}, None),
+        (18_000, {}, None),  # above the ceiling
+        (2_000, {"change_windows": (parse_window("Mon 00:00-24:00 UTC"),)}, 3_000),
+    ],
+)
+def test_what_the_owner_announced_is_not_lowered_where_it_could_not_come_back(
+    iops: int, limits: dict[str, Any], lowered: int | None
+) -> None:
+    """A sale in three weeks, on gp3 of 18,000 IOPS that nothing has used for ten days."""
+    sale = KnownEvent(
+        name="sale", schedule=parse_schedule("once 2026-01-26 08:00 UTC"), minutes=600, iops=iops
+    )
+    owners = gp3(400, 18_000, 500)
+    decision = decided(NOW, owners, load=idle, days=10, events=(sale,), **limits)
+    kept = [
+        j.plan.capability.sustained_iops
+        for j in decision.judgements
+        if j.allowed and j.plan.sustains_less
+    ]
+    assert min(kept, default=None) == lowered
 
 
 def test_a_saving_too_small_for_a_slot_is_left_where_it_is() -> None:
