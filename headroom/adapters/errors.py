@@ -49,6 +49,8 @@ Source: EC2 API error codes (2026-04), `VolumeModificationRateExceeded` from rep
 that nothing was changed.
 """
 
+THROTTLES = tuple(code for code, what in REFUSALS.items() if what is Refusal.THROTTLED)
+
 _INSTANT = re.compile(
     r"\b(\d{4}-\d{2}-\d{2})[Tt ](\d{2}:\d{2}(?::\d{2})?)(?:[.,]\d+)?\s*(Z|z|UTC|GMT|[+-]\d{2}:?\d{2})?"
 )

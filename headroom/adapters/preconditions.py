@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from headroom.adapters.errors import THROTTLES
 from headroom.domain.resources import Configuration, Modification
 from headroom.domain.state import AlreadyThere, Outcome, Refusal, Refused, Stale, declined
 from headroom.ports import ReadFailed, ResourceGone
@@ -28,7 +29,11 @@ def moved_on(
 
 
 def unread(error: ResourceGone | ReadFailed, what: str) -> Refused:
-    """The refusal of an act because storage is gone, or could not be read to do `what`."""
+    """The refusal of an act because storage is gone, or could not be read to do `what`.
+
+    AWS throttles reads where many volumes need something at once: that says nothing against the change.
+    """
     if isinstance(error, ResourceGone):
         return declined(Refusal.GONE, str(error))
-    return declined(Refusal.OTHER, f"could not {what}: {error}")
+    throttled = any(code in str(error) for code in THROTTLES)
+    return declined(Refusal.THROTTLED if throttled else Refusal.OTHER, f"could not {what}: {error}")

@@ -21,7 +21,7 @@ FAILURES_CAUSE = "failures"
 WAITS = frozenset(
     {
         Refusal.SLOTS, Refusal.IN_FLIGHT, Refusal.REGION_QUOTA, Refusal.THROTTLED, Refusal.GATE,
-        Refusal.FILE_SYSTEM,
+        Refusal.FILE_SYSTEM, Refusal.GONE,
     }
 )  # fmt: skip
 """Refusals that clear with time, or say nothing against other changes: they do not count as failures."""

@@ -19,7 +19,16 @@ from moto import mock_aws
 from headroom.adapters.ebs import EbsStorage
 from headroom.adapters.ebs.shapes import instance_limits, weighted
 from headroom.domain.resources import Configuration, ModificationState, VolumeType
-from headroom.domain.state import AlreadyThere, Applied, Refusal, Refused, Stale, Unknown
+from headroom.domain.state import (
+    AlreadyThere,
+    Applied,
+    Refusal,
+    Refused,
+    Stale,
+    Step,
+    Unknown,
+    is_failure,
+)
 from headroom.ports import ReadFailed, ResourceGone
 from tests.builders import ACCOUNT, NOW, REGION, gp2, gp3, io, ref
 
@@ -554,6 +563,14 @@ def test_a_volume_that_vanished_is_a_refusal(ec2: Ec2) -> None:
     outcome = apply(ec2)
     assert isinstance(outcome, Refused)
     assert outcome.refusal is Refusal.GONE
+
+
+def test_a_read_that_aws_throttles_before_the_call_is_no_failure_of_the_change(ec2: Ec2) -> None:
+    ec2.stub.add_client_error("describe_volumes", "RequestLimitExceeded", "slow down", 503)
+    outcome = apply(ec2)
+    assert isinstance(outcome, Refused)
+    assert outcome.refusal is Refusal.THROTTLED
+    assert not is_failure(Step.REFUSED, {"outcome": outcome})
 
 
 def test_a_read_that_fails_sends_nothing(ec2: Ec2) -> None:
