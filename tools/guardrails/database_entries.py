@@ -28,7 +28,9 @@ DATABASES: Mapping[Guardrail, Entry] = {
     Guardrail.FREE_SPACE: Entry(
         clears="when enough space is free again, or the plan adds space",
         do="Allow growth, free up space, or grow the storage yourself: see "
-        "[free space](operate/free-space.md). A volume whose free space is not read is never blocked.",
+        "[free space](operate/free-space.md). Of a database, a change that only saves money needs a "
+        "quarter of the storage free, and twice the most that it ever filled in a day. A volume whose "
+        "free space is not read is never blocked.",
         example="4 of 400 GiB are free, and the storage would be full in two hours.",
         blocked=eg.nearly_full,
     ),

@@ -8,7 +8,7 @@ from headroom.domain.guardrails.case import Case, allowed, verdict_of
 from headroom.domain.guardrails.verdicts import Guardrail, Relation, Verdict
 from headroom.domain.planning import CALM_MINUTES, Plan
 from headroom.domain.resources import VolumeType
-from headroom.domain.workload import SpaceForecast
+from headroom.domain.workload import Binding, SpaceForecast
 
 AVAILABLE = "available"
 FOR_A_PERSON = (
@@ -22,6 +22,11 @@ FOR_A_PERSON = (
 """Beginnings of statuses that do not pass by themselves."""
 NEAR = timedelta(hours=24)
 """How long RDS may work on a change, in which neither anybody nor its autoscaling adds space."""
+
+AMPLE_SHARE = 0.25
+"""Share of a database's storage that must be free before a change that only saves money."""
+AMPLE_DAYS = 2.0
+"""The same in times of the most that it ever filled within a day."""
 
 
 def database_state(case: Case) -> Verdict:
@@ -102,21 +107,31 @@ def full_copy(case: Case) -> Verdict:
 
 
 def space_first(case: Case) -> Verdict:
-    """Block all changes except added space while storage is about to be full.
+    """Block changes except added space while AWS's work on one could leave a database full.
 
-    AWS may work on a change for a day, and accepts no growth from anyone meanwhile.
+    AWS may work on a change for a day, and accepts no growth from anyone meanwhile. What only saves
+    money waits for ample space: an import may begin at any time, and RDS autoscaling could not follow.
     """
-    space = case.space
-    full_at = None if space is None else space.full_at
-    near = full_at is not None and full_at <= case.observation.at + NEAR
-    plan = case.plan
-    if space is None or full_at is None or not near or _adds(plan, space):
+    space, plan = case.space, case.plan
+    if space is None or _adds(plan, space):
         return allowed(Guardrail.FREE_SPACE, "enough")
-    return verdict_of(
-        Guardrail.FREE_SPACE, Relation.IS, "about to be full", "enough", "",
-        f"{space.explanation}; AWS may work on a change for a day, in which nobody adds space",
-        temporary=plan.growth is None,  # a copy that comes too late only gets later
-    )  # fmt: skip
+    locks = "AWS may work on a change for a day, in which nobody adds space"
+    near = space.full_at is not None and space.full_at <= case.observation.at + NEAR
+    if near or space.fills_fast:
+        pace = f"{space.pace_gib_per_hour:.1f} GiB an hour more in the last minutes"
+        return verdict_of(
+            Guardrail.FREE_SPACE, Relation.IS, "about to be full", "enough", "",
+            f"{space.explanation}{'' if near else f'; {pace}'}; {locks}",
+            temporary=plan.growth is None,  # a copy that comes too late only gets later
+        )  # fmt: skip
+    saves = case.diagnosis.binding is Binding.NOTHING and plan.price_change_usd <= 0
+    ample = max(AMPLE_SHARE * space.size_gib, AMPLE_DAYS * space.fastest_gib_per_day)
+    if saves and case.observation.volume.facts is not None and space.free_gib < ample:
+        return verdict_of(
+            Guardrail.FREE_SPACE, Relation.AT_LEAST, space.free_gib, round(ample, 1), "GiB free",
+            f"what only saves money waits until more is free; {locks}",
+        )  # fmt: skip
+    return allowed(Guardrail.FREE_SPACE, "enough")
 
 
 def _adds(plan: Plan, space: SpaceForecast) -> bool:

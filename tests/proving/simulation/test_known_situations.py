@@ -519,3 +519,50 @@ def test_a_weekly_load_on_top_of_one_that_never_ends_is_foreseen() -> None:
     assert targets(result)[0].iops in range(4_000, 6_000)
     assert 144 < hours(result)[1] < 146
     assert result.starved_minutes == 0
+
+
+# --- a database's free space while RDS works on a change
+
+FILLING = {
+    **RDS, "instance_class": "db.r6g.16xlarge", "storage_type": "gp3",
+    "allocated_storage_gib": 500, "max_allocated_storage_gib": 2_000,
+}  # fmt: skip
+
+
+def full_minutes(result: Result) -> int:
+    assert result.space is not None
+    return result.space.full_minutes
+
+
+def test_nothing_is_given_back_by_which_an_import_could_fill_a_database() -> None:
+    """RDS grows its storage below a tenth free, but not while it works on a change."""
+    database = {
+        **FILLING, "iops": 20_000, "storage_throughput_mibps": 800, "free_storage_gib": 60,
+        "fill": [
+            {"for": "30h", "gib_per_hour": 0.2}, {"for": "6h", "gib_per_hour": 20},
+            {"for": "12h", "gib_per_hour": 0.1},
+        ],
+    }  # fmt: skip
+    result = simulated(database, [step("48h", 1_000)], aws={"completes_after": "12h"})
+    assert not result.changes
+    assert full_minutes(result) == 0
+    ample = simulated(
+        {**database, "free_storage_gib": 200}, [step("48h", 1_000)], aws={"completes_after": "12h"}
+    )
+    assert [change.reason for change in ample.changes] == ["scaling_down"]
+    assert full_minutes(ample) == 0
+
+
+def test_an_import_that_also_needs_iops_does_not_fill_a_database_by_its_raise() -> None:
+    database = {
+        **FILLING, "free_storage_gib": 150,
+        "fill": [
+            {"for": "24h", "gib_per_hour": 0.1}, {"for": "8h", "gib_per_hour": 30},
+            {"for": "24h", "gib_per_hour": 0.1},
+        ],
+    }  # fmt: skip
+    load = [step("24h", 1_000), step("8h", 20_000), step("24h", 1_000)]
+    result = simulated(database, load, aws={"completes_after": "6h"})
+    assert full_minutes(result) == 0
+    held = next(d for d in result.decisions if d.observation.at > START + timedelta(hours=24))
+    assert "30.0 GiB an hour more in the last minutes" in str(held.judgements)

@@ -198,3 +198,16 @@ def paces(hours: Mapping[int, float]) -> tuple[float, ...]:
         if steps:
             found.append(max(0.0, *steps))
     return tuple(found)
+
+
+def fastest_day(hours: Mapping[int, float]) -> float:
+    """The most GiB that it filled by within any 24 hours; never negative."""
+    return max(
+        (
+            gib - hours[before]
+            for hour, gib in hours.items()
+            for before in range(hour, hour + DAY_HOURS + 1)
+            if before in hours
+        ),
+        default=0.0,
+    )

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+SURGE_HOURS = 7.0
+"""How long the rate of the last hour is extrapolated, as RDS's autoscaling does."""
 EASED = 1.2
 """Times the reserve that must be left before a shortage counts as over."""
 
@@ -46,6 +48,15 @@ class SpaceForecast:
     explanation: str
     young: bool = False
     """Whether it is unclear only because the rise has just begun."""
+    pace_gib_per_hour: float = 0.0
+    """The rate of the last quarter of an hour, where no earlier day explains it; too short for a forecast."""
+    fastest_gib_per_day: float = 0.0
+    """The most that it filled within 24 hours, of all that was measured."""
+
+    @property
+    def fills_fast(self) -> bool:
+        """Whether it would be full within hours at the pace of the last minutes."""
+        return 0 < self.free_gib <= self.pace_gib_per_hour * SURGE_HOURS
 
     @property
     def unclear(self) -> bool:

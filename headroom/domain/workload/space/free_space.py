@@ -25,6 +25,7 @@ from headroom.domain.workload.space.fill_history import (
     Point,
     by_hour,
     daily_slope,
+    fastest_day,
     growths,
     merge_series,
     paces,
@@ -33,17 +34,17 @@ from headroom.domain.workload.space.fill_history import (
     thinned,
     used,
 )
-from headroom.domain.workload.space.forecast import SpaceBasis, SpaceForecast
+from headroom.domain.workload.space.forecast import SURGE_HOURS, SpaceBasis, SpaceForecast
 
 LEAD_HOURS = 24
 """How long before a shortage storage grows: an earlier change may block the next one for a day."""
 FRESH = timedelta(minutes=30)
 LEAST_MINUTES = 15
 """Measured minutes of the last hour below which there is no forecast."""
-SURGE_HOURS = 7.0
-"""How long the rate of the last hour is extrapolated, as RDS's autoscaling does."""
 HOURS_TIMES = 2
 """The most that storage multiplies by when only hours are known."""
+PACE = timedelta(minutes=15)
+"""Over how much of the latest the present pace is taken."""
 SURGE_LEAD_HOURS = 2.0
 """How near full a surge must come before storage grows: many surges end by themselves."""
 USUAL = 1.2
@@ -77,6 +78,9 @@ class _Ahead:
     """0 where there is none."""
     sudden: bool
     """Whether it fills fast, but for too short a time to be sure."""
+    pace_per_hour: float
+    """The rate of the last minutes, whatever becomes of it; 0 where earlier days explain it."""
+    fastest_day: float
     hours_seen: int
     days_seen: int
     looks_ahead: bool
@@ -162,9 +166,27 @@ def _ahead(
     surge, sudden = _surge(lately, hours, now_gib, size)
     return _Ahead(
         now_gib=now_gib, day_rise=max(0.0, day_rise), soon_rise=soon_rise, per_day=per_day, surge_per_hour=surge,
-        sudden=sudden, hours_seen=len(hours), days_seen=len(days),
+        sudden=sudden, pace_per_hour=_pace(lately, hours, now_gib, size),
+        fastest_day=fastest_day(hours),
+        hours_seen=len(hours), days_seen=len(days),
         looks_ahead=by_hours or len(days) >= LEAST_DAYS,
     )  # fmt: skip
+
+
+def _pace(
+    lately: Sequence[Point], hours: Mapping[int, float], now_gib: float, size: float
+) -> float:
+    """GiB per hour of the last minutes; 0 where it does not fill, or no faster than on earlier days."""
+    pace = slope([p for p in lately if p[0] > lately[-1][0] - PACE]) or 0.0
+    return 0.0 if pace <= 0 or _usual(pace, hours, now_gib, size) else pace
+
+
+def _usual(per_hour: float, hours: Mapping[int, float], now_gib: float, size: float) -> bool:
+    """Whether earlier days filled as fast at this hour, and what they added leaves room."""
+    days = rises(hours, int(SURGE_LEAD_HOURS))
+    fastest = USUAL * max(paces(hours), default=0.0)
+    room = now_gib + USUAL * max(days, default=0.0) < size
+    return len(days) >= LEAST_DAYS and per_hour <= fastest and room
 
 
 def _of_recent_hours(hours: Mapping[int, float], at: datetime) -> float:
@@ -184,9 +206,7 @@ def _surge(
     half = slope([p for p in lately if p[0] > latest - timedelta(minutes=30)][::3])
     if half is None or hour is None or half <= 0:
         return 0.0, False
-    days = rises(hours, int(SURGE_LEAD_HOURS))
-    usual = USUAL * max(days, default=0.0), USUAL * max(paces(hours), default=0.0)
-    if len(days) >= LEAST_DAYS and half <= usual[1] and now_gib + usual[0] < size:
+    if _usual(half, hours, now_gib, size):
         return 0.0, False
     steady = max(0.0, min(half, hour))
     if steady > 0 and now_gib + steady * SURGE_LEAD_HOURS >= size:
@@ -225,6 +245,8 @@ def _forecast(
         short=short,
         explanation=_explained(size, ahead, reported_basis, full_at, reserve, short=short),
         young=basis is SpaceBasis.UNCLEAR,
+        pace_gib_per_hour=round(ahead.pace_per_hour, 3),
+        fastest_gib_per_day=round(ahead.fastest_day, 3),
     )
 
 
