@@ -11,6 +11,7 @@ from headroom.application.work import on_threads
 from headroom.domain.detection import (
     DAILY,
     USUAL_VALUE_USD_PER_MINUTE,
+    WEEKLY,
     Candidate,
     Glance,
     GlanceState,
@@ -27,7 +28,15 @@ from headroom.domain.detection import (
     reconciliation_due,
     troubles_of,
 )
-from headroom.domain.policy import EffectiveLimits, Limits, Policy, PolicyUnreadable, limits_for
+from headroom.domain.policy import (
+    EffectiveLimits,
+    Limits,
+    Policy,
+    PolicyUnreadable,
+    events_of,
+    limits_for,
+    occurrences,
+)
 from headroom.domain.resources import Kind, ResourceRef
 from headroom.ports import Glanced, GlanceRequest, Ports, StorageView
 
@@ -67,7 +76,9 @@ def glance_at_due(
         view
         for view in views
         for arn in [view.volume.ref.arn]
-        if is_due(before[arn], now) or _mode_changed(before[arn], modes[arn])
+        if is_due(before[arn], now)
+        or _mode_changed(before[arn], modes[arn])
+        or _announced_anew(view, before[arn], policy, now)
     ]
     glances, rest_read = _read(ports, due, before, now)
 
@@ -91,7 +102,7 @@ def glance_at_due(
             glance=glances.get(view.volume.ref.resource_id) if arn in after else None,
             reconcile=_needs_reconciliation(
                 view, before[arn], after.get(arn), known.get(arn, NEVER).reconciled_at,
-                modes[arn], _version(policy), now,
+                modes[arn], policy, now,
             )
             or (known.get(arn, NEVER).reconciled_at is None and turn(view.volume.ref)),
             new=known.get(arn, NEVER).reconciled_at is None,
@@ -193,9 +204,27 @@ def _version(policy: Policy | PolicyUnreadable) -> str:
     return "" if isinstance(policy, PolicyUnreadable) else policy.version
 
 
+def _policy_changed(before: GlanceState | None, policy: Policy | PolicyUnreadable) -> bool:
+    return before is not None and _version(policy) not in ("", before.policy)
+
+
+def _announced_anew(
+    view: StorageView,
+    before: GlanceState | None,
+    policy: Policy | PolicyUnreadable,
+    now: datetime,
+) -> bool:
+    """Whether a new policy may announce an event that begins before the resource is reconciled anyhow."""
+    if isinstance(policy, PolicyUnreadable) or not _policy_changed(before, policy):
+        return False
+    if not limits_for(policy, view.volume).enrolled:
+        return False
+    return bool(occurrences(events_of(policy, view.volume), now, now + WEEKLY + 2 * DAILY))
+
+
 def _needs_reconciliation(
     view: StorageView, before: GlanceState | None, after: GlanceState | None,
-    reconciled_at: datetime | None, mode: str, policy: str, now: datetime,
+    reconciled_at: datetime | None, mode: str, policy: Policy | PolicyUnreadable, now: datetime,
 ) -> bool:  # fmt: skip
     state = after or before
     if state is None:
@@ -204,7 +233,9 @@ def _needs_reconciliation(
         return reconciled_at is not None and now - reconciled_at >= DAILY
     if _mode_changed(before, mode):
         return True
-    if before is not None and policy not in ("", before.policy) and state.active(now):
+    if _announced_anew(view, before, policy, now):
+        return True
+    if _policy_changed(before, policy) and state.active(now):
         return True  # it may be allowed now what was not
     change = view.modification
     fresh = change is not None and now - change.started_at < timedelta(hours=1)

@@ -69,10 +69,11 @@ def sweep(
     now: datetime,
     *,
     scan_every_s: int = 900,
+    adaptive: bool = False,
     time_left: Callable[[], float] = lambda: float("inf"),
     clock: Callable[[], datetime] | None = None,
 ) -> SweepReport:
-    """Dispatch what is due and work until nothing is left.
+    """Dispatch what is due and work until nothing is left; `adaptive` as in `read_page`.
 
     Each reconciliation happens at the instant that `clock` then returns; without one, at `now`.
     """
@@ -90,7 +91,9 @@ def sweep(
             pages_read = False
             break
         try:
-            page = read_page(ports, queue, queue.pages.popleft(), clock, every_s=scan_every_s)
+            page = read_page(
+                ports, queue, queue.pages.popleft(), clock, every_s=scan_every_s, adaptive=adaptive
+            )
             scanned += page.scanned
         except Exception as error:  # the page is read again once its claim expires
             report.fail("the fleet", error)

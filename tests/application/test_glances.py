@@ -13,6 +13,7 @@ from headroom.application import dispatch, read_page, work
 from headroom.domain.detection import LONGEST, Metric
 from headroom.domain.policy import PolicyUnreadable
 from headroom.domain.resources import ResourceRef
+from headroom.policy import parse_policy
 from headroom.ports import ScanPage
 from tests.application.harness import Harness, calm
 from tests.application.test_work import Queue, fleet_of
@@ -97,6 +98,25 @@ def test_who_is_enrolled_now_is_reconciled_in_the_next_run(harness: Harness) -> 
     harness.volumes["vol-0001"] = replace(vol, tags=(("headroom", "observe"),))
     assert [one.resource_id for one in tick(harness, start + TICK)] == ["vol-0001"]
     assert tick(harness, start + 2 * TICK) == [], "once"
+
+
+@pytest.mark.parametrize(("days_ahead", "woken"), [(2, True), (30, False)])
+def test_who_has_an_event_in_a_new_policy_is_reconciled_in_the_next_run(
+    harness: Harness, days_ahead: int, woken: bool
+) -> None:
+    """Weeks ahead it need not: the weekly reconciliation comes first, and plans its own time."""
+    start = settled(harness, 2)
+    tagged = harness.volumes["vol-0001"]
+    harness.volumes["vol-0001"] = replace(tagged, tags=(*tagged.tags, ("team", "shop")))
+    when = f"once {start + timedelta(days=days_ahead):%Y-%m-%d %H:%M} UTC"
+    event = {
+        "name": "launch", "when": when, "for": "2h", "iops": 9_000,
+        "match": {"tags": {"team": "shop"}},
+    }  # fmt: skip
+    rules = {"version": 1, "known_events": [event], "defaults": {"mode": "auto"}}
+    harness.rules = parse_policy(rules, source="test")
+    found = [one.resource_id for n in range(3) for one in tick(harness, start + n * TICK)]
+    assert found == (["vol-0001"] if woken else []), "once"
 
 
 class Killed(BaseException):

@@ -23,6 +23,7 @@ from headroom.domain.decision.next_reconcile import UNREPORTED
 from headroom.domain.planning import AHEAD
 from headroom.domain.resources import Claim, InstanceActivity, Signal, Volume, VolumeActivity
 from headroom.domain.state import HOUR, LoadProfile, ProfileHour, Step, hour_of
+from headroom.policy import parse_policy
 from headroom.ports import StorageView
 from tests.application.harness import Harness, calm, starving
 from tests.builders import (
@@ -235,3 +236,49 @@ def test_an_act_is_reconciled_again_though_its_outcome_is_lost() -> None:
     decision = decide(decision_input())
     assert isinstance(decision.answer, Act)
     assert next_reconcile_at(decision) == NOW + CLOSE_TO_LIMIT
+
+
+WAKES = timedelta(hours=22)
+
+
+@pytest.mark.parametrize(
+    ("starts_in", "due_in"),
+    [(timedelta(days=40), timedelta(days=40) - WAKES), (timedelta(hours=20), None)],
+    ids=["weeks ahead", "in sight already"],
+)
+def test_a_quiet_volume_is_reconciled_when_a_known_event_comes_within_sight(
+    starts_in: timedelta, due_in: timedelta | None
+) -> None:
+    start = NOW + starts_in
+    event = {
+        "name": "launch",
+        "when": f"once {start:%Y-%m-%d %H:%M} UTC",
+        "for": "2h",
+        "iops": 2_900,
+    }
+    known = parse_policy(
+        {"version": 1, "known_events": [event], "defaults": {"mode": "auto"}}, source="test"
+    )
+    decision = decide(decision_input(quiet().observation, rules=known))
+    assert next_reconcile_at(decision) == (due_in and NOW + due_in)
+    watched = parse_policy({"version": 1, "known_events": [event]}, source="test")
+    assert (
+        next_reconcile_at(
+            decide(decision_input(observation(vol=volume(LOW, tags=())), rules=watched))
+        )
+        is None
+    )
+
+
+@pytest.mark.parametrize(("days_ago", "daily"), [(6, True), (34, True), (36, False)])
+def test_load_that_was_met_in_time_is_looked_for_daily_while_it_may_come_again(
+    days_ago: int, daily: bool
+) -> None:
+    """No limit was touched, so no glance shows trouble: the profile remembers the load."""
+    met: list[ProfileHour | None] = [ProfileHour(6_000.0, 90.0, 6_000.0, 90.0, 60, 0, 0.0, 0.0)] * 3
+    past = [*met, *hours(200, days_ago * 24)]
+    profile = LoadProfile(start=hour_of(NOW) - len(past) * HOUR, hours=tuple(past))
+    seen = quiet().observation
+    decision = decide(decision_input(seen, stand=resource_state(profile=profile), trigger="due"))
+    at = next_reconcile_at(decision)
+    assert (at is not None and at <= NOW + timedelta(days=1)) == daily

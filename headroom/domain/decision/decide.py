@@ -23,6 +23,7 @@ from headroom.domain.decision.decision_input import (
     analyze,
     case_of,
     current_price,
+    look_ahead_at,
 )
 from headroom.domain.decision.escalation import unmanaged
 from headroom.domain.decision.space import full_within_a_day
@@ -94,6 +95,8 @@ class Decision(Deferring):
     """Which profile of its past was used; the record does not hold the profile itself."""
     other_plans: tuple[PlanSummary, ...] = field(default=(), metadata=LATER)
     """In a record: the plans that are not among `judgements`, best first."""
+    look_ahead_at: datetime | None = field(default=None, metadata=LATER)
+    """When load that is not of the coming day is to be looked at, if only by then."""
     left_out: tuple[str, ...] = field(default=(), metadata=LATER)
     """In a record: what was dropped so that it is not too large, in words."""
 
@@ -181,6 +184,7 @@ def build_decision(
             expected=_expected(analysis, answer),
         ),
         next_change_at=analysis.valued_plans.next_change,
+        look_ahead_at=look_ahead_at(analysis),
         code_owner=owner,
         write_back=written_back(observation, effective, owner, answer),
         group=group,

@@ -65,6 +65,10 @@ from headroom.domain.workload import (
 
 KNOWN_AHEAD = timedelta(hours=26)
 """How far ahead the owner's known events count: a day, and the time a change takes."""
+IN_SIGHT = timedelta(hours=22)
+"""How long before a known event it is surely in the coming day."""
+LATELY, DAILY = timedelta(days=35), timedelta(days=1)
+"""What was busy within the first, a month and some days, is looked at daily: the load may come again."""
 ANNOUNCED_AHEAD = timedelta(days=400)
 """How far ahead nothing is given back for good that a known event needs."""
 DRAINS_HOURS, EXPLAINED = 1, 1.1
@@ -216,6 +220,23 @@ def _situation(
         known_loads=_known_loads(policy, decision_input.observation, past, KNOWN_AHEAD),
         announced=_known_loads(policy, decision_input.observation, past, ANNOUNCED_AHEAD),
     )
+
+
+def look_ahead_at(analysis: Analysis) -> datetime | None:
+    """When to look at load that is not of the coming day, for a resource that may be changed.
+
+    A known event, as soon as it is within sight. Busy hours, for as long as they may belong to a monthly
+    load: it no longer shows as trouble once it is met in time. What fell silent may be stopped.
+    """
+    situation = analysis.situation
+    if situation is None or not analysis.effective.enrolled:
+        return None
+    at, past = situation.observation.at, situation.past
+    times = [one.start - IN_SIGHT for one in situation.announced if one.start > at + IN_SIGHT][:1]
+    busy = (past.profile.start + place * HOUR for place in past.busy)
+    if analysis.demand.known_minutes and any(hour > at - LATELY for hour in busy):
+        times.append(at + DAILY)
+    return min(times, default=None)
 
 
 def _owners_choice(decision_input: DecisionInput) -> Configuration | None:

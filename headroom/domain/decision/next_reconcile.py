@@ -42,11 +42,14 @@ LATER = timedelta(hours=6)
 def next_reconcile_at(decision: Decision) -> datetime | None:
     """When to reconcile again without waiting for the next scan of the fleet.
 
-    A volume that may be changed is reconciled when its best schedule of the day makes a change.
+    A volume that may be changed is reconciled when its best schedule of the day makes a change, when a
+    known event comes within sight, and daily while it was busy lately.
     While it costs more than at enrolment, it is reconciled once a day whatever happens: if it was
     deleted, nothing else would reveal that, and its increase would count forever.
     """
-    times = (_by_answer(decision), _planned(decision), space_check(decision))
+    times = (
+        _by_answer(decision), _planned(decision), space_check(decision), decision.look_ahead_at,
+    )  # fmt: skip
     found = [at for at in times if at is not None]
     waiting = queue_entry_of(decision)
     if waiting is not None:

@@ -9,6 +9,7 @@ from headroom.domain.detection.next_glance import (
     LONGEST,
     SHORTEST,
     USUAL_VALUE_USD_PER_MINUTE,
+    WEEKLY,
     GlanceState,
     after_glance,
     first_metrics,

@@ -16,6 +16,7 @@ from headroom.proving.scenarios.load_blocks import (
 )
 from headroom.proving.scenarios.scenario import (
     AwsBehaviour,
+    Detection,
     Resource,
     Scenario,
     load_scenario,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
+from enum import StrEnum
 from pathlib import Path
 from random import Random
 
@@ -30,7 +31,9 @@ KINDS = ("ebs", "rds")
 LONGEST = timedelta(days=400)
 TYPES = tuple(t.value for t in VolumeType if t is not VolumeType.STANDARD)
 
-TOP = ("name", "start", "resource", "attachment", "workload", "history", "aws", "policy")
+TOP = (
+    "name", "start", "resource", "attachment", "workload", "history", "aws", "policy", "detection",
+)  # fmt: skip
 RESOURCE = (
     "kind", "type", "size_gib", "iops", "throughput_mibps", "burst_balance_percent", "tags",
 )  # fmt: skip
@@ -38,6 +41,15 @@ AWS = (
     "region", "metric_delay", "effect_delay", "completes_after", "modified_at", "known_to_ledger",
     "refusal_names_instant", "queue_noise_percent",
 )  # fmt: skip
+
+
+class Detection(StrEnum):
+    """How the deployment finds trouble."""
+
+    FLEET = "fleet"
+    """Alarms, and a scan of all every 15 minutes."""
+    ADAPTIVE = "adaptive"
+    """Glances at what is due, as a deployment does that says nothing else; here without any alarm."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +94,7 @@ class Scenario:
     contents: Contents | None = None
     """The data on a database's storage; None without free space."""
     instance_class: str = ""
+    detection: Detection = Detection.FLEET
 
     @property
     def end(self) -> datetime:
@@ -128,6 +141,7 @@ def parse_scenario(document: object, *, source: str, base: Path) -> Scenario:
         notes=(note,) if note else (),
         contents=parse_contents(block, resource.configuration) if kind is Kind.RDS else None,
         instance_class=str(block.raw("instance_class") or "") if kind is Kind.RDS else "",
+        detection=Detection(top.choice("detection", tuple(Detection), Detection.FLEET)),
     )
 
 

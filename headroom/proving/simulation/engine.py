@@ -11,16 +11,24 @@ from headroom.domain.resources import ResourceRef, Signal
 from headroom.domain.state import KnownModification, Step
 from headroom.proving.memory import LAST, InMemoryLedger, ports_in_memory
 from headroom.proving.metrics import GLANCE_MIN
-from headroom.proving.scenarios import Scenario
+from headroom.proving.scenarios import Detection, Scenario
 from headroom.proving.simulation.controller import SCAN_EVERY_S, ControllerLog, SimulationController
 from headroom.proving.simulation.world import MINUTE, World
 
+GLANCES_EVERY_S = 300
+"""How often adaptive detection looks whose glance is due."""
+
 
 class EngineController(SimulationController):
-    """As deployed: alarms wake it, and its sweep runs every minute in which it would do anything."""
+    """As deployed: alarms wake it, and its sweep runs every minute in which it would do anything.
+
+    With `detection: adaptive` nothing has an alarm of its own: glances find what they find.
+    """
 
     def __init__(self, scenario: Scenario, world: World, ref: ResourceRef) -> None:
         self._since = self._idle_until = world.now
+        self._adaptive = scenario.detection is Detection.ADAPTIVE
+        self._scan_every_s = GLANCES_EVERY_S if self._adaptive else SCAN_EVERY_S
         self._metric_delay = scenario.aws.metric_delay
         self._ledger = InMemoryLedger(account_id=ref.account_id, region=ref.region)
         self._errors: list[str] = []
@@ -36,11 +44,13 @@ class EngineController(SimulationController):
         """Follow the minute's signals, then sweep, unless that would find nothing to do."""
         self._now = now
         for signal in signals:
+            if self._adaptive and signal.alarm_name is not None:
+                continue
             remediate(self._ports, signal, now)
             self._idle_until = now
         if now < self._idle_until:
             return
-        report = sweep(self._ports, now, scan_every_s=SCAN_EVERY_S)
+        report = sweep(self._ports, now, scan_every_s=self._scan_every_s, adaptive=self._adaptive)
         self._errors.extend(f"{now.isoformat()}: {error}" for error in report.errors)
         self._idle_until = now if report.errors or not report.complete else self._next_work(now)
 
@@ -48,7 +58,7 @@ class EngineController(SimulationController):
         """When a sweep next finds anything to do: what is due, who waits for a place, a scan."""
         if self._ledger.queue(1):
             return now
-        scan = (now.timestamp() // SCAN_EVERY_S + 1) * SCAN_EVERY_S
+        scan = (now.timestamp() // self._scan_every_s + 1) * self._scan_every_s
         return min(self._ledger.next_due() or LAST, datetime.fromtimestamp(scan, UTC))
 
     def log(self) -> ControllerLog:

@@ -566,3 +566,26 @@ def test_an_import_that_also_needs_iops_does_not_fill_a_database_by_its_raise() 
     assert full_minutes(result) == 0
     held = next(d for d in result.decisions if d.observation.at > START + timedelta(hours=24))
     assert "30.0 GiB an hour more in the last minutes" in str(held.judgements)
+
+
+# --- as a deployment detects trouble that says nothing else
+
+
+def test_a_known_event_of_a_quiet_volume_is_met_though_it_is_reconciled_once_a_week() -> None:
+    event = {"name": "launch", "when": "once 2026-01-09 10:00 UTC", "for": "4h", "iops": 10_000}
+    result = simulated(
+        {"type": "gp3", "size_gib": 200}, [step("106h", 300), step("4h", 9_500), step("4h", 300)],
+        policy={"version": 1, "known_events": [event]}, detection="adaptive",
+    )  # fmt: skip
+    assert result.starved_minutes == 0
+    assert result.changes
+
+
+def test_a_weekly_load_that_is_always_met_is_not_forgotten() -> None:
+    """It was last trouble in its second week; five weeks later nothing but its profile shows it."""
+    week = [step("1h", 9_000), step("167h", 300)]
+    result = simulated(
+        {"type": "gp3", "size_gib": 500}, [{"repeat": 10, "steps": week}], detection="adaptive"
+    )
+    assert starved_between(result, timedelta(0), timedelta(days=21)) >= 50
+    assert starved_between(result, timedelta(days=21), timedelta(days=70)) == 0
