@@ -27,6 +27,7 @@ from headroom.domain.state import (
     KnownModification,
     LoadProfile,
     ResourceState,
+    SlowEffect,
     StoredState,
     after_modifications,
     micro_usd,
@@ -203,6 +204,7 @@ class _Overlaid(_ReadOnly):
         full_until: datetime | None = None,
         owner_price: Decimal | None = None,
         prices: PriceTable | None = None,
+        slow_effect: SlowEffect | None = None,
     ) -> None:
         before = self.resource_state(ref, now)
         state = StoredState(

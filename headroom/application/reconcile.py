@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from headroom.application import approvals, groups, rollback
 from headroom.application import reconcile_cluster as clusters
@@ -28,7 +28,9 @@ from headroom.domain.state import (
     KnownModification,
     LedTo,
     ResourceState,
+    SlowEffect,
     Step,
+    effect_takes,
     is_known_modification,
 )
 from headroom.ports import Ports, ResourceGone, StorageView
@@ -80,6 +82,7 @@ def reconcile(
         if isinstance(policy, Policy) and policy.calendars:
             known = replace(known, calendars=ports.calendars.seen(policy.calendars, now))
         seen = observe(ports, each, now, earlier_days=True)
+        known = save_slow_effect(ports, seen, known, now)
         return DecisionInput(
             trigger=trigger,
             resource_state=with_profile(ports, each, seen, known),
@@ -206,6 +209,18 @@ def save_observed_modifications(
         view.volume.ref, [foreign], now=now, prices=prices if landed else None
     )
     return ports.state_store.resource_state(view.volume.ref, now)
+
+
+def save_slow_effect(
+    ports: Ports, seen: Observation, resource_state: ResourceState, now: datetime
+) -> ResourceState:
+    """Remember how long a raise had no effect, if none was seen to take as long."""
+    minutes = int(effect_takes(seen, resource_state.modifications) / timedelta(minutes=1))
+    if minutes <= resource_state.raises_take_minutes:
+        return resource_state
+    slow = SlowEffect(minutes=minutes, seen_at=now)
+    ports.state_store.save_modifications(seen.volume.ref, [], now=now, slow_effect=slow)
+    return replace(resource_state, raises_take_minutes=minutes)
 
 
 def _prices(ports: Ports, region: str) -> PriceTable | None:

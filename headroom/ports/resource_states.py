@@ -17,6 +17,7 @@ from headroom.domain.state import (
     LoadProfile,
     QueueEntry,
     ResourceState,
+    SlowEffect,
 )
 
 
@@ -113,12 +114,14 @@ class StateStore(Queue, Protocol):
         full_until: datetime | None = None,
         owner_price: Decimal | None = None,
         prices: PriceTable | None = None,
+        slow_effect: SlowEffect | None = None,
     ) -> None:
         """Add known starts (same start is the same one) and what a refusal taught.
 
         With `prices`, a new one that is not ours moves the baseline by what its owner set; what
         Headroom added stays counted. `owner_price` is the new baseline where the owner set
-        everything, and ends our increase in force.
+        everything, and ends our increase in force. `slow_effect` is a raise that came late; the slowest is
+        kept.
         """
 
     def profile(self, ref: ResourceRef) -> LoadProfile | None:

@@ -16,6 +16,7 @@ from headroom.domain.state import (
     LoadProfile,
     QueueEntry,
     ResourceState,
+    SlowEffect,
     after_modifications,
     after_resource_gone,
 )
@@ -92,6 +93,7 @@ class StateStore(Tables):
         full_until: datetime | None = None,
         owner_price: Decimal | None = None,
         prices: PriceTable | None = None,
+        slow_effect: SlowEffect | None = None,
     ) -> None:
         """Add known starts, the end of full slots and what the owner set; writes only news."""
         retries = self._transactions.retries(f"the state of {ref.arn}")
@@ -104,6 +106,7 @@ class StateStore(Tables):
                 full_until=full_until,
                 owner_price=owner_price,
                 prices=prices,
+                slow_effect=slow_effect,
             )
             if moved is held.state:
                 return

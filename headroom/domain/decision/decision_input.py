@@ -216,6 +216,7 @@ def _situation(
         ),
         extra_target=decision_input.extra_target,
         chosen=_owners_choice(decision_input),
+        raises_take=timedelta(minutes=resource_state.raises_take_minutes),
         freezes=policy.freezes,
         known_loads=_known_loads(policy, decision_input.observation, past, KNOWN_AHEAD),
         announced=_known_loads(policy, decision_input.observation, past, ANNOUNCED_AHEAD),

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from headroom.domain.state import (
     DAY,
+    REMEMBERED,
     AccountStopState,
     ConcurrencyState,
     ResourceState,
@@ -42,6 +43,9 @@ def resource_state_of(
         retry_not_before=None if forgiven else _ahead(state.retry_not_before, now),
         growth_not_before=_ahead(state.growth_not_before, now),
         owner_configuration=state.owner_configuration,
+        raises_take_minutes=0
+        if state.slow_effect is None or now - state.slow_effect.seen_at > REMEMBERED
+        else state.slow_effect.minutes,
         breaker_opened_at=state.breaker_opened_at,
         account_breaker_opened_at=None
         if stop_state.breaker is None

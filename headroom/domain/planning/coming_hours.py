@@ -35,7 +35,14 @@ SLOWER = 1.5
 def locked_hours(situation: Situation) -> int:
     """How many hours a change is expected to prevent another: longer where a window may close meanwhile."""
     least = LOCKED_HOURS if all(open_hours(situation)) else LOCKED_HOURS + IN_FLIGHT_HOURS
-    return min(HOURS, ceil(max(least, SLOWER * situation.change_takes_hours)))
+    return min(
+        HOURS, ceil(max(least, SLOWER * situation.change_takes_hours, late_hours(situation)))
+    )
+
+
+def late_hours(situation: Situation) -> int:
+    """How many hours earlier than `LEAD` a raise has to begin, as earlier ones had their effect so late."""
+    return min(HOURS, max(0, ceil((SLOWER * situation.raises_take - LEAD) / HOUR)))
 
 
 def minutes_in_flight(situation: Situation, forecast: Forecast) -> list[float]:

@@ -40,13 +40,15 @@ def schedule_cost(
     free: Sequence[int],
     only_from: Mapping[int, Sequence[int]] = MappingProxyType({}),
     locked_hours: int = LOCKED_HOURS,
+    late_hours: int = 0,
     ends: Sequence[float] | None = None,
 ) -> ScheduleCost:
     """Cost of staying and of each change now, by dynamic programming from the last hour back.
 
     `free[hour]` is how many modifications are left in that hour if none is made before it;
     `reachable[i]` whether a later change may lead to level i, `only_from[i]` from which levels alone,
-    if not from all. A change prevents others for `locked_hours`. `ends` is what follows the day at each
+    if not from all. A change prevents others for `locked_hours`. For `late_hours` of it, a raise serves no
+    more than the level before it, and none follows at once when load comes. `ends` is what follows the day at each
     level, in USD; nothing if not given.
     """
     count = len(levels)
@@ -59,6 +61,7 @@ def schedule_cost(
     next_hour: int | None = None
     stay = 0.0
     prices = [level.usd_per_hour for level in levels]
+    short = [0.0] * count
     # Comparisons instead of `min`, which takes three times as long on two numbers.
     for hour in range(HOURS - 1, -1, -1):
         late, early = demand_forecast.locked_minutes[hour], demand_forecast.reacting_minutes[hour]
@@ -68,8 +71,11 @@ def schedule_cost(
             usd_per_minute * m + raising + usd
             for m, raising, usd in zip(early, raises, prices, strict=True)
         ]
-        # a raise that costs more than waiting would not follow
-        reacting = [a if a <= b else b for a, b in zip(locked, raised, strict=True)]
+        # a raise that costs more than waiting, or comes too late, would not follow
+        reacting = [a if a <= b or late_hours else b for a, b in zip(locked, raised, strict=True)]
+        if late_hours:
+            coming = demand_forecast.locked_minutes[hour : hour + late_hours]
+            short = [usd_per_minute * sum(minutes) for minutes in zip(*coming, strict=True)]
         now = after[:]
         most = -(-hour // locked_hours)  # changes by then
         for used in range(min(MOST_CHANGES, most) + 1):
@@ -81,15 +87,38 @@ def schedule_cost(
             if hour == 0:
                 following = after[1][-1]
                 change = [a + b + CHANGE_USD for a, b in zip(locked, following, strict=True)]
+                if late_hours:
+                    change = [
+                        usd + max(0.0, short[current] - less)
+                        for usd, less in zip(change, short, strict=True)
+                    ]
                 stay = rows[0][current]
             elif used < MOST_CHANGES and left > 0 and (goals or only_from):
                 following, before = after[used + 1][-1], rows[0][current]
-                best = min([locked[i] + following[i] + CHANGE_USD for i in goals], default=inf)
-                rows[0] = [value if value <= best else best for value in rows[0]]
+                if late_hours:
+                    rows[0] = [
+                        min(
+                            [
+                                value,
+                                *(
+                                    locked[i]
+                                    + following[i]
+                                    + CHANGE_USD
+                                    + max(0.0, short[origin] - short[i])
+                                    for i in goals
+                                ),
+                            ]
+                        )
+                        for origin, value in enumerate(rows[0])
+                    ]
+                else:
+                    best = min([locked[i] + following[i] + CHANGE_USD for i in goals], default=inf)
+                    rows[0] = [value if value <= best else best for value in rows[0]]
                 for goal, origins in only_from.items():
                     going = locked[goal] + following[goal] + CHANGE_USD
                     for origin in origins:
-                        rows[0][origin] = min(rows[0][origin], going)
+                        missed = max(0.0, short[origin] - short[goal])
+                        rows[0][origin] = min(rows[0][origin], going + missed)
                 if used == 0 and rows[0][current] < before - 1e-9:
                     next_hour = hour
         after = now

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 
 from headroom.domain.catalog import PriceTable, included
@@ -44,6 +44,8 @@ class Situation:
     """Whether operations are slower than the owner's objective below every limit."""
     chosen: Configuration | None = None
     """What the owner last chose; None if Headroom never changed it."""
+    raises_take: timedelta = timedelta(0)
+    """The longest that a raise of it was seen to have no effect yet; 0 where none came late."""
     freezes: tuple[Freeze, ...] = ()
     """The account's periods without changes."""
 

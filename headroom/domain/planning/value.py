@@ -17,6 +17,7 @@ from headroom.domain.planning.coming_hours import (
     LEAD,
     begins,
     free_slots,
+    late_hours,
     least_held_hours,
     locked_hours,
     minutes_in_flight,
@@ -145,7 +146,7 @@ def _valued(
     cost = partial(
         schedule_cost, forecast, levels, current=0, reachable=goals, free=free_slots(situation),
         only_from=origins,
-        locked_hours=locked_hours(situation),
+        locked_hours=locked_hours(situation), late_hours=late_hours(situation),
     )  # fmt: skip
     choice = targets.index(situation.owners_choice)
     usual = sum(hour[choice] for hour in forecast.reacting_minutes)

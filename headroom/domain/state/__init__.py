@@ -31,6 +31,7 @@ from headroom.domain.state.concurrency import (
     hourly_limit_clears_at,
     quota_usage,
 )
+from headroom.domain.state.effect_time import REMEMBERED, SlowEffect, effect_takes, slower
 from headroom.domain.state.event_records import EventOutcome, EventRecord, LedTo, event_record
 from headroom.domain.state.fleet_scan import (
     OpenPage,

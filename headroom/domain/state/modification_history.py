@@ -10,6 +10,7 @@ from decimal import Decimal
 from headroom.domain.catalog import PriceTable
 from headroom.domain.catalog.ebs import capability
 from headroom.domain.resources import Configuration
+from headroom.domain.state.effect_time import SlowEffect, slower
 from headroom.domain.state.owner_changes import after_owner_change
 from headroom.domain.state.resource_state import MODIFICATION_RETENTION, KnownModification
 from headroom.domain.state.stored_state import StoredState
@@ -31,6 +32,7 @@ def after_modifications(
     full_until: datetime | None,
     owner_price: Decimal | None = None,
     prices: PriceTable | None = None,
+    slow_effect: SlowEffect | None = None,
 ) -> StoredState:
     """The state with these modifications; the same object if nothing changes.
 
@@ -55,8 +57,11 @@ def after_modifications(
         if state.chain is not None and state.chain.phase in ("intended", "unknown"):
             open_id = state.chain.decision_id
         reserved = tuple(r for r in reserved if r.decision_id == open_id)
+    slowest = state.slow_effect
+    if slow_effect is not None:
+        slowest = slower(slowest, slow_effect)
     moved = replace(
-        state, modifications=found, enrolment_usd=enrolment, reserved=reserved,
+        state, modifications=found, slow_effect=slowest, enrolment_usd=enrolment, reserved=reserved,
         slots_full_until=full_until or state.slots_full_until,
     )  # fmt: skip
     return before if moved == before else moved

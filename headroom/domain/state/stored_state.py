@@ -12,6 +12,7 @@ from datetime import datetime
 from decimal import ROUND_CEILING, Decimal
 
 from headroom.domain.resources import Configuration
+from headroom.domain.state.effect_time import SlowEffect
 from headroom.domain.state.queue_entry import QueueEntry
 from headroom.domain.state.requests import ApprovalRequest, Declined, RollbackRequest, RolledBack
 from headroom.domain.state.resource_state import KnownModification, OpenChain, Signature
@@ -75,6 +76,8 @@ class StoredState:
     """When a person last requested or answered something that no decision has considered yet."""
     waiting: QueueEntry | None = None
     """Its queue entry; None if it is not queued."""
+    slow_effect: SlowEffect | None = None
+    """The slowest of its raises; None where none was seen to come late."""
 
     @property
     def resource_micro_usd(self) -> int:

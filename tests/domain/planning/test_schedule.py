@@ -30,6 +30,7 @@ class Day:
     usd_per_minute: float
     only_from: Mapping[int, Sequence[int]] = field(default_factory=dict)
     locked_hours: int = LOCKED_HOURS
+    late_hours: int = 0
     ends: tuple[float, ...] | None = None
 
     @property
@@ -44,7 +45,7 @@ class Day:
         found = schedule_cost(
             seen, self.levels, current=current, reachable=self.reachable, free=self.free,
             usd_per_minute=self.usd_per_minute, only_from=self.only_from,
-            locked_hours=self.locked_hours, ends=self.ends,
+            locked_hours=self.locked_hours, late_hours=self.late_hours, ends=self.ends,
         )  # fmt: skip
         return found.stay, found.change, found.next_hour
 
@@ -60,13 +61,16 @@ class Day:
                 allowed = self.reachable[to] and level in self.only_from.get(to, (level,))
                 if not first and (self.free[hour] - used <= 0 or not allowed):
                     return None
+                coming = self.locked[hour : hour + self.late_hours]
+                missed = sum(minutes[level] - minutes[to] for minutes in coming)
+                total += CHANGE_USD + max(0.0, missed) * self.usd_per_minute
                 level, used, since = to, used + 1, 0
-                total += CHANGE_USD
             waiting = self.locked[hour][level] * self.usd_per_minute
             reacting = self.reacting[hour][level] * self.usd_per_minute
             reacting += self.reaction_usd[hour][level]
             in_flight, out_of_slots = since < self.locked_hours, self.free[hour] - used <= 0
-            total += waiting if in_flight or out_of_slots else min(waiting, reacting)
+            no_raise = in_flight or out_of_slots or self.late_hours
+            total += waiting if no_raise else min(waiting, reacting)
             total += self.prices[level]
             since += 1
         return total if self.ends is None else total + self.ends[level]
@@ -105,6 +109,7 @@ def days(draw: st.DrawFn, levels: int = 3) -> Day:
         only_from={} if some is None else {far: some},
         usd_per_minute=draw(st.sampled_from([0.01, 0.1, 1.0])),
         locked_hours=draw(st.sampled_from([LOCKED_HOURS, 3, SHORT, HOURS])),
+        late_hours=draw(st.sampled_from([0, 0, 1, 3])),
         ends=draw(st.sampled_from([None, (0.0, -3.0, 0.4), (-0.2, 0.0, -0.2)])),
     )
 

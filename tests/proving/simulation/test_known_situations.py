@@ -589,3 +589,38 @@ def test_a_weekly_load_that_is_always_met_is_not_forgotten() -> None:
     )
     assert starved_between(result, timedelta(0), timedelta(days=21)) >= 50
     assert starved_between(result, timedelta(days=21), timedelta(days=70)) == 0
+
+
+# --- AWS takes hours until a raise has its effect
+
+
+@pytest.mark.parametrize(
+    ("resource", "high"),
+    [
+        ({"type": "gp3", "size_gib": 1_000, "iops": 16_000, "throughput_mibps": 500}, 14_000),
+        (
+            {**RDS, "instance_class": "db.r6g.16xlarge", "storage_type": "gp3",
+             "allocated_storage_gib": 1_000, "iops": 20_000, "storage_throughput_mibps": 500},
+            18_000,
+        ),
+    ],
+    ids=["volume", "database"],
+)  # fmt: skip
+def test_how_late_a_raise_has_its_effect_is_learned_from_the_first_one(
+    resource: dict[str, Any], high: int
+) -> None:
+    """What the owner chose served the daily load; lowered in between, only the first day may suffer.
+
+    After two weeks AWS's and Headroom's memory of the late raise ends, and nothing shows it any more.
+    """
+    days = {"every": "24h", "after": "8h", "for": "2h", "else_iops": 1_500, "io_kib": 16}
+    result = simulated(
+        resource, [{**days, "iops": high, "repeat": 20}],
+        aws={"effect_delay": "2h", "completes_after": "5h"},
+    )  # fmt: skip
+    starved = [
+        day for day in range(20)
+        if starved_between(result, timedelta(days=day), timedelta(days=day + 1)) > 5
+    ]  # fmt: skip
+    assert len(starved) <= 1
+    assert sum(change.reason == "scaling_down" for change in result.changes) >= 15
