@@ -11,7 +11,7 @@ from headroom.domain.catalog import cheapest, included
 from headroom.domain.catalog.ebs import capability
 from headroom.domain.planning.build_plan import plan_for, priced_only, relieves
 from headroom.domain.planning.plan import Plan
-from headroom.domain.planning.restoring import has_ended
+from headroom.domain.planning.restoring import ENDED_DAYS, UNPROVEN_DAYS, has_ended
 from headroom.domain.planning.schedule import LOCKED_HOURS
 from headroom.domain.planning.situation import Situation
 from headroom.domain.policy import Limits, Mode
@@ -177,19 +177,21 @@ def _least_iops(situation: Situation, included_iops: float) -> float:
 
     Two raises must lead back, also to what the owner chose before Headroom lowered it. Until a daily
     load would be foreseen, one must lead to what the owner chose and `spare`, so that what waits by
-    then is served soon. One must always lead to what the load uses of it, and where no second could
-    follow in time to what the load uses of the present IOPS.
+    then is served soon; of a type without any included IOPS, until a monthly one would.
+    One must always lead to what the load uses of it, and where no second could follow in time to what
+    the load uses of the present IOPS.
     """
     limits, step, past = situation.limits, situation.limits.largest_step, situation.past
     have = capability(situation.current).sustained_iops
     bought = capability(situation.owners_choice).sustained_iops
-    undone = max(have, min(bought, limits.max_iops)) / step**STEPS_BACK
     spare = 1 + limits.headroom_percent / 100
-    if past.days < DAILY_DAYS and bought > step * included_iops:
-        undone = max(undone, min(round(bought * spare, 3), limits.max_iops) / step)
+    undone, unseen_days = max(have, min(bought, limits.max_iops)) / step**STEPS_BACK, DAILY_DAYS
     if pays_for_every_iops(situation.current.volume_type, limits.types):
         included_iops = 0.0
+        unseen_days = UNPROVEN_DAYS if bought > limits.max_iops else ENDED_DAYS
         undone = max(undone, past.least_iops)
+    if past.days < unseen_days and bought > step * included_iops:
+        undone = max(undone, min(round(bought * spare, 3), limits.max_iops) / step)
     had = bought if _second_in_time(situation) else max(bought, have)
     used = min(past.most_iops, had) * spare
     if used > step * included_iops and not has_ended(past, used / spare / step, inf):
