@@ -43,6 +43,8 @@ EXEMPT_GUARDRAILS = frozenset(
     }
 )  # fmt: skip
 """Guardrails that do not apply to a rollback; all others do."""
+CEILINGS = frozenset({Guardrail.MAX_IOPS, Guardrail.MAX_THROUGHPUT})
+"""Neither do these to what the owner had set: a ceiling is for what Headroom adds."""
 IN_USE_WITHIN = timedelta(hours=1)
 IN_USE_MINUTES = 2
 IN_USE = 1.05
@@ -167,10 +169,26 @@ def judge_rollback(
     if by_person:
         effective = replace(effective, limits=replace(effective.limits, slots_reserve=0))
     case = case_of(base, decision_input, plan, effective, approved_usd)
-    capped = case.policy.caps.caps_type(plan.target.volume_type)
-    return with_exemptions(
-        judge(case), EXEMPT_GUARDRAILS - ({Guardrail.TYPES} if capped else frozenset())
-    )
+    exempt, caps = EXEMPT_GUARDRAILS, case.policy.caps
+    if _owners_own(plan, decision_input.resource_state.owner_configuration):
+        exempt |= CEILINGS
+    names = {name for name, _ in caps.settings}
+    exempt -= {each for each in CEILINGS if _setting_of(each) in names}
+    if caps.caps_type(plan.target.volume_type):
+        exempt -= {Guardrail.TYPES}
+    return with_exemptions(judge(case), exempt)
+
+
+def _owners_own(plan: Plan, owners: Configuration | None) -> bool:
+    """Whether the owner set as much as the plan restores."""
+    if owners is None:
+        return False
+    can, had = plan.capability, capability(owners)
+    return can.sustained_iops <= had.sustained_iops and can.sustained_mibps <= had.sustained_mibps
+
+
+def _setting_of(ceiling: Guardrail) -> str:
+    return "max_iops" if ceiling is Guardrail.MAX_IOPS else "max_throughput_mibps"
 
 
 def with_exemptions(judged: PlanJudgement, exempt: Set[Guardrail]) -> PlanJudgement:

@@ -220,6 +220,26 @@ def test_a_rollback_never_returns_to_a_type_above_the_hard_cap(
     assert (Guardrail.TYPES not in blocked) is allowed
 
 
+@pytest.mark.parametrize(
+    ("owners", "caps", "allowed"),
+    [
+        (io(size=1_000, iops=40_000), {}, True),
+        (io(size=1_000, iops=30_000), {}, False),
+        (None, {}, False),
+        (io(size=1_000, iops=40_000), {"max_iops": 16_000}, False),
+    ],
+    ids=["the owner's", "more than the owner's", "nobody knows whose", "above the hard cap"],
+)
+def test_a_ceiling_does_not_keep_from_the_owner_what_headroom_took(
+    owners: Configuration | None, caps: dict[str, Any], allowed: bool
+) -> None:
+    before, made = io(size=1_000, iops=40_000), io(size=1_000, iops=4_000)
+    stand = {"owner_configuration": owners, "enrolment_usd": Decimal(3_000)}
+    (judgement,) = rolled(before, made, stand=stand, max_iops=16_000, caps=caps).judgements
+    assert judgement.allowed is allowed
+    assert {v.guardrail for v in judgement.blocking} == (set() if allowed else {Guardrail.MAX_IOPS})
+
+
 def test_the_same_request_on_the_same_input_is_the_same_decision() -> None:
     assert rolled() == rolled()
     assert rolled().decision_id != rolled(wish=asked(decision_id="d9")).decision_id
