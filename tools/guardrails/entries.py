@@ -25,7 +25,9 @@ YOURSELF = "Change the volume yourself; Headroom continues from the new configur
 
 PERMISSION: Mapping[Guardrail, Entry] = {
     Guardrail.POLICY: Entry(
-        do="Correct the tag. `headroom policy show VOLUME` says what is not understood.",
+        do="Correct the tag. Until then the resource is only watched; if it would be enrolled "
+        "without the mistake, its owner is notified when it starves. `headroom policy show VOLUME` "
+        "says what is not understood.",
         example="The volume carries the tag `headroom:max-iops: many`.", blocked=eg.tag_misread,
     ),
     Guardrail.PAUSE: Entry(

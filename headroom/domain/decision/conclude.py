@@ -29,6 +29,7 @@ from headroom.domain.decision.escalation import (
     NOT_WORTH_IT,
     ONLY_IN_BURSTS,
     SLOW_BELOW_LIMITS,
+    TAG_NOT_UNDERSTOOD,
     escalate_once,
 )
 from headroom.domain.decision.space import (
@@ -290,6 +291,11 @@ def _blocked(
 ) -> Action:
     plan, blocking = nearest.plan, nearest.blocking
     others = [v for v in blocking if v.guardrail is not Guardrail.MODE]
+    if effective.kept_out:
+        return escalate_once(
+            decision_input, effective, Reason.BLOCKED_PERMANENTLY, Guardrail.POLICY.value,
+            TAG_NOT_UNDERSTOOD.format(effective.problem), plan,
+        )  # fmt: skip
     if len(others) < len(blocking):
         return Hold(reason=Reason.OBSERVE_ONLY, until=None, proposed_plan=plan)
     short = demand.pressed_minutes < LONG_PRESSED_MINUTES

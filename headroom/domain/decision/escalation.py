@@ -28,6 +28,7 @@ SLOW_BELOW_LIMITS = (
     "snapshot, a stalled volume, or the type's own latency, and set latency_objective_ms if a faster "
     "type is wanted"
 )
+TAG_NOT_UNDERSTOOD = "{}; correct the tag: until then Headroom only watches this volume"
 LARGER_CLASS = (
     "use a larger DB instance class, or spread the load; faster storage would change nothing"
 )
@@ -37,11 +38,15 @@ def escalate_once(
     decision_input: DecisionInput, effective: EffectiveLimits, reason: Reason, cause: str, remedy: str,
     plan: Plan | None,
 ) -> Action:  # fmt: skip
-    """Escalate for enrolled resources, once per episode and cause; else hold."""
+    """Escalate for resources that are enrolled, or would be if their tags were understood; else hold.
+
+    Once per episode and cause.
+    """
     policy, _ = policy_of(decision_input)
     owner = code_owner(decision_input.observation.volume.tags, policy.code_tags)
     notified = cause in decision_input.resource_state.escalated_causes
-    if not effective.enrolled or notified or unmanaged(effective, owner):
+    told = effective.enrolled or effective.kept_out
+    if not told or notified or unmanaged(effective, owner):
         return Hold(reason=reason, until=None, proposed_plan=plan)
     remedy = spoken(decision_input.observation.volume.ref.kind, remedy)
     return Escalate(reason=reason, cause=cause, remedy=remedy, proposed_plan=plan)

@@ -16,9 +16,9 @@ from headroom.domain.policy.hard_caps import HARD_CAP, HardCaps, capped_limits
 from headroom.domain.policy.limits import NARROWER, RDS_CEILINGS, Limits, Mode
 from headroom.domain.policy.readers import GROUP_TAG
 from headroom.domain.policy.selector import Selector
-from headroom.domain.policy.tags import apply_tags
+from headroom.domain.policy.tags import apply_tags, mode_tags
 from headroom.domain.policy.time_of_day import TimeOfDay
-from headroom.domain.resources import DEFAULT_CODE_TAGS, Volume, spoken
+from headroom.domain.resources import DEFAULT_CODE_TAGS, LATER, Volume, spoken
 from headroom.domain.state import BlastRadius
 
 
@@ -113,6 +113,8 @@ class EffectiveLimits:
     """Fields of Limits not from the defaults, and where from: `rule N`, `tag KEY`, as shipped, `hard cap`."""
     notes: tuple[str, ...] = ()
     """Settings that were not applied, a sentence each: from tags, or without the kind."""
+    kept_out: bool = field(default=False, metadata=LATER)
+    """Whether it would be enrolled if its tags were understood."""
 
     @property
     def by_hard_cap(self) -> tuple[str, ...]:
@@ -162,7 +164,9 @@ def _limits(policy: Policy, volume: Volume, rules: Mapping[int, Rule]) -> Effect
             reading.rule(number, rule.settings, rule.selector.kind)
     own = apply_tags(reading.limits, volume.tags)
     limits, origins = own.limits, reading.origins | dict(own.origins)
+    asked = limits.mode
     if own.problem is not None:
+        asked = apply_tags(reading.limits, mode_tags(volume.tags)).limits.mode
         limits = replace(limits, mode=min(limits.mode, Mode.OBSERVE, key=list(Mode).index))
         origins["mode"] = "tag"
     notes = reading.notes(limits, [name for name, where in origins.items() if where[:3] == "tag"])
@@ -175,6 +179,7 @@ def _limits(policy: Policy, volume: Volume, rules: Mapping[int, Rule]) -> Effect
         problem=None if own.problem is None else spoken(volume.ref.kind, own.problem),
         origins=tuple(sorted(origins.items())),
         notes=(*notes, *own.notes, *capped),
+        kept_out=own.problem is not None and asked in (Mode.APPROVE, Mode.AUTO),
     )
 
 

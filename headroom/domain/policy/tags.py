@@ -52,6 +52,12 @@ def key_of(name: str) -> str:
     return PREFIX + name.replace("_", "-")
 
 
+def mode_tags(tags: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """The tags that say the mode."""
+    names = MODE_TAG, key_of("mode")
+    return tuple((key, text) for key, text in tags if key.strip().lower() in names)
+
+
 def tag_settings(tags: Iterable[tuple[str, str]]) -> tuple[TagSetting, ...]:
     """Every setting from `tags`, in the order of the policy's settings.
 

@@ -19,7 +19,9 @@ LONGEST = timedelta(hours=24)
 REMEMBERED = timedelta(days=90)
 """How long the slowest raise counts: those in time since then do not show how long they took."""
 HELD = 0.97
-"""Share of the earlier limit from which load is held at it, if operations wait."""
+"""Share of the earlier limit from which load is held at it, if operations wait all the time."""
+CLEARLY = 1.5
+"""Times the earlier limit from which a raise is told apart by what is served."""
 WAITS_MS, WAITS = 10.0, 5.0
 """Latency from which operations wait where no check is published: in ms, and in times the median."""
 
@@ -66,9 +68,9 @@ def _held_until(history: VolumeActivity, change: KnownModification, until: datet
     if change.origin is None or change.target is None:
         return change.started_at
     before, then = capability(change.origin), capability(change.target)
-    least = before.sustained_iops, before.sustained_mibps
-    if permits(least, (then.sustained_iops, then.sustained_mibps)):
-        return change.started_at  # it raised nothing
+    raised_to = then.sustained_iops, then.sustained_mibps
+    if permits((before.sustained_iops, before.sustained_mibps), raised_to):
+        return change.started_at
     grid, held = history.read_iops, change.started_at
     step = timedelta(seconds=grid.period_s)
     first = max(0, -((grid.start - change.started_at) // step))
@@ -81,7 +83,8 @@ def _held_until(history: VolumeActivity, change: KnownModification, until: datet
         old = _limits(before, history.burst_balance_percent.values[place])
         if not permits(old, took):
             break
-        near = took[0] >= HELD * old[0] or took[1] >= HELD * old[1]
+        sides = zip(took, old, raised_to, strict=True)
+        near = any(mine >= HELD * was and now >= CLEARLY * was for mine, was, now in sides)
         if near and _waits(history, place):
             held = at + step
     return held
@@ -106,10 +109,10 @@ def _limits(can: Capability, balance: float | None) -> tuple[float, float]:
 
 
 def _waits(history: VolumeActivity, place: int) -> bool:
-    """Whether operations waited: by the checks, else by their latency."""
+    """Whether operations waited all the time: by the checks, else by their latency."""
     checks = history.iops_exceeded.values[place], history.throughput_exceeded.values[place]
     if any(check is not None for check in checks):
-        return any(check is not None and check > 0 for check in checks)
+        return max(check or 0.0 for check in checks) >= history.read_iops.period_s / 60
     latency = history.latency_ms.values[place]
     usual = median([ms for ms in history.latency_ms.values if ms] or [0.0])
     return latency is not None and latency > max(WAITS_MS, WAITS * usual)

@@ -522,3 +522,20 @@ def test_nothing_is_bought_that_leaves_the_binding_limit_where_it_is() -> None:
     decision = decide(decision_input())
     assert decision.diagnosis.binding is Binding.VOLUME_IOPS
     assert all(j.plan.capability.sustained_iops > 3000 for j in decision.judgements)
+
+
+@pytest.mark.parametrize(("mode", "told"), [("auto", True), ("observe", False)])
+def test_a_tag_that_is_not_understood_is_told_to_the_owner_of_an_enrolled_volume(
+    mode: str, told: bool
+) -> None:
+    tags = (("headroom", mode), ("headroom:max-iops", "8k"))
+    seen = starved_gp3()
+    seen = replace(seen, volume=replace(seen.volume, tags=tags))
+    answer = decide(decision_input(seen, rules=policy(mode=Mode.OBSERVE))).answer
+    assert isinstance(answer, Escalate if told else Hold)
+    if isinstance(answer, Escalate):
+        assert answer.cause == "policy"
+        assert "headroom:max-iops is '8k'" in answer.remedy
+    stand = resource_state(escalated_causes=("policy",))
+    again = decide(decision_input(seen, rules=policy(mode=Mode.OBSERVE), stand=stand)).answer
+    assert isinstance(again, Hold), "once"

@@ -16,7 +16,7 @@ from headroom.domain.state import (
     after_modifications,
     effect_takes,
 )
-from tests.builders import NOW, activity, gp3, observation, volume
+from tests.builders import NOW, activity, gp2, gp3, observation, volume
 from tests.domain.databases import rds
 
 LOW, HIGH = gp3(500, 4_000, 250), gp3(500, 16_000, 250)
@@ -104,3 +104,15 @@ def test_the_slowest_raise_is_remembered(later: timedelta, minutes: int, kept: i
         )
     assert state.slow_effect is not None
     assert state.slow_effect.minutes == kept
+
+
+def test_bursts_whose_mean_is_the_earlier_limit_were_not_held_at_it() -> None:
+    assert effect_takes(served(HELD * 24, check=2.0), [raised()]) == timedelta(0)
+    little = gp3(500, 5_000, 250)
+    assert effect_takes(served(HELD * 24, target=little), [raised(LOW, little)]) == timedelta(0)
+
+
+def test_a_burst_that_the_raise_only_makes_lasting_tells_nothing() -> None:
+    """gp2 with credits and gp3 are both held at 3,000 IOPS."""
+    seen = served([3_000.0] * 60, target=gp3(100))
+    assert effect_takes(seen, [raised(gp2(100), gp3(100))]) == timedelta(0)
