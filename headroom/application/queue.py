@@ -10,6 +10,7 @@ from headroom.domain.policy import Policy, PolicyUnreadable, frozen_until
 from headroom.domain.resources import ResourceRef
 from headroom.domain.state import (
     AvailableConcurrency,
+    BlastRadius,
     ConcurrencyState,
     InFlight,
     available_concurrency,
@@ -39,9 +40,9 @@ def next_in_queue(
     chosen: list[ResourceRef] = []
     queue = ports.state_store.queue(READ) if _free(concurrency, policy, now).free else ()
     for one in queue:
-        places = _free(concurrency, policy, now)
-        if len(chosen) == most or not places.free:
+        if len(chosen) == most or not _free(concurrency, policy, now).free:
             break
+        places = _free(concurrency, policy, now, saves=one.waiting.saves)
         if one.ref.arn in seen or not _may(one, policy, concurrency, places, now):
             continue
         seen.add(one.ref.arn)
@@ -50,8 +51,15 @@ def next_in_queue(
     return tuple(chosen)
 
 
-def _free(concurrency: ConcurrencyState, policy: Policy, now: datetime) -> AvailableConcurrency:
-    return available_concurrency(concurrency, policy.blast_radius, now)
+def _free(
+    concurrency: ConcurrencyState, policy: Policy, now: datetime, *, saves: bool = False
+) -> AvailableConcurrency:
+    return available_concurrency(concurrency, _limits(policy, saves=saves), now)
+
+
+def _limits(policy: Policy, *, saves: bool) -> BlastRadius:
+    """The limits; for what only saves money, without the places that are kept for load."""
+    return policy.blast_radius.for_savings if saves else policy.blast_radius
 
 
 def _with(concurrency: ConcurrencyState, one: QueuedResource, now: datetime) -> ConcurrencyState:
@@ -86,7 +94,7 @@ def _may(
     now: datetime,
 ) -> bool:
     """Whether its reconciliation now could end in a change, as far as the queue itself shows."""
-    if not one.waiting.is_eligible(now) or one.waiting.zone in places.full_zones:
+    if not places.free or not one.waiting.is_eligible(now) or one.waiting.zone in places.full_zones:
         return False
     if not _enough(one, policy, concurrency, places, now):
         return False
@@ -114,6 +122,7 @@ def _enough(
     here = sum(
         change.zone == one.waiting.zone for change in concurrency.in_flight_elsewhere("", now)
     )
-    free = min(places.free, policy.max_in_flight_per_az - here)
-    ever = min(policy.max_in_flight, policy.max_in_flight_per_az, policy.max_changes_per_hour)
+    limits = _limits(policy, saves=one.waiting.saves)
+    free = min(places.free, limits.max_in_flight_per_az - here)
+    ever = min(limits.max_in_flight, limits.max_in_flight_per_az, limits.max_changes_per_hour)
     return free >= min(one.waiting.slots_needed, ever)

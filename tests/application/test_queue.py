@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from headroom.application import sweep
-from headroom.application.queue import MOST_AT_ONCE
+from headroom.application.queue import MOST_AT_ONCE, next_in_queue
 from headroom.domain.decision import Act, Decision, Hold, Reason
 from headroom.domain.policy import Freeze, Mode, Policy, parse_window
 from headroom.domain.resources import InstanceActivity, ResourceRef, VolumeActivity, VolumeType
@@ -27,7 +27,7 @@ from headroom.domain.state.concurrency import LONGEST
 from headroom.ports import ReadFailed, StorageView
 from tests.application.harness import Harness, calm, reconcile_now
 from tests.application.test_next_reconcile import idle_harness
-from tests.builders import NOW, activity, instance, io, policy, ref, volume
+from tests.builders import NOW, activity, gp2, instance, io, policy, ref, volume
 
 MINUTE = timedelta(minutes=1)
 NEVER_SCANNED = 10**9
@@ -183,6 +183,25 @@ def test_a_place_is_taken_in_the_very_minute_it_is_given_back(limit: str) -> Non
         if r.step is Step.RELIEVED
     ]  # fmt: skip
     assert began(harness, second) == [ended]
+
+
+@pytest.mark.parametrize("limit", ["max_in_flight", "max_in_flight_per_az", "max_changes_per_hour"])
+def test_savings_leave_a_quarter_of_the_places_to_load(limit: str) -> None:
+    """Four gp2 volumes that cost less as gp3; then one starves."""
+    harness = Harness(rules=rules(**{limit: 4}))
+    cheaper = [harness.add(volume(gp2(400), ref=ref(f"vol-{n}"))) for n in range(4)]
+    for vol in cheaper:
+        harness.loads[vol.resource_id] = calm()
+    held = [asked(harness, vol) for vol in cheaper][-1]
+    assert [len(began(harness, vol)) for vol in cheaper] == [1, 1, 1, 0]
+    assert limit in {v.guardrail.value for v in held.judgements[0].blocking}
+    starving = harness.add(volume(ref=ref("vol-9")))
+    asked(harness, starving)
+    assert began(harness, starving) == [NOW]
+    waiting = harness.ports.state_store.queue(9)
+    assert [one.waiting.saves for one in waiting] == [True]
+    harness.later(minutes=1)
+    assert next_in_queue(harness.ports, harness.rules, harness.now, set()) == ()
 
 
 def test_another_zone_is_not_held_up_by_a_full_one() -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from headroom.domain.catalog import QUOTAS, quota_limit
 from headroom.domain.guardrails.case import Case, allowed, verdict_of
 from headroom.domain.guardrails.verdicts import Guardrail, Relation, Verdict
+from headroom.domain.planning import Plan
 from headroom.domain.policy import frozen_until, is_open, next_opening
-from headroom.domain.state import CalendarState, hourly_limit_clears_at, quota_usage
+from headroom.domain.state import BlastRadius, CalendarState, hourly_limit_clears_at, quota_usage
+from headroom.domain.workload import Binding, Diagnosis
 
 
 def change_window(case: Case) -> Verdict:
@@ -57,19 +59,32 @@ def _why_closed(one: CalendarState) -> str:
     return f"{one.name} cannot be read: {one.problem}" if one.problem else f"{one.name} is closed"
 
 
+def _limits(case: Case) -> BlastRadius:
+    limits = case.policy.blast_radius
+    return limits.for_savings if only_saves(case.plan, case.diagnosis) else limits
+
+
+def only_saves(plan: Plan, diagnosis: Diagnosis) -> bool:
+    """Whether a change only saves money: no limit binds, and it costs no more."""
+    return diagnosis.binding is Binding.NOTHING and plan.price_change_usd <= 0
+
+
 def max_in_flight(case: Case) -> Verdict:
-    """Block too many changes in flight at once in the account and Region."""
+    """Block too many changes in flight at once in the account and Region.
+
+    What only saves money may use three quarters of the places: the rest is for load.
+    """
     others = case.resource_state.concurrency.in_flight_elsewhere(
         case.observation.volume.ref.arn, case.observation.at
     )
     return verdict_of(
         Guardrail.MAX_IN_FLIGHT, Relation.AT_MOST, len(others) + 1,
-        case.policy.blast_radius.max_in_flight, "changes under way", temporary=True,
+        _limits(case).max_in_flight, "changes under way", temporary=True,
     )  # fmt: skip
 
 
 def max_in_flight_per_az(case: Case) -> Verdict:
-    """Block too many changes in flight at once in one Availability Zone."""
+    """Block too many changes in flight at once in one Availability Zone; places are kept likewise."""
     volume = case.observation.volume
     others = case.resource_state.concurrency.in_flight_elsewhere(
         volume.ref.arn, case.observation.at
@@ -77,14 +92,14 @@ def max_in_flight_per_az(case: Case) -> Verdict:
     here = sum(one.zone == volume.availability_zone for one in others)
     return verdict_of(
         Guardrail.MAX_IN_FLIGHT_PER_AZ, Relation.AT_MOST, here + 1,
-        case.policy.blast_radius.max_in_flight_per_az, "changes under way",
+        _limits(case).max_in_flight_per_az, "changes under way",
         f"in {volume.availability_zone}", temporary=True,
     )  # fmt: skip
 
 
 def max_changes_per_hour(case: Case) -> Verdict:
-    """Block too many changes started within 60 minutes in the account and Region."""
-    at, limit = case.observation.at, case.policy.blast_radius.max_changes_per_hour
+    """Block too many changes started within 60 minutes in the account and Region; likewise."""
+    at, limit = case.observation.at, _limits(case).max_changes_per_hour
     concurrency = case.resource_state.concurrency
     return verdict_of(
         Guardrail.MAX_CHANGES_PER_HOUR, Relation.AT_MOST, len(concurrency.started_last_hour(at)) + 1, limit,

@@ -5,10 +5,11 @@ from __future__ import annotations
 from datetime import timedelta
 
 from headroom.domain.guardrails.case import Case, allowed, verdict_of
+from headroom.domain.guardrails.concurrency import only_saves
 from headroom.domain.guardrails.verdicts import Guardrail, Relation, Verdict
 from headroom.domain.planning import CALM_MINUTES, Plan
 from headroom.domain.resources import VolumeType
-from headroom.domain.workload import Binding, SpaceForecast
+from headroom.domain.workload import SpaceForecast
 
 AVAILABLE = "available"
 FOR_A_PERSON = (
@@ -124,9 +125,12 @@ def space_first(case: Case) -> Verdict:
             f"{space.explanation}{'' if near else f'; {pace}'}; {locks}",
             temporary=plan.growth is None,  # a copy that comes too late only gets later
         )  # fmt: skip
-    saves = case.diagnosis.binding is Binding.NOTHING and plan.price_change_usd <= 0
     ample = max(AMPLE_SHARE * space.size_gib, AMPLE_DAYS * space.fastest_gib_per_day)
-    if saves and case.observation.volume.facts is not None and space.free_gib < ample:
+    if (
+        only_saves(plan, case.diagnosis)
+        and case.observation.volume.facts is not None
+        and space.free_gib < ample
+    ):
         return verdict_of(
             Guardrail.FREE_SPACE, Relation.AT_LEAST, space.free_gib, round(ample, 1), "GiB free",
             f"what only saves money waits until more is free; {locks}",

@@ -23,6 +23,10 @@ IOPS = "iops"
 WITH_IOPS_QUOTA = (VolumeType.IO1, VolumeType.IO2)
 
 
+SAVINGS = 3
+"""Quarters of the places that changes which only save money may use."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlastRadius:
     """The most changes that may be in flight at once, in one account and Region.
@@ -36,6 +40,15 @@ class BlastRadius:
     max_changes_per_hour: int = 20
     """Changes started in any 60 minutes, without those that AWS refused."""
     max_in_flight_per_az: int = 10
+
+    @property
+    def for_savings(self) -> BlastRadius:
+        """What changes that only save money may use of it: the last quarter is kept for load."""
+        return BlastRadius(
+            max_in_flight=max(1, self.max_in_flight * SAVINGS // 4),
+            max_changes_per_hour=max(1, self.max_changes_per_hour * SAVINGS // 4),
+            max_in_flight_per_az=max(1, self.max_in_flight_per_az * SAVINGS // 4),
+        )
 
 
 MOST_IN_FLIGHT = 200

@@ -21,12 +21,18 @@ class QueueEntry:
     """What its change would use of AWS's regional quotas, see `quota_usage`."""
     slots_needed: int = 1
     """Concurrency slots it needs at once: one for each volume of its striped set."""
+    saves: bool = False
+    """Whether it only saves money: then it may not use the places that are kept for load."""
 
     @property
     def rank(self) -> str:
-        """Text that sorts as the queue does: most starved minutes first, then longest waiting."""
+        """Text that sorts as the queue does: most starved minutes first, then longest waiting.
+
+        Of those as starved, what only saves money comes last.
+        """
         behind = MOST_MINUTES - min(max(self.starved_minutes, 0), MOST_MINUTES)
-        return f"{behind:05}#{self.since.astimezone(UTC).isoformat(timespec='microseconds')}"
+        last = "~" if self.saves else ""
+        return f"{behind:05}{last}#{self.since.astimezone(UTC).isoformat(timespec='microseconds')}"
 
     def is_eligible(self, now: datetime) -> bool:
         """Whether it may be dequeued now."""

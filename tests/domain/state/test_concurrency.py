@@ -168,7 +168,8 @@ def test_there_is_room_exactly_when_the_guardrails_would_allow_one_more(
 WAITS = st.builds(
     QueueEntry,
     since=st.integers(0, 10**6).map(lambda s: NOW + timedelta(seconds=s)),
-    starved_minutes=st.integers(0, 200_000),
+    starved_minutes=st.one_of(st.integers(0, 1), st.integers(0, 200_000)),
+    saves=st.booleans(),
 )
 
 
@@ -176,8 +177,8 @@ WAITS = st.builds(
 def test_the_rank_sorts_by_starved_minutes_and_then_by_how_long_one_waits(
     one: QueueEntry, other: QueueEntry
 ) -> None:
-    def key(w: QueueEntry) -> tuple[int, datetime]:
-        return -min(w.starved_minutes, 99_999), w.since
+    def key(w: QueueEntry) -> tuple[int, bool, datetime]:
+        return -min(w.starved_minutes, 99_999), w.saves, w.since
 
     assert (one.rank < other.rank) is (key(one) < key(other))
 
