@@ -42,7 +42,7 @@ def queue_entry_of(decision: Decision) -> QueueEntry | None:
         zone=decision.observation.volume.availability_zone,
         not_before=_not_before(blocking),
         counts=quota_usage(plan.origin, plan.target),
-        saves=only_saves(plan, decision.diagnosis),
+        saves=decision.group is None and only_saves(plan, decision.diagnosis),
         slots_needed=1 if decision.group is None else max(1, len(decision.group.members)),
     )
 

@@ -60,8 +60,10 @@ def _why_closed(one: CalendarState) -> str:
 
 
 def _limits(case: Case) -> BlastRadius:
+    """The limits, or the part of them for savings; a striped set needs room for all of it at once."""
     limits = case.policy.blast_radius
-    return limits.for_savings if only_saves(case.plan, case.diagnosis) else limits
+    part = case.group is None and only_saves(case.plan, case.diagnosis)
+    return limits.for_savings if part else limits
 
 
 def only_saves(plan: Plan, diagnosis: Diagnosis) -> bool:
