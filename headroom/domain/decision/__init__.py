@@ -25,7 +25,7 @@ from headroom.domain.decision.cluster_detail import (
 from headroom.domain.decision.conclude import EXPLAINED, act_or_hold
 from headroom.domain.decision.decide import Decision, decide, written_back
 from headroom.domain.decision.decision_input import DecisionInput, policy_of, situation_of
-from headroom.domain.decision.escalation import escalate_once
+from headroom.domain.decision.escalation import KNOWN_EVENT, escalate_once
 from headroom.domain.decision.group_decision import (
     NEEDS_APPROVAL,
     GroupDecision,

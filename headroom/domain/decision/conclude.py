@@ -30,6 +30,7 @@ from headroom.domain.decision.escalation import (
     ONLY_IN_BURSTS,
     SLOW_BELOW_LIMITS,
     TAG_NOT_UNDERSTOOD,
+    announced_in_vain,
     escalate_once,
 )
 from headroom.domain.decision.space import (
@@ -77,6 +78,8 @@ def conclude(analysis: Analysis, judgements: tuple[PlanJudgement, ...]) -> Actio
     )
     if isinstance(decision_input.policy, PolicyUnreadable):
         return by_load
+    if isinstance(by_load, Hold) and analysis.diagnosis.binding is Binding.NOTHING:
+        by_load = announced_in_vain(analysis, for_load) or by_load
     space_action = decide_space(
         analysis.space, decision_input.observation.volume.facts, effective.limits, judgements,
         decision_input.observation.at, priced=current_price(decision_input) is not None,

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from headroom.domain.decision import SPACE_CAUSE as SPACE
 from headroom.domain.decision import (
+    KNOWN_EVENT,
     Act,
     Decision,
     Escalate,
@@ -16,6 +16,7 @@ from headroom.domain.decision import (
     still_short,
     urgency_of,
 )
+from headroom.domain.decision import SPACE_CAUSE as SPACE
 from headroom.domain.guardrails import Guardrail
 from headroom.domain.resources import ModificationState
 from headroom.domain.state import (
@@ -75,8 +76,9 @@ def after_decided(state: StoredState, decision: Decision, due_at: datetime | Non
         if enrolment is not None and decision.cluster is None:
             owner = decision.observation.volume.configuration
     if decision.diagnosis.binding is Binding.NOTHING:
-        # A revert lasts longer than an episode of load, and is notified only once.
-        causes = tuple(c for c in causes if c.startswith((Guardrail.REVERTED.value, SPACE)))
+        # A revert and what is announced last longer than an episode of load, and are notified once.
+        lasting = Guardrail.REVERTED.value, SPACE, KNOWN_EVENT
+        causes = tuple(c for c in causes if c.startswith(lasting))
     if not still_short(decision.space, decision.observation.volume.facts):
         causes = tuple(c for c in causes if not c.startswith(SPACE))
     escalates = isinstance(decision.answer, Escalate) and decision.rollback_of is None

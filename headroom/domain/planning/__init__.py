@@ -23,7 +23,7 @@ from headroom.domain.planning.groups import (
 )
 from headroom.domain.planning.plan import Plan, one_way
 from headroom.domain.planning.plans_from_history import STEPS_BACK, TARGETS, least_planned
-from headroom.domain.planning.present_load import leaves_what_is_used
+from headroom.domain.planning.present_load import leaves_what_is_used, starvation_chances
 from headroom.domain.planning.reverts import reverted
 from headroom.domain.planning.situation import CALM_MINUTES, Situation, step_of
 from headroom.domain.planning.space_plans import (
@@ -31,7 +31,6 @@ from headroom.domain.planning.space_plans import (
     rds_autoscales,
     with_space_plans,
 )
-from headroom.domain.planning.starvation_chances import starvation_chances
 from headroom.domain.planning.value import (
     NO_VALUED_PLANS,
     ValuedPlans,

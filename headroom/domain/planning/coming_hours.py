@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from math import ceil
 
 from headroom.domain.catalog.ebs import MAX_MODIFICATIONS
+from headroom.domain.planning.announced import SETTLES_HOURS_PER_TIB, hours_between_two
 from headroom.domain.planning.plan import Plan
 from headroom.domain.planning.schedule import LOCKED_HOURS
 from headroom.domain.planning.situation import Situation
@@ -26,8 +27,6 @@ IN_FLIGHT_HOURS = 2.0
 """How much longer than a schedule assumes a change may be in flight: AWS says hours."""
 STILL = 0.5
 """Chance that the first change which is in flight for longer than a schedule assumes still is an hour later."""
-SETTLES_HOURS_PER_TIB = 6.0
-"""How long AWS works on a full volume. Source: EBS user guide, "Monitor the progress of volume modifications"."""
 SLOTS_OF_A_DAY = 3
 """A raise, its give-back, and the slot that a give-back leaves for the next raise."""
 SLOWER = 1.5
@@ -37,9 +36,9 @@ SLOWER = 1.5
 def locked_hours(situation: Situation) -> int:
     """How many hours a change is expected to prevent another: longer where a window may close meanwhile."""
     least = LOCKED_HOURS if all(open_hours(situation)) else LOCKED_HOURS + IN_FLIGHT_HOURS
-    return min(
-        HOURS, ceil(max(least, SLOWER * situation.change_takes_hours, late_hours(situation)))
-    )
+    took = SLOWER * situation.change_takes_hours
+    lasts = max(least, took or hours_between_two(situation), late_hours(situation))
+    return min(HOURS, ceil(lasts))
 
 
 def late_hours(situation: Situation) -> int:

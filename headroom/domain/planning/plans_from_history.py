@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from math import ceil, inf
 from statistics import median
 
-from headroom.domain.catalog import cheapest, included
+from headroom.domain.catalog import cheapest
 from headroom.domain.catalog.ebs import capability
+from headroom.domain.planning.announced import (
+    announced_levels,
+    base_of,
+    hours_between_two,
+    reach_of,
+    second_in_time,
+)
 from headroom.domain.planning.build_plan import plan_for, priced_only, relieves
 from headroom.domain.planning.plan import Plan
 from headroom.domain.planning.restoring import ENDED_DAYS, UNPROVEN_DAYS, has_ended
-from headroom.domain.planning.schedule import LOCKED_HOURS
-from headroom.domain.planning.situation import Situation
-from headroom.domain.policy import Limits, Mode
+from headroom.domain.planning.situation import Situation, within_limits
+from headroom.domain.policy import Limits
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.state import LoadProfile
 from headroom.domain.workload import demand_levels
@@ -27,15 +33,14 @@ QUIET_HOURS = 7 * 24
 """Measured hours without load beyond an HDD type before a plan leads to it."""
 QUIET_TIMES = 2
 """The same in times of the longest pause between such load: what comes again each month has not ended."""
-MOST_GIB_FOR_TWO = 400
-"""Largest volume in GiB on which a second change can follow in time: AWS works on a full one for 6 hours
-per TiB, so for 2 hours and 20 minutes on this one. Source: see SETTLES."""
 STEPS_BACK = 2
 """Changes that may be needed to be back where the volume was."""
 DAILY_DAYS = 3.0
 """Measured days after which a daily load would be foreseen."""
 NOTHING = (0.0, 0.0)
 """IOPS and MiB/s that the price of io1 and io2 includes."""
+HALVINGS = 8
+"""How often the range is halved in which the part of a level lies that the limits permit."""
 MORE = 1.1
 ALIKE = 0.97
 """A level this close below another is no candidate of its own."""
@@ -47,9 +52,9 @@ def plans_from_history(situation: Situation) -> Iterator[Plan]:
     current, limits = situation.current, situation.limits
     if current.volume_type not in (*TARGETS, *limits.types):
         return
-    now, base, chosen = capability(current), _base(current), capability(situation.owners_choice)
+    now, base, chosen = capability(current), base_of(current), capability(situation.owners_choice)
     free = NOTHING if pays_for_every_iops(current.volume_type, limits.types) else base
-    most_iops, most_mibps = _reach(situation, changes=1)
+    most_iops, most_mibps = reach_of(situation, changes=1)
     levels = [(now.burst_iops, now.burst_mibps)]
     if situation.past.known:
         spare = 1 + limits.headroom_percent / 100
@@ -60,25 +65,24 @@ def plans_from_history(situation: Situation) -> Iterator[Plan]:
             )
             for i, m in demand_levels(situation.past, lambda i, m: _unit_usd(i, m, free))
         ]
-    levels += _announced(situation, base)
+    levels += announced_levels(situation)
     step = limits.largest_step
     levels += [  # from where one step leads to the most that may come
         (i / step, m / step)
-        for i, m in _most(situation, base)
+        for i, m in _most(situation)
         if i > step * base[0] or m > step * base[1]
     ]
     least_iops = _least_iops(situation, base[0])
     least_mibps = _least_mibps(situation, base[1])
-    levels = _thinned(
-        [
-            (
-                max(least_iops, min(i, max(most_iops, now.burst_iops))),
-                max(least_mibps, min(m, max(most_mibps, now.burst_mibps))),
-            )
-            for i, m in levels
-        ],
-        free,
-    )
+    levels = [
+        (
+            max(least_iops, min(i, max(most_iops, now.burst_iops))),
+            max(least_mibps, min(m, max(most_mibps, now.burst_mibps))),
+        )
+        for i, m in levels
+    ]
+    levels += _affordable(situation, levels, free)
+    levels = _thinned(levels, free)
     for plan in _plans_to(situation, levels):
         if not _hardly_more(situation, plan) and (
             situation.calm or situation.harmless(plan) or relieves(situation, plan)
@@ -86,36 +90,66 @@ def plans_from_history(situation: Situation) -> Iterator[Plan]:
             yield plan
 
 
+def _affordable(
+    situation: Situation, levels: Sequence[tuple[float, float]], free: tuple[float, float]
+) -> Iterator[tuple[float, float]]:
+    """The part that the owner's limits permit of the cheapest level that they do not permit, if any."""
+    current, (low_iops, low_mibps) = situation.current, base_of(situation.current)
+    kind = current.volume_type if current.volume_type in TARGETS else VolumeType.GP3
+
+    def permitted(level: tuple[float, float]) -> bool:
+        target = cheapest(
+            current, kind, iops=level[0], mibps=level[1], valid=situation.observation.valid
+        )
+        return target is not None and within_limits(situation, target)
+
+    more = [level for level in levels if level[0] > low_iops or level[1] > low_mibps]
+    more.sort(key=lambda level: _unit_usd(level[0], level[1], free))
+    if not more or permitted(more[-1]):
+        return
+    iops, mibps = next(level for level in more if not permitted(level))
+    found, most = (low_iops, low_mibps), 1.0
+    for halving in range(1, HALVINGS + 1):
+        share = most - 0.5**halving
+        level = (
+            low_iops + share * max(0.0, iops - low_iops),
+            low_mibps + share * max(0.0, mibps - low_mibps),
+        )
+        if permitted(level):
+            found = level
+        else:
+            most = share
+    if found > (low_iops, low_mibps):
+        yield found
+
+
 def plans_of_two_changes(situation: Situation) -> Iterator[Plan]:
     """Plans for announced and earlier load that one of the owner's largest steps does not reach, but two do.
 
-    They are no candidates: a schedule may lead there by way of one. None where the second change would
-    have to wait for longer than a schedule assumes (of a database or a large volume, or in a long cooldown),
-    or for a person.
+    They are no candidates: a schedule may lead there by way of one. Where the second change would have
+    to wait for longer than a schedule assumes (of a database or a large volume, or in a long cooldown),
+    only for announced load, for which the first begins in time; none where a person has to approve.
     """
     current, limits = situation.current, situation.limits
-    if not _second_in_time(situation):
-        return
     if current.volume_type not in (*TARGETS, *limits.types):
         return
-    base = _base(current)
-    (once_iops, once_mibps), (iops, mibps) = (_reach(situation, changes=n) for n in (1, 2))
+    if second_in_time(situation):
+        wanted = _most(situation)
+    elif hours_between_two(situation):
+        wanted = announced_levels(situation)
+    else:
+        return
+    base = base_of(current)
+    (once_iops, once_mibps), (iops, mibps) = (reach_of(situation, changes=n) for n in (1, 2))
     levels = [
         (max(base[0], min(i, iops)), max(base[1], min(m, mibps)))
-        for i, m in _most(situation, base)
+        for i, m in wanted
         if min(i, iops) > once_iops or min(m, mibps) > once_mibps
     ]
     above = limits.approve_above_usd
     for plan in _plans_to(situation, _thinned(levels, base)):
         if above is None or plan.price_change_usd <= above:
             yield plan
-
-
-def _second_in_time(situation: Situation) -> bool:
-    """Whether a second change can follow the first as soon as a schedule assumes."""
-    current, limits = situation.current, situation.limits
-    long_wait = limits.cooldown_minutes > 60 * LOCKED_HOURS or current.database is not None
-    return not (long_wait or current.size_gib > MOST_GIB_FOR_TWO or limits.mode is Mode.APPROVE)
 
 
 def _plans_to(situation: Situation, levels: list[tuple[float, float]]) -> Iterator[Plan]:
@@ -133,17 +167,7 @@ def _plans_to(situation: Situation, levels: list[tuple[float, float]]) -> Iterat
                 yield plan
 
 
-def _reach(situation: Situation, *, changes: int) -> tuple[float, float]:
-    """IOPS and MiB/s that so many of the owner's largest steps lead to, within the ceilings."""
-    limits, now, base = situation.limits, capability(situation.current), _base(situation.current)
-    times = limits.largest_step**changes
-    return (
-        min(limits.max_iops, times * max(now.burst_iops, base[0])),
-        min(limits.max_throughput_mibps, times * max(now.burst_mibps, base[1])),
-    )
-
-
-def _most(situation: Situation, base: tuple[float, float]) -> list[tuple[float, float]]:
+def _most(situation: Situation) -> list[tuple[float, float]]:
     """IOPS and MiB/s with spare for the highest load so far, and for each announced one.
 
     Load above all that the volume is known to have had was served nevertheless: merged operations.
@@ -156,20 +180,7 @@ def _most(situation: Situation, base: tuple[float, float]) -> list[tuple[float, 
     ]
     iops = min(past.most_iops, max(can.burst_iops for can in had))
     mibps = min(past.most_mibps, max(can.burst_mibps for can in had))
-    return [(iops * spare, mibps * spare), *_announced(situation, base)]
-
-
-def _announced(situation: Situation, base: tuple[float, float]) -> list[tuple[float, float]]:
-    """IOPS and MiB/s with spare for each announced load, and for it and all that overlap it."""
-    spare = 1 + situation.limits.headroom_percent / 100
-    loads = situation.known_loads
-    found = []
-    for one in loads:
-        together = [other for other in loads if other.start < one.end and one.start < other.end]
-        for some in ([one], together):
-            iops, mibps = max(load.iops for load in some), max(load.mibps for load in some)
-            found.append((max(base[0], iops * spare), max(base[1], mibps * spare)))
-    return found
+    return [(iops * spare, mibps * spare), *announced_levels(situation)]
 
 
 def _least_iops(situation: Situation, included_iops: float) -> float:
@@ -192,7 +203,7 @@ def _least_iops(situation: Situation, included_iops: float) -> float:
         undone = max(undone, past.least_iops)
     if past.days < unseen_days and bought > step * included_iops:
         undone = max(undone, min(round(bought * spare, 3), limits.max_iops) / step)
-    had = bought if _second_in_time(situation) else max(bought, have)
+    had = bought if second_in_time(situation) else max(bought, have)
     used = min(past.most_iops, had) * spare
     if used > step * included_iops and not has_ended(past, used / spare / step, inf):
         undone = max(undone, min(round(used, 3), limits.max_iops) / step)
@@ -274,11 +285,6 @@ def _spared(wanted: float, spare: float, included: float, chosen: float) -> floa
 def pays_for_every_iops(kind: VolumeType, types: Collection[VolumeType]) -> bool:
     """Whether a volume can only stay a type that includes no IOPS: io2, or io1 without gp3."""
     return kind is VolumeType.IO2 or (kind is VolumeType.IO1 and VolumeType.GP3 not in types)
-
-
-def _base(current: Configuration) -> tuple[float, float]:
-    """IOPS and MiB/s that the price of gp3 of this size includes."""
-    return included(replace(current, volume_type=VolumeType.GP3, iops=None, throughput_mibps=None))
 
 
 def _thinned(

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from statistics import fmean, median
 
 from headroom.domain.catalog.ebs import capability
+from headroom.domain.planning.coming_hours import LEAD
+from headroom.domain.planning.levels import level_of
 from headroom.domain.planning.plan import Plan
 from headroom.domain.planning.restoring import may_be_restored
 from headroom.domain.planning.situation import Situation
+from headroom.domain.resources import Configuration
+from headroom.domain.state import hour_of
 from headroom.domain.workload import (
     HOURS,
     Binding,
     Level,
     Past,
     PresentLoad,
+    chances_from_history,
     minutes,
     short_minutes,
     shortfalls,
@@ -196,3 +201,22 @@ def leaves_what_is_used(situation: Situation, plan: Plan) -> bool:
         and then.sustained_mibps >= min(mibps, most_mibps)
         and may_be_restored(situation, plan, most_iops, most_mibps)
     )
+
+
+def starvation_chances(
+    situation: Situation, configurations: Sequence[Configuration]
+) -> tuple[tuple[tuple[float, ...], ...], datetime]:
+    """The probability that some minute asks for more than it serves; `[hour][configuration]`.
+
+    Hours are those of the schedule. The first, which is returned beside them, is the one in which a
+    change made now has its effect.
+    """
+    levels = [level_of(situation, one) for one in (situation.current, *configurations)]
+    effect = situation.observation.at + LEAD
+    seen = chances_from_history(situation.past, levels, effect, situation.known_loads)
+    now = present_chances(situation, levels)
+    chances = tuple(
+        tuple([max(pair) for pair in zip(earlier, present, strict=True)][1:])
+        for earlier, present in zip(seen, now, strict=True)
+    )
+    return chances, hour_of(effect)

@@ -1,0 +1,73 @@
+"""Load that the owner announced: the levels for it, and whether changes lead there in time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import ceil
+
+from headroom.domain.catalog import included
+from headroom.domain.catalog.ebs import capability
+from headroom.domain.planning.schedule import LOCKED_HOURS
+from headroom.domain.planning.situation import Situation
+from headroom.domain.policy import Mode
+from headroom.domain.resources import Configuration, VolumeType
+
+MOST_GIB_FOR_TWO = 400
+"""Largest volume in GiB on which a second change can follow in time: AWS works on a full one for 6 hours
+per TiB, so for 2 hours and 20 minutes on this one."""
+SETTLES_HOURS_PER_TIB = 6.0
+"""How long AWS works on a full volume. Source: EBS user guide, "Monitor the progress of volume modifications"."""
+
+
+def announced_levels(situation: Situation) -> list[tuple[float, float]]:
+    """IOPS and MiB/s with spare for each announced load, and for it and all that overlap it."""
+    spare, base = 1 + situation.limits.headroom_percent / 100, base_of(situation.current)
+    loads = situation.known_loads
+    found = []
+    for one in loads:
+        together = [other for other in loads if other.start < one.end and one.start < other.end]
+        for some in ([one], together):
+            iops, mibps = max(load.iops for load in some), max(load.mibps for load in some)
+            found.append((max(base[0], iops * spare), max(base[1], mibps * spare)))
+    return found
+
+
+def second_in_time(situation: Situation) -> bool:
+    """Whether a second change can follow the first as soon as a schedule assumes."""
+    current, limits = situation.current, situation.limits
+    long_wait = limits.cooldown_minutes > 60 * LOCKED_HOURS or current.database is not None
+    return not (long_wait or current.size_gib > MOST_GIB_FOR_TWO or limits.mode is Mode.APPROVE)
+
+
+def hours_between_two(situation: Situation) -> int:
+    """After how many hours a second change surely follows, where announced load needs two; 0 where it does not.
+
+    How long AWS works on a full TiB at least, and the owner's cooldown. Where a person must approve each,
+    no schedule can count on it.
+    """
+    if situation.limits.mode is Mode.APPROVE or second_in_time(situation):
+        return 0
+    once_iops, once_mibps = reach_of(situation, changes=1)
+    iops, mibps = reach_of(situation, changes=2)
+    if not any(
+        min(i, iops) > once_iops or min(m, mibps) > once_mibps
+        for i, m in announced_levels(situation)
+    ):
+        return 0
+    settles = SETTLES_HOURS_PER_TIB * max(1.0, situation.current.size_gib / 1024)
+    return ceil(max(settles, situation.limits.cooldown_minutes / 60))
+
+
+def reach_of(situation: Situation, *, changes: int) -> tuple[float, float]:
+    """IOPS and MiB/s that so many of the owner's largest steps lead to, within the ceilings."""
+    limits, now, base = situation.limits, capability(situation.current), base_of(situation.current)
+    times = limits.largest_step**changes
+    return (
+        min(limits.max_iops, times * max(now.burst_iops, base[0])),
+        min(limits.max_throughput_mibps, times * max(now.burst_mibps, base[1])),
+    )
+
+
+def base_of(current: Configuration) -> tuple[float, float]:
+    """IOPS and MiB/s that the price of gp3 of this size includes."""
+    return included(replace(current, volume_type=VolumeType.GP3, iops=None, throughput_mibps=None))
