@@ -22,23 +22,23 @@ from headroom.domain.decision.cluster_detail import (
     ClusterDetail,
     ModeSwitch,
 )
-from headroom.domain.decision.conclude import EXPLAINED, act_or_hold
+from headroom.domain.decision.conclude import EXPLAINED
 from headroom.domain.decision.decide import Decision, decide, written_back
 from headroom.domain.decision.decision_input import DecisionInput, policy_of, situation_of
-from headroom.domain.decision.escalation import KNOWN_EVENT, escalate_once
+from headroom.domain.decision.escalation import escalate_once
 from headroom.domain.decision.group_decision import (
     NEEDS_APPROVAL,
     GroupDecision,
     blocked_by_members,
     decide_group,
 )
+from headroom.domain.decision.known_events import KNOWN_EVENT, act_or_hold
 from headroom.domain.decision.next_reconcile import (
     CLOSE_TO_LIMIT,
     DAILY,
     next_reconcile_at,
     space_check,
 )
-from headroom.domain.decision.proposed import judge_target
 from headroom.domain.decision.queue import queue_entry_of, urgency, urgency_of
 from headroom.domain.decision.recorded import place_of, recorded, with_judgements
 from headroom.domain.decision.revalidation import (
@@ -48,6 +48,7 @@ from headroom.domain.decision.revalidation import (
     StillBlocked,
     Withdrawal,
     approval_obsolete,
+    judge_target,
     revalidate,
     revalidated_decision,
     waiting_for,

@@ -5,16 +5,12 @@ Space comes before load, because a full database stops. What only the owner can 
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import assert_never
 
 from headroom.domain.decision.action import Act, Action, Escalate, Hold, Reason
 from headroom.domain.decision.approval import (
     growth_refused_until,
-    quiet_until,
-    refused_until,
     requested_in_advance,
-    why_approval,
 )
 from headroom.domain.decision.decision_input import (
     Analysis,
@@ -30,9 +26,9 @@ from headroom.domain.decision.escalation import (
     ONLY_IN_BURSTS,
     SLOW_BELOW_LIMITS,
     TAG_NOT_UNDERSTOOD,
-    announced_in_vain,
     escalate_once,
 )
+from headroom.domain.decision.known_events import act_or_hold, announced_in_vain
 from headroom.domain.decision.space import (
     NOBODY_AGREED,
     GrowStorage,
@@ -242,27 +238,6 @@ def _reason_in_calm(plan: Plan) -> Reason:
     if plan.lowers:
         return Reason.SCALING_DOWN
     return Reason.CHEAPER_EQUIVALENT if plan.price_change_usd <= 0 else Reason.RECURRENCE_EXPECTED
-
-
-def act_or_hold(
-    decision_input: DecisionInput, effective: EffectiveLimits, reason: Reason, plan: Plan
-) -> Action:
-    """Act, or hold while a request is pending or a similar one was declined recently."""
-    at, resource_state = decision_input.observation.at, decision_input.resource_state
-    approval = why_approval(effective.limits, plan)
-    if approval is None:
-        no_until = refused_until(resource_state.declined, plan, at)
-        if no_until is not None:
-            return Hold(reason=Reason.DECLINED, until=no_until, proposed_plan=plan)
-        return Act(reason=reason, plan=plan)
-    if resource_state.approval_request is not None:
-        until = max(at, resource_state.approval_request.expires)
-        return Hold(reason=Reason.AWAITING_APPROVAL, until=until, proposed_plan=plan)
-    quiet = quiet_until(resource_state.declined, plan, at)
-    if quiet is not None:
-        return Hold(reason=Reason.DECLINED, until=quiet, proposed_plan=plan)
-    expires = at + timedelta(minutes=effective.limits.approval_expires_minutes)
-    return Act(reason=reason, plan=plan, approval=approval, expires=expires)
 
 
 def _in_calm(

@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime
-
-from headroom.domain.catalog.ebs import capability
 from headroom.domain.decision.action import Action, Escalate, Hold, Reason
-from headroom.domain.decision.approval import why_approval
 from headroom.domain.decision.decision_input import (
-    IN_SIGHT,
-    Analysis,
     DecisionInput,
     policy_of,
 )
-from headroom.domain.guardrails import Guardrail, PlanJudgement, distance
 from headroom.domain.planning import Plan
 from headroom.domain.policy import CodeOwned, EffectiveLimits
 from headroom.domain.resources import CodeOwner, code_owner, spoken
 
-KNOWN_EVENT = "known_event"
-"""Beginning of the causes of an announced load that cannot be served."""
-NEARLY_ALL = 0.05
-"""Share of an announced load that may stay late and count as served."""
 LARGER_INSTANCE = "use a larger instance, or spread the load; a faster volume would change nothing"
 ONLY_IN_BURSTS = " beyond the instance's own bursts, which Headroom does not count on"
 MORE_OF_THEIR_WORK = (
@@ -65,75 +53,6 @@ def escalate_once(
         return Hold(reason=reason, until=None, proposed_plan=plan)
     remedy = spoken(decision_input.observation.volume.ref.kind, remedy)
     return Escalate(reason=reason, cause=cause, remedy=remedy, proposed_plan=plan)
-
-
-def announced_in_vain(analysis: Analysis, judgements: Sequence[PlanJudgement]) -> Escalate | None:
-    """Tell people, once a month, of a known event within sight that cannot be served in time without them."""
-    situation, decision_input = analysis.situation, analysis.decision_input
-    at, current = decision_input.observation.at, decision_input.observation.volume.configuration
-    can = capability(current)
-    for load in () if situation is None else situation.known_loads:
-        if not at < load.start <= at + IN_SIGHT:
-            continue
-        if load.share_late((can.sustained_iops, can.sustained_mibps)) <= NEARLY_ALL:
-            continue
-        ways = [
-            j for j in judgements
-            if load.share_late((j.plan.capability.sustained_iops, j.plan.capability.sustained_mibps))
-            <= NEARLY_ALL
-        ]  # fmt: skip
-        why = _why_in_vain(analysis, ways, load.start)
-        if why is None:
-            continue
-        takes = f"{load.iops:,.0f} IOPS" if load.iops else f"{load.mibps:,.0f} MiB/s"
-        plan = min(ways, key=distance).plan if ways else None
-        found = escalate_once(
-            decision_input, analysis.effective, Reason.BLOCKED_PERMANENTLY,
-            f"{KNOWN_EVENT} {load.name} of {load.start:%Y-%m}",
-            f"it is due at {load.start:%Y-%m-%d %H:%M} UTC and takes {takes}, the volume sustains "
-            f"{can.sustained_iops:,.0f} IOPS and {can.sustained_mibps:,.0f} MiB/s, and {why}; change "
-            "the volume yourself before, or the policy",
-            plan,
-        )  # fmt: skip
-        if isinstance(found, Escalate):
-            return found
-    return None
-
-
-def _why_in_vain(analysis: Analysis, ways: Sequence[PlanJudgement], start: datetime) -> str | None:
-    """Why none of the plans that serve an event can begin in time by itself; None if one can."""
-    if not ways:
-        return None if _in_two_steps(analysis) else "no change that Headroom may make serves that"
-    if any(v.guardrail is Guardrail.MODE for v in ways[0].blocking):
-        return None
-    nearest = min(ways, key=distance)
-    late = [
-        v for v in nearest.blocking
-        if not v.temporary or (v.clears_at is not None and v.clears_at > start)
-    ]  # fmt: skip
-    if late:
-        names = ", ".join(v.guardrail.value for v in late)
-        return f"{nearest.plan.target} is blocked by {names} until then"
-    approval = why_approval(analysis.effective.limits, nearest.plan)
-    if approval is not None and analysis.decision_input.resource_state.approval_request is None:
-        return f"Headroom will ask for approval only shortly before ({approval})"
-    return None
-
-
-def _in_two_steps(analysis: Analysis) -> bool:
-    """Whether the ceilings allow all announced load, only not in one of the owner's largest steps."""
-    situation = analysis.situation
-    if situation is None:
-        return False
-    limits, can = situation.limits, capability(situation.current)
-    step = limits.largest_step
-    return all(
-        load.iops <= limits.max_iops and load.mibps <= limits.max_throughput_mibps
-        for load in situation.known_loads
-    ) and any(
-        load.iops > step * can.burst_iops or load.mibps > step * can.burst_mibps
-        for load in situation.known_loads
-    )
 
 
 def unmanaged(effective: EffectiveLimits, owner: CodeOwner | None) -> bool:

@@ -1,4 +1,4 @@
-"""Revalidation: an approved plan judged again on fresh input, by the same guardrails."""
+"""Plans that did not come from this decision: an approved one, judged again, and what somebody proposes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from decimal import Decimal
 
 from headroom.domain.decision.action import Act, Hold, Reason
 from headroom.domain.decision.decide import Decision, decide
-from headroom.domain.decision.decision_input import DecisionInput
+from headroom.domain.decision.decision_input import DecisionInput, analyze, situation_of
+from headroom.domain.decision.decision_input import case_of as case_of_analysis
+from headroom.domain.decision.known_events import serves, unserved_events
 from headroom.domain.decision.rollback import case_of, judge_rollback
 from headroom.domain.guardrails import (
     Guardrail,
@@ -18,9 +20,9 @@ from headroom.domain.guardrails import (
     judge,
     verdict_of,
 )
-from headroom.domain.planning import Plan
+from headroom.domain.planning import LEAD, Plan, value_targets
 from headroom.domain.policy import PolicyUnreadable
-from headroom.domain.resources import PriceUnknown, Volume, digest
+from headroom.domain.resources import Configuration, PriceUnknown, Volume, digest
 from headroom.domain.state import ApprovalRequest
 from headroom.domain.workload import Binding, LoadShape
 
@@ -88,12 +90,22 @@ def revalidate(
         return Proceed(decision=revalidated_decision(decision, base, answer, judgement))
     names = ", ".join(v.guardrail.value for v in judgement.blocking)
     pointless = any(v.guardrail is Guardrail.COST_BENEFIT for v in judgement.blocking)
+    starts = _event_starts(decision_input, plan) if pointless else None
+    if starts is not None and at < starts - LEAD < asked.expires:
+        waiting = waiting_for(base, asked, plan, starts - LEAD, "the known event that it is for")
+        return StillBlocked(decision=waiting)
     known = [v.clears_at for v in judgement.blocking if v.clears_at is not None]
     for_now = all(v.temporary for v in judgement.blocking) and not pointless
     if not for_now or max(known, default=at) >= asked.expires:
         return Withdrawal(why=f"judged again, it is blocked by {names}", judgement=judgement)
     until = all_known_clear_at(judgement.blocking)
     return StillBlocked(decision=waiting_for(base, asked, plan, until, names))
+
+
+def _event_starts(decision_input: DecisionInput, plan: Plan) -> datetime | None:
+    """When a known event begins that the plan serves and the present configuration does not."""
+    events = unserved_events(situation_of(decision_input))
+    return next((load.start for load in events if serves(plan.capability, load)), None)
 
 
 def _missing_input(decision_input: DecisionInput, base: Decision) -> str | None:
@@ -176,3 +188,17 @@ def revalidated_decision(
         diagnosis=base.diagnosis, judgements=(judgement,), cluster=base.cluster,
         answer=replace(answer, plan=judgement.plan),
     )  # fmt: skip
+
+
+def judge_target(decision_input: DecisionInput, target: Configuration) -> PlanJudgement | None:
+    """The value of a change to `target` and every guardrail's verdict, as if it were a plan.
+
+    None if AWS would refuse the change or its price is not known.
+    """
+    analysis = analyze(decision_input)
+    if analysis.situation is None:
+        return None
+    plan = value_targets(analysis.situation, [target]).get(target)
+    if plan is None:
+        return None
+    return judge(case_of_analysis(analysis, plan, decision_input.resource_state))

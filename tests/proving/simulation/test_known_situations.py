@@ -624,3 +624,44 @@ def test_how_late_a_raise_has_its_effect_is_learned_from_the_first_one(
     ]  # fmt: skip
     assert len(starved) <= 1
     assert sum(change.reason == "scaling_down" for change in result.changes) >= 15
+
+
+# --- known events
+
+
+def announced_event(iops: int, **defaults: Any) -> dict[str, Any]:
+    event = {"name": "launch", "when": "once 2026-01-07 00:30 UTC", "for": "4h", "iops": iops}
+    return {"version": 1, "known_events": [event], "defaults": {"mode": "auto", **defaults}}
+
+
+@pytest.mark.parametrize(
+    ("size", "iops", "defaults"),
+    [(1_000, 15_000, {}), (500, 12_000, {"largest_step": 2})],
+    ids=["beyond one step", "a small step"],
+)
+def test_two_changes_for_a_known_event_begin_in_time(
+    size: int, iops: int, defaults: dict[str, Any]
+) -> None:
+    """AWS works on each for six hours, its own figure for a TiB."""
+    result = simulated(
+        {"type": "gp3", "size_gib": size},
+        [step("48h", 500), step("30m", 500), step("4h", iops), step("24h", 500)],
+        policy=announced_event(iops, **defaults), aws={"completes_after": "6h"},
+    )  # fmt: skip
+    assert result.starved_minutes == 0
+    assert len(result.changes) == 3
+
+
+def test_the_part_of_a_known_event_that_the_price_limit_permits_is_raised_ahead() -> None:
+    result = simulated(
+        {"type": "gp3", "size_gib": 200},
+        [step("48h", 500), step("30m", 500), step("4h", 9_800), step("8h", 500)],
+        policy=announced_event(10_000, price_increase_usd_per_month=20),
+    )  # fmt: skip
+    first = result.changes[0]
+    assert first.at < START + timedelta(hours=48, minutes=30)
+    assert first.reason == "recurrence_expected"
+    assert first.target.iops in range(6_500, 7_001)
+    told = [d.at for d in result.decisions if isinstance(d.answer, Escalate)]
+    assert told
+    assert told[0] < START + timedelta(hours=30)

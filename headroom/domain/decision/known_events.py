@@ -1,0 +1,137 @@
+"""Asking people: for approval, and the day before a known event that Headroom cannot serve without them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from headroom.domain.catalog.ebs import Capability, capability
+from headroom.domain.decision.action import Act, Action, Escalate, Hold, Reason
+from headroom.domain.decision.approval import quiet_until, refused_until, why_approval
+from headroom.domain.decision.decision_input import IN_SIGHT, Analysis, DecisionInput
+from headroom.domain.decision.escalation import escalate_once
+from headroom.domain.guardrails import Guardrail, PlanJudgement, distance
+from headroom.domain.planning import Plan, Situation
+from headroom.domain.policy import EffectiveLimits
+from headroom.domain.workload import KnownLoad
+
+KNOWN_EVENT = "known_event"
+"""Beginning of the causes of an announced load that cannot be served."""
+NEARLY_ALL = 0.05
+"""Share of an announced load that may stay late and count as served."""
+
+
+def act_or_hold(
+    decision_input: DecisionInput, effective: EffectiveLimits, reason: Reason, plan: Plan, *,
+    until: datetime | None = None,
+) -> Action:  # fmt: skip
+    """Act, or hold while a request is pending or a similar one was declined recently.
+
+    A request for load of which it is known when it ends is pending `until` then, if that is later.
+    """
+    at, resource_state = decision_input.observation.at, decision_input.resource_state
+    approval = why_approval(effective.limits, plan)
+    if approval is None:
+        no_until = refused_until(resource_state.declined, plan, at)
+        if no_until is not None:
+            return Hold(reason=Reason.DECLINED, until=no_until, proposed_plan=plan)
+        return Act(reason=reason, plan=plan)
+    if resource_state.approval_request is not None:
+        waits = max(at, resource_state.approval_request.expires)
+        return Hold(reason=Reason.AWAITING_APPROVAL, until=waits, proposed_plan=plan)
+    quiet = quiet_until(resource_state.declined, plan, at)
+    if quiet is not None:
+        return Hold(reason=Reason.DECLINED, until=quiet, proposed_plan=plan)
+    expires = at + timedelta(minutes=effective.limits.approval_expires_minutes)
+    expires = expires if until is None else max(expires, until)
+    return Act(reason=reason, plan=plan, approval=approval, expires=expires)
+
+
+def announced_in_vain(analysis: Analysis, judgements: Sequence[PlanJudgement]) -> Action | None:
+    """What a known event within sight needs of people: an approval, or a change that Headroom may not make.
+
+    It is asked for, or told once a month, the day before. None where Headroom serves it by itself.
+    """
+    decision_input, effective = analysis.decision_input, analysis.effective
+    can = capability(decision_input.observation.volume.configuration)
+    for load in unserved_events(analysis.situation):
+        ways = [j for j in judgements if serves(j.plan.capability, load)]
+        ready = [j for j in ways if {v.guardrail for v in j.blocking} <= {Guardrail.COST_BENEFIT}]
+        if ready:
+            plan = min(ready, key=lambda j: (j.plan.monthly_usd, str(j.plan.target))).plan
+            if why_approval(effective.limits, plan) is None:
+                continue
+            asked = act_or_hold(
+                decision_input, effective, Reason.RECURRENCE_EXPECTED, plan, until=load.end
+            )
+            if isinstance(asked, Act):
+                ahead = f"{asked.approval}; once approved it begins shortly before the event"
+                return replace(asked, approval=ahead)
+            continue
+        why = _why_in_vain(analysis, ways, load.start)
+        if why is None:
+            continue
+        takes = f"{load.iops:,.0f} IOPS" if load.iops else f"{load.mibps:,.0f} MiB/s"
+        plan_or_none = min(ways, key=distance).plan if ways else None
+        found = escalate_once(
+            decision_input, effective, Reason.BLOCKED_PERMANENTLY,
+            f"{KNOWN_EVENT} {load.name} of {load.start:%Y-%m}",
+            f"it is due at {load.start:%Y-%m-%d %H:%M} UTC and takes {takes}, the volume sustains "
+            f"{can.sustained_iops:,.0f} IOPS and {can.sustained_mibps:,.0f} MiB/s, and {why}; change "
+            "the volume yourself before, or the policy",
+            plan_or_none,
+        )  # fmt: skip
+        if isinstance(found, Escalate):
+            return found
+    return None
+
+
+def unserved_events(situation: Situation | None) -> tuple[KnownLoad, ...]:
+    """The known events within sight that have not begun and that the present configuration does not serve."""
+    if situation is None:
+        return ()
+    at, can = situation.observation.at, capability(situation.current)
+    return tuple(
+        load
+        for load in situation.known_loads
+        if at < load.start <= at + IN_SIGHT and not serves(can, load)
+    )
+
+
+def serves(can: Capability, load: KnownLoad) -> bool:
+    """Whether it sustains nearly all of an announced load."""
+    return load.share_late((can.sustained_iops, can.sustained_mibps)) <= NEARLY_ALL
+
+
+def _why_in_vain(analysis: Analysis, ways: Sequence[PlanJudgement], start: datetime) -> str | None:
+    """Why none of the plans that serve an event can begin in time by itself; None if one can."""
+    if not ways:
+        return None if _in_two_steps(analysis) else "no change that Headroom may make serves that"
+    if any(v.guardrail is Guardrail.MODE for v in ways[0].blocking):
+        return None
+    nearest = min(ways, key=distance)
+    late = [
+        v for v in nearest.blocking
+        if not v.temporary or (v.clears_at is not None and v.clears_at > start)
+    ]  # fmt: skip
+    if late:
+        names = ", ".join(v.guardrail.value for v in late)
+        return f"{nearest.plan.target} is blocked by {names} until then"
+    return None
+
+
+def _in_two_steps(analysis: Analysis) -> bool:
+    """Whether the ceilings allow all announced load, only not in one of the owner's largest steps."""
+    situation = analysis.situation
+    if situation is None:
+        return False
+    limits, can = situation.limits, capability(situation.current)
+    step = limits.largest_step
+    return all(
+        load.iops <= limits.max_iops and load.mibps <= limits.max_throughput_mibps
+        for load in situation.known_loads
+    ) and any(
+        load.iops > step * can.burst_iops or load.mibps > step * can.burst_mibps
+        for load in situation.known_loads
+    )

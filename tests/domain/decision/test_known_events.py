@@ -1,0 +1,141 @@
+"""Known events that Headroom cannot serve by itself: people hear of them the day before."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from headroom.domain.decision import (
+    KNOWN_EVENT,
+    Act,
+    Decision,
+    DecisionInput,
+    Escalate,
+    Hold,
+    Proceed,
+    Reason,
+    StillBlocked,
+    Withdrawal,
+    decide,
+    revalidate,
+)
+from headroom.domain.state import ApprovalRequest
+from headroom.policy import parse_policy
+from tests.builders import NOW, activity, decision_input, gp3, observation, resource_state, volume
+from tests.domain.earlier import history
+
+DUE = NOW + timedelta(hours=14)
+"""NOW is a Monday noon."""
+
+
+def announced(
+    *, iops: int = 10_000, due: datetime = DUE, at: datetime = NOW, causes: tuple[str, ...] = (),
+    account: dict[str, Any] | None = None, **limits: Any,
+) -> DecisionInput:  # fmt: skip
+    """A calm gp3 volume of 3,000 IOPS, for which an event of four hours is announced."""
+    event = {"name": "boom", "when": f"once {due:%Y-%m-%d %H:%M} UTC", "for": "4h", "iops": iops}
+    document = {
+        "version": 1, "known_events": [event], "account": account or {},
+        "defaults": {"mode": "auto", **limits},
+    }  # fmt: skip
+    seen = observation(activity([500.0] * 180, end=at), volume(gp3(200), tags=()))
+    past = history(lambda _: 500.0, days=7, end=at)
+    return decision_input(
+        replace(seen, at=at, history=past), rules=parse_policy(document, source="test"),
+        stand=resource_state(escalated_causes=causes), trigger="due",
+    )  # fmt: skip
+
+
+def decided(**case: Any) -> Decision:
+    return decide(announced(**case))
+
+
+@pytest.mark.parametrize(
+    ("case", "says"),
+    [
+        ({"change_windows": ["Fri 10:00-12:00 UTC"]}, "is blocked by change_window"),
+        (
+            {"account": {"freezes": [{"from": "2026-01-05", "until": "2026-01-09"}]}},
+            "is blocked by freeze",
+        ),
+        ({"price_increase_usd_per_month": 5}, "is blocked by price_per_resource"),
+        ({"max_iops": 6_000}, "no change that Headroom may make serves that"),
+    ],
+    ids=["window", "freeze", "price", "ceiling"],
+)
+def test_what_cannot_be_served_is_told_the_day_before_and_once(
+    case: dict[str, Any], says: str
+) -> None:
+    answer = decided(**case).answer
+    assert isinstance(answer, Escalate)
+    assert answer.cause == f"{KNOWN_EVENT} boom of {DUE:%Y-%m}"
+    assert says in answer.remedy
+    assert f"due at {DUE:%Y-%m-%d %H:%M} UTC and takes 10,000 IOPS" in answer.remedy
+    assert isinstance(decided(**case, causes=(answer.cause,)).answer, Hold), "once"
+    assert isinstance(decided(**case, due=NOW + timedelta(days=3)).answer, Hold), "not in sight"
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        {},
+        {"iops": 2_900},
+        {"iops": 14_000},
+        {"mode": "observe"},
+        {"change_windows": ["Mon 18:00-20:00 UTC"]},
+    ],
+    ids=[
+        "raised in time",
+        "served as it is",
+        "by two raises",
+        "only watched",
+        "a window before it",
+    ],
+)
+def test_nobody_hears_of_what_headroom_serves_or_only_watches(case: dict[str, Any]) -> None:
+    assert isinstance(decided(**case).answer, Hold)
+
+
+@pytest.mark.parametrize("case", [{"mode": "approve"}, {"approve_above_usd_per_month": 10}])
+def test_approval_is_asked_for_the_day_before_and_waits_until_the_event_ends(
+    case: dict[str, Any],
+) -> None:
+    answer = decided(**case).answer
+    assert isinstance(answer, Act)
+    assert answer.reason is Reason.RECURRENCE_EXPECTED
+    assert answer.plan.target.iops == 11_000
+    assert answer.approval is not None
+    assert answer.approval.endswith("once approved it begins shortly before the event")
+    assert answer.expires == DUE + timedelta(hours=4)
+
+
+@pytest.mark.parametrize(
+    ("before", "due", "outcome"),
+    [
+        (timedelta(hours=5), DUE, StillBlocked),
+        (timedelta(minutes=40), DUE, Proceed),
+        (timedelta(hours=5), DUE + timedelta(days=9), Withdrawal),
+    ],
+    ids=["too early", "in time", "the event was withdrawn"],
+)
+def test_an_approved_raise_waits_for_its_event(
+    before: timedelta, due: datetime, outcome: type
+) -> None:
+    asked = decided(mode="approve")
+    assert isinstance(asked.answer, Act)
+    assert asked.answer.expires is not None
+    request = ApprovalRequest(
+        decision_id=asked.decision_id, requested_at=NOW, expires=asked.answer.expires,
+        origin=asked.answer.plan.origin, target=asked.answer.plan.target,
+        price_change_usd=asked.answer.plan.price_change_usd, why="the mode is approve",
+        approved_at=NOW + timedelta(hours=1), approved_by="arn:dba",
+    )  # fmt: skip
+    later = announced(mode="approve", due=due, at=DUE - before)
+    found = revalidate(later, asked, request)
+    assert isinstance(found, outcome)
+    if isinstance(found, StillBlocked):
+        assert isinstance(found.decision.answer, Hold)
+        assert found.decision.answer.until == DUE - timedelta(minutes=40)
