@@ -195,11 +195,11 @@ def _detail(
         case Untested(detail=detail):
             return f"untested: {detail}"
         case ReductionConfirmed(detail=detail):
-            return f"landed, and nothing is missed: {detail}"
+            return f"in effect, and nothing that was given back is needed: {detail}"
         case ReducedTooFar(cause=cause):
             return f"gave back too much: {cause}"
         case Ineffective(cause=cause):
-            return f"the change landed but did not help: {cause}"
+            return f"the change took effect but did not help: {cause}"
         case (
             Diverged(detail=detail) | FailedAtAws(detail=detail) | RollbackConfirmed(detail=detail)
         ):

@@ -146,7 +146,7 @@ def test_a_volume_with_too_much_is_found_without_any_alarm_and_lowered_once() ->
         for r in harness.ledger.by_resource(vol.arn, since=NOW, until=NOW + timedelta(days=1))
         if r.step is Step.RELIEVED
     ]
-    assert chain[-1].summary.startswith("landed, and nothing is missed: ")
+    assert chain[-1].summary.startswith("in effect, and nothing that was given back is needed: ")
 
 
 def test_what_was_given_back_too_much_is_raised_again_as_soon_as_aws_lets() -> None:

@@ -49,7 +49,7 @@ def escalated() -> Decision:
     assert isinstance(decision.answer, Act)
     answer = Escalate(
         reason=Reason.BLOCKED_PERMANENTLY, cause="max_iops",
-        remedy="the owner could change: max_iops", proposed_plan=decision.answer.plan,
+        remedy="to allow it, change max_iops in the policy", proposed_plan=decision.answer.plan,
     )  # fmt: skip
     return replace(decision, answer=answer)
 

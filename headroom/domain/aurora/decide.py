@@ -33,12 +33,14 @@ from headroom.domain.decision import (
     written_back,
 )
 from headroom.domain.guardrails import (
+    WITHOUT_SETTING,
     Case,
     ClusterCase,
     Guardrail,
     PlanJudgement,
     Verdict,
     all_clear_at,
+    in_the_policy,
     judge,
 )
 from headroom.domain.planning import Plan
@@ -292,12 +294,18 @@ def _answer(
 def _remedy(lasting: Sequence[Verdict]) -> str:
     """What the owner can do, in the guardrails' own words where they have some."""
     texts: list[str] = []
-    rest: list[str] = []
+    rest: list[Verdict] = []
     for verdict in lasting:
         explained = verdict.detail if verdict.guardrail in EXPLAINED else ""
         text = _REMEDY.get(verdict.guardrail, explained)
-        (texts if text else rest).append(text or verdict.guardrail.value)
-    return "; ".join([*texts, *([f"the owner could change: {', '.join(rest)}"] if rest else [])])
+        if not text and verdict.guardrail in WITHOUT_SETTING:
+            text = f"{verdict.guardrail.value}: {verdict.detail or 'only a person can change that'}"
+        if text:
+            texts.append(text)
+        else:
+            rest.append(verdict)
+    allows = in_the_policy(rest)
+    return "; ".join([*texts, *([allows] if allows else [])])
 
 
 def _explanation(detail: ClusterDetail) -> str:

@@ -30,6 +30,8 @@ SIMILAR_WITHIN = 2
 """Plans are similar only if their price changes differ by less than this factor."""
 SCHEDULE_GUARDRAILS = frozenset({Guardrail.CHANGE_WINDOW, Guardrail.FREEZE, Guardrail.CALENDAR})
 """Guardrails that only say when a change may start."""
+LONGEST_QUIET = timedelta(days=14)
+"""The longest for which a saving is not requested again that nobody answered."""
 NEGLIGIBLE_USD = Decimal(1)
 """USD per month below which two price changes count as equally large."""
 
@@ -161,12 +163,24 @@ def after_rejection(state: StoredState, step: Step, at: datetime) -> StoredState
         return state
     rejected = step is Step.REJECTED
     quiet = QUIET_AFTER_REJECTION if rejected else min(asked.expires - asked.requested_at, DAY)
+    if not rejected and asked.price_change_usd <= 0:
+        quiet = max(quiet, _twice_as_quiet(state.declined, asked))
     mine = Declined(
         decision_id=asked.decision_id, at=at, until=at + quiet, target=asked.target,
         price_change_usd=asked.price_change_usd, rejected=rejected,
     )  # fmt: skip
     kept = [d for d in state.declined if at < max(d.until, d.at + DAY)]
     return replace(state, approval_request=None, declined=(*kept, mine)[-2 * MAX_UNANSWERED :])
+
+
+def _twice_as_quiet(declined: Sequence[Declined], asked: ApprovalRequest) -> timedelta:
+    """After a saving that nobody answers again: twice the time for which it was not requested."""
+    before = [
+        d.until - d.at
+        for d in declined
+        if not d.rejected and d.target == asked.target and d.until + DAY >= asked.requested_at
+    ]
+    return min(2 * max(before, default=timedelta(0)), LONGEST_QUIET)
 
 
 def max_approved_usd(asked: ApprovalRequest) -> Decimal:

@@ -5,6 +5,7 @@ Space comes before load, because a full database stops. What only the owner can 
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import assert_never
 
 from headroom.domain.decision.action import Act, Action, Escalate, Hold, Reason
@@ -41,20 +42,24 @@ from headroom.domain.decision.space import (
 from headroom.domain.guardrails import (
     MIN_KNOWN_MINUTES,
     QUEUEABLE_GUARDRAILS,
+    WITHOUT_SETTING,
     Guardrail,
     PlanJudgement,
     Verdict,
     all_clear_at,
     distance,
+    in_the_policy,
 )
-from headroom.domain.planning import Plan, gives_up_only_unused, one_way
+from headroom.domain.planning import Plan, a_month, gives_up_only_unused, one_way
 from headroom.domain.policy import EffectiveLimits, PolicyUnreadable
 from headroom.domain.workload import Binding, Demand, Diagnosis, LoadShape
 
 LONG_PRESSED_MINUTES = 60
 """Pressure this long is worth a word to the owner although nothing is worth its price."""
 UNPAID_MINUTES = 120
-"""Pressure after which the owner hears that nothing is worth its price."""
+"""Pressure after which the owner hears that nothing is worth its price, or may be changed for now."""
+SOON = timedelta(hours=1)
+"""Within this nobody is told that a change has to wait."""
 
 EXPLAINED = frozenset(
     {
@@ -282,16 +287,21 @@ def _blocked(
     lasting = [v for v in others if not v.temporary]
     if lasting:
         names = "+".join(map(_cause, lasting))
-        changeable = [v.guardrail.value for v in lasting if v.guardrail is not Guardrail.GROUP]
-        parts = [f"the owner could change: {', '.join(changeable)}"] if changeable else []
+        by_policy = in_the_policy([v for v in lasting if v.guardrail not in EXPLAINED])
+        parts = [by_policy] if by_policy else []
         if any(v.guardrail is Guardrail.FULL_COPY for v in lasting):
             parts = [
-                f"a person may change it to {plan.target} (${plan.price_change_usd:.2f} a month more): "
-                "RDS would copy all data, which takes hours and cannot be undone"
+                f"a person may change it to {plan.target} ({a_month(plan.price_change_usd)}): RDS "
+                "would copy all data, which takes hours and cannot be undone"
             ]
             if effective.limits.full_copy:
                 parts += [v.detail for v in lasting if v.guardrail is Guardrail.FULL_COPY]
         parts += [v.detail for v in lasting if v.guardrail in EXPLAINED]
+        parts += [
+            f"{v.guardrail.value}: {v.detail or 'only a person can change that'}"
+            for v in lasting
+            if v.guardrail in WITHOUT_SETTING - EXPLAINED
+        ]
         if demand.shape is LoadShape.CLOSED_LOOP:
             parts.append("a closed loop like this has no natural demand and would use up any limit")
         remedy = "; ".join(parts)
@@ -314,7 +324,19 @@ def _blocked(
     too_little_data = {v.guardrail for v in others} - QUEUEABLE_GUARDRAILS == {Guardrail.DATA}
     if too_little_data or demand.known_minutes < MIN_KNOWN_MINUTES:
         return Hold(reason=Reason.NOT_ENOUGH_DATA, until=None, proposed_plan=plan)
-    return Hold(reason=Reason.BLOCKED_TEMPORARILY, until=all_clear_at(others), proposed_plan=plan)
+    until, at = all_clear_at(others), decision_input.observation.at
+    if demand.pressed_minutes >= UNPAID_MINUTES and (until is None or until > at + SOON):
+        names = ", ".join(v.guardrail.value for v in others)
+        clears = "" if until is None else f" until {until:%Y-%m-%d %H:%M} UTC"
+        told = escalate_once(
+            decision_input, effective, Reason.BLOCKED_TEMPORARILY, "waiting",
+            f"it was at its limit for {demand.pressed_minutes} of the last measured minutes, and {names} "
+            f"blocks a change{clears}; Headroom makes it then, unless you do before, or reduce the load",
+            plan,
+        )  # fmt: skip
+        if isinstance(told, Escalate):
+            return told
+    return Hold(reason=Reason.BLOCKED_TEMPORARILY, until=until, proposed_plan=plan)
 
 
 def _cause(verdict: Verdict) -> str:

@@ -308,6 +308,8 @@ def summary_of(
         case Act(reason=why, plan=plan):
             sign = "+" if plan.price_change_usd >= 0 else "-"
             because = f"{_WHY[why]}: " if why in _WHY else ""
+            if why is Reason.CHEAPER_EQUIVALENT and plan.price_change_usd == 0:
+                because = "another type does as much for the same price: "
             if why is Reason.RECURRENCE_EXPECTED and (announced or expected):
                 because = f"{announced or f'{_WHY[why]}, {expected}'}: "
             if answer.approval is not None:

@@ -93,7 +93,8 @@ def _by_answer(decision: Decision) -> datetime | None:
     if isinstance(answer, Act):
         return at + CLOSE_TO_LIMIT  # the outcome moves it; else a crash is found then
     if isinstance(answer, Escalate):
-        return at + THIN_DATA if answer.reason is Reason.NOT_ENOUGH_DATA else None
+        again = answer.reason in (Reason.NOT_ENOUGH_DATA, Reason.BLOCKED_TEMPORARILY)
+        return at + THIN_DATA if again else None
     if answer.until is not None:
         return max(answer.until, at + timedelta(minutes=1))
     match answer.reason:

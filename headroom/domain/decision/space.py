@@ -7,7 +7,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from headroom.domain.decision.approval import requested_in_advance
-from headroom.domain.guardrails import Guardrail, PlanJudgement, Verdict, all_clear_at, distance
+from headroom.domain.guardrails import (
+    Guardrail,
+    PlanJudgement,
+    Verdict,
+    all_clear_at,
+    distance,
+    in_the_policy,
+)
 from headroom.domain.planning import Plan, autoscaling_can_add, rds_autoscales
 from headroom.domain.policy import Limits
 from headroom.domain.resources import DatabaseFacts, Modification
@@ -189,11 +196,11 @@ def _blocked(space: SpaceForecast, nearest: PlanJudgement, at: datetime) -> Spac
     if space.full_at is None or not _too_late(space.full_at, until, at):
         return HoldForSpace(plan=plan, until=until)
     names = ", ".join(v.guardrail.value for v in others)
-    when = "nobody knows when" if until is None else f"only at {until:%Y-%m-%d %H:%M} UTC"
+    when = "for an unknown time" if until is None else f"until {until:%Y-%m-%d %H:%M} UTC"
     return NotifyOwner(
         cause=_cause(others) + "_too_late", plan=plan, until=until,
-        remedy=f"{names} would let it grow to {plan.target.size_gib} GiB {when}: grow it yourself, "
-        "let it through, or make room",
+        remedy=f"it should grow to {plan.target.size_gib} GiB before it is full, but {names} blocks that "
+        f"{when}: grow it yourself, open what blocks it, or make room",
     )  # fmt: skip
 
 
@@ -220,5 +227,5 @@ def _remedy(plan: Plan, lasting: Sequence[Verdict]) -> str:
         )
     others = [v for v in lasting if v.guardrail is not Guardrail.FULL_COPY]
     said = "".join(f"; {v.guardrail.value}: {v.detail}" for v in others if v.detail)
-    names = ", ".join(v.guardrail.value for v in lasting)
-    return f"{first}; the owner could change: {names}{said}"
+    allows = in_the_policy(lasting)
+    return f"{first}{f'; {allows}' if allows else ''}{said}"

@@ -19,6 +19,7 @@ from headroom.domain.guardrails.registry import (
 from headroom.domain.guardrails.verdicts import (
     CONCURRENCY_GUARDRAILS,
     QUEUEABLE_GUARDRAILS,
+    WITHOUT_SETTING,
     Guardrail,
     PlanJudgement,
     PlanSummary,
@@ -28,4 +29,5 @@ from headroom.domain.guardrails.verdicts import (
     all_clear_at,
     all_known_clear_at,
     distance,
+    in_the_policy,
 )

@@ -42,9 +42,10 @@ def not_reverted(case: Case) -> Verdict:
     return verdict_of(
         Guardrail.REVERTED, Relation.IS, "wait is over" if over else f"undone {found.at:%Y-%m-%d %H:%M}",
         "wait is over" if over else "not undone", "",
-        f"we made it {found.our_configuration}, somebody made it {found.external_configuration} on "
-        f"{found.at:%Y-%m-%d %H:%M} UTC; tried again from {clears:%Y-%m-%d %H:%M} UTC, or as soon "
-        f"as somebody makes it {found.our_configuration} again; revert_wait in the policy says how long",
+        f"Headroom changed it to {found.our_configuration}; somebody changed it to "
+        f"{found.external_configuration} at {found.at:%Y-%m-%d %H:%M} UTC; Headroom tries again from "
+        f"{clears:%Y-%m-%d %H:%M} UTC (revert_wait in the policy), or as soon as somebody sets "
+        f"{found.our_configuration} again",
     )  # fmt: skip
 
 

@@ -208,14 +208,38 @@ QUEUEABLE_GUARDRAILS = CONCURRENCY_GUARDRAILS | {
 }  # fmt: skip
 
 
-def distance(judgement: PlanJudgement) -> tuple[int, int, int]:
-    """How far a plan is from being allowed; one worth taking comes before any that is not."""
+WITHOUT_SETTING = frozenset(
+    {
+        Guardrail.POLICY, Guardrail.VALID, Guardrail.NEVER_SHRINK, Guardrail.DURABILITY,
+        Guardrail.MANAGED_ELSEWHERE, Guardrail.MULTI_ATTACH, Guardrail.DATABASE_STATE,
+        Guardrail.PENDING_CHANGES, Guardrail.STORAGE_AUTOSCALING, Guardrail.FREE_SPACE,
+        Guardrail.FAILURES, Guardrail.BREAKER, Guardrail.PAUSE, Guardrail.BILLED_IO,
+        Guardrail.ENGINE_VERSION, Guardrail.PARALLEL_QUERY, Guardrail.RESERVATIONS, Guardrail.STEADY,
+    }
+)  # fmt: skip
+"""Guardrails that no setting of the policy moves, and that may block for good."""
+
+
+NEVER = frozenset({Guardrail.VALID, Guardrail.NEVER_SHRINK, Guardrail.DURABILITY})
+"""Those of them that nobody can lift."""
+
+
+def in_the_policy(verdicts: Sequence[Verdict]) -> str:
+    """What a person may change in the policy so that these allow a plan, in words; else empty."""
+    names = [v.guardrail.value for v in verdicts if v.guardrail not in WITHOUT_SETTING]
+    all_of = "all of " if len(names) > 1 else ""
+    return f"to allow it, change {all_of}{', '.join(names)} in the policy" if names else ""
+
+
+def distance(judgement: PlanJudgement) -> tuple[bool, int, int, int]:
+    """How far a plan is from being allowed; what no setting allows comes last, then what is not worth it."""
     blocking = [v for v in judgement.blocking if v.guardrail is not Guardrail.MODE]
     if any(v.guardrail is Guardrail.FULL_COPY for v in blocking):  # which grows: one permission
         blocking = [v for v in blocking if v.guardrail is not Guardrail.GROWTH]
     for_good = sum(not v.temporary for v in blocking)
     worthless = sum(v.guardrail is Guardrail.COST_BENEFIT for v in blocking)
-    return worthless, for_good, len(blocking)
+    never = any(v.guardrail in NEVER for v in blocking)
+    return never, worthless, for_good, len(blocking)
 
 
 def all_clear_at(blocking: Sequence[Verdict]) -> datetime | None:

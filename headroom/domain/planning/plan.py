@@ -99,6 +99,11 @@ class Plan:
         return full_copy(self.origin, self.target)
 
 
+def a_month(usd: Decimal) -> str:
+    """A change of the monthly price in words."""
+    return f"${abs(usd):.2f} a month {'less' if usd < 0 else 'more'}"
+
+
 def one_way(plan: Plan) -> bool:
     """Whether the plan can never be undone: size and durability are never lowered."""
     durability = DURABILITY_PERCENT

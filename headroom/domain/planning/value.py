@@ -60,6 +60,8 @@ from headroom.domain.workload import (
 
 NEGLIGIBLE_MIN = 0.05
 """Starved minutes a day below which no price increase is justified."""
+NOTHING_GAINED_USD = -0.01
+"""What a change for good is worth that neither relieves nor saves anything."""
 WAITS_HOURS = 12
 """How long a cheaper type may wait for a better hour. Later ones only look better, because what follows
 the day is not seen; the change is complete by then."""
@@ -251,7 +253,8 @@ def _value_for_good(situation: Situation, plan: Plan) -> float:
         / max(min(past.days, LATELY_DAYS), FOR_GOOD_DAYS),
     )
     usd = situation.limits.relief_value_usd_per_minute * a_day
-    return round(usd - float(plan.price_change_usd) / MONTH_DAYS, 4)
+    worth = round(usd - float(plan.price_change_usd) / MONTH_DAYS, 4)
+    return worth if worth != 0 else NOTHING_GAINED_USD
 
 
 def _sensible(

@@ -234,6 +234,24 @@ def test_quiet_after_no_answer_is_as_long_as_the_request_waited_and_a_day_at_mos
 
 
 @pytest.mark.parametrize(
+    ("usd", "hours"),
+    [(Decimal(-20), [8, 16, 32, 64, 128, 256, 336, 336]), (Decimal(20), [8, 8, 8])],
+    ids=["a saving", "a raise"],
+)
+def test_a_saving_that_nobody_answers_is_requested_ever_more_rarely(
+    usd: Decimal, hours: list[int]
+) -> None:
+    state, at, quiet = StoredState(), NOW, []
+    for number, _ in enumerate(hours):
+        expires = at + timedelta(hours=8)
+        asked = waiting(requested_at=at, expires=expires, price_change_usd=usd)
+        state = after_rejection(replace(asked, declined=state.declined), Step.EXPIRED, expires)
+        quiet.append((state.declined[-1].until - expires) / timedelta(hours=1))
+        at = state.declined[-1].until + timedelta(hours=number)
+    assert quiet == hours
+
+
+@pytest.mark.parametrize(
     ("plan", "at", "problem"),
     [
         (PLAN, timedelta(0), None),

@@ -97,7 +97,7 @@ def test_what_somebody_took_back_is_reported_once_and_not_raised_again() -> None
     first = decide(made)
     assert isinstance(first.answer, Escalate)
     assert first.answer.cause.startswith("reverted")
-    assert "somebody made it gp3 100 GiB 3000 IOPS 125 MiB/s" in first.answer.remedy
+    assert "somebody changed it to gp3 100 GiB 3000 IOPS 125 MiB/s" in first.answer.remedy
     notified = replace(made.resource_state, escalated_causes=(first.answer.cause,))
     again = decide(replace(made, resource_state=notified))
     assert isinstance(again.answer, Hold)
