@@ -12,8 +12,9 @@ from headroom.domain.catalog import catalogue_prices, why_invalid
 from headroom.domain.catalog.ebs import capability
 from headroom.domain.decision import Act, Escalate, Hold, Reason, decide, next_reconcile_at
 from headroom.domain.decision.next_reconcile import THIN_DATA
+from headroom.domain.decision.queue import queue_entry_of
 from headroom.domain.guardrails import Guardrail
-from headroom.domain.policy import Mode, PolicyUnreadable
+from headroom.domain.policy import Mode, OneWay, PolicyUnreadable, parse_window
 from headroom.domain.resources import Configuration, ModificationState, Observation, VolumeType
 from headroom.domain.state import KnownModification
 from headroom.domain.workload import Binding, LoadShape
@@ -25,6 +26,7 @@ from tests.builders import (
     gp3,
     instance,
     instance_activity,
+    io,
     modification,
     observation,
     policy,
@@ -539,3 +541,36 @@ def test_a_tag_that_is_not_understood_is_told_to_the_owner_of_an_enrolled_volume
     stand = resource_state(escalated_causes=("policy",))
     again = decide(decision_input(seen, rules=policy(mode=Mode.OBSERVE), stand=stand)).answer
     assert isinstance(again, Hold), "once"
+
+
+@pytest.mark.parametrize(
+    ("pressed", "opens_in", "told"), [(150, 6, True), (60, 6, False), (150, 0.5, False)]
+)
+def test_load_that_has_to_wait_for_hours_is_told_to_the_owner_once(
+    pressed: int, opens_in: float, told: bool
+) -> None:
+    opens = NOW + timedelta(hours=opens_in)
+    window = parse_window(f"Mon {opens:%H:%M}-{opens + timedelta(hours=1):%H:%M} UTC")
+    rules = policy(change_windows=(window,))
+    load = activity(
+        [1_000.0] * (180 - pressed) + [3_000.0] * pressed, queue=[1.0] * (180 - pressed) + [60.0] * pressed,
+        iops_check=[0.0] * (180 - pressed) + [1.0] * pressed,
+    )  # fmt: skip
+    seen = observation(load, starved_gp3().volume)
+    answer = decide(decision_input(seen, rules=rules)).answer
+    assert isinstance(answer, Escalate if told else Hold)
+    if isinstance(answer, Escalate):
+        assert f"change_window blocks a change until {opens:%Y-%m-%d %H:%M} UTC" in answer.remedy
+        stand = resource_state(escalated_causes=(answer.cause,))
+        again = decide(decision_input(seen, rules=rules, stand=stand))
+        assert isinstance(again.answer, Hold)
+        assert again.answer.until == opens
+    waiting = queue_entry_of(decide(decision_input(seen, rules=rules)))
+    assert waiting is not None
+    assert waiting.not_before == opens, "it is done when the window opens"
+
+
+def test_a_permanent_change_that_gains_nothing_is_not_offered() -> None:
+    seen = observation(activity([500.0] * 180), volume(io(VolumeType.IO1, 1_000, 5_000)))
+    rules = policy(types=(VolumeType.IO1, VolumeType.IO2), one_way=OneWay.ALLOW)
+    assert isinstance(decide(decision_input(seen, rules=rules)).answer, Hold)
