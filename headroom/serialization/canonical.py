@@ -45,6 +45,7 @@ from headroom.domain.decision import (
 from headroom.domain.guardrails import Guardrail, Quantity, Relation
 from headroom.domain.planning import Plan
 from headroom.domain.policy import (
+    EffectiveLimits,
     HardCaps,
     Limits,
     Policy,
@@ -71,7 +72,7 @@ from headroom.domain.state import (
     Stale,
     Unknown,
 )
-from headroom.domain.workload import Binding, LoadShape, SpaceBasis
+from headroom.domain.workload import Binding, LoadShape, SpaceBasis, SpaceForecast
 from headroom.serialization.scalars import (
     duration_text,
     hour_in,
@@ -117,7 +118,17 @@ READ_BACK: frozenset[type[StrEnum]] = frozenset(
 """What a record keeps for people: a name that a newer release wrote there stays as its text."""
 TAGGED = frozenset(member for _, members in UNIONS for member in members)
 GROWN = frozenset(
-    (Configuration, Volume, VolumeActivity, Observation, Plan, Decision, ResourceState)
+    (
+        Configuration,
+        Volume,
+        VolumeActivity,
+        Observation,
+        Plan,
+        Decision,
+        ResourceState,
+        EffectiveLimits,
+        SpaceForecast,
+    )
 )
 """Classes with fields marked `later`, which are left out at their default."""
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+
+from headroom.domain.resources import LATER
 
 SURGE_HOURS = 7.0
 """How long the rate of the last hour is extrapolated, as RDS's autoscaling does."""
@@ -48,9 +50,9 @@ class SpaceForecast:
     explanation: str
     young: bool = False
     """Whether it is unclear only because the rise has just begun."""
-    pace_gib_per_hour: float = 0.0
+    pace_gib_per_hour: float = field(default=0.0, metadata=LATER)
     """The rate of the last quarter of an hour, where no earlier day explains it; too short for a forecast."""
-    fastest_gib_per_day: float = 0.0
+    fastest_gib_per_day: float = field(default=0.0, metadata=LATER)
     """The most that it filled within 24 hours, of all that was measured."""
 
     @property
