@@ -59,7 +59,7 @@ LONG_PRESSED_MINUTES = 60
 UNPAID_MINUTES = 120
 """Pressure after which the owner hears that nothing is worth its price, or may be changed for now."""
 SOON = timedelta(hours=1)
-"""Within this nobody is told that a change has to wait."""
+"""A change that may be made within this is worth no message."""
 
 EXPLAINED = frozenset(
     {

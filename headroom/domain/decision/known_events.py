@@ -12,7 +12,7 @@ from headroom.domain.decision.approval import quiet_until, refused_until, why_ap
 from headroom.domain.decision.decision_input import IN_SIGHT, Analysis, DecisionInput
 from headroom.domain.decision.escalation import escalate_once
 from headroom.domain.guardrails import Guardrail, PlanJudgement, distance
-from headroom.domain.planning import Plan, Situation
+from headroom.domain.planning import Plan, Situation, reached_by_two
 from headroom.domain.policy import EffectiveLimits
 from headroom.domain.workload import KnownLoad
 
@@ -69,7 +69,7 @@ def announced_in_vain(analysis: Analysis, judgements: Sequence[PlanJudgement]) -
                 ahead = f"{asked.approval}; once approved it begins shortly before the event"
                 return replace(asked, approval=ahead)
             continue
-        why = _why_in_vain(analysis, ways, load.start)
+        why = _why_in_vain(analysis, ways, load)
         if why is None:
             continue
         takes = f"{load.iops:,.0f} IOPS" if load.iops else f"{load.mibps:,.0f} MiB/s"
@@ -104,34 +104,19 @@ def serves(can: Capability, load: KnownLoad) -> bool:
     return load.share_late((can.sustained_iops, can.sustained_mibps)) <= NEARLY_ALL
 
 
-def _why_in_vain(analysis: Analysis, ways: Sequence[PlanJudgement], start: datetime) -> str | None:
+def _why_in_vain(analysis: Analysis, ways: Sequence[PlanJudgement], load: KnownLoad) -> str | None:
     """Why none of the plans that serve an event can begin in time by itself; None if one can."""
     if not ways:
-        return None if _in_two_steps(analysis) else "no change that Headroom may make serves that"
+        situation = analysis.situation
+        two = () if situation is None else reached_by_two(situation)
+        if any(serves(plan.capability, load) for plan in two):
+            return None
+        return "no change that Headroom may make serves that"
     if any(v.guardrail is Guardrail.MODE for v in ways[0].blocking):
         return None
     nearest = min(ways, key=distance)
-    late = [
-        v for v in nearest.blocking
-        if not v.temporary or (v.clears_at is not None and v.clears_at > start)
-    ]  # fmt: skip
-    if late:
-        names = ", ".join(v.guardrail.value for v in late)
-        return f"{nearest.plan.target} is blocked by {names} until then"
-    return None
-
-
-def _in_two_steps(analysis: Analysis) -> bool:
-    """Whether the ceilings allow all announced load, only not in one of the owner's largest steps."""
-    situation = analysis.situation
-    if situation is None:
-        return False
-    limits, can = situation.limits, capability(situation.current)
-    step = limits.largest_step
-    return all(
-        load.iops <= limits.max_iops and load.mibps <= limits.max_throughput_mibps
-        for load in situation.known_loads
-    ) and any(
-        load.iops > step * can.burst_iops or load.mibps > step * can.burst_mibps
-        for load in situation.known_loads
-    )
+    lasting = [v for v in nearest.blocking if not v.temporary]
+    late = [v for v in nearest.blocking if v.clears_at is not None and v.clears_at > load.start]
+    names = ", ".join(v.guardrail.value for v in lasting or late)
+    begun = "" if lasting else " until it has begun"
+    return f"{nearest.plan.target} is blocked by {names}{begun}" if names else None

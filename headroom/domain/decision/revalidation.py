@@ -90,7 +90,8 @@ def revalidate(
         return Proceed(decision=revalidated_decision(decision, base, answer, judgement))
     names = ", ".join(v.guardrail.value for v in judgement.blocking)
     pointless = any(v.guardrail is Guardrail.COST_BENEFIT for v in judgement.blocking)
-    starts = _event_starts(decision_input, plan) if pointless else None
+    idle = base.diagnosis.binding is Binding.NOTHING and not (base.space and base.space.short)
+    starts = _event_starts(decision_input, plan) if pointless and idle else None
     if starts is not None and at < starts - LEAD < asked.expires:
         waiting = waiting_for(base, asked, plan, starts - LEAD, "the known event that it is for")
         return StillBlocked(decision=waiting)

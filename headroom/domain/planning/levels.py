@@ -8,7 +8,7 @@ from dataclasses import replace
 from headroom.domain.catalog import included
 from headroom.domain.catalog.ebs import DURABILITY_PERCENT, capability
 from headroom.domain.planning.plan import HOURS_PER_MONTH, Plan
-from headroom.domain.planning.plans_from_history import ALIKE, HDD
+from headroom.domain.planning.plans_from_history import ALIKE, HDD, plans_of_two_changes
 from headroom.domain.planning.situation import Situation, step_of, within_limits
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.workload import Binding, Level
@@ -67,6 +67,11 @@ def reachable(situation: Situation, plan: Plan, *, changes: int = 1) -> bool:
         and (situation.limits.give_back or not plan.lowers)
         and DURABILITY_PERCENT[target] >= DURABILITY_PERCENT[origin]
     )
+
+
+def reached_by_two(situation: Situation) -> tuple[Plan, ...]:
+    """Plans for announced and earlier load that two changes reach within the owner's limits, and one does not."""
+    return tuple(p for p in plans_of_two_changes(situation) if reachable(situation, p, changes=2))
 
 
 def allowed(situation: Situation, plan: Plan) -> bool:

@@ -31,12 +31,12 @@ from headroom.domain.planning.levels import (
     level_of,
     only_from,
     reachable,
+    reached_by_two,
     relieved_by_the_next,
 )
 from headroom.domain.planning.minute_value import as_chosen, within_choice
 from headroom.domain.planning.plan import HOURS_PER_MONTH, Plan, one_way
 from headroom.domain.planning.planner import candidates
-from headroom.domain.planning.plans_from_history import plans_of_two_changes
 from headroom.domain.planning.present_load import PRESSED, leaves_what_is_used, present_load
 from headroom.domain.planning.savings import (
     MONTH_DAYS,
@@ -128,7 +128,7 @@ def _valued(
 
     Last, the minutes a day that each relieves with a second change that it alone makes possible.
     """
-    beyond = [p for p in plans_of_two_changes(situation) if reachable(situation, p, changes=2)]
+    beyond = reached_by_two(situation)
     targets = [situation.current, *(plan.target for plan in (*made, *beyond))]
     goals = [True, *(reachable(situation, plan) for plan in made), *(True for _ in beyond)]
     if situation.owners_choice not in targets:

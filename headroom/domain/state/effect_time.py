@@ -21,7 +21,7 @@ REMEMBERED = timedelta(days=90)
 HELD = 0.97
 """Share of the earlier limit from which load is held at it, if operations wait all the time."""
 CLEARLY = 1.5
-"""Times the earlier limit from which a raise is told apart by what is served."""
+"""Times the earlier limit from which what is served shows whether a raise has its effect."""
 WAITS_MS, WAITS = 10.0, 5.0
 """Latency from which operations wait where no check is published: in ms, and in times the median."""
 

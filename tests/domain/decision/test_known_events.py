@@ -63,8 +63,9 @@ def decided(**case: Any) -> Decision:
         ),
         ({"price_increase_usd_per_month": 5}, "is blocked by price_per_resource"),
         ({"max_iops": 6_000}, "no change that Headroom may make serves that"),
+        ({"largest_step": 1.5}, "no change that Headroom may make serves that"),
     ],
-    ids=["window", "freeze", "price", "ceiling"],
+    ids=["window", "freeze", "price", "ceiling", "more than two steps"],
 )
 def test_what_cannot_be_served_is_told_the_day_before_and_once(
     case: dict[str, Any], says: str
@@ -139,3 +140,24 @@ def test_an_approved_raise_waits_for_its_event(
     if isinstance(found, StillBlocked):
         assert isinstance(found.decision.answer, Hold)
         assert found.decision.answer.until == DUE - timedelta(minutes=40)
+
+
+def test_an_approved_raise_that_waits_is_withdrawn_when_other_load_needs_a_change() -> None:
+    """Else a starving volume would be held until the event."""
+    asked = decided(mode="approve")
+    assert isinstance(asked.answer, Act)
+    assert asked.answer.expires is not None
+    request = ApprovalRequest(
+        decision_id=asked.decision_id, requested_at=NOW, expires=asked.answer.expires,
+        origin=asked.answer.plan.origin, target=asked.answer.plan.target,
+        price_change_usd=asked.answer.plan.price_change_usd, why="the mode is approve",
+        approved_at=NOW + timedelta(hours=1), approved_by="arn:dba",
+    )  # fmt: skip
+    later = announced(mode="approve", at=DUE - timedelta(hours=5))
+    assert isinstance(revalidate(later, asked, request), StillBlocked)
+    large = activity(  # throughput-bound, which the approved IOPS would not relieve
+        [500.0] * 150 + [500.0] * 30, io_kib=256, queue=[1.0] * 150 + [60.0] * 30,
+        mibps_check=[0.0] * 150 + [1.0] * 30, end=DUE - timedelta(hours=5),
+    )  # fmt: skip
+    pressed = replace(later, observation=replace(later.observation, activity=large))
+    assert not isinstance(revalidate(pressed, asked, request), StillBlocked)
