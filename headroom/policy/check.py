@@ -25,27 +25,24 @@ from headroom.domain.policy import (
     Selector,
     TagsMay,
     defaults_for,
-    limits_for,
     never_opens,
-    occurrences,
     remarks_on_ceilings,
     remarks_on_kinds,
     zone_of,
 )
 from headroom.domain.resources import EBS_TYPES, Kind, VolumeType
 from headroom.policy.document import read_policy
+from headroom.policy.known_events import events_above_limits, events_in_vain
 from headroom.policy.overlaps import (
     NAMES,
     RuleIndex,
     contradictions,
     ineffective_rules,
-    sample_resource,
     shown,
 )
 from headroom.policy.text import document_in, parse_policy
 
 LONG_FREEZE = timedelta(days=366)
-NEXT_YEARS = timedelta(days=5 * 366)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +66,7 @@ def check_file(path: str, *, now: datetime | None = None) -> Checked:
         return Checked(policy=None, problems=tuple(map(str, unread)), remarks=())
     policy = parse_policy(document, source=path)
     found = check(policy)
-    over = () if now is None else (*_over(policy, now), *_events_over(policy, now))
+    over = () if now is None else (*_over(policy, now), *events_in_vain(policy, now))
     return replace(found, remarks=(*found.remarks, *over))
 
 
@@ -81,13 +78,6 @@ def _over(policy: Policy, now: datetime) -> Iterator[str]:
             yield f"The freeze until {until} is over; take it out."
         elif freeze.until - freeze.begins > LONG_FREEZE:
             yield f"The freeze until {until} lasts longer than a year; mode observe says that too."
-
-
-def _events_over(policy: Policy, now: datetime) -> Iterator[str]:
-    """Known events that will not come again."""
-    for event in policy.known_events:
-        if not occurrences((event,), now, now + NEXT_YEARS):
-            yield f"The known event {event.name!r} is over; take it out."
 
 
 def check(policy: Policy) -> Checked:
@@ -227,21 +217,8 @@ def _remarks(index: RuleIndex) -> Iterator[str]:
         yield from _of_tags(number, rule, limits)
         yield from _idle(number, rule, limits)
         yield from remarks_on_ceilings(number, rule, limits)
-    yield from _events_above_ceilings(policy)
+    yield from events_above_limits(policy)
     yield from remarks_on_kinds(policy)
-
-
-def _events_above_ceilings(policy: Policy) -> Iterator[str]:
-    """Known events that nothing may be raised for as far as they go."""
-    for event in policy.known_events:
-        kind = next(iter(event.selector.volume_types), VolumeType.GP3)
-        limits = limits_for(policy, sample_resource(event.selector, kind)).limits
-        for name, load, most in (
-            ("max_iops", event.iops, limits.max_iops),
-            ("max_throughput_mibps", event.throughput_mibps, limits.max_throughput_mibps),
-        ):
-            if load > most:
-                yield f"The known event {event.name!r} takes {load:,}, and {name} is {most:,}."
 
 
 def _of_tags(number: int, rule: Rule, limits: Limits) -> Iterator[str]:

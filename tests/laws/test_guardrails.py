@@ -22,6 +22,7 @@ from headroom.domain.guardrails import (
     Guardrail,
     Relation,
     Verdict,
+    in_the_policy,
     judge,
 )
 from headroom.domain.guardrails import registry as guardrails
@@ -81,6 +82,16 @@ def test_an_entry_says_that_a_block_clears_by_itself_only_if_its_verdict_says_so
 @EVERY
 def test_the_settings_an_entry_names_are_settings_of_the_policy(name: Guardrail) -> None:
     assert set(ENTRIES[name].settings) <= settings_of()
+
+
+@EVERY
+def test_people_are_told_to_change_settings_that_there_are(name: Guardrail) -> None:
+    """A message never names a guardrail whose setting has another name."""
+    verdict = RULES[name](examples(name)[1])
+    told = in_the_policy([verdict])
+    if told and not verdict.temporary:
+        setting = told.removeprefix("to allow it, change ").removesuffix(" in the policy")
+        assert set(setting.split(" from ")[0].split(" or ")) <= set(ENTRIES[name].settings)
 
 
 def test_every_limit_of_the_policy_moves_some_guardrail_or_what_is_planned() -> None:

@@ -339,3 +339,36 @@ def test_freezes_that_are_over_or_never_end_are_remarked_where_the_time_is_known
         "The freeze until 2100-01-01 00:00 UTC lasts longer than a year; mode observe says that "
         "too.",
     )
+
+
+def test_a_known_event_that_the_same_file_makes_impossible_is_remarked(tmp_path: Path) -> None:
+    file = tmp_path / "policy.yaml"
+    event = "known_events:\n  - {name: ball, when: %s, for: 3h, iops: 9000}\n"
+
+    def remarked(when: str, rest: str) -> tuple[str, ...]:
+        file.write_text(event % when + rest)
+        return check_file(str(file), now=NOW).remarks
+
+    frozen = "account:\n  freezes:\n    - {from: %s, until: 2026-12-26}\n"
+    night = "defaults:\n  change_windows: [Mon-Fri 09:00-10:00 UTC]\n"
+    assert remarked("once 2026-12-24 20:00 UTC", frozen % "2026-12-20") == (
+        "The known event 'ball' of 2026-12-24 20:00 UTC: freezes and change_windows let no change "
+        "start in the 22 hours before it, so nothing is raised for it in time.",
+    )
+    assert remarked("once 2026-12-24 20:00 UTC", frozen % "2026-12-24") == ()
+    (sundays,) = remarked("weekly Sun 08:00 UTC", night)
+    assert "and 56 times more within 400 days" in sundays
+    assert remarked("weekly Tue 07:30 UTC", night) == ()
+    closed = "account:\n  freezes:\n    - {from: 2026-01-12T09:50, until: 2026-01-13}\n" + night
+    assert len(remarked("weekly Tue 07:30 UTC", closed)) == 0
+    closed = closed.replace("09:50", "09:20")
+    assert "of 2026-01-13 07:30 UTC: freezes" in remarked("weekly Tue 07:30 UTC", closed)[0]
+
+
+def test_a_known_event_that_no_tag_and_no_mode_allows_a_raise_for_is_remarked() -> None:
+    event = {"name": "ball", "when": "daily 20:00 UTC", "for": "3h", "iops": 9000}
+    kept = {"mode": "observe", "tags_may": "narrow"}
+    found = remarks(made(defaults=kept, known_events=[event]))
+    assert "The known event 'ball' raises nothing: the mode is observe (defaults)" in found
+    for other in ({**kept, "tags_may": "enrol"}, {**kept, "mode": "auto"}):
+        assert "raises nothing" not in remarks(made(defaults=other, known_events=[event]))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
+from headroom.domain.catalog.ebs import capability
 from headroom.domain.guardrails import (
     Guardrail,
     PlanJudgement,
@@ -15,7 +16,7 @@ from headroom.domain.guardrails import (
 )
 from headroom.domain.planning import Plan
 from headroom.domain.policy import Limits, Mode, OneWay
-from headroom.domain.resources import STORAGE_MODES
+from headroom.domain.resources import STORAGE_MODES, Configuration
 from headroom.domain.state import (
     DAY,
     MAX_UNANSWERED,
@@ -78,11 +79,31 @@ def similar(plan: Plan, declined: Declined) -> bool:
     return more < SIMILAR_WITHIN * less
 
 
-def quiet_until(declined: Sequence[Declined], plan: Plan, at: datetime) -> datetime | None:
+def only_saves(origin: Configuration, target: Configuration, price_change_usd: Decimal) -> bool:
+    """Whether a request from `origin` was for money alone: cheaper, and it serves no more."""
+    now, then = capability(origin), capability(target)
+    return (
+        price_change_usd <= 0
+        and target.size_gib <= origin.size_gib
+        and then.sustained_iops <= now.sustained_iops
+        and then.sustained_mibps <= now.sustained_mibps
+    )
+
+
+def quiet_until(
+    declined: Sequence[Declined], plan: Plan, at: datetime, *, urgent: bool = False
+) -> datetime | None:
     """Until when earlier answers suppress a request for `plan`; None when it may be requested.
 
-    A clearly different plan may be requested, but only a few requests are made in 24 h.
+    A clearly different plan may be requested, but only a few requests are made in 24 h. What is urgent is
+    suppressed by no answer to what would only have saved money, and for a day at most by no answer at all.
     """
+    if urgent:
+        declined = [
+            d if d.rejected else replace(d, until=min(d.until, d.at + DAY))
+            for d in declined
+            if not only_saves(plan.origin, d.target, d.price_change_usd)
+        ]
     waits = [d.until for d in declined if at < d.until and similar(plan, d)]
     lately = sorted(d.at for d in declined if d.at > at - DAY)
     if len(lately) >= MAX_UNANSWERED:

@@ -287,7 +287,11 @@ def _blocked(
     lasting = [v for v in others if not v.temporary]
     if lasting:
         names = "+".join(map(_cause, lasting))
-        by_policy = in_the_policy([v for v in lasting if v.guardrail not in EXPLAINED])
+        grows = ", and cannot be undone" if plan.grows else ""
+        by_policy = in_the_policy(
+            [v for v in lasting if v.guardrail not in EXPLAINED],
+            f"{plan.target}, which is {a_month(plan.price_change_usd)}{grows}",
+        )
         parts = [by_policy] if by_policy else []
         if any(v.guardrail is Guardrail.FULL_COPY for v in lasting):
             parts = [

@@ -23,6 +23,7 @@ from headroom.domain.planning import (
     with_space_plans,
 )
 from headroom.domain.policy import (
+    IN_SIGHT,
     EffectiveLimits,
     KnownEvent,
     Limits,
@@ -65,8 +66,6 @@ from headroom.domain.workload import (
 
 KNOWN_AHEAD = timedelta(hours=26)
 """How far ahead the owner's known events count: a day, and the time a change takes."""
-IN_SIGHT = timedelta(hours=22)
-"""How long before a known event it is surely in the coming day."""
 LATELY, DAILY = timedelta(days=35), timedelta(days=1)
 """What was busy within the first, a month and some days, is looked at daily: the load may come again."""
 ANNOUNCED_AHEAD = timedelta(days=400)

@@ -8,16 +8,28 @@ from datetime import datetime, timedelta
 
 from headroom.domain.catalog.ebs import Capability, capability
 from headroom.domain.decision.action import Act, Action, Escalate, Hold, Reason
-from headroom.domain.decision.approval import quiet_until, refused_until, why_approval
-from headroom.domain.decision.decision_input import IN_SIGHT, Analysis, DecisionInput
+from headroom.domain.decision.approval import (
+    only_saves,
+    quiet_until,
+    refused_until,
+    why_approval,
+)
+from headroom.domain.decision.decision_input import Analysis, DecisionInput
 from headroom.domain.decision.escalation import escalate_once
 from headroom.domain.guardrails import Guardrail, PlanJudgement, distance
 from headroom.domain.planning import Plan, Situation, reached_by_two
-from headroom.domain.policy import EffectiveLimits
+from headroom.domain.policy import IN_SIGHT, EffectiveLimits
 from headroom.domain.workload import KnownLoad
 
 KNOWN_EVENT = "known_event"
 """Beginning of the causes of an announced load that cannot be served."""
+URGENT = frozenset(
+    {
+        Reason.STARVED, Reason.DEPLETION_FORESEEN, Reason.RECURRENCE_EXPECTED, Reason.LOW_FREE_SPACE,
+        Reason.HIGH_LATENCY,
+    }
+)  # fmt: skip
+"""Reasons for a change that do not wait for an answer about money."""
 NEARLY_ALL = 0.05
 """Share of an announced load that may stay late and count as served."""
 
@@ -28,7 +40,8 @@ def act_or_hold(
 ) -> Action:  # fmt: skip
     """Act, or hold while a request is pending or a similar one was declined recently.
 
-    A request for load of which it is known when it ends is pending `until` then, if that is later.
+    A request for load of which it is known when it ends is pending `until` then, if that is later. One that
+    would only save money gives way to what is urgent.
     """
     at, resource_state = decision_input.observation.at, decision_input.resource_state
     approval = why_approval(effective.limits, plan)
@@ -37,10 +50,13 @@ def act_or_hold(
         if no_until is not None:
             return Hold(reason=Reason.DECLINED, until=no_until, proposed_plan=plan)
         return Act(reason=reason, plan=plan)
-    if resource_state.approval_request is not None:
-        waits = max(at, resource_state.approval_request.expires)
+    urgent, asked = reason in URGENT, resource_state.approval_request
+    if asked is not None and not (
+        urgent and only_saves(asked.origin, asked.target, asked.price_change_usd)
+    ):
+        waits = max(at, asked.expires)
         return Hold(reason=Reason.AWAITING_APPROVAL, until=waits, proposed_plan=plan)
-    quiet = quiet_until(resource_state.declined, plan, at)
+    quiet = quiet_until(resource_state.declined, plan, at, urgent=urgent)
     if quiet is not None:
         return Hold(reason=Reason.DECLINED, until=quiet, proposed_plan=plan)
     expires = at + timedelta(minutes=effective.limits.approval_expires_minutes)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from decimal import Decimal
+from decimal import ROUND_CEILING, Decimal
 from enum import StrEnum
 from functools import cached_property
 from math import isfinite
+from types import MappingProxyType
 from typing import assert_never
 
 from headroom.domain.planning import Plan
@@ -224,11 +225,49 @@ NEVER = frozenset({Guardrail.VALID, Guardrail.NEVER_SHRINK, Guardrail.DURABILITY
 """Those of them that nobody can lift."""
 
 
-def in_the_policy(verdicts: Sequence[Verdict]) -> str:
+CALLED: Mapping[Guardrail, str] = MappingProxyType(
+    {
+        Guardrail.APPROVAL: "approve_above_usd_per_month",
+        Guardrail.MAX_THROUGHPUT: "max_throughput_mibps",
+        Guardrail.MAX_SIZE: "max_size_gib",
+        Guardrail.PRICE_PER_RESOURCE: "price_increase_usd_per_month",
+        Guardrail.PRICE_PER_ACCOUNT: "account.price_increase_usd_per_month",
+        Guardrail.REVERTED: "revert_wait",
+        Guardrail.SLOTS: "slots_reserve",
+        Guardrail.GIVE_BACK_SLOT: "slots_reserve",
+        Guardrail.GIVE_BACK_REVERSIBLE: "largest_step",
+        Guardrail.GIVE_BACK_FLOOR: "min_iops or min_throughput_mibps",
+        Guardrail.RESTART: "aurora_restart",
+        Guardrail.MARGIN: "aurora_margin_percent",
+        Guardrail.RHYTHM: "aurora_margin_percent",
+        Guardrail.SLOW_COMMITS: "aurora_slow_commit_ms",
+    }
+)
+"""The settings that move a guardrail, where they have another name."""
+
+
+def in_the_policy(verdicts: Sequence[Verdict], allowing: str = "it") -> str:
     """What a person may change in the policy so that these allow a plan, in words; else empty."""
-    names = [v.guardrail.value for v in verdicts if v.guardrail not in WITHOUT_SETTING]
-    all_of = "all of " if len(names) > 1 else ""
-    return f"to allow it, change {all_of}{', '.join(names)} in the policy" if names else ""
+    found = [_setting(v) for v in verdicts if v.guardrail not in WITHOUT_SETTING]
+    all_of = "all of " if len(found) > 1 else ""
+    return f"to allow {allowing}, change {all_of}{', '.join(found)} in the policy" if found else ""
+
+
+def _setting(verdict: Verdict) -> str:
+    """A setting, and from what to what it has to change where that is a number."""
+    name = CALLED.get(verdict.guardrail, verdict.guardrail.value)
+    value, limit = verdict.value, verdict.limit
+    numbers = isinstance(value, int | float | Decimal) and isinstance(limit, int | float | Decimal)
+    if verdict.relation is not Relation.AT_MOST or not numbers or verdict.detail:
+        return name
+    return f"{name} from {_plain(limit)} to {_plain(value)} or more"
+
+
+def _plain(number: object) -> str:
+    """A number for people; cents are rounded up, so that it is enough."""
+    if not isinstance(number, Decimal):
+        return f"{number:,}"
+    return f"{number.quantize(Decimal('0.01'), ROUND_CEILING):,}".removesuffix(".00")
 
 
 def distance(judgement: PlanJudgement) -> tuple[bool, int, int, int]:

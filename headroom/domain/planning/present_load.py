@@ -10,7 +10,7 @@ from headroom.domain.catalog.ebs import capability
 from headroom.domain.planning.coming_hours import LEAD
 from headroom.domain.planning.levels import level_of
 from headroom.domain.planning.plan import Plan
-from headroom.domain.planning.restoring import may_be_restored
+from headroom.domain.planning.restoring import could_come_back, may_be_restored
 from headroom.domain.planning.situation import Situation
 from headroom.domain.resources import Configuration
 from headroom.domain.state import hour_of
@@ -199,7 +199,7 @@ def leaves_what_is_used(situation: Situation, plan: Plan) -> bool:
     return (
         then.sustained_iops >= min(iops, most_iops)
         and then.sustained_mibps >= min(mibps, most_mibps)
-        and may_be_restored(situation, plan, most_iops, most_mibps)
+        and may_be_restored(situation, plan, *could_come_back(situation))
     )
 
 

@@ -5,16 +5,23 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from math import inf
 
+from headroom.domain.catalog import cheapest
+from headroom.domain.catalog.ebs import DURABILITY_PERCENT, capability
+from headroom.domain.catalog.rds import full_copy
+from headroom.domain.planning.build_plan import capped
 from headroom.domain.planning.plan import Plan
 from headroom.domain.planning.situation import Situation
 from headroom.domain.policy import Freeze, Mode, Windows, next_closing, next_opening
+from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.state import hour_of
 from headroom.domain.workload import HOURS, Level, Past, calm_days, shortfalls
 
 ENDED_DAYS = 35.0
 """Calm days beyond the longest pause so far after which a load has ended: what comes each month has not."""
 UNPROVEN_DAYS = 7.0
-"""Measured days before which nothing is lowered that the ceilings would never let back."""
+"""Measured days before which nothing is lowered that could not come back, or not in time: one week."""
+TYPES_BACK = (VolumeType.GP3, VolumeType.IO1, VolumeType.IO2)
+"""Types that a raise may lead to."""
 AHEAD = timedelta(days=15)
 """How far ahead closed windows and freezes count."""
 
@@ -22,37 +29,88 @@ AHEAD = timedelta(days=15)
 def may_be_restored(situation: Situation, plan: Plan, most_iops: float, most_mibps: float) -> bool:
     """Whether Headroom could by itself raise to `most_iops` and `most_mibps` again, or nothing uses them.
 
-    The ceilings may forbid it, a person would have to approve the price, or no change may start for
-    longer than a schedule looks ahead. Where a person has to, what nothing has used yet counts as used
-    until `ENDED_DAYS` were measured; where a ceiling forbids it for good, until `UNPROVEN_DAYS`. What the
-    owner announced counts as used.
+    No raise may lead there, a person would have to approve the price, or no change may start for longer
+    than a schedule looks ahead. What nothing has used yet counts as used until `UNPROVEN_DAYS` were
+    measured; where a person has to approve, until `ENDED_DAYS`. What the owner announced counts as used.
     """
-    limits, then = situation.limits, plan.capability
+    limits, past, then, left = (
+        situation.limits, situation.past, plan.capability, situation.diagnosis,
+    )  # fmt: skip
     above, iops, mibps = limits.approve_above_usd, then.sustained_iops, then.sustained_mibps
     asks = above is not None and -plan.price_change_usd > above
-    forbidden = iops < most_iops > limits.max_iops or (
-        plan.origin.throughput_mibps is not None  # nobody chose MiB/s that come with IOPS
-        and mibps < most_mibps > limits.max_throughput_mibps
+    closed = _longest_closed(
+        limits.change_windows, situation.freezes, situation.observation.at
+    ) > timedelta(hours=HOURS)
+    again_iops, again_mibps = _raised_again(situation, plan, most_iops, most_mibps)
+    forbidden = (
+        closed
+        or iops < most_iops > again_iops
+        or (
+            plan.origin.throughput_mibps is not None  # nobody chose MiB/s that come with IOPS
+            and mibps < most_mibps > again_mibps
+        )
     )
-    if situation.past.days < (ENDED_DAYS if asks else UNPROVEN_DAYS if forbidden else 0.0):
+    if past.days < (ENDED_DAYS if asks else UNPROVEN_DAYS if forbidden else 0.0):
         return iops >= most_iops and mibps >= most_mibps
-    if not (
-        limits.mode is Mode.APPROVE
-        or asks
-        or _longest_closed(limits.change_windows, situation.freezes, situation.observation.at)
-        > timedelta(hours=HOURS)
-    ):
-        iops, mibps = max(iops, limits.max_iops), max(mibps, limits.max_throughput_mibps)
+    if not (limits.mode is Mode.APPROVE or asks or closed):
+        iops = max(iops, capped(again_iops, left.instance_iops_left))
+        mibps = max(mibps, capped(again_mibps, left.instance_mibps_left))
     if any(
         load.share_late((iops, mibps)) > load.share_late((most_iops, most_mibps))
         for load in situation.announced
     ):
         return False
     return has_ended(
-        situation.past,
+        past,
         inf if iops >= most_iops else iops,
         inf if mibps >= most_mibps else mibps,
     )
+
+
+def could_come_back(situation: Situation) -> tuple[float, float]:
+    """Of the IOPS and MiB/s that the owner chose, what is there, or what raises lead back to from here."""
+    chosen, now = capability(situation.owners_choice), capability(situation.current)
+    limits = situation.limits
+    iops, mibps = chosen.sustained_iops, chosen.sustained_mibps
+    if iops > now.sustained_iops or mibps > now.sustained_mibps:
+        most = min(iops, limits.max_iops), min(mibps, limits.max_throughput_mibps)
+        if not _leads_to(situation, situation.current, *most):
+            return min(iops, now.sustained_iops), min(mibps, now.sustained_mibps)
+    return iops, mibps
+
+
+def _raised_again(
+    situation: Situation, plan: Plan, most_iops: float, most_mibps: float
+) -> tuple[float, float]:
+    """Of the IOPS and MiB/s, what raises lead to again from a plan's storage.
+
+    As far as the ceilings go, else as the load went so far, else what the plan leaves.
+    """
+    limits, past, can = situation.limits, situation.past, plan.capability
+    iops, mibps = min(most_iops, limits.max_iops), min(most_mibps, limits.max_throughput_mibps)
+    for wanted in ((iops, mibps), (min(iops, past.most_iops), min(mibps, past.most_mibps))):
+        if _leads_to(situation, plan.target, *wanted):
+            return max(can.sustained_iops, wanted[0]), max(can.sustained_mibps, wanted[1])
+    return can.sustained_iops, can.sustained_mibps
+
+
+def _leads_to(situation: Situation, origin: Configuration, iops: float, mibps: float) -> bool:
+    """Whether one type that may be chosen has both, without a person, growth or a full copy against the limits."""
+    limits, durability = situation.limits, DURABILITY_PERCENT[origin.volume_type]
+    most_gib = limits.max_size_gib if limits.growth else origin.size_gib
+    for kind in TYPES_BACK:
+        if kind is not origin.volume_type and (
+            kind not in limits.types or DURABILITY_PERCENT[kind] > durability
+        ):
+            continue
+        target = cheapest(origin, kind, iops=iops, mibps=mibps, valid=situation.observation.valid)
+        if (
+            target is not None
+            and target.size_gib <= max(most_gib, origin.size_gib)
+            and not full_copy(origin, target)
+        ):
+            return True
+    return False
 
 
 def has_ended(past: Past, iops: float, mibps: float) -> bool:

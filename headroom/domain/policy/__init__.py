@@ -9,6 +9,7 @@ from headroom.domain.policy.coverage import overrides, remarks_on_ceilings, rema
 from headroom.domain.policy.discount import discount_of, owner_prices
 from headroom.domain.policy.enrolment import defaults_for
 from headroom.domain.policy.events import (
+    IN_SIGHT,
     LONGEST_NAME,
     MOST_EVENTS,
     SCHEDULE_PATTERN,

@@ -16,6 +16,8 @@ from headroom.domain.policy.windows import DAYS, WindowError, days_of, instants_
 
 MOST_EVENTS = 20
 LONGEST_NAME = 60
+IN_SIGHT = timedelta(hours=22)
+"""How long before it begins an event is surely in the coming day, and a raise for it is considered."""
 FORM = (
     r"(?:daily|weekly (?P<days>[A-Za-z]{3}(?:[,-][A-Za-z]{3})*)"
     r"|monthly (?P<day>[12][0-9]|3[01]|[1-9]|last)|once (?P<on>[0-9]{4}-[0-9]{2}-[0-9]{2}))"
