@@ -64,11 +64,11 @@ def conclude(
 
 
 def _uneventful(decision: Decision) -> bool:
-    """Storage that is new and healthy, or publishes nothing: no news."""
+    """Storage that is new and healthy, or publishes nothing: no news, unless something blocks a saving."""
     answer, facts = decision.answer, decision.observation.volume.facts
     if not isinstance(answer, Hold):
         return False
     silent = answer.reason is Reason.NOT_ENOUGH_DATA and not decision.demand.known_minutes
     if silent and facts is not None and facts.additional:
         return False
-    return silent or answer.reason is Reason.NO_PRESSURE
+    return silent or (answer.reason is Reason.NO_PRESSURE and answer.proposed_plan is None)

@@ -28,6 +28,7 @@ from headroom.ports import ReadFailed, StorageView
 from tests.application.harness import Harness, calm, reconcile_now
 from tests.application.test_next_reconcile import idle_harness
 from tests.builders import NOW, activity, gp2, instance, io, policy, ref, volume
+from tests.domain.earlier import history
 
 MINUTE = timedelta(minutes=1)
 NEVER_SCANNED = 10**9
@@ -118,6 +119,9 @@ def test_what_an_hour_holds_up_is_done_at_the_minute_it_comes(
 @pytest.mark.parametrize("close", [windowed, frozen, calendared, all_of_it])
 def test_giving_back_waits_for_its_hour_like_raising(close: Callable[[Harness], None]) -> None:
     harness = idle_harness()
+    harness.earlier = history(
+        lambda _: 300.0, days=8
+    )  # with a window a week, one week is too short
     close(harness)
     vol = harness.volumes["vol-1"].ref
     decision = asked(harness, vol)

@@ -10,7 +10,7 @@ from headroom.domain.planning import Plan
 
 
 class Reason(StrEnum):
-    """The reason, for people and for statistics; code never branches on it."""
+    """The reason, for people and for statistics. Code asks it only how urgent the answer is, and when to ask again."""
 
     STARVED = "starved"
     DEPLETION_FORESEEN = "depletion_foreseen"

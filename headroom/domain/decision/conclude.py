@@ -240,7 +240,7 @@ def _reason_when_slow(plan: Plan) -> Reason:
 
 
 def _reason_in_calm(plan: Plan) -> Reason:
-    if plan.lowers:
+    if plan.lowers and plan.price_change_usd <= 0:
         return Reason.SCALING_DOWN
     return Reason.CHEAPER_EQUIVALENT if plan.price_change_usd <= 0 else Reason.RECURRENCE_EXPECTED
 

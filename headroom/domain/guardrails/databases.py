@@ -25,9 +25,11 @@ NEAR = timedelta(hours=24)
 """How long RDS may work on a change, in which neither anybody nor its autoscaling adds space."""
 
 AMPLE_SHARE = 0.25
-"""Share of a database's storage that must be free before a change that only saves money."""
+"""Share of a database's storage that must be free before a change that only saves money, until
+`PROVEN_DAYS` show how fast it fills."""
+PROVEN_DAYS = 7
 AMPLE_DAYS = 2.0
-"""The same in times of the most that it ever filled within a day."""
+"""What must be free in times of the most that it ever filled within a day; the owner's reserve at least."""
 
 
 def database_state(case: Case) -> Verdict:
@@ -125,7 +127,9 @@ def space_first(case: Case) -> Verdict:
             f"{space.explanation}{'' if near else f'; {pace}'}; {locks}",
             temporary=plan.growth is None,  # a copy that comes too late only gets later
         )  # fmt: skip
-    ample = max(AMPLE_SHARE * space.size_gib, AMPLE_DAYS * space.fastest_gib_per_day)
+    proven = space.days_seen >= PROVEN_DAYS
+    least = space.reserve_gib if proven else AMPLE_SHARE * space.size_gib
+    ample = max(least, AMPLE_DAYS * space.fastest_gib_per_day)
     if (
         only_saves(plan, case.diagnosis)
         and case.observation.volume.facts is not None

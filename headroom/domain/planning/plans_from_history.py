@@ -9,6 +9,7 @@ from statistics import median
 
 from headroom.domain.catalog import cheapest
 from headroom.domain.catalog.ebs import capability
+from headroom.domain.catalog.rds import band_of
 from headroom.domain.planning.announced import (
     announced_levels,
     base_of,
@@ -53,7 +54,7 @@ def plans_from_history(situation: Situation) -> Iterator[Plan]:
     if current.volume_type not in (*TARGETS, *limits.types):
         return
     now, base, chosen = capability(current), base_of(current), capability(situation.owners_choice)
-    free = NOTHING if pays_for_every_iops(current.volume_type, limits.types) else base
+    free = NOTHING if pays_for_every_iops(current, limits.types) else base
     most_iops, most_mibps = reach_of(situation, changes=1)
     levels = [(now.burst_iops, now.burst_mibps)]
     if situation.past.known:
@@ -80,6 +81,12 @@ def plans_from_history(situation: Situation) -> Iterator[Plan]:
             max(least_mibps, min(m, max(most_mibps, now.burst_mibps))),
         )
         for i, m in levels
+    ]
+    levels += [  # a raise of one side is possible while the other may not be lowered yet
+        (max(i, now.sustained_iops), max(m, now.sustained_mibps))
+        for i, m in levels
+        if (i > now.burst_iops and m < now.sustained_mibps)
+        or (m > now.burst_mibps and i < now.sustained_iops)
     ]
     levels += _affordable(situation, levels, free)
     levels = _thinned(levels, free)
@@ -197,7 +204,7 @@ def _least_iops(situation: Situation, included_iops: float) -> float:
     bought = capability(situation.owners_choice).sustained_iops
     spare = 1 + limits.headroom_percent / 100
     undone, unseen_days = max(have, min(bought, limits.max_iops)) / step**STEPS_BACK, DAILY_DAYS
-    if pays_for_every_iops(situation.current.volume_type, limits.types):
+    if pays_for_every_iops(situation.current, limits.types):
         included_iops = 0.0
         unseen_days = UNPROVEN_DAYS if bought > limits.max_iops else ENDED_DAYS
         undone = max(undone, past.least_iops)
@@ -230,7 +237,7 @@ def least_planned(
     That is what gp3 includes. Of a type that includes nothing, it is what half of the hours use, or
     what two raises lead back from.
     """
-    if not pays_for_every_iops(current.volume_type, limits.types):
+    if not pays_for_every_iops(current, limits.types):
         return (3_000.0, 125.0) if VolumeType.GP3 in limits.types else (100.0, 25.0)
     peaks = [hour.peak_iops for hour in profile.known]
     two_raises = capability(chosen).sustained_iops / limits.largest_step**STEPS_BACK
@@ -282,9 +289,16 @@ def _spared(wanted: float, spare: float, included: float, chosen: float) -> floa
     return chosen if wanted <= chosen < found else found
 
 
-def pays_for_every_iops(kind: VolumeType, types: Collection[VolumeType]) -> bool:
-    """Whether a volume can only stay a type that includes no IOPS: io2, or io1 without gp3."""
-    return kind is VolumeType.IO2 or (kind is VolumeType.IO1 and VolumeType.GP3 not in types)
+def pays_for_every_iops(current: Configuration, types: Collection[VolumeType]) -> bool:
+    """Whether a volume can only stay a type that includes no IOPS: io2, or io1 without gp3.
+
+    gp3 of a small database takes no IOPS of its own: no raise would lead from there.
+    """
+    if current.volume_type is not VolumeType.IO1:
+        return current.volume_type is VolumeType.IO2
+    gp3 = band_of(replace(current, volume_type=VolumeType.GP3))
+    fixed = current.database is not None and (gp3 is None or not gp3.iops)
+    return fixed or VolumeType.GP3 not in types
 
 
 def _thinned(

@@ -1,16 +1,27 @@
-"""What a plan saves after the coming day: a month of a cheaper type, or as many days as were calm."""
+"""What a plan is worth after the coming day: a month of a cheaper type, as many days as were calm, or years."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import takewhile
+from operator import sub
+from statistics import mean
 
+from headroom.domain.catalog.ebs import capability
 from headroom.domain.planning.plan import Plan, one_way
 from headroom.domain.planning.situation import Situation
 from headroom.domain.resources import VolumeType
-from headroom.domain.workload import HOURS, Forecast, Level, calm_days
+from headroom.domain.workload import HOURS, Forecast, Level, calm_days, shortfalls
 
 MONTH_DAYS = 30
+NOTHING_GAINED_USD = -0.01
+"""What a change for good is worth that neither relieves nor saves anything."""
+LATELY_DAYS = 28
+DRAINS = 0.97
+"""Share of what is sustained below which the load that arrived is served."""
+FOR_GOOD_DAYS = 7
+"""Least days over which the need for what can never be undone is averaged."""
 
 
 def day_cost(
@@ -50,3 +61,49 @@ def kept_savings(made: Sequence[Plan]) -> dict[VolumeType, float]:
             saved = -float(plan.price_change_usd) * (MONTH_DAYS - 1) / MONTH_DAYS
             found[kind] = max(found.get(kind, 0.0), saved)
     return found
+
+
+def value_for_good(situation: Situation, plan: Plan) -> float:
+    """The value per day of what can never be undone: what it relieves on a mean day, less its price.
+
+    The present episode alone is no reason: it counts as the past does, over a week at least. It does not
+    count where less arrived since it began than is served now: then what waited is drained.
+    """
+    demand, past = situation.demand, situation.past
+    now, then = capability(situation.current), plan.capability
+    if situation.slow and plan.target.volume_type is VolumeType.IO2:  # the wish of the owner
+        return 0.0
+    hours, numbers = past.numbered
+    before = shortfalls(hours, now.sustained_iops, now.sustained_mibps)
+    after = shortfalls(hours, then.sustained_iops, then.sustained_mibps)
+    shorter: list[float] = list(map(sub, before, after))
+    ongoing = demand.pressed_minutes * demand.expected_shortfall(
+        iops=now.sustained_iops, mibps=now.sustained_mibps
+    )
+    until, end = _hours_that_count(situation), len(past.profile.hours)
+    if until < end:
+        ongoing = 0.0
+    a_day = max(  # a load that changed for good is not thinned out by the year before it
+        (
+            sum([shorter[number] for place, number in numbers.items() if since <= place < until])
+            + ongoing
+        )
+        / max(min(past.days, days), FOR_GOOD_DAYS)
+        for since, days in ((0, past.days), (end - LATELY_DAYS * 24, LATELY_DAYS))
+    )
+    usd = situation.limits.relief_value_usd_per_minute * a_day
+    worth = round(usd - float(plan.price_change_usd) / MONTH_DAYS, 4)
+    return worth if worth != 0 else NOTHING_GAINED_USD
+
+
+def _hours_that_count(situation: Situation) -> int:
+    """How many hours of the past: without the latest at a limit, while they drain what waited before."""
+    now, hours = capability(situation.current), situation.past.profile.hours
+    pressed = list(takewhile(lambda hour: hour and hour.touched_minutes, reversed(hours)))
+    drained = [hour for hour in pressed if hour is not None]
+    if drained and (
+        mean(hour.mean_iops for hour in drained) < DRAINS * now.sustained_iops
+        and mean(hour.mean_mibps for hour in drained) < DRAINS * now.sustained_mibps
+    ):
+        return len(hours) - len(drained)
+    return len(hours)

@@ -7,9 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from functools import partial
-from operator import sub
 
-from headroom.domain.catalog.ebs import capability
 from headroom.domain.planning.build_plan import plan_to
 from headroom.domain.planning.coming_hours import (
     FORESEEN_USD,
@@ -39,14 +37,14 @@ from headroom.domain.planning.plan import HOURS_PER_MONTH, Plan, one_way
 from headroom.domain.planning.planner import candidates
 from headroom.domain.planning.present_load import PRESSED, leaves_what_is_used, present_load
 from headroom.domain.planning.savings import (
-    MONTH_DAYS,
     day_cost,
     kept_savings,
     over_calm_days,
+    value_for_good,
 )
 from headroom.domain.planning.schedule import schedule_cost
 from headroom.domain.planning.situation import Situation
-from headroom.domain.resources import Configuration, VolumeType
+from headroom.domain.resources import Configuration
 from headroom.domain.state import HOUR
 from headroom.domain.workload import (
     HOURS,
@@ -55,19 +53,13 @@ from headroom.domain.workload import (
     LoadShape,
     checked_days,
     demand_forecast,
-    shortfalls,
 )
 
 NEGLIGIBLE_MIN = 0.05
 """Starved minutes a day below which no price increase is justified."""
-NOTHING_GAINED_USD = -0.01
-"""What a change for good is worth that neither relieves nor saves anything."""
 WAITS_HOURS = 12
 """How long a cheaper type may wait for a better hour. Later ones only look better, because what follows
 the day is not seen; the change is complete by then."""
-LATELY_DAYS = 28
-FOR_GOOD_DAYS = 7
-"""Least days over which the need for what can never be undone is averaged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,7 +166,7 @@ def _valued(
         replace(
             plan,
             relieved_minutes_per_day=round(forecast.seen_minutes[0] - forecast.seen_minutes[i], 3),
-            value_usd_per_day=_value_for_good(situation, plan)
+            value_usd_per_day=value_for_good(situation, plan)
             if one_way(plan) and not plan.full_copy
             else _value(
                 situation,
@@ -228,33 +220,6 @@ def _value(situation: Situation, plan: Plan, usd: float) -> float:
         usd = max(usd, FORESEEN_USD)
     ours = plan.target == situation.reduced_from and demand.shape is LoadShape.CLOSED_LOOP
     return round(max(0.0, usd) if ours and demand.pressed_minutes >= PRESSED else usd, 4)
-
-
-def _value_for_good(situation: Situation, plan: Plan) -> float:
-    """The value per day of what can never be undone: what it relieves on a mean day, less its price.
-
-    The present episode alone is no reason: it counts as the past does, over a week at least.
-    """
-    past, now, then = situation.past, capability(situation.current), plan.capability
-    if situation.slow and plan.target.volume_type is VolumeType.IO2:  # the wish of the owner
-        return 0.0
-    hours, numbers = past.numbered
-    before = shortfalls(hours, now.sustained_iops, now.sustained_mibps)
-    after = shortfalls(hours, then.sustained_iops, then.sustained_mibps)
-    shorter: list[float] = list(map(sub, before, after))
-    ongoing = situation.demand.pressed_minutes * situation.demand.expected_shortfall(
-        iops=now.sustained_iops, mibps=now.sustained_mibps
-    )
-    since = len(past.profile.hours) - LATELY_DAYS * 24
-    a_day = max(  # a load that changed for good is not thinned out by the year before it
-        (sum([shorter[number] for number in numbers.values()]) + ongoing)
-        / max(past.days, FOR_GOOD_DAYS),
-        (sum([shorter[number] for place, number in numbers.items() if place >= since]) + ongoing)
-        / max(min(past.days, LATELY_DAYS), FOR_GOOD_DAYS),
-    )
-    usd = situation.limits.relief_value_usd_per_minute * a_day
-    worth = round(usd - float(plan.price_change_usd) / MONTH_DAYS, 4)
-    return worth if worth != 0 else NOTHING_GAINED_USD
 
 
 def _sensible(

@@ -183,10 +183,10 @@ OWNERS_LIMITS = frozenset(
         Guardrail.INFRASTRUCTURE_AS_CODE, Guardrail.GROWTH, Guardrail.FULL_COPY, Guardrail.ONE_WAY,
         Guardrail.TYPES, Guardrail.MAX_IOPS, Guardrail.MAX_THROUGHPUT, Guardrail.MAX_SIZE,
         Guardrail.LARGEST_STEP, Guardrail.GIVE_BACK, Guardrail.GIVE_BACK_FLOOR,
-        Guardrail.GIVE_BACK_REVERSIBLE,
+        Guardrail.GIVE_BACK_REVERSIBLE, Guardrail.FREE_SPACE,
     }
 )  # fmt: skip
-"""Guardrails that the owner could change: what they alone block is a saving forgone by choice."""
+"""Guardrails about which the owner could do something: what they alone block is a saving forgone."""
 
 
 def blocked_savings(decisions: Iterable[Decision]) -> tuple[BlockedSaving, ...]:

@@ -54,6 +54,8 @@ class SpaceForecast:
     """The rate of the last quarter of an hour, where no earlier day explains it; too short for a forecast."""
     fastest_gib_per_day: float = field(default=0.0, metadata=LATER)
     """The most that it filled within 24 hours, of all that was measured."""
+    days_seen: int = field(default=0, metadata=LATER)
+    """How many days of it were measured."""
 
     @property
     def fills_fast(self) -> bool:

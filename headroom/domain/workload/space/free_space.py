@@ -247,6 +247,7 @@ def _forecast(
         young=basis is SpaceBasis.UNCLEAR,
         pace_gib_per_hour=round(ahead.pace_per_hour, 3),
         fastest_gib_per_day=round(ahead.fastest_day, 3),
+        days_seen=ahead.days_seen,
     )
 
 
