@@ -6,25 +6,21 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from headroom.domain.policy import (
-    IN_SIGHT,
     EffectiveLimits,
     KnownEvent,
     Mode,
-    Occurrence,
     Policy,
     TagsMay,
-    frozen_until,
+    last_chance,
     limits_for,
-    next_opening,
     occurrences,
 )
 from headroom.domain.resources import VolumeType
 from headroom.policy.overlaps import sample_resource
 
-HOUR = timedelta(hours=1)
 NEXT_YEARS = timedelta(days=5 * 366)
 LOOKED_AT = timedelta(days=400)
-"""How far ahead each time of an event is compared with freezes and windows."""
+"""How far ahead the times of an event are compared with freezes and windows; the first in the way is named."""
 
 
 def events_above_limits(policy: Policy) -> Iterator[str]:
@@ -50,27 +46,21 @@ def events_in_vain(policy: Policy, now: datetime) -> Iterator[str]:
     for event in policy.known_events:
         if not occurrences((event,), now, now + NEXT_YEARS):
             yield f"The known event {event.name!r} is over; take it out."
-        shut = [each for each in occurrences((event,), now, now + LOOKED_AT)
-                if each.start > now and _is_shut_out(policy, event, each)]  # fmt: skip
-        if shut:
-            times = "" if len(shut) == 1 else f", and {len(shut) - 1:,} times more within 400 days"
-            yield (
-                f"The known event {event.name!r} of {shut[0].start:%Y-%m-%d %H:%M} UTC{times}: "
-                f"freezes and change_windows let no change start in the {IN_SIGHT // HOUR} hours "
-                "before it, so nothing is raised for it in time."
+        windows = _usual(policy, event).limits.change_windows
+        for coming in occurrences((event,), now, now + LOOKED_AT):
+            raised = last_chance(windows, policy.freezes, coming.start, now=now)
+            if coming.start <= now or raised == coming.start:
+                continue
+            what = (
+                "nothing is raised for it"
+                if raised is None
+                else f"it is raised for before {raised:%Y-%m-%d %H:%M} UTC, and paid for from then on"
             )
-
-
-def _is_shut_out(policy: Policy, event: KnownEvent, coming: Occurrence) -> bool:
-    """Whether no change may start within sight of `coming` and before it."""
-    windows = _usual(policy, event).limits.change_windows
-    at: datetime | None = coming.start - IN_SIGHT
-    while at is not None and at < coming.start:
-        opens = next_opening(windows, frozen_until(policy.freezes, at) or at)
-        if opens == at:
-            return False
-        at = opens
-    return True
+            yield (
+                f"The known event {event.name!r} of {coming.start:%Y-%m-%d %H:%M} UTC: freezes and "
+                f"change_windows let no change start shortly before it, so {what}."
+            )
+            break
 
 
 def _usual(policy: Policy, event: KnownEvent) -> EffectiveLimits:

@@ -353,16 +353,15 @@ def test_a_known_event_that_the_same_file_makes_impossible_is_remarked(tmp_path:
     night = "defaults:\n  change_windows: [Mon-Fri 09:00-10:00 UTC]\n"
     assert remarked("once 2026-12-24 20:00 UTC", frozen % "2026-12-20") == (
         "The known event 'ball' of 2026-12-24 20:00 UTC: freezes and change_windows let no change "
-        "start in the 22 hours before it, so nothing is raised for it in time.",
+        "start shortly before it, so it is raised for before 2026-12-20 00:00 UTC, and paid for "
+        "from then on.",
     )
-    assert remarked("once 2026-12-24 20:00 UTC", frozen % "2026-12-24") == ()
+    assert remarked("once 2026-12-24 20:00 UTC", frozen % "2026-12-25") == ()
+    (never,) = remarked("once 2026-12-24 20:00 UTC", frozen % "2026-01-01")
+    assert never.endswith("so nothing is raised for it.")
     (sundays,) = remarked("weekly Sun 08:00 UTC", night)
-    assert "and 56 times more within 400 days" in sundays
-    assert remarked("weekly Tue 07:30 UTC", night) == ()
-    closed = "account:\n  freezes:\n    - {from: 2026-01-12T09:50, until: 2026-01-13}\n" + night
-    assert len(remarked("weekly Tue 07:30 UTC", closed)) == 0
-    closed = closed.replace("09:50", "09:20")
-    assert "of 2026-01-13 07:30 UTC: freezes" in remarked("weekly Tue 07:30 UTC", closed)[0]
+    assert "it is raised for before 2026-01-09 10:00 UTC" in sundays
+    assert remarked("weekly Tue 09:45 UTC", night) == ()
 
 
 def test_a_known_event_that_no_tag_and_no_mode_allows_a_raise_for_is_remarked() -> None:

@@ -269,7 +269,7 @@ def _announced(analysis: Analysis) -> str:
     now = capability(situation.current)
     return next(
         (
-            f"the known event {load.name} is due at {load.start:%Y-%m-%d %H:%M} UTC"
+            f"the known event {load.name} is due at {load.due or load.start:%Y-%m-%d %H:%M} UTC"
             for load in situation.known_loads
             if load.iops > now.sustained_iops or load.mibps > now.sustained_mibps
         ),

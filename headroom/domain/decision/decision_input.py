@@ -32,6 +32,7 @@ from headroom.domain.policy import (
     Policy,
     PolicyUnreadable,
     events_of,
+    last_chance,
     limits_for,
     occurrences,
 )
@@ -42,7 +43,6 @@ from headroom.domain.state import (
     WINDOW,
     LimitHistory,
     LoadProfile,
-    ProfileHour,
     ResourceState,
     hour_of,
     owners_choice,
@@ -57,6 +57,7 @@ from headroom.domain.workload import (
     SpaceForecast,
     digest_of,
     estimate,
+    explained_hours,
     grown,
     growth_of,
     minutes,
@@ -70,8 +71,8 @@ LATELY, DAILY = timedelta(days=35), timedelta(days=1)
 """What was busy within the first, a month and some days, is looked at daily: the load may come again."""
 ANNOUNCED_AHEAD = timedelta(days=400)
 """How far ahead nothing is given back for good that a known event needs."""
-DRAINS_HOURS, EXPLAINED = 1, 1.1
-"""How long after an event its backlog is served; how far above the announced load an hour may go, as a factor."""
+NEXT_EVENTS = 10
+"""How many events ahead are compared with windows and freezes."""
 DENY_ALL_POLICY = Policy(version="unreadable", defaults=Limits(mode=Mode.OFF))
 """Replaces an unreadable policy: it allows nothing."""
 
@@ -192,6 +193,7 @@ def _situation(
         return None
     others = resource_state.account_increase_usd - resource_state.resource_increase_usd
     at, past = decision_input.observation.at, _past(decision_input, policy, effective.limits)
+    announced = _known_loads(policy, decision_input.observation, past, effective.limits)
     return Situation(
         observation=decision_input.observation,
         past=past,
@@ -217,8 +219,8 @@ def _situation(
         chosen=_owners_choice(decision_input),
         raises_take=timedelta(minutes=resource_state.raises_take_minutes),
         freezes=policy.freezes,
-        known_loads=_known_loads(policy, decision_input.observation, past, KNOWN_AHEAD),
-        announced=_known_loads(policy, decision_input.observation, past, ANNOUNCED_AHEAD),
+        known_loads=tuple(load for load in announced if load.start < at + KNOWN_AHEAD),
+        announced=announced,
     )
 
 
@@ -247,21 +249,27 @@ def _owners_choice(decision_input: DecisionInput) -> Configuration | None:
 
 
 def _known_loads(
-    policy: Policy, observation: Observation, past: Past, ahead: timedelta
+    policy: Policy, observation: Observation, past: Past, limits: Limits
 ) -> tuple[KnownLoad, ...]:
-    """What the owner announced for the time ahead.
+    """All that the owner announced, months ahead.
 
-    An event that gives only IOPS takes the MiB/s of that many operations of the resource's mean size.
+    An event that gives only IOPS takes the MiB/s of that many operations of the resource's mean size. The
+    next ones count from when a raise for them may start for the last time.
     """
     at, events = observation.at, events_of(policy, observation.volume)
     size = _mib_per_op(past) if events else 0.0
-    return tuple(
-        KnownLoad(
-            event.start, event.end, float(event.iops),
-            float(event.mibps) or event.iops * size, event.name,
-        )
-        for event in occurrences(events, at, at + ahead)
-    )  # fmt: skip
+    found = []
+    for number, event in enumerate(occurrences(events, at, at + ANNOUNCED_AHEAD)):
+        start = event.start
+        if number < NEXT_EVENTS:
+            start = last_chance(limits.change_windows, policy.freezes, start, now=at) or start
+        found.append(
+            KnownLoad(
+                start, event.end, float(event.iops), float(event.mibps) or event.iops * size,
+                event.name, event.start,
+            )
+        )  # fmt: skip
+    return tuple(sorted(found, key=lambda load: (load.start, load.end, load.name)))
 
 
 def _mib_per_op(past: Past) -> float:
@@ -292,16 +300,7 @@ def _past(decision_input: DecisionInput, policy: Policy, limits: Limits) -> Past
     events = events_of(policy, observation.volume)
     if not events or not past.busy:
         return past
-    explained = {
-        place
-        for event in _earlier(events, observation.at.date())
-        if past.profile.start < event.end and event.start < observation.at
-        for place in range(
-            (event.start - past.profile.start) // HOUR,
-            -((past.profile.start - event.end) // HOUR) + DRAINS_HOURS,
-        )
-        if (hour := past.busy.get(place)) is not None and _explains(event, hour)
-    }
+    explained = explained_hours(past, _earlier(events, observation.at.date()), observation.at)
     return replace(past, busy={p: hour for p, hour in past.busy.items() if p not in explained})
 
 
@@ -310,10 +309,3 @@ def _earlier(events: tuple[KnownEvent, ...], day: date) -> tuple[Occurrence, ...
     """Every time that one of the events came, in as many days as a profile has, up to `day`."""
     end = datetime.combine(day, time(), tzinfo=UTC) + timedelta(days=1)
     return occurrences(events, end - MOST_HOURS * HOUR, end)
-
-
-def _explains(event: Occurrence, hour: ProfileHour) -> bool:
-    """Whether the load of an hour was no more than what the owner announced."""
-    return (not event.iops or hour.peak_iops <= EXPLAINED * event.iops) and (
-        not event.mibps or hour.peak_mibps <= EXPLAINED * event.mibps
-    )

@@ -93,7 +93,7 @@ def announced_in_vain(analysis: Analysis, judgements: Sequence[PlanJudgement]) -
         found = escalate_once(
             decision_input, effective, Reason.BLOCKED_PERMANENTLY,
             f"{KNOWN_EVENT} {load.name} of {load.start:%Y-%m}",
-            f"it is due at {load.start:%Y-%m-%d %H:%M} UTC and takes {takes}, the volume sustains "
+            f"it is due at {load.due or load.start:%Y-%m-%d %H:%M} UTC and takes {takes}, the volume sustains "
             f"{can.sustained_iops:,.0f} IOPS and {can.sustained_mibps:,.0f} MiB/s, and {why}; change "
             "the volume yourself before, or the policy",
             plan_or_none,

@@ -16,6 +16,7 @@ from headroom.domain.policy.events import (
     KnownEvent,
     Occurrence,
     Schedule,
+    last_chance,
     occurrences,
     parse_schedule,
 )

@@ -11,9 +11,24 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from enum import StrEnum
 
+from headroom.domain.policy.freezes import Freeze, frozen_until
 from headroom.domain.policy.selector import Selector
-from headroom.domain.policy.windows import DAYS, WindowError, days_of, instants_of, zone_of
+from headroom.domain.policy.windows import (
+    DAYS,
+    WindowError,
+    Windows,
+    days_of,
+    instants_of,
+    is_open,
+    next_closing,
+    next_opening,
+    zone_of,
+)
 
+MINUTE = timedelta(minutes=1)
+IN_TIME = timedelta(minutes=40)
+"""How long before an event a raise for it has to start: AWS says minutes to hours until it has its effect."""
+LONGEST_CLOSED = timedelta(days=15)
 MOST_EVENTS = 20
 LONGEST_NAME = 60
 IN_SIGHT = timedelta(hours=22)
@@ -154,3 +169,27 @@ def _of(event: KnownEvent, start: datetime, end: datetime) -> Iterator[Occurrenc
                     mibps=event.throughput_mibps, name=event.name,
                 )  # fmt: skip
         day += timedelta(days=1)
+
+
+def last_chance(
+    windows: Windows, freezes: tuple[Freeze, ...], start: datetime, *, now: datetime
+) -> datetime | None:
+    """The last instant up to `start` until which a change may start in time; None if there is none.
+
+    Closed windows are looked at for `LONGEST_CLOSED` before it.
+    """
+
+    def may_start(at: datetime) -> bool:
+        return is_open(windows, at) and frozen_until(freezes, at) is None
+
+    if may_start(max(now, start - IN_TIME)):
+        return start
+    ends = {freeze.begins for freeze in freezes if now < freeze.begins < start}
+    then: datetime | None = max(now, start - LONGEST_CLOSED)
+    while then is not None and windows and then < start:
+        closing = next_closing(windows, then)
+        if closing is None or closing >= start:
+            break
+        ends.add(closing)
+        then = next_opening(windows, closing)
+    return max((at for at in ends if at > now and may_start(at - MINUTE)), default=None)

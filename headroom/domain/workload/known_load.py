@@ -6,10 +6,14 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from headroom.domain.state import HOUR, hour_of
-from headroom.domain.workload.history import HOLD_HOURS
+from headroom.domain.policy import Occurrence
+from headroom.domain.state import HOUR, ProfileHour, hour_of
+from headroom.domain.workload.history import HOLD_HOURS, Past
 from headroom.domain.workload.short_minutes import REACTION_MIN
 
+DRAINS_HOURS, EXPLAINED = 1, 1.1
+"""How long after an event its backlog is served at least; how far above the announced load an hour may go, as
+a factor."""
 Rates = tuple[float, float]
 """IOPS and MiB/s."""
 
@@ -22,6 +26,8 @@ class KnownLoad(NamedTuple):
     iops: float
     mibps: float
     name: str = ""
+    due: datetime | None = None
+    """When it really begins, where `start` is the last time before it that a change may start."""
 
     def share_late(self, rates: Rates) -> float:
         """The share of it that rates do not serve."""
@@ -66,3 +72,30 @@ def loads_at(known_loads: Sequence[KnownLoad], start: datetime) -> list[HourOfLo
         for load in known_loads
         if load.start < end and load.end > start
     ]
+
+
+def explained_hours(past: Past, events: Sequence[Occurrence], at: datetime) -> set[int]:
+    """The places of the busy hours that events before `at` explain, and of those that drain what waited."""
+    found: set[int] = set()
+    begin, busy = past.profile.start, past.busy
+    for event in events:
+        if not begin < event.end or not event.start < at:
+            continue
+        after = -((begin - event.end) // HOUR)
+        for place in range((event.start - begin) // HOUR, after + DRAINS_HOURS):
+            if place in busy and _explains(event, busy[place]):
+                found.add(place)
+        place = after + DRAINS_HOURS
+        while place - 1 in found and place in busy and busy[place].touched_minutes:
+            if not _explains(event, busy[place]):
+                break
+            found.add(place)
+            place += 1
+    return found
+
+
+def _explains(event: Occurrence, hour: ProfileHour) -> bool:
+    """Whether the load of an hour was no more than what the owner announced."""
+    return (not event.iops or hour.peak_iops <= EXPLAINED * event.iops) and (
+        not event.mibps or hour.peak_mibps <= EXPLAINED * event.mibps
+    )
