@@ -217,6 +217,13 @@ def _remarks(index: RuleIndex) -> Iterator[str]:
         yield from _of_tags(number, rule, limits)
         yield from _idle(number, rule, limits)
         yield from remarks_on_ceilings(number, rule, limits)
+    for where, settings in _everywhere(policy):
+        if settings.get("slots_reserve") == MAX_MODIFICATIONS - 1:
+            yield (
+                f"{where} leaves Headroom one change in 24 hours (slots_reserve "
+                f"{MAX_MODIFICATIONS - 1}): what it raises it never gives back, because no slot "
+                "would be left to raise it again."
+            )
     yield from events_above_limits(policy)
     yield from remarks_on_kinds(policy)
 

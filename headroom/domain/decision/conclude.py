@@ -6,6 +6,7 @@ Space comes before load, because a full database stops. What only the owner can 
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 from typing import assert_never
 
 from headroom.domain.decision.action import Act, Action, Escalate, Hold, Reason
@@ -29,7 +30,7 @@ from headroom.domain.decision.escalation import (
     TAG_NOT_UNDERSTOOD,
     escalate_once,
 )
-from headroom.domain.decision.known_events import act_or_hold, announced_in_vain
+from headroom.domain.decision.known_events import act_or_ask, act_or_hold, announced_in_vain
 from headroom.domain.decision.space import (
     NOBODY_AGREED,
     GrowStorage,
@@ -146,12 +147,9 @@ def _growing(analysis: Analysis, plan: Plan, by_load: Action) -> Action:
 
 
 def conclude_for_load(
-    decision_input: DecisionInput,
-    effective: EffectiveLimits,
-    demand: Demand,
-    diagnosis: Diagnosis,
+    decision_input: DecisionInput, effective: EffectiveLimits, demand: Demand, diagnosis: Diagnosis,
     judgements: tuple[PlanJudgement, ...],
-) -> Action:
+) -> Action:  # fmt: skip
     """The first allowed plan, else the plan nearest to being allowed and what blocks it."""
     if isinstance(decision_input.policy, PolicyUnreadable):
         return Hold(reason=Reason.POLICY_UNREADABLE, until=None, proposed_plan=None)
@@ -189,7 +187,8 @@ def conclude_for_load(
             None,
         )  # fmt: skip
     if best is not None:
-        return act_or_hold(decision_input, effective, _why(demand, diagnosis, best.plan), best.plan)
+        why = partial(_why, demand, diagnosis)
+        return act_or_ask(decision_input, effective, best.plan, judgements, why)
     return _blocked(decision_input, effective, demand, min(judgements, key=distance))
 
 
@@ -251,7 +250,7 @@ def _in_calm(
 ) -> Action:  # fmt: skip
     """No limit binds: take a worthwhile, allowed plan; a blocked one is no reason to escalate."""
     if best is not None:
-        return act_or_hold(decision_input, effective, _reason_in_calm(best.plan), best.plan)
+        return act_or_ask(decision_input, effective, best.plan, judgements, _reason_in_calm)
     worthwhile = [j for j in judgements if not j.worthless]
     if not worthwhile:
         return Hold(reason=Reason.NO_PRESSURE, until=None, proposed_plan=None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -18,9 +18,11 @@ from headroom.domain.decision.decision_input import Analysis, DecisionInput
 from headroom.domain.decision.escalation import escalate_once
 from headroom.domain.guardrails import Guardrail, PlanJudgement, distance
 from headroom.domain.planning import Plan, Situation, reached_by_two
-from headroom.domain.policy import IN_SIGHT, EffectiveLimits
+from headroom.domain.policy import IN_SIGHT, EffectiveLimits, Mode
 from headroom.domain.workload import KnownLoad
 
+ANSWERED_WITHIN = timedelta(hours=1)
+"""How long an answer may take before a raise begins that needs none."""
 KNOWN_EVENT = "known_event"
 """Beginning of the causes of an announced load that cannot be served."""
 URGENT = frozenset(
@@ -62,6 +64,34 @@ def act_or_hold(
     expires = at + timedelta(minutes=effective.limits.approval_expires_minutes)
     expires = expires if until is None else max(expires, until)
     return Act(reason=reason, plan=plan, approval=approval, expires=expires)
+
+
+def act_or_ask(
+    decision_input: DecisionInput, effective: EffectiveLimits, best: Plan,
+    judgements: Sequence[PlanJudgement], reason_of: Callable[[Plan], Reason],
+) -> Action:  # fmt: skip
+    """The best plan; while nobody answers whether it may be made, the best that needs no answer.
+
+    A raise of which people do not approve within `ANSWERED_WITHIN` is made as far as nobody has to: all
+    such parts together never add more than one change may.
+    """
+    first = act_or_hold(decision_input, effective, reason_of(best), best)
+    above, paid = (
+        effective.limits.approve_above_usd, decision_input.resource_state.resource_increase_usd
+    )  # fmt: skip
+    if not isinstance(first, Hold) or effective.limits.mode is not Mode.AUTO or above is None:
+        return first
+    asked, at = decision_input.resource_state.approval_request, decision_input.observation.at
+    if asked is not None and at < asked.requested_at + ANSWERED_WITHIN:
+        return first
+    for judgement in judgements:
+        plan = judgement.plan
+        unasked = why_approval(effective.limits, plan) is None and (
+            plan.price_change_usd + paid <= above
+        )
+        if judgement.allowed and unasked and plan.sustains_more and not plan.lowers:
+            return act_or_hold(decision_input, effective, reason_of(plan), plan)
+    return first
 
 
 def announced_in_vain(analysis: Analysis, judgements: Sequence[PlanJudgement]) -> Action | None:

@@ -8,7 +8,7 @@ from math import inf
 from headroom.domain.catalog.ebs import MAX_MODIFICATIONS, capability
 from headroom.domain.guardrails.case import Case, allowed, verdict_of
 from headroom.domain.guardrails.verdicts import Guardrail, Relation, Verdict
-from headroom.domain.planning import CALM_MINUTES, STEPS_BACK, gives_up_only_unused, step_of
+from headroom.domain.planning import CALM_MINUTES, STEPS_BACK, Plan, gives_up_only_unused, step_of
 from headroom.domain.state import BY_HEADROOM, WINDOW, changes_of_settings
 from headroom.domain.workload import Binding
 
@@ -28,7 +28,7 @@ def _more_for_no_more_money(case: Case) -> bool:
     spare = 1 + case.effective.limits.headroom_percent / 100
     return (
         case.diagnosis.binding is not Binding.NOTHING
-        and plan.price_change_usd <= 0
+        and _costs_no_more(plan)
         and then.sustained_iops > now.sustained_iops
         and then.burst_iops >= now.burst_iops
         and (
@@ -39,6 +39,14 @@ def _more_for_no_more_money(case: Case) -> bool:
             )
         )
     )
+
+
+def _costs_no_more(plan: Plan) -> bool:
+    """Whether the price stays, or each GiB costs no more where it grows for free space."""
+    if plan.growth is None:
+        return plan.price_change_usd <= 0
+    before = plan.monthly_usd - plan.price_change_usd
+    return plan.monthly_usd * plan.origin.size_gib <= before * plan.target.size_gib
 
 
 def give_back(case: Case) -> Verdict:

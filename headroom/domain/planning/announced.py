@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import ceil
+from math import ceil, floor
 
 from headroom.domain.catalog import included
 from headroom.domain.catalog.ebs import capability
@@ -63,8 +63,8 @@ def reach_of(situation: Situation, *, changes: int) -> tuple[float, float]:
     limits, now, base = situation.limits, capability(situation.current), base_of(situation.current)
     times = limits.largest_step**changes
     return (
-        min(limits.max_iops, times * max(now.burst_iops, base[0])),
-        min(limits.max_throughput_mibps, times * max(now.burst_mibps, base[1])),
+        min(limits.max_iops, floor(times * max(now.burst_iops, base[0]))),
+        min(limits.max_throughput_mibps, floor(times * max(now.burst_mibps, base[1]))),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
 from headroom.domain.catalog import cheapest, highest_settings
 from headroom.domain.catalog.ebs import capability, gp3_size
@@ -97,6 +97,7 @@ def _of_type(situation: Situation, volume_type: VolumeType) -> Iterator[Plan]:
         wanted = wanted[:1]  # not allowed: one plan shows what it would cost
     rates = _rates(situation)
     blocked: Plan | None = None
+    asks: Plan | None = None
     for step in wanted:
         target = _target(situation, volume_type, rates(step))
         plan = None if target is None else plan_for(situation, target, step, capped_from=None)
@@ -105,26 +106,34 @@ def _of_type(situation: Situation, volume_type: VolumeType) -> Iterator[Plan]:
         yield plan
         if not within_limits(situation, plan.target):
             blocked = blocked or plan
+        elif situation.asks_for(plan.target):
+            asks = asks or plan
     if volume_type is VolumeType.GP3:
         yield from _grown(situation, wanted)
-    if blocked is not None and not one_way(blocked):
-        level = _largest(wanted[-1], _fits(situation, volume_type, rates))
+    within = partial(within_limits, situation)
+    for short, permits in ((blocked, within), (asks or blocked, partial(_unasked, situation))):
+        if short is None or one_way(short):
+            continue
+        level = _largest(wanted[-1], _fits(situation, volume_type, rates, permits))
         if level is not None:
             target = _target(situation, volume_type, rates(level))
             if target is not None:
-                cut = plan_for(situation, target, level, capped_from=blocked.target)
+                cut = plan_for(situation, target, level, capped_from=short.target)
                 if cut is not None and relieves(situation, cut):
                     yield cut
 
 
-def _fits(
-    situation: Situation, volume_type: VolumeType, rates: Callable[[float], tuple[float, float]]
-) -> Callable[[float], bool]:
-    """Whether the owner's limits permit what a level takes."""
+def _unasked(situation: Situation, target: Configuration) -> bool:
+    """Whether the owner's limits permit a target at a price that nobody has to approve."""
+    return not situation.asks_for(target) and within_limits(situation, target)
 
-    @cache
-    def within(target: Configuration) -> bool:
-        return within_limits(situation, target)
+
+def _fits(
+    situation: Situation, volume_type: VolumeType, rates: Callable[[float], tuple[float, float]],
+    permits: Callable[[Configuration], bool],
+) -> Callable[[float], bool]:  # fmt: skip
+    """Whether a level takes what is permitted."""
+    within = cache(permits)
 
     def fits(level: float) -> bool:
         target = _target(situation, volume_type, rates(level))

@@ -100,7 +100,7 @@ def plans_from_history(situation: Situation) -> Iterator[Plan]:
 def _affordable(
     situation: Situation, levels: Sequence[tuple[float, float]], free: tuple[float, float]
 ) -> Iterator[tuple[float, float]]:
-    """The part that the owner's limits permit of the cheapest level that they do not permit, if any."""
+    """The part that the owner's limits permit, unasked, of the cheapest level that they do not, if any."""
     current, (low_iops, low_mibps) = situation.current, base_of(situation.current)
     kind = current.volume_type if current.volume_type in TARGETS else VolumeType.GP3
 
@@ -108,7 +108,9 @@ def _affordable(
         target = cheapest(
             current, kind, iops=level[0], mibps=level[1], valid=situation.observation.valid
         )
-        return target is not None and within_limits(situation, target)
+        if target is None or not within_limits(situation, target):
+            return False
+        return not situation.asks_for(target)
 
     more = [level for level in levels if level[0] > low_iops or level[1] > low_mibps]
     more.sort(key=lambda level: _unit_usd(level[0], level[1], free))

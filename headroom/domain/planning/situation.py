@@ -9,7 +9,7 @@ from decimal import Decimal
 from headroom.domain.catalog import PriceTable, included
 from headroom.domain.catalog.ebs import capability
 from headroom.domain.planning.plan import Plan
-from headroom.domain.policy import Freeze, Limits, is_open
+from headroom.domain.policy import Freeze, Limits, Mode, is_open
 from headroom.domain.resources import Configuration, Observation
 from headroom.domain.workload import Binding, Demand, Diagnosis, KnownLoad, Past
 
@@ -67,6 +67,16 @@ class Situation:
             return 0.0
         ended = change.ended_at or self.observation.at
         return (ended - change.started_at).total_seconds() / 3600
+
+    def asks_for(self, target: Configuration) -> bool:
+        """Whether a person has to approve what a target costs more than at enrolment, and less needs none.
+
+        Several changes that nobody has to approve never add up to more than one of them may.
+        """
+        above = self.limits.approve_above_usd
+        if above is None or self.limits.mode is not Mode.AUTO:
+            return False
+        return self.prices.monthly(target) - self.baseline_usd > max(above, Decimal(0))
 
     def may_change(self, at: datetime) -> bool:
         """Whether a change may start at `at`, by the owner's windows and freezes."""

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from headroom.domain.catalog import why_invalid
 from headroom.domain.catalog.rds import at_size, full_copy, least_size
-from headroom.domain.planning.build_plan import plan_to
+from headroom.domain.planning.build_plan import plan_to, relieves
 from headroom.domain.planning.plan import Plan, SpaceGrowth
 from headroom.domain.planning.situation import Situation, within_limits
 from headroom.domain.resources import Configuration, DatabaseFacts
@@ -45,7 +45,9 @@ def with_space_plans(
     worthwhile = [
         plan
         for plan in others
-        if plan.value_usd_per_day > 0 and not plan.lowers and not plan.full_copy
+        if plan.value_usd_per_day > 0
+        and not plan.full_copy
+        and (not plan.lowers or (not situation.calm and relieves(situation, plan)))
     ][:TOGETHER]
     found: dict[Configuration, Plan] = {}
     for plan in (*_together(situation, worthwhile, alone), *approved, *alone, *others):

@@ -8,6 +8,7 @@ from datetime import datetime
 from decimal import Decimal
 from functools import partial
 
+from headroom.domain.catalog.ebs import MAX_MODIFICATIONS
 from headroom.domain.planning.build_plan import plan_to
 from headroom.domain.planning.coming_hours import (
     FORESEEN_USD,
@@ -241,8 +242,10 @@ def _sensible(
         return False
     if plan.full_copy and may_copy_now(situation):  # never to save money alone
         return plan.relieved_minutes_per_day > 0 and plan.value_usd_per_day > 0
-    if plan.price_change_usd <= 0 or situation.demand.expected_starved_minutes > 0:
+    if situation.demand.expected_starved_minutes > 0:
         return True
+    if plan.price_change_usd <= 0:
+        return not _uses_up_the_only_change(situation)
     if situation.slow and one_way(plan):
         return True
     if forecast.seen_minutes[0] <= NEGLIGIBLE_MIN:
@@ -255,6 +258,16 @@ def _sensible(
     return usd > an_hour * HOURS or (
         most and (usd > an_hour * needed or within_choice(situation, plan))
     )
+
+
+def _uses_up_the_only_change(situation: Situation) -> bool:
+    """Whether a change for money would be the only one of its day, of whose load a day is not known yet.
+
+    By the owner's cooldown or reserve of slots: a raise would have to wait until the next.
+    """
+    limits = situation.limits
+    single = MAX_MODIFICATIONS - limits.slots_reserve < 2 or limits.cooldown_minutes > HOURS * 30
+    return single and situation.past.days < 1.0
 
 
 def _priced_beside(

@@ -73,9 +73,10 @@ def _limits(policy: Policy, resource: Resource) -> Limits:
             continue
         if all(tags.get(key) == value for key, value in chosen.tags):
             values.update(dict(rule.settings))
-    if "headroom" in tags:
-        word = tags["headroom"].strip().lower()
-        values["mode"] = Mode(word) if word in list(Mode) else Mode.OBSERVE
+    for key, word in tags.items():
+        if key.strip().lower() in ("headroom", "headroom:mode"):
+            mode = word.strip().lower()
+            values["mode"] = Mode(mode) if mode in list(Mode) else Mode.OBSERVE
     return Limits(**values)
 
 
@@ -88,7 +89,10 @@ def _of_target(limits: Limits, origin: Configuration, target: Configuration) -> 
     problem = why_invalid(target)
     if problem is not None:
         yield problem
-    stays = target.volume_type is origin.volume_type and target.size_gib == origin.size_gib
+    for_space = limits.grow_space and target.database is not None
+    stays = target.volume_type is origin.volume_type and (
+        for_space or target.size_gib == origin.size_gib
+    )
     if target.volume_type not in limits.types and not stays:
         yield f"{target.volume_type.value} is not allowed"
     becomes_io2 = VolumeType.IO2 is target.volume_type is not origin.volume_type
@@ -96,7 +100,6 @@ def _of_target(limits: Limits, origin: Configuration, target: Configuration) -> 
         yield "io2 is for good, and nobody was asked"
     if target.size_gib < origin.size_gib:
         yield "the size shrank"
-    for_space = limits.grow_space and target.database is not None
     if target.size_gib > origin.size_gib and not (limits.growth or for_space):
         yield "the size grew, which is not allowed"
     if full_copy(origin, target) and not limits.full_copy:
