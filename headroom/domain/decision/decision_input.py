@@ -144,9 +144,10 @@ def _diagnosed(decision_input: DecisionInput, limits: Limits) -> tuple[Demand, D
     seen = minutes(
         observation.activity, capability(observation.volume.configuration), observation.modification
     )
-    demand = estimate(observation, seen, decision_input.resource_state.profile)
+    profile = decision_input.resource_state.profile
+    demand = estimate(observation, seen, profile)
     return demand, diagnose(
-        observation, demand, seen, latency_objective_ms=limits.latency_objective_ms
+        observation, demand, seen, latency_objective_ms=limits.latency_objective_ms, profile=profile
     )
 
 

@@ -7,6 +7,7 @@ from statistics import mean
 
 from headroom.domain.catalog.ebs import Capability, capability
 from headroom.domain.resources import Observation, Series, spoken
+from headroom.domain.state import LoadProfile
 from headroom.domain.workload import (
     LEAD_TIME,
     BalanceForecast,
@@ -16,6 +17,7 @@ from headroom.domain.workload import (
     Diagnosis,
     Minute,
     class_pressed,
+    fits_in_bursts,
     forecast_balance,
     forecast_text,
     imminent,
@@ -36,14 +38,19 @@ BURSTS_BELOW = 0.9
 
 def diagnose(
     observation: Observation, demand: Demand, seen: tuple[Minute, ...] | None = None, *,
-    latency_objective_ms: float | None = None,
+    latency_objective_ms: float | None = None, profile: LoadProfile | None = None,
 ) -> Diagnosis:  # fmt: skip
-    """Which limit binds for `observation`: the volume's, its credits', the instance's, or none."""
+    """Which limit binds for `observation`: the volume's, its credits', the instance's, or none.
+
+    With a `profile` of the past, the instance's bursts count where they were always enough.
+    """
     can = capability(observation.volume.configuration)
     if seen is None:
         seen = minutes(observation.activity, can, observation.modification)
     balance = _instance_balance(observation, can, seen)
-    iops_left, mibps_left = _instance_left(observation, seen)
+    iops_left, mibps_left = _instance_left(
+        observation, seen, bursts=fits_in_bursts(observation, profile)
+    )
     recent = list(since(seen, observation.at - RECENT))
     iops_limit = recent[-1].iops_limit if recent else can.burst_iops
     mibps_limit = recent[-1].mibps_limit if recent else can.burst_mibps
@@ -280,9 +287,9 @@ def _ones(check: Series, observation: Observation) -> int:
 
 
 def _instance_left(
-    observation: Observation, seen: tuple[Minute, ...]
+    observation: Observation, seen: tuple[Minute, ...], *, bursts: bool
 ) -> tuple[float | None, float | None]:
-    """Sustained IOPS and MiB/s the instance has left for this volume; None when not known."""
+    """IOPS and MiB/s the instance has left for this volume: sustained, or in its bursts; None if unknown."""
     instance = observation.instance
     if instance is None or instance.limits is None:
         return None, None
@@ -290,7 +297,12 @@ def _instance_left(
     if others is None:
         return None, None
     limits = instance.limits
-    return (max(0.0, limits.baseline_iops - others[0]), max(0.0, limits.baseline_mibps - others[1]))
+    iops, mibps = (
+        (limits.maximum_iops, limits.maximum_mibps)
+        if bursts
+        else (limits.baseline_iops, limits.baseline_mibps)
+    )
+    return max(0.0, iops - others[0]), max(0.0, mibps - others[1])
 
 
 def _others(observation: Observation, seen: tuple[Minute, ...]) -> tuple[float, float] | None:

@@ -19,11 +19,15 @@ from itertools import pairwise
 from statistics import mean
 
 from headroom.domain.resources import InstanceActivity, InstanceLimits, Observation, Series
+from headroom.domain.state import LoadProfile
 from headroom.domain.workload.demand import BalanceForecast, Binding
 from headroom.domain.workload.pressure import AT_LIMIT, EMPTY_PERCENT, Minute, since
 
 BURST_S = 30 * 60
 """How long a full balance lasts at the instance's maximum, at least."""
+BURST_MIN = 45
+"""The most minutes a day above what the instance sustains that count as a burst; few reach its maximum."""
+BURST_DAYS, BURSTS_SEEN, HALF_PERCENT = 14, 2, 50.0
 LOAD_MINUTES = 10
 SLOPE_POINTS = 4
 """Published balances, five minutes apart, over which the slope is taken: a quarter of an hour."""
@@ -229,6 +233,41 @@ def _run_forward(
             return now + STEP * i + timedelta(minutes=percent / rate)
         percent = min(100.0, percent - rate * step_min)
     return None
+
+
+def fits_in_bursts(observation: Observation, profile: LoadProfile | None) -> bool:
+    """Whether the instance's bursts are enough: load above what it sustains was short every time so far.
+
+    At least twice, and no more than `BURST_MIN` minutes in any 24 hours; its balances must be half full. Then
+    what it gives at most counts. Load whose length is not known yet counts as lasting.
+    """
+    instance, activity = observation.instance, observation.instance_activity
+    if instance is None or instance.limits is None or activity is None or profile is None:
+        return False
+    limits = instance.limits
+    for balance in (activity.io_balance_percent, activity.byte_balance_percent):
+        points = list(balance.points())
+        if not points or observation.at - points[-1][0] > STALE or points[-1][1] < HALF_PERCENT:
+            return False
+    places, minutes_of = list[int](), list[float]()
+    for place, hour in enumerate(profile.hours[-BURST_DAYS * 24 :]):
+        if hour is None:
+            continue
+        above = hour.peak_iops > limits.baseline_iops or hour.peak_mibps > limits.baseline_mibps
+        if above or hour.touched_minutes:
+            places.append(place)
+            minutes_of.append(max(hour.touched_minutes, hour.busy_minutes if above else 0))
+    if len({place // 24 for place in places}) < BURSTS_SEEN:
+        return False
+    return all(
+        sum(
+            took
+            for other, took in zip(places, minutes_of, strict=True)
+            if place <= other < place + 24
+        )
+        <= BURST_MIN
+        for place in places
+    )
 
 
 def class_pressed(observation: Observation, seen: Sequence[Minute]) -> tuple[Binding, str] | None:
