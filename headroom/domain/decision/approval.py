@@ -96,19 +96,21 @@ def quiet_until(
     """Until when earlier answers suppress a request for `plan`; None when it may be requested.
 
     A clearly different plan may be requested, but only a few requests are made in 24 h. What is urgent is
-    suppressed by no answer to what would only have saved money, and for a day at most by no answer at all.
+    suppressed by no answer to what would only have saved money, nor by no answer at all to what would have
+    saved some as well.
     """
-    if urgent:
-        declined = [
-            d if d.rejected else replace(d, until=min(d.until, d.at + DAY))
-            for d in declined
-            if not only_saves(plan.origin, d.target, d.price_change_usd)
-        ]
-    waits = [d.until for d in declined if at < d.until and similar(plan, d)]
+    heard = [d for d in declined if not urgent or _answers(d, plan)]
+    waits = [d.until for d in heard if at < d.until and similar(plan, d)]
     lately = sorted(d.at for d in declined if d.at > at - DAY)
     if len(lately) >= MAX_UNANSWERED:
         waits.append(lately[-MAX_UNANSWERED] + DAY)
     return max(waits, default=None)
+
+
+def _answers(declined: Declined, plan: Plan) -> bool:
+    """Whether an earlier answer says something of a change that is urgent."""
+    heard = declined.rejected or declined.price_change_usd > 0
+    return heard and not only_saves(plan.origin, declined.target, declined.price_change_usd)
 
 
 def refused_until(declined: Sequence[Declined], plan: Plan, at: datetime) -> datetime | None:

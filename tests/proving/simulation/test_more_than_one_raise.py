@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from tests.proving.simulation.test_known_situations import START, hours, simulated, step, targets
+from tests.proving.simulation.situations import START, hours, simulated, step, targets
 
 GP3 = {"type": "gp3", "size_gib": 500}
 

@@ -34,7 +34,7 @@ VOLUMES = sorted(set(SCENARIOS.glob("*.yaml")) - set(CLUSTERS))
 def _shortened(path: Path, folder: Path) -> Path:
     """The scenario; of a load of every night or week five nights or one week, to save time.
 
-    The whole rhythm is simulated by the trials of tests/proving/simulation/test_known_situations.py.
+    The whole rhythm is simulated by the trials of tests/proving/simulation/test_rhythms.py.
     """
     text = path.read_text()
     fewer = re.sub(r"(every: 24h, repeat: )\d+", r"\g<1>5", text)

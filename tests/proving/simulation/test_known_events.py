@@ -1,0 +1,115 @@
+"""Known events, and trouble that nothing but the profile of the past shows."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from headroom.domain.decision import Escalate
+from headroom.proving.simulation import Result
+from tests.proving.simulation.situations import (
+    START,
+    hours,
+    simulated,
+    starved_between,
+    step,
+)
+
+# --- as a deployment detects trouble that says nothing else
+
+
+def test_a_known_event_of_a_quiet_volume_is_met_though_it_is_reconciled_once_a_week() -> None:
+    event = {"name": "launch", "when": "once 2026-01-09 10:00 UTC", "for": "4h", "iops": 10_000}
+    result = simulated(
+        {"type": "gp3", "size_gib": 200}, [step("106h", 300), step("4h", 9_500), step("4h", 300)],
+        policy={"version": 1, "known_events": [event]}, detection="adaptive",
+    )  # fmt: skip
+    assert result.starved_minutes == 0
+    assert result.changes
+
+
+def test_a_weekly_load_that_is_always_met_is_not_forgotten() -> None:
+    """It was last trouble in its second week; five weeks later nothing but its profile shows it."""
+    week = [step("1h", 9_000), step("167h", 300)]
+    result = simulated(
+        {"type": "gp3", "size_gib": 500}, [{"repeat": 10, "steps": week}], detection="adaptive"
+    )
+    assert starved_between(result, timedelta(0), timedelta(days=21)) >= 50
+    assert starved_between(result, timedelta(days=21), timedelta(days=70)) == 0
+
+
+# --- known events
+
+
+def announced_event(iops: int, **defaults: Any) -> dict[str, Any]:
+    event = {"name": "launch", "when": "once 2026-01-07 00:30 UTC", "for": "4h", "iops": iops}
+    return {"version": 1, "known_events": [event], "defaults": {"mode": "auto", **defaults}}
+
+
+@pytest.mark.parametrize(
+    ("size", "iops", "defaults"),
+    [(1_000, 15_000, {}), (500, 12_000, {"largest_step": 2})],
+    ids=["beyond one step", "a small step"],
+)
+def test_two_changes_for_a_known_event_begin_in_time(
+    size: int, iops: int, defaults: dict[str, Any]
+) -> None:
+    """AWS works on each for six hours, its own figure for a TiB."""
+    result = simulated(
+        {"type": "gp3", "size_gib": size},
+        [step("48h", 500), step("30m", 500), step("4h", iops), step("24h", 500)],
+        policy=announced_event(iops, **defaults), aws={"completes_after": "6h"},
+    )  # fmt: skip
+    assert result.starved_minutes == 0
+    assert len(result.changes) == 3
+
+
+def test_the_part_of_a_known_event_that_the_price_limit_permits_is_raised_ahead() -> None:
+    result = simulated(
+        {"type": "gp3", "size_gib": 200},
+        [step("48h", 500), step("30m", 500), step("4h", 9_800), step("8h", 500)],
+        policy=announced_event(10_000, price_increase_usd_per_month=20),
+    )  # fmt: skip
+    first = result.changes[0]
+    assert first.at < START + timedelta(hours=48, minutes=30)
+    assert first.reason == "recurrence_expected"
+    assert first.target.iops in range(6_500, 7_001)
+    told = [d.at for d in result.decisions if isinstance(d.answer, Escalate)]
+    assert told
+    assert told[0] < START + timedelta(hours=30)
+
+
+def closed(policy: dict[str, Any]) -> Result:
+    """A sale on Wednesday at 06:00 for four hours, on gp3 with what its price includes."""
+    event = {"name": "sale", "when": "once 2026-01-07 06:00 UTC", "for": "4h", "iops": 9_000}
+    return simulated(
+        {"type": "gp3", "size_gib": 400},
+        [step("54h", 300), step("4h", 9_000), step("26h", 300)],
+        policy={"version": 1, "known_events": [event], **policy},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("policy", "raised_by"),
+    [
+        ({"account": {"freezes": [{"from": "2026-01-06", "until": "2026-01-07"}]}}, 24),
+        ({"defaults": {"change_windows": ["Mon 09:00-11:00 UTC"]}}, 11),
+    ],
+    ids=["a freeze", "a window a week"],
+)
+def test_an_event_in_a_closed_stretch_is_raised_for_in_the_last_opening_before(
+    policy: dict[str, Any], raised_by: int
+) -> None:
+    result = closed(policy)
+    assert hours(result)[0] < raised_by
+    assert "the known event sale is due at 2026-01-07 06:00 UTC" in result.decisions[0].summary
+    assert result.starved_minutes == 0
+
+
+def test_what_a_blocked_event_left_waiting_is_no_rhythm() -> None:
+    """Seven hours of backlog after the event's end; the next days must not be raised for it."""
+    result = closed({"defaults": {"max_iops": 4_000}})
+    after = [change for change in result.changes if change.at > START + timedelta(hours=66)]
+    assert all(change.reason == "scaling_down" for change in after)

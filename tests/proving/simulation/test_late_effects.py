@@ -1,0 +1,98 @@
+"""What may happen while AWS works on a change."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from headroom.proving.simulation import Result
+from tests.proving.simulation.situations import (
+    RDS,
+    START,
+    simulated,
+    starved_between,
+    step,
+)
+
+# --- a database's free space while RDS works on a change
+
+FILLING = {
+    **RDS, "instance_class": "db.r6g.16xlarge", "storage_type": "gp3",
+    "allocated_storage_gib": 500, "max_allocated_storage_gib": 2_000,
+}  # fmt: skip
+
+
+def full_minutes(result: Result) -> int:
+    assert result.space is not None
+    return result.space.full_minutes
+
+
+def test_nothing_is_given_back_by_which_an_import_could_fill_a_database() -> None:
+    """RDS grows its storage below a tenth free, but not while it works on a change."""
+    database = {
+        **FILLING, "iops": 20_000, "storage_throughput_mibps": 800, "free_storage_gib": 60,
+        "fill": [
+            {"for": "30h", "gib_per_hour": 0.2}, {"for": "6h", "gib_per_hour": 20},
+            {"for": "12h", "gib_per_hour": 0.1},
+        ],
+    }  # fmt: skip
+    result = simulated(database, [step("48h", 1_000)], aws={"completes_after": "12h"})
+    assert not result.changes
+    assert full_minutes(result) == 0
+    ample = simulated(
+        {**database, "free_storage_gib": 200}, [step("48h", 1_000)], aws={"completes_after": "12h"}
+    )
+    assert [change.reason for change in ample.changes] == ["scaling_down"]
+    assert full_minutes(ample) == 0
+
+
+def test_an_import_that_also_needs_iops_does_not_fill_a_database_by_its_raise() -> None:
+    database = {
+        **FILLING, "free_storage_gib": 150,
+        "fill": [
+            {"for": "24h", "gib_per_hour": 0.1}, {"for": "8h", "gib_per_hour": 30},
+            {"for": "24h", "gib_per_hour": 0.1},
+        ],
+    }  # fmt: skip
+    load = [step("24h", 1_000), step("8h", 20_000), step("24h", 1_000)]
+    result = simulated(database, load, aws={"completes_after": "6h"})
+    assert full_minutes(result) == 0
+    held = next(d for d in result.decisions if d.observation.at > START + timedelta(hours=24))
+    assert "30.0 GiB an hour more in the last minutes" in str(held.judgements)
+
+
+# --- AWS takes hours until a raise has its effect
+
+
+@pytest.mark.parametrize(
+    ("resource", "high"),
+    [
+        ({"type": "gp3", "size_gib": 1_000, "iops": 16_000, "throughput_mibps": 500}, 14_000),
+        (
+            {**RDS, "instance_class": "db.r6g.16xlarge", "storage_type": "gp3",
+             "allocated_storage_gib": 1_000, "iops": 20_000, "storage_throughput_mibps": 500},
+            18_000,
+        ),
+    ],
+    ids=["volume", "database"],
+)  # fmt: skip
+def test_how_late_a_raise_has_its_effect_is_learned_from_the_first_one(
+    resource: dict[str, Any], high: int
+) -> None:
+    """What the owner chose served the daily load; lowered in between, only the first day may suffer.
+
+    After two weeks AWS's and Headroom's memory of the late raise ends, and nothing shows it any more.
+    """
+    days = {"every": "24h", "after": "8h", "for": "2h", "else_iops": 1_500, "io_kib": 16}
+    result = simulated(
+        resource, [{**days, "iops": high, "repeat": 20}],
+        aws={"effect_delay": "2h", "completes_after": "5h"},
+    )  # fmt: skip
+    starved = [
+        day for day in range(20)
+        if starved_between(result, timedelta(days=day), timedelta(days=day + 1)) > 5
+    ]  # fmt: skip
+    assert len(starved) <= 1
+    assert sum(change.reason == "scaling_down" for change in result.changes) >= 15

@@ -1,0 +1,220 @@
+"""What the owner chose: given back only where it is there again when the load is."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from headroom.domain.resources import VolumeType
+from tests.proving.simulation.situations import (
+    RDS,
+    simulated,
+    starved_between,
+    step,
+    targets,
+)
+
+# --- what the owner bought
+
+OFFICE_HOURS = [step("9h", 2_000, 8), step("8h", 50_000, 8), step("7h", 2_000, 8)]
+NIGHTLY = [step("1h", 1_000, 8), step("2h", 18_000, 8), step("21h", 1_000, 8)]
+
+
+@pytest.mark.parametrize("worth", [0, 0.01])
+def test_what_the_owner_bought_for_office_hours_is_there_whatever_a_minute_is_worth(
+    worth: float,
+) -> None:
+    """At $0.01 a minute, eight starved hours a day cost less than 48,000 IOPS."""
+    rule = {"match": {"kind": "rds"}, "set": {"relief_value_usd_per_minute": worth}}
+    database = {
+        **RDS, "storage_type": "gp3", "allocated_storage_gib": 2_000, "iops": 60_000,
+        "storage_throughput_mibps": 2_000, "multi_az": True,
+    }  # fmt: skip
+    policy = {"version": 1, "rules": [rule]}
+    days = OFFICE_HOURS * 3
+    result = simulated(database, days, history=OFFICE_HOURS * 10, policy=policy)
+    left_alone = simulated(database, days, history=OFFICE_HOURS * 10, controller="none")
+    assert result.starved_minutes == 0
+    assert float(result.storage_usd) < 0.75 * float(left_alone.storage_usd)
+
+
+def test_what_the_owner_bought_for_a_nightly_batch_is_given_back_by_day_and_there_every_night() -> (
+    None
+):
+    database = {**RDS, "storage_type": "io2", "allocated_storage_gib": 500, "iops": 20_000}
+    result = simulated(database, NIGHTLY * 5, history=NIGHTLY * 10)
+    left_alone = simulated(database, NIGHTLY * 5, history=NIGHTLY * 10, controller="none")
+    assert result.starved_minutes == 0
+    assert len(result.changes) > 4
+    assert float(result.storage_usd) < 0.6 * float(left_alone.storage_usd)
+
+
+WEEKLY = [step("154h", 400), step("5h", 18_000), step("9h", 400)]
+BATCH = [step("22h", 300), step("2h", 10_000)]
+
+
+@pytest.mark.parametrize(
+    ("volume", "load", "policy"),
+    [
+        ({"type": "io2", "size_gib": 1_000, "iops": 20_000}, WEEKLY, {}),
+        ({"type": "io2", "size_gib": 1_000, "iops": 12_000}, BATCH, {"max_iops": 6_000}),
+        ({"type": "io2", "size_gib": 1_000, "iops": 12_000}, BATCH, {"approve_above_usd_per_month": 25}),
+    ],
+    ids=["weekly, above the ceiling", "nightly, above the ceiling", "nightly, a person would approve"],
+)  # fmt: skip
+def test_what_the_load_uses_at_times_is_not_lowered_where_headroom_could_not_raise_it_again(
+    volume: dict[str, object], load: list[dict[str, object]], policy: dict[str, object]
+) -> None:
+    rules = {"version": 1, "defaults": {"mode": "auto", **policy}}
+    history = load * (3 if load is WEEKLY else 10)
+    result = simulated(volume, load if load is WEEKLY else load * 3, history=history, policy=rules)
+    assert result.starved_minutes == 0
+    assert all((change.target.iops or 0) >= 9_000 for change in result.changes)
+
+
+def test_nothing_is_lowered_at_the_weekend_where_nothing_can_be_raised_until_the_next() -> None:
+    rules = {
+        "version": 1, "defaults": {"mode": "auto", "change_windows": ["Sat,Sun 00:00-24:00 UTC"]},
+    }  # fmt: skip
+    office = [*[step("8h", 300), step("10h", 14_000, 16), step("6h", 300)] * 5, step("48h", 300)]
+    volume = {"type": "gp3", "size_gib": 1_000, "iops": 16_000, "throughput_mibps": 500}
+    result = simulated(volume, office * 2, history=office * 2, policy=rules)
+    assert result.starved_minutes == 0
+
+
+@pytest.mark.parametrize(("worth", "most"), [(0.1, 90), (1, 0)])
+def test_a_load_that_gp3_would_include_is_seen_on_io2(worth: float, most: int) -> None:
+    night = [step("2h", 100), step("2h", 2_500), step("20h", 100)]
+    rules = {"version": 1, "defaults": {"mode": "auto", "relief_value_usd_per_minute": worth}}
+    volume = {"type": "io2", "size_gib": 500, "iops": 2_800}
+    result = simulated(volume, night * 5, history=night * 10, policy=rules)
+    assert result.starved_minutes <= most
+    assert result.changes
+
+
+def test_what_the_owner_chose_is_known_for_longer_than_changes_are() -> None:
+    """Sundays at $0.01 a minute: after 15 days Headroom's own first step was taken for the owner's choice."""
+    rules = {"version": 1, "defaults": {"mode": "auto", "relief_value_usd_per_minute": 0.01}}
+    volume = {"type": "io2", "size_gib": 1_000, "iops": 16_000}
+    weekly = [step("154h", 300), step("5h", 15_000), step("9h", 300)]
+    result = simulated(volume, weekly * 4, history=weekly * 3, policy=rules)
+    assert result.starved_minutes == 0
+    assert all((change.target.iops or 0) >= 4_000 for change in result.changes)
+
+
+def test_one_raise_leads_to_a_weekly_load_where_no_second_would_follow_in_time() -> None:
+    volume = {"type": "gp3", "size_gib": 1_000, "iops": 16_000, "throughput_mibps": 500}
+    weekly = [step("154h", 300), step("5h", 15_000), step("9h", 300)]
+    result = simulated(volume, weekly * 2, history=weekly * 3)
+    assert result.starved_minutes == 0
+    assert len(result.changes) == 5
+
+
+def test_a_window_of_two_hours_is_too_short_for_lowering_and_raising_again() -> None:
+    rules = {
+        "version": 1, "defaults": {"mode": "auto", "change_windows": ["Mon-Sun 08:00-10:00 UTC"]},
+    }  # fmt: skip
+    volume = {"type": "io2", "size_gib": 1_000, "iops": 12_000}
+    result = simulated(volume, BATCH * 4, history=BATCH * 10, policy=rules)
+    assert result.starved_minutes == 0
+
+
+def test_throughput_rises_where_the_owner_has_more_iops_than_the_ceiling() -> None:
+    """20,000 IOPS above the ceiling of 16,000 are no reason to starve for $3 of throughput."""
+    volume = {"type": "gp3", "size_gib": 1_000, "iops": 20_000, "throughput_mibps": 125}
+    result = simulated(volume, [step("6h", 12_000)])
+    assert result.starved_minutes < 60
+    assert all(change.target.iops == 20_000 for change in result.changes)
+
+
+# --- what nothing leads back to
+
+
+@pytest.mark.parametrize(
+    ("resource", "load"),
+    [
+        (
+            {**RDS, "storage_type": "io1", "allocated_storage_gib": 300, "iops": 3_000},
+            {"for": "4h", "iops": 1_600, "else_iops": 300, "io_kib": 256},
+        ),
+        (
+            {**RDS, "storage_type": "io1", "allocated_storage_gib": 200, "iops": 8_000},
+            {"for": "3h", "iops": 6_000, "else_iops": 300, "io_kib": 16},
+        ),
+    ],
+    ids=["MiB/s", "IOPS"],
+)
+def test_a_small_database_on_io1_is_not_moved_to_gp3_that_no_raise_leads_back_from(
+    resource: dict[str, Any], load: dict[str, Any]
+) -> None:
+    """Below 400 GiB its gp3 has 3,000 IOPS and 125 MiB/s, io1 is not in the default `types`."""
+    result = simulated(resource, [{"every": "24h", "repeat": 5, "after": "2h", **load}])
+    assert {change.target.volume_type for change in result.changes} <= {VolumeType.IO1}
+    assert result.starved_minutes == 0
+    assert result.changes
+
+
+def test_a_small_database_on_io1_keeps_what_one_raise_leads_back_from() -> None:
+    """The load of its third day takes 5,000 IOPS; gp3, which includes 3,000, is no way back here."""
+    database = {**RDS, "storage_type": "io1", "allocated_storage_gib": 300, "iops": 6_000}
+    result = simulated(database, [step("48h", 300), step("4h", 5_000), step("4h", 300)])
+    assert min(target.iops or 0 for target in targets(result)) >= 6_000 / 4
+    assert result.starved_minutes < 100
+
+
+@pytest.mark.parametrize(
+    ("volume", "load"),
+    [
+        ({"iops": 10_000, "throughput_mibps": 160}, {"iops": 9_000, "io_kib": 16}),
+        ({"iops": 3_000, "throughput_mibps": 500}, {"iops": 1_600, "io_kib": 256}),
+    ],
+    ids=["IOPS", "MiB/s"],
+)
+def test_what_only_the_bursts_of_the_instance_serve_comes_back_before_each_load(
+    volume: dict[str, Any], load: dict[str, Any]
+) -> None:
+    """m5.large sustains 3,600 IOPS and 77 MiB/s; ten minutes a day at more never empty its balance."""
+    result = simulated(
+        {"type": "gp3", "size_gib": 200, **volume},
+        [{"every": "24h", "repeat": 6, "after": "1h", "for": "10m", "else_iops": 200, **load}],
+        attachment={"instance_type": "m5.large"},
+    )  # fmt: skip
+    assert result.starved_minutes == 0
+
+
+def test_a_short_load_beyond_what_the_instance_sustains_is_raised_for_and_a_long_one_is_not() -> (
+    None
+):
+    def starved(minutes: str) -> tuple[int, int]:
+        result = simulated(
+            {"type": "gp3", "size_gib": 200},
+            [{"every": "24h", "repeat": 5, "after": "1h", "for": minutes, "iops": 9_000,
+              "else_iops": 200, "io_kib": 16}],
+            attachment={"instance_type": "m5.large"},
+        )  # fmt: skip
+        last = starved_between(result, timedelta(days=4), timedelta(days=5))
+        return last, max(target.iops or 0 for target in targets(result))
+
+    assert starved("10m")[0] == 0
+    assert starved("3h")[1] == 3_600
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        {"account": {"freezes": [{"from": "2026-01-09", "until": "2026-01-14"}]}},
+        {"defaults": {"change_windows": ["Sat 00:00-24:00 UTC"]}},
+    ],
+    ids=["a freeze", "a window a week"],
+)
+def test_nothing_is_lowered_shortly_before_changes_are_impossible(policy: dict[str, Any]) -> None:
+    """What the owner chose for a load of which nothing was seen yet stays until a week is known."""
+    result = simulated(
+        {"type": "gp3", "size_gib": 400, "iops": 10_000, "throughput_mibps": 200},
+        [step("128h", 300), step("3h", 9_000), step("13h", 300)],
+        policy={"version": 1, **policy},
+    )  # fmt: skip
+    assert not result.changes
+    assert result.starved_minutes == 0

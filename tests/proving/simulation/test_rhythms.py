@@ -1,0 +1,217 @@
+"""Load that comes again: foreseen, given back between, and what a late change would meet."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from headroom.domain.resources import VolumeType
+from headroom.proving.trials import STARTS, Conditions, run_engine
+from headroom.proving.workloads import shape_load_series
+from tests.proving.simulation.situations import (
+    hours,
+    simulated,
+    starved_between,
+    step,
+    targets,
+)
+
+# --- rhythms
+
+
+def night(minutes: int) -> list[dict[str, Any]]:
+    """A day of 9,000 IOPS for some minutes from 02:00 on."""
+    return [step("2h", 300), step(f"{minutes}m", 9_000), step(f"{22 * 60 - minutes}m", 300)]
+
+
+@pytest.mark.parametrize("minutes", [10, 150])
+def test_a_load_of_every_night_is_foreseen_and_what_it_needs_is_given_back(minutes: int) -> None:
+    gp3 = {"type": "gp3", "size_gib": 500}
+    result = simulated(gp3, night(minutes) * 3, history=night(minutes) * 7)
+    assert hours(result)[0] < 2
+    assert result.starved_minutes == 0
+    raised = sum(m.usd_per_month > 45 for m in result.minutes) / len(result.minutes)
+    assert raised < 0.5
+
+
+def test_a_load_of_every_night_starves_no_more_from_the_fourth_night_on() -> None:
+    result = simulated({"type": "gp3", "size_gib": 500}, night(10) * 5)
+    day = timedelta(days=1)
+    assert starved_between(result, timedelta(0), 3 * day) > 0
+    assert starved_between(result, 3 * day, 5 * day) == 0
+
+
+def test_a_load_of_every_sunday_is_foreseen_from_the_third_on() -> None:
+    week = [step("6d", 300), step("2h", 300), step("3h", 9_000), step("19h", 300)]
+    result = simulated({"type": "gp3", "size_gib": 500}, week[1:], history=[*week * 2, week[0]])
+    assert hours(result)[0] < 2, "raised before the load, whose height nobody has seen yet"
+    assert result.starved_minutes == 0
+
+
+def test_a_load_of_every_tenth_day_is_foreseen() -> None:
+    ten = [step("9d", 300), step("2h", 300), step("3h", 9_000), step("19h", 300)]
+    begins = [step("2h", 300), step("3h", 9_000), step("3h", 300)]
+    last = [step("9d", 300)]
+    result = simulated({"type": "gp3", "size_gib": 500}, begins, history=ten * 3 + last)
+    assert hours(result)[0] < 2
+    assert result.starved_minutes == 0
+
+
+def test_nothing_is_bought_on_a_day_on_which_no_load_comes() -> None:
+    week = [step("6d", 300), step("2h", 300), step("3h", 9_000), step("19h", 300)]
+    result = simulated({"type": "gp3", "size_gib": 500}, [step("4d", 300)], history=week * 2)
+    assert not result.changes
+
+
+def test_a_load_that_stops_for_good_is_paid_for_a_few_days_and_no_longer() -> None:
+    result = simulated(
+        {"type": "gp3", "size_gib": 500}, [step("6h", 300), step("66h", 9_000), step("5d", 300)],
+        history=[step("14d", 300)],
+    )  # fmt: skip
+    assert result.usd_per_month_end == 40
+    assert hours(result)[-1] < 24 * 6
+
+
+def test_short_spikes_are_no_reason_for_small_steps_in_a_row() -> None:
+    spikes = [step("40m", 1_500), step("3m", 3_600), step("17m", 1_500)] * 24
+    thrift = {"policy": {"defaults": {"mode": "auto", "preset": "thrift"}}}
+    result = simulated({"type": "gp3", "size_gib": 500}, spikes, **thrift)
+    raises = [c for c in result.changes if (c.target.iops or 0) > (c.origin.iops or 0)]
+    assert len(raises) <= 1
+    assert result.starved_minutes < 24
+
+
+# --- what lowering would meet
+
+
+LATE = {"aws": {"effect_delay": "30m", "completes_after": "5h"}}
+"""As slow as AWS may be."""
+IO2 = {"type": "io2", "size_gib": 500, "iops": 16_000}
+
+
+def test_no_first_change_is_in_flight_when_a_known_night_comes() -> None:
+    """At midnight, two hours before 8,000 IOPS: what is lowered would not be back in time."""
+    nights = {
+        "every": "24h",
+        "after": "2h",
+        "for": "2h",
+        "iops": 8_000,
+        "else_iops": 100,
+        "io_kib": 16,
+    }
+    result = simulated(IO2, [{**nights, "repeat": 2}], history=[{**nights, "repeat": 20}], **LATE)
+    assert result.changes[0].target.iops is not None
+    assert 8_000 <= result.changes[0].target.iops < 16_000
+    assert result.shortfall_minutes == 0
+
+
+def test_what_was_taken_from_the_owner_is_back_before_each_of_two_daily_loads() -> None:
+    day = [step("6h", 300), step("1h", 9_000), step("8h", 300), step("2h", 5_000), step("7h", 300)]
+    result = simulated(
+        IO2, [{"repeat": 3, "steps": day}], history=[{"repeat": 21, "steps": day}],
+        aws={"effect_delay": "30m", "completes_after": "3h"},
+    )  # fmt: skip
+    assert any("likely in the hour from 06:00 UTC" in one.summary for one in result.decisions)
+    assert result.shortfall_minutes == 0
+
+
+def test_a_load_of_every_hour_is_known_for_as_long_as_it_goes_on() -> None:
+    """Ten minutes of each hour for eight weeks: no hour of the last four begins an episode."""
+    hourly = {
+        "every": "1h",
+        "after": "10m",
+        "for": "10m",
+        "iops": 7_000,
+        "else_iops": 300,
+        "io_kib": 16,
+    }
+    result = simulated(
+        IO2, [{**hourly, "repeat": 72}], history=[{**hourly, "repeat": 56 * 24}], **LATE
+    )
+    assert result.changes
+    assert all((target.iops or 0) >= 7_000 for target in targets(result))
+    assert result.shortfall_minutes == 0
+
+
+def test_a_nightly_load_that_doubles_is_met_from_the_second_night_on() -> None:
+    """The first such night was held back at 6,600 IOPS: nothing proves that less than 12,000 is enough."""
+    night = {"every": "24h", "after": "1h", "for": "2h", "else_iops": 300, "io_kib": 16}
+    result = simulated(
+        {"type": "gp3", "size_gib": 500},
+        [{**night, "repeat": 7, "iops": 6_000}, {**night, "repeat": 4, "iops": 12_000}],
+        aws={"effect_delay": "10m", "completes_after": "3h"},
+    )  # fmt: skip
+    assert starved_between(result, timedelta(days=1), timedelta(days=7)) == 0
+    assert starved_between(result, timedelta(days=7), timedelta(days=8)) > 60
+    assert starved_between(result, timedelta(days=8), timedelta(days=11)) == 0
+
+
+def test_random_load_on_st1_is_served_at_once() -> None:
+    result = simulated(
+        {"type": "st1", "size_gib": 1_000},
+        [step("6h", 20, 1_024), step("3h", 600), step("3h", 20, 1_024)],
+        aws={"effect_delay": "10m", "completes_after": "1h"},
+    )  # fmt: skip
+    assert targets(result)[0].volume_type is VolumeType.GP3
+    assert hours(result)[0] < 6.2
+    assert starved_between(result, timedelta(hours=7), timedelta(hours=12)) == 0
+
+
+def test_a_weekly_load_on_top_of_one_that_never_ends_is_foreseen() -> None:
+    """4,000 IOPS at any hour, as a busy database has, and 12,000 in the nights to Sunday."""
+    week = [step("146h", 4_000), step("5h", 12_000), step("17h", 4_000)]
+    volume = {"type": "gp3", "size_gib": 500, "iops": 13_500, "throughput_mibps": 250}
+    result = simulated(volume, week, history=[{"repeat": 3, "steps": week}])
+    assert [change.reason for change in result.changes[:2]] == [
+        "scaling_down",
+        "recurrence_expected",
+    ]
+    assert targets(result)[0].iops in range(4_000, 6_000)
+    assert 144 < hours(result)[1] < 146
+    assert result.starved_minutes == 0
+
+
+# --- what grows
+
+
+def test_load_that_grows_by_a_twentieth_a_day_never_starves_once_that_is_known() -> None:
+    """From the tenth day on it is above 3,000 IOPS; without looking ahead each second day starved."""
+    days = [
+        each
+        for day in range(15)
+        for each in (step("9h", 300), step("8h", round(2_000 * 1.05**day)), step("7h", 300))
+    ]
+    result = simulated({"type": "gp3", "size_gib": 200}, days)
+    assert result.starved_minutes == 0
+    assert 2 <= len(result.changes) <= 5
+
+
+# --- what is not measured
+
+
+def test_hours_without_metrics_every_other_day_keep_no_first_raise_for_good() -> None:
+    """Afternoons at 6,000 IOPS for six days; on every second nothing is measured until ten."""
+    whole = shape_load_series("sensor-gaps")
+    steps = 6 * 24 * 60 * 60 // whole.step_s
+    week = replace(
+        whole, ops=whole.ops[:steps], ebs_ops=whole.ebs_ops[:steps], bytes=whole.bytes[:steps],
+        read_share=whole.read_share[:steps], read_bytes=whole.read_bytes[:steps],
+        workers=whole.workers[:steps],
+    )  # fmt: skip
+    run = run_engine(week, STARTS["gp3"], Conditions(preset="balanced"))
+    first = run.changes[0]
+    assert (first.target.iops or 0) >= 6_000
+    assert run.changes[1].minute <= first.minute + 12 * 60, "given back once the night is measured"
+    peak = max(change.target.iops or 0 for change in run.changes)
+    held = sum(
+        until - change.minute
+        for change, until in zip(
+            run.changes, [*(c.minute for c in run.changes[1:]), week.minutes], strict=True
+        )
+        if change.target.iops == peak
+    )  # fmt: skip
+    assert held < 0.3 * week.minutes
+    assert not run.guardrail_violations
