@@ -27,6 +27,7 @@ from headroom.domain.decision.escalation import (
     NOT_WORTH_IT,
     ONLY_IN_BURSTS,
     SLOW_BELOW_LIMITS,
+    SLOWER_THAN_WISHED,
     TAG_NOT_UNDERSTOOD,
     escalate_once,
 )
@@ -163,8 +164,8 @@ def conclude_for_load(
         if best is not None:
             return act_or_hold(decision_input, effective, _reason_when_slow(best.plan), best.plan)
         return escalate_once(
-            decision_input, effective, Reason.HIGH_LATENCY, diagnosis.binding.value, SLOW_BELOW_LIMITS,
-            None,
+            decision_input, effective, Reason.HIGH_LATENCY, diagnosis.binding.value,
+            SLOW_BELOW_LIMITS if limits.latency_objective_ms is None else SLOWER_THAN_WISHED, None,
         )  # fmt: skip
     if diagnosis.binding in (Binding.INSTANCE_IOPS, Binding.INSTANCE_THROUGHPUT):
         database = decision_input.observation.volume.configuration.database

@@ -191,7 +191,7 @@ def _pressed_binding(
         if iops_left is not None and iops_left <= iops_limit * TOLERANCE:
             return Binding.INSTANCE_IOPS, (
                 f"the instance sustains {iops_left:.0f} IOPS for this volume, "
-                f"no more than the volume's own {iops_limit:.0f}"
+                f"which itself has {iops_limit:.0f}"
             )
         if can.iops_credits and iops_limit < can.burst_iops:
             since = [m.iops for m in pressed if m.iops_limit < can.burst_iops]
@@ -203,7 +203,7 @@ def _pressed_binding(
     if mibps_left is not None and mibps_left <= mibps_limit * TOLERANCE:
         return Binding.INSTANCE_THROUGHPUT, (
             f"the instance sustains {mibps_left:.0f} MiB/s for this volume, "
-            f"no more than the volume's own {mibps_limit:.0f}"
+            f"which itself has {mibps_limit:.0f}"
         )
     if can.mib_credits and mibps_limit < can.burst_mibps:
         since = [m.mibps for m in pressed if m.mibps_limit < can.burst_mibps]

@@ -31,6 +31,10 @@ SLOW_BELOW_LIMITS = (
     "snapshot, a stalled volume, or the type's own latency, and set latency_objective_ms if a faster "
     "type is wanted"
 )
+SLOWER_THAN_WISHED = (
+    "no limit was touched, and no type that may be chosen without a person is faster; look for first reads "
+    "of a snapshot or a stalled volume, or give latency_objective_ms what the type can do"
+)
 TAG_NOT_UNDERSTOOD = "{}; correct the tag: until then Headroom only watches this volume"
 LARGER_CLASS = (
     "use a larger DB instance class, or spread the load; faster storage would change nothing"

@@ -5,13 +5,16 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 
-from headroom.domain.catalog.ebs import capability
+from headroom.domain.catalog.ebs import SSD_IO_BYTES, capability
 from headroom.domain.resources import Observation
 from headroom.domain.state.resource_state import MODIFICATION_RETENTION, KnownModification
 
 LANDING_S = 3_600.0
 """How long after its start a change may be landing; the load then shows which limit binds."""
+DAY_S = 86_400.0
 STILL_BELOW = 1.02
+ABOVE = 1.02
+"""Operations this far above every limit of the time prove that they were merged."""
 
 
 class LimitHistory:
@@ -29,6 +32,7 @@ class LimitHistory:
         self._starts = [at for at, _, _ in dated]
         self._can = [capability(first or observation.volume.configuration)]
         self._can += [capability(to) for _, _, to in dated if to is not None]
+        self._fewest = min(c.burst_iops for c in self._can)
         self.certain_from = float("-inf")
         """Earlier (POSIX timestamp) a modification may have been forgotten."""
         if self._starts:
@@ -55,6 +59,17 @@ class LimitHistory:
             return now if permits(now, took) else before
         choose = min if permits(now, took) else max
         return choose(before[0], now[0]), choose(before[1], now[1])
+
+    def merged(self, at: float, iops: float) -> bool:
+        """Whether more operations were served than were possible at a POSIX timestamp: EBS merged them.
+
+        Only since a day before the first known change: earlier, it may have been another configuration.
+        """
+        if iops <= ABOVE * self._fewest or not self._starts or at < self._starts[0] - DAY_S:
+            return False
+        number = bisect_right(self._starts, at)
+        around = self._can[max(0, number - 1) : number + 2]
+        return all(c.io_bytes == SSD_IO_BYTES and iops > ABOVE * c.burst_iops for c in around)
 
     def _of(self, number: int, empty: bool) -> tuple[float, float]:
         can = self._can[number]

@@ -215,3 +215,20 @@ def test_hours_without_metrics_every_other_day_keep_no_first_raise_for_good() ->
     )  # fmt: skip
     assert held < 0.3 * week.minutes
     assert not run.guardrail_violations
+
+
+def test_small_sequential_operations_need_mibps_and_no_iops() -> None:
+    """EBS merges them: 25,600 of 16 KiB a second are 400 MiB/s, which 3,000 IOPS serve."""
+    batch = {
+        "every": "24h",
+        "repeat": 5,
+        "after": "1h",
+        "for": "2h",
+        "else_iops": 100,
+        "iops": 25_600,
+    }
+    result = simulated(
+        {"type": "gp3", "size_gib": 500}, [{**batch, "io_kib": 16, "sequential": True}]
+    )
+    assert {target.iops for target in targets(result)} == {3_000}
+    assert starved_between(result, timedelta(days=1), timedelta(days=5)) == 0
