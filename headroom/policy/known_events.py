@@ -19,7 +19,7 @@ from headroom.domain.resources import VolumeType
 from headroom.policy.overlaps import sample_resource
 
 NEXT_YEARS = timedelta(days=5 * 366)
-LOOKED_AT = timedelta(days=400)
+LOOKED_AT, MOST_LOOKED_AT = timedelta(days=400), 60
 """How far ahead the times of an event are compared with freezes and windows; the first in the way is named."""
 
 
@@ -47,10 +47,16 @@ def events_in_vain(policy: Policy, now: datetime) -> Iterator[str]:
         if not occurrences((event,), now, now + NEXT_YEARS):
             yield f"The known event {event.name!r} is over; take it out."
         windows = _usual(policy, event).limits.change_windows
-        for coming in occurrences((event,), now, now + LOOKED_AT):
-            raised = last_chance(windows, policy.freezes, coming.start, now=now)
-            if coming.start <= now or raised == coming.start:
-                continue
+        found = [
+            (coming, last_chance(windows, policy.freezes, coming.start, now=now))
+            for coming in occurrences((event,), now, now + LOOKED_AT)[:MOST_LOOKED_AT]
+            if coming.start > now
+        ]
+        late = [(coming, raised) for coming, raised in found if raised != coming.start]
+        late.sort(
+            key=lambda one: len(found) > 1 and one[1] is None
+        )  # that of one that recurs passes
+        for coming, raised in late[:1]:
             what = (
                 "nothing is raised for it"
                 if raised is None
@@ -60,7 +66,6 @@ def events_in_vain(policy: Policy, now: datetime) -> Iterator[str]:
                 f"The known event {event.name!r} of {coming.start:%Y-%m-%d %H:%M} UTC: freezes and "
                 f"change_windows let no change start shortly before it, so {what}."
             )
-            break
 
 
 def _usual(policy: Policy, event: KnownEvent) -> EffectiveLimits:

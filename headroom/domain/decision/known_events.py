@@ -17,7 +17,7 @@ from headroom.domain.decision.approval import (
 from headroom.domain.decision.decision_input import Analysis, DecisionInput
 from headroom.domain.decision.escalation import escalate_once
 from headroom.domain.guardrails import Guardrail, PlanJudgement, distance
-from headroom.domain.planning import Plan, Situation, reached_by_two
+from headroom.domain.planning import Plan, Situation, reach_of, reached_by_two
 from headroom.domain.policy import IN_SIGHT, EffectiveLimits, Mode
 from headroom.domain.workload import KnownLoad
 
@@ -157,6 +157,10 @@ def _why_in_vain(analysis: Analysis, ways: Sequence[PlanJudgement], load: KnownL
         two = () if situation is None else reached_by_two(situation)
         if any(serves(plan.capability, load) for plan in two):
             return None
+        if situation is not None and load.due not in (None, load.start):
+            iops, mibps = reach_of(situation, changes=1)
+            if iops >= load.iops and mibps >= load.mibps:
+                return None  # it is not yet worth what holding the storage until then costs
         return "no change that Headroom may make serves that"
     if any(v.guardrail is Guardrail.MODE for v in ways[0].blocking):
         return None

@@ -85,8 +85,11 @@ def plans_from_history(situation: Situation) -> Iterator[Plan]:
     levels += [  # a raise of one side is possible while the other may not be lowered yet
         (max(i, now.sustained_iops), max(m, now.sustained_mibps))
         for i, m in levels
-        if (i > now.burst_iops and m < now.sustained_mibps)
-        or (m > now.burst_mibps and i < now.sustained_iops)
+        if situation.calm
+        and (
+            (i > now.burst_iops and m < now.sustained_mibps)
+            or (m > now.burst_mibps and i < now.sustained_iops)
+        )
     ]
     levels += _affordable(situation, levels, free)
     levels = _thinned(levels, free)

@@ -31,7 +31,8 @@ def may_be_restored(situation: Situation, plan: Plan, most_iops: float, most_mib
 
     No raise may lead there, a person would have to approve the price, or no change may start for longer
     than a schedule looks ahead. What nothing has used yet counts as used until `UNPROVEN_DAYS` were
-    measured; where a person has to approve, until `ENDED_DAYS`. What the owner announced counts as used.
+    measured; where a person has to approve, or no type leads back, until `ENDED_DAYS`. What the owner
+    announced counts as used.
     """
     limits, past, then, left = (
         situation.limits, situation.past, plan.capability, situation.diagnosis,
@@ -42,6 +43,7 @@ def may_be_restored(situation: Situation, plan: Plan, most_iops: float, most_mib
         limits.change_windows, situation.freezes, situation.observation.at
     ) > timedelta(hours=HOURS)
     again_iops, again_mibps = _raised_again(situation, plan, most_iops, most_mibps)
+    no_type = iops < min(most_iops, limits.max_iops) > again_iops
     forbidden = (
         closed
         or iops < most_iops > again_iops
@@ -50,7 +52,7 @@ def may_be_restored(situation: Situation, plan: Plan, most_iops: float, most_mib
             and mibps < most_mibps > again_mibps
         )
     )
-    if past.days < (ENDED_DAYS if asks else UNPROVEN_DAYS if forbidden else 0.0):
+    if past.days < (ENDED_DAYS if asks or no_type else UNPROVEN_DAYS if forbidden else 0.0):
         return iops >= most_iops and mibps >= most_mibps
     if not (limits.mode is Mode.APPROVE or asks or closed):
         iops = max(iops, capped(again_iops, left.instance_iops_left))

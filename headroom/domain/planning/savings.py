@@ -20,6 +20,8 @@ NOTHING_GAINED_USD = -0.01
 LATELY_DAYS = 28
 DRAINS = 0.97
 """Share of what is sustained below which the load that arrived is served."""
+WHOLE_MIN = 55
+"""Minutes at a limit from which an hour is one in which something waits all the time."""
 FOR_GOOD_DAYS = 7
 """Least days over which the need for what can never be undone is averaged."""
 
@@ -97,11 +99,16 @@ def value_for_good(situation: Situation, plan: Plan) -> float:
 
 
 def _hours_that_count(situation: Situation) -> int:
-    """How many hours of the past: without the latest at a limit, while they drain what waited before."""
+    """How many hours of the past: without the latest whole ones at a limit, while they drain what waited before."""
     now, hours = capability(situation.current), situation.past.profile.hours
-    pressed = list(takewhile(lambda hour: hour and hour.touched_minutes, reversed(hours)))
-    drained = [hour for hour in pressed if hour is not None]
-    if drained and (
+    count = sum(
+        1 for _ in takewhile(lambda hour: hour and hour.touched_minutes >= WHOLE_MIN, hours[::-1])
+    )
+    onset = hours[-count - 1] if count < len(hours) else None
+    drained = [hour for hour in hours[len(hours) - count :] if hour is not None]
+    if onset is not None and onset.touched_minutes:
+        drained.append(onset)
+    if count and (
         mean(hour.mean_iops for hour in drained) < DRAINS * now.sustained_iops
         and mean(hour.mean_mibps for hour in drained) < DRAINS * now.sustained_mibps
     ):

@@ -176,7 +176,7 @@ def last_chance(
 ) -> datetime | None:
     """The last instant up to `start` until which a change may start in time; None if there is none.
 
-    Closed windows are looked at for `LONGEST_CLOSED` before it.
+    Closed windows are looked at for `LONGEST_CLOSED` before it, and before each freeze.
     """
 
     def may_start(at: datetime) -> bool:
@@ -185,11 +185,12 @@ def last_chance(
     if may_start(max(now, start - IN_TIME)):
         return start
     ends = {freeze.begins for freeze in freezes if now < freeze.begins < start}
-    then: datetime | None = max(now, start - LONGEST_CLOSED)
-    while then is not None and windows and then < start:
-        closing = next_closing(windows, then)
-        if closing is None or closing >= start:
-            break
-        ends.add(closing)
-        then = next_opening(windows, closing)
+    for until in (start, *ends) if windows else ():
+        then: datetime | None = max(now, until - LONGEST_CLOSED)
+        while then is not None and then < until:
+            closing = next_closing(windows, then)
+            if closing is None or closing >= until:
+                break
+            ends = ends | {closing}
+            then = next_opening(windows, closing)
     return max((at for at in ends if at > now and may_start(at - MINUTE)), default=None)

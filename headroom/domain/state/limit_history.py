@@ -11,7 +11,7 @@ from headroom.domain.state.resource_state import MODIFICATION_RETENTION, KnownMo
 
 LANDING_S = 3_600.0
 """How long after its start a change may be landing; the load then shows which limit binds."""
-DAY_S = 86_400.0
+DAY_S, LEAST_MIBPS, MERGED_PER_MIB = 86_400.0, 125.0, 4.0
 STILL_BELOW = 1.02
 ABOVE = 1.02
 """Operations this far above every limit of the time prove that they were merged."""
@@ -60,16 +60,24 @@ class LimitHistory:
         choose = min if permits(now, took) else max
         return choose(before[0], now[0]), choose(before[1], now[1])
 
-    def merged(self, at: float, iops: float) -> bool:
-        """Whether more operations were served than were possible at a POSIX timestamp: EBS merged them.
+    def counted(self, at: float, iops: float, mibps: float) -> float:
+        """The operations that EBS counted at a POSIX timestamp: merged ones where more were served than possible.
 
-        Only since a day before the first known change: earlier, it may have been another configuration.
+        Small sequential ones were merged then to 256 KiB. Earlier than a day before the first known change
+        it may have been another configuration: then only where the MiB/s need what this one has beyond gp3's
+        least, and no more.
         """
-        if iops <= ABOVE * self._fewest or not self._starts or at < self._starts[0] - DAY_S:
-            return False
+        if iops <= ABOVE * self._fewest:
+            return iops
         number = bisect_right(self._starts, at)
         around = self._can[max(0, number - 1) : number + 2]
-        return all(c.io_bytes == SSD_IO_BYTES and iops > ABOVE * c.burst_iops for c in around)
+        if not self._starts or at < self._starts[0] - DAY_S:
+            around = self._can[:1]
+            if not ABOVE * LEAST_MIBPS < mibps <= ABOVE * around[0].burst_mibps:
+                return iops
+        most = max(can.burst_iops for can in around)
+        ssd = all(can.io_bytes == SSD_IO_BYTES for can in around)
+        return MERGED_PER_MIB * mibps if ssd and iops > ABOVE * most else iops
 
     def _of(self, number: int, empty: bool) -> tuple[float, float]:
         can = self._can[number]

@@ -29,6 +29,16 @@ class KnownLoad(NamedTuple):
     due: datetime | None = None
     """When it really begins, where `start` is the last time before it that a change may start."""
 
+    def minutes_in(self, start: datetime, end: datetime) -> float:
+        """Minutes of it in [start, end); of one that has to be raised for early, its own spread from then on.
+
+        So what it is worth is compared with what it costs to hold the storage for as long.
+        """
+        late, spread = max(start, self.start), 1.0
+        if self.due is not None and late < self.due:
+            spread = (self.end - self.due) / (self.end - self.start)
+        return spread * (min(end, self.end) - late).total_seconds() / 60
+
     def share_late(self, rates: Rates) -> float:
         """The share of it that rates do not serve."""
         iops, mibps = rates
@@ -64,11 +74,7 @@ def loads_at(known_loads: Sequence[KnownLoad], start: datetime) -> list[HourOfLo
     """The known loads of the hour from `start` on."""
     end = start + HOUR
     return [
-        HourOfLoad(
-            load,
-            (min(end, load.end) - max(start, load.start)).total_seconds() / 60,
-            (start - hour_of(load.start)) // HOUR,
-        )
+        HourOfLoad(load, load.minutes_in(start, end), (start - hour_of(load.start)) // HOUR)
         for load in known_loads
         if load.start < end and load.end > start
     ]

@@ -21,7 +21,7 @@ from headroom.domain.state import (
     ProfileHour,
     on_scale,
 )
-from headroom.domain.workload.history import OPS_PER_MIB, load_rates, measured_periods
+from headroom.domain.workload.history import load_rates, measured_periods
 from headroom.domain.workload.pressed_periods import PressedPeriod, busiest_minutes, pressed_periods
 
 BUSY_SHARE = 0.7
@@ -49,8 +49,7 @@ def digest_of(
     )  # fmt: skip
     for rates, bytes_of in ((iops, mibps), busiest):  # what EBS counts, where it merged operations
         for place, rate in enumerate(rates):
-            if limits.merged(begin + place * grid.period_s, rate):
-                rates[place] = bytes_of[place] * OPS_PER_MIB
+            rates[place] = limits.counted(begin + place * grid.period_s, rate, bytes_of[place])
     rows = pressed_periods(history, limits, iops, mibps, busiest)
     pressed = _without_backlogs(rows, iops, mibps)
     for row in rows:  # what it served in its busiest minute is the limit, or an earlier backlog
