@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from headroom.domain.policy import Limits, Policy, PolicyError, Rule, Selector, limits_for
+from headroom.domain.policy import (
+    Freeze,
+    Limits,
+    Policy,
+    PolicyError,
+    Rule,
+    Selector,
+    is_open,
+    last_chance,
+    limits_for,
+    parse_window,
+)
 from headroom.domain.resources import EBS_TYPES, Kind, VolumeType
 from headroom.policy import check, check_file, default_policy, first_problem, parse_policy
 from headroom.policy.overlaps import RuleIndex, covers, sample_resource
@@ -362,6 +374,18 @@ def test_a_known_event_that_the_same_file_makes_impossible_is_remarked(tmp_path:
     (sundays,) = remarked("weekly Sun 08:00 UTC", night)
     assert "it is raised for before 2026-01-09 10:00 UTC" in sundays
     assert remarked("weekly Tue 09:45 UTC", night) == ()
+
+
+def test_an_event_after_weeks_of_a_freeze_is_raised_for_before_it() -> None:
+    saturdays = (parse_window("Sat 02:00-06:00 UTC"),)
+    freeze = Freeze(begins=NOW + timedelta(days=20), until=NOW + timedelta(days=60))
+    start = NOW + timedelta(days=55)
+    found = last_chance(saturdays, (freeze,), start, now=NOW)
+    assert found is not None
+    assert freeze.begins - timedelta(days=7) < found < freeze.begins
+    assert is_open(saturdays, found - timedelta(minutes=1))
+    assert last_chance((), (), start, now=NOW) == start
+    assert last_chance((), (Freeze(begins=NOW, until=start),), start, now=NOW) is None
 
 
 def test_a_known_event_that_no_tag_and_no_mode_allows_a_raise_for_is_remarked() -> None:

@@ -12,7 +12,9 @@ from headroom.domain.policy import CodeOwned, EffectiveLimits
 from headroom.domain.resources import CodeOwner, code_owner, spoken
 
 LARGER_INSTANCE = "use a larger instance, or spread the load; a faster volume would change nothing"
-ONLY_IN_BURSTS = " beyond the instance's own bursts, which Headroom does not count on"
+ONLY_IN_BURSTS = (
+    " beyond the instance's own bursts, which count only for load that was short every time so far"
+)
 MORE_OF_THEIR_WORK = (
     "a fixed number of workers waits for this volume and would use up any limit; if more of their "
     "work is wanted, raise the volume yourself"

@@ -108,11 +108,16 @@ def announced_in_vain(analysis: Analysis, judgements: Sequence[PlanJudgement]) -
             plan = min(ready, key=lambda j: (j.plan.monthly_usd, str(j.plan.target))).plan
             if why_approval(effective.limits, plan) is None:
                 continue
+            in_time = load.due in (None, load.start)
             asked = act_or_hold(
-                decision_input, effective, Reason.RECURRENCE_EXPECTED, plan, until=load.end
-            )
+                decision_input, effective, Reason.RECURRENCE_EXPECTED, plan,
+                until=load.end if in_time else None,
+            )  # fmt: skip
             if isinstance(asked, Act):
                 ahead = f"{asked.approval}; once approved it begins shortly before the event"
+                if not in_time:
+                    by = f"{load.start:%Y-%m-%d %H:%M} UTC"
+                    ahead = f"{asked.approval}; it has to begin before {by}, no change may start from then until the event"
                 return replace(asked, approval=ahead)
             continue
         why = _why_in_vain(analysis, ways, load)

@@ -113,3 +113,14 @@ def test_what_a_blocked_event_left_waiting_is_no_rhythm() -> None:
     result = closed({"defaults": {"max_iops": 4_000}})
     after = [change for change in result.changes if change.at > START + timedelta(hours=66)]
     assert all(change.reason == "scaling_down" for change in after)
+
+
+def test_storage_is_not_held_through_a_long_freeze_for_an_event_that_is_worth_less() -> None:
+    """Ten minutes are worth a dollar; 6,900 IOPS for six days cost seven."""
+    event = {"name": "report", "when": "once 2026-01-12 06:00 UTC", "for": "10m", "iops": 9_000}
+    policy = {"account": {"freezes": [{"from": "2026-01-06", "until": "2026-01-12"}]}}
+    result = simulated(
+        {"type": "gp3", "size_gib": 400}, [step("174h", 300), step("10m", 9_000), step("2h", 300)],
+        policy={"version": 1, "known_events": [event], **policy},
+    )  # fmt: skip
+    assert not [change for change in result.changes if change.at < START + timedelta(days=6)]

@@ -185,6 +185,16 @@ def test_growth_does_not_follow_growth_while_what_waited_is_drained() -> None:
     assert [667 <= target.size_gib <= 750 for target in targets(result)] == [True]
 
 
+def test_load_of_some_minutes_in_every_hour_is_no_backlog_that_drains() -> None:
+    """Twenty minutes at 6,000 IOPS leave something waiting in each hour, and for none of it whole."""
+    result = simulated(
+        {"type": "gp2", "size_gib": 1_000}, [step("20m", 6_000), step("40m", 100)] * 24,
+        policy={"version": 1, "defaults": {"types": ["gp2"], "growth": True}},
+    )  # fmt: skip
+    assert result.changes
+    assert starved_between(result, timedelta(hours=23), timedelta(hours=24)) < 30
+
+
 def test_a_filling_database_out_of_credits_gets_gp3_with_its_growth() -> None:
     database = {
         **RDS, "storage_type": "gp2", "allocated_storage_gib": 200, "free_storage_gib": 40,

@@ -218,3 +218,13 @@ def test_nothing_is_lowered_shortly_before_changes_are_impossible(policy: dict[s
     )  # fmt: skip
     assert not result.changes
     assert result.starved_minutes == 0
+
+
+def test_mibps_that_small_sequential_operations_use_are_there_when_they_come() -> None:
+    """Nobody changed it before: what it has now is what it had."""
+    result = simulated(
+        {"type": "gp3", "size_gib": 500, "iops": 3_000, "throughput_mibps": 500},
+        [{"every": "24h", "repeat": 4, "after": "5h", "for": "2h", "iops": 25_600,
+          "else_iops": 100, "io_kib": 16, "sequential": True}],
+    )  # fmt: skip
+    assert result.starved_minutes == 0
