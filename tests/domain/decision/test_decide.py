@@ -98,7 +98,7 @@ def test_a_nightly_burst_that_ends_with_credits_to_spare_is_left_alone() -> None
         (3_000, "a faster volume would change nothing"),
         (
             18_750,
-            "beyond the instance's own bursts, which count only for load that was short every time",
+            "the instance's own bursts, which count only for load that was short every time so far",
         ),
     ],
 )
