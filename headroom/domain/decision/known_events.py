@@ -19,8 +19,11 @@ from headroom.domain.decision.escalation import escalate_once
 from headroom.domain.guardrails import Guardrail, PlanJudgement, distance
 from headroom.domain.planning import Plan, Situation, reach_of, reached_by_two
 from headroom.domain.policy import IN_SIGHT, EffectiveLimits, Mode
+from headroom.domain.resources import Configuration
 from headroom.domain.workload import KnownLoad
 
+PRESSING = frozenset({Reason.STARVED, Reason.DEPLETION_FORESEEN})
+MUCH_MORE = 1.5
 ANSWERED_WITHIN = timedelta(hours=1)
 """How long an answer may take before a raise begins that needs none."""
 KNOWN_EVENT = "known_event"
@@ -43,7 +46,7 @@ def act_or_hold(
     """Act, or hold while a request is pending or a similar one was declined recently.
 
     A request for load of which it is known when it ends is pending `until` then, if that is later. One that
-    would only save money gives way to what is urgent.
+    would only save money gives way to what is urgent, one for much less to what is needed now.
     """
     at, resource_state = decision_input.observation.at, decision_input.resource_state
     approval = why_approval(effective.limits, plan)
@@ -54,7 +57,11 @@ def act_or_hold(
         return Act(reason=reason, plan=plan)
     urgent, asked = reason in URGENT, resource_state.approval_request
     if asked is not None and not (
-        urgent and only_saves(asked.origin, asked.target, asked.price_change_usd)
+        urgent
+        and (
+            only_saves(asked.origin, asked.target, asked.price_change_usd)
+            or (reason in PRESSING and _far_short(asked.target, plan))
+        )
     ):
         waits = max(at, asked.expires)
         return Hold(reason=Reason.AWAITING_APPROVAL, until=waits, proposed_plan=plan)
@@ -64,6 +71,15 @@ def act_or_hold(
     expires = at + timedelta(minutes=effective.limits.approval_expires_minutes)
     expires = expires if until is None else max(expires, until)
     return Act(reason=reason, plan=plan, approval=approval, expires=expires)
+
+
+def _far_short(asked: Configuration, plan: Plan) -> bool:
+    """Whether what people were asked for serves much less than a plan."""
+    would, needed = capability(asked), plan.capability
+    return (
+        needed.sustained_iops >= MUCH_MORE * would.sustained_iops
+        or needed.sustained_mibps >= MUCH_MORE * would.sustained_mibps
+    )
 
 
 def act_or_ask(
