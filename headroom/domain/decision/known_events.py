@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from decimal import Decimal
 
 from headroom.domain.catalog.ebs import Capability, capability
 from headroom.domain.decision.action import Act, Action, Escalate, Hold, Reason
@@ -49,7 +50,7 @@ def act_or_hold(
     would only save money gives way to what is urgent, one for much less to what is needed now.
     """
     at, resource_state = decision_input.observation.at, decision_input.resource_state
-    approval = why_approval(effective.limits, plan)
+    approval = why_approval(effective.limits, plan) or _adds_up(decision_input, effective, plan)
     if approval is None:
         no_until = refused_until(resource_state.declined, plan, at)
         if no_until is not None:
@@ -73,6 +74,18 @@ def act_or_hold(
     return Act(reason=reason, plan=plan, approval=approval, expires=expires)
 
 
+def _adds_up(decision_input: DecisionInput, effective: EffectiveLimits, plan: Plan) -> str | None:
+    """Why a raise needs approval that by itself needs none: with earlier ones it adds too much. Else None."""
+    above, paid = (
+        effective.limits.approve_above_usd, decision_input.resource_state.resource_increase_usd
+    )  # fmt: skip
+    if above is None or plan.price_change_usd <= 0 or paid <= 0:
+        return None
+    if paid + plan.price_change_usd <= max(above, Decimal(0)):
+        return None
+    return f"with ${paid:.2f} before, it adds more than the ${above} a month above which the policy requires approval"
+
+
 def _far_short(asked: Configuration, plan: Plan) -> bool:
     """Whether what people were asked for serves much less than a plan."""
     would, needed = capability(asked), plan.capability
@@ -92,18 +105,17 @@ def act_or_ask(
     such parts together never add more than one change may.
     """
     first = act_or_hold(decision_input, effective, reason_of(best), best)
-    above, paid = (
-        effective.limits.approve_above_usd, decision_input.resource_state.resource_increase_usd
-    )  # fmt: skip
-    if not isinstance(first, Hold) or effective.limits.mode is not Mode.AUTO or above is None:
+    limits = effective.limits
+    waits = isinstance(first, Hold) and limits.mode is Mode.AUTO
+    if not waits or limits.approve_above_usd is None:
         return first
     asked, at = decision_input.resource_state.approval_request, decision_input.observation.at
     if asked is not None and at < asked.requested_at + ANSWERED_WITHIN:
         return first
     for judgement in judgements:
         plan = judgement.plan
-        unasked = why_approval(effective.limits, plan) is None and (
-            plan.price_change_usd + paid <= above
+        unasked = not (
+            why_approval(effective.limits, plan) or _adds_up(decision_input, effective, plan)
         )
         if judgement.allowed and unasked and plan.sustains_more and not plan.lowers:
             return act_or_hold(decision_input, effective, reason_of(plan), plan)

@@ -235,6 +235,7 @@ def test_what_needs_no_approval_is_raised_while_nobody_answers_for_the_rest() ->
     first = result.changes[0]
     assert timedelta(hours=3) <= first.at - START <= timedelta(hours=3, minutes=30)
     assert first.target.iops in range(4_900, 5_001)
+    assert result.usd_per_month_end <= 24 + 10, "nor do further raises add up to more"
 
 
 def test_a_saving_does_not_use_up_the_only_change_of_a_day_that_nobody_knows_yet() -> None:
