@@ -96,3 +96,15 @@ def test_how_late_a_raise_has_its_effect_is_learned_from_the_first_one(
     ]  # fmt: skip
     assert len(starved) <= 1
     assert sum(change.reason == "scaling_down" for change in result.changes) >= 15
+
+
+def test_a_week_that_hardly_filled_is_proof_enough_for_a_saving_on_a_fuller_database() -> None:
+    """A fifth is free, as where RDS autoscaling has been at work: not a quarter, but twice the reserve."""
+    database = {
+        **RDS, "storage_type": "io1", "allocated_storage_gib": 500, "iops": 10_000,
+        "free_storage_gib": 100,
+    }  # fmt: skip
+    result = simulated(database, [step("216h", 500)])
+    (change,) = result.changes
+    assert timedelta(days=6) < change.at - START < timedelta(days=8)
+    assert change.reason == "scaling_down"
