@@ -75,11 +75,14 @@ def act_or_hold(
 
 
 def _adds_up(decision_input: DecisionInput, effective: EffectiveLimits, plan: Plan) -> str | None:
-    """Why a raise needs approval that by itself needs none: with earlier ones it adds too much. Else None."""
+    """Why a raise needs approval that by itself needs none: with earlier ones it adds too much. Else None.
+
+    Never of growth for free space: an earlier raise must not keep a database from being grown in time.
+    """
     above, paid = (
         effective.limits.approve_above_usd, decision_input.resource_state.resource_increase_usd
     )  # fmt: skip
-    if above is None or plan.price_change_usd <= 0 or paid <= 0:
+    if above is None or plan.growth is not None or plan.price_change_usd <= 0 or paid <= 0:
         return None
     if paid + plan.price_change_usd <= max(above, Decimal(0)):
         return None

@@ -14,6 +14,7 @@ from tests.proving.simulation.situations import (
     simulated,
     starved_between,
     step,
+    targets,
 )
 
 # --- a database's free space while RDS works on a change
@@ -108,3 +109,19 @@ def test_a_week_that_hardly_filled_is_proof_enough_for_a_saving_on_a_fuller_data
     (change,) = result.changes
     assert timedelta(days=6) < change.at - START < timedelta(days=8)
     assert change.reason == "scaling_down"
+
+
+def test_a_raise_before_does_not_make_growth_for_space_wait_for_a_person() -> None:
+    database = {
+        **RDS, "storage_type": "gp3", "allocated_storage_gib": 600, "free_storage_gib": 90,
+        "fill": [{"for": "12h", "gib_per_hour": 0.5}, {"for": "60h", "gib_per_hour": 1.5}],
+    }  # fmt: skip
+    limits = {"grow_space": True, "growth": True, "approve_above_usd_per_month": 100}
+    result = simulated(
+        database, [step("6h", 1_000), step("12h", 15_500), step("54h", 14_000)],
+        policy={"version": 1, "rules": [{"match": {"kind": "rds"}, "set": limits}]},
+    )  # fmt: skip
+    raised, *grown = targets(result)
+    assert (raised.iops or 0) > 12_000
+    assert any(target.size_gib > 600 for target in grown)
+    assert full_minutes(result) == 0
