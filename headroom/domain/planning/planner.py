@@ -18,6 +18,8 @@ from headroom.domain.workload import Binding
 
 STEPS = (1.5, 2.0, 4.0)
 """Multiples of a censored demand that are considered, beside the ceiling."""
+HALVINGS = 24
+"""Finds the largest level to within a hundredth of an IOPS."""
 ON_INSTANCE = (Binding.INSTANCE_IOPS, Binding.INSTANCE_THROUGHPUT)
 
 
@@ -221,7 +223,7 @@ def _largest(most: float, fits: Callable[[float], bool]) -> float | None:
     low, high = 0.0, most
     if not fits(low):
         return None
-    for _ in range(40):
+    for _ in range(HALVINGS):
         middle = (low + high) / 2
         low, high = (middle, high) if fits(middle) else (low, middle)
     return low

@@ -62,6 +62,7 @@ class Recurrence:
         self.believed, self.anyhow = self._all.believed, self._all.anyhow
         self.endless = self._never_ends(past.begins)
         self._found: dict[tuple[int, ...], tuple[_Weighed, Likely]] = {}
+        self._likely_by: dict[tuple[bool, ...], tuple[_Weighed, Likely] | None] = {}
 
     def at(self, iops: float, mibps: float, shorts: Sequence[float]) -> Likely:
         """What the coming hours are like at a level.
@@ -70,7 +71,7 @@ class Recurrence:
         """
         if not self.endless:
             return self._likely(self._all)[1]
-        hours, numbers = self._past.numbered
+        hours = self._past.numbered[0]
         most = max(shorts, default=0.0)
         near = [
             hour.peak_iops > NEAR_SHARE * iops
@@ -79,14 +80,22 @@ class Recurrence:
             for hour in hours
         ]
         heavy = [0 < minutes >= HEAVY_SHARE * most for minutes in shorts]
-        found = []
-        for counts in (near, heavy):
-            begins = begins_among([place for place, number in numbers.items() if counts[number]])
-            if begins and not self._never_ends(begins):
-                found.append(self._likely(self._weighed(begins)))
+        found = [one for one in map(self._likely_among, (tuple(near), tuple(heavy))) if one]
         if not found:
             return self._likely(self._all)[1]
         return min(found, key=lambda one: one[0].anyhow)[1]  # the one that a rhythm explains best
+
+    def _likely_among(self, counts: tuple[bool, ...]) -> tuple[_Weighed, Likely] | None:
+        """What the coming hours are like by the busy hours that count; None if these never end either.
+
+        `counts` is by their number. Many levels share it.
+        """
+        if counts not in self._likely_by:
+            numbers = self._past.numbered[1]
+            begins = begins_among([place for place, number in numbers.items() if counts[number]])
+            ends = begins and not self._never_ends(begins)
+            self._likely_by[counts] = self._likely(self._weighed(begins)) if ends else None
+        return self._likely_by[counts]
 
     def _likely(self, one: _Weighed) -> tuple[_Weighed, Likely]:
         begins, key = one.begins, tuple(one.begins)
@@ -130,11 +139,22 @@ class Recurrence:
 
 def heights_of(past: Past, begins: Mapping[int, int]) -> dict[int, Height]:
     """How high the load of each episode was, by the place where it began."""
+    hours, numbers = past.numbered
+    loads = [
+        (
+            max(
+                max(hour.peak_iops, hour.limit_iops) / IOPS_SCALE,
+                max(hour.peak_mibps, hour.limit_mibps) / MIBPS_SCALE,
+            ),
+            hour.touched_minutes > 0,
+        )
+        for hour in hours
+    ]
     most: dict[int, tuple[float, bool]] = {}
     for place, begin in begins.items():
-        iops, mibps, _, _, _, touched, limit_iops, limit_mibps, _ = past.busy[place]
-        load = max(max(iops, limit_iops) / IOPS_SCALE, max(mibps, limit_mibps) / MIBPS_SCALE)
-        most[begin] = max(most.get(begin, (0.0, False)), (load, touched > 0))
+        load = loads[numbers[place]]
+        if begin not in most or load > most[begin]:
+            most[begin] = load
     return {place: Height.of(load, at_least=touched) for place, (load, touched) in most.items()}
 
 
