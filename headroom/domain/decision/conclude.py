@@ -20,16 +20,14 @@ from headroom.domain.decision.decision_input import (
     current_price,
 )
 from headroom.domain.decision.escalation import (
-    LARGER_CLASS,
-    LARGER_INSTANCE,
     LATE_METRICS,
     MORE_OF_THEIR_WORK,
     NOT_WORTH_IT,
-    ONLY_IN_BURSTS,
     SLOW_BELOW_LIMITS,
     SLOWER_THAN_WISHED,
     TAG_NOT_UNDERSTOOD,
     escalate_once,
+    instance_limited,
 )
 from headroom.domain.decision.known_events import act_or_ask, act_or_hold, announced_in_vain
 from headroom.domain.decision.space import (
@@ -168,13 +166,7 @@ def conclude_for_load(
             SLOW_BELOW_LIMITS if limits.latency_objective_ms is None else SLOWER_THAN_WISHED, None,
         )  # fmt: skip
     if diagnosis.binding in (Binding.INSTANCE_IOPS, Binding.INSTANCE_THROUGHPUT):
-        database = decision_input.observation.volume.configuration.database
-        return escalate_once(
-            decision_input, effective, Reason.INSTANCE_LIMITED, diagnosis.binding.value,
-            (LARGER_INSTANCE if database is None else LARGER_CLASS)
-            + (ONLY_IN_BURSTS if _bursts(decision_input, diagnosis) else ""),
-            None,
-        )  # fmt: skip
+        return instance_limited(decision_input, effective, diagnosis)
     if current_price(decision_input) is None:
         return escalate_once(
             decision_input, effective, Reason.PRICE_UNKNOWN, "price_unknown",
@@ -202,17 +194,6 @@ def _unmeasured(
         return Hold(reason=why, until=None, proposed_plan=None)
     remedy = LATE_METRICS.format(demand.pressed_minutes)
     return escalate_once(decision_input, effective, why, "late_metrics", remedy, None)
-
-
-def _bursts(decision_input: DecisionInput, diagnosis: Diagnosis) -> bool:
-    """Whether the instance's maximum is above what it sustains, and its balance not yet used up."""
-    instance, balance = decision_input.observation.instance, diagnosis.instance_balance
-    if instance is None or instance.limits is None or (balance and balance.basis == "empty_now"):
-        return False
-    limits = instance.limits
-    if diagnosis.binding is Binding.INSTANCE_IOPS:
-        return limits.maximum_iops > limits.baseline_iops
-    return limits.maximum_mibps > limits.baseline_mibps
 
 
 def reason_of(analysis: Analysis, plan: Plan) -> Reason:

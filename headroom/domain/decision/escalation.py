@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
+from headroom.domain.catalog.ebs import capability
 from headroom.domain.decision.action import Action, Escalate, Hold, Reason
 from headroom.domain.decision.decision_input import (
     DecisionInput,
@@ -9,7 +12,11 @@ from headroom.domain.decision.decision_input import (
 )
 from headroom.domain.planning import Plan
 from headroom.domain.policy import CodeOwned, EffectiveLimits
-from headroom.domain.resources import CodeOwner, code_owner, spoken
+from headroom.domain.resources import CodeOwner, Observation, code_owner, spoken
+from headroom.domain.workload import Binding, Diagnosis
+
+DRAINS = timedelta(hours=1)
+"""After a raise in flight, what waited before may use all that the instance has for so long."""
 
 LARGER_INSTANCE = "use a larger instance, or spread the load; a faster volume would change nothing"
 ONLY_IN_BURSTS = (
@@ -59,6 +66,41 @@ def escalate_once(
         return Hold(reason=reason, until=None, proposed_plan=plan)
     remedy = spoken(decision_input.observation.volume.ref.kind, remedy)
     return Escalate(reason=reason, cause=cause, remedy=remedy, proposed_plan=plan)
+
+
+def instance_limited(
+    decision_input: DecisionInput, effective: EffectiveLimits, diagnosis: Diagnosis
+) -> Action:
+    """Tell that the instance is the limit; not while what waited before a raise is drained."""
+    observation = decision_input.observation
+    if _drains(observation):
+        return Hold(reason=Reason.INSTANCE_LIMITED, until=None, proposed_plan=None)
+    larger = LARGER_INSTANCE if observation.volume.configuration.database is None else LARGER_CLASS
+    return escalate_once(
+        decision_input, effective, Reason.INSTANCE_LIMITED, diagnosis.binding.value,
+        larger + (ONLY_IN_BURSTS if _bursts(observation, diagnosis) else ""), None,
+    )  # fmt: skip
+
+
+def _drains(observation: Observation) -> bool:
+    change = observation.modification
+    if change is None or not change.in_flight or observation.at - change.started_at > DRAINS:
+        return False
+    before, now = capability(change.origin), capability(change.target)
+    return (
+        now.sustained_iops > before.sustained_iops or now.sustained_mibps > before.sustained_mibps
+    )
+
+
+def _bursts(observation: Observation, diagnosis: Diagnosis) -> bool:
+    """Whether the instance's maximum is above what it sustains, and its balance not yet used up."""
+    instance, balance = observation.instance, diagnosis.instance_balance
+    if instance is None or instance.limits is None or (balance and balance.basis == "empty_now"):
+        return False
+    limits = instance.limits
+    if diagnosis.binding is Binding.INSTANCE_IOPS:
+        return limits.maximum_iops > limits.baseline_iops
+    return limits.maximum_mibps > limits.baseline_mibps
 
 
 def unmanaged(effective: EffectiveLimits, owner: CodeOwner | None) -> bool:

@@ -11,7 +11,7 @@ from headroom.domain.planning.plan import HOURS_PER_MONTH, Plan
 from headroom.domain.planning.plans_from_history import ALIKE, HDD, plans_of_two_changes
 from headroom.domain.planning.situation import Situation, step_of, within_limits
 from headroom.domain.resources import Configuration, VolumeType
-from headroom.domain.workload import Binding, Level
+from headroom.domain.workload import LEAD_TIME, Binding, Level
 
 UNUSED_MIBPS = 0.3
 """Chance that new load is one of throughput, which a type may have only by the way."""
@@ -20,7 +20,11 @@ UNUSED_MIBPS = 0.3
 def level_of(situation: Situation, configuration: Configuration) -> Level:
     """What a configuration sustains, limited by the instance."""
     can, diagnosis = capability(configuration), situation.diagnosis
-    lasting = configuration != situation.current or diagnosis.binding is Binding.BURST_CREDITS
+    lasting = (
+        configuration != situation.current
+        or diagnosis.binding is Binding.BURST_CREDITS
+        or bursts_to_the_end(situation)
+    )
     iops = can.sustained_iops if lasting else can.burst_iops
     mibps = can.sustained_mibps if lasting else can.burst_mibps
     if diagnosis.instance_iops_left is not None:
@@ -47,6 +51,19 @@ def level_of(situation: Situation, configuration: Configuration) -> Level:
             max(mibps, min(most[1], step * step * max(mibps, least_mibps))),
         ),
     )  # fmt: skip
+
+
+def bursts_to_the_end(situation: Situation) -> bool:
+    """Whether the load is at the limit of a burst whose credits run out soon."""
+    demand = situation.demand
+    empty_at = None if demand.credits is None else demand.credits.empty_at
+    at_limit = situation.diagnosis.binding in (Binding.VOLUME_IOPS, Binding.VOLUME_THROUGHPUT)
+    return (
+        at_limit
+        and demand.pressed_minutes > 0
+        and empty_at is not None
+        and empty_at - situation.observation.at <= LEAD_TIME
+    )
 
 
 def _included_in_a_raise(situation: Situation, configuration: Configuration) -> tuple[float, float]:

@@ -8,7 +8,7 @@ from statistics import fmean, median
 
 from headroom.domain.catalog.ebs import capability
 from headroom.domain.planning.coming_hours import LEAD
-from headroom.domain.planning.levels import level_of
+from headroom.domain.planning.levels import bursts_to_the_end, level_of
 from headroom.domain.planning.plan import Plan
 from headroom.domain.planning.restoring import could_come_back, may_be_restored
 from headroom.domain.planning.situation import Situation
@@ -45,6 +45,8 @@ def present_load(situation: Situation, levels: Sequence[Level]) -> PresentLoad:
     """The present load: pressure, a near depletion, or load that every level must sustain."""
     demand, at = situation.demand, situation.observation.at
     touched = levels[0].iops, levels[0].mibps
+    if bursts_to_the_end(situation):
+        touched = situation.diagnosis.volume_iops_limit, situation.diagnosis.volume_mibps_limit
     late = tuple(
         demand.expected_shortfall(iops=one.iops, mibps=one.mibps, touched=touched) for one in levels
     )

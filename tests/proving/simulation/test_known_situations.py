@@ -71,6 +71,27 @@ def test_half_a_relief_is_taken_at_once() -> None:
     assert result.usd_per_month_end == pytest.approx(34.5)
 
 
+def test_a_load_at_the_limit_of_a_burst_moves_before_its_credits_are_gone() -> None:
+    """gp3 serves no more than the burst does, but it lasts; only a full copy would serve all of the load."""
+    gp2 = {**RDS, "storage_type": "gp2", "allocated_storage_gib": 350}
+    result = simulated(gp2, [step("48h", 200), step("6h", 6_000)])
+    (target,) = targets(result)
+    assert (target.volume_type, target.size_gib) == (VolumeType.GP3, 350)
+    served = [
+        minute.facts.served_ops
+        for minute in result.minutes
+        if minute.facts.start >= START + timedelta(hours=48)
+    ]
+    assert min(served) >= 0.99 * 3_000 * 60, "credits were gone before the change had its effect"
+
+
+def test_no_larger_class_is_advised_while_a_raise_drains_what_waited() -> None:
+    gp2 = {**RDS, "storage_type": "gp2", "allocated_storage_gib": 450}
+    result = simulated(gp2, [step("48h", 200), step("6h", 14_000)])
+    assert targets(result)[0].iops == 20_000, "all that its class sustains"
+    assert not [d for d in result.decisions if isinstance(d.answer, Escalate)]
+
+
 def test_a_report_on_the_first_day_of_a_database_needs_no_history() -> None:
     gp2 = {**RDS, "storage_type": "gp2", "allocated_storage_gib": 300}
     result = simulated(gp2, [step("5h", 300), step("5h", 2_600)])
