@@ -71,7 +71,7 @@ def plans_from_history(situation: Situation) -> Iterator[Plan]:
     levels += [  # from where one step leads to the most that may come
         (i / step, m / step)
         for i, m in _most(situation)
-        if i > step * base[0] or m > step * base[1]
+        if i > step * free[0] or m > step * free[1]
     ]
     least_iops = _least_iops(situation, base[0])
     least_mibps = _least_mibps(situation, base[1])
@@ -91,8 +91,8 @@ def plans_from_history(situation: Situation) -> Iterator[Plan]:
             or (m > now.burst_mibps and i < now.sustained_iops)
         )
     ]
-    levels += _affordable(situation, levels, free)
-    levels = _thinned(levels, free)
+    affordable = _affordable(situation, levels, free)
+    levels = [*_thinned(levels, free), *affordable]  # also close below what is not permitted
     for plan in _plans_to(situation, levels):
         if not _hardly_more(situation, plan) and (
             situation.calm or situation.harmless(plan) or relieves(situation, plan)

@@ -65,6 +65,9 @@ def schedule_cost(
     # Comparisons instead of `min`, which takes three times as long on two numbers.
     for hour in range(HOURS - 1, -1, -1):
         late, early = demand_forecast.locked_minutes[hour], demand_forecast.reacting_minutes[hour]
+        if demand_forecast.locked_drained:
+            late = tuple(map(add, late, demand_forecast.locked_drained[hour]))
+            early = tuple(map(add, early, demand_forecast.reacting_drained[hour]))
         raises = demand_forecast.reaction_usd[hour]
         locked = [usd_per_minute * m + usd for m, usd in zip(late, prices, strict=True)]
         raised = [

@@ -23,6 +23,7 @@ from headroom.domain.workload.short_minutes import (
     SEEN_ABOVE,
     WHOLE,
     Belief,
+    drained_minutes,
     hidden_in_its_minutes,
     minutes_to_react,
     short_minutes,
@@ -78,6 +79,9 @@ class Forecast:
     """Minutes over all hours, by level, from measured or present load."""
     new_minutes: float = 0.0
     """Minutes an hour at the first level, the present one, from load that was never measured so far."""
+    locked_drained: tuple[tuple[float, ...], ...] = ()
+    reacting_drained: tuple[tuple[float, ...], ...] = ()
+    """Shortfall after the load of an hour, while what waits is drained; without a raise, and with one."""
     rest_minutes: tuple[float, ...] = ()
     """What the rest of the hour before them brings while no raise can follow, by level."""
     basis: str = ""
@@ -132,6 +136,8 @@ def demand_forecast(
         if known_loads and (loads := loads_at(known_loads, begin + hour * HOUR))
     }
     locked, reacting, dollars, seen, new_minutes, before = [], [], [], [], [], []
+    drained: list[list[float]] = []
+    drained_raised: list[list[float]] = []
     same: dict[tuple[tuple[bool, ...], int], Episodes] = {}
     hours = past.numbered[0]
 
@@ -154,6 +160,8 @@ def demand_forecast(
         late, early, usd = _hours(
             episodes, shorts, first_minutes, max(0.0, top - level.usd_per_hour)
         )
+        for rates, found in (((level.iops, level.mibps), drained), (reach, drained_raised)):
+            found.append(_drained(past, episodes, rates))
         for hour, loads in known.items():
             for load in loads:
                 short, left = load.shortfalls((level.iops, level.mibps), reach, ceiling)
@@ -189,6 +197,8 @@ def demand_forecast(
         reaction_usd=tuple(zip(*dollars, strict=True)),
         seen_minutes=tuple([minutes for (minutes,) in seen]),
         new_minutes=new_minutes[0],
+        locked_drained=tuple(zip(*drained, strict=True)),
+        reacting_drained=tuple(zip(*drained_raised, strict=True)),
         rest_minutes=tuple(before),
         basis=", ".join(
             rhythm.hypothesis.name for rhythm in sorted(recurrence.believed, key=lambda r: -r.weight)
@@ -236,6 +246,20 @@ def _hours(
         lates.append(late + under_way * minutes_an_hour)
         earlies.append(early + begins * first_minutes)
     return lates, earlies, [hour.busy * raise_usd_per_hour for hour in episodes.coming]
+
+
+def _drained(past: Past, episodes: Episodes, rates: tuple[float, float]) -> list[float]:
+    """By hour, the minutes after its load in which what waits is drained at some rates."""
+    hours, lasting = past.numbered[0], past.lasting
+    minutes = [
+        drained_minutes(hours[number], *rates, lasting=lasting[number])
+        for number, _ in episodes.cases
+    ]
+    if not any(minutes):
+        return [0.0] * HOURS
+    return [
+        sum([weight * minutes[case] for case, weight in one.like]) for one in episodes.coming[:-1]
+    ]
 
 
 def _minutes_before_a_raise(

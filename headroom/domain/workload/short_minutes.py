@@ -27,6 +27,7 @@ metrics two minutes late, ten minutes to effect."""
 MOST_DRAINED_MIN = 120.0
 """After this time another raise is possible."""
 LEAST_BUSY_MIN = 1.0
+A_DAY = 24.0
 
 
 class Belief(NamedTuple):
@@ -74,6 +75,15 @@ def short_minutes(
         above = touched * above_a_limit(hour, iops, mibps, belief)
         found = above if above > found else found
     return found if found < 60.0 else 60.0
+
+
+def drained_minutes(hour: ProfileHour, iops: float, mibps: float, *, lasting: float = 1.0) -> float:
+    """Minutes of shortfall after the last of `lasting` busy hours in a row, while what waits is drained.
+
+    This hour's part of them, without any load then; by the same time of the next day it ends.
+    """
+    mean = max(hour.mean_iops / iops, hour.mean_mibps / mibps)
+    return max(0.0, min(60 * (mean - 1.0), 60 * (A_DAY / lasting - 1.0)))
 
 
 def above_a_limit(hour: ProfileHour, iops: float, mibps: float, belief: Belief) -> float:

@@ -10,6 +10,7 @@ import pytest
 from headroom.domain.decision import Escalate
 from headroom.proving.simulation import Result
 from tests.proving.simulation.situations import (
+    RDS,
     START,
     hours,
     simulated,
@@ -79,6 +80,19 @@ def test_the_part_of_a_known_event_that_the_price_limit_permits_is_raised_ahead(
     told = [d.at for d in result.decisions if isinstance(d.answer, Escalate)]
     assert told
     assert told[0] < START + timedelta(hours=30)
+
+
+def test_what_is_permitted_just_below_what_an_event_needs_is_no_duplicate_of_it() -> None:
+    """18,250 IOPS serve 17,000; 18,700, with the spare, are above the price limit."""
+    database = {
+        **RDS, "storage_type": "gp3", "allocated_storage_gib": 600, "multi_az": True,
+    }  # fmt: skip
+    event = {"name": "nightly", "when": "daily 01:00 UTC", "for": "4h", "iops": 17_000}
+    result = simulated(
+        database, [step("1h", 900), step("4h", 17_000), step("19h", 900)] * 3,
+        policy={"version": 1, "known_events": [event]},
+    )  # fmt: skip
+    assert result.starved_minutes == 0
 
 
 def closed(policy: dict[str, Any]) -> Result:

@@ -51,6 +51,35 @@ def test_what_the_owner_bought_for_a_nightly_batch_is_given_back_by_day_and_ther
     assert float(result.storage_usd) < 0.6 * float(left_alone.storage_usd)
 
 
+def test_a_load_above_what_may_be_bought_starves_no_longer_by_giving_back_between() -> None:
+    """What waits at its end is drained by what was raised again, not by the little that was left."""
+    database = {
+        "kind": "rds", "engine": "postgres", "storage_type": "io2", "allocated_storage_gib": 500,
+        "iops": 6_000, "multi_az": True,
+    }  # fmt: skip
+    days = [step("8h", 1_500), step("4h", 10_000), step("12h", 1_500)] * 5
+    result, left_alone = (
+        simulated(database, days, controller=each, start="2026-02-16T06:00:00Z")
+        for each in ("headroom", "none")
+    )
+    assert any(target.iops < 6_000 for target in targets(result) if target.iops)
+    for day in range(5):
+        ours, theirs = (
+            sum(minute.facts.starved for minute in one.minutes[day * 1_440 : (day + 1) * 1_440])
+            for one in (result, left_alone)
+        )
+        assert ours <= theirs
+
+
+def test_io2_is_lowered_between_loads_to_where_one_raise_leads_back_from() -> None:
+    io2 = {"type": "io2", "size_gib": 300, "iops": 5_000}
+    day = [step("3h", 7_500), step("21h", 250)]
+    result = simulated(io2, [step("8h", 250), *day * 5])
+    assert starved_between(result, timedelta(days=1), timedelta(days=6)) == 0
+    held = sum(minute.usd_per_month > 500 for minute in result.minutes) / len(result.minutes)
+    assert held < 0.75
+
+
 WEEKLY = [step("154h", 400), step("5h", 18_000), step("9h", 400)]
 BATCH = [step("22h", 300), step("2h", 10_000)]
 
