@@ -18,7 +18,7 @@ from headroom.domain.decision.approval import (
 from headroom.domain.decision.decision_input import Analysis, DecisionInput
 from headroom.domain.decision.escalation import escalate_once
 from headroom.domain.guardrails import Guardrail, PlanJudgement, distance
-from headroom.domain.planning import Plan, Situation, reach_of, reached_by_two
+from headroom.domain.planning import Plan, Situation, may_have, reach_of, reached_by_two
 from headroom.domain.policy import IN_SIGHT, EffectiveLimits, Mode
 from headroom.domain.resources import Configuration
 from headroom.domain.workload import KnownLoad
@@ -193,6 +193,8 @@ def _why_in_vain(analysis: Analysis, ways: Sequence[PlanJudgement], load: KnownL
         two = () if situation is None else reached_by_two(situation)
         if any(serves(plan.capability, load) for plan in two):
             return None
+        if situation is not None and may_have(situation, load.iops, load.mibps):
+            return None  # what was planned for other load now is not all that may be planned then
         if situation is not None and load.due not in (None, load.start):
             iops, mibps = reach_of(situation, changes=1)
             if iops >= load.iops and mibps >= load.mibps:

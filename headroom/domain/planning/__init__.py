@@ -22,7 +22,7 @@ from headroom.domain.planning.groups import (
     why_not_alike,
     with_shape,
 )
-from headroom.domain.planning.levels import reached_by_two
+from headroom.domain.planning.levels import may_have, reached_by_two
 from headroom.domain.planning.plan import Plan, a_month, one_way
 from headroom.domain.planning.plans_from_history import STEPS_BACK, TARGETS, least_planned
 from headroom.domain.planning.present_load import leaves_what_is_used, starvation_chances

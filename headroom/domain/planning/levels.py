@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from headroom.domain.catalog import included
+from headroom.domain.catalog import cheapest, included
 from headroom.domain.catalog.ebs import DURABILITY_PERCENT, capability
+from headroom.domain.planning.build_plan import plan_to
 from headroom.domain.planning.plan import HOURS_PER_MONTH, Plan
 from headroom.domain.planning.plans_from_history import ALIKE, HDD, plans_of_two_changes
 from headroom.domain.planning.situation import Situation, step_of, within_limits
@@ -89,6 +90,17 @@ def reachable(situation: Situation, plan: Plan, *, changes: int = 1) -> bool:
 def reached_by_two(situation: Situation) -> tuple[Plan, ...]:
     """Plans for announced and earlier load that two changes reach within the owner's limits, and one does not."""
     return tuple(p for p in plans_of_two_changes(situation) if reachable(situation, p, changes=2))
+
+
+def may_have(situation: Situation, iops: float, mibps: float) -> bool:
+    """Whether one change within the owner's limits, at the present size, leads to IOPS and MiB/s."""
+    current = situation.current
+    for kind in dict.fromkeys((current.volume_type, *situation.limits.types)):
+        target = cheapest(current, kind, iops=iops, mibps=mibps, valid=situation.observation.valid)
+        plan = None if target is None else plan_to(situation, target)
+        if plan is not None and not plan.grows and reachable(situation, plan):
+            return True
+    return False
 
 
 def allowed(situation: Situation, plan: Plan) -> bool:

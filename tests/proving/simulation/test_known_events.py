@@ -95,6 +95,20 @@ def test_what_is_permitted_just_below_what_an_event_needs_is_no_duplicate_of_it(
     assert result.starved_minutes == 0
 
 
+def test_nobody_is_told_that_an_event_cannot_be_served_which_is_served_each_time() -> None:
+    """Between two nights no plan for it may be at hand yet; the owner's limits permit one."""
+    database = {
+        **RDS, "storage_type": "gp3", "allocated_storage_gib": 600, "multi_az": True,
+    }  # fmt: skip
+    event = {"name": "nightly", "when": "daily 01:00 UTC", "for": "4h", "iops": 16_500}
+    result = simulated(
+        database, [step("1h", 900), step("4h", 16_500), step("19h", 900)] * 2,
+        policy={"version": 1, "known_events": [event]},
+    )  # fmt: skip
+    assert result.starved_minutes == 0
+    assert not [d for d in result.decisions if isinstance(d.answer, Escalate)]
+
+
 def closed(policy: dict[str, Any]) -> Result:
     """A sale on Wednesday at 06:00 for four hours, on gp3 with what its price includes."""
     event = {"name": "sale", "when": "once 2026-01-07 06:00 UTC", "for": "4h", "iops": 9_000}
