@@ -9,8 +9,11 @@ from headroom.domain.catalog.ebs import MAX_MODIFICATIONS, capability
 from headroom.domain.guardrails.case import Case, allowed, verdict_of
 from headroom.domain.guardrails.verdicts import Guardrail, Relation, Verdict
 from headroom.domain.planning import CALM_MINUTES, STEPS_BACK, Plan, gives_up_only_unused, step_of
-from headroom.domain.state import BY_HEADROOM, WINDOW, changes_of_settings
+from headroom.domain.state import BY_HEADROOM, WINDOW, KnownModification, changes_of_settings
 from headroom.domain.workload import Binding
+
+RAISED_DAYS = 7.0
+"""Days for which what somebody else raised is kept; that many times `give_back_after_days` where that is less."""
 
 
 def _lowers(case: Case) -> bool:
@@ -60,14 +63,20 @@ def give_back_data(case: Case) -> Verdict:
     """Block lowering performance before enough of the load was measured.
 
     A pressed database, or one whose credits run out, may go to gp3 at no higher price at once, if that
-    has more sustained IOPS and all MiB/s the load ever used.
+    has more sustained IOPS and all MiB/s the load ever used. What somebody else raised is kept for a week,
+    unless `give_back_after_days` is shorter than a day: it may be meant for a load to come.
     """
-    least = case.effective.limits.give_back_after_days
     if not _lowers(case):
         return allowed(Guardrail.GIVE_BACK_DATA, "lowers nothing")
     if _more_for_no_more_money(case):
         return allowed(Guardrail.GIVE_BACK_DATA, "more IOPS for no more money")
-    days = min([case.known_days, *_days_since_others(case)])
+    others = _latest_of_others(case)
+    days, least = case.known_days, case.effective.limits.give_back_after_days
+    if others is not None:
+        since = (case.observation.at - others.started_at).total_seconds() / 86_400
+        days = min(days, since)
+        if _raised(others) and days == since:
+            least = max(least, min(RAISED_DAYS, RAISED_DAYS * least))
     missing = least - round(days, 3)
     return verdict_of(
         Guardrail.GIVE_BACK_DATA, Relation.AT_LEAST, round(days, 3), least, "measured days",
@@ -76,11 +85,21 @@ def give_back_data(case: Case) -> Verdict:
     )  # fmt: skip
 
 
-def _days_since_others(case: Case) -> list[float]:
-    """Days since somebody else changed the volume: what they set up may not have been used yet."""
+def _latest_of_others(case: Case) -> KnownModification | None:
+    """The latest change by somebody else: what they set up may not have been used yet."""
     known = changes_of_settings(case.resource_state.modifications, case.plan.origin)
-    foreign = [m.started_at for m in known if m.by != BY_HEADROOM]
-    return [(case.observation.at - max(foreign)).total_seconds() / 86_400] if foreign else []
+    foreign = [m for m in known if m.by != BY_HEADROOM]
+    return max(foreign, key=lambda m: m.started_at, default=None)
+
+
+def _raised(change: KnownModification) -> bool:
+    """Whether IOPS or MiB/s were raised, not only as a part of more GiB."""
+    if change.origin is None or change.target is None:
+        return False
+    before, then = capability(change.origin), capability(change.target)
+    return change.origin.size_gib == change.target.size_gib and (
+        then.sustained_iops > before.sustained_iops or then.sustained_mibps > before.sustained_mibps
+    )
 
 
 def give_back_reversible(case: Case) -> Verdict:

@@ -151,7 +151,8 @@ FRIENDLY: Mapping[str, Setting] = MappingProxyType(
         "give_back_after_days": Setting(
             name="give_back_after_days", read=real(0, 14, "a number of days, 0 to 14"),
             schema={"type": "number", "minimum": 0, "maximum": 14},
-            meaning="Measured days of a volume's load before anything of it is lowered.",
+            meaning="Measured days of a volume's load before anything of it is lowered; what somebody else "
+            "raised is kept for a week, or for seven times as long if that is less.",
         ),
         "min_iops": _integer(
             "min_iops", 0, MOST_IOPS, "Sustained IOPS that giving back must leave."
