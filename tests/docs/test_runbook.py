@@ -33,6 +33,7 @@ OTHER_CAUSES = (
     "no_plan", "price_unknown",
     "rollback_blocked", "rollback_expired", "rollback_has_no_way", "rollback_in_use",
     "space_growth", "space_approval_today", "space_autoscaling_maximum", "space_autoscaling_waits",
+    "space_autoscaling_late",
     "space_price_unknown", "space_no_plan", "space_unclear", "space_storage_full",
     "space_file_system",
 )  # fmt: skip

@@ -18,6 +18,7 @@ from headroom.domain.guardrails import (
 from headroom.domain.planning import Plan, autoscaling_can_add, rds_autoscales
 from headroom.domain.policy import Limits
 from headroom.domain.resources import DatabaseFacts, Modification
+from headroom.domain.state import HOUR
 from headroom.domain.workload import SpaceBasis, SpaceForecast
 
 SPACE_CAUSE = "space_"
@@ -33,6 +34,8 @@ BEFORE_FULL = timedelta(hours=1)
 """Growth that is allowed less than this before the storage is full comes too late."""
 TODAY = timedelta(hours=24)
 """How near full it must be for a second notification."""
+SCALES_WITHIN = timedelta(hours=1)
+"""How long RDS's autoscaling may take to begin, after five minutes with less than a tenth free."""
 UNKNOWN_WAIT = timedelta(hours=6)
 """How near full it must be for a notification about a block of unknown duration."""
 
@@ -170,6 +173,12 @@ def _autoscaling(
     space: SpaceForecast, most_gib: int, at: datetime, *, busy: bool
 ) -> NotifyOwner | None:
     if autoscaling_can_add(space.size_gib, most_gib):
+        if not busy and full_within_a_day(space, at) and _long_below_a_tenth(space):
+            return NotifyOwner(
+                cause=f"{SPACE_CAUSE}autoscaling_late", plan=None,
+                remedy="RDS should have grown it by itself by now, and has not: see its events for the reason, "
+                "grow it yourself, or make room",
+            )  # fmt: skip
         if not busy or space.full_at is None or space.full_at > at + UNKNOWN_WAIT:
             return None
         return NotifyOwner(
@@ -182,6 +191,15 @@ def _autoscaling(
         remedy=f"RDS grows it by itself, but only up to {most_gib} GiB, which has no room for its "
         "next step: raise MaxAllocatedStorage, or make room",
     )  # fmt: skip
+
+
+def _long_below_a_tenth(space: SpaceForecast) -> bool:
+    """Whether less than a tenth is free for `SCALES_WITHIN`, at the pace at which it fills.
+
+    RDS's autoscaling starts five minutes after that.
+    """
+    per_hour = max(space.fill_gib_per_day / 24, space.pace_gib_per_hour)
+    return space.free_gib + per_hour * (SCALES_WITHIN / HOUR) < space.size_gib / 10
 
 
 def _blocked(space: SpaceForecast, nearest: PlanJudgement, at: datetime) -> SpaceAction:

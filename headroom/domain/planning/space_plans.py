@@ -69,6 +69,7 @@ def _alone(situation: Situation, space: SpaceForecast) -> Iterator[Plan]:
     """Growth alone to the needed size and, if the limits do not permit that, to the largest permitted."""
     current = situation.current
     full = _grown(situation, current, space.needed_gib) or _most(situation, space.needed_gib)
+    full = None if full is None else _before_a_copy(situation, full)
     plan = None if full is None else plan_to(situation, full)
     if plan is None or full is None:
         return
@@ -82,6 +83,23 @@ def _alone(situation: Situation, space: SpaceForecast) -> Iterator[Plan]:
     if capped is not None:
         capped = replace(capped, capped_from=full)
         yield _for_space(capped, space, enough, alone=True)
+
+
+def _before_a_copy(situation: Situation, grown: Configuration) -> Configuration:
+    """The largest size below a full copy, if that is all that may follow a growth; else the growth.
+
+    RDS takes no step of less than a tenth.
+    """
+    following = least_size(grown, grown.size_gib + 1)
+    limits = situation.limits
+    if (
+        (limits.growth and limits.full_copy)
+        or not _fits(situation, grown)
+        or not full_copy(grown, replace(grown, size_gib=following))
+    ):
+        return grown
+    size = _largest(situation, following)
+    return (None if size is None else _grown(situation, situation.current, size)) or grown
 
 
 def _most(situation: Situation, below_gib: int) -> Configuration | None:

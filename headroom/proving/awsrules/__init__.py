@@ -4,7 +4,11 @@ May import nothing of the proving ground; every rule cites the AWS page it comes
 Offers: the lifecycles of a volume, a database and an Aurora cluster, and ModificationRefused."""
 
 from headroom.proving.awsrules.aurora import AuroraRules
-from headroom.proving.awsrules.autoscaling import FreeSpace, autoscaled_size
+from headroom.proving.awsrules.autoscaling import (
+    FreeSpace,
+    autoscaled_iops,
+    autoscaled_size,
+)
 from headroom.proving.awsrules.creation import max_allocated_storage, storage_made
 from headroom.proving.awsrules.database import (
     DATABASE_DELAYS,

@@ -9,6 +9,9 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from math import ceil
 
+from headroom.domain.catalog.rds import at_size
+from headroom.domain.resources import Configuration
+
 LOW_SHARE = 0.10
 """Free space at or below this share of the allocated is low."""
 LOW_FOR = timedelta(minutes=5)
@@ -25,6 +28,15 @@ def autoscaled_size(size_gib: int, *, most_gib: int, gib_per_hour: float = 0.0) 
     more = max(_LEAST_GIB, ceil(size_gib / 10), ceil(gib_per_hour * _AHEAD_HOURS))
     size = size_gib + more
     return size if size <= most_gib else None
+
+
+def autoscaled_iops(storage: Configuration, size_gib: int) -> int | None:
+    """The IOPS that it has at the larger size: gp3 of several volumes must have some, that of one has none."""
+    grown = at_size(
+        storage, storage.volume_type, size_gib,
+        iops=storage.iops or 0, mibps=storage.throughput_mibps or 0,
+    )  # fmt: skip
+    return storage.iops if grown is None else grown.iops
 
 
 class FreeSpace:

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from headroom.domain.catalog.rds import full_copy
 from headroom.domain.resources import Configuration, Modification, ModificationState
 from headroom.proving.awsrules import database_request
-from headroom.proving.awsrules.autoscaling import FreeSpace, autoscaled_size
+from headroom.proving.awsrules.autoscaling import FreeSpace, autoscaled_iops, autoscaled_size
 from headroom.proving.awsrules.lifecycle import Delays, VolumeLifecycle
 from headroom.proving.awsrules.settings import NOTICED, Settings, next_maintenance_window
 from headroom.proving.awsrules.volume_request import ModificationRefused
@@ -105,8 +105,10 @@ class DatabaseRules:
     def scale(self, now: datetime, size_gib: int) -> Modification:
         """Grow as autoscaling does; uses a slot like any change and raises ModificationRefused."""
         here = self._described(now)
-        iops = {} if here.iops is None else {"Iops": here.iops}
-        wanted: dict[str, object] = {"AllocatedStorage": size_gib, **iops}
+        iops = autoscaled_iops(here, size_gib)
+        wanted: dict[str, object] = {"AllocatedStorage": size_gib}
+        if iops is not None:
+            wanted["Iops"] = iops
         target = self._target(now, wanted)
         if target is None:
             raise ModificationRefused(

@@ -11,6 +11,7 @@ from headroom.proving.awsrules import (
     FreeSpace,
     ModificationRefused,
     VolumeLifecycle,
+    autoscaled_iops,
     autoscaled_size,
 )
 from headroom.proving.inputs import Block
@@ -153,7 +154,7 @@ class Disk:
         if size is None:
             return
         try:
-            change = lifecycle.modify(now, size_gib=size, iops=found.iops)
+            change = lifecycle.modify(now, size_gib=size, iops=autoscaled_iops(found, size))
         except ModificationRefused:  # RDS waits as well until it may
             return
         self.autoscaled.append(change.started_at)

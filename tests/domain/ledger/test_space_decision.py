@@ -250,7 +250,7 @@ def test_rds_cannot_grow_what_it_works_on_and_the_owner_hears_of_it() -> None:
         state=ModificationState.OPTIMIZING,
     )  # fmt: skip
     owned = filling(
-        free=lambda h: 10.0 + 6.0 * min(h, 1.0), about=facts(max_allocated_gib=900),
+        free=lambda h: 10.0 + 20.0 * min(h, 1.0), about=facts(max_allocated_gib=900),
         modification=change,
     )  # fmt: skip
     decision = decided(owned)
@@ -390,3 +390,37 @@ def test_what_rds_says_it_takes_is_what_it_grows_to() -> None:
     none = decided(filling(valid=(full,)))
     assert isinstance(none.answer, Escalate), none.summary
     assert none.answer.cause == "space_no_plan"
+
+
+@pytest.mark.parametrize(
+    ("free", "per_day", "told"),
+    [
+        pytest.param(19.3, 20.0, False, id="RDS has some minutes"),
+        pytest.param(18.0, 19.0, True, id="it had more than an hour"),
+        pytest.param(18.0, 4.0, False, id="not full within a day"),
+    ],
+)
+def test_the_owner_hears_where_rds_does_not_grow_what_it_should(
+    free: float, per_day: float, *, told: bool
+) -> None:
+    decision = decided(filling(free=steadily(free, per_day), about=facts(max_allocated_gib=900)))
+    cause = decision.answer.cause if isinstance(decision.answer, Escalate) else None
+    assert cause == ("space_autoscaling_late_today" if told else None), decision.summary
+
+
+@pytest.mark.parametrize(
+    ("size_gib", "limits", "to_gib"),
+    [
+        pytest.param(330, {}, 399, id="another tenth would cross 400 GiB"),
+        pytest.param(300, {}, 331, id="another tenth is left"),
+        pytest.param(330, {"growth": True, "full_copy": True}, 363, id="it may be copied"),
+        pytest.param(330, {"max_size_gib": 380}, 380, id="no more than the owner allows"),
+    ],
+)
+def test_the_last_growth_below_a_full_copy_is_as_large_as_it_may_be(
+    size_gib: int, limits: dict[str, object], to_gib: int
+) -> None:
+    filled = filling(rds(GP3, size_gib), free=steadily(size_gib * 0.1 + 0.5, 2.0))
+    decision = decided(filled, **limits)
+    assert isinstance(decision.answer, Act), decision.summary
+    assert decision.answer.plan.target.size_gib == to_gib

@@ -16,6 +16,7 @@ from headroom.proving.awsrules import (
     DatabaseRules,
     ModificationRefused,
     Settings,
+    autoscaled_iops,
     autoscaled_size,
     next_maintenance_window,
 )
@@ -204,3 +205,22 @@ def test_whatever_is_asked_the_rules_hold(
         starts = database.lifecycle.starts
         for first, fifth in zip(starts, starts[4:], strict=False):
             assert fifth - first >= timedelta(hours=24)
+
+
+@pytest.mark.parametrize(
+    ("storage", "size_gib", "iops"),
+    [
+        (rds(VolumeType.GP3, 396), 436, 12_000),  # of several volumes
+        (rds(VolumeType.GP3, 300), 330, None),
+        (rds(VolumeType.GP3, 500, 15_000, 500), 550, 15_000),
+        (rds(VolumeType.GP2, 396), 436, None),
+    ],
+)
+def test_autoscaling_also_crosses_the_size_from_which_there_are_several_volumes(
+    storage: Configuration, size_gib: int, iops: int | None
+) -> None:
+    assert autoscaled_iops(storage, size_gib) == iops
+    database = storage_rules(storage, most=1_000)
+    database.scale(NOW, size_gib)
+    grown = database.lifecycle.described(NOW + timedelta(hours=12))
+    assert (grown.size_gib, grown.iops) == (size_gib, iops)
