@@ -11,6 +11,7 @@ from datetime import datetime
 
 from headroom.application.execute import WITHDRAWN_DUE, execute
 from headroom.domain.decision import (
+    ANSWERED_WITHIN,
     Act,
     Decision,
     DecisionInput,
@@ -38,12 +39,15 @@ def ask(ports: Ports, decision: Decision, act: Act, now: datetime) -> None:
     )  # fmt: skip
     summary = f"waits for a person until {act.expires:%Y-%m-%d %H:%M} UTC: {act.approval}"
     judged = next((j for j in decision.judgements if j.plan == act.plan), None)
+    limits, due_at = decision.effective.limits, act.expires
+    if limits.mode is Mode.AUTO and limits.approve_above_usd is not None:
+        due_at = min(due_at, now + ANSWERED_WITHIN)  # then a part may need no answer
     starts = None if judged is None else all_known_clear_at(judged.blocking)
     if starts is not None:
         summary += f"; once approved it is started from {starts:%Y-%m-%d %H:%M} UTC on"
     try:
         _append(ports, asked, decision.observation.volume.ref, Step.AWAITING, now, summary,
-                {"asked": asked}, due_at=act.expires,
+                {"asked": asked}, due_at=due_at,
                 notify=f"{decision.summary}; it {summary}")  # fmt: skip
     except IllegalStep:  # another request was made meanwhile, or this one was overtaken
         with suppress(IllegalStep):

@@ -24,7 +24,12 @@ from headroom.domain.decision.cluster_detail import (
 )
 from headroom.domain.decision.conclude import EXPLAINED
 from headroom.domain.decision.decide import Decision, decide, written_back
-from headroom.domain.decision.decision_input import DecisionInput, policy_of, situation_of
+from headroom.domain.decision.decision_input import (
+    ANSWERED_WITHIN,
+    DecisionInput,
+    policy_of,
+    situation_of,
+)
 from headroom.domain.decision.escalation import escalate_once
 from headroom.domain.decision.group_decision import (
     NEEDS_APPROVAL,

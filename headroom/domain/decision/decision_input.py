@@ -60,6 +60,7 @@ from headroom.domain.workload import (
     explained_hours,
     grown,
     growth_of,
+    mib_per_op,
     minutes,
     past_of,
     space_forecast,
@@ -69,6 +70,8 @@ KNOWN_AHEAD = timedelta(hours=26)
 """How far ahead the owner's known events count: a day, and the time a change takes."""
 LATELY, DAILY = timedelta(days=35), timedelta(days=1)
 """What was busy within the first, a month and some days, is looked at daily: the load may come again."""
+ANSWERED_WITHIN = timedelta(hours=1)
+"""How long an answer may take before a raise begins that needs none."""
 ANNOUNCED_AHEAD = timedelta(days=400)
 """How far ahead nothing is given back for good that a known event needs."""
 NEXT_EVENTS = 10
@@ -219,6 +222,8 @@ def _situation(
         extra_target=decision_input.extra_target,
         chosen=_owners_choice(decision_input),
         raises_take=timedelta(minutes=resource_state.raises_take_minutes),
+        unanswered=resource_state.approval_request is not None
+        and at >= resource_state.approval_request.requested_at + ANSWERED_WITHIN,
         freezes=policy.freezes,
         known_loads=tuple(load for load in announced if load.start < at + KNOWN_AHEAD),
         announced=announced,
@@ -254,11 +259,17 @@ def _known_loads(
 ) -> tuple[KnownLoad, ...]:
     """All that the owner announced, months ahead.
 
-    An event that gives only IOPS takes the MiB/s of that many operations of the resource's mean size. The
-    next ones count from when a raise for them may start for the last time.
+    An event that gives only IOPS takes the MiB/s of that many operations of the usual size. The next ones
+    count from when a raise for them may start for the last time.
     """
     at, events = observation.at, events_of(policy, observation.volume)
-    size = _mib_per_op(past) if events else 0.0
+    earlier = _earlier(events, at.date()) if events else ()
+    size_of = {
+        event.name: mib_per_op(
+            past, observation.activity, [one for one in earlier if one.name == event.name]
+        )
+        for event in events
+    }
     found = []
     for number, event in enumerate(occurrences(events, at, at + ANNOUNCED_AHEAD)):
         start = event.start
@@ -266,18 +277,11 @@ def _known_loads(
             start = last_chance(limits.change_windows, policy.freezes, start, now=at) or start
         found.append(
             KnownLoad(
-                start, event.end, float(event.iops), float(event.mibps) or event.iops * size,
+                start, event.end, float(event.iops), float(event.mibps) or event.iops * size_of[event.name],
                 event.name, event.start,
             )
         )  # fmt: skip
     return tuple(sorted(found, key=lambda load: (load.start, load.end, load.name)))
-
-
-def _mib_per_op(past: Past) -> float:
-    """Mean MiB per operation of all measured load; 0 without any."""
-    known = past.profile.known
-    ops = sum(hour.mean_iops for hour in known)
-    return sum(hour.mean_mibps for hour in known) / ops if ops else 0.0
 
 
 def _past(decision_input: DecisionInput, policy: Policy, limits: Limits) -> Past:

@@ -15,7 +15,7 @@ from headroom.domain.decision.approval import (
     refused_until,
     why_approval,
 )
-from headroom.domain.decision.decision_input import Analysis, DecisionInput
+from headroom.domain.decision.decision_input import ANSWERED_WITHIN, Analysis, DecisionInput
 from headroom.domain.decision.escalation import escalate_once
 from headroom.domain.guardrails import Guardrail, PlanJudgement, distance
 from headroom.domain.planning import Plan, Situation, may_have, reach_of, reached_by_two
@@ -24,9 +24,7 @@ from headroom.domain.resources import Configuration
 from headroom.domain.workload import KnownLoad
 
 PRESSING = frozenset({Reason.STARVED, Reason.DEPLETION_FORESEEN})
-MUCH_MORE = 1.5
-ANSWERED_WITHIN = timedelta(hours=1)
-"""How long an answer may take before a raise begins that needs none."""
+MUCH_MORE, MORE = 1.5, 1.1
 KNOWN_EVENT = "known_event"
 """Beginning of the causes of an announced load that cannot be served."""
 URGENT = frozenset(
@@ -120,9 +118,18 @@ def act_or_ask(
         unasked = not (
             why_approval(effective.limits, plan) or _adds_up(decision_input, effective, plan)
         )
-        if judgement.allowed and unasked and plan.sustains_more and not plan.lowers:
+        if judgement.allowed and unasked and _clearly_more(plan) and not plan.lowers:
             return act_or_hold(decision_input, effective, reason_of(plan), plan)
     return first
+
+
+def _clearly_more(plan: Plan) -> bool:
+    """Whether a plan gives a tenth more IOPS or MiB/s: less is not worth a slot."""
+    now, then = capability(plan.origin), plan.capability
+    return (
+        then.sustained_iops >= MORE * now.sustained_iops
+        or then.sustained_mibps >= MORE * now.sustained_mibps
+    )
 
 
 def announced_in_vain(analysis: Analysis, judgements: Sequence[PlanJudgement]) -> Action | None:

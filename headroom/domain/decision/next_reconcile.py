@@ -7,6 +7,7 @@ from hashlib import sha256
 
 from headroom.domain.decision.action import Act, Escalate, Hold, Reason
 from headroom.domain.decision.decide import Decision
+from headroom.domain.decision.decision_input import ANSWERED_WITHIN
 from headroom.domain.decision.queue import queue_entry_of
 from headroom.domain.decision.space import full_within_a_day
 from headroom.domain.planning import AHEAD, CALM_MINUTES
@@ -83,7 +84,8 @@ def _planned(decision: Decision) -> datetime | None:
     """When a change that pays later in the day is reconciled again, for volumes that may change."""
     if decision.next_change_at is None or not decision.effective.enrolled:
         return None
-    if isinstance(decision.answer, Hold) and decision.answer.until is not None:
+    answer = decision.answer
+    if isinstance(answer, Hold) and answer.until and answer.reason is not Reason.AWAITING_APPROVAL:
         return None
     return max(decision.next_change_at - AHEAD, decision.at + CLOSE_TO_LIMIT)
 
@@ -96,7 +98,11 @@ def _by_answer(decision: Decision) -> datetime | None:
         again = answer.reason in (Reason.NOT_ENOUGH_DATA, Reason.BLOCKED_TEMPORARILY)
         return at + THIN_DATA if again else None
     if answer.until is not None:
-        return max(answer.until, at + timedelta(minutes=1))
+        asked, until = decision.resource_state.approval_request, answer.until
+        if answer.reason is Reason.AWAITING_APPROVAL and asked is not None:
+            no_answer = asked.requested_at + ANSWERED_WITHIN
+            until = no_answer if at < no_answer < until else until
+        return max(until, at + timedelta(minutes=1))
     match answer.reason:
         case Reason.BLOCKED_TEMPORARILY:
             # An event reports the end of a change in flight; this is for when that is lost.

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from math import ceil, inf
+from math import ceil
 from statistics import median
 
 from headroom.domain.catalog import cheapest
 from headroom.domain.catalog.ebs import capability
-from headroom.domain.catalog.rds import band_of
 from headroom.domain.planning.announced import (
     announced_levels,
     base_of,
@@ -19,12 +18,17 @@ from headroom.domain.planning.announced import (
 )
 from headroom.domain.planning.build_plan import plan_for, priced_only, relieves
 from headroom.domain.planning.plan import Plan
-from headroom.domain.planning.restoring import ENDED_DAYS, UNPROVEN_DAYS, has_ended
+from headroom.domain.planning.restoring import (
+    STEPS_BACK,
+    least_iops,
+    least_mibps,
+    pays_for_every_iops,
+)
 from headroom.domain.planning.situation import Situation, within_limits
 from headroom.domain.policy import Limits
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.state import LoadProfile
-from headroom.domain.workload import demand_levels
+from headroom.domain.workload import HOURS, demand_levels, load_rates
 
 TARGETS = (VolumeType.GP3, VolumeType.IO2, VolumeType.IO1, VolumeType.GP2)
 """Types a plan for demand may lead to; st1, sc1 and standard are only origins."""
@@ -34,10 +38,6 @@ QUIET_HOURS = 7 * 24
 """Measured hours without load beyond an HDD type before a plan leads to it."""
 QUIET_TIMES = 2
 """The same in times of the longest pause between such load: what comes again each month has not ended."""
-STEPS_BACK = 2
-"""Changes that may be needed to be back where the volume was."""
-DAILY_DAYS = 3.0
-"""Measured days after which a daily load would be foreseen."""
 NOTHING = (0.0, 0.0)
 """IOPS and MiB/s that the price of io1 and io2 includes."""
 HALVINGS = 8
@@ -59,13 +59,15 @@ def plans_from_history(situation: Situation) -> Iterator[Plan]:
     levels = [(now.burst_iops, now.burst_mibps)]
     if situation.past.known:
         spare = 1 + limits.headroom_percent / 100
-        levels += [
-            (
-                _spared(i, spare, base[0], chosen.sustained_iops),
-                _spared(m, spare, base[1], chosen.sustained_mibps),
+        for i, m in demand_levels(situation.past, lambda i, m: _unit_usd(i, m, free)):
+            enough = i <= chosen.sustained_iops and m <= chosen.sustained_mibps
+            levels.append(
+                (
+                    _spared(i, spare, base[0], chosen.sustained_iops if enough else 0.0),
+                    _spared(m, spare, base[1], chosen.sustained_mibps if enough else 0.0),
+                )
             )
-            for i, m in demand_levels(situation.past, lambda i, m: _unit_usd(i, m, free))
-        ]
+        levels = list(_with_spare(levels, situation, spare))
     levels += announced_levels(situation)
     step = limits.largest_step
     levels += [  # from where one step leads to the most that may come
@@ -73,12 +75,12 @@ def plans_from_history(situation: Situation) -> Iterator[Plan]:
         for i, m in _most(situation)
         if i > step * free[0] or m > step * free[1]
     ]
-    least_iops = _least_iops(situation, base[0])
-    least_mibps = _least_mibps(situation, base[1])
+    lowest_iops = least_iops(situation, base[0])
+    lowest_mibps = least_mibps(situation, base[1])
     levels = [
         (
-            max(least_iops, min(i, max(most_iops, now.burst_iops))),
-            max(least_mibps, min(m, max(most_mibps, now.burst_mibps))),
+            max(lowest_iops, min(i, max(most_iops, now.burst_iops))),
+            max(lowest_mibps, min(m, max(most_mibps, now.burst_mibps))),
         )
         for i, m in levels
     ]
@@ -195,45 +197,6 @@ def _most(situation: Situation) -> list[tuple[float, float]]:
     return [(iops * spare, mibps * spare), *announced_levels(situation)]
 
 
-def _least_iops(situation: Situation, included_iops: float) -> float:
-    """IOPS below which nothing is given back: the owner's least, and what raises can undo.
-
-    Two raises must lead back, also to what the owner chose before Headroom lowered it. Until a daily
-    load would be foreseen, one must lead to what the owner chose and `spare`, so that what waits by
-    then is served soon; of a type without any included IOPS, until a monthly one would.
-    One must always lead to what the load uses of it, and where no second could follow in time to what
-    the load uses of the present IOPS.
-    """
-    limits, step, past = situation.limits, situation.limits.largest_step, situation.past
-    have = capability(situation.current).sustained_iops
-    bought = capability(situation.owners_choice).sustained_iops
-    spare = 1 + limits.headroom_percent / 100
-    undone, unseen_days = max(have, min(bought, limits.max_iops)) / step**STEPS_BACK, DAILY_DAYS
-    if pays_for_every_iops(situation.current, limits.types):
-        included_iops = 0.0
-        unseen_days = UNPROVEN_DAYS if bought > limits.max_iops else ENDED_DAYS
-        undone = max(undone, past.least_iops)
-    if past.days < unseen_days and bought > step * included_iops:
-        undone = max(undone, min(round(bought * spare, 3), limits.max_iops) / step)
-    had = bought if second_in_time(situation) else max(bought, have)
-    used = min(past.most_iops, had) * spare
-    if used > step * included_iops and not has_ended(past, used / spare / step, inf):
-        undone = max(undone, min(round(used, 3), limits.max_iops) / step)
-    return min(have, max(limits.min_iops, undone))
-
-
-def _least_mibps(situation: Situation, included_mibps: float) -> float:
-    """MiB/s below which nothing is given back, likewise."""
-    limits, step, past = situation.limits, situation.limits.largest_step, situation.past
-    have = capability(situation.current).sustained_mibps
-    undone = have / step**STEPS_BACK
-    spare = 1 + limits.headroom_percent / 100
-    used = min(past.most_mibps, capability(situation.owners_choice).sustained_mibps) * spare
-    if used > step * included_mibps and not has_ended(past, inf, used / spare / step):
-        undone = max(undone, min(round(used, 3), limits.max_throughput_mibps) / step)
-    return min(have, max(limits.min_throughput_mibps, undone))
-
-
 def least_planned(
     current: Configuration, chosen: Configuration, profile: LoadProfile, limits: Limits
 ) -> tuple[float, float]:
@@ -283,27 +246,45 @@ def _long_below(situation: Situation, plan: Plan) -> bool:
     return since >= max(QUIET_HOURS, QUIET_TIMES * longest)
 
 
-def _spared(wanted: float, spare: float, included: float, chosen: float) -> float:
-    """The demand with spare, but no more than what gp3 includes, or what the owner chose for it.
+def _with_spare(
+    levels: Sequence[tuple[float, float]], situation: Situation, spare: float
+) -> Iterator[tuple[float, float]]:
+    """The levels, with spare where one just serves the highest load of the last day, or of now.
 
-    The spare may have to exceed what gp3 includes by more than a little.
+    The levels for the load of other hours may lie between that load and what it needs with spare.
+    """
+    chosen, base = capability(situation.owners_choice), base_of(situation.current)
+    hours = [
+        hour
+        for hour in situation.past.profile.hours[-HOURS:]
+        if hour is not None and not hour.touched_minutes
+    ]
+    clear = situation.demand.clear_minutes  # before these it may have drained what waited
+    now = [rates[-clear:] for rates in load_rates(situation.observation.activity)]
+    highest = (
+        ([hour.peak_iops for hour in hours], [hour.peak_mibps for hour in hours]),
+        (now[0], now[1]),
+    )
+    most = [(max(iops, default=0.0), max(mibps, default=0.0)) for iops, mibps in highest]
+    for iops, mibps in levels:
+        for most_iops, most_mibps in most:
+            if base[0] < most_iops <= iops < most_iops * spare:
+                iops = _spared(most_iops, spare, base[0], chosen.sustained_iops)
+            if base[1] < most_mibps <= mibps < most_mibps * spare:
+                mibps = _spared(most_mibps, spare, base[1], chosen.sustained_mibps)
+        yield iops, mibps
+
+
+def _spared(wanted: float, spare: float, included: float, chosen: float) -> float:
+    """The demand with spare, but no more than what gp3 includes, or what the owner chose for all of it.
+
+    The spare may have to exceed what gp3 includes by more than a little. Where less than the load was
+    `chosen`, of IOPS or of MiB/s, it is 0: with more of one, the load would touch the limit of the other.
     """
     found = wanted * spare
     if wanted <= included < found <= included / ALIKE:
         return included
     return chosen if wanted <= chosen < found else found
-
-
-def pays_for_every_iops(current: Configuration, types: Collection[VolumeType]) -> bool:
-    """Whether a volume can only stay a type that includes no IOPS: io2, or io1 without gp3.
-
-    gp3 of a small database takes no IOPS of its own: no raise would lead from there.
-    """
-    if current.volume_type is not VolumeType.IO1:
-        return current.volume_type is VolumeType.IO2
-    gp3 = band_of(replace(current, volume_type=VolumeType.GP3))
-    fixed = current.database is not None and (gp3 is None or not gp3.iops)
-    return fixed or VolumeType.GP3 not in types
 
 
 def _thinned(

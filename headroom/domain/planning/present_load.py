@@ -20,6 +20,7 @@ from headroom.domain.workload import (
     Level,
     Past,
     PresentLoad,
+    Recurrence,
     chances_from_history,
     minutes,
     short_minutes,
@@ -41,7 +42,9 @@ OWN_EPISODES, LATEST_EPISODES = 2.0, 12
 """Earlier episodes that count as much as the present minutes; how many are gone through."""
 
 
-def present_load(situation: Situation, levels: Sequence[Level]) -> PresentLoad:
+def present_load(
+    situation: Situation, levels: Sequence[Level], recurrence: Recurrence
+) -> PresentLoad:
     """The present load: pressure, a near depletion, or load that every level must sustain."""
     demand, at = situation.demand, situation.observation.at
     touched = levels[0].iops, levels[0].mibps
@@ -52,7 +55,7 @@ def present_load(situation: Situation, levels: Sequence[Level]) -> PresentLoad:
     )
     credits = demand.credits
     if demand.pressed_minutes >= PRESSED:
-        late = _like_earlier_episodes(situation, levels, late)
+        late = _like_earlier_episodes(situation, levels, late, recurrence)
         lengths = _episode_lengths(situation.past, levels[0])
         hours = _remaining_minutes(lengths, demand.pressed_minutes)
     elif situation.diagnosis.binding is Binding.BURST_CREDITS and credits and credits.empty_at:
@@ -75,25 +78,29 @@ def present_load(situation: Situation, levels: Sequence[Level]) -> PresentLoad:
     return PresentLoad(minutes=tuple(hours), shortfall_share=late)
 
 
-def present_chances(situation: Situation, levels: Sequence[Level]) -> tuple[tuple[float, ...], ...]:
+def present_chances(
+    situation: Situation, levels: Sequence[Level], recurrence: Recurrence
+) -> tuple[tuple[float, ...], ...]:
     """The probability that the present load is above a level in a coming hour; `[hour][level]`."""
-    load, demand = present_load(situation, levels), situation.demand
+    load, demand = present_load(situation, levels, recurrence), situation.demand
     shares = load.shortfall_share
     if demand.pressed_minutes >= PRESSED:
         shares = _like_earlier_episodes(
             situation, levels,
             tuple(1.0 - demand.probability_within(iops=one.iops, mibps=one.mibps) for one in levels),
+            recurrence,
         )  # fmt: skip
     return tuple(tuple(share * lasts / 60 for share in shares) for lasts in load.minutes)
 
 
 def _like_earlier_episodes(
-    situation: Situation, levels: Sequence[Level], late: tuple[float, ...]
+    situation: Situation, levels: Sequence[Level], late: tuple[float, ...], recurrence: Recurrence
 ) -> tuple[float, ...]:
     """The shortfall of the present load at each level, where earlier episodes say how high it goes.
 
     The more episodes were above the present level, the more what they would have left at another
-    counts beside the estimate from the present minutes. A pool takes what it gets: they say nothing.
+    counts beside the estimate from the present minutes. A pool takes what it gets: they say nothing;
+    nor do they, where load comes at a time at which their rhythm has none.
     """
     episodes, hours = _episodes(situation.past, levels[0]), situation.past.numbered[0]
     numbers = {number for episode in episodes for number in episode}
@@ -105,7 +112,9 @@ def _like_earlier_episodes(
     left = [one for one in short if one[0] > 0]
     if not left:
         return late
-    weight = (1.0 - situation.demand.pool) * len(left) / (len(left) + OWN_EPISODES)
+    weight = (
+        recurrence.due_now * (1.0 - situation.demand.pool) * len(left) / (len(left) + OWN_EPISODES)
+    )
     shares = [fmean(min(1.0, one[i] / one[0]) for one in left) for i in range(len(levels))]
     return tuple(
         (1.0 - weight) * one + weight * late[0] * share
@@ -169,13 +178,14 @@ def _episode_lengths(past: Past, level: Level) -> list[float]:
 
 
 def _load(situation: Situation) -> tuple[float, float]:
-    """The highest load of the last minutes, in SSD operations/s and MiB/s."""
+    """The highest load of the last minutes since any was at a limit, in SSD operations/s and MiB/s."""
     observation = situation.observation
     can = capability(observation.volume.configuration)
     count = len(observation.activity.read_iops.values)
     last = range(max(0, count - 2 * RECENT_MIN), count)
     seen = minutes(observation.activity, can, observation.modification, places=last)
     recent = since(seen, observation.at - timedelta(minutes=RECENT_MIN + 3))
+    recent = recent[-situation.demand.clear_minutes :]  # what was at a limit before is over
     return max((m.ssd_iops for m in recent), default=0.0), max(
         (m.mibps for m in recent), default=0.0
     )
@@ -215,8 +225,11 @@ def starvation_chances(
     """
     levels = [level_of(situation, one) for one in (situation.current, *configurations)]
     effect = situation.observation.at + LEAD
-    seen = chances_from_history(situation.past, levels, effect, situation.known_loads)
-    now = present_chances(situation, levels)
+    recurrence = Recurrence.of(situation.past, effect)
+    seen = chances_from_history(
+        situation.past, levels, effect, situation.known_loads, recurrence=recurrence
+    )
+    now = present_chances(situation, levels, recurrence)
     chances = tuple(
         tuple([max(pair) for pair in zip(earlier, present, strict=True)][1:])
         for earlier, present in zip(seen, now, strict=True)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import replace
 from datetime import datetime, timedelta
 from math import inf
 
 from headroom.domain.catalog import cheapest
 from headroom.domain.catalog.ebs import DURABILITY_PERCENT, capability
-from headroom.domain.catalog.rds import full_copy
+from headroom.domain.catalog.rds import band_of, full_copy
+from headroom.domain.planning.announced import second_in_time
 from headroom.domain.planning.build_plan import capped
 from headroom.domain.planning.plan import Plan
 from headroom.domain.planning.situation import Situation
@@ -20,6 +23,10 @@ ENDED_DAYS = 35.0
 """Calm days beyond the longest pause so far after which a load has ended: what comes each month has not."""
 UNPROVEN_DAYS = 7.0
 """Measured days before which nothing is lowered that could not come back, or not in time: one week."""
+STEPS_BACK = 2
+"""Changes that may be needed to be back where the volume was."""
+DAILY_DAYS = 3.0
+"""Measured days after which a daily load would be foreseen."""
 TYPES_BACK = (VolumeType.GP3, VolumeType.IO1, VolumeType.IO2)
 """Types that a raise may lead to."""
 AHEAD = timedelta(days=15)
@@ -113,6 +120,57 @@ def _leads_to(situation: Situation, origin: Configuration, iops: float, mibps: f
         ):
             return True
     return False
+
+
+def least_iops(situation: Situation, included_iops: float) -> float:
+    """IOPS below which nothing is given back: the owner's least, and what raises can undo.
+
+    Two raises must lead back, also to what the owner chose before Headroom lowered it. Until a daily
+    load would be foreseen, one must lead to what the owner chose and `spare`, so that what waits by
+    then is served soon; of a type without any included IOPS, until a monthly one would.
+    One must always lead to what the load uses of it, and where no second could follow in time to what
+    the load uses of the present IOPS.
+    """
+    limits, step, past = situation.limits, situation.limits.largest_step, situation.past
+    have = capability(situation.current).sustained_iops
+    bought = capability(situation.owners_choice).sustained_iops
+    spare = 1 + limits.headroom_percent / 100
+    undone, unseen_days = max(have, min(bought, limits.max_iops)) / step**STEPS_BACK, DAILY_DAYS
+    if pays_for_every_iops(situation.current, limits.types):
+        included_iops = 0.0
+        unseen_days = UNPROVEN_DAYS if bought > limits.max_iops else ENDED_DAYS
+        undone = max(undone, past.least_iops)
+    if past.days < unseen_days and bought > step * included_iops:
+        undone = max(undone, min(round(bought * spare, 3), limits.max_iops) / step)
+    had = bought if second_in_time(situation) else max(bought, have)
+    used = min(past.most_iops, had) * spare
+    if used > step * included_iops and not has_ended(past, used / spare / step, inf):
+        undone = max(undone, min(round(used, 3), limits.max_iops) / step)
+    return min(have, max(limits.min_iops, undone))
+
+
+def least_mibps(situation: Situation, included_mibps: float) -> float:
+    """MiB/s below which nothing is given back, likewise."""
+    limits, step, past = situation.limits, situation.limits.largest_step, situation.past
+    have = capability(situation.current).sustained_mibps
+    undone = have / step**STEPS_BACK
+    spare = 1 + limits.headroom_percent / 100
+    used = min(past.most_mibps, capability(situation.owners_choice).sustained_mibps) * spare
+    if used > step * included_mibps and not has_ended(past, inf, used / spare / step):
+        undone = max(undone, min(round(used, 3), limits.max_throughput_mibps) / step)
+    return min(have, max(limits.min_throughput_mibps, undone))
+
+
+def pays_for_every_iops(current: Configuration, types: Collection[VolumeType]) -> bool:
+    """Whether a volume can only stay a type that includes no IOPS: io2, or io1 without gp3.
+
+    gp3 of a small database takes no IOPS of its own: no raise would lead from there.
+    """
+    if current.volume_type is not VolumeType.IO1:
+        return current.volume_type is VolumeType.IO2
+    gp3 = band_of(replace(current, volume_type=VolumeType.GP3))
+    fixed = current.database is not None and (gp3 is None or not gp3.iops)
+    return fixed or VolumeType.GP3 not in types
 
 
 def has_ended(past: Past, iops: float, mibps: float) -> bool:

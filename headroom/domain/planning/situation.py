@@ -46,6 +46,8 @@ class Situation:
     """What the owner last chose; None if Headroom never changed it."""
     raises_take: timedelta = timedelta(0)
     """The longest that a raise of it was seen to have no effect yet; 0 where none came late."""
+    unanswered: bool = False
+    """Whether people were asked for an approval some time ago, and did not answer."""
     freezes: tuple[Freeze, ...] = ()
     """The account's periods without changes."""
 

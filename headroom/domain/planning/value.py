@@ -51,7 +51,9 @@ from headroom.domain.workload import (
     HOURS,
     Binding,
     Forecast,
+    Level,
     LoadShape,
+    Recurrence,
     checked_days,
     demand_forecast,
 )
@@ -123,19 +125,27 @@ def _valued(
     """
     beyond = reached_by_two(situation)
     targets = [situation.current, *(plan.target for plan in (*made, *beyond))]
-    goals = [True, *(reachable(situation, plan) for plan in made), *(True for _ in beyond)]
+    goals = [
+        True,
+        *(
+            reachable(situation, plan)
+            and not (situation.unanswered and situation.asks_for(plan.target))
+            for plan in made
+        ),
+        *(True for _ in beyond),
+    ]
     if situation.owners_choice not in targets:
         targets.append(situation.owners_choice)
         goals.append(False)
     levels = [level_of(situation, target) for target in targets]
+    if situation.unanswered:
+        levels = _without_an_answer(levels, goals)
+    effect = situation.observation.at + LEAD
+    recurrence = Recurrence.of(situation.past, effect)
     forecast = demand_forecast(
-        situation.past,
-        levels,
-        situation.observation.at + LEAD,
-        present_load(situation, levels),
-        situation.known_loads,
-        rest=rest_of_hour(situation),
-    )
+        situation.past, levels, effect, present_load(situation, levels, recurrence),
+        situation.known_loads, rest=rest_of_hour(situation), recurrence=recurrence,
+    )  # fmt: skip
     origins = only_from(situation, targets, goals)
     usd_per_minute = situation.limits.relief_value_usd_per_minute
     cost = partial(
@@ -205,10 +215,32 @@ def _valued(
             if goal
         ],
         worth.found.next_hour if waits_until is None else waits_until,
+        None
+        if forecast.without_present is None
+        else schedule_cost(
+            forecast.without_present, levels, worth.usd_per_minute, **cost.keywords
+        ).next_hour,
     )
     further = relieved_by_the_next(origins, forecast.seen_minutes)
     later = [further.get(i, 0.0) for i in range(1, len(made) + 1)]
     return valued_plans, forecast, next_hour, later
+
+
+def _without_an_answer(levels: Sequence[Level], goals: Sequence[bool]) -> list[Level]:
+    """The levels, from which raises lead no further than to what needs no approval."""
+    most_iops = max(level.iops for level, goal in zip(levels, goals, strict=True) if goal)
+    most_mibps = max(level.mibps for level, goal in zip(levels, goals, strict=True) if goal)
+    found = []
+    for level in levels:
+        most = max(level.iops, most_iops), max(level.mibps, most_mibps)
+        reach, ceiling = level.reach or most, level.ceiling or most
+        found.append(
+            level._replace(
+                reach=(min(reach[0], most[0]), min(reach[1], most[1])),
+                ceiling=(min(ceiling[0], most[0]), min(ceiling[1], most[1])),
+            )
+        )
+    return found
 
 
 def _value(situation: Situation, plan: Plan, usd: float) -> float:

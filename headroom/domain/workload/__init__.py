@@ -35,7 +35,7 @@ from headroom.domain.workload.forecast import (
     demand_forecast,
 )
 from headroom.domain.workload.growth import grown, growth_of
-from headroom.domain.workload.history import Past, checked_days, demand_levels, past_of
+from headroom.domain.workload.history import Past, checked_days, demand_levels, load_rates, past_of
 from headroom.domain.workload.instance_balance import (
     class_pressed,
     fits_in_bursts,
@@ -43,7 +43,7 @@ from headroom.domain.workload.instance_balance import (
     forecast_text,
     imminent,
 )
-from headroom.domain.workload.known_load import KnownLoad, explained_hours
+from headroom.domain.workload.known_load import KnownLoad, explained_hours, mib_per_op
 from headroom.domain.workload.latency import slow_below_limits, slowest_ms
 from headroom.domain.workload.pressure import (
     AT_LIMIT,
@@ -54,5 +54,6 @@ from headroom.domain.workload.pressure import (
     since,
 )
 from headroom.domain.workload.profile import digest_of
+from headroom.domain.workload.recurrence import Recurrence
 from headroom.domain.workload.short_minutes import short_minutes, shortfalls
 from headroom.domain.workload.space import Point, SpaceBasis, SpaceForecast, space_forecast, spans

@@ -9,7 +9,12 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from headroom.domain.state import HOUR, ProfileHour, hour_of
-from headroom.domain.workload.forecast import Level, belief_above_limits, chance_of_more
+from headroom.domain.workload.forecast import (
+    Level,
+    belief_above_limits,
+    chance_of_more,
+    never_less_for_less,
+)
 from headroom.domain.workload.history import Episodes, Past, recent_hours
 from headroom.domain.workload.known_load import KnownLoad, loads_at
 from headroom.domain.workload.recurrence import HOURS, Recurrence
@@ -18,7 +23,12 @@ from headroom.domain.workload.short_minutes import Belief, above_a_limit, shortf
 
 
 def chances_from_history(
-    past: Past, levels: Sequence[Level], now: datetime, known_loads: Sequence[KnownLoad] = ()
+    past: Past,
+    levels: Sequence[Level],
+    now: datetime,
+    known_loads: Sequence[KnownLoad] = (),
+    *,
+    recurrence: Recurrence | None = None,
 ) -> tuple[tuple[float, ...], ...]:
     """The probability that some minute of an hour asks for more than a level; `[hour][level]`.
 
@@ -26,7 +36,7 @@ def chances_from_history(
     does not.
     """
     first, begin = (hour_of(now) - past.profile.start) // HOUR, hour_of(now)
-    recurrence = Recurrence(past, first)
+    recurrence = recurrence or Recurrence.of(past, now)
     belief, recent = belief_above_limits(past, recurrence.anyhow), recent_hours(past, first)
     hours = past.numbered[0]
     announced = [loads_at(known_loads, begin + hour * HOUR) for hour in range(HOURS)]
@@ -52,6 +62,8 @@ def chances_from_history(
         by_level.append(
             [1.0 if due else min(SURE, one) for due, one in zip(sure, likely, strict=True)]
         )
+    if recurrence.by_level:
+        never_less_for_less(by_level, levels)
     return tuple(zip(*by_level, strict=True))
 
 

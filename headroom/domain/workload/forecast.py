@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
 from itertools import accumulate, pairwise
@@ -84,6 +84,8 @@ class Forecast:
     """Shortfall after the load of an hour, while what waits is drained; without a raise, and with one."""
     rest_minutes: tuple[float, ...] = ()
     """What the rest of the hour before them brings while no raise can follow, by level."""
+    without_present: Forecast | None = None
+    """The same if the present load ended now; None where it changes nothing."""
     basis: str = ""
     """The rhythms that are believed, the likeliest first."""
 
@@ -118,14 +120,14 @@ class _Shortfalls(dict[int, float]):
 
 def demand_forecast(
     past: Past, levels: Sequence[Level], now: datetime, present: PresentLoad,
-    known_loads: Sequence[KnownLoad] = (), *, rest: float = 0.0,
+    known_loads: Sequence[KnownLoad] = (), *, rest: float = 0.0, recurrence: Recurrence | None = None,
 ) -> Forecast:  # fmt: skip
     """The forecast of the next 24 hours for each level; the first hour is the one of `now`.
 
-    `rest` is which share of the hour before is still to come.
+    `rest` is which share of the hour before is still to come. `recurrence` is that of `now`, where it is at hand.
     """
     first = (hour_of(now) - past.profile.start) // HOUR
-    recurrence = Recurrence(past, first)
+    recurrence = recurrence or Recurrence.of(past, now)
     top = max(level.usd_per_hour for level in levels)
     belief, recent = belief_above_limits(past, recurrence.anyhow), recent_hours(past, first)
     new_per_hour, new_min = 1.0 / (past.days + 1) / HOURS, _new_minutes(past)
@@ -136,6 +138,7 @@ def demand_forecast(
         if known_loads and (loads := loads_at(known_loads, begin + hour * HOUR))
     }
     locked, reacting, dollars, seen, new_minutes, before = [], [], [], [], [], []
+    locked_earlier, reacting_earlier = [], []
     drained: list[list[float]] = []
     drained_raised: list[list[float]] = []
     same: dict[tuple[tuple[bool, ...], int], Episodes] = {}
@@ -164,7 +167,9 @@ def demand_forecast(
             found.append(_drained(past, episodes, rates))
         for hour, loads in known.items():
             for load in loads:
-                short, left = load.shortfalls((level.iops, level.mibps), reach, ceiling)
+                short, left = load.shortfalls(
+                    (level.iops, level.mibps), reach, ceiling, past.reaction_min
+                )
                 late[hour], early[hour] = max(late[hour], short), max(early[hour], left)
                 if short > 0:  # a raise that follows costs as much as one made ahead
                     usd[hour] = max(usd[hour], (top - level.usd_per_hour) * load.minutes / 60)
@@ -177,21 +182,25 @@ def demand_forecast(
                 [minutes + stray for minutes in late],
                 [minutes + stray for minutes in early],
             )
+        new = max(level.unproven * NEW_MIN, chance_of_more(past, level) * new_min) * new_per_hour
+        locked_earlier.append([minutes + new * LOCKED_TIMES for minutes in late])
+        reacting_earlier.append(
+            [(b if b <= a else a) + new for a, b in zip(late, early, strict=True)]
+        )
         if share:
             here = [minutes * share for minutes in present.minutes]
             late = [a if a >= b else b for a, b in zip(late, here, strict=True)]
             early = [a if a >= b else b for a, b in zip(early, here, strict=True)]
-        new = max(level.unproven * NEW_MIN, chance_of_more(past, level) * new_min) * new_per_hour
         new_minutes.append(new)
         locked.append([minutes + new * LOCKED_TIMES for minutes in late])
         # a raise that costs more than waiting does not follow
         reacting.append([(b if b <= a else a) + new for a, b in zip(late, early, strict=True)])
         dollars.append(usd)
         seen.append([sum(late)])
-    if recurrence.endless:
-        for minutes in (locked, reacting, seen):
-            _never_less_for_less(minutes, levels)
-    return Forecast(
+    if recurrence.by_level:
+        for minutes in (locked, reacting, seen, locked_earlier, reacting_earlier):
+            never_less_for_less(minutes, levels)
+    forecast = Forecast(
         reacting_minutes=tuple(zip(*reacting, strict=True)),
         locked_minutes=tuple(zip(*locked, strict=True)),
         reaction_usd=tuple(zip(*dollars, strict=True)),
@@ -205,9 +214,16 @@ def demand_forecast(
             if rhythm.weight >= 0.2
         ),
     )  # fmt: skip
+    if not any(present.minutes) or not any(present.shortfall_share):
+        return forecast
+    earlier = replace(
+        forecast, locked_minutes=tuple(zip(*locked_earlier, strict=True)),
+        reacting_minutes=tuple(zip(*reacting_earlier, strict=True)),
+    )  # fmt: skip
+    return replace(forecast, without_present=earlier)
 
 
-def _never_less_for_less(minutes: list[list[float]], levels: Sequence[Level]) -> None:
+def never_less_for_less(minutes: list[list[float]], levels: Sequence[Level]) -> None:
     """Make a level fall short of no less than any that has more: each may have rhythms of its own."""
     order = sorted(range(len(levels)), key=lambda i: (-levels[i].iops, -levels[i].mibps))
     for place, less in enumerate(order):
@@ -273,7 +289,10 @@ def _minutes_before_a_raise(
     hours, (once, twice) = past.numbered[0], reached
     iops, mibps, reach = level.iops, level.mibps, level.reach or UNLIMITED
     return [
-        once[number] + minutes_to_react(hours[number], iops, mibps, reach, belief=belief)
+        once[number]
+        + minutes_to_react(
+            hours[number], iops, mibps, reach, belief=belief, reaction_min=past.reaction_min
+        )
         if phase == ONSET
         else once[number]
         if phase == HELD

@@ -88,8 +88,8 @@ def _peaks(
 ) -> list[tuple[int, float]]:
     """How many periods ago, and the highest operations/s; the latest periods first.
 
-    Periods that touched a limit are left out, because their load is not known. Ends early where more
-    than `exceptions` pairs do not rise.
+    Periods that touched a limit are left out, because their load is not known, unless it was seen above
+    that limit, after a raise. Ends early where more than `exceptions` pairs do not rise.
     """
     found: list[tuple[int, float]] = []
     not_higher = 0
@@ -101,16 +101,24 @@ def _peaks(
         if hours - part.count(None) < MEASURED * hours:
             break
         known = [hour for hour in part if hour is not None]
-        if any(hour.touched_minutes for hour in known):
-            continue
-        peak = max([hour.peak_iops for hour in known])
-        if not peak:
+        free = [hour for hour in known if not hour.touched_minutes]
+        peak = max([hour.peak_iops for hour in free], default=0.0)
+        if not peak or _held_back(known, free):
             continue
         not_higher += sum([later <= peak for _, later in found])
         if not_higher > exceptions:
             break
         found.append((age, peak))
     return found
+
+
+def _held_back(known: list[ProfileHour], free: list[ProfileHour]) -> bool:
+    """Whether hours touched a limit that none of the free ones exceeds."""
+    iops = max([hour.limit_iops for hour in known])
+    mibps = max([hour.limit_mibps for hour in known])
+    return (iops > 0 and max([hour.peak_iops for hour in free]) <= iops) or (
+        mibps > 0 and max([hour.peak_mibps for hour in free]) <= mibps
+    )
 
 
 def _times(hour: ProfileHour, factor: float) -> ProfileHour:

@@ -11,12 +11,14 @@ from functools import cached_property
 from itertools import accumulate
 from math import ceil
 from operator import attrgetter
+from statistics import median
 from typing import NamedTuple
 
 from headroom.domain.catalog.ebs import MIB, SSD_IO_BYTES
 from headroom.domain.resources import VolumeActivity
 from headroom.domain.state import HOUR, LoadProfile, ProfileHour, hour_of
 from headroom.domain.workload.growth import Growth
+from headroom.domain.workload.short_minutes import REACTION_MIN, shows_a_raise
 
 OPS_PER_MIB = MIB / SSD_IO_BYTES
 SHARES = (0.25, 0.5, 0.75, 0.88, 0.94, 0.97, 0.985, 0.9925, 0.9965, 0.9985, 1.0)
@@ -122,6 +124,22 @@ class Past:
     def begins(self) -> dict[int, int]:
         """For each busy hour the place where its episode began."""
         return begins_among(self.busy)
+
+    @cached_property
+    def reaction_min(self) -> float:
+        """Minutes at a limit before a raise took effect, in the median of the hours that show it.
+
+        Metrics of a database are read later, and AWS takes minutes to hours; never less than `REACTION_MIN`.
+        """
+        took = []
+        for place, hour in self.busy.items():
+            if shows_a_raise(hour):
+                before = self.busy.get(place - 1)
+                began = 0
+                if before is not None and not shows_a_raise(before):
+                    began = before.touched_minutes
+                took.append(began + hour.touched_minutes)
+        return max(REACTION_MIN, min(60.0, median(took))) if took else REACTION_MIN
 
     @cached_property
     def lasting(self) -> tuple[float, ...]:

@@ -238,8 +238,8 @@ def _run_forward(
 def fits_in_bursts(observation: Observation, profile: LoadProfile | None) -> bool:
     """Whether the instance's bursts are enough: load above what it sustains was short every time so far.
 
-    At least twice, and no more than `BURST_MIN` minutes in any 24 hours; its balances must be half full. Then
-    what it gives at most counts. Load whose length is not known yet counts as lasting.
+    At least twice, and no more than `BURST_MIN` minutes of what it gives at most in any 24 hours; its balances
+    must be half full. Then that counts. Load whose length is not known yet counts as lasting.
     """
     instance, activity = observation.instance, observation.instance_activity
     if instance is None or instance.limits is None or activity is None or profile is None:
@@ -253,10 +253,16 @@ def fits_in_bursts(observation: Observation, profile: LoadProfile | None) -> boo
     for place, hour in enumerate(profile.hours[-BURST_DAYS * 24 :]):
         if hour is None:
             continue
-        above = hour.peak_iops > limits.baseline_iops or hour.peak_mibps > limits.baseline_mibps
+        above = (
+            hour.peak_iops >= AT_LIMIT * limits.baseline_iops
+            or hour.peak_mibps >= AT_LIMIT * limits.baseline_mibps
+        )
         if above or hour.touched_minutes:
             places.append(place)
-            minutes_of.append(max(hour.touched_minutes, hour.busy_minutes if above else 0))
+            at_most = 60 * max(
+                hour.mean_iops / limits.maximum_iops, hour.mean_mibps / limits.maximum_mibps
+            )  # what a limit held back was served later: operations count, not how long they took
+            minutes_of.append(at_most if hour.touched_minutes else min(at_most, hour.busy_minutes))
     if len({place // 24 for place in places}) < BURSTS_SEEN:
         return False
     return all(

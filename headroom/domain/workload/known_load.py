@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
 from headroom.domain.policy import Occurrence
+from headroom.domain.resources import VolumeActivity
 from headroom.domain.state import HOUR, ProfileHour, hour_of
-from headroom.domain.workload.history import HOLD_HOURS, Past
-from headroom.domain.workload.short_minutes import REACTION_MIN
+from headroom.domain.workload.history import HOLD_HOURS, Past, load_rates
 
 DRAINS_HOURS, EXPLAINED = 1, 1.1
 """How long after an event its backlog is served at least; how far above the announced load an hour may go, as
 a factor."""
+SMALL_IO_MIB = 1 / 64
+"""16 KiB, as most databases read and write: the size of an operation before any was measured."""
 Rates = tuple[float, float]
 """IOPS and MiB/s."""
 
@@ -56,7 +58,9 @@ class HourOfLoad(NamedTuple):
     hours_since: int
     """Whole hours since the one in which it begins."""
 
-    def shortfalls(self, rates: Rates, reach: Rates, ceiling: Rates) -> tuple[float, float]:
+    def shortfalls(
+        self, rates: Rates, reach: Rates, ceiling: Rates, reaction_min: float
+    ) -> tuple[float, float]:
         """Minutes of shortfall at `rates`: without a raise, and where raises follow at once.
 
         One raise leads to `reach` and, once it has completed, a second to `ceiling`: what is above
@@ -66,7 +70,7 @@ class HourOfLoad(NamedTuple):
         left = self.minutes * self.load.share_late(
             ceiling if self.hours_since > HOLD_HOURS else reach
         )
-        reacting = min(late, REACTION_MIN) if self.hours_since <= 0 else 0.0
+        reacting = min(late, reaction_min) if self.hours_since <= 0 else 0.0
         return late, min(late, left + reacting)
 
 
@@ -98,6 +102,33 @@ def explained_hours(past: Past, events: Sequence[Occurrence], at: datetime) -> s
             found.add(place)
             place += 1
     return found
+
+
+def mib_per_op(past: Past, activity: VolumeActivity, times: Sequence[Occurrence]) -> float:
+    """Mean MiB per operation of an event that came at `times`.
+
+    As in the hours of these; before there are any, as in all that was measured: hours, else minutes.
+    """
+    begin, hours = past.profile.start, past.profile.hours
+    during = [
+        hours[place]
+        for one in times
+        for place in range((one.start - begin) // HOUR, -((begin - one.end) // HOUR))
+        if 0 <= place < len(hours)
+    ]
+    iops, mibps = load_rates(activity)
+    return _size(during) or _size(past.profile.known) or _size_of(mibps, iops) or SMALL_IO_MIB
+
+
+def _size(hours: Iterable[ProfileHour | None]) -> float:
+    known = [hour for hour in hours if hour is not None]
+    return _size_of([hour.mean_mibps for hour in known], [hour.mean_iops for hour in known])
+
+
+def _size_of(mibps: Sequence[float], iops: Sequence[float]) -> float:
+    """MiB per operation; 0 without any."""
+    ops = sum(iops)
+    return sum(mibps) / ops if ops else 0.0
 
 
 def _explains(event: Occurrence, hour: ProfileHour) -> bool:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from itertools import dropwhile
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from functools import cached_property
+from itertools import dropwhile, pairwise
 from typing import NamedTuple
 
-from headroom.domain.state import IOPS_SCALE, MIBPS_SCALE
+from headroom.domain.state import HOUR, IOPS_SCALE, MIBPS_SCALE, ProfileHour, hour_of
 from headroom.domain.workload.history import (
     ANY_TIME_HOURS,
     ENDLESS_HOURS,
@@ -28,6 +30,13 @@ NEAR_SHARE = 0.7
 HEAVY_SHARE = 0.25
 """Share of the most shortfall of any hour from which an hour counts as load of that kind."""
 
+NEVER_MEASURED = 3
+"""Times that an hour was due, and never measured, after which it is taken for one without load."""
+HIGHER_STEPS = 2
+"""Steps of height between two kinds of episodes: one is about twice as high as the other."""
+LEAST_EPISODES = 3
+"""Episodes that make a kind."""
+
 
 class _Weighed(NamedTuple):
     """Busy hours, each with the hour in which its episode began, and the rhythms of these."""
@@ -46,12 +55,20 @@ class Likely(NamedTuple):
     """How often an hour of the latest weeks was each of the busy hours that are in no episode."""
 
 
+class _Higher(NamedTuple):
+    """The busy hours of episodes that are much higher than all others, by number, and what is likely then."""
+
+    numbers: frozenset[int]
+    likely: Likely
+
+
 class Recurrence:
     """The busy hours that each of the next hours is like, and the weight of load at any time.
 
     Load that never ends for a day has no rhythm of its own; what comes on top of it may have one. So for
     a level above such load only the hours with load near it count, or those that fall far short at it:
-    those that a rhythm explains better.
+    those that a rhythm explains better. Where some episodes are much higher than all others, these have
+    rhythms of their own, as far as one explains them: a month's end on top of working days.
     """
 
     def __init__(self, past: Past, first: int) -> None:
@@ -64,12 +81,20 @@ class Recurrence:
         self._found: dict[tuple[int, ...], tuple[_Weighed, Likely]] = {}
         self._likely_by: dict[tuple[bool, ...], tuple[_Weighed, Likely] | None] = {}
 
+    @classmethod
+    def of(cls, past: Past, now: datetime) -> Recurrence:
+        """Of the hours from that of `now` on."""
+        return cls(past, (hour_of(now) - past.profile.start) // HOUR)
+
     def at(self, iops: float, mibps: float, shorts: Sequence[float]) -> Likely:
         """What the coming hours are like at a level.
 
         `shorts` are its minutes of shortfall by the number of the different busy hours.
         """
         if not self.endless:
+            of_higher = self._of_higher
+            if of_higher and _falls_short_by(of_higher.numbers, shorts):
+                return of_higher.likely
             return self._likely(self._all)[1]
         hours = self._past.numbered[0]
         most = max(shorts, default=0.0)
@@ -84,6 +109,56 @@ class Recurrence:
         if not found:
             return self._likely(self._all)[1]
         return min(found, key=lambda one: one[0].anyhow)[1]  # the one that a rhythm explains best
+
+    @cached_property
+    def due_now(self) -> float:
+        """How far earlier episodes say what load of about now is like, 0 to 1.
+
+        All, where no rhythm explains when they came; nothing, where load comes when those that do say none.
+        """
+        likely = self._likely(self._all)[1]
+        due = max(
+            sum([weight for _, weight in hour[0]]) for hour in (likely.before, likely.coming[0])
+        )
+        explained = sum([rhythm.weight * (1.0 - rhythm.failed) for rhythm in self.believed])
+        return min(1.0, due + 1.0 - explained)
+
+    @property
+    def by_level(self) -> bool:
+        """Whether levels may have rhythms of their own."""
+        return self.endless or self._of_higher is not None
+
+    @cached_property
+    def _of_higher(self) -> _Higher | None:
+        """The episodes much higher than all others, and what is likely at a level that only they exceed.
+
+        As far as no rhythm explains them, they come as all load does. None without such episodes.
+        """
+        begins = self._all.begins
+        heights = {place: height.step for place, height in heights_of(self._past, begins).items()}
+        steps = sorted(heights.values())
+        gap, number = max(
+            (
+                (above - below, place)
+                for place, (below, above) in enumerate(pairwise(steps), start=1)
+            ),
+            default=(0, 0),
+        )
+        if gap < HIGHER_STEPS or number < LEAST_EPISODES or len(steps) - number < LEAST_EPISODES:
+            return None
+        usual, numbers = steps[number - 1], self._past.numbered[1]
+        above = [
+            touched or Height.of(load, touched).step > usual
+            for load, touched in map(_load_of, self._past.numbered[0])
+        ]
+        higher = [
+            place
+            for place, begin in begins.items()
+            if heights[begin] > usual and above[numbers[place]]
+        ]
+        own = self._weighed(begins_among(higher))
+        likely = _mixed(self._likely(own)[1], self._likely(self._all)[1], own.anyhow)
+        return _Higher(frozenset(numbers[place] for place in higher), likely)
 
     def _likely_among(self, counts: tuple[bool, ...]) -> tuple[_Weighed, Likely] | None:
         """What the coming hours are like by the busy hours that count; None if these never end either.
@@ -137,25 +212,49 @@ class Recurrence:
         return found
 
 
+def _load_of(hour: ProfileHour) -> tuple[float, bool]:
+    """The load of an hour on one scale, and whether it touched a limit: it may have been higher."""
+    load = max(
+        max(hour.peak_iops, hour.limit_iops) / IOPS_SCALE,
+        max(hour.peak_mibps, hour.limit_mibps) / MIBPS_SCALE,
+    )
+    return load, hour.touched_minutes > 0
+
+
 def heights_of(past: Past, begins: Mapping[int, int]) -> dict[int, Height]:
     """How high the load of each episode was, by the place where it began."""
     hours, numbers = past.numbered
-    loads = [
-        (
-            max(
-                max(hour.peak_iops, hour.limit_iops) / IOPS_SCALE,
-                max(hour.peak_mibps, hour.limit_mibps) / MIBPS_SCALE,
-            ),
-            hour.touched_minutes > 0,
-        )
-        for hour in hours
-    ]
+    loads = list(map(_load_of, hours))
     most: dict[int, tuple[float, bool]] = {}
     for place, begin in begins.items():
         load = loads[numbers[place]]
         if begin not in most or load > most[begin]:
             most[begin] = load
-    return {place: Height.of(load, at_least=touched) for place, (load, touched) in most.items()}
+    return {place: Height.of(load, touched) for place, (load, touched) in most.items()}
+
+
+def _falls_short_by(numbers: Collection[int], shorts: Sequence[float]) -> bool:
+    """Whether nearly all shortfall at a level is that of some hours, given by their number."""
+    bar = HEAVY_SHARE * max(shorts, default=0.0)
+    return bar > 0 and all(number in numbers for number, short in enumerate(shorts) if short >= bar)
+
+
+def _mixed(one: Likely, other: Likely, share: float) -> Likely:
+    """Both, the other with a share."""
+
+    def mixed(first: Coming, second: Coming) -> Coming:
+        (likes, doubt), (others, others_doubt) = first, second
+        return (
+            [
+                *((place, weight * (1 - share)) for place, weight in likes),
+                *((place, weight * share) for place, weight in others),
+            ],
+            doubt * (1 - share) + others_doubt * share,
+        )
+
+    return Likely(
+        list(map(mixed, one.coming, other.coming)), mixed(one.before, other.before), other.strays
+    )
 
 
 def hours_like(
@@ -174,12 +273,21 @@ def hours_like(
     for rhythm in believed:
         likes = []
         total = own_doubt = DOUBT * rhythm.failed
+        unmeasured, times = 0.0, 0
         past_likes = dropwhile(known.__le__, rhythm.hypothesis.like(place))  # the latest come first
         for weight, like in zip(BACK, past_likes, strict=False):
-            if hours[like] is not None:
+            if hours[like] is None:
+                unmeasured, times = unmeasured + weight, times + 1
+            else:
                 total += weight
                 if like in begins:
                     likes.append((like, weight))
+        if (
+            total == own_doubt
+            and times >= NEVER_MEASURED
+            and not any(hours[like] is not None for like in past_likes)
+        ):
+            total += unmeasured  # an instance that is off at these times
         doubt += rhythm.weight * own_doubt / total
         for like, weight in likes:
             due = begins[like] + place - like

@@ -114,6 +114,14 @@ def above_a_limit(hour: ProfileHour, iops: float, mibps: float, belief: Belief) 
     return above * INSIDE * float(min(1.0, touched) ** INSIDE_FALLS) if hidden else above
 
 
+def shows_a_raise(hour: ProfileHour) -> bool:
+    """Whether load that touched a limit was served above it in the same hour."""
+    return hour.touched_minutes > 0 and (
+        hour.peak_iops > hour.limit_iops * SEEN_ABOVE > 0
+        or hour.peak_mibps > hour.limit_mibps * SEEN_ABOVE > 0
+    )
+
+
 def hidden_in_its_minutes(hour: ProfileHour) -> bool:
     """Whether limits were touched only in bursts that the means of minutes do not show."""
     return (hour.peak_iops < SATURATED * hour.limit_iops or not hour.limit_iops) and (
@@ -128,6 +136,7 @@ def minutes_to_react(
     reach: tuple[float, float],
     *,
     belief: Belief = WHOLE,
+    reaction_min: float = REACTION_MIN,
 ) -> float:
     """Shortfall of an onset in `hour` at IOPS and MiB/s until a raise to `reach` has drained it.
 
@@ -136,7 +145,7 @@ def minutes_to_react(
     """
     peak_iops, peak_mibps, mean_iops, mean_mibps, busy, touched, _, _, _ = hour
     peak = max(peak_iops / iops, peak_mibps / mibps)
-    before = min(REACTION_MIN, max(LEAST_BUSY_MIN, busy, touched))
+    before = min(reaction_min, max(LEAST_BUSY_MIN, busy, touched))
     excess = max(0.0, MIDDLE * peak - 1)
     late = drained = 0.0
     if excess:

@@ -8,11 +8,12 @@ from datetime import datetime
 import pytest
 
 from headroom.domain.planning import Situation
+from headroom.domain.planning.coming_hours import LEAD
 from headroom.domain.planning.present_load import present_load
-from headroom.domain.workload import Level
-from tests.builders import NOW
+from headroom.domain.workload import Level, PresentLoad, Recurrence
+from tests.builders import NOW, activity, observation, volume
 from tests.domain.earlier import Load
-from tests.domain.planning.test_value import pressed, situation
+from tests.domain.planning.test_value import LOW, pressed, situation
 
 IRREGULAR = ((1, 3), (2, 17), (3, 20), (4, 6))
 """Days ago and hour of earlier episodes: none at this hour, and no rhythm."""
@@ -34,8 +35,13 @@ def starved(load: Load | None, *, pool: float = 0.0) -> Situation:
     return replace(found, demand=replace(found.demand, pool=pool))
 
 
+def of(found: Situation) -> PresentLoad:
+    effect = found.observation.at + LEAD
+    return present_load(found, LEVELS, Recurrence.of(found.past, effect))
+
+
 def share(found: Situation) -> tuple[float, ...]:
-    return present_load(found, LEVELS).shortfall_share
+    return of(found).shortfall_share
 
 
 def test_a_present_load_is_expected_to_go_as_high_as_earlier_ones_did() -> None:
@@ -58,9 +64,7 @@ def test_an_episode_is_expected_to_last_as_long_as_earlier_ones_did() -> None:
     def batches(at: datetime) -> float:
         return 9_000.0 if at.hour >= 20 else 900.0
 
-    none, short, long = (
-        present_load(starved(load), LEVELS).minutes for load in (None, spikes, batches)
-    )
+    none, short, long = (of(starved(load)).minutes for load in (None, spikes, batches))
     assert short[0] < none[0] * 0.4
     assert long[0] > none[0] * 1.1
     assert long[2] > none[2] * 1.1
@@ -79,3 +83,28 @@ def test_episodes_that_a_limit_held_back_do_not_say_how_high_they_went() -> None
         for place, hour in past.busy.items()
     }
     assert share(replace(touched, past=replace(past, busy=held))) == share(starved(None))
+
+
+def test_load_at_a_time_at_which_its_rhythm_has_none_may_go_higher_than_that() -> None:
+    """4,000 IOPS every day at noon, which it is, or at six, when nothing is due."""
+    none, due, not_due = (
+        share(starved(load)) for load in (None, at_hour(NOW.hour), at_hour((NOW.hour + 6) % 24))
+    )
+    assert due[1] < none[1] - 0.1  # 6,000 IOPS are enough for what comes at this hour
+    assert not_due[1] - due[1] > (none[1] - due[1]) / 2  # five days are little to know it by
+
+
+def at_hour(hour: int) -> Load:
+    return lambda at: 4_000.0 if at.hour == hour else 900.0
+
+
+def test_what_was_at_a_limit_before_it_was_clear_is_not_the_load_of_now() -> None:
+    clear = 10
+    recent = activity(
+        [3_000.0] * (180 - clear) + [300.0] * clear,
+        iops_check=[1.0] * (180 - clear) + [0.0] * clear,
+        queue=[500.0] * (180 - clear) + [0.5] * clear,
+    )  # fmt: skip
+    over = situation(observation(recent, volume(LOW)))
+    assert over.demand.clear_minutes == clear
+    assert of(over).shortfall_share == (0.0,) * len(LEVELS)

@@ -84,6 +84,20 @@ def test_days_at_a_limit_are_left_out_because_their_load_is_not_known() -> None:
     assert found.factor == pytest.approx(1.05)
 
 
+def test_a_day_at_a_limit_counts_if_its_load_was_seen_above_that_limit_after_a_raise() -> None:
+    """Four mornings began at a limit, and the rest of the day was seen freely."""
+    profile = days(steadily(1.05, 7))
+    hours = list(profile.hours)
+    for day in range(2, 6):
+        place = 24 * day + 9
+        hour = hours[place]
+        assert hour is not None
+        hours[place] = hour._replace(touched_minutes=15, limit_iops=0.9 * hour.peak_iops)
+    found = growth_of(LoadProfile(start=MONDAY, hours=tuple(hours)))
+    assert found is not None
+    assert found.factor == pytest.approx(1.05)
+
+
 def test_a_day_that_was_not_measured_ends_what_is_known() -> None:
     peaks: list[float | None] = [*steadily(1.05, 10)]
     peaks[-4] = None

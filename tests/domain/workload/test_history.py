@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headroom.domain.state import ProfileHour
 from headroom.domain.workload import demand_levels
 from headroom.domain.workload.history import load_rates, measured_periods
+from headroom.domain.workload.short_minutes import REACTION_MIN
 from tests.builders import NOW, observation
-from tests.domain.earlier import by_hour, history, hour_at, nightly, past_of, past_seen
+from tests.domain.earlier import CALM_HOUR, by_hour, history, hour_at, nightly, past_of, past_seen
 
 
 def usd(iops: float, mibps: float) -> float:
@@ -82,3 +84,30 @@ def test_a_limit_that_was_touched_is_a_level_of_its_own() -> None:
 def test_a_level_that_is_enough_for_most_hours_stands_beside_the_one_for_all() -> None:
     past = by_hour([hour_at(4_000)] * 90 + [hour_at(9_000)] * 9 + [hour_at(15_000)])
     assert {iops for iops, _ in demand_levels(past, usd)} >= {4_000.0, 9_000.0, 15_000.0}
+
+
+def raised(minutes: int, *, at: float = 3_000.0) -> ProfileHour:
+    """An hour that was at a limit for so many minutes, until a raise."""
+    return hour_at(9_000)._replace(touched_minutes=minutes, limit_iops=at)
+
+
+HELD = hour_at(3_000)._replace(touched_minutes=20, limit_iops=3_000.0)
+
+
+@pytest.mark.parametrize(
+    ("hours", "minutes"),
+    [
+        ([], REACTION_MIN),
+        ([hour_at(9_000)], REACTION_MIN),
+        ([raised(5)], REACTION_MIN),
+        ([raised(25)], 25),
+        ([raised(25), CALM_HOUR, raised(35), CALM_HOUR, raised(50)], 35),
+        ([HELD], REACTION_MIN),  # no raise is seen
+        ([HELD, raised(15)], 35),  # it began in the hour before
+        ([HELD, raised(55)], 60),
+    ],
+)
+def test_how_long_a_raise_takes_is_read_from_the_hours_that_show_one(
+    hours: list[ProfileHour], minutes: float
+) -> None:
+    assert by_hour(hours).reaction_min == minutes

@@ -251,3 +251,65 @@ def test_beliefs_sum_to_one_and_only_hours_that_were_measured_before_count(
         likes = list(rhythm.hypothesis.like(60 * 24))
         assert likes == sorted(likes, reverse=True)
         assert all(0 <= like < 60 * 24 for like in likes)
+
+
+MONTH_ENDS = tuple(datetime(2026, month, day, 9, tzinfo=UTC) for month, day in
+                   ((1, 31), (2, 28), (3, 31), (4, 30)))  # fmt: skip
+WEEKDAYS, BIG = hour_at(5_200), hour_at(13_500)
+
+
+def office(until: datetime) -> list[ProfileHour]:
+    """5,200 IOPS in office hours, and 13,500 on the last day of a month."""
+    found = []
+    for place in range((until - MONDAY) // HOUR):
+        at = MONDAY + place * HOUR
+        busy = at.hour in range(9, 17)
+        found.append(
+            BIG if busy and last_of_month(at)
+            else WEEKDAYS if busy and at.weekday() < 5
+            else CALM_HOUR
+        )  # fmt: skip
+    return found
+
+
+def short_at(iops: float, until: datetime) -> float:
+    """Minutes of shortfall that are foreseen for the hour from `until` on."""
+    level = Level(iops=iops, mibps=1e6, usd_per_hour=0.01)
+    found = demand_forecast(by_hour(office(until)), [level], until, NONE_NOW)
+    return found.locked_minutes[0][0]
+
+
+def test_what_comes_on_top_of_another_load_has_a_rhythm_of_its_own() -> None:
+    """The month's end is foreseen the fourth time, and neither weeks nor working days after it are."""
+    fourth = MONTH_ENDS[3]
+    assert short_at(6_000, fourth) > 20
+    for days_after in (1, 7, 14):
+        later = MONTH_ENDS[2] + timedelta(days=days_after)
+        assert short_at(6_000, later) < 3, later
+        assert (short_at(3_000, later) > 30) is (later.weekday() < 5), "the usual load goes on"
+
+
+def test_a_lower_level_is_never_expected_to_fall_short_of_less() -> None:
+    levels = [Level(iops=iops, mibps=1e6, usd_per_hour=0.01) for iops in (3_000, 6_000, 12_000)]
+    found = demand_forecast(
+        by_hour(office(MONTH_ENDS[3])), levels, MONTH_ENDS[3],
+        PresentLoad(minutes=(0.0,) * HOURS, shortfall_share=(0.0,) * 3),
+    )  # fmt: skip
+    for late, early in zip(found.locked_minutes, found.reacting_minutes, strict=True):
+        assert late[0] >= late[1] >= late[2]
+        assert early[0] >= early[1] >= early[2]
+
+
+@pytest.mark.parametrize(
+    ("days", "expects"),
+    [pytest.param(3, False, id="three nights"), pytest.param(2, True, id="two nights")],
+)
+def test_hours_that_were_never_measured_are_taken_for_ones_without_load(
+    days: int, expects: bool
+) -> None:
+    """The instance is off from 17:00 to 09:00, and its load goes on until it is."""
+    hours = [hour_at(9_000) if place % 24 in range(9, 17) else None for place in range(24 * days)]
+    past = by_hour([*hours, *[None] * 9, *[hour_at(9_000)] * 8])
+    found = demand_forecast(past, [LEVEL], past.profile.end, NONE_NOW)
+    night = [row[0] for row in found.locked_minutes[4:14]]
+    assert (max(night) > 30) is expects

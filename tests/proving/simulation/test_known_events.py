@@ -16,6 +16,7 @@ from tests.proving.simulation.situations import (
     simulated,
     starved_between,
     step,
+    targets,
 )
 
 # --- as a deployment detects trouble that says nothing else
@@ -147,3 +148,15 @@ def test_storage_is_not_held_through_a_long_freeze_for_an_event_that_is_worth_le
         policy={"version": 1, "known_events": [event], **policy},
     )  # fmt: skip
     assert not [change for change in result.changes if change.at < START + timedelta(days=6)]
+
+
+def test_an_event_in_the_first_hour_takes_operations_as_large_as_those_so_far() -> None:
+    """9,000 of 32 KiB are 281 MiB/s, and twenty minutes of such operations are all that is known."""
+    event = {"name": "load", "when": "once 2026-01-05 01:00 UTC", "for": "4h", "iops": 9_000}
+    result = simulated(
+        {"type": "gp3", "size_gib": 300},
+        [step("1h", 300, 32), step("4h", 9_000, 32), step("3h", 300, 32)],
+        policy={"version": 1, "known_events": [event]},
+    )  # fmt: skip
+    assert (targets(result)[0].throughput_mibps or 0) > 281
+    assert result.starved_minutes == 0

@@ -125,3 +125,28 @@ def test_a_raise_before_does_not_make_growth_for_space_wait_for_a_person() -> No
     assert (raised.iops or 0) > 12_000
     assert any(target.size_gib > 600 for target in grown)
     assert full_minutes(result) == 0
+
+
+def test_rds_autoscaling_crosses_the_size_from_which_there_are_several_volumes() -> None:
+    database = {
+        **FILLING, "allocated_storage_gib": 380, "free_storage_gib": 50, "fill_gib_per_hour": 1.5,
+    }  # fmt: skip
+    result = simulated(database, [step("48h", 300)], controller="none")
+    assert result.space is not None
+    assert result.space.grown_by_rds
+    assert result.space.full_minutes == 0
+
+
+# --- how long a raise takes
+
+
+def test_a_daily_load_is_raised_for_ahead_once_it_is_known_how_long_a_reaction_takes() -> None:
+    """A reaction to 7,000 IOPS leaves 77 minutes short: the alarm, the change, and what waited."""
+    database = {
+        **RDS, "engine": "sqlserver", "multi_az": True, "storage_type": "gp2",
+        "allocated_storage_gib": 1_200, "burst_balance_percent": 50,
+    }  # fmt: skip
+    day = [step("14h", 500, 32), step("4h", 7_000, 32), step("6h", 500, 32)]
+    result = simulated(database, day * 7)
+    assert 0 < starved_between(result, timedelta(0), timedelta(days=1)) < 100
+    assert starved_between(result, timedelta(days=2), timedelta(days=7)) == 0

@@ -46,7 +46,7 @@ class Height(NamedTuple):
     """Whether it touched a limit: it may have been higher."""
 
     @classmethod
-    def of(cls, load: float, *, at_least: bool) -> Height:
+    def of(cls, load: float, at_least: bool) -> Height:
         """From the load as a multiple of any unit."""
         return cls(round(STEPS * log2(max(load, 0.001))), at_least)
 
