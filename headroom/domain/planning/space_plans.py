@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from decimal import Decimal
 
 from headroom.domain.catalog import why_invalid
 from headroom.domain.catalog.rds import at_size, full_copy, least_size
@@ -88,7 +89,7 @@ def _alone(situation: Situation, space: SpaceForecast) -> Iterator[Plan]:
 def _before_a_copy(situation: Situation, grown: Configuration) -> Configuration:
     """The largest size below a full copy, if that is all that may follow a growth; else the growth.
 
-    RDS takes no step of less than a tenth.
+    RDS takes no step of less than a tenth. Not one that a person has to approve, if the growth needs none.
     """
     following = least_size(grown, grown.size_gib + 1)
     limits = situation.limits
@@ -99,7 +100,17 @@ def _before_a_copy(situation: Situation, grown: Configuration) -> Configuration:
     ):
         return grown
     size = _largest(situation, following)
-    return (None if size is None else _grown(situation, situation.current, size)) or grown
+    larger = None if size is None else _grown(situation, situation.current, size)
+    if larger is None or (_asks(situation, larger) and not _asks(situation, grown)):
+        return grown
+    return larger
+
+
+def _asks(situation: Situation, target: Configuration) -> bool:
+    """Whether a person has to approve the growth: nobody may answer in time."""
+    above, prices = situation.limits.approve_above_usd, situation.prices
+    more = prices.monthly(target) - prices.monthly(situation.current)
+    return above is not None and more > max(above, Decimal(0))
 
 
 def _most(situation: Situation, below_gib: int) -> Configuration | None:

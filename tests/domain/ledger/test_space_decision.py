@@ -415,6 +415,7 @@ def test_the_owner_hears_where_rds_does_not_grow_what_it_should(
         pytest.param(300, {}, 331, id="another tenth is left"),
         pytest.param(330, {"growth": True, "full_copy": True}, 363, id="it may be copied"),
         pytest.param(330, {"max_size_gib": 380}, 380, id="no more than the owner allows"),
+        pytest.param(330, {"approve_above_usd": Decimal(5)}, 363, id="nobody has to approve it"),
     ],
 )
 def test_the_last_growth_below_a_full_copy_is_as_large_as_it_may_be(
