@@ -130,15 +130,13 @@ class Past:
         """Minutes at a limit before a raise took effect, in the median of the hours that show it.
 
         Metrics of a database are read later, and AWS takes minutes to hours; never less than `REACTION_MIN`.
+        Only where load began in that hour: a second raise waits until AWS has completed the first.
         """
-        took = []
-        for place, hour in self.busy.items():
-            if shows_a_raise(hour):
-                before = self.busy.get(place - 1)
-                began = 0
-                if before is not None and not shows_a_raise(before):
-                    began = before.touched_minutes
-                took.append(began + hour.touched_minutes)
+        took = [
+            hour.touched_minutes
+            for place, hour in self.busy.items()
+            if self.begins[place] == place and shows_a_raise(hour)
+        ]
         return max(REACTION_MIN, min(60.0, median(took))) if took else REACTION_MIN
 
     @cached_property
