@@ -230,6 +230,20 @@ def test_a_short_load_beyond_what_the_instance_sustains_is_raised_for_and_a_long
     assert starved("3h")[1] == 3_600
 
 
+def test_a_load_that_its_own_limit_stretches_may_fit_into_the_bursts_of_the_instance() -> None:
+    """400 MiB/s for 40 minutes take two hours at 125; at the 565 that the instance gives, half an hour."""
+    result = simulated(
+        {"type": "gp3", "size_gib": 400},
+        [step("2h", 5, 1_024), step("40m", 400, 1_024), step("1280m", 5, 1_024)] * 4,
+        attachment={
+            "baseline_iops": 4_000, "maximum_iops": 18_750,
+            "baseline_throughput_mbps": 100, "maximum_throughput_mbps": 593,
+        },
+    )  # fmt: skip
+    assert starved_between(result, timedelta(0), timedelta(days=2)) > 200
+    assert starved_between(result, timedelta(days=2), timedelta(days=4)) == 0
+
+
 @pytest.mark.parametrize(
     "policy",
     [
