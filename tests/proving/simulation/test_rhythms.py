@@ -284,7 +284,7 @@ def office_day(at: datetime) -> list[dict[str, Any]]:
     return [step("9h", 400), step("8h", busy), step("7h", 400)]
 
 
-def test_load_that_grows_each_day_is_known_to_although_raises_were_late() -> None:
+def test_growth_from_day_to_day_is_seen_although_raises_were_late() -> None:
     days = [
         each
         for day in range(14)
