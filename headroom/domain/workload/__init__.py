@@ -15,7 +15,7 @@ from headroom.domain.workload.billed_io import (
     cluster_demand,
     usage,
 )
-from headroom.domain.workload.chances import chances_from_history
+from headroom.domain.workload.chances import calm_days, chances_from_history
 from headroom.domain.workload.demand import (
     BalanceForecast,
     Binding,
@@ -31,7 +31,6 @@ from headroom.domain.workload.forecast import (
     Forecast,
     Level,
     PresentLoad,
-    calm_days,
     demand_forecast,
 )
 from headroom.domain.workload.growth import grown, growth_of

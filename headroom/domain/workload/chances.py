@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from itertools import pairwise
 
 from headroom.domain.state import HOUR, ProfileHour, hour_of
 from headroom.domain.workload.forecast import (
@@ -40,7 +41,7 @@ def chances_from_history(
     belief, recent = belief_above_limits(past, recurrence.anyhow), recent_hours(past, first)
     hours = past.numbered[0]
     announced = [loads_at(known_loads, begin + hour * HOUR) for hour in range(HOURS)]
-    by_level = []
+    by_level, if_higher = [], recurrence.if_higher
     for level in levels:
         above = [_above(hour, level, belief) for hour in hours]
         short = [chance > 0 for chance in above]
@@ -55,6 +56,10 @@ def chances_from_history(
             new + sum([weight * cases[case] for case, weight in hour.like]) + hour.under_way * usual
             for hour in episodes.coming
         ]
+        if higher := if_higher.chance_above(level.iops, level.mibps):
+            likely = [
+                one + higher * due for one, due in zip(likely, if_higher.due[1:], strict=True)
+            ]
         sure = [
             any(part.load.share_late((level.iops, level.mibps)) > 0 for part in loads)
             for loads in announced
@@ -65,6 +70,18 @@ def chances_from_history(
     if recurrence.by_level:
         never_less_for_less(by_level, levels)
     return tuple(zip(*by_level, strict=True))
+
+
+def calm_days(past: Past, level: Level) -> float:
+    """Measured days since load above `level`, less the longest time that it stayed away before."""
+    hours, numbers = past.numbered
+    short = shortfalls(hours, level.iops, level.mibps)
+    places = [place for place, number in numbers.items() if short[number]]
+    if not places:
+        return past.days
+    usual = max([after - before for before, after in pairwise(places)], default=0)
+    since = past.profile.hours[places[-1] + 1 :]
+    return max(0, len(since) - since.count(None) - usual) / 24
 
 
 def _above(hour: ProfileHour, level: Level, belief: Belief) -> float:

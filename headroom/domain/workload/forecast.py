@@ -16,9 +16,10 @@ from math import inf
 from typing import NamedTuple
 
 from headroom.domain.state import HOUR, ProfileHour, hour_of
-from headroom.domain.workload.history import HELD, ONSET, Coming, Episodes, Past, recent_hours
+from headroom.domain.workload.history import HELD, ONSET, Episodes, Past, recent_hours
 from headroom.domain.workload.known_load import KnownLoad, loads_at
 from headroom.domain.workload.recurrence import HOURS, Recurrence
+from headroom.domain.workload.rhythms import Coming
 from headroom.domain.workload.short_minutes import (
     SEEN_ABOVE,
     WHOLE,
@@ -46,6 +47,7 @@ NEARLY = 0.9
 FOLLOWS_USD = 0.1
 """Nominal cost of the modification that follows an announced load, as a schedule counts its own."""
 UNLIMITED = (inf, inf)
+NOTHING = (0.0,) * HOURS
 
 
 class Level(NamedTuple):
@@ -139,10 +141,14 @@ def demand_forecast(
     }
     locked, reacting, dollars, seen, new_minutes, before = [], [], [], [], [], []
     locked_earlier, reacting_earlier = [], []
-    drained: list[list[float]] = []
-    drained_raised: list[list[float]] = []
+    drained: list[Sequence[float]] = []
+    drained_raised: list[Sequence[float]] = []
     same: dict[tuple[tuple[bool, ...], int], Episodes] = {}
-    hours = past.numbered[0]
+    hours, higher = past.numbered[0], recurrence.if_higher
+    most_means = (
+        max([hour.mean_iops for hour in hours], default=0.0),
+        max([hour.mean_mibps for hour in hours], default=0.0),
+    )
 
     @cache
     def after_raise(rates: tuple[float, float]) -> _Shortfalls:
@@ -164,7 +170,8 @@ def demand_forecast(
             episodes, shorts, first_minutes, max(0.0, top - level.usd_per_hour)
         )
         for rates, found in (((level.iops, level.mibps), drained), (reach, drained_raised)):
-            found.append(_drained(past, episodes, rates))
+            waits = rates[0] < most_means[0] or rates[1] < most_means[1]
+            found.append(_drained(past, episodes, rates) if waits else NOTHING)
         for hour, loads in known.items():
             for load in loads:
                 short, left = load.shortfalls(
@@ -183,6 +190,10 @@ def demand_forecast(
                 [minutes + stray for minutes in early],
             )
         new = max(level.unproven * NEW_MIN, chance_of_more(past, level) * new_min) * new_per_hour
+        if chance := higher.chance_above(level.iops, level.mibps):
+            before[-1] += rest * chance * higher.late[0]
+            late = [a + chance * b for a, b in zip(late, higher.late[1:], strict=True)]
+            early = [a + chance * b for a, b in zip(early, higher.early[1:], strict=True)]
         locked_earlier.append([minutes + new * LOCKED_TIMES for minutes in late])
         reacting_earlier.append(
             [(b if b <= a else a) + new for a, b in zip(late, early, strict=True)]
@@ -232,18 +243,6 @@ def never_less_for_less(minutes: list[list[float]], levels: Sequence[Level]) -> 
                 minutes[less] = list(map(max, minutes[less], minutes[more]))
 
 
-def calm_days(past: Past, level: Level) -> float:
-    """Measured days since load above `level`, less the longest time that it stayed away before."""
-    hours, numbers = past.numbered
-    short = shortfalls(hours, level.iops, level.mibps)
-    places = [place for place, number in numbers.items() if short[number]]
-    if not places:
-        return past.days
-    usual = max([after - before for before, after in pairwise(places)], default=0)
-    since = past.profile.hours[places[-1] + 1 :]
-    return max(0, len(since) - since.count(None) - usual) / 24
-
-
 def _hours(
     episodes: Episodes, shorts: Sequence[float], first: Sequence[float], raise_usd_per_hour: float
 ) -> tuple[list[float], list[float], list[float]]:
@@ -271,8 +270,6 @@ def _drained(past: Past, episodes: Episodes, rates: tuple[float, float]) -> list
         drained_minutes(hours[number], *rates, lasting=lasting[number])
         for number, _ in episodes.cases
     ]
-    if not any(minutes):
-        return [0.0] * HOURS
     return [
         sum([weight * minutes[case] for case, weight in one.like]) for one in episodes.coming[:-1]
     ]

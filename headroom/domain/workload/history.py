@@ -18,6 +18,7 @@ from headroom.domain.catalog.ebs import MIB, SSD_IO_BYTES
 from headroom.domain.resources import VolumeActivity
 from headroom.domain.state import HOUR, LoadProfile, ProfileHour, hour_of
 from headroom.domain.workload.growth import Growth
+from headroom.domain.workload.rhythms import Coming
 from headroom.domain.workload.short_minutes import REACTION_MIN, shows_a_raise
 
 OPS_PER_MIB = MIB / SSD_IO_BYTES
@@ -206,10 +207,6 @@ ENDLESS_HOURS = 24
 """Load in each of so many hours in a row is under way until one has none; then as long again."""
 ONSET, HELD, RAISED_AGAIN = range(3)
 """Phases of an episode: its first hour, those that one raise serves, those that two do."""
-
-
-Coming = tuple[Sequence[tuple[int, float]], float]
-"""The busy hours that a coming hour is like, with weights, and the weight of load at any time."""
 
 
 class _ComingHour(NamedTuple):

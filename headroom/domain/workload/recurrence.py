@@ -5,37 +5,46 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from functools import cached_property
-from itertools import dropwhile, pairwise
+from functools import cache, cached_property
+from itertools import pairwise
+from math import exp
 from typing import NamedTuple
 
 from headroom.domain.state import HOUR, IOPS_SCALE, MIBPS_SCALE, ProfileHour, hour_of
 from headroom.domain.workload.history import (
     ANY_TIME_HOURS,
     ENDLESS_HOURS,
-    Coming,
     Past,
     begins_among,
     recent_hours,
 )
-from headroom.domain.workload.rhythms import BACK, DOUBT, SURE, Height, Rhythm, rhythms
+from headroom.domain.workload.rhythms import (
+    OF_A_KIND,
+    Coming,
+    Height,
+    NewHeights,
+    Rhythm,
+    highest,
+    hours_like,
+    load_of,
+    new_heights,
+    rhythms,
+)
+from headroom.domain.workload.short_minutes import (
+    short_minutes,
+    shows_a_raise,
+)
 
 HOURS = 24
-LATE_HOURS = 2
-"""How much later than usual load may begin."""
-NOT_BEGUN = 0.2
-"""Belief in the rest of an episode that has not begun by then."""
 NEAR_SHARE = 0.7
 """Share of a level from which load comes near it: loads of one kind differ by less."""
 HEAVY_SHARE = 0.25
 """Share of the most shortfall of any hour from which an hour counts as load of that kind."""
-
-NEVER_MEASURED = 3
-"""Times that an hour was due, and never measured, after which it is taken for one without load."""
 HIGHER_STEPS = 2
 """Steps of height between two kinds of episodes: one is about twice as high as the other."""
 LEAST_EPISODES = 3
 """Episodes that make a kind."""
+NOTHING = 0.0, 0.0, 0.0
 
 
 class _Weighed(NamedTuple):
@@ -53,6 +62,30 @@ class Likely(NamedTuple):
     before: Coming
     strays: Mapping[int, float]
     """How often an hour of the latest weeks was each of the busy hours that are in no episode."""
+
+
+class IfHigher(NamedTuple):
+    """What load brings that is higher than the latest of its kind, by hour, from the one before the coming on.
+
+    `due` is how likely load of that kind comes; `late` and `early` are its minutes of shortfall at a
+    level that it exceeds, while no raise can follow, and while one can at once.
+    """
+
+    heights: NewHeights
+    iops: float = 0.0
+    mibps: float = 0.0
+    """The highest of that latest load."""
+    due: Sequence[float] = ()
+    late: Sequence[float] = ()
+    early: Sequence[float] = ()
+
+    def chance_above(self, iops: float, mibps: float) -> float:
+        """The probability that due load is so high that it exceeds a level."""
+        if not self.heights.chance:
+            return 0.0
+        return self.heights.chance_above(
+            min(iops / max(1.0, self.iops), mibps / max(0.01, self.mibps))
+        )
 
 
 class _Higher(NamedTuple):
@@ -123,6 +156,41 @@ class Recurrence:
         explained = sum([rhythm.weight * (1.0 - rhythm.failed) for rhythm in self.believed])
         return min(1.0, due + 1.0 - explained)
 
+    @cached_property
+    def if_higher(self) -> IfHigher:
+        """What a level falls short of, beside load as high as earlier ones."""
+        hours, numbers = self._past.numbered
+        begins, loads = self._all.begins, list(map(_usual_load_of, hours))
+        heights = new_heights(highest(begins, numbers, loads))
+        if not heights.chance:
+            return IfHigher(heights)
+        latest = {number for place, number in numbers.items() if place >= heights.since}
+        least, times = OF_A_KIND * max([loads[number][0] for number in latest]), exp(heights.by)
+
+        @cache
+        def short(number: int, onset: bool) -> tuple[float, float, float]:
+            if loads[number][0] < least:
+                return NOTHING
+            hour = hours[number]
+            late = short_minutes(hour, hour.peak_iops / times, hour.peak_mibps / times)
+            early = late * min(1.0, self._past.reaction_min / max(1, hour.busy_minutes))
+            return 1.0, late, early if onset else 0.0
+
+        found = []
+        likely = self._likely(self._all)[1]
+        for like, _ in (likely.before, *likely.coming):
+            each = [
+                (weight, *short(numbers[place], begins[place] == place)) for place, weight in like
+            ]
+            found.append([sum([one[0] * one[which] for one in each]) for which in (1, 2, 3)])
+        shares = [loads[number][0] / load_of(hours[number])[0] for number in latest]
+        return IfHigher(
+            heights,
+            max([hours[n].peak_iops * share for n, share in zip(latest, shares, strict=True)]),
+            max([hours[n].peak_mibps * share for n, share in zip(latest, shares, strict=True)]),
+            *zip(*found, strict=True),
+        )
+
     @property
     def by_level(self) -> bool:
         """Whether levels may have rhythms of their own."""
@@ -149,7 +217,7 @@ class Recurrence:
         usual, numbers = steps[number - 1], self._past.numbered[1]
         above = [
             touched or Height.of(load, touched).step > usual
-            for load, touched in map(_load_of, self._past.numbered[0])
+            for load, touched in map(load_of, self._past.numbered[0])
         ]
         higher = [
             place
@@ -177,7 +245,14 @@ class Recurrence:
         if key not in self._found:
             begun: dict[int, bool] = {}
             hours = [
-                hours_like(self._past, begins, one.believed, one.anyhow, self._first + hour, begun)
+                hours_like(
+                    self._past.profile.hours,
+                    begins,
+                    one.believed,
+                    one.anyhow,
+                    self._first + hour,
+                    begun,
+                )
                 for hour in range(-1, HOURS)
             ]
             strays = {} if one is self._all else self._strays(begins)
@@ -212,25 +287,21 @@ class Recurrence:
         return found
 
 
-def _load_of(hour: ProfileHour) -> tuple[float, bool]:
-    """The load of an hour on one scale, and whether it touched a limit: it may have been higher."""
-    load = max(
-        max(hour.peak_iops, hour.limit_iops) / IOPS_SCALE,
-        max(hour.peak_mibps, hour.limit_mibps) / MIBPS_SCALE,
-    )
-    return load, hour.touched_minutes > 0
+def _usual_load_of(hour: ProfileHour) -> tuple[float, bool]:
+    """`load_of` without what waited at a limit and was drained: the load that was due in its busy minutes."""
+    peak = max(hour.peak_iops / IOPS_SCALE, hour.peak_mibps / MIBPS_SCALE)
+    if not hour.touched_minutes:
+        return peak, False
+    mean = max(hour.mean_iops / IOPS_SCALE, hour.mean_mibps / MIBPS_SCALE)
+    due = 60 * mean / max(1, hour.busy_minutes, hour.touched_minutes)
+    return min(peak, due), not shows_a_raise(hour)
 
 
 def heights_of(past: Past, begins: Mapping[int, int]) -> dict[int, Height]:
     """How high the load of each episode was, by the place where it began."""
     hours, numbers = past.numbered
-    loads = list(map(_load_of, hours))
-    most: dict[int, tuple[float, bool]] = {}
-    for place, begin in begins.items():
-        load = loads[numbers[place]]
-        if begin not in most or load > most[begin]:
-            most[begin] = load
-    return {place: Height.of(load, touched) for place, (load, touched) in most.items()}
+    most = highest(begins, numbers, list(map(load_of, hours)))
+    return {place: Height.of(*load) for place, load in most.items()}
 
 
 def _falls_short_by(numbers: Collection[int], shorts: Sequence[float]) -> bool:
@@ -254,54 +325,4 @@ def _mixed(one: Likely, other: Likely, share: float) -> Likely:
 
     return Likely(
         list(map(mixed, one.coming, other.coming)), mixed(one.before, other.before), other.strays
-    )
-
-
-def hours_like(
-    past: Past, begins: Mapping[int, int], believed: Sequence[Rhythm], anyhow: float, place: int,
-    begun: dict[int, bool],
-) -> Coming:  # fmt: skip
-    """The busy hours that a coming hour is like, with weights, and the weight of load at any time.
-
-    `begins` names the busy hours that count, and where the episode of each began; `begun` keeps which
-    episodes have begun again, by the place where each was due.
-    """
-    hours = past.profile.hours
-    known = len(hours)
-    found: dict[int, float] = {}
-    doubt = anyhow
-    for rhythm in believed:
-        likes = []
-        total = own_doubt = DOUBT * rhythm.failed
-        unmeasured, times = 0.0, 0
-        past_likes = dropwhile(known.__le__, rhythm.hypothesis.like(place))  # the latest come first
-        for weight, like in zip(BACK, past_likes, strict=False):
-            if hours[like] is None:
-                unmeasured, times = unmeasured + weight, times + 1
-            else:
-                total += weight
-                if like in begins:
-                    likes.append((like, weight))
-        if (
-            total == own_doubt
-            and times >= NEVER_MEASURED
-            and not any(hours[like] is not None for like in past_likes)
-        ):
-            total += unmeasured  # an instance that is off at these times
-        doubt += rhythm.weight * own_doubt / total
-        for like, weight in likes:
-            due = begins[like] + place - like
-            if due not in begun:
-                begun[due] = _has_begun(past, begins, due)
-            if not begun[due]:
-                weight *= NOT_BEGUN
-            found[like] = found.get(like, 0.0) + SURE * rhythm.weight * weight / total
-    return list(found.items()), doubt
-
-
-def _has_begun(past: Past, begins: Mapping[int, int], due: int) -> bool:
-    """Whether an episode that was due at a place began, or may yet, as far as that was measured."""
-    hours, until = past.profile.hours, due + LATE_HOURS + 1
-    return until > len(hours) or any(
-        hours[place] is None or place in begins for place in range(due - 1, until)
     )

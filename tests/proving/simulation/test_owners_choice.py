@@ -271,3 +271,16 @@ def test_mibps_that_small_sequential_operations_use_are_there_when_they_come() -
           "else_iops": 100, "io_kib": 16, "sequential": True}],
     )  # fmt: skip
     assert result.starved_minutes == 0
+
+
+def test_no_raise_is_in_flight_when_a_load_of_wandering_height_may_be_higher_than_before() -> None:
+    """Some days exceed all of the latest: a raise that follows at once is worth two hours of another."""
+    heights = (8_700, 9_500, 9_500, 8_800, 7_500, 7_900, 7_800, 8_400, 8_100, 8_700, 8_100, 8_900, 9_500, 9_200)  # fmt: skip
+    days = [
+        each for iops in heights for each in (step("9h", 300), step("8h", iops), step("7h", 300))
+    ]
+    owner = {"type": "gp3", "size_gib": 400, "iops": 12_000, "throughput_mibps": 250}
+    result = simulated(owner, days[24:], history=days[:24])
+    left_alone = simulated(owner, days[24:], history=days[:24], controller="none")
+    assert result.starved_minutes == 0
+    assert float(result.storage_usd) < 0.75 * float(left_alone.storage_usd)

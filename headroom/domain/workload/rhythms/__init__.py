@@ -4,4 +4,13 @@ May import: resources, state and policy.
 The door offers `rhythms` and how it weighs earlier hours.
 """
 
-from headroom.domain.workload.rhythms.weights import BACK, DOUBT, SURE, Height, Rhythm, rhythms
+from headroom.domain.workload.rhythms.heights import (
+    OF_A_KIND,
+    Height,
+    NewHeights,
+    highest,
+    load_of,
+    new_heights,
+)
+from headroom.domain.workload.rhythms.likes import Coming, hours_like
+from headroom.domain.workload.rhythms.weights import SURE, Rhythm, rhythms

@@ -12,14 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import accumulate
-from math import exp, log, log2
+from math import exp, log
 from typing import NamedTuple
 
+from headroom.domain.workload.rhythms.heights import BACK, Height
 from headroom.domain.workload.rhythms.hypotheses import DAY, ONSETS, Hypothesis, hypotheses
 
 AT_ANY_TIME = "at any time"
-BACK = (1.0, 0.8, 0.65, 0.5, 0.4, 0.3)
-"""Weights of the earlier hours that a hypothesis compares with, the latest first."""
 DOUBT = 0.5
 """Weight of the rate at any time beside them."""
 PRIORS = {
@@ -34,26 +33,6 @@ UNTRIED = 0.03
 """Belief with which a hypothesis begins, at least, once it has something to compare with, times its prior."""
 HEIGHT_DOUBT = 1.0
 """Weight of the heights of all earlier load beside those that a hypothesis compares with."""
-STEPS = 2.0
-"""Steps of height from one load to one twice as high."""
-
-
-class Height(NamedTuple):
-    """How high the load of an episode was, in steps."""
-
-    step: int
-    at_least: bool
-    """Whether it touched a limit: it may have been higher."""
-
-    @classmethod
-    def of(cls, load: float, at_least: bool) -> Height:
-        """From the load as a multiple of any unit."""
-        return cls(round(STEPS * log2(max(load, 0.001))), at_least)
-
-    def like(self, other: Height) -> bool:
-        """Whether both may be equally high."""
-        apart = self.step - other.step
-        return abs(apart) <= 1 or (self.at_least if apart < 0 else other.at_least)
 
 
 NO_HEIGHT: frozenset[Height] = frozenset()

@@ -1,0 +1,108 @@
+"""How high load was: the highest of each episode, compared with others, and how often one is the highest so far."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import exp, log, log2
+from typing import NamedTuple
+
+from headroom.domain.state import IOPS_SCALE, MIBPS_SCALE, ProfileHour
+
+BACK = (1.0, 0.8, 0.65, 0.5, 0.4, 0.3)
+"""Weights of the earlier hours that a hypothesis compares with, the latest first."""
+STEPS = 2.0
+"""Steps of height from one load to one twice as high."""
+OF_A_KIND = 0.7
+"""Share of the highest of the latest loads from which another is of its kind: these differ by less."""
+OTHERS = 12
+"""These latest loads, of any kind."""
+HIGHER = 1.02
+"""Load up to so many times the highest before it is as high."""
+BEFORE = len(BACK)
+"""Loads with which the next is compared: those that a rhythm reads."""
+LATEST = 12
+"""The latest loads of a kind that say how often one is higher than those before it."""
+LEAST_LOADS = 4
+"""Loads that say it at least."""
+
+
+class Height(NamedTuple):
+    """How high the load of an episode was, in steps."""
+
+    step: int
+    at_least: bool
+    """Whether it touched a limit: it may have been higher."""
+
+    @classmethod
+    def of(cls, load: float, at_least: bool) -> Height:
+        """From the load as a multiple of any unit."""
+        return cls(round(STEPS * log2(max(load, 0.001))), at_least)
+
+    def like(self, other: Height) -> bool:
+        """Whether both may be equally high."""
+        apart = self.step - other.step
+        return abs(apart) <= 1 or (self.at_least if apart < 0 else other.at_least)
+
+
+class NewHeights(NamedTuple):
+    """How likely the next load is higher than the latest of its kind, and by how much it then is."""
+
+    chance: float = 0.0
+    by: float = 0.0
+    """The logarithm of how many times as high, in the mean; P(it exceeds x) = exp(-x / by)."""
+    since: int = 0
+    """Where the first of these latest loads began."""
+
+    def chance_above(self, times: float) -> float:
+        """The probability that it exceeds so many times the highest of these."""
+        return self.chance * exp(-log(times) / self.by) if self.by and times > 1.0 else self.chance
+
+
+def new_heights(loads: Mapping[int, tuple[float, bool]]) -> NewHeights:
+    """From loads on one scale, by where each began, with whether it may have been higher.
+
+    In any order, one of seven is the highest of them; where loads grow or wander it is more. By how much is
+    taken from the higher half of the latest, or from those that were higher than the ones before them.
+    """
+    if len(loads) < LEAST_LOADS:
+        return NewHeights()
+    recent = max([load for load, _ in list(loads.values())[-OTHERS:]])
+    kind = [(*load, begin) for begin, load in loads.items() if load[0] >= OF_A_KIND * recent]
+    if len(kind) < LEAST_LOADS:
+        return NewHeights()
+    since = max(len(kind) // 2, len(kind) - LATEST)
+    higher = []
+    for place in range(since, len(kind)):
+        most, may_be_more, _ = max(kind[max(0, place - BEFORE) : place])
+        if kind[place][0] > HIGHER * most and not may_be_more:
+            higher.append(log(kind[place][0] / most))
+    latest = sorted([load for load, _, _ in kind[-BEFORE:]], reverse=True)
+    half = len(latest) // 2
+    by = sum([log(load / latest[half]) for load in latest[:half]]) / half
+    if higher:
+        by = max(by, sum(higher) / len(higher))
+    if not by:
+        return NewHeights()
+    chance = max(1 / (len(latest) + 1), len(higher) / (len(kind) - since + 1))
+    return NewHeights(chance, by, kind[-BEFORE:][0][2])
+
+
+def highest(
+    begins: Mapping[int, int], numbers: Mapping[int, int], loads: Sequence[tuple[float, bool]]
+) -> dict[int, tuple[float, bool]]:
+    """The highest load of each episode, by the place where it began; `loads` is by number of the hour."""
+    found: dict[int, tuple[float, bool]] = {}
+    for place, begin in begins.items():
+        load = loads[numbers[place]]
+        if begin not in found or load > found[begin]:
+            found[begin] = load
+    return found
+
+
+def load_of(hour: ProfileHour) -> tuple[float, bool]:
+    """The load of an hour on one scale, and whether it touched a limit: it may have been higher."""
+    load = max(
+        max(hour.peak_iops, hour.limit_iops) / IOPS_SCALE,
+        max(hour.peak_mibps, hour.limit_mibps) / MIBPS_SCALE,
+    )
+    return load, hour.touched_minutes > 0

@@ -1,0 +1,109 @@
+"""How often due load is higher than the latest before it, and what a level above these then falls short of."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from itertools import pairwise
+from math import exp
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headroom.domain.state import ProfileHour
+from headroom.domain.workload import HOURS, Level, Past, PresentLoad, demand_forecast
+from headroom.domain.workload.rhythms.heights import NewHeights, new_heights
+from tests.domain.earlier import CALM_HOUR, MONDAY, by_hour, hour_at
+
+NINE = MONDAY + timedelta(days=8, hours=9)
+
+
+def of(*loads: float) -> NewHeights:
+    return new_heights({place * HOURS: (load, False) for place, load in enumerate(loads)})
+
+
+@pytest.mark.parametrize(
+    ("loads", "chance", "times"),
+    [
+        ((8, 8, 8, 8, 8, 8, 8, 8), 0, 1),  # as high each time: it stays so
+        ((8, 9, 10), 0, 1),  # too few to say it
+        ((7, 8, 7, 8, 7, 8, 7, 8), 1 / 7, 8 / 7),  # none is new, but one of seven may be
+        ((5.6, 5.9, 6.2, 6.5, 6.8, 7.1, 7.4, 7.7), 4 / 5, 1.1),  # grows each time
+        ((8, 8, 8, 8, 8, 8, 8, 11, 8, 8, 8), 1 / 7, 1.38),  # once higher by a third
+        ((8, 8, 8, 16, 8, 8, 8, 8), 0, 1),  # another kind of load, which came once
+        ((2, 2.2, 2, 2.2, 2, 9, 9, 9, 9, 9), 0, 1),  # what was lower is another kind too
+    ],
+)
+def test_the_latest_loads_say_how_likely_a_higher_one_is(
+    loads: tuple[float, ...], chance: float, times: float
+) -> None:
+    found = of(*loads)
+    assert found.chance == pytest.approx(chance, abs=0.02)
+    assert exp(found.by) == pytest.approx(times, abs=0.05)
+
+
+def test_a_load_after_one_that_a_limit_cut_is_not_known_to_be_higher() -> None:
+    cut = [(3.0, True)] * 4 + [(8.0, False)] * 4
+    assert new_heights(dict(enumerate(cut))).chance == 0
+    seen = [(7.0, False)] * 4 + [(8.0, False)] * 4
+    assert new_heights(dict(enumerate(seen))).chance > 0
+
+
+@given(st.lists(st.floats(min_value=0.1, max_value=50), max_size=30), st.floats(1, 8))
+def test_more_is_never_likelier(loads: list[float], times: float) -> None:
+    found = of(*loads)
+    assert 0 <= found.chance < 1
+    assert 0 <= found.chance_above(times * 1.1) <= found.chance_above(times) <= found.chance
+
+
+# --- in the forecast
+
+
+def days(*iops: float, busy: range = range(9, 17)) -> Past:
+    """One load a day, each so high, and the hours of today until nine."""
+
+    def one(load: float) -> list[ProfileHour | None]:
+        return [hour_at(load) if hour in busy else CALM_HOUR for hour in range(HOURS)]
+
+    return by_hour([*[hour for load in iops for hour in one(load)], *[CALM_HOUR] * 9])
+
+
+def short(past: Past, *levels: float) -> tuple[list[float], list[float]]:
+    """Minutes of shortfall from nine to ten, by level: where no raise can follow, and where one can."""
+    found = demand_forecast(
+        past,
+        [Level(iops=iops, mibps=1e6, usd_per_hour=0.01) for iops in levels],
+        NINE,
+        PresentLoad(minutes=(0.0,) * HOURS, shortfall_share=(0.0,) * len(levels)),
+    )
+    return list(found.locked_minutes[0]), list(found.reacting_minutes[0])
+
+
+WANDERS = (7_000, 7_700, 7_100, 8_200, 8_900, 8_100, 8_600, 7_800)
+
+
+def test_a_load_that_wanders_may_exceed_a_level_that_served_all_of_it() -> None:
+    (late,), (early,) = short(days(*WANDERS), 9_000)
+    assert late > 2, "a raise that is in flight when it comes is too late"
+    assert early < late / 2
+    (steady,), _ = short(days(*[8_900] * 8), 9_000)
+    assert steady < 0.5
+
+
+def test_the_higher_a_level_is_above_it_the_less_it_falls_short() -> None:
+    for found in short(days(*WANDERS), 8_000, 9_000, 9_500, 10_500, 13_000):
+        assert all(less > more for less, more in pairwise(found))
+    (far,), _ = short(days(*WANDERS), 13_000)
+    assert far < 0.5
+
+
+def test_a_short_load_is_over_before_a_raise_could_help() -> None:
+    quarters = [hour_at(load, busy_minutes=15, mean=load / 4) for load in WANDERS]
+    past = by_hour(
+        [
+            *[one if hour == 9 else CALM_HOUR for one in quarters for hour in range(HOURS)],
+            *[CALM_HOUR] * 9,
+        ]
+    )
+    (late,), (early,) = short(past, 9_000)
+    assert late == pytest.approx(early, abs=0.05)
