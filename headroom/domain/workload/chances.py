@@ -41,7 +41,7 @@ def chances_from_history(
     belief, recent = belief_above_limits(past, recurrence.anyhow), recent_hours(past, first)
     hours = past.numbered[0]
     announced = [loads_at(known_loads, begin + hour * HOUR) for hour in range(HOURS)]
-    by_level, if_higher = [], recurrence.if_higher
+    by_level = []
     for level in levels:
         above = [_above(hour, level, belief) for hour in hours]
         short = [chance > 0 for chance in above]
@@ -56,10 +56,9 @@ def chances_from_history(
             new + sum([weight * cases[case] for case, weight in hour.like]) + hour.under_way * usual
             for hour in episodes.coming
         ]
-        if higher := if_higher.chance_above(level.iops, level.mibps):
-            likely = [
-                one + higher * due for one, due in zip(likely, if_higher.due[1:], strict=True)
-            ]
+        for higher in recurrence.if_higher:
+            chance = higher.chance_above(level.iops, level.mibps)
+            likely = [one + chance * due for one, due in zip(likely, higher.due[1:], strict=True)]
         sure = [
             any(part.load.share_late((level.iops, level.mibps)) > 0 for part in loads)
             for loads in announced

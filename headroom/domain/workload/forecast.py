@@ -144,7 +144,7 @@ def demand_forecast(
     drained: list[Sequence[float]] = []
     drained_raised: list[Sequence[float]] = []
     same: dict[tuple[tuple[bool, ...], int], Episodes] = {}
-    hours, higher = past.numbered[0], recurrence.if_higher
+    hours = past.numbered[0]
     most_means = (
         max([hour.mean_iops for hour in hours], default=0.0),
         max([hour.mean_mibps for hour in hours], default=0.0),
@@ -190,10 +190,19 @@ def demand_forecast(
                 [minutes + stray for minutes in early],
             )
         new = max(level.unproven * NEW_MIN, chance_of_more(past, level) * new_min) * new_per_hour
-        if chance := higher.chance_above(level.iops, level.mibps):
+        for higher in recurrence.if_higher:
+            chance, beyond = (
+                higher.chance_above(level.iops, level.mibps),
+                higher.chance_above(*reach),
+            )
             before[-1] += rest * chance * higher.late[0]
             late = [a + chance * b for a, b in zip(late, higher.late[1:], strict=True)]
-            early = [a + chance * b for a, b in zip(early, higher.early[1:], strict=True)]
+            early = [
+                a + beyond * b + (chance - beyond) * c
+                for a, b, c in zip(early, higher.late[1:], higher.early[1:], strict=True)
+            ]
+            dearer = chance * (top - level.usd_per_hour)
+            usd = [a + dearer * due for a, due in zip(usd, higher.due[1:], strict=True)]
         locked_earlier.append([minutes + new * LOCKED_TIMES for minutes in late])
         reacting_earlier.append(
             [(b if b <= a else a) + new for a, b in zip(late, early, strict=True)]

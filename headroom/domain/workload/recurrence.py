@@ -24,6 +24,7 @@ from headroom.domain.workload.rhythms import (
     Height,
     NewHeights,
     Rhythm,
+    at_a_time_of_day,
     highest,
     hours_like,
     load_of,
@@ -72,17 +73,15 @@ class IfHigher(NamedTuple):
     """
 
     heights: NewHeights
-    iops: float = 0.0
-    mibps: float = 0.0
+    iops: float
+    mibps: float
     """The highest of that latest load."""
-    due: Sequence[float] = ()
-    late: Sequence[float] = ()
-    early: Sequence[float] = ()
+    due: Sequence[float]
+    late: Sequence[float]
+    early: Sequence[float]
 
     def chance_above(self, iops: float, mibps: float) -> float:
         """The probability that due load is so high that it exceeds a level."""
-        if not self.heights.chance:
-            return 0.0
         return self.heights.chance_above(
             min(iops / max(1.0, self.iops), mibps / max(0.01, self.mibps))
         )
@@ -157,14 +156,28 @@ class Recurrence:
         return min(1.0, due + 1.0 - explained)
 
     @cached_property
-    def if_higher(self) -> IfHigher:
-        """What a level falls short of, beside load as high as earlier ones."""
+    def if_higher(self) -> list[IfHigher]:
+        """What levels fall short of, beside load as high as earlier ones, by the time of the day."""
         hours, numbers = self._past.numbered
         begins, loads = self._all.begins, list(map(_usual_load_of, hours))
-        heights = new_heights(highest(begins, numbers, loads))
-        if not heights.chance:
-            return IfHigher(heights)
-        latest = {number for place, number in numbers.items() if place >= heights.since}
+        groups = at_a_time_of_day(highest(begins, numbers, loads))
+        return [
+            self._if_higher(heights, group, loads)
+            for group in groups
+            if (heights := new_heights(group))
+        ]
+
+    def _if_higher(
+        self, heights: NewHeights, group: Collection[int], loads: Sequence[tuple[float, bool]]
+    ) -> IfHigher:
+        """Of the episodes that began at the places of `group`."""
+        hours, numbers = self._past.numbered
+        begins = self._all.begins
+        latest = {
+            numbers[place]
+            for place, begin in begins.items()
+            if begin >= heights.since and begin in group
+        }
         least, times = OF_A_KIND * max([loads[number][0] for number in latest]), exp(heights.by)
 
         @cache
@@ -180,14 +193,18 @@ class Recurrence:
         likely = self._likely(self._all)[1]
         for like, _ in (likely.before, *likely.coming):
             each = [
-                (weight, *short(numbers[place], begins[place] == place)) for place, weight in like
+                (weight, *short(numbers[place], begins[place] == place))
+                for place, weight in like
+                if begins[place] in group
             ]
             found.append([sum([one[0] * one[which] for one in each]) for which in (1, 2, 3)])
-        shares = [loads[number][0] / load_of(hours[number])[0] for number in latest]
+        shares = [
+            (hours[number], loads[number][0] / load_of(hours[number])[0]) for number in latest
+        ]
         return IfHigher(
             heights,
-            max([hours[n].peak_iops * share for n, share in zip(latest, shares, strict=True)]),
-            max([hours[n].peak_mibps * share for n, share in zip(latest, shares, strict=True)]),
+            max([hour.peak_iops * share for hour, share in shares]),
+            max([hour.peak_mibps * share for hour, share in shares]),
             *zip(*found, strict=True),
         )
 

@@ -8,6 +8,7 @@ from headroom.domain.workload.rhythms.heights import (
     OF_A_KIND,
     Height,
     NewHeights,
+    at_a_time_of_day,
     highest,
     load_of,
     new_heights,

@@ -18,12 +18,14 @@ OTHERS = 12
 """These latest loads, of any kind."""
 HIGHER = 1.02
 """Load up to so many times the highest before it is as high."""
-BEFORE = len(BACK)
-"""Loads with which the next is compared: those that a rhythm reads."""
-LATEST = 12
+BEFORE = 7
+"""Loads with which the next is compared: of every day, those of a week."""
+LATEST = 28
 """The latest loads of a kind that say how often one is higher than those before it."""
 LEAST_LOADS = 4
 """Loads that say it at least."""
+HIGHEST = 2
+"""How far the highest of the latest loads exceeds the one so many places below says by how much a higher one would."""
 
 
 class Height(NamedTuple):
@@ -47,43 +49,54 @@ class Height(NamedTuple):
 class NewHeights(NamedTuple):
     """How likely the next load is higher than the latest of its kind, and by how much it then is."""
 
-    chance: float = 0.0
-    by: float = 0.0
+    chance: float
+    by: float
     """The logarithm of how many times as high, in the mean; P(it exceeds x) = exp(-x / by)."""
-    since: int = 0
+    since: int
     """Where the first of these latest loads began."""
 
     def chance_above(self, times: float) -> float:
         """The probability that it exceeds so many times the highest of these."""
-        return self.chance * exp(-log(times) / self.by) if self.by and times > 1.0 else self.chance
+        return self.chance * exp(-log(times) / self.by) if times > 1.0 else self.chance
 
 
-def new_heights(loads: Mapping[int, tuple[float, bool]]) -> NewHeights:
-    """From loads on one scale, by where each began, with whether it may have been higher.
+def at_a_time_of_day(
+    loads: Mapping[int, tuple[float, bool]],
+) -> list[dict[int, tuple[float, bool]]]:
+    """The loads, by the hour in which each began, apart by the time of the day, give or take an hour."""
+    found: dict[int, dict[int, tuple[float, bool]]] = {}
+    for begin, load in loads.items():
+        at = next(
+            (hour % 24 for hour in (begin, begin - 1, begin + 1) if hour % 24 in found), begin % 24
+        )
+        found.setdefault(at, {})[begin] = load
+    return list(found.values())
 
-    In any order, one of seven is the highest of them; where loads grow or wander it is more. By how much is
-    taken from the higher half of the latest, or from those that were higher than the ones before them.
+
+def new_heights(loads: Mapping[int, tuple[float, bool]]) -> NewHeights | None:
+    """From loads on one scale, by where each began, with whether it may have been higher. None if each is as high.
+
+    The belief before any was compared with those before it: of eight in any order one is the highest, by as much
+    as the latest differ at their top.
     """
     if len(loads) < LEAST_LOADS:
-        return NewHeights()
+        return None
     recent = max([load for load, _ in list(loads.values())[-OTHERS:]])
     kind = [(*load, begin) for begin, load in loads.items() if load[0] >= OF_A_KIND * recent]
     if len(kind) < LEAST_LOADS:
-        return NewHeights()
-    since = max(len(kind) // 2, len(kind) - LATEST)
+        return None
+    since = max(len(kind) // 2, len(kind) - LATEST)  # the first ones are often the highest so far
     higher = []
     for place in range(since, len(kind)):
         most, may_be_more, _ = max(kind[max(0, place - BEFORE) : place])
         if kind[place][0] > HIGHER * most and not may_be_more:
             higher.append(log(kind[place][0] / most))
     latest = sorted([load for load, _, _ in kind[-BEFORE:]], reverse=True)
-    half = len(latest) // 2
-    by = sum([log(load / latest[half]) for load in latest[:half]]) / half
-    if higher:
-        by = max(by, sum(higher) / len(higher))
+    usual = log(latest[0] / latest[HIGHEST]) / HIGHEST
+    by = (sum(higher) + usual) / (len(higher) + 1)
     if not by:
-        return NewHeights()
-    chance = max(1 / (len(latest) + 1), len(higher) / (len(kind) - since + 1))
+        return None
+    chance = (len(higher) + 1) / (len(kind) - since + BEFORE + 1)
     return NewHeights(chance, by, kind[-BEFORE:][0][2])
 
 
