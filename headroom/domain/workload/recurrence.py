@@ -185,7 +185,9 @@ class Recurrence:
             if loads[number][0] < least:
                 return NOTHING
             hour = hours[number]
-            late = short_minutes(hour, hour.peak_iops / times, hour.peak_mibps / times)
+            late = short_minutes(
+                hour, (hour.peak_iops or 1) / times, (hour.peak_mibps or 1) / times
+            )
             early = late * min(1.0, self._past.reaction_min / max(1, hour.busy_minutes))
             return 1.0, late, early if onset else 0.0
 
@@ -199,7 +201,8 @@ class Recurrence:
             ]
             found.append([sum([one[0] * one[which] for one in each]) for which in (1, 2, 3)])
         shares = [
-            (hours[number], loads[number][0] / load_of(hours[number])[0]) for number in latest
+            (hours[number], loads[number][0] / (load_of(hours[number])[0] or 1.0))
+            for number in latest
         ]
         return IfHigher(
             heights,

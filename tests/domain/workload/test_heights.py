@@ -27,6 +27,7 @@ def of(*loads: float) -> NewHeights | None:
     [
         (8, 8, 8, 8, 8, 8, 8, 8),
         (8, 9, 10),  # too few to say it
+        (0, 0, 0, 0, 0),
         (7, 8, 7, 8, 7, 8, 7, 8),  # two heights that take turns
         (8, 8, 8, 16, 8, 8, 8, 8),  # another kind of load, which came once
         (2, 2.2, 2, 2.2, 2, 9, 9, 9, 9, 9),  # what was lower is another kind too
@@ -138,3 +139,16 @@ def test_a_raise_to_a_ceiling_leaves_what_is_above_it_late() -> None:
         past, [level], NINE, PresentLoad(minutes=(0.0,) * HOURS, shortfall_share=(0.0,))
     )
     assert found.reacting_minutes[0] == pytest.approx(found.locked_minutes[0], abs=0.1)
+
+
+@pytest.mark.parametrize(
+    "nothing", [{"peak_mibps": 0.0, "mean_mibps": 0.0}, {"peak_iops": 0.0, "mean_iops": 0.0}]
+)
+def test_what_was_not_measured_of_a_load_is_no_reason_to_fail(nothing: dict[str, float]) -> None:
+    """Operations without bytes, or bytes without operations; and one hour that touched a limit unmeasured."""
+    each = [hour_at(load)._replace(**nothing) for load in (0.0, *WANDERS[1:])]
+    each[0] = each[0]._replace(touched_minutes=5)
+    hours = [one if hour in range(9, 17) else CALM_HOUR for one in each for hour in range(HOURS)]
+    past = by_hour([*hours, *[CALM_HOUR] * 9])
+    (late,), (early,) = short(past, 9_000)
+    assert 0 <= early <= late <= 60

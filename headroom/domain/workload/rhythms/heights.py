@@ -83,7 +83,7 @@ def new_heights(loads: Mapping[int, tuple[float, bool]]) -> NewHeights | None:
         return None
     recent = max([load for load, _ in list(loads.values())[-OTHERS:]])
     kind = [(*load, begin) for begin, load in loads.items() if load[0] >= OF_A_KIND * recent]
-    if len(kind) < LEAST_LOADS:
+    if len(kind) < LEAST_LOADS or not recent:
         return None
     since = max(len(kind) // 2, len(kind) - LATEST)  # the first ones are often the highest so far
     higher = []
