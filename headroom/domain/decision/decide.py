@@ -48,7 +48,14 @@ from headroom.domain.resources import (
     digest,
 )
 from headroom.domain.state import HOUR, ProfileSummary, ResourceState, Signature
-from headroom.domain.workload import Binding, Demand, Diagnosis, SpaceBasis, SpaceForecast
+from headroom.domain.workload import (
+    Binding,
+    Demand,
+    Diagnosis,
+    Recurrence,
+    SpaceBasis,
+    SpaceForecast,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -288,9 +295,13 @@ def _expected(analysis: Analysis, answer: Action) -> str:
     needs = [now - then for now, then in chances]
     hour = next(hour for hour, need in enumerate(needs) if need >= NEARLY_LIKELIEST * max(needs))
     growth = situation.past.growth
+    early = hour > 0 and any(
+        higher.due[hour + 1] > 0  # they begin with the hour before the first
+        for higher in Recurrence.of(situation.past, first).if_higher
+    )
     return (
         f"{'' if growth is None else f'{growth}, '}{100 * chances[hour][0]:.0f} % likely in the hour "
-        f"from {first + hour * HOUR:%H:%M} UTC"
+        f"from {first + hour * HOUR:%H:%M} UTC{', and may be higher than lately' if early else ''}"
     )
 
 

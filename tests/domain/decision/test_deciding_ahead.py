@@ -128,6 +128,24 @@ def test_a_batch_seen_on_five_nights_is_raised_for_before_it_comes() -> None:
     )
 
 
+def test_a_raise_hours_before_a_load_says_that_it_may_be_higher_than_lately() -> None:
+    heights = (8_400, 9_500, 8_600, 10_000, 10_800, 9_700, 10_400, 9_400)
+
+    def wandering(when: datetime) -> float:
+        return heights[(when - MIDNIGHT).days % 8] if 9 <= when.hour < 17 else 300.0
+
+    def steady(when: datetime) -> float:
+        return 10_800.0 if 9 <= when.hour < 17 else 300.0
+
+    early = decided(at(6, 20), LOW, load=wandering, days=8.3)
+    taken(early)
+    assert re.search(
+        r"likely in the hour from 09:00 UTC, and may be higher than lately", early.summary
+    )
+    assert isinstance(decided(at(5, 20), LOW, load=steady, days=8.3).answer, Hold)
+    assert "higher than lately" not in decided(at(8, 20), LOW, load=steady, days=8.3).summary
+
+
 def test_hours_before_the_batch_nothing_is_done_and_the_hour_of_the_change_is_known() -> None:
     decision = decided(at(-6), LOW, known=lowered_at(at(-8)))
     assert isinstance(decision.answer, Hold)
