@@ -70,15 +70,15 @@ class Forecast:
     """Expected shortfall in minutes by hour from now and by level; `[hour][level]`.
 
     `reacting_minutes` while a raise can follow at once, `locked_minutes` while none can;
-    `reaction_usd` is what such raises would cost; `seen_minutes` excludes load that was never
-    measured so far.
+    `reaction_usd` is what such raises would cost; `seen_minutes` excludes load of which nothing was
+    measured so far, but not that due load may be higher than lately.
     """
 
     reacting_minutes: tuple[tuple[float, ...], ...]
     locked_minutes: tuple[tuple[float, ...], ...]
     reaction_usd: tuple[tuple[float, ...], ...]
     seen_minutes: tuple[float, ...]
-    """Minutes over all hours, by level, from measured or present load."""
+    """Minutes over all hours, by level, from load that was measured before, or is present."""
     new_minutes: float = 0.0
     """Minutes an hour at the first level, the present one, from load that was never measured so far."""
     locked_drained: tuple[tuple[float, ...], ...] = ()

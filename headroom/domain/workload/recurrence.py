@@ -31,14 +31,9 @@ from headroom.domain.workload.rhythms import (
     new_heights,
     rhythms,
 )
-from headroom.domain.workload.short_minutes import (
-    short_minutes,
-    shows_a_raise,
-)
+from headroom.domain.workload.short_minutes import short_minutes, shows_a_raise
 
 HOURS = 24
-NEAR_SHARE = 0.7
-"""Share of a level from which load comes near it: loads of one kind differ by less."""
 HEAVY_SHARE = 0.25
 """Share of the most shortfall of any hour from which an hour counts as load of that kind."""
 HIGHER_STEPS = 2
@@ -131,8 +126,8 @@ class Recurrence:
         hours = self._past.numbered[0]
         most = max(shorts, default=0.0)
         near = [
-            hour.peak_iops > NEAR_SHARE * iops
-            or hour.peak_mibps > NEAR_SHARE * mibps
+            hour.peak_iops > OF_A_KIND * iops
+            or hour.peak_mibps > OF_A_KIND * mibps
             or hour.touched_minutes > 0
             for hour in hours
         ]

@@ -13,7 +13,7 @@ BACK = (1.0, 0.8, 0.65, 0.5, 0.4, 0.3)
 STEPS = 2.0
 """Steps of height from one load to one twice as high."""
 OF_A_KIND = 0.7
-"""Share of the highest of the latest loads from which another is of its kind: these differ by less."""
+"""Share of the highest load, or of a level, from which another load is of its kind: these differ by less."""
 OTHERS = 12
 """These latest loads, of any kind."""
 HIGHER = 1.02

@@ -21,13 +21,14 @@ Coming = tuple[Sequence[tuple[int, float]], float]
 
 
 def hours_like(
-    hours: Sequence[ProfileHour | None], begins: Mapping[int, int], believed: Sequence[Rhythm], anyhow: float, place: int,
-    begun: dict[int, bool],
+    hours: Sequence[ProfileHour | None], begins: Mapping[int, int], believed: Sequence[Rhythm],
+    anyhow: float, place: int, begun: dict[int, bool],
 ) -> Coming:  # fmt: skip
     """The busy hours that a coming hour is like, with weights, and the weight of load at any time.
 
-    `hours` are those of the past, None where nothing was measured; the coming one is at `place`. `begins` names the busy hours that count, and where the episode of each began; `begun` keeps which
-    episodes have begun again, by the place where each was due.
+    `hours` are those of the past, None where nothing was measured; the coming one is at `place`. `begins`
+    names the busy hours that count, and where the episode of each began; `begun` keeps which episodes have
+    begun again, by the place where each was due.
     """
     known = len(hours)
     found: dict[int, float] = {}
