@@ -70,15 +70,15 @@ class Forecast:
     """Expected shortfall in minutes by hour from now and by level; `[hour][level]`.
 
     `reacting_minutes` while a raise can follow at once, `locked_minutes` while none can;
-    `reaction_usd` is what such raises would cost; `seen_minutes` excludes load of which nothing was
-    measured so far, but not that due load may be higher than lately.
+    `reaction_usd` is what such raises would cost; `seen_minutes` excludes load that was never
+    measured so far.
     """
 
     reacting_minutes: tuple[tuple[float, ...], ...]
     locked_minutes: tuple[tuple[float, ...], ...]
     reaction_usd: tuple[tuple[float, ...], ...]
     seen_minutes: tuple[float, ...]
-    """Minutes over all hours, by level, from load that was measured before, or is present."""
+    """Minutes over all hours, by level, from measured or present load."""
     new_minutes: float = 0.0
     """Minutes an hour at the first level, the present one, from load that was never measured so far."""
     locked_drained: tuple[tuple[float, ...], ...] = ()
@@ -190,6 +190,7 @@ def demand_forecast(
                 [minutes + stray for minutes in early],
             )
         new = max(level.unproven * NEW_MIN, chance_of_more(past, level) * new_min) * new_per_hour
+        measured = late
         for higher in recurrence.if_higher:
             chance, beyond = (
                 higher.chance_above(level.iops, level.mibps),
@@ -216,7 +217,7 @@ def demand_forecast(
         # a raise that costs more than waiting does not follow
         reacting.append([(b if b <= a else a) + new for a, b in zip(late, early, strict=True)])
         dollars.append(usd)
-        seen.append([sum(late)])
+        seen.append([sum(map(max, measured, here)) if share else sum(measured)])
     if recurrence.by_level:
         for minutes in (locked, reacting, seen, locked_earlier, reacting_earlier):
             never_less_for_less(minutes, levels)

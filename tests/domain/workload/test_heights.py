@@ -117,6 +117,12 @@ def test_the_higher_a_level_is_above_it_the_less_it_falls_short() -> None:
     assert far < 0.5
 
 
+def test_what_is_said_to_be_relieved_is_load_that_was_measured() -> None:
+    level = Level(iops=9_000, mibps=1e6, usd_per_hour=0.01)
+    nothing = PresentLoad(minutes=(0.0,) * HOURS, shortfall_share=(0.0,))
+    assert demand_forecast(days(*WANDERS), [level], NINE, nothing).seen_minutes == (0.0,)
+
+
 def test_a_short_load_is_over_before_a_raise_could_help() -> None:
     quarters = [hour_at(load, busy_minutes=15, mean=load / 4) for load in WANDERS]
     past = by_hour(
