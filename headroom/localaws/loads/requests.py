@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
@@ -121,7 +121,7 @@ def as_json(minute: LoadedMinute) -> dict[str, Any]:
     """A minute as plain values for plots: every fact but the latencies one by one."""
     facts, configuration = minute.facts, minute.configuration
     values: dict[str, Any] = {
-        f.name: getattr(facts, f.name) for f in fields(facts) if f.name != "latencies"
+        name: value for name, value in facts._asdict().items() if name != "latencies"
     }
     values |= {
         "start": facts.start.isoformat(),

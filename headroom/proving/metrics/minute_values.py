@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import cycle, islice
 
 Values = dict[str, float | None]
 
@@ -37,10 +38,10 @@ class MinuteValues:
             for column in self.columns.values():
                 column.extend([None] * gap)
 
-    def repeat(self, count: int) -> None:
-        """Set the next minutes like the last one."""
+    def repeat(self, count: int, every: int = 1) -> None:
+        """Set the next minutes like the last `every`, again and again."""
         for column in self.columns.values():
-            column.extend(column[-1:] * count)
+            column.extend(islice(cycle(column[-every:]), count))
 
     def forget(self, before: int) -> None:
         """Drop the minutes before this one."""

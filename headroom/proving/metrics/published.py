@@ -80,9 +80,9 @@ class PublishedVolume:
             self._slow.put(minute // SLOW_MIN, self._period(minute // SLOW_MIN, minute + 1))
 
     def repeat(self, minute: int, until: int) -> None:
-        """Publish the minute before `minute` again for all minutes until `until`."""
+        """Publish the five minutes before `minute`, which are alike, again for all minutes until `until`."""
         for values in (self._volume, self._instance):
-            values.repeat(until - minute)
+            values.repeat(until - minute, SLOW_MIN)  # some metrics have one datapoint in five
         first, last = minute // SLOW_MIN, until // SLOW_MIN
         for number in range(first, min(first + 2, last)):
             self._slow.put(number, self._period(number, until))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
@@ -30,13 +29,13 @@ class Waits(NamedTuple):
     high_ms: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MinuteFacts:
+class MinuteFacts(NamedTuple):
     """One clock minute of a volume. Counts are totals over the minute, waits in milliseconds.
 
     Operations are the application's; `ebs_ops` counts as EBS does (256 KiB SSD, 1 MiB HDD).
     `*_exceeded` are 1 when the limit held the load back for at least a second; balances and
-    limits are those at the minute's end, balances None where there is no bucket.
+    limits are those at the minute's end, balances None where there is no bucket. A tuple: a simulation makes one a
+    minute.
     """
 
     start: datetime

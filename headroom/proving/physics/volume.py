@@ -7,7 +7,7 @@ Source: EBS User Guide, "General Purpose SSD volumes", "HDD volumes", "I/O chara
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -97,6 +97,8 @@ class VolumePhysics:
     ) -> None:
         self.workload = workload
         self.attachment = attachment
+        self.repeats = False
+        """Whether the latest minute was as the one before it."""
         self._queue_limit = queue_limit
         self._idle_outside = idle_outside
         self._first_percent = burst_balance_percent
@@ -134,8 +136,9 @@ class VolumePhysics:
         self._share_instance(start)
         stretches = self._stretches(start, lifecycle)
         same = self._as_before(stretches)
+        self.repeats = same is not None
         if same is not None:
-            return replace(same, start=start)
+            return same._replace(start=start)
         state = self._state()
         facts = self._minute(start, stretches)
         queues = [queue for queue in (self._station, self._free) if queue is not None]
@@ -190,7 +193,7 @@ class VolumePhysics:
         )
         spans = inside, measured
         facts = self._facts(start, tally, spans, due=backlog + tally.offered, delayed=delayed)
-        return facts if facts.unknown or not missed else replace(facts, shortfall=missed)
+        return facts if facts.unknown or not missed else facts._replace(shortfall=missed)
 
     def _share_instance(self, minute: datetime) -> None:
         """Give the other volumes of the instance what they ask for in this minute."""

@@ -15,7 +15,7 @@ from headroom.domain.policy import discount_of
 from headroom.domain.resources import Kind, Modification, ResourceRef
 from headroom.domain.state import Step
 from headroom.proving.awsrules import FULL_COPY_DELAYS, VolumeLifecycle
-from headroom.proving.metrics import PublishedVolume, minute_number
+from headroom.proving.metrics import SLOW_MIN, PublishedVolume, minute_number
 from headroom.proving.physics import (
     Disk,
     LatencyHistogram,
@@ -180,23 +180,25 @@ def _publish_history(scenario: Scenario, volume: SimulatedVolume, start: datetim
         free = free_space_history(scenario.contents, configuration.size_gib, count)
         for place, gib in enumerate(free):
             volume.published.put_free(minute_number(minutes_from) + place, gib)
+    noisy = scenario.aws.queue_noise_percent  # no two minutes of the queue are alike
+    end = now if volume.attachment.others else minutes_from if noisy else start
     before: MinuteFacts | None = None
+    alike = 0
     while now < start:
         facts = physics.minute(now, still)
         publish(volume, configuration, facts)
         now += MINUTE
-        if now < minutes_from and before is not None and _alike(before, facts):
-            until = min(_steady_until(scenario.history, now), minutes_from)
-            if until > now:
-                volume.published.repeat(minute_number(now), minute_number(until))
-                now = until
+        alike = alike + 1 if before is not None and _alike(before, facts) else 0
+        if alike >= SLOW_MIN and (until := min(_steady_until(scenario.history, now), end)) > now:
+            volume.published.repeat(minute_number(now), minute_number(until))
+            now = until
         before = facts
     volume.published.forget_minutes(minute_number(minutes_from))
 
 
 def _alike(one: MinuteFacts, other: MinuteFacts) -> bool:
     same = one.backlog_end == other.backlog_end and one.served_ops == other.served_ops
-    return same and replace(one, start=other.start) == other
+    return same and one._replace(start=other.start) == other
 
 
 def _steady_until(workload: Workload, now: datetime) -> datetime:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Generic, TypeVar
 
@@ -62,7 +62,7 @@ class AccountVolume:
     disk: Disk | None = None
     """The data on a database's storage; None if free space is not simulated."""
     instance_class: str = ""
-    queue_noise: Callable[[int], float] = field(default=lambda minute: 0.0)
+    queue_noise: Callable[[int], float] | None = None
     """Noise on the published queue length of a minute, as a share of it."""
 
     def described(self, now: datetime) -> Volume:

@@ -153,7 +153,7 @@ def test_a_reader_of_a_cluster_writes_what_the_writer_writes_and_reads_nothing()
 def test_a_minute_that_was_not_measured_whole_is_not_published() -> None:
     facts, _ = minute(GP2)
     points = database_datapoints(
-        replace(facts, measured_s=30.0), members=(WRITER,), configuration=GP2, limits=BOUNDLESS,
+        facts._replace(measured_s=30.0), members=(WRITER,), configuration=GP2, limits=BOUNDLESS,
         free_gib=3.0,
     )  # fmt: skip
     assert points == []
