@@ -6,7 +6,9 @@ Layers, doors and the absence of circles are contracts of import-linter (pyproje
 from __future__ import annotations
 
 import ast
+import re
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -102,6 +104,16 @@ def test_a_module_imports_only_the_libraries_of_its_package() -> None:
 )
 def test_a_library_of_another_package_is_found(module: str, source: str) -> None:
     assert _refused(module, source)
+
+
+def test_the_types_of_all_services_that_the_stacks_use_are_checked() -> None:
+    """mypy leaves out the other services of the CDK, whose values would pass as anything."""
+    rules = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mypy"]["overrides"]
+    checked = next(rule["module"] for rule in rules if rule["follow_imports"] == "normal")
+    sources = "".join(path.read_text() for _, path in _modules())
+    used = set(re.findall(r"aws_cdk(?: import |\.)((?:aws_|region_)\w+)", sources))
+    assert len(used) > 10
+    assert {f"aws_cdk.{name}" for name in used} <= set(checked)
 
 
 def test_every_import_is_absolute() -> None:
