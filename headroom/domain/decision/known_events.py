@@ -209,9 +209,17 @@ def _why_in_vain(analysis: Analysis, ways: Sequence[PlanJudgement], load: KnownL
         return "no change that Headroom may make serves that"
     if any(v.guardrail is Guardrail.MODE for v in ways[0].blocking):
         return None
+    situation = analysis.situation
+    if situation is not None and all(j.plan.lowers for j in ways):
+        now = capability(situation.current)
+        kept = max(load.iops, now.sustained_iops), max(load.mibps, now.sustained_mibps)
+        if may_have(situation, *kept):
+            return None  # the same without giving anything back
     nearest = min(ways, key=distance)
     lasting = [v for v in nearest.blocking if not v.temporary]
     late = [v for v in nearest.blocking if v.clears_at is not None and v.clears_at > load.start]
     names = ", ".join(v.guardrail.value for v in lasting or late)
     begun = "" if lasting else " until it has begun"
-    return f"{nearest.plan.target} is blocked by {names}{begun}" if names else None
+    copying = [v.detail for v in lasting if v.guardrail is Guardrail.FULL_COPY]
+    why = f": {copying[0]}" if copying else ""
+    return f"{nearest.plan.target} is blocked by {names}{begun}{why}" if names else None

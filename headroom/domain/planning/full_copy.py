@@ -1,14 +1,16 @@
 """Full copies: when all data of a database may be copied, and the value of that.
 
 A copy takes hours beside the load and helps only when it is done, so none starts under pressure.
-Its value follows from the minutes that earlier days spent at the limit.
+Its value follows from the minutes that earlier days spent at the limit, and from what the owner announced.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from headroom.domain.catalog.ebs import Capability, capability
 from headroom.domain.planning.plan import HOURS_PER_MONTH, Plan
 from headroom.domain.planning.situation import Situation
 from headroom.domain.state import HOUR
@@ -19,6 +21,8 @@ FULL_COPY_TIME = timedelta(hours=6)
 DAY = timedelta(days=1)
 DAYS_PRESSED = 2
 """Days with time at the limit that make it a recurring load."""
+ANNOUNCED_DAYS = 28
+"""Days ahead in which announced load counts: a month's."""
 
 
 def pressed_minutes_per_day(past: Past) -> float:
@@ -42,16 +46,45 @@ def calm_during_copy(past: Past, at: datetime) -> bool:
     )
 
 
-def full_copy_valued(situation: Situation, plan: Plan) -> Plan:
-    """A full copy, valued by the minutes that earlier days spent at the limit.
+def announced_minutes_per_day(situation: Situation, without: Sequence[Capability]) -> float:
+    """Mean minutes a day of announced load that nothing of `without` serves; 0 unless it comes on several days."""
+    at = situation.observation.at
+    late = {
+        load.due or load.start: (load.end - (load.due or load.start)).total_seconds()
+        * min(load.share_late((can.sustained_iops, can.sustained_mibps)) for can in without)
+        / 60
+        for load in situation.announced
+        if load.start < at + ANNOUNCED_DAYS * DAY
+    }
+    if len({due.date() for due, minutes in late.items() if minutes > 0}) < DAYS_PRESSED:
+        return 0.0
+    return sum(late.values()) / ANNOUNCED_DAYS
 
-    That applies in calm hours, if no earlier day was at a limit during the hours of the copy.
+
+def announced_during_copy(situation: Situation) -> bool:
+    """Whether announced load would be held back during the hours of a copy that starts now."""
+    at, can = situation.observation.at, capability(situation.current)
+    return any(
+        (load.due or load.start) < at + FULL_COPY_TIME
+        and load.share_late((can.sustained_iops, can.sustained_mibps)) > 0
+        for load in situation.announced
+    )
+
+
+def full_copy_valued(situation: Situation, plan: Plan, without: Sequence[Capability]) -> Plan:
+    """A full copy, valued by the minutes that earlier days spent at the limit, and by announced load.
+
+    That applies in calm hours, if no earlier day was at a limit during the hours of the copy. `without` is
+    what is to be had without one.
     """
-    limits, past = situation.limits, situation.past
+    limits, past, at = situation.limits, situation.past, situation.observation.at
     if not may_copy_now(situation):
         return plan
+    calm = calm_during_copy(past, at) and not announced_during_copy(situation)
     ended = (
-        pressed_minutes_per_day(past) if calm_during_copy(past, situation.observation.at) else 0.0
+        pressed_minutes_per_day(past) + announced_minutes_per_day(situation, without)
+        if calm
+        else 0.0
     )
     usd = float(plan.price_change_usd) * HOURS / HOURS_PER_MONTH
     value = limits.relief_value_usd_per_minute * ended - usd

@@ -8,7 +8,7 @@ from datetime import datetime
 from decimal import Decimal
 from functools import partial
 
-from headroom.domain.catalog.ebs import MAX_MODIFICATIONS
+from headroom.domain.catalog.ebs import MAX_MODIFICATIONS, capability
 from headroom.domain.planning.build_plan import plan_to
 from headroom.domain.planning.coming_hours import (
     FORESEEN_USD,
@@ -84,8 +84,11 @@ def value_plans(situation: Situation) -> ValuedPlans:
     if not made:
         return replace(NO_VALUED_PLANS, known_days=_known_days(situation))
     valued, forecast, next_hour, further = _valued(situation, made)
+    in_place = [p.capability for p in valued if not p.full_copy and allowed(situation, p)]
+    without = (capability(situation.current), *in_place)
     valued_plans = [
-        full_copy_valued(situation, p) if p.full_copy and p.growth is None else p for p in valued
+        full_copy_valued(situation, p, without) if p.full_copy and p.growth is None else p
+        for p in valued
     ]
     kept = [
         plan

@@ -160,3 +160,48 @@ def test_an_event_in_the_first_hour_takes_operations_as_large_as_those_so_far() 
     )  # fmt: skip
     assert (targets(result)[0].throughput_mibps or 0) > 281
     assert result.starved_minutes == 0
+
+
+# --- announced load that nothing but a full copy serves
+
+
+def announced_to_a_small_database(when: str) -> Result:
+    """Below 400 GiB gp3 has no settings. The owner permits full copies; 9,000 IOPS for four hours are announced."""
+    event = {"name": "batch", "when": when, "for": "4h", "iops": 9_000}
+    permits = {"mode": "auto", "growth": True, "full_copy": True, "max_size_gib": 1_000}
+    return simulated(
+        {**RDS, "storage_type": "gp3", "allocated_storage_gib": 300},
+        [step("50h", 400), step("4h", 9_000), step("164h", 400), step("4h", 9_000), step("1h", 400)],
+        policy={
+            "version": 1, "known_events": [event],
+            "rules": [{"match": {"kind": "rds"}, "set": permits}],
+        },
+    )  # fmt: skip
+
+
+def test_a_permitted_full_copy_is_made_before_a_load_that_is_announced_for_every_week() -> None:
+    result = announced_to_a_small_database("weekly wed 02:00 UTC")
+    (change,) = result.changes
+    assert change.target.size_gib == 400
+    assert change.at < START + timedelta(hours=44)  # a copy takes six hours
+    assert result.starved_minutes == 0
+
+
+def test_no_full_copy_is_made_for_a_load_that_is_announced_once() -> None:
+    result = announced_to_a_small_database("once 2026-01-07 02:00 UTC")
+    assert not [c for c in result.changes if c.target.size_gib > 300]
+    assert [d for d in result.decisions if isinstance(d.answer, Escalate)]
+
+
+def test_no_full_copy_begins_so_late_that_it_runs_beside_the_announced_load() -> None:
+    """Announced for every hour of the day but five."""
+    event = {"name": "day", "when": "daily 05:00 UTC", "for": "19h", "iops": 9_000}
+    result = simulated(
+        {**RDS, "storage_type": "gp3", "allocated_storage_gib": 300}, [step("3d", 400)],
+        policy={
+            "version": 1, "known_events": [event],
+            "rules": [{"match": {"kind": "rds"}, "set": {
+                "mode": "auto", "growth": True, "full_copy": True, "max_size_gib": 1_000}}],
+        },
+    )  # fmt: skip
+    assert not result.changes
