@@ -15,6 +15,7 @@ from headroom.domain.decision.approval import (
     requested_in_advance,
 )
 from headroom.domain.decision.decision_input import (
+    ANSWERED_WITHIN,
     Analysis,
     DecisionInput,
     current_price,
@@ -96,8 +97,8 @@ def _for_space(analysis: Analysis, space_action: SpaceAction, by_load: Action) -
     decision_input, effective = analysis.decision_input, analysis.effective
     calm = analysis.diagnosis.binding is Binding.NOTHING
     match space_action:
-        case GrowStorage(plan=plan):
-            return _growing(analysis, plan, by_load)
+        case GrowStorage(plan=plan, unasked=unasked):
+            return _growing(analysis, plan, unasked, by_load)
         case HoldForSpace(unclear=True):
             hold = Hold(reason=Reason.FREE_SPACE_UNCERTAIN, until=None, proposed_plan=None)
             return hold if calm else by_load
@@ -116,11 +117,11 @@ def _for_space(analysis: Analysis, space_action: SpaceAction, by_load: Action) -
             assert_never(space_action)
 
 
-def _growing(analysis: Analysis, plan: Plan, by_load: Action) -> Action:
+def _growing(analysis: Analysis, plan: Plan, unasked: Plan | None, by_load: Action) -> Action:
     """Grow; or hold while a request is pending or growth was rejected recently.
 
-    Rejecting growth does not reject changes for the load. Within a day of being full, the owner is
-    notified once.
+    Rejecting growth does not reject changes for the load. While nobody answers whether a raise may come
+    with the growth, it grows `unasked`. Within a day of being full, the owner is notified once.
     """
     decision_input, effective = analysis.decision_input, analysis.effective
     at, resource_state = decision_input.observation.at, decision_input.resource_state
@@ -132,7 +133,11 @@ def _growing(analysis: Analysis, plan: Plan, by_load: Action) -> Action:
     )
     if isinstance(answer, Act):
         return answer
-    if full_within_a_day(analysis.space, at):
+    asked, near = resource_state.approval_request, full_within_a_day(analysis.space, at)
+    waited = asked is None or near or at >= asked.requested_at + ANSWERED_WITHIN
+    if unasked is not None and no_until is None and waited:
+        return act_or_hold(decision_input, effective, Reason.LOW_FREE_SPACE, unasked)
+    if near:
         escalation = escalate_once(
             decision_input, effective, Reason.LOW_FREE_SPACE, NOBODY_AGREED,
             f"growing it to {plan.target.size_gib} GiB waits for a person, or was declined: approve "

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from headroom.domain.decision.approval import requested_in_advance
+from headroom.domain.decision.approval import requested_in_advance, why_approval
 from headroom.domain.guardrails import (
     Guardrail,
     PlanJudgement,
@@ -42,9 +42,10 @@ UNKNOWN_WAIT = timedelta(hours=6)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrowStorage:
-    """Take this plan."""
+    """Take this plan; or, while people do not approve of it, `unasked`, which only grows and needs nobody."""
 
     plan: Plan
+    unasked: Plan | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +122,12 @@ def _if_short(
         )  # fmt: skip
     best = next((j for j in for_space if j.allowed or requested_in_advance(limits, j, at)), None)
     if best is not None:
-        return GrowStorage(plan=best.plan)
+        unasked = (
+            j.plan
+            for j in for_space
+            if j.allowed and j.plan.only_for_space and why_approval(limits, j.plan) is None
+        )
+        return GrowStorage(plan=best.plan, unasked=next(unasked, None))
     alone = [j for j in for_space if j.plan.only_for_space]
     return _blocked(space, min(alone or for_space, key=distance), at)
 
@@ -160,7 +166,7 @@ def _file_system(limits: Limits, change: Modification | None, at: datetime) -> S
 
 
 def _storage_full(for_space: Sequence[PlanJudgement]) -> NotifyOwner:
-    plan = for_space[0].plan if for_space else None
+    plan = next((j.plan for j in for_space if j.plan.only_for_space), None)
     size = "" if plan is None else f" of {plan.target.size_gib} GiB or more"
     return NotifyOwner(
         cause=f"{SPACE_CAUSE}storage_full", plan=plan,

@@ -67,7 +67,8 @@ def autoscaling_can_add(size_gib: int, most_gib: int) -> bool:
 
 
 def _alone(situation: Situation, space: SpaceForecast) -> Iterator[Plan]:
-    """Growth alone to the needed size and, if the limits do not permit that, to the largest permitted."""
+    """Growth alone to the needed size; if the limits do not permit that, or a person has to approve it, also to
+    the largest size that they permit, or that needs nobody."""
     current = situation.current
     full = _grown(situation, current, space.needed_gib) or _most(situation, space.needed_gib)
     full = None if full is None else _before_a_copy(situation, full)
@@ -76,9 +77,9 @@ def _alone(situation: Situation, space: SpaceForecast) -> Iterator[Plan]:
         return
     enough = full.size_gib
     yield _for_space(plan, space, enough, alone=True)
-    if _fits(situation, full):
+    if _fits(situation, full) and not _asks(situation, full):
         return
-    size = _largest(situation, enough)
+    size = _largest(situation, enough, unasked=_fits(situation, full))
     less = None if size is None else _grown(situation, current, size)
     capped = None if less is None else plan_to(situation, less)
     if capped is not None:
@@ -126,14 +127,19 @@ def _most(situation: Situation, below_gib: int) -> Configuration | None:
     return _grown(situation, current, low)
 
 
-def _largest(situation: Situation, below_gib: int) -> int | None:
-    """The largest size under `below_gib` that the owner's limits permit without a full copy."""
+def _largest(situation: Situation, below_gib: int, *, unasked: bool = False) -> int | None:
+    """The largest size under `below_gib` that the owner's limits permit without a full copy; or without asking."""
     current = situation.current
     low, high = least_size(current, current.size_gib + 1), below_gib - 1
 
     def fits(size: int) -> bool:
         target = _grown(situation, current, size)
-        return target is not None and target.size_gib < below_gib and _fits(situation, target)
+        return (
+            target is not None
+            and target.size_gib < below_gib
+            and _fits(situation, target)
+            and not (unasked and _asks(situation, target))
+        )
 
     if low > high or not fits(low):
         return None

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headroom.domain.decision import Act
 from headroom.domain.resources import STRIPED_FROM_GIB, Engine
 from headroom.proving.inputs import BadInput
 from headroom.proving.scenarios import load_scenario, parse_scenario
@@ -75,6 +76,36 @@ def test_files_that_go_again_grow_nothing() -> None:
     spill = [{"for": "3h", "gib_per_hour": 0}, {"for": "30m", "gib_per_hour": 20},
              {"for": "30m", "gib_per_hour": -20}]  # fmt: skip
     assert simulated(scenario(fill_gib_per_hour=None, fill=spill)).changes == ()
+
+
+def starving_while_it_fills(hours: int, gib_per_hour: float) -> Result:
+    """15,000 IOPS without end on 12,000; a raise takes an approval, which nobody gives, growth mostly none."""
+    document = scenario(
+        {"approve_above_usd_per_month": 20, "max_size_gib": 2_000},
+        instance_class="db.r6g.4xlarge", allocated_storage_gib=500, free_storage_gib=90,
+        fill_gib_per_hour=gib_per_hour,
+    )  # fmt: skip
+    steps = [{"for": "24h", "iops": 3_000, "io_kib": 16}]
+    steps.append({"for": f"{hours}h", "iops": 15_000, "io_kib": 16})
+    return simulated({**document, "workload": {"steps": steps}})
+
+
+def test_a_database_grows_while_nobody_answers_whether_its_iops_may_be_raised_too() -> None:
+    result = starving_while_it_fills(120, 0.8)
+    assert result.space is not None
+    assert result.space.full_minutes == 0
+    assert {change.target.iops for change in result.changes} == {12_000}
+    asked = [d for d in result.decisions if isinstance(d.answer, Act) and d.answer.approval]
+    assert asked  # the raise is requested all the same
+
+
+def test_what_needs_no_approval_is_grown_where_all_that_is_needed_does() -> None:
+    """4 GiB an hour need $20 a month more at once; nobody answers."""
+    result = starving_while_it_fills(72, 4)
+    assert result.space is not None
+    assert result.space.full_minutes == 0
+    grown = [change.target.size_gib - change.origin.size_gib for change in result.changes]
+    assert 170 < max(grown) <= 20 / 0.115  # USD per GiB and month
 
 
 def test_rds_grows_what_it_owns_and_headroom_leaves_it_alone() -> None:
