@@ -13,7 +13,7 @@ from headroom.domain.planning.plan import Plan
 from headroom.domain.planning.restoring import could_come_back, may_be_restored
 from headroom.domain.planning.situation import Situation
 from headroom.domain.resources import Configuration
-from headroom.domain.state import hour_of
+from headroom.domain.state import ProfileHour, hour_of
 from headroom.domain.workload import (
     HOURS,
     Binding,
@@ -21,7 +21,9 @@ from headroom.domain.workload import (
     Past,
     PresentLoad,
     Recurrence,
+    above_a_limit,
     chances_from_history,
+    hidden_in_its_minutes,
     minutes,
     short_minutes,
     shortfalls,
@@ -38,6 +40,8 @@ UNTIL_EFFECT_MIN = 10.0
 """From a change to its effect, by AWS's word at the least."""
 RECENT_MIN = 10
 LOAD_LASTS_MIN, LOAD_HOURS = 80.0, 6
+ALIKE = 0.8
+"""Share of an earlier hour's load from which on the present one is of the same kind."""
 OWN_EPISODES, LATEST_EPISODES = 2.0, 12
 """Earlier episodes that count as much as the present minutes; how many are gone through."""
 
@@ -68,8 +72,12 @@ def present_load(
         hours = [demand.expected_starved_minutes / HOURS] * HOURS
     else:
         iops, mibps = _load(situation)
+        inside = _held_back_inside(situation.past, iops, mibps)
         late = tuple(
-            1.0 if iops * 1.02 > one.iops or mibps * 1.02 > one.mibps else 0.0 for one in levels
+            1.0
+            if iops * 1.02 > one.iops or mibps * 1.02 > one.mibps
+            else max([above_a_limit(hour, one.iops, one.mibps) for hour in inside], default=0.0)
+            for one in levels
         )
         hours = [
             60 * LOAD_LASTS_MIN / (LOAD_LASTS_MIN + 60 * hour + 30) if hour < LOAD_HOURS else 0.0
@@ -189,6 +197,23 @@ def _load(situation: Situation) -> tuple[float, float]:
     return max((m.ssd_iops for m in recent), default=0.0), max(
         (m.mibps for m in recent), default=0.0
     )
+
+
+def _held_back_inside(past: Past, iops: float, mibps: float) -> list[ProfileHour]:
+    """The latest hour in which no more load than this touched a limit inside its minutes for long; or none.
+
+    A larger limit shows nothing of such bursts, so load of the same mean is taken to have them still.
+    """
+    hours, numbers = past.numbered
+    alike = [
+        hour.touched_minutes >= past.reaction_min
+        and hidden_in_its_minutes(hour)
+        and ALIKE * hour.peak_iops <= iops
+        and ALIKE * hour.peak_mibps <= mibps
+        for hour in hours
+    ]
+    latest = [number for number in numbers.values() if alike[number]][-1:] if any(alike) else []
+    return [hours[number] for number in latest]
 
 
 def leaves_what_is_used(situation: Situation, plan: Plan) -> bool:

@@ -33,11 +33,25 @@ class LimitHistory:
         self._can = [capability(first or observation.volume.configuration)]
         self._can += [capability(to) for _, _, to in dated if to is not None]
         self._fewest = min(c.burst_iops for c in self._can)
+        instance = observation.instance
+        self._instance = None if instance is None else instance.limits
         self.certain_from = float("-inf")
         """Earlier (POSIX timestamp) a modification may have been forgotten."""
         if self._starts:
             remembered = (observation.at - MODIFICATION_RETENTION).timestamp()
             self.certain_from = min(self._starts[0], remembered)
+
+    @property
+    def ssd(self) -> bool:
+        """Whether all configurations are SSDs."""
+        return all(can.io_bytes == SSD_IO_BYTES for can in self._can)
+
+    def before_instance(self, limit: float, *, of_iops: bool) -> bool:
+        """Whether a limit of IOPS, else of MiB/s, binds before the instance does, where that one is known."""
+        limits = self._instance
+        if limits is None:
+            return True
+        return limit <= (limits.baseline_iops if of_iops else limits.baseline_mibps)
 
     @property
     def lowest(self) -> tuple[float, float]:

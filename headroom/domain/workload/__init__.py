@@ -54,5 +54,10 @@ from headroom.domain.workload.pressure import (
 )
 from headroom.domain.workload.profile import digest_of
 from headroom.domain.workload.recurrence import Recurrence
-from headroom.domain.workload.short_minutes import short_minutes, shortfalls
+from headroom.domain.workload.short_minutes import (
+    above_a_limit,
+    hidden_in_its_minutes,
+    short_minutes,
+    shortfalls,
+)
 from headroom.domain.workload.space import Point, SpaceBasis, SpaceForecast, space_forecast, spans

@@ -5,9 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from headroom.domain.catalog.ebs import MIB
 from headroom.domain.resources import Series, VolumeActivity
 from headroom.domain.state import LimitHistory
-from headroom.domain.workload.pressure import AT_LIMIT, EMPTY_PERCENT
+from headroom.domain.workload.pressure import (
+    AT_LIMIT,
+    EMPTY_PERCENT,
+    LARGE_IO_BYTES,
+    LARGE_WAITS_AT,
+    LEAST_CALM,
+    LEAST_SLOW_MS,
+    SLOW,
+    SSD_CALM_MS,
+    WAITS_AT,
+)
 
 SATURATED = 0.9
 """Share of a limit from which a period's mean is censored demand, if its busiest minute was at it.
@@ -36,20 +47,52 @@ def pressed_periods(
     history: VolumeActivity, limits: LimitHistory, iops: Sequence[float], mibps: Sequence[float],
     busiest: tuple[Sequence[float], Sequence[float]],
 ) -> list[PressedPeriod]:  # fmt: skip
-    """The pressed periods, oldest first; `iops` and `mibps` are the means of all periods."""
+    """The pressed periods, oldest first; `iops` and `mibps` are the means of all periods.
+
+    Where no check was published, bursts inside its minutes show by operations that wait far below the
+    limits of the means.
+    """
     by_iops, by_mibps = history.iops_exceeded.values, history.throughput_exceeded.values
     least_iops, least_mibps = limits.lowest
-    bars = SATURATED * least_iops, SATURATED * least_mibps
+    bars = WAITS_AT * least_iops, WAITS_AT * least_mibps
     places = [
         place
         for place, (a, b, c, d) in enumerate(zip(iops, mibps, by_iops, by_mibps, strict=True))
         if c or d or (c is None and d is None and (a >= bars[0] or b >= bars[1]))
     ]
+    unchecked = any(by_iops[i] is None and by_mibps[i] is None for i in places)
+    slow_ms = _slow_ms(history, iops, mibps, bars) if unchecked else 0.0
     rows = (
-        _period(history, limits, i, (iops[i], mibps[i]), (busiest[0][i], busiest[1][i]))
+        _period(history, limits, i, (iops[i], mibps[i]), (busiest[0][i], busiest[1][i]), slow_ms)
         for i in places
     )
     return [row for row in rows if row.pressed > 0]
+
+
+def _slow_ms(
+    history: VolumeActivity, iops: Sequence[float], mibps: Sequence[float], bars: tuple[float, float]
+) -> float:  # fmt: skip
+    """The latency in ms from which operations wait, by that of the periods far below every limit."""
+    calm = sorted(
+        waited
+        for place, waited in enumerate(history.latency_ms.values)
+        if waited is not None and iops[place] < bars[0] and mibps[place] < bars[1]
+    )
+    usual = calm[len(calm) // 2] if len(calm) >= LEAST_CALM else SSD_CALM_MS
+    return max(LEAST_SLOW_MS, SLOW * usual)
+
+
+def _waits(
+    history: VolumeActivity, place: int, slow_ms: float, mean: tuple[float, float],
+    limits: tuple[float, float],
+) -> bool:  # fmt: skip
+    """Whether operations of a period waited while bursts used up a limit, of which the mean is a share."""
+    large = mean[0] > 0 and mean[1] * MIB / mean[0] > LARGE_IO_BYTES
+    share = max(mean[0] / limits[0], mean[1] / limits[1])
+    waited = history.latency_ms.values[place]
+    return (
+        waited is not None and waited > slow_ms and share >= (LARGE_WAITS_AT if large else WAITS_AT)
+    )
 
 
 def busiest_minutes(series: Series | None, means: Sequence[float]) -> list[float]:
@@ -61,7 +104,7 @@ def busiest_minutes(series: Series | None, means: Sequence[float]) -> list[float
 
 def _period(
     history: VolumeActivity, limits: LimitHistory, place: int, mean: tuple[float, float],
-    peak: tuple[float, float],
+    peak: tuple[float, float], slow_ms: float,
 ) -> PressedPeriod:  # fmt: skip
     iops, mibps = mean
     by_iops, by_mibps = (
@@ -75,7 +118,14 @@ def _period(
     )  # fmt: skip
     at_iops, at_mibps = _at(iops, peak[0], iops_limit), _at(mibps, peak[1], mibps_limit)
     if by_iops is None and by_mibps is None:  # no check: a mean at the limit has to do
-        pressed = step / 60 if at_iops or at_mibps else 0.0
+        of_iops = iops * mibps_limit >= mibps * iops_limit
+        waits = (
+            not (at_iops or at_mibps)
+            and limits.ssd
+            and _waits(history, place, slow_ms, mean, (iops_limit, mibps_limit))
+            and limits.before_instance(iops_limit if of_iops else mibps_limit, of_iops=of_iops)
+        )
+        pressed = step / 60 if at_iops or at_mibps or waits else 0.0
     else:
         pressed = min(step / 60, max(by_iops or 0.0, by_mibps or 0.0))
     if by_iops is not None and by_mibps is not None and bool(by_iops) != bool(by_mibps):

@@ -86,7 +86,7 @@ def drained_minutes(hour: ProfileHour, iops: float, mibps: float, *, lasting: fl
     return max(0.0, min(60 * (mean - 1.0), 60 * (A_DAY / lasting - 1.0)))
 
 
-def above_a_limit(hour: ProfileHour, iops: float, mibps: float, belief: Belief) -> float:
+def above_a_limit(hour: ProfileHour, iops: float, mibps: float, belief: Belief = WHOLE) -> float:
     """The probability that demand which touched a limit exceeded IOPS and MiB/s too.
 
     More of the same load has operations of the same size: the two limits serve one rate.

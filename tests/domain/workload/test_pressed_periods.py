@@ -14,7 +14,7 @@ from headroom.domain.resources import Configuration, VolumeActivity, VolumeType
 from headroom.domain.state import KnownModification, LimitHistory
 from headroom.domain.workload.history import load_rates
 from headroom.domain.workload.pressed_periods import PressedPeriod, busiest_minutes, pressed_periods
-from tests.builders import NOW, activity, gp2, gp3, io, modification, series
+from tests.builders import NOW, activity, gp2, gp3, instance, io, modification, series
 from tests.domain.earlier import BIG, changed, history, seen_over
 
 SMALL = gp3(400, 3_000, 125)
@@ -186,3 +186,30 @@ def test_pressed_periods_are_in_order_measured_and_no_longer_than_they_are(
         assert period.busiest_mibps >= period.mibps
     if check == 0.0:
         assert found == []
+
+
+# --- bursts inside its minutes, where no check is published
+
+
+def test_operations_that_wait_far_below_the_limit_of_the_means_were_held_back_by_it() -> None:
+    """As of RDS. Their usual latency is that of the periods far below every limit."""
+    metrics = history(spike(2_000.0, idle=300.0), days=3, check=None)
+    at = [rate * 2 == 2_000.0 for rate in metrics.read_iops.values]
+    assert sum(at) == 1
+
+    def waiting(milliseconds: float) -> VolumeActivity:
+        latencies = [milliseconds if busy else 1.0 for busy in at]
+        return replace(metrics, latency_ms=series(latencies, end=NOW, period_s=300))
+
+    (found,) = pressed(waiting(40.0), SMALL)
+    assert (found.iops, found.iops_limit, found.touched_iops) == (2_000.0, 3_000.0, True)
+    assert pressed(waiting(8.0), SMALL) == []
+    assert pressed(waiting(40.0), gp3(400, 16_000, 500)) == []  # an eighth of it: another cause
+
+
+def test_what_an_instance_holds_back_is_not_blamed_on_a_volume_with_more() -> None:
+    metrics = history(spike(2_000.0, idle=300.0), days=3, check=None)
+    latencies = [40.0 if rate * 2 == 2_000.0 else 1.0 for rate in metrics.read_iops.values]
+    metrics = replace(metrics, latency_ms=series(latencies, end=NOW, period_s=300))
+    assert pressed(metrics, SMALL, instance=instance(baseline_iops=3_500))
+    assert pressed(metrics, SMALL, instance=instance(baseline_iops=2_500)) == []

@@ -11,6 +11,7 @@ import pytest
 from headroom.domain.decision import Act, Escalate
 from headroom.domain.resources import VolumeType
 from headroom.domain.state import Step
+from headroom.proving.simulation import Result
 from tests.proving.simulation.situations import (
     POOL,
     RDS,
@@ -277,3 +278,31 @@ def test_a_foreseen_raise_does_not_wait_until_something_else_may_be_given_back()
     )  # fmt: skip
     assert starved_between(result, timedelta(days=2), timedelta(days=4)) == 0
     assert {target.throughput_mibps for target in targets(result)} == {250}
+
+
+# --- bursts inside the minute that come back every day
+
+
+def bursts_each_night(resource: dict[str, Any], iops: float, seconds: int, days: int) -> Result:
+    """From midnight on six hours of such bursts a minute; the rest of the day is calm."""
+    bursts = {"repeat": 360, "steps": [step(f"{seconds}s", iops), step(f"{60 - seconds}s", 300)]}
+    return simulated(resource, [{"repeat": days, "steps": [bursts, step("18h", 300)]}])
+
+
+@pytest.mark.parametrize(
+    ("resource", "iops", "seconds", "most_starved"),
+    [
+        ({**RDS, "storage_type": "gp3", "allocated_storage_gib": 500}, 14_000, 45, 200),
+        ({"type": "gp3", "size_gib": 300}, 11_000, 15, 500),
+    ],
+    ids=["database, which publishes no check", "volume"],
+)
+def test_nothing_is_given_back_under_bursts_that_touched_that_limit_before(
+    resource: dict[str, Any], iops: float, seconds: int, most_starved: int
+) -> None:
+    """A raise shows nothing of them: what is served then is far below the limit in the mean."""
+    result = bursts_each_night(resource, iops, seconds, days=5)
+    lowered = [c.at for c in result.changes if (c.target.iops or 0) < (c.origin.iops or 0)]
+    assert len(lowered) > 2
+    assert not [at for at in lowered[1:] if at.hour < 6]
+    assert result.starved_minutes < most_starved  # of 1,800
