@@ -31,6 +31,8 @@ RECENT_MINUTES = 15
 STALLED_MINUTES = 2
 ON_INSTANCE = (Binding.INSTANCE_IOPS, Binding.INSTANCE_THROUGHPUT)
 TOLERANCE = 1.1
+HARDLY_MORE = 1.05
+"""What an instance leaves over a volume's limit up to which a faster volume would hardly serve more."""
 """An instance that leaves a volume hardly more than it has is the limit all the same."""
 BURSTS_BELOW = 0.9
 """Share of a limit below which a pressed minute reached it in bursts only."""
@@ -188,7 +190,7 @@ def _pressed_binding(
     iops_left, mibps_left = left
     pressed = [m for m in recent if m.pressed]
     if iops_binds:
-        if iops_left is not None and iops_left <= iops_limit * TOLERANCE:
+        if iops_left is not None and iops_left <= iops_limit * HARDLY_MORE:
             return Binding.INSTANCE_IOPS, (
                 f"the instance sustains {iops_left:.0f} IOPS for this volume, "
                 f"which itself has {iops_limit:.0f}"
@@ -200,7 +202,7 @@ def _pressed_binding(
                 f"baseline {can.sustained_iops:.0f}"
             )
         return Binding.VOLUME_IOPS, _at_limit(mean(m.iops for m in pressed), iops_limit, "IOPS", 0)
-    if mibps_left is not None and mibps_left <= mibps_limit * TOLERANCE:
+    if mibps_left is not None and mibps_left <= mibps_limit * HARDLY_MORE:
         return Binding.INSTANCE_THROUGHPUT, (
             f"the instance sustains {mibps_left:.0f} MiB/s for this volume, "
             f"which itself has {mibps_limit:.0f}"

@@ -111,6 +111,14 @@ def test_no_money_is_spent_when_the_instance_is_the_limit(maximum_iops: int, sai
     assert decision.answer.remedy.endswith(said)
 
 
+def test_a_volume_is_raised_by_the_little_that_its_instance_has_more() -> None:
+    seen = starved_gp3(instance=instance(baseline_iops=3_300, maximum_iops=3_300))
+    decision = decide(decision_input(seen))
+    assert decision.diagnosis.binding is Binding.VOLUME_IOPS
+    assert isinstance(decision.answer, Act)
+    assert 3_240 <= (decision.answer.plan.target.iops or 0) <= 3_300
+
+
 def test_what_other_volumes_take_counts_against_the_instance() -> None:
     others = instance_activity([11_500.0] * 60, [120.0] * 60)
     seen = starved_gp3(
