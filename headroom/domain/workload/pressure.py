@@ -32,7 +32,7 @@ LARGE_IO_BYTES, LARGE_WAITS_AT = 128 * 1024, 0.6
 """Large operations take long by themselves: only nearer to a limit do they wait for it."""
 
 _began = attrgetter("at")
-UNBROKEN = timedelta(minutes=5)
+UNBROKEN = timedelta(minutes=15)
 """A longer gap in the measurements ends a run."""
 
 RECENT_PERIOD_S = 60

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from headroom.domain.resources import VolumeType
+from headroom.proving.scenarios import parse_scenario
+from headroom.proving.simulation import simulate
 from headroom.proving.trials import STARTS, Conditions, run_engine
 from headroom.proving.workloads import shape_load_series
 from tests.proving.simulation.situations import (
+    START,
     hours,
     simulated,
     starved_between,
@@ -218,6 +222,25 @@ def test_hours_without_metrics_every_other_day_keep_no_first_raise_for_good() ->
     )  # fmt: skip
     assert held < 0.3 * week.minutes
     assert not run.guardrail_violations
+
+
+def test_what_is_measured_in_every_second_five_minutes_is_given_back(tmp_path: Path) -> None:
+    """Six hours at 6,000 IOPS on the first day; half of the minutes of three days are never published."""
+    rows = ["timestamp,read_ops,write_ops,read_bytes,write_bytes"]
+    for minute in range(3 * 24 * 60):
+        ops = 180_000 if 8 * 60 <= minute < 14 * 60 else 9_000
+        if minute % 10 < 5:
+            at = START + timedelta(minutes=minute)
+            rows.append(f"{at:%Y-%m-%dT%H:%M:%SZ},{ops},{ops},{ops * 16_384},{ops * 16_384}")
+    (tmp_path / "half.csv").write_text("\n".join(rows))
+    scenario = {
+        "resource": {"kind": "ebs", "type": "gp3", "size_gib": 400, "tags": {"headroom": "auto"}},
+        "workload": {"trace": {"file": "half.csv"}},
+    }
+    result = simulate(parse_scenario(scenario, source="test", base=tmp_path))
+    raised, lowered = result.changes[:2]
+    assert (lowered.target.iops or 0) < (raised.target.iops or 0)
+    assert lowered.at < START + timedelta(hours=40)
 
 
 def test_small_sequential_operations_need_mibps_and_no_iops() -> None:
