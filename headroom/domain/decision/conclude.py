@@ -25,6 +25,7 @@ from headroom.domain.decision.escalation import (
     MORE_OF_THEIR_WORK,
     NOT_WORTH_IT,
     SLOW_BELOW_LIMITS,
+    SLOW_WITHOUT_CHECKS,
     SLOWER_THAN_WISHED,
     TAG_NOT_UNDERSTOOD,
     escalate_once,
@@ -166,9 +167,12 @@ def conclude_for_load(
     if diagnosis.binding is Binding.LATENCY:
         if best is not None:
             return act_or_hold(decision_input, effective, _reason_when_slow(best.plan), best.plan)
+        activity, wished = decision_input.observation.activity, limits.latency_objective_ms
+        checked = activity.iops_exceeded.known() or activity.throughput_exceeded.known()
+        remedy = SLOW_BELOW_LIMITS if checked else SLOW_WITHOUT_CHECKS
         return escalate_once(
             decision_input, effective, Reason.HIGH_LATENCY, diagnosis.binding.value,
-            SLOW_BELOW_LIMITS if limits.latency_objective_ms is None else SLOWER_THAN_WISHED, None,
+            remedy if wished is None else SLOWER_THAN_WISHED, None,
         )  # fmt: skip
     if diagnosis.binding in (Binding.INSTANCE_IOPS, Binding.INSTANCE_THROUGHPUT):
         return instance_limited(decision_input, effective, diagnosis)

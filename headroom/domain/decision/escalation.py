@@ -40,6 +40,11 @@ SLOW_BELOW_LIMITS = (
     "snapshot, a stalled volume, or the type's own latency, and set latency_objective_ms if a faster "
     "type is wanted"
 )
+SLOW_WITHOUT_CHECKS = (
+    "no minute was at a limit in the mean, and nothing publishes whether bursts inside a minute reach one; if "
+    "there are such bursts, more IOPS or throughput helps; else look for first reads of a snapshot or the "
+    "type's own latency, and set latency_objective_ms if a faster type is wanted"
+)
 SLOWER_THAN_WISHED = (
     "no limit was touched, and no type that may be chosen without a person is faster; look for first reads "
     "of a snapshot or a stalled volume, or give latency_objective_ms what the type can do"

@@ -67,6 +67,20 @@ def test_the_owner_is_notified_once_of_slow_operations_below_every_limit() -> No
     assert isinstance(again.answer, Hold)
 
 
+@pytest.mark.parametrize("published", [True, False])
+def test_bursts_are_ruled_out_only_where_something_publishes_whether_a_limit_was_reached(
+    published: bool,
+) -> None:
+    seen = slow()
+    check = series([0.0 if published else None] * 180, end=NOW, period_s=60)
+    load = replace(seen.activity, iops_exceeded=check, throughput_exceeded=check)
+    decision = decided(replace(seen, activity=load))
+    assert isinstance(decision.answer, Escalate)
+    assert decision.answer.reason is Reason.HIGH_LATENCY
+    assert ("more IOPS or throughput would change nothing" in decision.answer.remedy) == published
+    assert ("bursts inside a minute" in decision.answer.remedy) != published
+
+
 @pytest.mark.parametrize(
     ("what", "load"),
     [
