@@ -64,6 +64,7 @@ from headroom.domain.workload import (
     minutes,
     past_of,
     space_forecast,
+    with_hidden_bursts,
 )
 
 KNOWN_AHEAD = timedelta(hours=26)
@@ -290,13 +291,12 @@ def _past(decision_input: DecisionInput, policy: Policy, limits: Limits) -> Past
     Hours that known events explain are left out: they come again when the owner says.
     """
     observation, resource_state = decision_input.observation, decision_input.resource_state
-    profile = resource_state.profile
+    profile, known = resource_state.profile, LimitHistory(observation, resource_state.modifications)
     if profile is None and observation.history is not None:
-        known = LimitHistory(observation, resource_state.modifications)
         profile = digest_of(observation.history, known)
     profile = profile or LoadProfile(start=hour_of(observation.at), hours=())
     growth = growth_of(profile)
-    profile = profile if growth is None else grown(profile, growth)
+    profile = with_hidden_bursts(profile if growth is None else grown(profile, growth), known)
     current = observation.volume.configuration
     least_iops, least_mibps = least_planned(
         current, _owners_choice(decision_input) or current, profile, limits

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from headroom.domain.catalog.ebs import MIB
 from headroom.domain.resources import Series, VolumeActivity
-from headroom.domain.state import LimitHistory
+from headroom.domain.state import HOUR, LimitHistory, LoadProfile, ProfileHour
 from headroom.domain.workload.pressure import (
     AT_LIMIT,
     EMPTY_PERCENT,
@@ -19,12 +19,19 @@ from headroom.domain.workload.pressure import (
     SSD_CALM_MS,
     WAITS_AT,
 )
+from headroom.domain.workload.short_minutes import hidden_in_its_minutes
 
 SATURATED = 0.9
 """Share of a limit from which a period's mean is censored demand, if its busiest minute was at it.
 
 A load that has the usual tenth to spare runs at 0.91 of its limit, and is free.
 """
+
+SHOWN_MIN = 10
+"""Minutes at a limit in an hour that show bursts inside its minutes."""
+ALIKE = 0.8
+"""Share of such an hour's load from which on, up to as much more, another hour's is of the same kind."""
+LARGER = 1.02
 
 
 class PressedPeriod(NamedTuple):
@@ -139,3 +146,48 @@ def _period(
 
 def _at(mean: float, peak: float, limit: float) -> bool:
     return mean >= SATURATED * limit and peak >= AT_LIMIT * limit
+
+
+def with_hidden_bursts(profile: LoadProfile, limits: LimitHistory) -> LoadProfile:
+    """The profile in which hours of the same load under a larger limit have the bursts inside their minutes too.
+
+    A raise hides such bursts: what is served then is far below the limit in the mean. Each hour is given the
+    limit that the nearest hour of the same load touched.
+    """
+    shown = {
+        place: hour
+        for place, hour in enumerate(profile.hours)
+        if hour is not None and hour.touched_minutes >= SHOWN_MIN and hidden_in_its_minutes(hour)
+    }
+    if not shown:
+        return profile
+    hours = list(profile.hours)
+    for place, hour in enumerate(profile.hours):
+        if hour is None or hour.touched_minutes:
+            continue
+        near = min(
+            (at for at, one in shown.items() if _same_load(one, hour)),
+            key=lambda at: abs(at - place),
+            default=None,
+        )
+        middle = profile.start + place * HOUR + HOUR / 2
+        if near is not None and _larger(limits, middle.timestamp(), hour, shown[near]):
+            hours[place] = hour._replace(
+                touched_minutes=hour.busy_minutes,
+                limit_iops=shown[near].limit_iops,
+                limit_mibps=shown[near].limit_mibps,
+            )
+    return LoadProfile(start=profile.start, hours=tuple(hours))
+
+
+def _same_load(one: ProfileHour, other: ProfileHour) -> bool:
+    pairs = (one.peak_iops, other.peak_iops), (one.peak_mibps, other.peak_mibps)
+    return all(ALIKE * a <= b and ALIKE * b <= a for a, b in pairs)
+
+
+def _larger(limits: LimitHistory, at: float, hour: ProfileHour, shown: ProfileHour) -> bool:
+    """Whether every limit that `shown` touched was larger in another hour."""
+    iops, mibps = limits.at(at, (hour.peak_iops, hour.peak_mibps), empty=False)
+    return (not shown.limit_iops or iops > shown.limit_iops * LARGER) and (
+        not shown.limit_mibps or mibps > shown.limit_mibps * LARGER
+    )

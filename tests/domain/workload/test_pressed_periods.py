@@ -11,10 +11,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headroom.domain.resources import Configuration, VolumeActivity, VolumeType
-from headroom.domain.state import KnownModification, LimitHistory
+from headroom.domain.state import KnownModification, LimitHistory, LoadProfile, ProfileHour
 from headroom.domain.workload.history import load_rates
-from headroom.domain.workload.pressed_periods import PressedPeriod, busiest_minutes, pressed_periods
-from tests.builders import NOW, activity, gp2, gp3, instance, io, modification, series
+from headroom.domain.workload.pressed_periods import (
+    PressedPeriod,
+    busiest_minutes,
+    pressed_periods,
+    with_hidden_bursts,
+)
+from tests.builders import (
+    NOW,
+    activity,
+    gp2,
+    gp3,
+    instance,
+    io,
+    modification,
+    observation,
+    series,
+    volume,
+)
 from tests.domain.earlier import BIG, changed, history, seen_over
 
 SMALL = gp3(400, 3_000, 125)
@@ -213,3 +229,44 @@ def test_what_an_instance_holds_back_is_not_blamed_on_a_volume_with_more() -> No
     metrics = replace(metrics, latency_ms=series(latencies, end=NOW, period_s=300))
     assert pressed(metrics, SMALL, instance=instance(baseline_iops=3_500))
     assert pressed(metrics, SMALL, instance=instance(baseline_iops=2_500)) == []
+
+
+# --- hours that a raise hides
+
+
+def hour_of_load(mean: float, *, touched: int = 0, limit: float = 0.0) -> ProfileHour:
+    return ProfileHour(mean, mean / 64, mean, mean / 64, 60, touched, limit, 0.0)
+
+
+def profile_of(*hours: ProfileHour | None) -> LoadProfile:
+    return LoadProfile(start=NOW.replace(minute=0) - timedelta(hours=len(hours)), hours=hours)
+
+
+def limits_raised(hours_ago: float) -> LimitHistory:
+    """3,000 IOPS until then, 16,000 since."""
+    seen = observation(vol=volume(BIG))
+    return LimitHistory(seen, (changed(NOW - timedelta(hours=hours_ago), SMALL, BIG),))
+
+
+def test_an_hour_under_a_larger_limit_has_the_bursts_that_one_of_the_same_load_showed() -> None:
+    shown = hour_of_load(2_000, touched=25, limit=3_000)
+    found = with_hidden_bursts(
+        profile_of(shown, hour_of_load(2_100), hour_of_load(900), None), limits_raised(3.6)
+    )
+    assert found.hours[0] == shown
+    assert found.hours[1] == hour_of_load(2_100, touched=60, limit=3_000)
+    assert found.hours[2:] == (hour_of_load(900), None)  # another load, and nothing measured
+
+
+@pytest.mark.parametrize(
+    ("shown", "raised_ago"),
+    [
+        (hour_of_load(2_000, touched=25, limit=3_000), 0.1),  # the same limit showed none
+        (hour_of_load(2_000, touched=2, limit=3_000), 3.6),  # a blip
+        (hour_of_load(2_900, touched=60, limit=3_000), 3.6),  # the mean itself was at the limit
+    ],
+    ids=["under the same limit", "a blip", "no bursts"],
+)
+def test_no_hour_is_given_bursts_that_nothing_shows(shown: ProfileHour, raised_ago: float) -> None:
+    profile = profile_of(shown, hour_of_load(shown.mean_iops), None)
+    assert with_hidden_bursts(profile, limits_raised(raised_ago)) == profile
