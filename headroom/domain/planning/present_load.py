@@ -177,12 +177,10 @@ def _episode_lengths(past: Past, level: Level) -> list[float]:
     hours, numbers = past.numbered
     shorts = shortfalls(hours, level.iops, level.mibps)
     for place, number in numbers.items():
-        if short := shorts[number]:
+        if shorts[number]:
             if place - last > 1:
                 found.append(0.0)
-            # all minutes with bursts that a limit held back, of which little was short
-            touched = hours[number].touched_minutes
-            found[-1] += max(short, touched) if hidden_in_its_minutes(hours[number]) else short
+            found[-1] += shorts[number]
             last = place
     return found
 

@@ -152,12 +152,16 @@ def with_hidden_bursts(profile: LoadProfile, limits: LimitHistory) -> LoadProfil
     """The profile in which hours of the same load under a larger limit have the bursts inside their minutes too.
 
     A raise hides such bursts: what is served then is far below the limit in the mean. Each hour is given the
-    limit that the nearest hour of the same load touched.
+    limit that the nearest hour of the same load touched. Burst credits have limits of their own, which come and go.
     """
     shown = {
         place: hour
         for place, hour in enumerate(profile.hours)
-        if hour is not None and hour.touched_minutes >= SHOWN_MIN and hidden_in_its_minutes(hour)
+        if hour is not None
+        and hour.touched_minutes >= SHOWN_MIN
+        and hidden_in_its_minutes(hour)
+        and limits.at(_middle(profile, place), (0.0, 0.0), empty=False)
+        == limits.at(_middle(profile, place), (0.0, 0.0), empty=True)
     }
     if not shown:
         return profile
@@ -170,14 +174,18 @@ def with_hidden_bursts(profile: LoadProfile, limits: LimitHistory) -> LoadProfil
             key=lambda at: abs(at - place),
             default=None,
         )
-        middle = profile.start + place * HOUR + HOUR / 2
-        if near is not None and _larger(limits, middle.timestamp(), hour, shown[near]):
+        if near is not None and _larger(limits, _middle(profile, place), hour, shown[near]):
             hours[place] = hour._replace(
                 touched_minutes=hour.busy_minutes,
                 limit_iops=shown[near].limit_iops,
                 limit_mibps=shown[near].limit_mibps,
             )
     return LoadProfile(start=profile.start, hours=tuple(hours))
+
+
+def _middle(profile: LoadProfile, place: int) -> float:
+    """The middle of an hour as a POSIX timestamp."""
+    return (profile.start + place * HOUR + HOUR / 2).timestamp()
 
 
 def _same_load(one: ProfileHour, other: ProfileHour) -> bool:
