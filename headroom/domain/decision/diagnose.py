@@ -31,9 +31,10 @@ RECENT_MINUTES = 15
 STALLED_MINUTES = 2
 ON_INSTANCE = (Binding.INSTANCE_IOPS, Binding.INSTANCE_THROUGHPUT)
 TOLERANCE = 1.1
+"""How much more than a volume without credits its instance must leave to be no limit of the same kind."""
 HARDLY_MORE = 1.05
-"""What an instance leaves over a volume's limit up to which a faster volume would hardly serve more."""
-"""An instance that leaves a volume hardly more than it has is the limit all the same."""
+"""What an instance leaves over a volume's limit up to which it is the limit all the same: a faster volume would
+hardly serve more."""
 BURSTS_BELOW = 0.9
 """Share of a limit below which a pressed minute reached it in bursts only."""
 
