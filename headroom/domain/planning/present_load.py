@@ -15,7 +15,10 @@ from headroom.domain.planning.situation import Situation
 from headroom.domain.resources import Configuration
 from headroom.domain.state import ProfileHour, hour_of
 from headroom.domain.workload import (
+    A_WEEK,
+    ALIKE,
     HOURS,
+    SHOWN_MIN,
     Binding,
     Level,
     Past,
@@ -40,8 +43,6 @@ UNTIL_EFFECT_MIN = 10.0
 """From a change to its effect, by AWS's word at the least."""
 RECENT_MIN = 10
 LOAD_LASTS_MIN, LOAD_HOURS = 80.0, 6
-ALIKE = 0.8
-"""Share of an earlier hour's load from which on the present one is of the same kind."""
 OWN_EPISODES, LATEST_EPISODES = 2.0, 12
 """Earlier episodes that count as much as the present minutes; how many are gone through."""
 
@@ -200,20 +201,19 @@ def _load(situation: Situation) -> tuple[float, float]:
 
 
 def _held_back_inside(past: Past, iops: float, mibps: float) -> list[ProfileHour]:
-    """The latest hour in which no more load than this touched a limit inside its minutes for long; or none.
+    """The latest hour of this load with bursts that touched a limit; none where most of the last week had none.
 
     A larger limit shows nothing of such bursts, so load of the same mean is taken to have them still.
     """
-    hours, numbers = past.numbered
     alike = [
-        hour.touched_minutes >= past.reaction_min
-        and hidden_in_its_minutes(hour)
-        and ALIKE * hour.peak_iops <= iops
-        and ALIKE * hour.peak_mibps <= mibps
-        for hour in hours
+        hour
+        for hour in past.profile.hours[-A_WEEK:]
+        if hour is not None
+        and ALIKE * hour.peak_iops <= iops <= hour.peak_iops / ALIKE
+        and ALIKE * hour.peak_mibps <= mibps <= hour.peak_mibps / ALIKE
     ]
-    latest = [number for number in numbers.values() if alike[number]][-1:] if any(alike) else []
-    return [hours[number] for number in latest]
+    bursts = [h for h in alike if h.touched_minutes >= SHOWN_MIN and hidden_in_its_minutes(h)]
+    return bursts[-1:] if 2 * len(bursts) >= len(alike) else []
 
 
 def leaves_what_is_used(situation: Situation, plan: Plan) -> bool:

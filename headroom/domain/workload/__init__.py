@@ -44,7 +44,12 @@ from headroom.domain.workload.instance_balance import (
 )
 from headroom.domain.workload.known_load import KnownLoad, explained_hours, mib_per_op
 from headroom.domain.workload.latency import slow_below_limits, slowest_ms
-from headroom.domain.workload.pressed_periods import with_hidden_bursts
+from headroom.domain.workload.pressed_periods import (
+    A_WEEK,
+    ALIKE,
+    SHOWN_MIN,
+    with_hidden_bursts,
+)
 from headroom.domain.workload.pressure import (
     AT_LIMIT,
     EMPTY_PERCENT,

@@ -32,6 +32,8 @@ SHOWN_MIN = 10
 ALIKE = 0.8
 """Share of such an hour's load from which on, up to as much more, another hour's is of the same kind."""
 LARGER = 1.02
+A_WEEK = 7 * 24
+"""Hours for which bursts are believed in that nothing shows any more."""
 
 
 class PressedPeriod(NamedTuple):
@@ -151,8 +153,9 @@ def _at(mean: float, peak: float, limit: float) -> bool:
 def with_hidden_bursts(profile: LoadProfile, limits: LimitHistory) -> LoadProfile:
     """The profile in which hours of the same load under a larger limit have the bursts inside their minutes too.
 
-    A raise hides such bursts: what is served then is far below the limit in the mean. Each hour is given the
-    limit that the nearest hour of the same load touched. Burst credits have limits of their own, which come and go.
+    A raise hides such bursts: what is served then is far below the limit in the mean. An hour is given the
+    limit that the nearest hour of the same load touched within a week, where as many such hours showed bursts
+    as did not under that limit. Burst credits have limits of their own, which come and go.
     """
     shown = {
         place: hour
@@ -165,20 +168,33 @@ def with_hidden_bursts(profile: LoadProfile, limits: LimitHistory) -> LoadProfil
     }
     if not shown:
         return profile
-    hours = list(profile.hours)
-    for place, hour in enumerate(profile.hours):
+    hidden: dict[int, int] = {}
+    """Places of the hours under a larger limit, and that of the nearest hour that showed bursts."""
+    without = dict.fromkeys(shown, 0)
+    for place in range(max(0, min(shown) - A_WEEK), min(len(profile.hours), max(shown) + A_WEEK)):
+        hour = profile.hours[place]
         if hour is None or hour.touched_minutes:
             continue
-        near = min(
-            (at for at, one in shown.items() if _same_load(one, hour)),
-            key=lambda at: abs(at - place),
-            default=None,
-        )
-        if near is not None and _larger(limits, _middle(profile, place), hour, shown[near]):
+        alike = [
+            at for at, one in shown.items() if abs(at - place) < A_WEEK and same_load(one, hour)
+        ]
+        if not alike:
+            continue
+        near = min(alike, key=lambda at: abs(at - place))
+        if _larger(limits, _middle(profile, place), hour, shown[near]):
+            hidden[place] = near
+        else:
+            for at in alike:
+                without[at] += 1
+    hours = list(profile.hours)
+    for place, near in hidden.items():
+        one, hour = shown[near], profile.hours[place]
+        alike_shown = sum(abs(at - near) < A_WEEK and same_load(one, o) for at, o in shown.items())
+        if hour is not None and alike_shown >= without[near]:
             hours[place] = hour._replace(
                 touched_minutes=hour.busy_minutes,
-                limit_iops=shown[near].limit_iops,
-                limit_mibps=shown[near].limit_mibps,
+                limit_iops=one.limit_iops,
+                limit_mibps=one.limit_mibps,
             )
     return LoadProfile(start=profile.start, hours=tuple(hours))
 
@@ -188,7 +204,8 @@ def _middle(profile: LoadProfile, place: int) -> float:
     return (profile.start + place * HOUR + HOUR / 2).timestamp()
 
 
-def _same_load(one: ProfileHour, other: ProfileHour) -> bool:
+def same_load(one: ProfileHour, other: ProfileHour) -> bool:
+    """Whether two hours were about as busy."""
     pairs = (one.peak_iops, other.peak_iops), (one.peak_mibps, other.peak_mibps)
     return all(ALIKE * a <= b and ALIKE * b <= a for a, b in pairs)
 

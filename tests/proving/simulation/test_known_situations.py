@@ -306,3 +306,13 @@ def test_nothing_is_given_back_under_bursts_that_touched_that_limit_before(
     assert len(lowered) > 2
     assert not [at for at in lowered[1:] if at.hour < 6]
     assert result.starved_minutes < most_starved  # of 1,800
+
+
+def test_bursts_of_one_hour_are_not_expected_of_a_load_that_had_none_for_days() -> None:
+    """2,000 IOPS in the mean all the time, for 40 minutes of two weeks as 15 s of 7,000 in each minute."""
+    bursts = {"repeat": 40, "steps": [step("15s", 7_000), step("45s", 400)]}
+    result = simulated(
+        {"type": "gp3", "size_gib": 300}, [step("2d", 2_000), bursts, step("12d", 2_000)]
+    )
+    assert max(target.iops or 0 for target in targets(result)) < 5_000
+    assert result.minutes[-1].usd_per_month == result.minutes[0].usd_per_month
