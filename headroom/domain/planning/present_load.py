@@ -201,7 +201,8 @@ def _load(situation: Situation) -> tuple[float, float]:
 
 
 def _held_back_inside(past: Past, iops: float, mibps: float) -> list[ProfileHour]:
-    """The latest hour of this load with bursts that touched a limit; none where most of the last week had none.
+    """The latest hour of this load with bursts that touched a limit; none where one of the last week had, or fewer
+    than had none.
 
     A larger limit shows nothing of such bursts, so load of the same mean is taken to have them still.
     """
@@ -213,7 +214,7 @@ def _held_back_inside(past: Past, iops: float, mibps: float) -> list[ProfileHour
         and ALIKE * hour.peak_mibps <= mibps <= hour.peak_mibps / ALIKE
     ]
     bursts = [h for h in alike if h.touched_minutes >= SHOWN_MIN and hidden_in_its_minutes(h)]
-    return bursts[-1:] if 2 * len(bursts) >= len(alike) else []
+    return bursts[-1:] if len(bursts) > 1 and 2 * len(bursts) >= len(alike) else []
 
 
 def leaves_what_is_used(situation: Situation, plan: Plan) -> bool:

@@ -121,16 +121,19 @@ def _period(
     )  # fmt: skip
     step = history.read_iops.period_s
     balance = history.burst_balance_percent.values[place]
-    iops_limit, mibps_limit = limits.at(
-        history.read_iops.start.timestamp() + place * step, peak,
-        empty=balance is not None and balance <= EMPTY_PERCENT,
-    )  # fmt: skip
+    at, empty = (
+        history.read_iops.start.timestamp() + place * step,
+        balance is not None and balance <= EMPTY_PERCENT,
+    )
+    iops_limit, mibps_limit = limits.at(at, peak, empty=empty)
     at_iops, at_mibps = _at(iops, peak[0], iops_limit), _at(mibps, peak[1], mibps_limit)
     if by_iops is None and by_mibps is None:  # no check: a mean at the limit has to do
         of_iops = iops * mibps_limit >= mibps * iops_limit
         waits = (
             not (at_iops or at_mibps)
             and limits.ssd
+            and limits.at(at, peak, empty=not empty)
+            == (iops_limit, mibps_limit)  # no credits that run out
             and _waits(history, place, slow_ms, mean, (iops_limit, mibps_limit))
             and limits.before_instance(iops_limit if of_iops else mibps_limit, of_iops=of_iops)
         )
@@ -163,8 +166,7 @@ def with_hidden_bursts(profile: LoadProfile, limits: LimitHistory) -> LoadProfil
         if hour is not None
         and hour.touched_minutes >= SHOWN_MIN
         and hidden_in_its_minutes(hour)
-        and limits.at(_middle(profile, place), (0.0, 0.0), empty=False)
-        == limits.at(_middle(profile, place), (0.0, 0.0), empty=True)
+        and _surely_touched(limits, (profile.start + place * HOUR).timestamp(), hour)
     }
     if not shown:
         return profile
@@ -197,6 +199,13 @@ def with_hidden_bursts(profile: LoadProfile, limits: LimitHistory) -> LoadProfil
                 limit_mibps=one.limit_mibps,
             )
     return LoadProfile(start=profile.start, hours=tuple(hours))
+
+
+def _surely_touched(limits: LimitHistory, begin: float, hour: ProfileHour) -> bool:
+    """Whether the limits that an hour touched were in force from its begin on, and not those of a change of it."""
+    iops, mibps = limits.at(begin - 1, (0.0, 0.0), empty=False)
+    lasting = limits.at(begin - 1, (0.0, 0.0), empty=True) == (iops, mibps)
+    return lasting and hour.limit_iops <= iops * LARGER and hour.limit_mibps <= mibps * LARGER
 
 
 def _middle(profile: LoadProfile, place: int) -> float:
