@@ -14,7 +14,7 @@ from headroom.domain.catalog.ebs import Capability, capability
 from headroom.domain.planning.plan import HOURS_PER_MONTH, Plan
 from headroom.domain.planning.situation import Situation
 from headroom.domain.state import HOUR
-from headroom.domain.workload import HOURS, Past
+from headroom.domain.workload import HOURS, KnownLoad, Past
 
 FULL_COPY_TIME = timedelta(hours=6)
 """RDS documents hours for a full copy; this is about what EBS documents for a full TiB."""
@@ -46,28 +46,43 @@ def calm_during_copy(past: Past, at: datetime) -> bool:
     )
 
 
-def announced_minutes_per_day(situation: Situation, without: Sequence[Capability]) -> float:
-    """Mean minutes a day of announced load that nothing of `without` serves; 0 unless it comes on several days."""
+def announced_minutes_per_day(
+    situation: Situation, without: Sequence[Capability], after: Capability
+) -> float:
+    """Mean minutes a day of announced load that only the copy serves; 0 unless it comes on several days.
+
+    `without` is what is to be had in place, `after` what the copy leads to.
+    """
     at = situation.observation.at
-    late = {
-        load.due or load.start: (load.end - (load.due or load.start)).total_seconds()
-        * min(load.share_late((can.sustained_iops, can.sustained_mibps)) for can in without)
-        / 60
-        for load in situation.announced
-        if load.start < at + ANNOUNCED_DAYS * DAY
-    }
-    if len({due.date() for due, minutes in late.items() if minutes > 0}) < DAYS_PRESSED:
+    late: dict[datetime, float] = {}
+    for load in situation.announced:
+        due = load.due or load.start
+        left = min(_share_late(situation, load, can) for can in without)
+        ended = max(0.0, left - _share_late(situation, load, after))
+        if load.start < at + ANNOUNCED_DAYS * DAY and ended > 0:
+            late[due] = max(late.get(due, 0.0), ended * (load.end - due).total_seconds() / 60)
+    if len({due.date() for due in late}) < DAYS_PRESSED:
         return 0.0
     return sum(late.values()) / ANNOUNCED_DAYS
 
 
 def announced_during_copy(situation: Situation) -> bool:
     """Whether announced load would be held back during the hours of a copy that starts now."""
-    at, can = situation.observation.at, capability(situation.current)
+    until, can = situation.observation.at + FULL_COPY_TIME, capability(situation.current)
     return any(
-        (load.due or load.start) < at + FULL_COPY_TIME
-        and load.share_late((can.sustained_iops, can.sustained_mibps)) > 0
+        (load.due or load.start) < until and _share_late(situation, load, can) > 0
         for load in situation.announced
+    )
+
+
+def _share_late(situation: Situation, load: KnownLoad, can: Capability) -> float:
+    """The share of announced load that a configuration does not serve, with what its instance lets through."""
+    iops, mibps = situation.diagnosis.instance_iops_left, situation.diagnosis.instance_mibps_left
+    return load.share_late(
+        (
+            can.sustained_iops if iops is None else min(can.sustained_iops, iops),
+            can.sustained_mibps if mibps is None else min(can.sustained_mibps, mibps),
+        )
     )
 
 
@@ -82,7 +97,8 @@ def full_copy_valued(situation: Situation, plan: Plan, without: Sequence[Capabil
         return plan
     calm = calm_during_copy(past, at) and not announced_during_copy(situation)
     ended = (
-        pressed_minutes_per_day(past) + announced_minutes_per_day(situation, without)
+        pressed_minutes_per_day(past)
+        + announced_minutes_per_day(situation, without, plan.capability)
         if calm
         else 0.0
     )

@@ -16,7 +16,6 @@ from headroom.domain.resources import Configuration
 from headroom.domain.state import ProfileHour, hour_of
 from headroom.domain.workload import (
     A_WEEK,
-    ALIKE,
     HOURS,
     SHOWN_MIN,
     Binding,
@@ -28,6 +27,7 @@ from headroom.domain.workload import (
     chances_from_history,
     hidden_in_its_minutes,
     minutes,
+    same_load,
     short_minutes,
     shortfalls,
     since,
@@ -209,9 +209,7 @@ def _held_back_inside(past: Past, iops: float, mibps: float) -> list[ProfileHour
     alike = [
         hour
         for hour in past.profile.hours[-A_WEEK:]
-        if hour is not None
-        and ALIKE * hour.peak_iops <= iops <= hour.peak_iops / ALIKE
-        and ALIKE * hour.peak_mibps <= mibps <= hour.peak_mibps / ALIKE
+        if hour is not None and same_load(hour, (iops, mibps))
     ]
     bursts = [h for h in alike if h.touched_minutes >= SHOWN_MIN and hidden_in_its_minutes(h)]
     return bursts[-1:] if len(bursts) > 1 and 2 * len(bursts) >= len(alike) else []

@@ -46,8 +46,8 @@ from headroom.domain.workload.known_load import KnownLoad, explained_hours, mib_
 from headroom.domain.workload.latency import slow_below_limits, slowest_ms
 from headroom.domain.workload.pressed_periods import (
     A_WEEK,
-    ALIKE,
     SHOWN_MIN,
+    same_load,
     with_hidden_bursts,
 )
 from headroom.domain.workload.pressure import (

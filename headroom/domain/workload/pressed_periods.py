@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from headroom.domain.catalog.ebs import MIB
 from headroom.domain.resources import Series, VolumeActivity
-from headroom.domain.state import HOUR, LimitHistory, LoadProfile, ProfileHour
+from headroom.domain.state import (
+    HOUR,
+    MODIFICATION_RETENTION,
+    LimitHistory,
+    LoadProfile,
+    ProfileHour,
+)
 from headroom.domain.workload.pressure import (
     AT_LIMIT,
     EMPTY_PERCENT,
     LARGE_IO_BYTES,
     LARGE_WAITS_AT,
-    LEAST_CALM,
     LEAST_SLOW_MS,
     SLOW,
-    SSD_CALM_MS,
     WAITS_AT,
+    usual_latency_ms,
 )
 from headroom.domain.workload.short_minutes import hidden_in_its_minutes
 
@@ -34,6 +39,7 @@ ALIKE = 0.8
 LARGER = 1.02
 A_WEEK = 7 * 24
 """Hours for which bursts are believed in that nothing shows any more."""
+KNOWN_HOURS = MODIFICATION_RETENTION // HOUR
 
 
 class PressedPeriod(NamedTuple):
@@ -82,12 +88,11 @@ def _slow_ms(
     history: VolumeActivity, iops: Sequence[float], mibps: Sequence[float], bars: tuple[float, float]
 ) -> float:  # fmt: skip
     """The latency in ms from which operations wait, by that of the periods far below every limit."""
-    calm = sorted(
+    usual = usual_latency_ms(
         waited
         for place, waited in enumerate(history.latency_ms.values)
         if waited is not None and iops[place] < bars[0] and mibps[place] < bars[1]
     )
-    usual = calm[len(calm) // 2] if len(calm) >= LEAST_CALM else SSD_CALM_MS
     return max(LEAST_SLOW_MS, SLOW * usual)
 
 
@@ -158,47 +163,57 @@ def with_hidden_bursts(profile: LoadProfile, limits: LimitHistory) -> LoadProfil
 
     A raise hides such bursts: what is served then is far below the limit in the mean. An hour is given the
     limit that the nearest hour of the same load touched within a week, where as many such hours showed bursts
-    as did not under that limit. Burst credits have limits of their own, which come and go.
+    as did not under that limit. Only hours from which on changes are known: under which limit others were is not.
     """
+    first = max(0, len(profile.hours) - KNOWN_HOURS)
+    known = {
+        place: hour
+        for place, hour in enumerate(profile.hours[first:], start=first)
+        if hour is not None
+    }
     shown = {
         place: hour
-        for place, hour in enumerate(profile.hours)
-        if hour is not None
-        and hour.touched_minutes >= SHOWN_MIN
+        for place, hour in known.items()
+        if hour.touched_minutes >= SHOWN_MIN
         and hidden_in_its_minutes(hour)
         and _surely_touched(limits, (profile.start + place * HOUR).timestamp(), hour)
     }
     if not shown:
         return profile
-    hidden: dict[int, int] = {}
-    """Places of the hours under a larger limit, and that of the nearest hour that showed bursts."""
-    without = dict.fromkeys(shown, 0)
-    for place in range(max(0, min(shown) - A_WEEK), min(len(profile.hours), max(shown) + A_WEEK)):
-        hour = profile.hours[place]
-        if hour is None or hour.touched_minutes:
-            continue
-        alike = [
-            at for at, one in shown.items() if abs(at - place) < A_WEEK and same_load(one, hour)
-        ]
-        if not alike:
-            continue
-        near = min(alike, key=lambda at: abs(at - place))
-        if _larger(limits, _middle(profile, place), hour, shown[near]):
-            hidden[place] = near
-        else:
-            for at in alike:
-                without[at] += 1
+    near = {
+        place: min(like, key=lambda at: abs(at - place))
+        for place, hour in known.items()
+        if not hour.touched_minutes and (like := _like(shown, place, hour))
+    }
+    larger = {
+        place
+        for place, at in near.items()
+        if _larger(limits, _middle(profile, place), known[place], shown[at])
+    }
+    mostly = {
+        at
+        for at in {near[place] for place in larger}
+        if len(_like(shown, at, shown[at]))
+        >= sum(
+            place not in larger and abs(at - place) < A_WEEK and same_load(shown[at], known[place])
+            for place in near
+        )
+    }
     hours = list(profile.hours)
-    for place, near in hidden.items():
-        one, hour = shown[near], profile.hours[place]
-        alike_shown = sum(abs(at - near) < A_WEEK and same_load(one, o) for at, o in shown.items())
-        if hour is not None and alike_shown >= without[near]:
-            hours[place] = hour._replace(
-                touched_minutes=hour.busy_minutes,
+    for place in larger:
+        one = shown[near[place]]
+        if near[place] in mostly:
+            hours[place] = known[place]._replace(
+                touched_minutes=known[place].busy_minutes,
                 limit_iops=one.limit_iops,
                 limit_mibps=one.limit_mibps,
             )
     return LoadProfile(start=profile.start, hours=tuple(hours))
+
+
+def _like(shown: Mapping[int, ProfileHour], place: int, hour: ProfileHour) -> list[int]:
+    """The places within a week of those of the hours that had the same load."""
+    return [at for at, one in shown.items() if abs(at - place) < A_WEEK and same_load(one, hour)]
 
 
 def _surely_touched(limits: LimitHistory, begin: float, hour: ProfileHour) -> bool:
@@ -213,10 +228,9 @@ def _middle(profile: LoadProfile, place: int) -> float:
     return (profile.start + place * HOUR + HOUR / 2).timestamp()
 
 
-def same_load(one: ProfileHour, other: ProfileHour) -> bool:
-    """Whether two hours were about as busy."""
-    pairs = (one.peak_iops, other.peak_iops), (one.peak_mibps, other.peak_mibps)
-    return all(ALIKE * a <= b and ALIKE * b <= a for a, b in pairs)
+def same_load(one: Sequence[float], other: Sequence[float]) -> bool:
+    """Whether two loads are about as high: hours, or IOPS and MiB/s alone."""
+    return all(ALIKE * a <= b and ALIKE * b <= a for a, b in zip(one[:2], other[:2], strict=True))
 
 
 def _larger(limits: LimitHistory, at: float, hour: ProfileHour, shown: ProfileHour) -> bool:

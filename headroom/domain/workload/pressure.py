@@ -111,16 +111,24 @@ def minutes(
 def calm_latency_ms(activity: VolumeActivity, rows: Sequence[_Row], *, hdd: bool) -> float:
     """The resource's own latency in ms, from minutes far below every limit."""
     latencies = activity.latency_ms.values
-    calm = sorted(
-        latency
-        for row in rows
-        if row.served.most_ops < WAITS_AT * row.low[0]
-        and row.served.mibps < WAITS_AT * row.low[1]
-        and (latency := latencies[row.place]) is not None
+    return usual_latency_ms(
+        (
+            latency
+            for row in rows
+            if row.served.most_ops < WAITS_AT * row.low[0]
+            and row.served.mibps < WAITS_AT * row.low[1]
+            and (latency := latencies[row.place]) is not None
+        ),
+        hdd=hdd,
     )
-    if len(calm) < LEAST_CALM:
+
+
+def usual_latency_ms(calm: Iterable[float], *, hdd: bool = False) -> float:
+    """The median of calm latencies, in ms; the type's own where there are too few."""
+    found = sorted(calm)
+    if len(found) < LEAST_CALM:
         return HDD_CALM_MS if hdd else SSD_CALM_MS
-    return calm[len(calm) // 2]
+    return found[len(found) // 2]
 
 
 class _Row(NamedTuple):

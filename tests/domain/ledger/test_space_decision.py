@@ -230,6 +230,38 @@ def test_a_no_to_growth_holds_for_any_growth_and_is_none_to_what_the_load_wants(
     assert soon.answer.cause == "space_approval_today"
 
 
+@pytest.mark.parametrize("rejected", [True, False], ids=["declined", "not answered"])
+def test_growth_that_needs_nobody_is_made_unless_a_person_declined_it_with_the_raise(
+    rejected: bool,
+) -> None:
+    dear = {**WIDE, "approve_above_usd": Decimal(20)}
+    both = decided(starving(45.0, 4.0), **dear)
+    assert isinstance(both.answer, Act)
+    assert both.answer.approval is not None
+    asked = both.answer.plan
+    assert asked.grows
+    assert not asked.only_for_space
+    no = Declined(
+        decision_id="0" * 20, at=NOW, until=NOW + timedelta(days=1), target=asked.target,
+        price_change_usd=asked.price_change_usd, rejected=rejected,
+    )  # fmt: skip
+    then = decided(starving(45.0, 4.0), resource_state(declined=(no,)), **dear)
+    grows = isinstance(then.answer, Act) and then.answer.plan.only_for_space
+    assert grows != rejected, then.summary
+
+
+def test_within_the_first_hour_people_may_still_approve_of_both() -> None:
+    dear = {**WIDE, "approve_above_usd": Decimal(20)}
+    request = asked_of(decided(starving(45.0, 4.0), **dear))
+    fresh = resource_state(approval_request=replace(request, requested_at=NOW))
+    assert isinstance(decided(starving(45.0, 4.0), fresh, **dear).answer, Hold)
+    old = resource_state(approval_request=replace(request, requested_at=NOW - timedelta(hours=1)))
+    grown = decided(starving(45.0, 4.0), old, **dear).answer
+    assert isinstance(grown, Act)
+    assert grown.plan.only_for_space
+    assert grown.approval is None
+
+
 def test_while_a_person_is_asked_about_growth_nothing_else_takes_its_place() -> None:
     roomy = filling(rds(GP3, 500, 20_000, 500), steadily(45.0, 4.0))
     dear = {**WIDE, "approve_above_usd": Decimal(5)}

@@ -165,12 +165,12 @@ def test_an_event_in_the_first_hour_takes_operations_as_large_as_those_so_far() 
 # --- announced load that nothing but a full copy serves
 
 
-def announced_to_a_small_database(when: str) -> Result:
+def announced_to_a_small_database(when: str, **resource: Any) -> Result:
     """Below 400 GiB gp3 has no settings. The owner permits full copies; 9,000 IOPS for four hours are announced."""
     event = {"name": "batch", "when": when, "for": "4h", "iops": 9_000}
     permits = {"mode": "auto", "growth": True, "full_copy": True, "max_size_gib": 1_000}
     return simulated(
-        {**RDS, "storage_type": "gp3", "allocated_storage_gib": 300},
+        {**RDS, "storage_type": "gp3", "allocated_storage_gib": 300, **resource},
         [step("50h", 400), step("4h", 9_000), step("164h", 400), step("4h", 9_000), step("1h", 400)],
         policy={
             "version": 1, "known_events": [event],
@@ -185,6 +185,12 @@ def test_a_permitted_full_copy_is_made_before_a_load_that_is_announced_for_every
     assert change.target.size_gib == 400
     assert change.at < START + timedelta(hours=44)  # a copy takes six hours
     assert result.starved_minutes == 0
+
+
+def test_no_full_copy_is_made_for_what_the_instance_does_not_let_through() -> None:
+    """db.m5.large sustains 3,600 IOPS, hardly more than the 3,000 that the storage has."""
+    result = announced_to_a_small_database("weekly wed 02:00 UTC", instance_class="db.m5.large")
+    assert not [c for c in result.changes if c.target.size_gib > 300]
 
 
 def test_no_full_copy_is_made_for_a_load_that_is_announced_once() -> None:
