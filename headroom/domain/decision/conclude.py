@@ -31,7 +31,12 @@ from headroom.domain.decision.escalation import (
     escalate_once,
     instance_limited,
 )
-from headroom.domain.decision.known_events import act_or_ask, act_or_hold, announced_in_vain
+from headroom.domain.decision.known_events import (
+    act_or_ask,
+    act_or_hold,
+    announced_for_nothing,
+    announced_in_vain,
+)
 from headroom.domain.decision.space import (
     NOBODY_AGREED,
     GrowStorage,
@@ -82,7 +87,8 @@ def conclude(analysis: Analysis, judgements: tuple[PlanJudgement, ...]) -> Actio
     if isinstance(decision_input.policy, PolicyUnreadable):
         return by_load
     if isinstance(by_load, Hold) and analysis.diagnosis.binding is Binding.NOTHING:
-        by_load = announced_in_vain(analysis, for_load) or by_load
+        news = announced_in_vain(analysis, for_load) or announced_for_nothing(analysis)
+        by_load = news or by_load
     space_action = decide_space(
         analysis.space, decision_input.observation.volume.facts, effective.limits, judgements,
         decision_input.observation.at, priced=current_price(decision_input) is not None,

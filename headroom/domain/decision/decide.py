@@ -273,15 +273,13 @@ def _announced(analysis: Analysis) -> str:
     situation = analysis.situation
     if situation is None:
         return ""
-    now = capability(situation.current)
-    return next(
-        (
-            f"the known event {load.name} is due at {load.due or load.start:%Y-%m-%d %H:%M} UTC"
-            for load in situation.known_loads
-            if load.iops > now.sustained_iops or load.mibps > now.sustained_mibps
-        ),
-        "",
-    )
+    now, at = capability(situation.current), situation.observation.at
+    for load in situation.known_loads:
+        if load.iops > now.sustained_iops or load.mibps > now.sustained_mibps:
+            due = load.due or load.start
+            comes = "is due at" if due > at else "has been due since"
+            return f"the known event {load.name} {comes} {due:%Y-%m-%d %H:%M} UTC"
+    return ""
 
 
 def _expected(analysis: Analysis, answer: Action) -> str:

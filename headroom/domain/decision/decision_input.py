@@ -264,7 +264,7 @@ def _known_loads(
     count from when a raise for them may start for the last time.
     """
     at, events = observation.at, events_of(policy, observation.volume)
-    earlier = _earlier(events, at.date()) if events else ()
+    earlier = earlier_events(events, at.date()) if events else ()
     size_of = {
         event.name: mib_per_op(
             past, observation.activity, [one for one in earlier if one.name == event.name]
@@ -305,12 +305,12 @@ def _past(decision_input: DecisionInput, policy: Policy, limits: Limits) -> Past
     events = events_of(policy, observation.volume)
     if not events or not past.busy:
         return past
-    explained = explained_hours(past, _earlier(events, observation.at.date()), observation.at)
+    explained = explained_hours(past, earlier_events(events, observation.at.date()), observation.at)
     return replace(past, busy={p: hour for p, hour in past.busy.items() if p not in explained})
 
 
 @lru_cache(maxsize=64)
-def _earlier(events: tuple[KnownEvent, ...], day: date) -> tuple[Occurrence, ...]:
+def earlier_events(events: tuple[KnownEvent, ...], day: date) -> tuple[Occurrence, ...]:
     """Every time that one of the events came, in as many days as a profile has, up to `day`."""
     end = datetime.combine(day, time(), tzinfo=UTC) + timedelta(days=1)
     return occurrences(events, end - MOST_HOURS * HOUR, end)

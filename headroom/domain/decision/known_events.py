@@ -15,18 +15,33 @@ from headroom.domain.decision.approval import (
     refused_until,
     why_approval,
 )
-from headroom.domain.decision.decision_input import ANSWERED_WITHIN, Analysis, DecisionInput
+from headroom.domain.decision.decision_input import (
+    ANSWERED_WITHIN,
+    Analysis,
+    DecisionInput,
+    earlier_events,
+    policy_of,
+)
 from headroom.domain.decision.escalation import escalate_once
 from headroom.domain.guardrails import Guardrail, PlanJudgement, distance
 from headroom.domain.planning import Plan, Situation, may_have, reach_of, reached_by_two
-from headroom.domain.policy import IN_SIGHT, EffectiveLimits, Mode
+from headroom.domain.policy import (
+    IN_SIGHT,
+    EffectiveLimits,
+    KnownEvent,
+    Mode,
+    Occurrence,
+    events_of,
+)
 from headroom.domain.resources import Configuration
+from headroom.domain.state import HOUR, LoadProfile, ProfileHour, hour_of
 from headroom.domain.workload import KnownLoad
 
 PRESSING = frozenset({Reason.STARVED, Reason.DEPLETION_FORESEEN})
 MUCH_MORE, MORE = 1.5, 1.1
+MINUTE = timedelta(minutes=1)
 KNOWN_EVENT = "known_event"
-"""Beginning of the causes of an announced load that cannot be served."""
+"""Beginning of the causes of an announced load that cannot be served, or stays away."""
 URGENT = frozenset(
     {
         Reason.STARVED, Reason.DEPLETION_FORESEEN, Reason.RECURRENCE_EXPECTED, Reason.LOW_FREE_SPACE,
@@ -36,6 +51,8 @@ URGENT = frozenset(
 """Reasons for a change that do not wait for an answer about money."""
 NEARLY_ALL = 0.05
 """Share of an announced load that may stay late and count as served."""
+MISSED_TIMES, HALF = 3, 0.5
+"""So many times in a row an event's load was below so large a share of what is announced: its owner hears of it."""
 
 
 def act_or_hold(
@@ -174,6 +191,61 @@ def announced_in_vain(analysis: Analysis, judgements: Sequence[PlanJudgement]) -
         if isinstance(found, Escalate):
             return found
     return None
+
+
+def announced_for_nothing(analysis: Analysis) -> Action | None:
+    """What the owner hears once a month of an event that is raised for and whose load stays away."""
+    decision_input, effective, situation = (
+        analysis.decision_input, analysis.effective, analysis.situation,
+    )  # fmt: skip
+    if situation is None or effective.limits.mode is Mode.OBSERVE:
+        return None
+    volume, at = decision_input.observation.volume, situation.observation.at
+    policy, _ = policy_of(decision_input)
+    events = events_of(policy, volume)
+    had = capability(situation.owners_choice)
+    for event in events:
+        if had.sustained_iops >= event.iops and had.sustained_mibps >= event.throughput_mibps:
+            continue
+        came = [
+            o for o in earlier_events(events, at.date()) if o.name == event.name and o.end <= at
+        ]
+        seen = [_load_of(one, situation.past.profile) for one in came[-MISSED_TIMES:]]
+        if len(seen) < MISSED_TIMES or not all(_stayed_away(event, hours) for hours in seen):
+            continue
+        iops = max(hour.peak_iops for hours in seen for hour in hours)
+        mibps = max(hour.peak_mibps for hours in seen for hour in hours)
+        takes = [f"{event.iops:,} IOPS"] if event.iops else []
+        takes += [f"{event.throughput_mibps:,} MiB/s"] if event.throughput_mibps else []
+        found = escalate_once(
+            decision_input, effective, Reason.NOT_COST_EFFECTIVE,
+            f"{KNOWN_EVENT} {event.name} without its load in {at:%Y-%m}",
+            f"it is announced with {' and '.join(takes)}, and the last {MISSED_TIMES} times there were at most "
+            f"{iops:,.0f} IOPS and {mibps:,.0f} MiB/s; storage is raised and paid for each time: announce less, or "
+            "take the event out of the policy",
+            None,
+        )  # fmt: skip
+        if isinstance(found, Escalate):
+            return found
+    return None
+
+
+def _load_of(one: Occurrence, profile: LoadProfile) -> tuple[ProfileHour, ...]:
+    """The hours of one time that an event came; none if one of them was not measured."""
+    first, last = ((hour_of(t) - profile.start) // HOUR for t in (one.start, one.end - MINUTE))
+    hours = profile.hours[first : last + 1] if first >= 0 else ()
+    known = tuple(hour for hour in hours if hour is not None)
+    return known if len(known) == last + 1 - first else ()
+
+
+def _stayed_away(event: KnownEvent, hours: Sequence[ProfileHour]) -> bool:
+    """Whether these hours show much less than what is announced, and no limit that hid more."""
+    return bool(hours) and all(
+        not hour.touched_minutes
+        and (not event.iops or hour.peak_iops < HALF * event.iops)
+        and (not event.throughput_mibps or hour.peak_mibps < HALF * event.throughput_mibps)
+        for hour in hours
+    )
 
 
 def unserved_events(situation: Situation | None) -> tuple[KnownLoad, ...]:

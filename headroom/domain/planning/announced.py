@@ -45,7 +45,7 @@ def hours_between_two(situation: Situation) -> int:
     How long AWS works on a full TiB at least, and the owner's cooldown. Where a person must approve each,
     no schedule can count on it.
     """
-    if situation.limits.mode is Mode.APPROVE or second_in_time(situation):
+    if situation.limits.mode is Mode.APPROVE:
         return 0
     once_iops, once_mibps = reach_of(situation, changes=1)
     iops, mibps = reach_of(situation, changes=2)

@@ -25,7 +25,7 @@ from headroom.domain.decision import (
 from headroom.domain.state import ApprovalRequest
 from headroom.policy import parse_policy
 from tests.builders import NOW, activity, decision_input, gp3, observation, resource_state, volume
-from tests.domain.earlier import history
+from tests.domain.earlier import Load, history
 
 DUE = NOW + timedelta(hours=14)
 """NOW is a Monday noon."""
@@ -161,3 +161,44 @@ def test_an_approved_raise_that_waits_is_withdrawn_when_other_load_needs_a_chang
     )  # fmt: skip
     pressed = replace(later, observation=replace(later.observation, activity=large))
     assert not isinstance(revalidate(pressed, asked, request), StillBlocked)
+
+
+# --- events whose load stays away
+
+
+def announced_daily(load: Load, *, check: float = 0.0, **more: Any) -> Decision:
+    """A week of an event that was announced for 22:00 each day, decided at noon; `load` is what came."""
+    event = {"name": "boom", "when": "daily 22:00 UTC", "for": "3h", "iops": 10_000, **more}
+    document = {"version": 1, "known_events": [event], "defaults": {"mode": "auto"}}
+    seen = observation(activity([500.0] * 180), volume(gp3(200), tags=()))
+    past = history(load, days=7, check=lambda at: check if at.hour >= 22 else 0.0)
+    return decide(
+        decision_input(
+            replace(seen, history=past), rules=parse_policy(document, source="test"), trigger="due"
+        )
+    )
+
+
+def test_the_owner_hears_of_an_event_whose_load_stays_away() -> None:
+    answer = announced_daily(lambda at: 2_400.0 if at.hour >= 22 else 500.0).answer
+    assert isinstance(answer, Escalate)
+    assert answer.cause == f"{KNOWN_EVENT} boom without its load in {NOW:%Y-%m}"
+    assert "announced with 10,000 IOPS" in answer.remedy
+    assert "the last 3 times there were at most 2,4" in answer.remedy
+
+
+@pytest.mark.parametrize(
+    ("load", "more"),
+    [
+        (lambda at: 6_000.0 if at.hour == 23 and at.day == NOW.day - 2 else 500.0, {}),
+        (lambda at: None if at.hour == 23 and at.day == NOW.day - 2 else 500.0, {}),
+        (lambda at: 500.0, {"check": 5.0}),
+        (lambda at: 500.0, {"iops": 2_900}),
+        (lambda at: 500.0, {"when": f"weekly {NOW:%a} 01:00 UTC"}),
+    ],
+    ids=["it came once", "not measured", "a limit hid more", "costs nothing", "came once so far"],
+)
+def test_nobody_hears_of_an_event_whose_load_may_have_come(
+    load: Load, more: dict[str, Any]
+) -> None:
+    assert isinstance(announced_daily(load, **more).answer, Hold)

@@ -52,8 +52,8 @@ def announced_event(iops: int, **defaults: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     ("size", "iops", "defaults"),
-    [(1_000, 15_000, {}), (500, 12_000, {"largest_step": 2})],
-    ids=["beyond one step", "a small step"],
+    [(1_000, 15_000, {}), (500, 12_000, {"largest_step": 2}), (200, 12_000, {"largest_step": 2})],
+    ids=["beyond one step", "a small step", "a small volume"],
 )
 def test_two_changes_for_a_known_event_begin_in_time(
     size: int, iops: int, defaults: dict[str, Any]
