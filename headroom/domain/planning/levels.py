@@ -6,7 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from headroom.domain.catalog import cheapest, included
-from headroom.domain.catalog.ebs import DURABILITY_PERCENT, capability
+from headroom.domain.catalog.ebs import (
+    DURABILITY_PERCENT,
+    HDD_IO_BYTES,
+    SSD_IO_BYTES,
+    capability,
+)
 from headroom.domain.planning.build_plan import plan_to
 from headroom.domain.planning.plan import HOURS_PER_MONTH, Plan
 from headroom.domain.planning.plans_from_history import ALIKE, HDD, plans_of_two_changes
@@ -16,6 +21,8 @@ from headroom.domain.workload import LEAD_TIME, Binding, Level
 
 UNUSED_MIBPS = 0.3
 """Chance that new load is one of throughput, which a type may have only by the way."""
+LARGE_MIB, PER_MIB = 0.2, HDD_IO_BYTES // SSD_IO_BYTES
+"""MiB per SSD operation of large or merged ones, and how many of them an HDD type counts as one."""
 
 
 def level_of(situation: Situation, configuration: Configuration) -> Level:
@@ -28,6 +35,8 @@ def level_of(situation: Situation, configuration: Configuration) -> Level:
     )
     iops = can.sustained_iops if lasting else can.burst_iops
     mibps = can.sustained_mibps if lasting else can.burst_mibps
+    if configuration.volume_type in HDD and _comes_in_large_operations(situation, iops):
+        iops *= PER_MIB  # as the profile counts them
     if diagnosis.instance_iops_left is not None:
         iops = max(1.0, min(iops, diagnosis.instance_iops_left))
     if diagnosis.instance_mibps_left is not None:
@@ -52,6 +61,17 @@ def level_of(situation: Situation, configuration: Configuration) -> Level:
             max(mibps, min(most[1], step * step * max(mibps, least_mibps))),
         ),
     )  # fmt: skip
+
+
+def _comes_in_large_operations(situation: Situation, iops: float) -> bool:
+    """Whether an HDD volume's load beyond so many SSD operations came in large ones, and it served them."""
+    if situation.current.volume_type not in HDD or situation.demand.pressed_minutes:
+        return False
+    return all(
+        not hour.touched_minutes and hour.peak_mibps >= LARGE_MIB * hour.peak_iops
+        for hour in situation.past.profile.known
+        if hour.peak_iops > iops
+    )
 
 
 def bursts_to_the_end(situation: Situation) -> bool:

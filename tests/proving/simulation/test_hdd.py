@@ -8,6 +8,7 @@ import pytest
 
 from headroom.proving.scenarios import parse_scenario
 from headroom.proving.simulation import simulate
+from tests.proving.simulation.situations import simulated
 
 ONE_BATCH = [("1d", 2, 64), ("4h", 3_000, 64), ("10d", 2, 64)]
 NIGHTLY = [("22h", 2, 64), ("2h", 2_500, 16)] * 5
@@ -36,3 +37,19 @@ def test_st1_is_left_for_a_batch_and_returned_to_where_it_ended_and_the_owner_al
     assert list(dict.fromkeys(targets)) == kinds
     assert targets.count("st1") == kinds.count("st1")
     assert result.violations == ()
+
+
+def test_sequential_load_within_the_baseline_buys_no_ssd_type() -> None:
+    """155 MiB/s are 620 operations of an SSD type, and 155 of this one, which sustains 156."""
+    large = {"io_kib": 1024, "sequential": True}
+    result = simulated(
+        {"type": "st1", "size_gib": 4_000},
+        [
+            {"for": "3d", "iops": 5, **large},
+            {"for": "1d", "iops": 155, **large},
+            {"for": "4d", "iops": 5, **large},
+        ],
+        policy={"version": 1, "defaults": {"types": ["gp3", "st1"]}},
+    )
+    assert result.starved_minutes == 0
+    assert result.changes == ()
