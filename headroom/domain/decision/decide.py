@@ -243,6 +243,8 @@ def written_back(
 
 NEARLY_LIKELIEST = 0.8
 """Share of the likeliest hour's chance from which an earlier hour is named instead."""
+HARDLY_LIKELIER = 0.05
+"""A difference in the chance of starving below which the load exceeds what is raised to as well."""
 _WHY: Mapping[Reason, str] = MappingProxyType(
     {
         Reason.RECURRENCE_EXPECTED: "load of earlier days is expected to come again",
@@ -291,6 +293,8 @@ def _expected(analysis: Analysis, answer: Action) -> str:
         return ""
     chances, first = starvation_chances(situation, (situation.current, answer.plan.target))
     needs = [now - then for now, then in chances]
+    if max(needs) < HARDLY_LIKELIER:  # the load is above what is raised to as well
+        needs = [now for now, _ in chances]
     hour = next(hour for hour, need in enumerate(needs) if need >= NEARLY_LIKELIEST * max(needs))
     growth = situation.past.growth
     early = hour > 0 and any(

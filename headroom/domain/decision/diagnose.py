@@ -190,11 +190,18 @@ def _pressed_binding(
     iops_limit, mibps_limit = limit
     iops_left, mibps_left = left
     pressed = [m for m in recent if m.pressed]
+    ops = sum(m.iops for m in pressed)
+    size = sum(m.mibps for m in pressed) / ops if ops else 0.0
     if iops_binds:
         if iops_left is not None and iops_left <= iops_limit * HARDLY_MORE:
             return Binding.INSTANCE_IOPS, (
                 f"the instance sustains {iops_left:.0f} IOPS for this volume, "
                 f"which itself has {iops_limit:.0f}"
+            )
+        if size and mibps_left is not None and mibps_left / size <= iops_limit * HARDLY_MORE:
+            return Binding.INSTANCE_THROUGHPUT, (
+                f"the instance sustains {mibps_left:.0f} MiB/s for this volume, which is "
+                f"{mibps_left / size:.0f} such operations/s; the volume itself has {iops_limit:.0f}"
             )
         if can.iops_credits and iops_limit < can.burst_iops:
             since = [m.iops for m in pressed if m.iops_limit < can.burst_iops]
@@ -207,6 +214,11 @@ def _pressed_binding(
         return Binding.INSTANCE_THROUGHPUT, (
             f"the instance sustains {mibps_left:.0f} MiB/s for this volume, "
             f"which itself has {mibps_limit:.0f}"
+        )
+    if size and iops_left is not None and iops_left * size <= mibps_limit * HARDLY_MORE:
+        return Binding.INSTANCE_IOPS, (
+            f"the instance sustains {iops_left:.0f} IOPS for this volume, which is "
+            f"{iops_left * size:.0f} MiB/s of such operations; the volume itself has {mibps_limit:.0f}"
         )
     if can.mib_credits and mibps_limit < can.burst_mibps:
         since = [m.mibps for m in pressed if m.mibps_limit < can.burst_mibps]

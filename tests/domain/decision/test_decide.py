@@ -111,6 +111,37 @@ def test_no_money_is_spent_when_the_instance_is_the_limit(maximum_iops: int, sai
     assert decision.answer.remedy.endswith(said)
 
 
+@pytest.mark.parametrize(
+    ("io_kib", "mibps_binds", "limits", "binding", "says"),
+    [
+        (16, True, {"baseline_iops": 7_500}, Binding.INSTANCE_IOPS, "117 MiB/s of such operations"),
+        (
+            32,
+            False,
+            {"baseline_mibps": 81.0},
+            Binding.INSTANCE_THROUGHPUT,
+            "2592 such operations/s",
+        ),
+        (16, True, {"baseline_iops": 9_000}, Binding.VOLUME_THROUGHPUT, ""),
+        (32, False, {"baseline_mibps": 110.0}, Binding.VOLUME_IOPS, ""),
+    ],
+)
+def test_an_instance_counts_its_operations_and_its_throughput_at_the_size_of_the_load(
+    io_kib: int, mibps_binds: bool, limits: dict[str, float], binding: Binding, says: str
+) -> None:
+    """A burst of the instance touches the volume's limit, although the instance sustains less of that load."""
+    rate, check = (8_000.0, [1.0] * 60) if mibps_binds else (3_000.0, [0.0] * 60)
+    load = activity(
+        [rate] * 60, io_kib=io_kib, queue=[60.0] * 60, latency_ms=[60.0] * 60, mibps_check=check,
+        iops_check=[1.0 - one for one in check],
+    )  # fmt: skip
+    on = volume(gp3(200, 12_000 if mibps_binds else 3_000, 125))
+    seen = observation(load, on, instance=instance(**{"baseline_iops": 40_000, **limits}))
+    diagnosis = decide(decision_input(seen)).diagnosis
+    assert diagnosis.binding is binding
+    assert says in diagnosis.explanation
+
+
 def test_a_volume_is_raised_by_the_little_that_its_instance_has_more() -> None:
     seen = starved_gp3(instance=instance(baseline_iops=3_300, maximum_iops=3_300))
     decision = decide(decision_input(seen))

@@ -115,6 +115,12 @@ def test_load_that_grows_every_day_is_raised_for_before_it_is_short() -> None:
 # --- a nightly batch
 
 
+def test_the_likely_hour_is_that_of_the_load_also_where_what_is_raised_to_is_less() -> None:
+    decision = decided(at(1, 40), LOW, known=lowered_at(at(-8)), max_iops=6_000)
+    assert taken(decision).capability.sustained_iops == 6_000
+    assert re.search(r"9\d % likely in the hour from 02:00 UTC", decision.summary)
+
+
 def test_a_batch_seen_on_five_nights_is_raised_for_before_it_comes() -> None:
     decision = decided(at(1, 40), LOW, known=lowered_at(at(-8)))
     plan = taken(decision)
@@ -272,7 +278,7 @@ def test_an_announced_load_beyond_one_step_is_raised_for_in_two() -> None:
     close = KnownEvent(
         name="close", schedule=parse_schedule("daily 06:00 UTC"), minutes=180, iops=9_000
     )
-    first = decided(at(3, 25), LOW, load=idle, events=(close,), largest_step=2.0)
+    first = decided(at(-1, 25), LOW, load=idle, events=(close,), largest_step=2.0)
     assert taken(first).capability.sustained_iops >= 4_500
     second = decided(
         at(5, 25), gp3(400, 4_950, 125), load=idle, events=(close,), largest_step=2.0
