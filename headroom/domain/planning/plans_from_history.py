@@ -43,6 +43,8 @@ NOTHING = (0.0, 0.0)
 HALVINGS = 8
 """How often the range is halved in which the part of a level lies that the limits permit."""
 MORE = 1.1
+MERGED = 1.05
+"""Load this many times above all that a volume had shows that its operations are merged before they count."""
 ALIKE = 0.97
 """A level this close below another is no candidate of its own."""
 
@@ -186,15 +188,29 @@ def _most(situation: Situation) -> list[tuple[float, float]]:
 
     Load above all that the volume is known to have had was served nevertheless: merged operations.
     """
-    spare, past = 1 + situation.limits.headroom_percent / 100, situation.past
+    spare, past, had = (
+        1 + situation.limits.headroom_percent / 100,
+        situation.past,
+        most_had(situation),
+    )
+    iops, mibps = min(past.most_iops, had[0]), min(past.most_mibps, had[1])
+    return [(iops * spare, mibps * spare), *announced_levels(situation)]
+
+
+def most_had(situation: Situation) -> tuple[float, float]:
+    """The most IOPS and MiB/s that the volume is known to have had."""
     had = [
         capability(one)
         for one in (situation.current, situation.owners_choice, situation.reduced_from)
         if one is not None
     ]
-    iops = min(past.most_iops, max(can.burst_iops for can in had))
-    mibps = min(past.most_mibps, max(can.burst_mibps for can in had))
-    return [(iops * spare, mibps * spare), *announced_levels(situation)]
+    return max(can.burst_iops for can in had), max(can.burst_mibps for can in had)
+
+
+def is_merged(situation: Situation) -> bool:
+    """Whether load above all that the volume is known to have had was served: operations that EBS merged."""
+    had = most_had(situation)
+    return situation.past.most_iops > MERGED * had[0] or situation.past.most_mibps > MERGED * had[1]
 
 
 def least_planned(

@@ -76,7 +76,7 @@ def present_load(
         inside = _held_back_inside(situation.past, iops, mibps)
         late = tuple(
             1.0
-            if iops * 1.02 > one.iops or mibps * 1.02 > one.mibps
+            if _less(one, levels[0]) and (iops * 1.02 > one.iops or mibps * 1.02 > one.mibps)
             else max([above_a_limit(hour, one.iops, one.mibps) for hour in inside], default=0.0)
             for one in levels
         )
@@ -184,6 +184,11 @@ def _episode_lengths(past: Past, level: Level) -> list[float]:
             found[-1] += shorts[number]
             last = place
     return found
+
+
+def _less(level: Level, present: Level) -> bool:
+    """Whether a level has less of anything than the present one, which serves the load of this moment."""
+    return level.iops < present.iops or level.mibps < present.mibps
 
 
 def _load(situation: Situation) -> tuple[float, float]:

@@ -36,6 +36,7 @@ from headroom.domain.planning.levels import (
 from headroom.domain.planning.minute_value import as_chosen, within_choice
 from headroom.domain.planning.plan import HOURS_PER_MONTH, Plan, one_way
 from headroom.domain.planning.planner import candidates
+from headroom.domain.planning.plans_from_history import is_merged
 from headroom.domain.planning.present_load import PRESSED, leaves_what_is_used, present_load
 from headroom.domain.planning.savings import (
     day_cost,
@@ -124,7 +125,7 @@ def _valued(
 ) -> tuple[list[Plan], Forecast, float | None, list[float]]:
     """The plans with their value, the forecast, and the hour of the next change if none is taken now.
 
-    Last, the minutes a day that each relieves with a second change that it alone makes possible.
+    Last, the minutes a day that each relieves with a second change that it alone makes possible, or after load.
     """
     beyond = reached_by_two(situation)
     targets = [situation.current, *(plan.target for plan in (*made, *beyond))]
@@ -226,6 +227,8 @@ def _valued(
     )
     further = relieved_by_the_next(origins, forecast.seen_minutes)
     later = [further.get(i, 0.0) for i in range(1, len(made) + 1)]
+    if not is_merged(situation):
+        later = [max(more, forecast.relieved_afterwards(i)) for i, more in enumerate(later, 1)]
     return valued_plans, forecast, next_hour, later
 
 
@@ -264,7 +267,7 @@ def _sensible(
 ) -> bool:  # fmt: skip
     """Whether a plan ends starvation, and is reversible if a reversible one is good enough.
 
-    `later_minutes` a day end with the change that it makes possible. A full copy stays among the
+    `later_minutes` a day end with the change that it makes possible, or after the load. A full copy stays among the
     plans, although only a person starts it: the owner should see its price.
     """
     if one_way(plan) and not plan.full_copy and any(

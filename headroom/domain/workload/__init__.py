@@ -23,13 +23,13 @@ from headroom.domain.workload.demand import (
     Demand,
     Diagnosis,
     Estimate,
+    Forecast,
+    Level,
     LoadShape,
 )
 from headroom.domain.workload.estimate import LEAD_TIME, estimate
 from headroom.domain.workload.forecast import (
     HOURS,
-    Forecast,
-    Level,
     PresentLoad,
     demand_forecast,
 )

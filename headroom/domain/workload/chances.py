@@ -10,14 +10,11 @@ from datetime import datetime
 from itertools import pairwise
 
 from headroom.domain.state import HOUR, ProfileHour, hour_of
-from headroom.domain.workload.forecast import (
-    Level,
-    belief_above_limits,
-    chance_of_more,
-    never_less_for_less,
-)
+from headroom.domain.workload.demand import Level
+from headroom.domain.workload.forecast import chance_of_more, never_less_for_less
 from headroom.domain.workload.history import Episodes, Past, recent_hours
 from headroom.domain.workload.known_load import KnownLoad, loads_at
+from headroom.domain.workload.pressed_periods import belief_above_limits
 from headroom.domain.workload.recurrence import HOURS, Recurrence
 from headroom.domain.workload.rhythms import SURE
 from headroom.domain.workload.short_minutes import Belief, above_a_limit, shortfalls

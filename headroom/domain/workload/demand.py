@@ -1,11 +1,17 @@
-"""Demand of a workload, its confidence, and the limit that binds. Values only; see estimate.py."""
+"""Demand of a workload, its confidence, the limit that binds, and the forecast. Values only; see estimate.py and forecast.py."""
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from itertools import accumulate
+from typing import NamedTuple
+
+NEARLY = 0.9
+"""Share of the coming day's shortfall in the hours for which a raise is bought."""
 
 
 class LoadShape(StrEnum):
@@ -232,3 +238,58 @@ class Diagnosis:
     """Whether operations are slower than the owner's objective although no limit was touched."""
     instance_balance: BalanceForecast | None = None
     """None if it does not fall, is not published, or was not read."""
+
+
+class Level(NamedTuple):
+    """What a configuration sustains, and its price in USD per hour."""
+
+    iops: float
+    mibps: float
+    usd_per_hour: float
+    unproven: float = 0.0
+    """Chance that new load exceeds it where the owner chose more than it sustains: what an owner
+    bought is evidence of load that uses some of it. 0 where it sustains no less."""
+    reach: tuple[float, float] | None = None
+    """IOPS and MiB/s that one change leads to from here; None for any."""
+    ceiling: tuple[float, float] | None = None
+    """What two changes lead to, the second once the first has completed; None for any."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forecast:
+    """Expected shortfall in minutes by hour from now and by level; `[hour][level]`.
+
+    `reacting_minutes` while a raise can follow at once, `locked_minutes` while none can;
+    `reaction_usd` is what such raises would cost; `seen_minutes` excludes load that was never
+    measured so far.
+    """
+
+    reacting_minutes: tuple[tuple[float, ...], ...]
+    locked_minutes: tuple[tuple[float, ...], ...]
+    reaction_usd: tuple[tuple[float, ...], ...]
+    seen_minutes: tuple[float, ...]
+    """Minutes over all hours, by level, from measured or present load."""
+    new_minutes: float = 0.0
+    """Minutes an hour at the first level, the present one, from load that was never measured so far."""
+    locked_drained: tuple[tuple[float, ...], ...] = ()
+    reacting_drained: tuple[tuple[float, ...], ...] = ()
+    """Shortfall after the load of an hour, while what waits is drained; without a raise, and with one."""
+    rest_minutes: tuple[float, ...] = ()
+    """What the rest of the hour before them brings while no raise can follow, by level."""
+    without_present: Forecast | None = None
+    """The same if the present load ended now; None where it changes nothing."""
+    basis: str = ""
+    """The rhythms that are believed, the likeliest first."""
+
+    @property
+    def hours_needed(self) -> int:
+        """Hours from now until nearly all has come that is expected to fall short at the first level."""
+        short = list(accumulate(hour[0] for hour in self.locked_minutes))
+        return 1 + bisect_left(short, NEARLY * short[-1])
+
+    def relieved_afterwards(self, level: int) -> float:
+        """Minutes a day that a level relieves, with those after load that it does not serve whole either."""
+        seen = self.seen_minutes[0] - self.seen_minutes[level]
+        if self.seen_minutes[level] <= self.seen_minutes[0] / 2:
+            return seen
+        return seen + sum(hour[0] - hour[level] for hour in self.locked_drained)

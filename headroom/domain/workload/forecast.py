@@ -6,33 +6,30 @@ it; the present says how long the current load will stay; known events come from
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
-from itertools import accumulate, pairwise
 from math import inf
-from typing import NamedTuple
 
 from headroom.domain.state import HOUR, ProfileHour, hour_of
+from headroom.domain.workload.demand import Forecast, Level
 from headroom.domain.workload.history import HELD, ONSET, Episodes, Past, recent_hours
-from headroom.domain.workload.known_load import KnownLoad, loads_at
+from headroom.domain.workload.known_load import KnownLoad, Rates, loads_at
+from headroom.domain.workload.pressed_periods import belief_above_limits
 from headroom.domain.workload.recurrence import HOURS, Recurrence
 from headroom.domain.workload.rhythms import Coming
 from headroom.domain.workload.short_minutes import (
-    SEEN_ABOVE,
-    WHOLE,
+    FULL,
     Belief,
+    beside_overloads,
     drained_minutes,
-    hidden_in_its_minutes,
     minutes_to_react,
     short_minutes,
     shortfalls,
+    waits_for_a_raise,
 )
 
-CLEAR_DAYS = 3.0
-"""How much a measured day since lowers the belief in bursts above a limit that was touched."""
 NEW_TAIL, NEW_TAIL_DAYS = 1.0, 2.0
 """P(new load exceeds r times the highest so far) falls with r ** -tail; the tail starts at NEW_TAIL
 and grows by one in NEW_TAIL_DAYS."""
@@ -42,60 +39,10 @@ NEW_SHARE = 0.6
 """Shortfall of such a minute: new load exceeds what was there by little more often than by much."""
 LOCKED_TIMES = 2.0
 """How many times as long it starves while a change in flight prevents a raise."""
-NEARLY = 0.9
-"""Share of the coming day's shortfall in the hours for which a raise is bought."""
 FOLLOWS_USD = 0.1
 """Nominal cost of the modification that follows an announced load, as a schedule counts its own."""
 UNLIMITED = (inf, inf)
 NOTHING = (0.0,) * HOURS
-
-
-class Level(NamedTuple):
-    """What a configuration sustains, and its price in USD per hour."""
-
-    iops: float
-    mibps: float
-    usd_per_hour: float
-    unproven: float = 0.0
-    """Chance that new load exceeds it where the owner chose more than it sustains: what an owner
-    bought is evidence of load that uses some of it. 0 where it sustains no less."""
-    reach: tuple[float, float] | None = None
-    """IOPS and MiB/s that one change leads to from here; None for any."""
-    ceiling: tuple[float, float] | None = None
-    """What two changes lead to, the second once the first has completed; None for any."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Forecast:
-    """Expected shortfall in minutes by hour from now and by level; `[hour][level]`.
-
-    `reacting_minutes` while a raise can follow at once, `locked_minutes` while none can;
-    `reaction_usd` is what such raises would cost; `seen_minutes` excludes load that was never
-    measured so far.
-    """
-
-    reacting_minutes: tuple[tuple[float, ...], ...]
-    locked_minutes: tuple[tuple[float, ...], ...]
-    reaction_usd: tuple[tuple[float, ...], ...]
-    seen_minutes: tuple[float, ...]
-    """Minutes over all hours, by level, from measured or present load."""
-    new_minutes: float = 0.0
-    """Minutes an hour at the first level, the present one, from load that was never measured so far."""
-    locked_drained: tuple[tuple[float, ...], ...] = ()
-    reacting_drained: tuple[tuple[float, ...], ...] = ()
-    """Shortfall after the load of an hour, while what waits is drained; without a raise, and with one."""
-    rest_minutes: tuple[float, ...] = ()
-    """What the rest of the hour before them brings while no raise can follow, by level."""
-    without_present: Forecast | None = None
-    """The same if the present load ended now; None where it changes nothing."""
-    basis: str = ""
-    """The rhythms that are believed, the likeliest first."""
-
-    @property
-    def hours_needed(self) -> int:
-        """Hours from now until nearly all has come that is expected to fall short at the first level."""
-        short = list(accumulate(hour[0] for hour in self.locked_minutes))
-        return 1 + bisect_left(short, NEARLY * short[-1])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,6 +90,7 @@ def demand_forecast(
     locked_earlier, reacting_earlier = [], []
     drained: list[Sequence[float]] = []
     drained_raised: list[Sequence[float]] = []
+    drained_now: list[Sequence[float]] = []
     same: dict[tuple[tuple[bool, ...], int], Episodes] = {}
     hours = past.numbered[0]
     most_means = (
@@ -169,9 +117,15 @@ def demand_forecast(
         late, early, usd = _hours(
             episodes, shorts, first_minutes, max(0.0, top - level.usd_per_hour)
         )
-        for rates, found in (((level.iops, level.mibps), drained), (reach, drained_raised)):
-            waits = rates[0] < most_means[0] or rates[1] < most_means[1]
-            found.append(_drained(past, episodes, rates) if waits else NOTHING)
+        rates = level.iops, level.mibps
+        for most, found, late_rates in ((rates, drained, None), (reach, drained_raised, rates)):
+            waits = most[0] < FULL * most_means[0] or most[1] < FULL * most_means[1]
+            found.append(_drained(past, episodes, most, late_rates) if waits else NOTHING)
+        drained_now.append(
+            _still_there(drained_raised[-1], drained[-1], present.minutes)
+            if share
+            else drained_raised[-1]
+        )
         for hour, loads in known.items():
             for load in loads:
                 short, left = load.shortfalls(
@@ -228,7 +182,7 @@ def demand_forecast(
         seen_minutes=tuple([minutes for (minutes,) in seen]),
         new_minutes=new_minutes[0],
         locked_drained=tuple(zip(*drained, strict=True)),
-        reacting_drained=tuple(zip(*drained_raised, strict=True)),
+        reacting_drained=tuple(zip(*drained_now, strict=True)),
         rest_minutes=tuple(before),
         basis=", ".join(
             rhythm.hypothesis.name for rhythm in sorted(recurrence.believed, key=lambda r: -r.weight)
@@ -240,6 +194,7 @@ def demand_forecast(
     earlier = replace(
         forecast, locked_minutes=tuple(zip(*locked_earlier, strict=True)),
         reacting_minutes=tuple(zip(*reacting_earlier, strict=True)),
+        reacting_drained=tuple(zip(*drained_raised, strict=True)),
     )  # fmt: skip
     return replace(forecast, without_present=earlier)
 
@@ -273,16 +228,41 @@ def _hours(
     return lates, earlies, [hour.busy * raise_usd_per_hour for hour in episodes.coming]
 
 
-def _drained(past: Past, episodes: Episodes, rates: tuple[float, float]) -> list[float]:
-    """By hour, the minutes after its load in which what waits is drained at some rates."""
+def _drained(past: Past, episodes: Episodes, rates: Rates, late: Rates | None) -> list[float]:
+    """By hour, the minutes after its load in which what waits is drained at some rates.
+
+    With what waits for a raise to them, from the `late` rates, where the load leaves no room to drain it.
+    """
     hours, lasting = past.numbered[0], past.lasting
+    base, peaks = (
+        beside_overloads(hours, tuple(past.times.values()), past.days, *rates)
+        if max(lasting, default=0.0) >= HOURS  # load that never ends
+        else (0.0, 0.0)
+    )
     minutes = [
-        drained_minutes(hours[number], *rates, lasting=lasting[number])
-        for number, _ in episodes.cases
-    ]
+        drained_minutes(
+            hours[number], *rates, lasting=lasting[number] if lasting[number] < HOURS else peaks,
+            beside=base if lasting[number] >= HOURS else 0.0,
+        )
+        + (
+            waits_for_a_raise(hours[number], late, rates, past.reaction_min)
+            if late and phase == ONSET
+            else 0.0
+        )
+        for number, phase in episodes.cases
+    ]  # fmt: skip
     return [
         sum([weight * minutes[case] for case, weight in one.like]) for one in episodes.coming[:-1]
     ]
+
+
+def _still_there(
+    raised: Sequence[float], left: Sequence[float], present: Sequence[float]
+) -> Sequence[float]:
+    """The same for a level at which the present load falls short: without a change no raise follows."""
+    if not any(left):
+        return raised
+    return [max(a, minutes / 60 * b) for a, b, minutes in zip(raised, left, present, strict=True)]
 
 
 def _minutes_before_a_raise(
@@ -306,35 +286,6 @@ def _minutes_before_a_raise(
         else twice[number]
         for number, phase in episodes.cases
     ]
-
-
-def belief_above_limits(past: Past, anyhow: float) -> Belief:
-    """How far load above a limit that was touched is still believed in.
-
-    Less with every hour in which as much was served freely, and with every day that runs clear for longer
-    than load ever stayed away before. A visible load that skips one turn lowers the belief in its rhythm,
-    not in its height. It may stay away twice as long, less so the more of it follows no rhythm (`anyhow`).
-    What comes every day is soon seen again.
-    """
-    hours, numbers = past.numbered
-    minutes = [hour.touched_minutes for hour in hours]
-    if not any(minutes):
-        return WHOLE
-    touched = [hour for hour in hours if hour.touched_minutes]
-    others = [(hours[number], times) for number, times in past.times.items() if not minutes[number]]
-    places = [place for place, number in numbers.items() if minutes[number]]
-    usual = max([after - before for before, after in pairwise(places)], default=0)
-    since = past.profile.hours[places[-1] + 1 :]
-    hidden = sum(map(hidden_in_its_minutes, touched)) / len(touched)
-    may_stay_away = usual * (1.0 + (1.0 - hidden) * (1.0 - anyhow) if usual > HOURS else 1.0)
-    clear = max(0.0, len(since) - since.count(None) - may_stay_away) / 24
-    limit_iops = max([hour.limit_iops for hour in touched]) * SEEN_ABOVE
-    limit_mibps = max([hour.limit_mibps for hour in touched]) * SEEN_ABOVE
-    doubt = 1.0 + CLEAR_DAYS * clear
-    return Belief(
-        1.0 / (doubt + sum([times for hour, times in others if hour.peak_iops > limit_iops])),
-        1.0 / (doubt + sum([times for hour, times in others if hour.peak_mibps > limit_mibps])),
-    )
 
 
 def _new_minutes(past: Past) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from headroom.domain.catalog.ebs import MIB
@@ -14,6 +15,7 @@ from headroom.domain.state import (
     LoadProfile,
     ProfileHour,
 )
+from headroom.domain.workload.history import Past
 from headroom.domain.workload.pressure import (
     AT_LIMIT,
     EMPTY_PERCENT,
@@ -24,7 +26,13 @@ from headroom.domain.workload.pressure import (
     WAITS_AT,
     usual_latency_ms,
 )
-from headroom.domain.workload.short_minutes import hidden_in_its_minutes
+from headroom.domain.workload.recurrence import HOURS
+from headroom.domain.workload.short_minutes import (
+    SEEN_ABOVE,
+    WHOLE,
+    Belief,
+    hidden_in_its_minutes,
+)
 
 SATURATED = 0.9
 """Share of a limit from which a period's mean is censored demand, if its busiest minute was at it.
@@ -32,6 +40,8 @@ SATURATED = 0.9
 A load that has the usual tenth to spare runs at 0.91 of its limit, and is free.
 """
 
+CLEAR_DAYS = 3.0
+"""How much a measured day since lowers the belief in bursts above a limit that was touched."""
 SHOWN_MIN = 10
 """Minutes at a limit in an hour that show bursts inside its minutes."""
 ALIKE = 0.8
@@ -238,4 +248,33 @@ def _larger(limits: LimitHistory, at: float, hour: ProfileHour, shown: ProfileHo
     iops, mibps = limits.at(at, (hour.peak_iops, hour.peak_mibps), empty=False)
     return (not shown.limit_iops or iops > shown.limit_iops * LARGER) and (
         not shown.limit_mibps or mibps > shown.limit_mibps * LARGER
+    )
+
+
+def belief_above_limits(past: Past, anyhow: float) -> Belief:
+    """How far load above a limit that was touched is still believed in.
+
+    Less with every hour in which as much was served freely, and with every day that runs clear for longer
+    than load ever stayed away before. A visible load that skips one turn lowers the belief in its rhythm,
+    not in its height. It may stay away twice as long, less so the more of it follows no rhythm (`anyhow`).
+    What comes every day is soon seen again.
+    """
+    hours, numbers = past.numbered
+    minutes = [hour.touched_minutes for hour in hours]
+    if not any(minutes):
+        return WHOLE
+    touched = [hour for hour in hours if hour.touched_minutes]
+    others = [(hours[number], times) for number, times in past.times.items() if not minutes[number]]
+    places = [place for place, number in numbers.items() if minutes[number]]
+    usual = max([after - before for before, after in pairwise(places)], default=0)
+    since = past.profile.hours[places[-1] + 1 :]
+    hidden = sum(map(hidden_in_its_minutes, touched)) / len(touched)
+    may_stay_away = usual * (1.0 + (1.0 - hidden) * (1.0 - anyhow) if usual > HOURS else 1.0)
+    clear = max(0.0, len(since) - since.count(None) - may_stay_away) / 24
+    limit_iops = max([hour.limit_iops for hour in touched]) * SEEN_ABOVE
+    limit_mibps = max([hour.limit_mibps for hour in touched]) * SEEN_ABOVE
+    doubt = 1.0 + CLEAR_DAYS * clear
+    return Belief(
+        1.0 / (doubt + sum([times for hour, times in others if hour.peak_iops > limit_iops])),
+        1.0 / (doubt + sum([times for hour, times in others if hour.peak_mibps > limit_mibps])),
     )

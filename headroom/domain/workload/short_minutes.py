@@ -26,6 +26,8 @@ REACTION_MIN = 16.0
 metrics two minutes late, ten minutes to effect."""
 MOST_DRAINED_MIN = 120.0
 """After this time another raise is possible."""
+FULL = 1.03
+"""A rate up to so much above the mean of a load leaves no room to drain what waits beside it."""
 LEAST_BUSY_MIN = 1.0
 A_DAY = 24.0
 
@@ -77,13 +79,46 @@ def short_minutes(
     return found if found < 60.0 else 60.0
 
 
-def drained_minutes(hour: ProfileHour, iops: float, mibps: float, *, lasting: float = 1.0) -> float:
-    """Minutes of shortfall after the last of `lasting` busy hours in a row, while what waits is drained.
+def drained_minutes(
+    hour: ProfileHour, iops: float, mibps: float, *, lasting: float = 1.0, beside: float = 0.0
+) -> float:
+    """Minutes of shortfall after the last of `lasting` overloaded hours in a row, while what waits is drained.
 
-    This hour's part of them, without any load then; by the same time of the next day it ends.
+    This hour's part of them, with load that takes the share `beside` then; by the same time of the next day
+    it ends.
     """
     mean = max(hour.mean_iops / iops, hour.mean_mibps / mibps)
-    return max(0.0, min(60 * (mean - 1.0), 60 * (A_DAY / lasting - 1.0)))
+    if mean <= 1.0:
+        return 0.0
+    most = max(0.0, 60 * (A_DAY / lasting - 1.0))
+    return min(60 * (mean - 1.0) / (1.0 - beside), most) if beside < 1.0 else most
+
+
+def beside_overloads(
+    hours: Sequence[ProfileHour], times: Sequence[int], days: float, iops: float, mibps: float
+) -> tuple[float, float]:
+    """Mean load of the hours that IOPS and MiB/s serve, as a share of them; and hours a day that they do not."""
+    shares = [max(hour.mean_iops / iops, hour.mean_mibps / mibps) for hour in hours]
+    served = [(share, count) for share, count in zip(shares, times, strict=True) if share <= 1.0]
+    count_served = sum([count for _, count in served])
+    load = sum([share * count for share, count in served]) / max(1, count_served)
+    return load, max(1.0, (sum(times) - count_served) / max(1.0, days))
+
+
+def waits_for_a_raise(
+    hour: ProfileHour, late: tuple[float, float], then: tuple[float, float], reaction_min: float
+) -> float:
+    """Minutes after an overload in which a raise from `late` drains what came before it took effect.
+
+    None where the load itself leaves room to drain it.
+    """
+    means = hour.mean_iops, hour.mean_mibps
+    waits = [
+        (mean - before) / after
+        for mean, before, after in zip(means, late, then, strict=True)
+        if before < mean and after < FULL * mean
+    ]
+    return reaction_min * max(waits, default=0.0)
 
 
 def above_a_limit(hour: ProfileHour, iops: float, mibps: float, belief: Belief = WHOLE) -> float:

@@ -245,15 +245,16 @@ def test_load_of_one_day_of_five_is_not_raised_for_as_for_one_of_every_day() -> 
         (-2, LOW, None, {}),
         (-1, LOW, 4_500, {}),  # a level from which the next change leads to 9,000
         (1, gp3(400, 4_950, 125), 9_000, {}),
-        (-1, LOW, None, {"cooldown_minutes": 180}),  # the second would come too late
-        (-1, LOW, None, {"price_increase_usd": Decimal(20)}),
+        # where a second may not follow in time, the first alone saves most of what drains after the load
+        (-1, LOW, 6_000, {"cooldown_minutes": 180}),
+        (-1, LOW, 6_000, {"price_increase_usd": Decimal(20)}),
         (-1, LOW, None, {"max_iops": 6_000}),
-        (1, LOW, None, {"max_iops": 6_000}),
+        (1, LOW, 6_000, {"max_iops": 6_000}),
         (-1, LOW, None, {"slots_reserve": 3}),
-        (-1, LOW, None, {"approve_above_usd": Decimal(20)}),  # nobody may answer before the load
+        (-1, LOW, 6_000, {"approve_above_usd": Decimal(20)}),  # nobody may answer before the load
         (-1, LOW, 4_500, {"approve_above_usd": Decimal(40)}),
-        (-1, LOW, None, {"mode": Mode.APPROVE, "tags_may": TagsMay.NARROW}),
-        (-1, gp3(401, 3_000, 125), None, {}),  # AWS may work on the first for too long
+        (-1, LOW, 6_000, {"mode": Mode.APPROVE, "tags_may": TagsMay.NARROW}),
+        (-1, gp3(401, 3_000, 125), 6_000, {}),  # AWS may work on the first for too long
     ],
 )
 def test_load_beyond_one_step_is_raised_for_in_two(
