@@ -21,6 +21,9 @@ STEPS = (1.5, 2.0, 4.0)
 HALVINGS = 24
 """Finds the largest level to within a hundredth of an IOPS."""
 ON_INSTANCE = (Binding.INSTANCE_IOPS, Binding.INSTANCE_THROUGHPUT)
+IO2_MS = 0.5
+"""Mean latency in ms below which io2 is designed to be, at 16 KiB; of less, AWS says nothing.
+Source: EBS user guide, "Amazon EBS optimization" (checked 2026-11)."""
 
 
 def candidates(situation: Situation) -> tuple[Plan, ...]:
@@ -56,9 +59,9 @@ def candidates(situation: Situation) -> tuple[Plan, ...]:
 
 
 def _faster_type(situation: Situation) -> Iterator[Plan]:
-    """io2 for all that the volume can do today, where the owner set a latency objective."""
-    now = capability(situation.current)
-    if not situation.slow or situation.current.volume_type is VolumeType.IO2:
+    """io2 for all that the volume can do today, where the owner set a latency objective that it may meet."""
+    now, wished = capability(situation.current), situation.limits.latency_objective_ms or 0.0
+    if not situation.slow or situation.current.volume_type is VolumeType.IO2 or wished < IO2_MS:
         return
     target = cheapest(
         situation.current, VolumeType.IO2, iops=now.sustained_iops, mibps=now.sustained_mibps,

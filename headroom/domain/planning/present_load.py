@@ -10,10 +10,14 @@ from headroom.domain.catalog.ebs import capability
 from headroom.domain.planning.coming_hours import LEAD
 from headroom.domain.planning.levels import bursts_to_the_end, level_of
 from headroom.domain.planning.plan import Plan
-from headroom.domain.planning.restoring import could_come_back, may_be_restored
+from headroom.domain.planning.restoring import (
+    could_come_back,
+    longest_closed,
+    may_be_restored,
+)
 from headroom.domain.planning.situation import Situation
 from headroom.domain.resources import Configuration
-from headroom.domain.state import ProfileHour, hour_of
+from headroom.domain.state import HOUR, ProfileHour, hour_of
 from headroom.domain.workload import (
     A_WEEK,
     HOURS,
@@ -224,10 +228,13 @@ def leaves_what_is_used(situation: Situation, plan: Plan) -> bool:
     """Whether a plan takes nothing that the owner chose and the load uses, whatever it costs.
 
     The load uses what it takes now, and what it took in half of the hours of the last day; and all
-    that it takes at times, where Headroom could not raise to it again.
+    that it takes at times, where Headroom could not raise to it again. Where no change may follow for
+    longer than a day, what the load took in twice that time stays, whoever chose it.
     """
     if not situation.calm or not plan.sustains_less:
         return True
+    if not _leaves_the_latest(situation, plan):
+        return False
     chosen, now = capability(situation.owners_choice), capability(situation.current)
     hours = [hour for hour in situation.past.profile.hours[-HOURS:] if hour is not None]
     iops, mibps = _load(situation)
@@ -241,6 +248,25 @@ def leaves_what_is_used(situation: Situation, plan: Plan) -> bool:
         then.sustained_iops >= min(iops, most_iops)
         and then.sustained_mibps >= min(mibps, most_mibps)
         and may_be_restored(situation, plan, *could_come_back(situation))
+    )
+
+
+def _leaves_the_latest(situation: Situation, plan: Plan) -> bool:
+    """Whether a plan leaves what the load took while no change could have followed, and as long before.
+
+    What comes within the coming day is in the value of the plan; what comes after it, while windows or the
+    owner's cooldown let nothing change, is not.
+    """
+    cooldown = timedelta(minutes=situation.limits.cooldown_minutes)
+    locked = max(longest_closed(situation), cooldown) // HOUR
+    if locked <= HOURS:
+        return True
+    hours = [hour for hour in situation.past.profile.hours[-2 * locked :] if hour is not None]
+    now, then = capability(situation.current), plan.capability
+    iops = max((max(hour.peak_iops, hour.limit_iops) for hour in hours), default=0.0)
+    mibps = max((max(hour.peak_mibps, hour.limit_mibps) for hour in hours), default=0.0)
+    return then.sustained_iops >= min(iops, now.sustained_iops) and then.sustained_mibps >= min(
+        mibps, now.sustained_mibps
     )
 
 

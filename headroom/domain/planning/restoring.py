@@ -14,7 +14,7 @@ from headroom.domain.planning.announced import second_in_time
 from headroom.domain.planning.build_plan import capped
 from headroom.domain.planning.plan import Plan
 from headroom.domain.planning.situation import Situation
-from headroom.domain.policy import Freeze, Mode, Windows, next_closing, next_opening
+from headroom.domain.policy import Mode, next_closing, next_opening
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.state import hour_of
 from headroom.domain.workload import HOURS, Level, Past, calm_days, shortfalls
@@ -46,9 +46,7 @@ def may_be_restored(situation: Situation, plan: Plan, most_iops: float, most_mib
     )  # fmt: skip
     above, iops, mibps = limits.approve_above_usd, then.sustained_iops, then.sustained_mibps
     asks = above is not None and -plan.price_change_usd > above
-    closed = _longest_closed(
-        limits.change_windows, situation.freezes, situation.observation.at
-    ) > timedelta(hours=HOURS)
+    closed = longest_closed(situation) > timedelta(hours=HOURS)
     again_iops, again_mibps = _raised_again(situation, plan, most_iops, most_mibps)
     no_type = iops < min(most_iops, limits.max_iops) > again_iops
     forbidden = (
@@ -180,10 +178,13 @@ def has_ended(past: Past, iops: float, mibps: float) -> bool:
     return calm_days(past, Level(iops=iops, mibps=mibps, usd_per_hour=0.0)) >= ENDED_DAYS
 
 
-def _longest_closed(windows: Windows, freezes: tuple[Freeze, ...], at: datetime) -> timedelta:
-    """The longest time within `AHEAD` in which no change may start."""
+def longest_closed(situation: Situation) -> timedelta:
+    """The longest time within `AHEAD` in which the owner's windows and freezes let no change start."""
+    windows, at = situation.limits.change_windows, situation.observation.at
     found = [
-        freeze.until - max(at, freeze.begins) for freeze in freezes if freeze.begins < at + AHEAD
+        freeze.until - max(at, freeze.begins)
+        for freeze in situation.freezes
+        if freeze.begins < at + AHEAD
     ]
     then: datetime | None = hour_of(at)
     while then is not None and windows and then < at + AHEAD:

@@ -274,7 +274,8 @@ def _sensible(
         not one_way(other)
         and allowed(situation, other)
         and (other.value_usd_per_day > plan.value_usd_per_day
-             or (other.meets_need and reachable(situation, other)))
+             or (other.meets_need and reachable(situation, other)
+                 and 2 * other.relieved_minutes_per_day >= plan.relieved_minutes_per_day))
         for other in others
     ):  # fmt: skip
         return False

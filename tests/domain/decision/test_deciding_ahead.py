@@ -637,3 +637,32 @@ def test_levels_nearly_alike_are_valued_once() -> None:
     iops = sorted({t.iops or 0 for t in targets if t.volume_type is VolumeType.GP3})
     settable = [n for n in iops if n > 3_100]
     assert all(b / a > 1.02 for a, b in pairwise(settable))
+
+
+# --- where no change may follow for days
+
+
+@pytest.mark.parametrize(
+    ("limits", "lowers"),
+    [
+        ({}, True),
+        (
+            {"change_windows": tuple(parse_window(f"{NOW:%a} 00:00-24:00 UTC") for _ in range(1))},
+            False,
+        ),
+        ({"cooldown_minutes": 3 * 24 * 60}, False),
+        ({"cooldown_minutes": 12 * 60}, True),
+    ],
+    ids=["at any time", "one window a week", "a cooldown of days", "a cooldown of hours"],
+)
+def test_what_a_load_took_lately_stays_where_no_change_may_follow_for_days(
+    limits: dict[str, Any], lowers: bool
+) -> None:
+    """A load of every fourth day was over yesterday; what comes beyond the coming day is in no plan's value."""
+
+    def fourth_day(when: datetime) -> float:
+        return nightly(when) if (when - MIDNIGHT) // timedelta(days=1) % 4 == 3 else 300.0
+
+    raised = (changed(at(-22), LOW, HIGH),)
+    decision = decided(at(9), HIGH, load=fourth_day, days=14, known=raised, **limits)
+    assert isinstance(decision.answer, Act) is lowers

@@ -177,6 +177,15 @@ def test_a_faster_type_is_proposed_only_for_the_owners_objective_and_by_a_person
     assert fast.diagnosis.binding is Binding.NOTHING
 
 
+def test_io2_is_not_bought_for_less_than_what_it_is_designed_for() -> None:
+    """It averages just below half a millisecond: nothing faster is for sale, and io2 stays for good."""
+    limits = {"price_increase_usd": 1_000, "one_way": OneWay.ALLOW}
+    assert isinstance(decided(slow(), latency_objective_ms=0.5, **limits).answer, Act)
+    impossible = decided(slow(), latency_objective_ms=0.4, **limits)
+    assert isinstance(impossible.answer, Escalate)
+    assert "no type that may be chosen without a person is faster" in impossible.answer.remedy
+
+
 def test_nothing_is_bought_for_a_volume_that_completes_no_io() -> None:
     stalled = decided(slow(stalled=True), latency_objective_ms=5.0, one_way=OneWay.ALLOW)
     assert stalled.diagnosis.binding is Binding.LATENCY

@@ -316,3 +316,31 @@ def test_bursts_of_one_hour_are_not_expected_of_a_load_that_had_none_for_days() 
     )
     assert max(target.iops or 0 for target in targets(result)) < 5_000
     assert result.minutes[-1].usd_per_month == result.minutes[0].usd_per_month
+
+
+@pytest.mark.parametrize(
+    ("resource", "load"),
+    [
+        ({"type": "gp3", "size_gib": 400}, step("2d", 2_970)),
+        ({"type": "gp3", "size_gib": 400}, step("2d", 3_000)),
+        ({"type": "gp3", "size_gib": 400}, step("2d", 500, io_kib=256)),  # 125 MiB/s
+        ({"type": "io1", "size_gib": 400, "iops": 5_000}, step("2d", 4_950)),
+    ],
+    ids=["close to its IOPS", "at its IOPS", "at its MiB/s", "close to bought IOPS"],
+)
+def test_a_steady_load_that_is_served_buys_nothing(
+    resource: dict[str, Any], load: dict[str, Any]
+) -> None:
+    types = [resource["type"]]
+    result = simulated(resource, [load], policy={"version": 1, "defaults": {"types": types}})
+    assert result.starved_minutes == 0
+    assert result.changes == ()
+
+
+def test_growth_is_not_given_up_for_a_few_iops_without_it() -> None:
+    """10 GiB of gp3 may have 5,000 IOPS, and 9,000 take 18: what it has is short for good."""
+    result = simulated(
+        {"type": "gp3", "size_gib": 10, "iops": 5_000}, [step("2d", 9_000)],
+        policy={"version": 1, "defaults": {"growth": True}},
+    )  # fmt: skip
+    assert starved_between(result, timedelta(days=1), timedelta(days=2)) == 0

@@ -284,3 +284,33 @@ def test_no_raise_is_in_flight_when_a_load_of_wandering_height_may_be_higher_tha
     left_alone = simulated(owner, days[24:], history=days[:24], controller="none")
     assert result.starved_minutes == 0
     assert float(result.storage_usd) < 0.75 * float(left_alone.storage_usd)
+
+
+# --- load that exceeds a little even what may be bought
+
+
+@pytest.mark.parametrize(
+    ("resource", "base", "load", "most_iops"),
+    [
+        (
+            {"type": "gp3", "size_gib": 400, "iops": 6_000, "throughput_mibps": 125},
+            300,
+            6_050,
+            6_000,
+        ),
+        ({"type": "gp2", "size_gib": 5_333}, 8_000, 16_000, 16_000),
+    ],
+    ids=["above the ceiling", "on load that never ends"],
+)
+def test_the_owners_choice_is_there_for_a_load_that_exceeds_it_by_little(
+    resource: dict[str, Any], base: int, load: int, most_iops: int
+) -> None:
+    """What waits when the load ends takes hours to drain at less."""
+    week: dict[str, Any] = {
+        "resource": resource,
+        "steps": [step("2h", base), step("2h", load), step("20h", base)] * 7,
+        "policy": {"version": 1, "defaults": {"max_iops": most_iops}},
+    }
+    result, none = simulated(**week), simulated(**week, controller="none")
+    assert result.shortfall_minutes <= none.shortfall_minutes + 1
+    assert result.minutes[-1].usd_per_month < none.minutes[-1].usd_per_month
