@@ -221,8 +221,8 @@ def announced_for_nothing(analysis: Analysis) -> Action | None:
             decision_input, effective, Reason.NOT_COST_EFFECTIVE,
             f"{KNOWN_EVENT} {event.name} without its load in {at:%Y-%m}",
             f"it is announced with {' and '.join(takes)}, and the last {MISSED_TIMES} times there were at most "
-            f"{iops:,.0f} IOPS and {mibps:,.0f} MiB/s; storage is raised and paid for each time: announce less, or "
-            "take the event out of the policy",
+            f"{iops:,.0f} IOPS and {mibps:,.0f} MiB/s; storage is raised and paid for each time, as far as the policy allows: "
+            "announce less, or take the event out of the policy",
             None,
         )  # fmt: skip
         if isinstance(found, Escalate):

@@ -67,10 +67,10 @@ def _comes_in_large_operations(situation: Situation, iops: float) -> bool:
     """Whether an HDD volume's load beyond so many SSD operations came in large ones, and it served them."""
     if situation.current.volume_type not in HDD or situation.demand.pressed_minutes:
         return False
-    return all(
+    beyond = [hour for hour in situation.past.profile.known if hour.peak_iops > iops]
+    return bool(beyond) and all(
         not hour.touched_minutes and hour.peak_mibps >= LARGE_MIB * hour.peak_iops
-        for hour in situation.past.profile.known
-        if hour.peak_iops > iops
+        for hour in beyond
     )
 
 

@@ -254,11 +254,11 @@ def leaves_what_is_used(situation: Situation, plan: Plan) -> bool:
 def _leaves_the_latest(situation: Situation, plan: Plan) -> bool:
     """Whether a plan leaves what the load took while no change could have followed, and as long before.
 
-    What comes within the coming day is in the value of the plan; what comes after it, while windows or the
-    owner's cooldown let nothing change, is not.
+    What comes within the coming day is in the value of the plan; what comes after it, while windows that close
+    by then or the owner's cooldown let nothing change, is not.
     """
     cooldown = timedelta(minutes=situation.limits.cooldown_minutes)
-    locked = max(longest_closed(situation), cooldown) // HOUR
+    locked = max(longest_closed(situation, within=HOURS * HOUR), cooldown) // HOUR
     if locked <= HOURS:
         return True
     hours = [hour for hour in situation.past.profile.hours[-2 * locked :] if hour is not None]

@@ -178,18 +178,18 @@ def has_ended(past: Past, iops: float, mibps: float) -> bool:
     return calm_days(past, Level(iops=iops, mibps=mibps, usd_per_hour=0.0)) >= ENDED_DAYS
 
 
-def longest_closed(situation: Situation) -> timedelta:
-    """The longest time within `AHEAD` in which the owner's windows and freezes let no change start."""
+def longest_closed(situation: Situation, *, within: timedelta = AHEAD) -> timedelta:
+    """The longest time, beginning `within` so long, in which the owner's windows and freezes let no change start."""
     windows, at = situation.limits.change_windows, situation.observation.at
     found = [
         freeze.until - max(at, freeze.begins)
         for freeze in situation.freezes
-        if freeze.begins < at + AHEAD
+        if freeze.begins < at + within
     ]
     then: datetime | None = hour_of(at)
-    while then is not None and windows and then < at + AHEAD:
+    while then is not None and windows and then < at + within:
         closing = next_closing(windows, then)
-        if closing is None:
+        if closing is None or closing >= at + within:
             break
         then = next_opening(windows, closing)
         found.append(AHEAD if then is None else then - closing)
