@@ -39,8 +39,8 @@ AGE = timedelta(days=365)
 KEPT = timedelta(days=455)
 MINUTES_KEPT = timedelta(days=15)
 """How long CloudWatch keeps metrics, and those of minutes."""
-STEADY_AHEAD_S = 6 * 3600
-"""How far ahead a load is examined to see how long it stays as it is."""
+STEADY_FIRST_S, STEADY_AHEAD_S = 600.0, 6 * 3600.0
+"""How far ahead a load is examined to see how long it stays as it is: at first, and at most."""
 
 Controller = Literal["headroom", "none"]
 
@@ -204,10 +204,14 @@ def _alike(one: MinuteFacts, other: MinuteFacts) -> bool:
 def _steady_until(workload: Workload, now: datetime) -> datetime:
     """Until when the load of the two minutes before `now` stays as it is; `now` if it changes."""
     first = (now - workload.start).total_seconds() - 120
-    segment = next(iter(workload.segments(first, first + STEADY_AHEAD_S)), None)
-    if segment is None or segment.start_s > first:
-        return now
-    return minute_floor(workload.start + timedelta(seconds=segment.end_s))
+    ahead = STEADY_FIRST_S
+    while True:
+        segment = next(iter(workload.segments(first, first + ahead)), None)
+        if segment is None or segment.start_s > first:
+            return now
+        if segment.end_s < first + ahead or ahead >= STEADY_AHEAD_S:
+            return minute_floor(workload.start + timedelta(seconds=segment.end_s))
+        ahead = min(4 * ahead, STEADY_AHEAD_S)  # a trace has a segment for each of its rows
 
 
 def _controller(
