@@ -30,16 +30,14 @@ from headroom.domain.policy import (
     EffectiveLimits,
     KnownEvent,
     Mode,
-    Occurrence,
     events_of,
 )
 from headroom.domain.resources import Configuration
-from headroom.domain.state import HOUR, LoadProfile, ProfileHour, hour_of
-from headroom.domain.workload import KnownLoad
+from headroom.domain.state import ProfileHour
+from headroom.domain.workload import KnownLoad, hours_of
 
 PRESSING = frozenset({Reason.STARVED, Reason.DEPLETION_FORESEEN})
 MUCH_MORE, MORE = 1.5, 1.1
-MINUTE = timedelta(minutes=1)
 KNOWN_EVENT = "known_event"
 """Beginning of the causes of an announced load that cannot be served, or stays away."""
 URGENT = frozenset(
@@ -210,11 +208,11 @@ def announced_for_nothing(analysis: Analysis) -> Action | None:
         came = [
             o for o in earlier_events(events, at.date()) if o.name == event.name and o.end <= at
         ]
-        seen = [_load_of(one, situation.past.profile) for one in came[-MISSED_TIMES:]]
+        seen = [hours_of(one, situation.past.profile) for one in came[-MISSED_TIMES:]]
         if len(seen) < MISSED_TIMES or not all(_stayed_away(event, hours) for hours in seen):
             continue
-        iops = max(hour.peak_iops for hours in seen for hour in hours)
-        mibps = max(hour.peak_mibps for hours in seen for hour in hours)
+        known = [hour for hours in seen for hour in hours if hour is not None]
+        iops, mibps = max(h.peak_iops for h in known), max(h.peak_mibps for h in known)
         takes = [f"{event.iops:,} IOPS"] if event.iops else []
         takes += [f"{event.throughput_mibps:,} MiB/s"] if event.throughput_mibps else []
         found = escalate_once(
@@ -230,18 +228,11 @@ def announced_for_nothing(analysis: Analysis) -> Action | None:
     return None
 
 
-def _load_of(one: Occurrence, profile: LoadProfile) -> tuple[ProfileHour, ...]:
-    """The hours of one time that an event came; none if one of them was not measured."""
-    first, last = ((hour_of(t) - profile.start) // HOUR for t in (one.start, one.end - MINUTE))
-    hours = profile.hours[first : last + 1] if first >= 0 else ()
-    known = tuple(hour for hour in hours if hour is not None)
-    return known if len(known) == last + 1 - first else ()
-
-
-def _stayed_away(event: KnownEvent, hours: Sequence[ProfileHour]) -> bool:
-    """Whether these hours show much less than what is announced, and no limit that hid more."""
+def _stayed_away(event: KnownEvent, hours: Sequence[ProfileHour | None]) -> bool:
+    """Whether all of these hours were measured, with much less than what is announced, and no limit hid more."""
     return bool(hours) and all(
-        not hour.touched_minutes
+        hour is not None
+        and not hour.touched_minutes
         and (not event.iops or hour.peak_iops < HALF * event.iops)
         and (not event.throughput_mibps or hour.peak_mibps < HALF * event.throughput_mibps)
         for hour in hours

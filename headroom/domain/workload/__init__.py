@@ -42,7 +42,7 @@ from headroom.domain.workload.instance_balance import (
     forecast_text,
     imminent,
 )
-from headroom.domain.workload.known_load import KnownLoad, explained_hours, mib_per_op
+from headroom.domain.workload.known_load import KnownLoad, explained_hours, hours_of, mib_per_op
 from headroom.domain.workload.latency import slow_below_limits, slowest_ms
 from headroom.domain.workload.pressed_periods import (
     A_WEEK,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from headroom.domain.policy import Occurrence
 from headroom.domain.resources import VolumeActivity
-from headroom.domain.state import HOUR, ProfileHour, hour_of
+from headroom.domain.state import HOUR, LoadProfile, ProfileHour, hour_of
 from headroom.domain.workload.history import HOLD_HOURS, Past, load_rates
 
 DRAINS_HOURS, EXPLAINED = 1, 1.1
@@ -104,18 +104,19 @@ def explained_hours(past: Past, events: Sequence[Occurrence], at: datetime) -> s
     return found
 
 
+def hours_of(one: Occurrence, profile: LoadProfile) -> list[ProfileHour | None]:
+    """The hours of a profile in which an event came; None for those not measured, or not in it."""
+    begin, hours = profile.start, profile.hours
+    places = range((one.start - begin) // HOUR, -((begin - one.end) // HOUR))
+    return [hours[place] if 0 <= place < len(hours) else None for place in places]
+
+
 def mib_per_op(past: Past, activity: VolumeActivity, times: Sequence[Occurrence]) -> float:
     """Mean MiB per operation of an event that came at `times`.
 
     As in the hours of these; before there are any, as in all that was measured: hours, else minutes.
     """
-    begin, hours = past.profile.start, past.profile.hours
-    during = [
-        hours[place]
-        for one in times
-        for place in range((one.start - begin) // HOUR, -((begin - one.end) // HOUR))
-        if 0 <= place < len(hours)
-    ]
+    during = [hour for one in times for hour in hours_of(one, past.profile)]
     iops, mibps = load_rates(activity)
     return _size(during) or _size(past.profile.known) or _size_of(mibps, iops) or SMALL_IO_MIB
 
