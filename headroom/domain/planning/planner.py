@@ -119,13 +119,15 @@ def _of_type(situation: Situation, volume_type: VolumeType) -> Iterator[Plan]:
     for short, permits in ((blocked, within), (asks or blocked, partial(_unasked, situation))):
         if short is None or one_way(short):
             continue
-        level = _largest(wanted[-1], _fits(situation, volume_type, rates, permits))
-        if level is not None:
-            target = _target(situation, volume_type, rates(level))
-            if target is not None:
-                cut = plan_for(situation, target, level, capped_from=short.target)
-                if cut is not None and relieves(situation, cut):
-                    yield cut
+        for kept in (rates, _rates(situation, bursts=False)):
+            level = _largest(wanted[-1], _fits(situation, volume_type, kept, permits))
+            if level is not None:
+                target = _target(situation, volume_type, kept(level))
+                if target is not None:
+                    cut = plan_for(situation, target, level, capped_from=short.target)
+                    if cut is not None and relieves(situation, cut):
+                        yield cut
+                break
 
 
 def _unasked(situation: Situation, target: Configuration) -> bool:
@@ -188,16 +190,20 @@ def _target(
     return target
 
 
-def _rates(situation: Situation) -> Callable[[float], tuple[float, float]]:
+def _rates(situation: Situation, *, bursts: bool = True) -> Callable[[float], tuple[float, float]]:
     """IOPS and MiB/s of a level: so many times the demand plus spare.
 
     Each no more than the load may take, because an earlier load may have taken more of the other. Never
-    below what the volume sustains today, never above what its instance sustains.
+    below what the volume sustains today, with `bursts` nor below what it used of a burst; never above
+    what its instance sustains.
     """
     demand_of_both = situation.demand.iops, situation.demand.mibps
     diagnosis = situation.diagnosis
     spare = 1 + situation.limits.headroom_percent / 100
-    least_iops, least_mibps = _least(situation, spare)
+    now = capability(situation.current)
+    least_iops, least_mibps = (
+        _least(situation, spare) if bursts else (now.sustained_iops, now.sustained_mibps)
+    )
 
     def rates(level: float) -> tuple[float, float]:
         iops, mibps = (min(one.floor * level, one.upper) * spare for one in demand_of_both)

@@ -75,10 +75,15 @@ def may_be_restored(situation: Situation, plan: Plan, most_iops: float, most_mib
 
 
 def could_come_back(situation: Situation) -> tuple[float, float]:
-    """Of the IOPS and MiB/s that the owner chose, what is there, or what raises lead back to from here."""
+    """Of the IOPS and MiB/s that the owner chose, what is there, or what raises lead back to from here.
+
+    MiB/s that come with a type, nobody chose: no more of them than the owner's ceiling.
+    """
     chosen, now = capability(situation.owners_choice), capability(situation.current)
     limits = situation.limits
     iops, mibps = chosen.sustained_iops, chosen.sustained_mibps
+    if situation.owners_choice.throughput_mibps is None:
+        mibps = min(mibps, limits.max_throughput_mibps)
     if iops > now.sustained_iops or mibps > now.sustained_mibps:
         most = min(iops, limits.max_iops), min(mibps, limits.max_throughput_mibps)
         if not _leads_to(situation, situation.current, *most):

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from headroom.domain.resources import VolumeType
 from headroom.proving.scenarios import parse_scenario
 from headroom.proving.simulation import simulate
-from tests.proving.simulation.situations import simulated
+from tests.proving.simulation.situations import simulated, targets
 
 ONE_BATCH = [("1d", 2, 64), ("4h", 3_000, 64), ("10d", 2, 64)]
 NIGHTLY = [("22h", 2, 64), ("2h", 2_500, 16)] * 5
@@ -53,3 +54,21 @@ def test_sequential_load_within_the_baseline_buys_no_ssd_type() -> None:
     )
     assert result.starved_minutes == 0
     assert result.changes == ()
+
+
+@pytest.mark.parametrize(
+    "limits", [{"max_throughput_mibps": 200}, {"price_increase_usd_per_month": 38}]
+)
+def test_the_load_is_served_though_the_owners_limits_leave_less_than_a_burst(
+    limits: dict[str, int],
+) -> None:
+    """A burst served 190 MiB/s, of which a tenth more may not be bought; 200 last the whole load."""
+    large = {"io_kib": 1024, "sequential": True}
+    result = simulated(
+        {"type": "st1", "size_gib": 1_000},
+        [{"for": "3h", "iops": 5, **large}, {"for": "3h", "iops": 190, **large}],
+        policy={"version": 1, "defaults": limits},
+    )
+    assert result.shortfall_minutes == 0
+    (target,) = targets(result)
+    assert (target.volume_type, target.throughput_mibps) == (VolumeType.GP3, 200)

@@ -344,3 +344,25 @@ def test_growth_is_not_given_up_for_a_few_iops_without_it() -> None:
         policy={"version": 1, "defaults": {"growth": True}},
     )  # fmt: skip
     assert starved_between(result, timedelta(days=1), timedelta(days=2)) == 0
+
+
+def test_gp2_without_credits_is_left_where_less_than_its_burst_may_be_bought() -> None:
+    """It moves 250 MiB/s while it has credits; the load uses 110 of them, and 200 may be bought."""
+    result = simulated(
+        {"type": "gp2", "size_gib": 300, "burst_balance_percent": 5},
+        [step("3h", 100), step("6h", 7_000)],
+        policy={"version": 1, "defaults": {"max_throughput_mibps": 200}},
+    )
+    assert hours(result)[0] < 4
+    assert result.shortfall_minutes < 120
+
+
+def test_mibps_that_came_with_gp2_do_not_keep_a_raise_for_good() -> None:
+    """gp2 of a database moves 512 MiB/s, the owner's ceiling is 500, and the load uses 235."""
+    gp2 = {**RDS, "storage_type": "gp2", "allocated_storage_gib": 700, "burst_balance_percent": 3}
+    result = simulated(
+        {**gp2, "instance_class": "db.r6g.8xlarge"},
+        [step("3h", 300), step("6h", 15_000), step("15h", 300)] * 4,
+        policy={"version": 1, "defaults": {"max_throughput_mibps": 500}},
+    )
+    assert result.usd_per_month_end == 80.5
