@@ -1,6 +1,6 @@
 """The hypotheses about when load comes again: which earlier hours a coming hour is like.
 
-At any time is none of them. Daily, on working days, weekly, every k hours or days; by the calendar's
+At any time is none of them. Daily, on working days, weekly, every k hours or days, as ever or of late; by the calendar's
 months: on a day or a working day of the month, from its beginning or end, or on its n-th or last Monday.
 """
 
@@ -16,6 +16,8 @@ from itertools import islice, pairwise
 from operator import attrgetter
 from typing import NamedTuple
 
+from headroom.domain.workload.rhythms.heights import BACK
+
 DAY, WEEK, SHORTEST_MONTH = 24, 168, 28 * 24
 """In hours."""
 WEEKDAYS, SATURDAY = 7, 5
@@ -25,6 +27,8 @@ RARE_DAYS = 4
 """Days from one onset to the next, in the mean, from which on a month's weekdays and working days count."""
 LONGEST_HOURS = 72
 """Longest period that is counted in hours and not in days."""
+LATELY = BACK[0], 0.4
+"""Weights of the latest two earlier hours alone: a rhythm that has just changed."""
 SAME_GAPS = 2
 """Equal gaps between onsets that make a period a hypothesis."""
 
@@ -39,6 +43,8 @@ class Hypothesis:
     """How much later the next hour like an hour may be, ascending."""
     since: int
     """The first hour that may have one like it."""
+    back: Sequence[float] = BACK
+    """Weights of the earlier hours, the latest first."""
 
 
 def hypotheses(start: datetime, onsets: Sequence[int], count: int) -> list[Hypothesis]:
@@ -47,6 +53,8 @@ def hypotheses(start: datetime, onsets: Sequence[int], count: int) -> list[Hypot
         Hypothesis("daily", _every(DAY), (DAY,), DAY),
         Hypothesis("on working days", _working_days(start), (DAY, 3 * DAY, 6 * DAY), DAY),
         Hypothesis("weekly", _every(WEEK), (WEEK,), WEEK),
+        Hypothesis("daily of late", _every(DAY), (DAY,), DAY, LATELY),
+        Hypothesis("weekly of late", _every(WEEK), (WEEK,), WEEK, LATELY),
         *_by_calendar(start, onsets, count),
         *_periods(onsets),
     ]

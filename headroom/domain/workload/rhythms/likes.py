@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from itertools import dropwhile
 
 from headroom.domain.state import ProfileHour
-from headroom.domain.workload.rhythms.heights import BACK
 from headroom.domain.workload.rhythms.weights import DOUBT, SURE, Rhythm
 
 LATE_HOURS = 2
@@ -38,7 +37,7 @@ def hours_like(
         total = own_doubt = DOUBT * rhythm.failed
         unmeasured, times = 0.0, 0
         past_likes = dropwhile(known.__le__, rhythm.hypothesis.like(place))  # the latest come first
-        for weight, like in zip(BACK, past_likes, strict=False):
+        for weight, like in zip(rhythm.hypothesis.back, past_likes, strict=False):
             if hours[like] is None:
                 unmeasured, times = unmeasured + weight, times + 1
             else:

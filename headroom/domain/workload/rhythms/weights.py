@@ -11,11 +11,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import accumulate
 from math import exp, log
 from typing import NamedTuple
 
-from headroom.domain.workload.rhythms.heights import BACK, Height
+from headroom.domain.workload.rhythms.heights import Height
 from headroom.domain.workload.rhythms.hypotheses import DAY, ONSETS, Hypothesis, hypotheses
 
 AT_ANY_TIME = "at any time"
@@ -23,6 +22,7 @@ DOUBT = 0.5
 """Weight of the rate at any time beside them."""
 PRIORS = {
     AT_ANY_TIME: 1.0, "daily": 1.0, "on working days": 0.4, "weekly": 0.6,
+    "daily of late": 0.2, "weekly of late": 0.2,
     "on a day of the month": 0.3, "before the end of the month": 0.3, "every k hours": 0.3,
     "every k days": 0.3, "on a weekday of the month": 0.1, "on the last such weekday of the month": 0.1,
     "on a working day of the month": 0.1, "on a working day before the end of the month": 0.1,
@@ -30,7 +30,9 @@ PRIORS = {
 SURE = 0.97
 """No hypothesis is ever surer than this that load comes."""
 UNTRIED = 0.03
-"""Belief with which a hypothesis begins, at least, once it has something to compare with, times its prior."""
+"""Odds to the best one with which a hypothesis begins, at least, once it has something to compare with."""
+RETURNS = 0.003
+"""Odds to the best one below which no hypothesis ever falls: rhythms change. Both are times its prior."""
 HEIGHT_DOUBT = 1.0
 """Weight of the heights of all earlier load beside those that a hypothesis compares with."""
 
@@ -138,21 +140,20 @@ def _compared(
 ) -> list[float]:
     """Log odds by the log likelihoods of each trial, and by the first trial that each says anything of.
 
-    Until then it says what load at any time does, the first of them. It begins with a small belief
-    at least: a weekly rhythm had no chance in the first week.
+    Until then it says what load at any time does. A rhythm may change at any trial: one that was wrong for
+    months is believed again after some that only it explains.
     """
-    begun: list[tuple[float, list[float]]] = []
-    odds = [0.0] * len(priors)
-    for number in sorted(range(len(priors)), key=firsts.__getitem__):
-        scores = list(accumulate(logs[number], initial=0.0))
-        start, first = log(priors[number]), firsts[number]
-        if 0 < first < len(scores) - 1:
-            others = [before + other[first] for before, other in begun]
-            best = max(others)
-            total = best + log(sum([exp(one - best) for one in others]))
-            start = max(start, log(UNTRIED * priors[number]) + total - scores[first])
-        begun.append((start, scores))
-        odds[number] = start + scores[-1]
+    odds = [log(prior) for prior in priors]
+    begin = [log(UNTRIED * prior) for prior in priors]
+    least = [log(RETURNS * prior) for prior in priors]
+    for number, trial in enumerate(zip(*logs, strict=True)):
+        best = max(odds)
+        odds = [
+            max(one, best + (new if number == first else low)) + likelihood
+            for one, new, low, first, likelihood in zip(
+                odds, begin, least, firsts, trial, strict=True
+            )
+        ]
     return odds
 
 
@@ -173,7 +174,7 @@ def _judged(
             continue
         least = weighed = DOUBT * at_any_time
         total, alike = DOUBT, HEIGHT_DOUBT * usual
-        for weight, earlier in zip(BACK, like(hour), strict=False):
+        for weight, earlier in zip(hypothesis.back, like(hour), strict=False):
             if what := seen[earlier]:
                 total += weight
                 if what == NEAR:
