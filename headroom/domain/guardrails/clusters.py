@@ -143,8 +143,8 @@ def margin(case: Case) -> Verdict:
 def steady(case: Case) -> Verdict:
     """Block a change for money that pays only because of unusual days.
 
-    To I/O-Optimized it must pay without the two busiest days, back to Standard even if every day
-    were like the busiest seven.
+    To I/O-Optimized it must pay without the two busiest days, of these or of the longer past; back to
+    Standard even if every day were like the busiest seven.
     """
     cluster, saving, detail = _cluster(case), Decimal(0), ""
     demand = cluster.demand
@@ -153,8 +153,8 @@ def steady(case: Case) -> Verdict:
             ios = demand.ios_a_month(busiest=BUSY_DAYS)
             detail = f"were every day like the busiest {BUSY_DAYS}"
         else:
-            ios = demand.ios_a_month(leave_out=min(SPIKES, len(demand.days) - 1))
-            detail = f"without the busiest {SPIKES} days"
+            ios = demand.ios_a_month_without_peaks(SPIKES)
+            detail = f"without the busiest {SPIKES} days, or those of the longer past"
         month = bills(usage(cluster.observation, demand, ios), cluster.prices)
         saving = month.saving_usd(mode_of(case.plan.origin))
     return verdict_of(Guardrail.STEADY, Relation.AT_LEAST, round(saving, 2), 0, "USD/month", detail)

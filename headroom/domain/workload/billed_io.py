@@ -18,6 +18,8 @@ LOOKBACK_WINDOW = timedelta(days=16)
 """How far back they may be: today's part of a day, and a gap or two."""
 PAST_WINDOW = timedelta(days=100)
 """How far back the rhythm of the load is read, by the hour: three month ends."""
+LONGER_DAYS = 2 * DAYS
+"""Whole days that make a longer past: twice what a decision is based on."""
 WHOLE = 0.95
 """Share of a day's periods that must be measured; the rest is assumed to be like them."""
 GIB = 1024**3
@@ -74,6 +76,17 @@ class AuroraDemand:
         if not ordered:
             raise ValueError("no whole day to estimate a month from")
         return sum(ordered) / len(ordered) * HOURS_PER_MONTH / 24
+
+    def ios_a_month_without_peaks(self, peaks: int) -> float:
+        """The same without the busiest `peaks` days, of these or of the longer past, whichever is more.
+
+        A busy day of each week is none of the few that were unusual in three months.
+        """
+        recent = self.ios_a_month(leave_out=min(peaks, len(self.days) - 1))
+        if len(self.past_ios) < LONGER_DAYS:
+            return recent
+        usual = sorted(self.past_ios)[:-peaks]
+        return max(recent, sum(usual) / len(usual) * HOURS_PER_MONTH / 24)
 
     @property
     def acus(self) -> float:

@@ -161,6 +161,21 @@ def test_without_an_earlier_past_month_ends_cost_little_more_than_the_better_mod
     assert float(result.paid_usd / best) <= 1 + most_percent / 100
 
 
+@pytest.mark.parametrize(("busy", "most_days"), [(600, 36), (450, 45)])
+def test_one_busy_day_of_every_week_is_not_unusual(
+    tmp_path: Path, busy: float, most_days: int
+) -> None:
+    """Fourteen days have two of them, which a migration of two days would look like."""
+    days = [busy if day % 7 == 6 else 12.0 for day in range(120)]
+    (change,) = simulated(document(**trace(tmp_path, days)) | {"days": len(days)}).changes
+    assert START + timedelta(days=28) <= change.at <= START + timedelta(days=most_days)
+
+
+def test_two_unusual_days_in_three_months_are_no_reason_to_switch(tmp_path: Path) -> None:
+    days = [2_000.0 if day in (50, 51) else 12.0 for day in range(90)]
+    assert simulated(document(**trace(tmp_path, days)) | {"days": len(days)}).changes == ()
+
+
 def test_a_lasting_change_of_the_load_is_followed_once(tmp_path: Path) -> None:
     for days, origin, latest in (
         ([20.0] * 60 + [90.0] * 100, "aurora", 60 + 28),
