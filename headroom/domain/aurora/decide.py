@@ -12,7 +12,12 @@ from datetime import timedelta
 from decimal import Decimal
 from types import MappingProxyType
 
-from headroom.domain.aurora.summary import action_summary, bill_check_summary, bill_summary
+from headroom.domain.aurora.summary import (
+    action_summary,
+    bill_check_summary,
+    bill_summary,
+    saves_too_little,
+)
 from headroom.domain.aurora.terms import CONTENT, demand_of_days, diagnosis_of_bill
 from headroom.domain.catalog.aurora import HOURS_PER_MONTH, AuroraPrices, Bills, bills
 from headroom.domain.catalog.ebs import capability
@@ -141,7 +146,7 @@ def decide_cluster(cluster_input: ClusterDecisionInput) -> Decision:
         diagnosis=diagnosis_of_bill(stays, _explanation(detail)),
         judgements=judgements,
         answer=answer,
-        summary=_summary(detail, answer),
+        summary=_summary(detail, answer, judgements),
         code_owner=owner,
         write_back=written_back(decision_input.observation, effective, owner, answer),
         cluster=detail,
@@ -317,9 +322,12 @@ def _explanation(detail: ClusterDetail) -> str:
     return f"{days} of {DAYS} whole days are known"
 
 
-def _summary(detail: ClusterDetail, answer: Action) -> str:
+def _summary(detail: ClusterDetail, answer: Action, judgements: Sequence[PlanJudgement]) -> str:
     name = detail.cluster.ref.resource_id
     text = f"{name}: {_explanation(detail)}; {action_summary(answer)}"
+    if isinstance(answer, Hold) and answer.reason is Reason.NOT_COST_EFFECTIVE:
+        too_little = (v for j in judgements for v in j.blocking if v.guardrail in SAVES_TOO_LITTLE)
+        text += f", but {saves_too_little(next(too_little))}"
     if detail.check is not None:
         text += f"; {bill_check_summary(detail.check)}"
     return f"{text}; {detail.owner_note}" if detail.owner_note else text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from headroom.domain.catalog.aurora import Bills
 from headroom.domain.decision import Act, Action, BillCheck, Escalate, Hold
+from headroom.domain.guardrails import Guardrail, Verdict
 
 
 def bill_summary(both: Bills) -> str:
@@ -32,6 +33,21 @@ def action_summary(action: Action) -> str:
             return text if plan is None else f"{text}; would take {plan.target}"
         case Escalate(cause=cause, remedy=remedy):
             return f"{cause.replace('_', ' ')}: {remedy}"
+
+
+def saves_too_little(verdict: Verdict) -> str:
+    """Why a change that lowers the bill is not worth using up the 30 days, in words."""
+    usd, limit = verdict.value, verdict.limit
+    match verdict.guardrail:
+        case Guardrail.MARGIN:
+            return f"it saves {usd:.1f} % of the bill, and {limit:g} % are required"
+        case Guardrail.STEADY:
+            return f"it would not save anything {verdict.detail}"
+        case _:
+            return (
+                f"it would have saved ${usd:,.2f} {verdict.detail}, which with the margin would have "
+                f"lost ${limit:,.2f}"
+            )
 
 
 def bill_check_summary(check: BillCheck) -> str:

@@ -97,10 +97,10 @@ def _plain(situation: Situation) -> Iterator[Plan]:
 
 def _of_type(situation: Situation, volume_type: VolumeType) -> Iterator[Plan]:
     """Plans of one type: one per level of demand, and the largest that the limits permit."""
-    wanted = _levels(situation)
+    wanted, rates = _levels(situation), _rates(situation)
+    ways = [rates, _rates(situation, bursts=False)]
     if priced_only(situation, volume_type):
-        wanted = wanted[:1]  # not allowed: one plan shows what it would cost
-    rates = _rates(situation)
+        wanted, ways = wanted[:1], [rates]  # not allowed: one plan shows what it would cost
     blocked: Plan | None = None
     asks: Plan | None = None
     for step in wanted:
@@ -119,7 +119,7 @@ def _of_type(situation: Situation, volume_type: VolumeType) -> Iterator[Plan]:
     for short, permits in ((blocked, within), (asks or blocked, partial(_unasked, situation))):
         if short is None or one_way(short):
             continue
-        for kept in (rates, _rates(situation, bursts=False)):
+        for kept in ways:
             level = _largest(wanted[-1], _fits(situation, volume_type, kept, permits))
             if level is not None:
                 target = _target(situation, volume_type, kept(level))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from dataclasses import fields, replace
 from datetime import timedelta
 from decimal import Decimal
@@ -105,7 +106,10 @@ def test_io_at_15_percent_of_the_bill_stays_in_standard() -> None:
 def test_a_change_must_save_a_margin_because_it_is_allowed_once_in_30_days(
     times: float, reason: Reason
 ) -> None:
-    assert decided(seen(EVEN * times)).answer.reason is reason
+    decision = decided(seen(EVEN * times))
+    assert decision.answer.reason is reason
+    why = "but it saves .* % of the bill, and 10 % are required"
+    assert bool(re.search(why, decision.summary)) is (reason is Reason.NOT_COST_EFFECTIVE)
 
 
 def test_near_the_break_even_neither_mode_is_changed() -> None:
@@ -119,6 +123,7 @@ def test_two_days_of_a_migration_are_no_reason_to_change() -> None:
     decision = decided(seen(days))
     assert blocking(decision) == {Guardrail.STEADY}
     assert decision.answer.reason is Reason.NOT_COST_EFFECTIVE
+    assert "but it would not save anything without the busiest 2 days" in decision.summary
 
 
 def test_thirteen_whole_days_are_too_few_and_a_gap_is_not_a_quiet_day() -> None:
