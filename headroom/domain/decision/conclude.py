@@ -10,10 +10,7 @@ from functools import partial
 from typing import assert_never
 
 from headroom.domain.decision.action import Act, Action, Escalate, Hold, Reason
-from headroom.domain.decision.approval import (
-    growth_refused_until,
-    requested_in_advance,
-)
+from headroom.domain.decision.approval import growth_refused_until, requested_in_advance
 from headroom.domain.decision.decision_input import (
     ANSWERED_WITHIN,
     Analysis,
@@ -45,6 +42,7 @@ from headroom.domain.decision.space import (
     SpaceAction,
     decide_space,
     full_within_a_day,
+    is_full,
 )
 from headroom.domain.guardrails import (
     MIN_KNOWN_MINUTES,
@@ -80,7 +78,7 @@ EXPLAINED = frozenset(
 def conclude(analysis: Analysis, judgements: tuple[PlanJudgement, ...]) -> Action:
     """The action for free space if it needs one, else the action for the load."""
     decision_input, effective = analysis.decision_input, analysis.effective
-    for_load = tuple(j for j in judgements if j.plan.growth is None)
+    for_load = tuple(j for j in judgements if j.plan.growth is None or j.plan.full_copy)
     by_load = conclude_for_load(
         decision_input, effective, analysis.demand, analysis.diagnosis, for_load
     )
@@ -119,7 +117,11 @@ def _for_space(analysis: Analysis, space_action: SpaceAction, by_load: Action) -
                 return escalation
             # The owner is notified already: the load is handled, as far as it leaves room to grow.
             idle = calm and isinstance(by_load, Hold)
-            return Hold(reason=why, until=until, proposed_plan=plan) if idle else by_load
+            held = Hold(reason=why, until=until, proposed_plan=plan)
+            full = is_full(decision_input.observation.volume.facts) and isinstance(
+                by_load, Escalate
+            )
+            return held if idle or full else by_load
         case _:
             assert_never(space_action)
 

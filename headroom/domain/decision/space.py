@@ -90,7 +90,7 @@ def decide_space(
 ) -> SpaceAction | None:  # fmt: skip
     """The action for a shortage of space; None if there is none or RDS grows the storage itself."""
     for_space = [j for j in judgements if j.plan.growth is not None]
-    if facts is not None and facts.status == STORAGE_FULL:
+    if is_full(facts):
         return _storage_full(for_space)
     if space is None:
         return None
@@ -139,8 +139,12 @@ def full_within_a_day(space: SpaceForecast | None, at: datetime) -> bool:
 
 def still_short(space: SpaceForecast | None, facts: DatabaseFacts | None) -> bool:
     """Whether a notified shortage persists, so that it is not notified again."""
-    full = facts is not None and facts.status == STORAGE_FULL
-    return full or (space is not None and not space.eased)
+    return is_full(facts) or (space is not None and not space.eased)
+
+
+def is_full(facts: DatabaseFacts | None) -> bool:
+    """Whether the database has stopped because its storage is full: only more of it helps then."""
+    return facts is not None and facts.status == STORAGE_FULL
 
 
 def _unclear(space: SpaceForecast) -> SpaceAction:

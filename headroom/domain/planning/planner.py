@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import cache, partial
 
@@ -55,7 +55,18 @@ def candidates(situation: Situation) -> tuple[Plan, ...]:
         plan_also = plan_for(situation, situation.extra_target, 1.0, capped_from=None)
         if plan_also is not None:
             found.setdefault(plan_also.target, plan_also)
-    return tuple(found.values())
+    return tuple(plan for plan in found.values() if not _copies_for_more(plan, found.values()))
+
+
+def _copies_for_more(plan: Plan, plans: Collection[Plan]) -> bool:
+    """Whether a cheaper full copy leads to the same type and serves the load: a raise may follow without a copy."""
+    return plan.full_copy and any(
+        other.full_copy
+        and other.target.volume_type is plan.target.volume_type
+        and other.monthly_usd < plan.monthly_usd
+        and other.meets_need
+        for other in plans
+    )
 
 
 def _faster_type(situation: Situation) -> Iterator[Plan]:

@@ -42,7 +42,13 @@ def with_space_plans(
     if not alone:
         return tuple(plans)
     approved = tuple(_approved_growth(situation, plans, alone[0]))
-    others = tuple(plan for plan in plans if plan.target not in [one.target for one in approved])
+    others = tuple(
+        plan
+        for plan in plans
+        if plan.target not in [one.target for one in approved]
+        # A copy for the load that leaves too little room would not be the last.
+        and not (plan.full_copy and plan.target.size_gib < alone[0].target.size_gib)
+    )
     worthwhile = [
         plan
         for plan in others

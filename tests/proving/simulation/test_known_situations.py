@@ -366,3 +366,28 @@ def test_mibps_that_came_with_gp2_do_not_keep_a_raise_for_good() -> None:
         policy={"version": 1, "defaults": {"max_throughput_mibps": 500}},
     )
     assert result.usd_per_month_end == 80.5
+
+
+def test_a_full_copy_for_the_load_is_of_the_size_that_space_needs_and_none_is_named_once_full() -> (
+    None
+):
+    gp3 = {**RDS, "storage_type": "gp3", "allocated_storage_gib": 380}
+    result = simulated(
+        {**gp3, "free_storage_gib": 50, "fill_gib_per_hour": 0.8},
+        [step("9h", 900), step("5h", 6_000), step("10h", 900)] * 4,
+        policy={"version": 1, "rules": [{"match": {"kind": "rds"}, "set": {"grow_space": True}}]},
+        history=[step("7d", 900)],
+    )
+    copies = [
+        decision
+        for decision in result.decisions
+        if isinstance(decision.answer, Escalate) and "a person may change it" in decision.summary
+    ]
+    assert copies
+    for decision in copies:
+        facts = decision.observation.volume.facts
+        assert facts is not None
+        assert facts.status != "storage-full"
+        assert decision.space is not None
+        size = decision.space.needed_gib
+        assert f"gp3 {size} GiB 12000 IOPS" in decision.summary, "more takes no copy later"
