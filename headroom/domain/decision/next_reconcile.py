@@ -27,8 +27,8 @@ BLIP = timedelta(minutes=2)
 """How soon a volume with a single minute of pressure is reconciled again."""
 NOTHING_YET = timedelta(minutes=10)
 """An attached volume that may be changed is reconciled again while nothing is published of it."""
-GAP = timedelta(days=2)
-"""How long a volume that fell silent is reconciled each hour: after that it is taken for stopped."""
+GAP = timedelta(days=3)
+"""How long a volume that fell silent is reconciled each hour: a weekend off is shorter."""
 QUEUED = timedelta(minutes=60)
 """A queued resource is reconciled again after at least this long, unless its turn comes first."""
 CLOSED = timedelta(hours=6)

@@ -12,7 +12,7 @@ from headroom.domain.planning.plan import Plan
 from headroom.domain.planning.schedule import LOCKED_HOURS
 from headroom.domain.planning.situation import Situation
 from headroom.domain.policy import Mode
-from headroom.domain.state import HOUR, WINDOW, hour_of
+from headroom.domain.state import HOUR, WINDOW, ProfileHour, hour_of
 from headroom.domain.workload import HOURS, Binding, Forecast
 
 FORESEEN_USD = 0.05
@@ -27,6 +27,8 @@ IN_FLIGHT_HOURS = 2.0
 """How much longer than a schedule assumes a change may be in flight: AWS says hours."""
 STILL = 0.5
 """Chance that the first change which is in flight for longer than a schedule assumes still is an hour later."""
+OFF_SINCE = (HOURS, 2 * HOURS, 3 * HOURS), (7 * HOURS, 14 * HOURS)
+"""Hours before another: nothing was measured in all of these, so nothing is expected to be. An instance is off."""
 SLOTS_OF_A_DAY = 3
 """A raise, its give-back, and the slot that a give-back leaves for the next raise."""
 SLOWER = 1.5
@@ -97,11 +99,31 @@ def rest_of_hour(situation: Situation) -> float:
 
 
 def open_hours(situation: Situation) -> list[bool]:
-    """Whether a change may start, by hour from now: no window is closed and nothing is frozen."""
-    if not situation.limits.change_windows and not situation.freezes:
-        return [True] * HOURS
-    first = begins(situation)
-    return [situation.may_change(first + hour * HOUR) for hour in range(HOURS)]
+    """Whether a change may start, by hour from now.
+
+    No window is closed, nothing is frozen, and it is not one of the hours in which nothing is measured: without
+    metrics of now nothing is changed.
+    """
+    first, past = begins(situation), situation.past.profile.hours
+    may = [True] * HOURS
+    if situation.limits.change_windows or situation.freezes:
+        may = [situation.may_change(first + hour * HOUR) for hour in range(HOURS)]
+    if None in past[-OFF_SINCE[-1][-1] :]:
+        place = (hour_of(first) - situation.past.profile.start) // HOUR
+        may[1:] = [
+            one and not _is_off(past, place + hour) for hour, one in enumerate(may[1:], start=1)
+        ]
+    return may
+
+
+def _is_off(past: Sequence[ProfileHour | None], place: int) -> bool:
+    """Whether nothing was measured at this hour of the last days or weeks, and something on those days."""
+
+    def was_off(earlier: int) -> bool:
+        day = past[max(0, earlier - HOURS // 2) : earlier + HOURS // 2]
+        return 0 <= earlier < len(past) and past[earlier] is None and any(day)
+
+    return any(all(was_off(place - back) for back in times) for times in OFF_SINCE)
 
 
 def free_slots(situation: Situation) -> list[int]:
