@@ -293,10 +293,14 @@ def _hourly(name: str, values: tuple[float | None, ...]) -> tuple[float | None, 
 
 def _lowest(minutes: Series) -> Series:
     """The lowest minute of every five."""
-    values = minutes.values
+    values, nothing = minutes.values, (None,) * SLOW_MIN
     periods = (values[i : i + SLOW_MIN] for i in range(0, len(values), SLOW_MIN))
-    known = ([v for v in period if v is not None] for period in periods)
-    lowest = tuple(min(period, default=None) for period in known)
+    lowest = tuple(
+        [
+            None if one == nothing else min([v for v in one if v is not None], default=None)
+            for one in periods
+        ]
+    )
     return Series(start=minutes.start, period_s=60 * SLOW_MIN, values=lowest)
 
 

@@ -373,10 +373,10 @@ def test_a_full_copy_for_the_load_is_of_the_size_that_space_needs_and_none_is_na
 ):
     gp3 = {**RDS, "storage_type": "gp3", "allocated_storage_gib": 380}
     result = simulated(
-        {**gp3, "free_storage_gib": 50, "fill_gib_per_hour": 0.8},
-        [step("9h", 900), step("5h", 6_000), step("10h", 900)] * 4,
+        {**gp3, "free_storage_gib": 40, "fill_gib_per_hour": 1.5},
+        [step("20h", 900), step("2h", 6_000), step("5h", 900), step("2h", 6_000)],
         policy={"version": 1, "rules": [{"match": {"kind": "rds"}, "set": {"grow_space": True}}]},
-        history=[step("7d", 900)],
+        history=[step("1d", 900)],
     )
     copies = [
         decision
@@ -384,6 +384,7 @@ def test_a_full_copy_for_the_load_is_of_the_size_that_space_needs_and_none_is_na
         if isinstance(decision.answer, Escalate) and "a person may change it" in decision.summary
     ]
     assert copies
+    assert result.decisions[-1].observation.volume.facts.status == "storage-full"
     for decision in copies:
         facts = decision.observation.volume.facts
         assert facts is not None
