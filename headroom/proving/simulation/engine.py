@@ -15,6 +15,8 @@ from headroom.proving.scenarios import Detection, Scenario
 from headroom.proving.simulation.controller import SCAN_EVERY_S, ControllerLog, SimulationController
 from headroom.proving.simulation.world import MINUTE, World
 
+MOST_QUEUED = 100
+"""Resources that may wait for a place; a scenario has one."""
 GLANCES_EVERY_S = 300
 """How often adaptive detection looks whose glance is due."""
 
@@ -56,10 +58,10 @@ class EngineController(SimulationController):
 
     def _next_work(self, now: datetime) -> datetime:
         """When a sweep next finds anything to do: what is due, who waits for a place, a scan."""
-        if self._ledger.queue(1):
-            return now
         scan = (now.timestamp() // self._scan_every_s + 1) * self._scan_every_s
-        return min(self._ledger.next_due() or LAST, datetime.fromtimestamp(scan, UTC))
+        queued = (one.waiting.not_before or now for one in self._ledger.queue(MOST_QUEUED))
+        due = self._ledger.next_due() or LAST
+        return min(due, datetime.fromtimestamp(scan, UTC), *queued)
 
     def log(self) -> ControllerLog:
         """All its records, oldest first."""
