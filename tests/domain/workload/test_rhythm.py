@@ -126,6 +126,38 @@ def test_one_miss_is_no_end(name: str, on: On) -> None:
     assert missed > 0.5
 
 
+CHANGES: dict[str, tuple[On, On, int]] = {
+    "weekly, then daily": (
+        lambda at: at.hour == 2 and at.weekday() == 2,
+        lambda at: at.hour == 2,
+        6,
+    ),
+    "daily, then weekly": (
+        lambda at: at.hour == 2,
+        lambda at: at.hour == 2 and at.weekday() == 2,
+        4,
+    ),
+    "from day to night": (lambda at: at.hour == 14, lambda at: at.hour == 2, 4),
+}
+"""From when on it comes at other times, and how often it must have come then to be expected."""
+
+
+@pytest.mark.parametrize(("on", "then", "turns"), CHANGES.values(), ids=CHANGES)
+def test_a_rhythm_that_changes_after_months_is_followed_within_turns(
+    on: On, then: On, turns: int
+) -> None:
+    changed = MONDAY + timedelta(days=84)
+
+    def both(at: datetime) -> bool:
+        return on(at) if at < changed else then(at)
+
+    times = [place for place in hours_of(then) if MONDAY + place * HOUR >= changed]
+    assert chance_at(both, times[turns]) > 0.5
+    week = range(times[turns + 1], times[turns + 1] + 7 * 24, 5)
+    wrong = [chance_at(both, place) for place in week if not both(MONDAY + place * HOUR)]
+    assert max(wrong) < 0.5
+
+
 HIGHER: dict[str, On] = {
     "Sundays": lambda at: at.weekday() == 6,
     "the first of the month": lambda at: at.day == 1,

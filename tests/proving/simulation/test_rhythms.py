@@ -88,14 +88,6 @@ def test_a_weekly_load_that_becomes_daily_is_foreseen_within_days() -> None:
     assert starved_between(result, timedelta(days=4), timedelta(days=6)) == 0
 
 
-def test_a_daily_load_that_becomes_weekly_is_foreseen_from_the_fourth_week_on() -> None:
-    result = simulated({"type": "gp3", "size_gib": 400}, WEEKLY * 5, history=night(180) * 28)
-    week = timedelta(days=7)
-    assert starved_between(result, 3 * week, 5 * week) == 0
-    held = sum(minute.usd_per_month > 40 for minute in result.minutes[-2 * 7 * 1_440 :])
-    assert held < 4 * 24 * 60, "less than four days of the last two weeks"
-
-
 def test_short_spikes_are_no_reason_for_small_steps_in_a_row() -> None:
     spikes = [step("40m", 1_500), step("3m", 3_600), step("17m", 1_500)] * 24
     thrift = {"policy": {"defaults": {"mode": "auto", "preset": "thrift"}}}
