@@ -16,7 +16,7 @@ from headroom.domain.decision.queue import queue_entry_of
 from headroom.domain.guardrails import Guardrail
 from headroom.domain.policy import Mode, OneWay, PolicyUnreadable, parse_window
 from headroom.domain.resources import Configuration, ModificationState, Observation, VolumeType
-from headroom.domain.state import KnownModification
+from headroom.domain.state import HOUR, KnownModification
 from headroom.domain.workload import Binding, LoadShape
 from tests.builders import (
     NOW,
@@ -34,6 +34,7 @@ from tests.builders import (
     starved_gp3,
     volume,
 )
+from tests.domain.earlier import CALM_HOUR, by_hour, hour_at
 
 
 def draining_gp2(*, minutes_in: int = 40, **changes: object) -> Observation:
@@ -238,6 +239,25 @@ def test_late_metrics_after_an_hour_at_a_limit_are_reported_once_and_change_noth
     assert (late.answer.reason, late.answer.cause) == (Reason.NOT_ENOUGH_DATA, "late_metrics")
     assert "for 60 measured minutes" in late.answer.remedy
     assert next_reconcile_at(late) == NOW + THIN_DATA, "they may come any minute"
+
+
+@pytest.mark.parametrize(("silent_hours", "again"), [(58, True), (70, True), (75, False)])
+def test_a_volume_that_had_load_is_reconciled_each_hour_over_a_weekend_off(
+    silent_hours: int, again: bool
+) -> None:
+    busy = hour_at(9_000)._replace(touched_minutes=20)
+    profile = by_hour(
+        [CALM_HOUR] * 24 + [busy] + [None] * silent_hours, NOW - (25 + silent_hours) * HOUR
+    ).profile
+    seen = decide(
+        decision_input(
+            observation(activity([None] * 180), volume(tags=(("headroom", "auto"),))),
+            stand=resource_state(profile=profile),
+            trigger="due",
+        )
+    )
+    assert isinstance(seen.answer, Hold)
+    assert next_reconcile_at(seen) == (NOW + HOUR if again else None)
 
 
 @pytest.mark.parametrize(
