@@ -41,6 +41,7 @@ from headroom.domain.decision.space import (
     NotifyOwner,
     SpaceAction,
     decide_space,
+    for_a_person,
     full_within_a_day,
     is_full,
 )
@@ -78,7 +79,7 @@ EXPLAINED = frozenset(
 def conclude(analysis: Analysis, judgements: tuple[PlanJudgement, ...]) -> Action:
     """The action for free space if it needs one, else the action for the load."""
     decision_input, effective = analysis.decision_input, analysis.effective
-    for_load = tuple(j for j in judgements if j.plan.growth is None or j.plan.full_copy)
+    for_load = tuple(j for j in judgements if j.plan.growth is None or for_a_person(j))
     by_load = conclude_for_load(
         decision_input, effective, analysis.demand, analysis.diagnosis, for_load
     )
@@ -117,11 +118,9 @@ def _for_space(analysis: Analysis, space_action: SpaceAction, by_load: Action) -
                 return escalation
             # The owner is notified already: the load is handled, as far as it leaves room to grow.
             idle = calm and isinstance(by_load, Hold)
-            held = Hold(reason=why, until=until, proposed_plan=plan)
-            full = is_full(decision_input.observation.volume.facts) and isinstance(
-                by_load, Escalate
-            )
-            return held if idle or full else by_load
+            full = is_full(decision_input.observation.volume.facts)
+            silent = idle or (full and isinstance(by_load, Escalate))
+            return Hold(reason=why, until=until, proposed_plan=plan) if silent else by_load
         case _:
             assert_never(space_action)
 

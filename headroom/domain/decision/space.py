@@ -132,6 +132,11 @@ def _if_short(
     return _blocked(space, min(alone or for_space, key=distance), at)
 
 
+def for_a_person(judged: PlanJudgement) -> bool:
+    """Whether only a person may start it: a full copy to more space also serves the load."""
+    return any(v.guardrail is Guardrail.FULL_COPY for v in judged.blocking)
+
+
 def full_within_a_day(space: SpaceForecast | None, at: datetime) -> bool:
     """Whether the storage is full within a day."""
     return space is not None and space.full_at is not None and space.full_at <= at + TODAY

@@ -80,13 +80,17 @@ class AuroraDemand:
     def ios_a_month_without_peaks(self, peaks: int) -> float:
         """The same without the busiest `peaks` days, of these or of the longer past, whichever is more.
 
-        A busy day of each week is none of the few that were unusual in three months.
+        A busy day of each week is none of the few that were unusual. Of the longer past its last weeks
+        alone must show as much: a load that ended before them counts no more.
         """
         recent = self.ios_a_month(leave_out=min(peaks, len(self.days) - 1))
         if len(self.past_ios) < LONGER_DAYS:
             return recent
-        usual = sorted(self.past_ios)[:-peaks]
-        return max(recent, sum(usual) / len(usual) * HOURS_PER_MONTH / 24)
+        usual = min(
+            sum(sorted(past)[:-peaks]) / (len(past) - peaks)
+            for past in (self.past_ios, self.past_ios[-LONGER_DAYS:])
+        )
+        return max(recent, usual * HOURS_PER_MONTH / 24)
 
     @property
     def acus(self) -> float:

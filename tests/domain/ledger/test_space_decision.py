@@ -230,6 +230,25 @@ def test_a_no_to_growth_holds_for_any_growth_and_is_none_to_what_the_load_wants(
     assert soon.answer.cause == "space_approval_today"
 
 
+def test_a_declined_growth_that_is_a_full_copy_is_not_started_for_the_load() -> None:
+    """From 380 GiB on the next size is on more volumes: with the owner's word Headroom may copy in calm."""
+    small, copies = rds(VolumeType.GP3, 380, 3_000, 125), {"growth": True, "full_copy": True}
+    calm = decided(filling(small, steadily(30.0, 4.0)), **copies)
+    assert isinstance(calm.answer, Act), calm.summary
+    assert calm.answer.plan.full_copy
+    no = Declined(
+        decision_id="0" * 20, at=NOW, until=NOW + timedelta(days=1),
+        target=calm.answer.plan.target, price_change_usd=calm.answer.plan.price_change_usd,
+        rejected=True,
+    )  # fmt: skip
+    for free in (30.0, 26.0):  # by now it needs a little more
+        then = decided(
+            filling(small, steadily(free, 4.0)), resource_state(declined=(no,)), **copies
+        )
+        assert isinstance(then.answer, Hold), then.summary
+        assert then.answer.reason is Reason.DECLINED
+
+
 @pytest.mark.parametrize("rejected", [True, False], ids=["declined", "not answered"])
 def test_growth_that_needs_nobody_is_made_unless_a_person_declined_it_with_the_raise(
     rejected: bool,

@@ -171,9 +171,15 @@ def test_one_busy_day_of_every_week_is_not_unusual(
     assert START + timedelta(days=28) <= change.at <= START + timedelta(days=most_days)
 
 
-def test_two_unusual_days_in_three_months_are_no_reason_to_switch(tmp_path: Path) -> None:
-    days = [2_000.0 if day in (50, 51) else 12.0 for day in range(90)]
-    assert simulated(document(**trace(tmp_path, days)) | {"days": len(days)}).changes == ()
+@pytest.mark.parametrize("before", [12.0, 90.0], ids=["never much", "much until weeks before"])
+def test_two_unusual_days_in_three_months_are_no_reason_to_switch(
+    tmp_path: Path, before: float
+) -> None:
+    """Whether or not a load that ended before them would have paid for it: I/O-Optimized was not to be had then."""
+    days = [before] * 40 + [2_000.0 if day in (50, 51) else 12.0 for day in range(90)]
+    gate = START + timedelta(days=58)
+    made = document(**trace(tmp_path, days), next_allowed_at=f"{gate:%Y-%m-%dT%H:%M:%SZ}")
+    assert simulated(made | {"days": len(days)}).changes == ()
 
 
 def test_a_lasting_change_of_the_load_is_followed_once(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 from headroom.domain.resources import VolumeType
 from headroom.proving.scenarios import parse_scenario
-from headroom.proving.simulation import simulate
+from headroom.proving.simulation import Result, simulate
 from headroom.proving.trials import STARTS, Conditions, run_engine
 from headroom.proving.workloads import shape_load_series
 from tests.proving.simulation.situations import (
@@ -233,20 +234,30 @@ def test_hours_without_metrics_every_other_day_keep_no_first_raise_for_good() ->
     assert not run.guardrail_violations
 
 
-def test_what_is_measured_in_every_second_five_minutes_is_given_back(tmp_path: Path) -> None:
-    """Six hours at 6,000 IOPS on the first day; half of the minutes of three days are never published."""
+def recorded(folder: Path, days: int, iops_at: Callable[[datetime], int | None]) -> Result:
+    """gp3 of 400 GiB under a trace of minutes; those of None were not measured."""
     rows = ["timestamp,read_ops,write_ops,read_bytes,write_bytes"]
-    for minute in range(3 * 24 * 60):
-        ops = 180_000 if 8 * 60 <= minute < 14 * 60 else 9_000
-        if minute % 10 < 5:
-            at = START + timedelta(minutes=minute)
+    for minute in range(days * 24 * 60):
+        at = START + timedelta(minutes=minute)
+        if (iops := iops_at(at)) is not None:
+            ops = iops * 30
             rows.append(f"{at:%Y-%m-%dT%H:%M:%SZ},{ops},{ops},{ops * 16_384},{ops * 16_384}")
-    (tmp_path / "half.csv").write_text("\n".join(rows))
+    (folder / "load.csv").write_text("\n".join(rows))
     scenario = {
         "resource": {"kind": "ebs", "type": "gp3", "size_gib": 400, "tags": {"headroom": "auto"}},
-        "workload": {"trace": {"file": "half.csv"}},
+        "workload": {"trace": {"file": "load.csv"}},
     }
-    result = simulate(parse_scenario(scenario, source="test", base=tmp_path))
+    return simulate(parse_scenario(scenario, source="test", base=folder))
+
+
+def test_what_is_measured_in_every_second_five_minutes_is_given_back(tmp_path: Path) -> None:
+    """Six hours at 6,000 IOPS on the first day; half of the minutes of three days are never published."""
+
+    def first_day(at: datetime) -> int | None:
+        busy = at.date() == START.date() and 8 <= at.hour < 14
+        return None if at.minute % 10 >= 5 else 6_000 if busy else 300
+
+    result = recorded(tmp_path, 3, first_day)
     raised, lowered = result.changes[:2]
     assert (lowered.target.iops or 0) < (raised.target.iops or 0)
     assert lowered.at < START + timedelta(hours=48)  # a measured day takes two
@@ -331,17 +342,12 @@ def test_an_instance_that_is_stopped_at_night_and_at_weekends_gets_what_its_load
     tmp_path: Path,
 ) -> None:
     """From 06:00 to 20:00, with 9,000 IOPS for the first two hours; a stopped one publishes nothing, and nothing is changed."""
-    rows = ["timestamp,read_ops,write_ops,read_bytes,write_bytes"]
-    for minute in range(15 * 24 * 60):
-        at = START + timedelta(minutes=minute)
-        if 6 <= at.hour < 20 and at.weekday() < 5:
-            ops = 270_000 if at.hour < 8 else 9_000
-            rows.append(f"{at:%Y-%m-%dT%H:%M:%SZ},{ops},{ops},{ops * 16_384},{ops * 16_384}")
-    (tmp_path / "off.csv").write_text("\n".join(rows))
-    scenario = {
-        "resource": {"kind": "ebs", "type": "gp3", "size_gib": 400, "tags": {"headroom": "auto"}},
-        "workload": {"trace": {"file": "off.csv"}},
-    }
-    result = simulate(parse_scenario(scenario, source="test", base=tmp_path))
+
+    def by_day(at: datetime) -> int | None:
+        if not 6 <= at.hour < 20 or at.weekday() >= 5:
+            return None
+        return 9_000 if at.hour < 8 else 300
+
+    result = recorded(tmp_path, 15, by_day)
     assert starved_between(result, timedelta(days=10), timedelta(days=15)) == 0
     assert any(change.target.iops == 3_000 for change in result.changes), "given back by day"
