@@ -64,6 +64,10 @@ class LoadSeriesWorkload:
                 found.append(Segment(start_s=begin, end_s=end, load=self._loads[i]))
         return found
 
+    def next_edge(self, second: float) -> float:
+        """The end of the step in force."""
+        return float((second // self._step + 1) * self._step)
+
 
 def _load(load_series: LoadSeries, place: int) -> Load | None:
     rate = float(load_series.ops[place])

@@ -65,7 +65,7 @@ def wire(value: Any) -> Item:
 
 def unwire(attribute: Item) -> Any:
     """JSON's own types from DynamoDB's notation."""
-    kind, value = next(iter(attribute.items()))
+    ((kind, value),) = attribute.items()
     if kind == "S":
         return value
     match kind:

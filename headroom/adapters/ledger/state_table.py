@@ -253,7 +253,8 @@ class StateTable:
 
     def due(self, now: datetime, limit: int) -> tuple[Due, ...]:
         """Resources due at or before `now` and claimed by nobody, longest overdue first."""
-        found = [item for shard in DUE_SHARDS for item in self._due_in(shard, now, limit)]
+        until = wire(moment(now))
+        found = [item for shard in DUE_SHARDS for item in self._due_in(shard, until, limit)]
         with reading("what is due"):
             every = (
                 Due(
@@ -267,12 +268,12 @@ class StateTable:
             )
             return tuple(sorted(every, key=lambda each: (each.wake_at, each.ref.arn))[:limit])
 
-    def _due_in(self, shard: str, now: datetime, limit: int) -> Iterator[Item]:
+    def _due_in(self, shard: str, until: Item, limit: int) -> Iterator[Item]:
         found = self._reads.query(
             self._table,
             condition="#shard = :shard AND #wake <= :now",
             names={"#shard": "due_shard", "#wake": "wake_at"},
-            values={":shard": wire(shard), ":now": wire(moment(now))},
+            values={":shard": wire(shard), ":now": until},
             index=DUE,
             page=limit,
         )

@@ -29,10 +29,10 @@ def digest(*values: object) -> str:
     A dataclass too large to read member by member has a `summary_for_digest` that stands for it.
     Raises TypeError for anything whose text could differ between two processes.
     """
-    found = hashlib.sha256()
+    parts: list[bytes | array[float]] = []
     for value in values:
-        _feed(found.update, value)
-    return found.hexdigest()
+        _feed(parts.append, value)
+    return hashlib.sha256(b"".join(parts)).hexdigest()
 
 
 def _feed(put: Callable[[bytes | array[float]], None], value: object) -> None:

@@ -33,9 +33,10 @@ class VolumeAlarms:
 
 def _breaching(published: PublishedVolume, now: datetime) -> list[tuple[str, bool]]:
     balance = published.recent("burst_balance_percent", now, EVALUATED_MIN)
-    low = sum(v is not None and v < LOW_BALANCE_PERCENT for v in balance)
-    found = [("burst_balance", low >= BREACHING_MIN)]
+    low = [value for value in balance if value is not None and value < LOW_BALANCE_PERCENT]
+    found = [("burst_balance", len(low) >= BREACHING_MIN)]
     for check in CHECKS:
         values = published.recent(check, now, EVALUATED_MIN)
-        found.append((check, sum((v or 0.0) >= 1 for v in values) >= BREACHING_MIN))
+        reached = [value for value in values if value is not None and value >= 1]
+        found.append((check, len(reached) >= BREACHING_MIN))
     return found

@@ -41,7 +41,10 @@ class MinuteValues:
     def repeat(self, count: int, every: int = 1) -> None:
         """Set the next minutes like the last `every`, again and again."""
         for column in self.columns.values():
-            column.extend(islice(cycle(column[-every:]), count))
+            if count == 1:  # as in nearly every minute of a simulation
+                column.append(column[-every])
+            else:
+                column.extend(islice(cycle(column[-every:]), count))
 
     def forget(self, before: int) -> None:
         """Drop the minutes before this one."""

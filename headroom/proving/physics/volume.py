@@ -74,9 +74,10 @@ class Attachment:
 class _Steady(NamedTuple):
     """A minute of one load and one configuration that left queues and buckets as they were."""
 
-    load: Load | None
     configuration: Configuration
     facts: MinuteFacts
+    until_s: float
+    """Where the load ends, in seconds of the workload."""
 
 
 class VolumePhysics:
@@ -132,28 +133,35 @@ class VolumePhysics:
 
     def minute(self, start: datetime, lifecycle: VolumeLifecycle) -> MinuteFacts:
         """Advance over the clock minute that begins at `start`; minutes come in order."""
-        self._settle(lifecycle.effective(start))
+        configuration = lifecycle.effective(start)
+        self._settle(configuration)
         self._share_instance(start)
+        before = self._steady
+        self.repeats = before is not None and self._goes_on(before, start, configuration, lifecycle)
+        if before is not None and self.repeats:
+            return before.facts._replace(start=start)
         stretches = self._stretches(start, lifecycle)
-        same = self._as_before(stretches)
-        self.repeats = same is not None
-        if same is not None:
-            return same._replace(start=start)
         state = self._state()
         facts = self._minute(start, stretches)
         queues = [queue for queue in (self._station, self._free) if queue is not None]
         rests = self._state() == state and not any(queue.backlog for queue in queues)
-        self._steady = _Steady(*stretches[0][2:], facts) if rests and _whole(stretches) else None
+        self._steady = None
+        if rests and _whole(stretches):
+            until_s = self.workload.next_edge((start - self.workload.start).total_seconds())
+            self._steady = _Steady(configuration, facts, until_s)
         return facts
 
-    def _as_before(self, stretches: Sequence[Stretch]) -> MinuteFacts | None:
-        """The facts of the minute before if it left everything as it was and the load goes on."""
-        before = self._steady
-        if before is None or self._others is not None or not _whole(stretches):
-            return None
-        _, _, load, configuration = stretches[0]
-        same = load is before.load and configuration is before.configuration
-        return before.facts if same else None
+    def _goes_on(
+        self, before: _Steady, start: datetime, configuration: Configuration,
+        lifecycle: VolumeLifecycle,
+    ) -> bool:  # fmt: skip
+        """Whether neither the load nor the configuration of the minute before ends in this one."""
+        if self._others is not None or configuration is not before.configuration:
+            return False
+        if (start - self.workload.start).total_seconds() + MINUTE_S > before.until_s:
+            return False
+        change = lifecycle.next_change(start)
+        return change is None or change - start >= MINUTE
 
     def _state(self) -> list[float]:
         """All that one minute hands on to the next."""

@@ -39,8 +39,6 @@ AGE = timedelta(days=365)
 KEPT = timedelta(days=455)
 MINUTES_KEPT = timedelta(days=15)
 """How long CloudWatch keeps metrics, and those of minutes."""
-STEADY_FIRST_S, STEADY_AHEAD_S = 600.0, 6 * 3600.0
-"""How far ahead a load is examined to see how long it stays as it is: at first, and at most."""
 
 Controller = Literal["headroom", "none"]
 
@@ -189,7 +187,7 @@ def _publish_history(scenario: Scenario, volume: SimulatedVolume, start: datetim
         publish(volume, configuration, facts)
         now += MINUTE
         alike = alike + 1 if before is not None and _alike(before, facts) else 0
-        if alike >= SLOW_MIN and (until := min(_steady_until(scenario.history, now), end)) > now:
+        if alike >= SLOW_MIN and (until := _steady_until(scenario.history, now, end)) > now:
             volume.published.repeat(minute_number(now), minute_number(until))
             now = until
         before = facts
@@ -201,17 +199,11 @@ def _alike(one: MinuteFacts, other: MinuteFacts) -> bool:
     return same and one._replace(start=other.start) == other
 
 
-def _steady_until(workload: Workload, now: datetime) -> datetime:
-    """Until when the load of the two minutes before `now` stays as it is; `now` if it changes."""
-    first = (now - workload.start).total_seconds() - 120
-    ahead = STEADY_FIRST_S
-    while True:
-        segment = next(iter(workload.segments(first, first + ahead)), None)
-        if segment is None or segment.start_s > first:
-            return now
-        if segment.end_s < first + ahead or ahead >= STEADY_AHEAD_S:
-            return minute_floor(workload.start + timedelta(seconds=segment.end_s))
-        ahead = min(4 * ahead, STEADY_AHEAD_S)  # a trace has a segment for each of its rows
+def _steady_until(workload: Workload, now: datetime, end: datetime) -> datetime:
+    """Until when, at most `end`, the load of the two minutes before `now` stays as it is."""
+    edge = workload.next_edge((now - workload.start).total_seconds() - 120)
+    most = (end - workload.start).total_seconds()
+    return end if edge >= most else minute_floor(workload.start + timedelta(seconds=edge))
 
 
 def _controller(

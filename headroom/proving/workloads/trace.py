@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from math import floor, isfinite
+from math import floor, inf, isfinite
 from pathlib import Path
 
 from headroom.proving.inputs import YEARS, BadInput
@@ -70,6 +70,11 @@ class TraceWorkload:
             if end > begin:
                 found.append(Segment(start_s=begin, end_s=end, load=self._load(index)))
         return found
+
+    def next_edge(self, second: float) -> float:
+        """Where the interval in force at `second` ends; infinite after the last."""
+        place = floor(second / self.interval_s + 1e-9) + 1
+        return max(0, place) * self.interval_s if place <= self._count else inf
 
     def _load(self, index: int) -> Load | None:
         if self._newest[0] != index:

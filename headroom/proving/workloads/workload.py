@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import accumulate
+from math import inf
 from typing import Protocol
 
 from headroom.domain.catalog.ebs import HDD_IO_BYTES, SSD_IO_BYTES
@@ -87,6 +88,9 @@ class Workload(Protocol):
     def segments(self, start_s: float, end_s: float) -> Sequence[Segment]:
         """The stretches between two instants, in order and cut to them."""
 
+    def next_edge(self, second: float) -> float:
+        """Where the stretch in force at `second` ends; infinite after the last."""
+
 
 NO_MIX = Mix(read_share=1.0, read_bytes=0.0, write_bytes=0.0)
 IDLE = Load(ops_per_s=0.0, mix=NO_MIX)
@@ -126,6 +130,11 @@ class Steps:
             if end > begin:
                 found.append(Segment(start_s=begin, end_s=end, load=self._loads[index]))
         return found
+
+    def next_edge(self, second: float) -> float:
+        """Where the step in force at `second` ends; infinite after the last."""
+        place = bisect_right(self._edges, second)
+        return self._edges[place] if place < len(self._edges) else inf
 
 
 def open_load(

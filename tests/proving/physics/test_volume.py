@@ -5,12 +5,14 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from headroom.domain.catalog.ebs import MIB
 from headroom.domain.catalog.ebs.limits import GP2_CREDITS
 from headroom.domain.resources import Configuration
 from headroom.proving.awsrules import Delays
-from headroom.proving.physics import Attachment, VolumePhysics
+from headroom.proving.physics import Attachment, MinuteFacts, VolumePhysics
 from headroom.proving.workloads import IDLE, Steps, Stretch, open_load
 from tests.proving.build import (
     MINUTE,
@@ -305,6 +307,38 @@ def test_growing_gp2_keeps_its_credits_and_leaving_gp2_drops_them() -> None:
     gone = volume(gp2(400))
     gone.modify(T0, volume_type="gp3")
     assert play(steady(100), gone, 11)[-1].burst_balance_percent is None
+
+
+# Minutes that are as the one before
+
+
+SHORT = Delays(modifying=timedelta(seconds=70), effect=timedelta(seconds=95), completed=3 * MINUTE)
+
+
+@given(
+    parts=st.lists(
+        st.tuples(st.sampled_from([45, 60, 130, 600]), st.sampled_from([0, 300, 1_200, 5_000])),
+        min_size=1, max_size=6,
+    ),
+    size=st.sampled_from([100, 400]),
+    grown_at=st.integers(0, 900),
+)  # fmt: skip
+def test_a_minute_as_the_one_before_is_as_if_it_had_been_computed(
+    parts: list[tuple[int, int]], size: int, grown_at: int
+) -> None:
+    load = steps(*((seconds, iops, 16) for seconds, iops in parts))
+
+    def played(*, quick: bool) -> list[MinuteFacts]:
+        physics, grows = VolumePhysics(load), volume(gp2(size), delays=SHORT)
+        facts = []
+        for i in range(40):
+            if i == grown_at // 60:
+                grows.modify(T0 + timedelta(seconds=grown_at), size_gib=2 * size)
+            facts.append(physics.minute(T0 + i * MINUTE, grows))
+            physics._steady = physics._steady if quick else None
+        return facts
+
+    assert played(quick=True) == played(quick=False)
 
 
 # What was not measured
