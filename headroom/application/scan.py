@@ -193,13 +193,10 @@ def _suspects(
     found: list[Suspect] = []
     quiet: list[Suspect] = []
     for each in seen:
-        one = Suspect(
-            ref=each.view.volume.ref, urgency=_urgency(policy, each.view, each.glance), at=now
-        )
-        if each.reconcile:
-            found.append(one)
-        elif first and each.new:
-            quiet.append(one)
+        if each.reconcile or (first and each.new):
+            risk = _urgency(policy, each.view, each.glance)
+            one = Suspect(ref=each.view.volume.ref, urgency=risk, at=now)
+            (found if each.reconcile else quiet).append(one)
     quiet.sort(key=lambda s: -s.urgency)
     return found + [
         Suspect(

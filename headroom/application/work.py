@@ -220,7 +220,8 @@ def _chunk(
                 done.append((item, _failed(ports, item, outcome, now, report)))
             else:
                 report.count(None if isinstance(outcome, EventOutcome) else outcome)
-                done.append((item, _outcome_of(outcome)))
+                if item.events:  # else nobody reads its summary
+                    done.append((item, _outcome_of(outcome)))
     _record_events(ports, done, now, report)
 
 
