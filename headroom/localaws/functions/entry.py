@@ -23,6 +23,7 @@ import socket
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import cache
 from types import ModuleType
 
 CLOCK_FILE_VARIABLE = "_LOCAL_AWS_CLOCK_FILE"
@@ -79,6 +80,10 @@ def import_shared(task_root: str) -> None:
         if importlib.machinery.PathFinder.find_spec(name.partition(".")[0], [task_root]):
             with contextlib.suppress(Exception):
                 importlib.import_module(name)
+    with contextlib.suppress(Exception):  # a request names its client twice, of the same parts
+        useragent = importlib.import_module("botocore.useragent")
+        name = "sanitize_user_agent_string_component"
+        setattr(useragent, name, cache(getattr(useragent, name)))
     gc.collect()
     gc.freeze()
     gc.enable()
