@@ -109,7 +109,7 @@ $(STAMPS)/python: requirements.txt requirements-dev.txt requirements-lock.txt py
 	@[ -x $(BIN)/python ] || "$(PYTHON)" -m venv $(VENV)
 	@$(PIP) install '$(PIP_NEEDED)' 2>/dev/null || true
 	@$(PIP) install --no-compile -c requirements-lock.txt -r requirements.txt -r requirements-dev.txt
-	@$(PIP) install -c requirements-lock.txt --no-deps --no-build-isolation -e .
+	@$(PIP) -q install -c requirements-lock.txt --no-deps --no-build-isolation -e .
 	@$(BIN)/python -m compileall -q headroom
 	@mkdir -p $(@D) && touch $@
 
