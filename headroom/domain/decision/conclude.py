@@ -332,7 +332,7 @@ def _blocked(
         told = escalate_once(
             decision_input, effective, Reason.BLOCKED_TEMPORARILY, "waiting",
             f"it was at its limit for {demand.pressed_minutes} of the last measured minutes, and {names} "
-            f"blocks a change{clears}; Headroom makes it then, unless you do before, or reduce the load",
+            f"blocks a change{clears}; Headroom decides again then, unless you change it before",
             plan,
         )  # fmt: skip
         if isinstance(told, Escalate):

@@ -15,8 +15,8 @@ from headroom.domain.resources import Configuration, PriceUnknown, VolumeType
 
 TIME_TO_EFFECT = timedelta(minutes=30)
 """AWS says minutes to hours for new performance; the planner counts half an hour."""
-RISES = 1.001
-"""A rate must rise by more than rounding does."""
+RISES = 1.02
+"""What a rate must rise by at least: for less, no slot is spent and no storage put into modifying."""
 
 
 def plan_to(situation: Situation, target: Configuration) -> Plan | None:

@@ -57,19 +57,19 @@ def plans_from_history(situation: Situation) -> Iterator[Plan]:
         return
     now, base, chosen = capability(current), base_of(current), capability(situation.owners_choice)
     free = NOTHING if pays_for_every_iops(current, limits.types) else base
-    most_iops, most_mibps = reach_of(situation, changes=1)
+    reach = reach_of(situation, changes=1)
+    most = max(reach[0], now.burst_iops), max(reach[1], now.burst_mibps)
     levels = [(now.burst_iops, now.burst_mibps)]
     if situation.past.known:
         spare = 1 + limits.headroom_percent / 100
         for i, m in demand_levels(situation.past, lambda i, m: _unit_usd(i, m, free)):
             enough = i <= chosen.sustained_iops and m <= chosen.sustained_mibps
-            levels.append(
-                (
-                    _spared(i, spare, base[0], chosen.sustained_iops if enough else 0.0),
-                    _spared(m, spare, base[1], chosen.sustained_mibps if enough else 0.0),
-                )
-            )
-        levels = list(_with_spare(levels, situation, spare))
+            own = (chosen.sustained_iops, chosen.sustained_mibps) if enough else (0.0, 0.0)
+            levels.append((_spared(i, spare, base[0], own[0]), _spared(m, spare, base[1], own[1])))
+        seen = situation.past.most_iops * spare, situation.past.most_mibps * spare
+        levels = [
+            _in_proportion(level, most, seen) for level in _with_spare(levels, situation, spare)
+        ]
     levels += announced_levels(situation)
     step = limits.largest_step
     levels += [  # from where one step leads to the most that may come
@@ -80,11 +80,7 @@ def plans_from_history(situation: Situation) -> Iterator[Plan]:
     lowest_iops = least_iops(situation, base[0])
     lowest_mibps = least_mibps(situation, base[1])
     levels = [
-        (
-            max(lowest_iops, min(i, max(most_iops, now.burst_iops))),
-            max(lowest_mibps, min(m, max(most_mibps, now.burst_mibps))),
-        )
-        for i, m in levels
+        (max(lowest_iops, min(i, most[0])), max(lowest_mibps, min(m, most[1]))) for i, m in levels
     ]
     levels += [  # a raise of one side is possible while the other may not be lowered yet
         (max(i, now.sustained_iops), max(m, now.sustained_mibps))
@@ -102,6 +98,21 @@ def plans_from_history(situation: Situation) -> Iterator[Plan]:
             situation.calm or situation.harmless(plan) or relieves(situation, plan)
         ):
             yield plan
+
+
+def _in_proportion(
+    level: tuple[float, float], most: tuple[float, float], seen: tuple[float, float]
+) -> tuple[float, float]:
+    """No more than `most`. Of what exceeds all that was seen, neither side grows further than the other can.
+
+    Operations that no IOPS are left for need no MiB/s.
+    """
+    share = min([1.0, *(can / wanted for can, wanted in zip(most, level, strict=True) if wanted)])
+    iops, mibps = (
+        min(wanted, can, max(share * wanted, known))
+        for wanted, can, known in zip(level, most, seen, strict=True)
+    )
+    return iops, mibps
 
 
 def _affordable(

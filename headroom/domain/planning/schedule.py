@@ -53,6 +53,7 @@ def schedule_cost(
     """
     count = len(levels)
     goals = [i for i in range(count) if reachable[i] and i not in only_from]
+    rises = [_not_below(levels, goals, origin) for origin in range(count)]
     ends = [0.0] * count if ends is None else list(ends)
     # after[used][lock][level]: cost of the hours that follow, `lock` more of them locked. Without a
     # change none is locked.
@@ -108,15 +109,20 @@ def schedule_cost(
                                     + following[i]
                                     + CHANGE_USD
                                     + max(0.0, short[origin] - short[i])
-                                    for i in goals
+                                    for i in (goals if left > 1 else rises[origin])
                                 ),
                             ]
                         )
                         for origin, value in enumerate(rows[0])
                     ]
-                else:
+                elif left > 1:
                     best = min([locked[i] + following[i] + CHANGE_USD for i in goals], default=inf)
                     rows[0] = [value if value <= best else best for value in rows[0]]
+                else:  # the last slot is for raises
+                    rows[0] = [
+                        min([value, *(locked[i] + following[i] + CHANGE_USD for i in to)])
+                        for value, to in zip(rows[0], rises, strict=True)
+                    ]
                 for goal, origins in only_from.items():
                     going = locked[goal] + following[goal] + CHANGE_USD
                     for origin in origins:
@@ -126,3 +132,9 @@ def schedule_cost(
                     next_hour = hour
         after = now
     return ScheduleCost(stay=stay, change=tuple(change), next_hour=next_hour)
+
+
+def _not_below(levels: Sequence[Level], goals: Sequence[int], origin: int) -> list[int]:
+    """The goals that lower nothing of one level."""
+    iops, mibps = levels[origin].iops, levels[origin].mibps
+    return [i for i in goals if levels[i].iops >= iops and levels[i].mibps >= mibps]

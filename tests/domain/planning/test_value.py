@@ -378,6 +378,15 @@ def test_from_a_type_that_includes_no_iops_one_raise_leads_back_to_the_highest_l
     assert lowest * 4 >= 12_000 * 1.09
 
 
+def test_operations_that_no_iops_are_left_for_get_no_throughput() -> None:
+    """Four times the load would be 28,000 IOPS and 440 MiB/s; of the 16,000 IOPS permitted, 250 MiB/s are used."""
+    limit = gp3(400, 7_000, 125)
+    seen = situation(calm(limit, lambda at: nightly(at, iops=7_000.0), days=9.2), max_iops=16_000)
+    highest = [p for p in candidates(seen) if p.target.iops == 16_000]
+    assert highest
+    assert max(p.target.throughput_mibps or 0 for p in highest) <= 275
+
+
 # --- the present hour, whose rest a schedule of whole hours leaves out
 
 
