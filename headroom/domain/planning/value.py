@@ -142,8 +142,9 @@ def _valued(
         targets.append(situation.owners_choice)
         goals.append(False)
     levels = [level_of(situation, target) for target in targets]
-    if situation.unanswered:
-        levels = _without_an_answer(levels, goals)
+    most_usd = situation.baseline_usd + situation.limits.price_increase_usd
+    if situation.unanswered or any(p.sustains_more and p.monthly_usd > most_usd for p in made):
+        levels = _within_goals(levels, goals)
     effect = situation.observation.at + LEAD
     recurrence = Recurrence.of(situation.past, effect)
     forecast = demand_forecast(
@@ -199,8 +200,8 @@ def _valued(
         for i, plan in enumerate(made, start=1)
         for own in (worth.found if within_choice(situation, plan) else found,)
     ]
-    worth_none = all(plan.value_usd_per_day <= 0 for plan in valued_plans)
-    if situation.calm and worth_none and all(open_hours(situation)):
+    worthless = all(plan.value_usd_per_day <= 0 for plan in valued_plans)
+    if situation.calm and worthless and all(open_hours(situation)):
         today = day_cost(situation, levels, forecast, 0)
         if today - found.stay <= risked:  # nor will a later change be worth its risk
             valued_plans = [
@@ -232,8 +233,8 @@ def _valued(
     return valued_plans, forecast, next_hour, later
 
 
-def _without_an_answer(levels: Sequence[Level], goals: Sequence[bool]) -> list[Level]:
-    """The levels, from which raises lead no further than to what needs no approval."""
+def _within_goals(levels: Sequence[Level], goals: Sequence[bool]) -> list[Level]:
+    """The levels, from which raises lead no further than to the highest goal."""
     most_iops = max(level.iops for level, goal in zip(levels, goals, strict=True) if goal)
     most_mibps = max(level.mibps for level, goal in zip(levels, goals, strict=True) if goal)
     found = []

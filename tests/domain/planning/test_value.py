@@ -13,6 +13,7 @@ from headroom.domain.catalog import catalogue_prices
 from headroom.domain.decision.diagnose import diagnose
 from headroom.domain.planning import AHEAD, FORESEEN_USD, Plan, Situation, ValuedPlans, value_plans
 from headroom.domain.planning.planner import candidates
+from headroom.domain.planning.restoring import could_come_back
 from headroom.domain.policy import Limits, parse_window
 from headroom.domain.resources import Configuration, ModificationState, Observation, VolumeType
 from headroom.domain.workload import estimate
@@ -28,6 +29,7 @@ from tests.builders import (
     observation,
     volume,
 )
+from tests.domain.databases import rds
 from tests.domain.earlier import Load, history, nightly, past_seen
 
 LOW, HIGH = gp3(400, 3_000, 125), gp3(400, 12_000, 500)
@@ -385,6 +387,42 @@ def test_operations_that_no_iops_are_left_for_get_no_throughput() -> None:
     highest = [p for p in candidates(seen) if p.target.iops == 16_000]
     assert highest
     assert max(p.target.throughput_mibps or 0 for p in highest) <= 275
+
+
+def test_a_raise_of_one_percent_is_worth_no_slot() -> None:
+    def highest(most_iops: int) -> int:
+        plans = candidates(situation(pressed(60), max_iops=most_iops))
+        return max(iops for p in plans if (iops := p.target.iops or 0) <= most_iops)
+
+    assert highest(3_030) <= 3_000
+    assert highest(3_300) == 3_300
+
+
+def test_what_the_price_limit_forbids_does_not_follow_load_either() -> None:
+    """io2 with 5,000 of the 7,000 IOPS of its nights: no raise in the first minutes of a night saves its rest."""
+    seen = calm(
+        io(VolumeType.IO2, 400, 5_000), partial(nightly, iops=7_000.0), days=9.2,
+        now=NOW.replace(hour=17),
+    )  # fmt: skip
+
+    def value(increase_usd: int) -> float:
+        here = situation(
+            seen, types=(VolumeType.IO2,), largest_step=4, price_increase_usd=Decimal(increase_usd)
+        )
+        return next(p.value_usd_per_day for p in value_plans(here).plans if p.target.iops == 7_733)
+
+    assert value(0) > value(10_000) + 5.0
+
+
+@pytest.mark.parametrize(
+    ("own", "mibps"), [(rds(VolumeType.IO1, 500, 4_000), 250.0), (io(iops=4_000), 1_000.0)]
+)
+def test_of_the_throughput_that_came_with_iops_a_database_gets_back_what_load_could_need(
+    own: Configuration, mibps: float
+) -> None:
+    """4,000 IOPS of io1 bring 1,000 MiB/s; the load used 63 of them."""
+    seen = calm(own, partial(nightly, iops=4_000.0))
+    assert could_come_back(situation(seen, largest_step=4))[1] == pytest.approx(mibps, abs=0.1)
 
 
 # --- the present hour, whose rest a schedule of whole hours leaves out
