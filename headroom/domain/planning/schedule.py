@@ -47,13 +47,12 @@ def schedule_cost(
 
     `free[hour]` is how many modifications are left in that hour if none is made before it;
     `reachable[i]` whether a later change may lead to level i, `only_from[i]` from which levels alone,
-    if not from all. The last one left is for raises: the guardrail `give_back_slot`. A change prevents others for `locked_hours`. For `late_hours` of it, a raise serves no
+    if not from all. A change prevents others for `locked_hours`. For `late_hours` of it, a raise serves no
     more than the level before it, and none follows at once when load comes. `ends` is what follows the day at each
     level, in USD; nothing if not given.
     """
     count = len(levels)
     goals = [i for i in range(count) if reachable[i] and i not in only_from]
-    rises = [_not_below(levels, origin) for origin in range(count)]
     ends = [0.0] * count if ends is None else list(ends)
     # after[used][lock][level]: cost of the hours that follow, `lock` more of them locked. Without a
     # change none is locked.
@@ -110,41 +109,20 @@ def schedule_cost(
                                     + CHANGE_USD
                                     + max(0.0, short[origin] - short[i])
                                     for i in goals
-                                    if left > 1 or i in rises[origin]
                                 ),
                             ]
                         )
                         for origin, value in enumerate(rows[0])
                     ]
-                elif left > 1:
+                else:
                     best = min([locked[i] + following[i] + CHANGE_USD for i in goals], default=inf)
                     rows[0] = [value if value <= best else best for value in rows[0]]
-                else:  # the last slot is for raises
-                    rows[0] = [
-                        min(
-                            [
-                                value,
-                                *(locked[i] + following[i] + CHANGE_USD for i in goals if i in to),
-                            ]
-                        )
-                        for value, to in zip(rows[0], rises, strict=True)
-                    ]
                 for goal, origins in only_from.items():
                     going = locked[goal] + following[goal] + CHANGE_USD
                     for origin in origins:
-                        if left == 1 and goal not in rises[origin]:
-                            continue
                         missed = max(0.0, short[origin] - short[goal])
                         rows[0][origin] = min(rows[0][origin], going + missed)
                 if used == 0 and rows[0][current] < before - 1e-9:
                     next_hour = hour
         after = now
     return ScheduleCost(stay=stay, change=tuple(change), next_hour=next_hour)
-
-
-def _not_below(levels: Sequence[Level], origin: int) -> frozenset[int]:
-    """The levels that lower nothing of one."""
-    iops, mibps = levels[origin].iops, levels[origin].mibps
-    return frozenset(
-        i for i, level in enumerate(levels) if level.iops >= iops and level.mibps >= mibps
-    )

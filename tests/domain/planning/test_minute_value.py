@@ -53,7 +53,7 @@ def test_what_a_schedule_hardly_misses_leaves_the_policys_value() -> None:
 
 def test_what_the_policys_value_would_let_starve_is_worth_more() -> None:
     """A minute at a cent: eight starved hours, $2.40 with late raises, save $8."""
-    worth, found = worth_of(0.01, saved_usd_per_hour=1.0, slots=(4,) * HOURS)
+    worth, found = worth_of(0.01, saved_usd_per_hour=1.0)
     assert found.change[1] == pytest.approx(24 + 2.4 + CHANGE_USD, abs=0.1)
     assert worth.usd_per_minute in {0.02, 0.04, 0.08}
     up_and_down = 24 + 8 * 1.0 + 2 * CHANGE_USD

@@ -32,13 +32,10 @@ class Day:
     locked_hours: int = LOCKED_HOURS
     late_hours: int = 0
     ends: tuple[float, ...] | None = None
-    sizes: tuple[int, ...] = (1, 1, 1)
-    """IOPS: what has less is lower."""
 
     @property
     def levels(self) -> tuple[Level, ...]:
-        each = zip(self.sizes, self.prices, strict=False)
-        return tuple(Level(iops=size, mibps=1, usd_per_hour=usd) for size, usd in each)
+        return tuple(Level(iops=1, mibps=1, usd_per_hour=usd) for usd in self.prices)
 
     def schedule_cost(self, current: int = 0) -> tuple[float, tuple[float, ...], int | None]:
         seen = Forecast(
@@ -62,8 +59,7 @@ class Day:
                 if used == MOST_CHANGES or since < self.locked_hours:
                     return None
                 allowed = self.reachable[to] and level in self.only_from.get(to, (level,))
-                lowers = self.sizes[to] < self.sizes[level]
-                if not first and (self.free[hour] - used <= lowers or not allowed):
+                if not first and (self.free[hour] - used <= 0 or not allowed):
                     return None
                 coming = self.locked[hour : hour + self.late_hours]
                 missed = sum(minutes[level] - minutes[to] for minutes in coming)
@@ -115,7 +111,6 @@ def days(draw: st.DrawFn, levels: int = 3) -> Day:
         locked_hours=draw(st.sampled_from([LOCKED_HOURS, 3, SHORT, HOURS])),
         late_hours=draw(st.sampled_from([0, 0, 1, 3])),
         ends=draw(st.sampled_from([None, (0.0, -3.0, 0.4), (-0.2, 0.0, -0.2)])),
-        sizes=draw(st.sampled_from([(1, 1, 1), (1, 2, 3), (3, 2, 1), (2, 1, 2)])),
     )
 
 
@@ -235,13 +230,6 @@ def test_without_a_slot_nothing_is_planned_and_nothing_ends_starvation() -> None
     stay, _, next_hour = day.schedule_cost()
     assert next_hour is None
     assert stay == pytest.approx(24 * 10 * 0.1)
-
-
-@pytest.mark.parametrize(("slots", "lowered"), [(1, None), (2, 1)])
-def test_the_last_slot_is_for_a_raise(slots: int, lowered: int | None) -> None:
-    """A later giving back that the guardrail would refuse is not planned with."""
-    day = flat((0, 0), (1.0, 0.0), sizes=(2, 1), free=(slots,) * HOURS)
-    assert day.schedule_cost()[2] == lowered
 
 
 def test_a_slot_that_frees_later_is_used_then() -> None:
