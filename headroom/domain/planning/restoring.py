@@ -29,8 +29,6 @@ DAILY_DAYS = 3.0
 """Measured days after which a daily load would be foreseen."""
 TYPES_BACK = (VolumeType.GP3, VolumeType.IO1, VolumeType.IO2)
 """Types that a raise may lead to."""
-BY_IOPS = (VolumeType.IO1, VolumeType.IO2)
-"""Types whose MiB/s follow from their IOPS."""
 AHEAD = timedelta(days=15)
 """How far ahead closed windows and freezes count."""
 
@@ -79,16 +77,15 @@ def may_be_restored(situation: Situation, plan: Plan, most_iops: float, most_mib
 def could_come_back(situation: Situation) -> tuple[float, float]:
     """Of the IOPS and MiB/s that the owner chose, what is there, or what raises lead back to from here.
 
-    MiB/s that come with a type, nobody chose: no more of them than the owner's ceiling, and of those that
-    come with a database's IOPS than the largest step leads to from the most that was seen. Its gp3 includes 500.
+    MiB/s that come with a type, nobody chose: no more of them than the owner's ceiling, and than the instance
+    lets through.
     """
     chosen, now = capability(situation.owners_choice), capability(situation.current)
     limits = situation.limits
     iops, mibps = chosen.sustained_iops, chosen.sustained_mibps
     if situation.owners_choice.throughput_mibps is None:
         mibps = min(mibps, limits.max_throughput_mibps)
-    if situation.current.database is not None and situation.owners_choice.volume_type in BY_IOPS:
-        mibps = min(mibps, limits.largest_step * situation.past.most_mibps)
+        mibps = capped(mibps, situation.diagnosis.instance_mibps_left)
     if iops > now.sustained_iops or mibps > now.sustained_mibps:
         most = min(iops, limits.max_iops), min(mibps, limits.max_throughput_mibps)
         if not _leads_to(situation, situation.current, *most):

@@ -143,7 +143,8 @@ def _valued(
         goals.append(False)
     levels = [level_of(situation, target) for target in targets]
     most_usd = situation.baseline_usd + situation.limits.price_increase_usd
-    if situation.unanswered or any(p.sustains_more and p.monthly_usd > most_usd for p in made):
+    raises = [p for p in made if p.sustains_more and not p.grows and allowed(situation, p)]
+    if situation.unanswered or any(plan.monthly_usd > most_usd for plan in raises):
         levels = _within_goals(levels, goals)
     effect = situation.observation.at + LEAD
     recurrence = Recurrence.of(situation.past, effect)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from headroom.proving.scenarios import parse_scenario
 from headroom.proving.simulation import run, simulate
 from headroom.proving.simulation.run import _steady_until
 from headroom.proving.workloads import TraceWorkload
+from headroom.proving.workloads.workload import Segment
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
 
@@ -56,6 +58,18 @@ def test_minutes_that_repeat_are_published_as_if_each_had_been_simulated(
 )
 def test_a_load_stays_as_it_is_until_its_next_row(interval_s: int, until: timedelta) -> None:
     rows = [(float(n % 7), 0.0, 4096.0 * (n % 7), 0.0) for n in range(3 * 1_440)]
-    trace = TraceWorkload(rows, interval_s=interval_s, start=START)
+    trace = _CountingTrace(rows, interval_s=interval_s, start=START)
     end = START + timedelta(hours=36)
     assert _steady_until(trace, START + timedelta(minutes=10), end) == START + until
+    assert trace.read == 0  # or a history of weeks would read hours of rows for each of its minutes
+
+
+class _CountingTrace(TraceWorkload):
+    """A trace that counts the segments it was asked for."""
+
+    read = 0
+
+    def segments(self, start_s: float, end_s: float) -> Sequence[Segment]:
+        found = super().segments(start_s, end_s)
+        self.read += len(found)
+        return found
