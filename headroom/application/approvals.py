@@ -16,6 +16,7 @@ from headroom.domain.decision import (
     Decision,
     DecisionInput,
     Proceed,
+    Reason,
     Revalidation,
     StillBlocked,
     Withdrawal,
@@ -36,6 +37,7 @@ def ask(ports: Ports, decision: Decision, act: Act, now: datetime) -> None:
         decision_id=decision.decision_id, requested_at=now, expires=act.expires,
         origin=act.plan.origin, target=act.plan.target,
         price_change_usd=act.plan.price_change_usd, why=act.approval,
+        ahead=act.reason is Reason.RECURRENCE_EXPECTED and not decision.demand.pressed_minutes,
     )  # fmt: skip
     summary = f"waits for a person until {act.expires:%Y-%m-%d %H:%M} UTC: {act.approval}"
     judged = next((j for j in decision.judgements if j.plan == act.plan), None)

@@ -65,6 +65,8 @@ from headroom.domain.resources import (
 from headroom.domain.state import (
     AlreadyThere,
     Applied,
+    ApprovalRequest,
+    Declined,
     Outcome,
     ProfileHour,
     Refused,
@@ -128,6 +130,8 @@ GROWN = frozenset(
         ResourceState,
         EffectiveLimits,
         SpaceForecast,
+        ApprovalRequest,
+        Declined,
     )
 )
 """Classes with fields marked `later`, which are left out at their default."""

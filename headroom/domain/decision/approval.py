@@ -91,15 +91,20 @@ def only_saves(origin: Configuration, target: Configuration, price_change_usd: D
 
 
 def quiet_until(
-    declined: Sequence[Declined], plan: Plan, at: datetime, *, urgent: bool = False
-) -> datetime | None:
+    declined: Sequence[Declined], plan: Plan, at: datetime, *,
+    urgent: bool = False, pressing: bool = False,
+) -> datetime | None:  # fmt: skip
     """Until when earlier answers suppress a request for `plan`; None when it may be requested.
 
     A clearly different plan may be requested, but only a few requests are made in 24 h. What is urgent is
     suppressed by no answer to what would only have saved money, nor by no answer at all to what would have
-    saved some as well.
+    saved some as well. What the present load needs is suppressed by no silence from before it came.
     """
-    heard = [d for d in declined if not urgent or _answers(d, plan)]
+    heard = [
+        d
+        for d in declined
+        if (not urgent or _answers(d, plan)) and not (pressing and d.ahead and not d.rejected)
+    ]
     waits = [d.until for d in heard if at < d.until and similar(plan, d)]
     lately = sorted(d.at for d in declined if d.at > at - DAY)
     if len(lately) >= MAX_UNANSWERED:
@@ -190,7 +195,7 @@ def after_rejection(state: StoredState, step: Step, at: datetime) -> StoredState
         quiet = max(quiet, _twice_as_quiet(state.declined, asked))
     mine = Declined(
         decision_id=asked.decision_id, at=at, until=at + quiet, target=asked.target,
-        price_change_usd=asked.price_change_usd, rejected=rejected,
+        price_change_usd=asked.price_change_usd, rejected=rejected, ahead=asked.ahead,
     )  # fmt: skip
     kept = [d for d in state.declined if at < max(d.until, d.at + DAY)]
     return replace(state, approval_request=None, declined=(*kept, mine)[-2 * MAX_UNANSWERED :])

@@ -79,7 +79,9 @@ def act_or_hold(
     ):
         waits = max(at, asked.expires)
         return Hold(reason=Reason.AWAITING_APPROVAL, until=waits, proposed_plan=plan)
-    quiet = quiet_until(resource_state.declined, plan, at, urgent=urgent)
+    quiet = quiet_until(
+        resource_state.declined, plan, at, urgent=urgent, pressing=reason in PRESSING
+    )
     if quiet is not None:
         return Hold(reason=Reason.DECLINED, until=quiet, proposed_plan=plan)
     expires = at + timedelta(minutes=effective.limits.approval_expires_minutes)

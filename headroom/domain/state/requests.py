@@ -5,11 +5,11 @@ A stored state outlives the release that wrote it: every field added here needs 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from headroom.domain.resources import Configuration
+from headroom.domain.resources import LATER, Configuration
 
 DAY = timedelta(hours=24)
 QUIET_AFTER_REJECTION = DAY
@@ -39,6 +39,8 @@ class ApprovalRequest:
     price_change_usd: Decimal
     why: str = ""
     """Why approval is needed."""
+    ahead: bool = field(default=False, metadata=LATER)
+    """For load that is not there yet."""
     approved_at: datetime | None = None
     approved_by: str = ""
     """ARN of the approver."""
@@ -55,6 +57,8 @@ class Declined:
     price_change_usd: Decimal
     rejected: bool
     """By a person; False if it expired."""
+    ahead: bool = field(default=False, metadata=LATER)
+    """For load that was not there yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -172,6 +172,29 @@ def test_something_clearly_different_may_be_asked_for_but_not_a_fourth_time_a_da
     assert len(ago) == MAX_UNANSWERED
 
 
+@pytest.mark.parametrize(
+    ("ahead", "rejected", "pressing", "quiet"),
+    [
+        (True, False, True, False),
+        (True, False, False, True),
+        (True, True, True, True),
+        (False, False, True, True),
+    ],
+    ids=[
+        "silence before the load",
+        "the next before a load",
+        "a no before it",
+        "silence during it",
+    ],
+)
+def test_silence_before_a_load_came_says_nothing_once_it_is_there(
+    ahead: bool, rejected: bool, pressing: bool, quiet: bool
+) -> None:
+    before = [declined("20", target=PLAN.target, ahead=ahead, rejected=rejected)]
+    found = quiet_until(before, PLAN, NOW, urgent=True, pressing=pressing)
+    assert (found is not None) is quiet
+
+
 @given(st.lists(st.tuples(HOURS, HOURS), max_size=8), HOURS)
 def test_a_quiet_time_ends_and_is_then_over(
     spans: list[tuple[timedelta, timedelta]], later: timedelta

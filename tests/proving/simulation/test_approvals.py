@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from tests.proving.simulation.situations import hours, simulated, starved_between, step, targets
+from headroom.domain.decision import Act
+from tests.proving.simulation.situations import (
+    START,
+    hours,
+    simulated,
+    starved_between,
+    step,
+    targets,
+)
 
 NIGHT = [step("2h", 300), step("3h", 8_000), step("19h", 300)]
 POLICY = {"version": 1, "defaults": {"mode": "auto", "approve_above_usd_per_month": 20}}
@@ -24,3 +32,21 @@ def test_the_part_that_needs_no_approval_comes_before_a_load_that_is_known() -> 
         assert before
         assert (before[-1].iops or 0) >= 6_900
     assert starved_between(result, timedelta(0), timedelta(days=3)) <= 3 * 210
+
+
+def test_a_request_waits_while_a_load_lasts_also_after_nobody_answered_one_made_before_it() -> None:
+    """Requests for tomorrow's load run out as it begins, or before."""
+    result = simulated(
+        {"type": "gp3", "size_gib": 300, "tags": {"headroom": "approve"}},
+        [step("9h", 500), step("2h", 7_000), step("13h", 500)] * 6,
+        policy={"version": 1, "defaults": {"mode": "approve"}},
+    )
+    requests = [
+        (decision.at, decision.answer.expires)
+        for decision in result.decisions
+        if isinstance(decision.answer, Act) and decision.answer.expires is not None
+    ]
+    assert not result.changes
+    for day in range(6):
+        pressed = START + timedelta(days=day, hours=9, minutes=10)
+        assert [at for at, expires in requests if at <= pressed < expires], f"day {day}"
