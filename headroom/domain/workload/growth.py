@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import combinations
-from math import inf
+from itertools import combinations, pairwise
+from math import inf, log
 from typing import NamedTuple
 
 from headroom.domain.state import LoadProfile, ProfileHour
@@ -23,6 +23,10 @@ LEAST = 1.015
 """Below this growth per period, the margin above measured load is enough for days."""
 MOST = 1.25
 """Growth per period that is believed at most."""
+STEADY = 0.4
+"""Share of the growth, by its logarithm, that must remain without its largest rise: one step is no growth."""
+LEAST_PEAKS = 4
+"""Peaks after a step, or before it, that show growth by themselves."""
 MOST_PERIODS = 6
 """Load from before them is taken to have grown for that long only."""
 ANOTHER = 1.5
@@ -51,16 +55,28 @@ def growth_of(profile: LoadProfile) -> Growth | None:
     """
     for hours, periods, exceptions in RULES:
         peaks = _peaks(profile, hours, periods, exceptions)
-        if len(peaks) < periods:
+        if len(peaks) < periods or not (peaks := _without_a_step(peaks)):
             continue
         rises = sorted(
             (later / earlier) ** (1 / (before - age))
             for (age, later), (before, earlier) in combinations(peaks, 2)
         )
         factor = min(MOST, rises[3 * len(rises) // 4])
-        if rises[exceptions] > 1.0 and factor >= LEAST:
+        if rises[exceptions if len(peaks) == periods else 0] > 1.0 and factor >= LEAST:
             return Growth(factor, hours, max(peak for _, peak in peaks))
     return None
+
+
+def _without_a_step(peaks: list[tuple[int, float]]) -> list[tuple[int, float]]:
+    """The peaks after the largest rise, or else before it, where that is most of the growth; none if they are few."""
+    rises = [
+        log(later / earlier) / (before - age) for (age, later), (before, earlier) in pairwise(peaks)
+    ]
+    step = rises.index(max(rises)) + 1
+    if sum(rises) - max(rises) >= STEADY * sum(rises):
+        return peaks
+    parts = peaks[:step], peaks[step:]
+    return next((part for part in parts if len(part) >= LEAST_PEAKS), [])
 
 
 def grown(profile: LoadProfile, growth: Growth) -> LoadProfile:

@@ -55,6 +55,18 @@ def weeks(peak: Callable[[int], float], count: int) -> LoadProfile:
         pytest.param(days(steadily(0.95, 10)), None, id="it falls"),
         pytest.param(days([2_000.0] * 10), None, id="level"),
         pytest.param(days([*[2_000.0] * 5, *[4_000.0] * 3]), None, id="one step up"),
+        pytest.param(
+            days([500.0, 520.0, *steadily(1.15, 4)]), Growth(1.15, 24), id="four days after a step"
+        ),
+        pytest.param(
+            days([500.0, 520.0, 530.0, *steadily(1.15, 3)]), None, id="three days after one"
+        ),
+        pytest.param(days([*steadily(1.05, 5), 5_000.0]), Growth(1.05, 24), id="before a step"),
+        pytest.param(
+            days([2_000.0, 2_050.0, 2_100.0, 6_400.0, 6_500.0, 6_700.0]),
+            None,
+            id="one step up among small rises",
+        ),
         pytest.param(days([*steadily(1.05, 8), 2_814.2, 2_814.2]), None, id="it has stopped"),
         pytest.param(weeks(lambda _: 3_000.0, 10), None, id="the same every week"),
         pytest.param(weeks(lambda week: 2_000 * 1.1**week, 5), Growth(1.1, 168), id="each week"),
