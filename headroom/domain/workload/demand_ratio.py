@@ -13,6 +13,7 @@ from functools import cache
 from itertools import pairwise
 from math import ceil
 from statistics import mean, median
+from typing import NamedTuple
 
 from headroom.domain.workload.pressure import Minute
 
@@ -31,6 +32,9 @@ WHOLE_STEPS = 2
 """Complete steps from minute to minute that are enough to measure a queue's growth."""
 BURST_WEIGHT = 0.6
 MOST_OF_BURSTS = 0.9
+CLIENTS_QUEUE, HARDLY_ABOVE, LONG_S, EVEN = 32.0, 1.05, 10.0, 2.0
+"""From so many waiting operations on, in long bursts hardly above a limit, clients bound the queue: 32, 64 or 128 each.
+Then it is about as long in each, within a factor."""
 BEFORE, AFTER = timedelta(minutes=30), timedelta(minutes=60)
 """The same hours: from half an hour before this time of day to an hour after it."""
 ABOVE = 1.02
@@ -117,8 +121,8 @@ def ratio_from_bursts(
     """How far bursts inside the minute went above the limit, from their share and their queue.
 
     Busy at the limit for `b` seconds, a burst of `t` seconds left a backlog that drained in the
-    rest of them. Where the queue shows it whole, `t` follows; where it is cut off, any `t` is as
-    likely as another and half of `b` is the median. Nine of ten bursts fit below `likely`.
+    rest of them. Where the queue shows it whole, `t` follows; where it is cut off, by the device or the clients,
+    any `t` is as likely as another and half of `b` is the median. Nine of ten bursts fit below `likely`.
     """
     idle_queue = median([m.queue for m in calm if m.queue is not None] or [0.0]) if calm else None
 
@@ -134,19 +138,31 @@ def ratio_from_bursts(
     ]
     if not found:
         return None
+    queues = [one.queue for one in found if one.queue]
+    even = max(queues, default=0.0) <= EVEN * min(queues, default=0.0)
     place = ceil(MOST_OF_BURSTS * len(found)) - 1
     return DemandRatio(
-        likely=sorted(likely for likely, _ in found)[place],
-        upper=min(MAX_RATIO, max(upper for _, upper in found)),
+        likely=sorted(one.usual if even and one.queue else one.likely for one in found)[place],
+        upper=min(MAX_RATIO, max(one.upper for one in found)),
         weight=BURST_WEIGHT,
         source="bursts inside the minute",
     )
 
 
+class _Burst(NamedTuple):
+    """The likely ratio of a minute, its bound, and the usual one of a queue that is cut off."""
+
+    likely: float
+    upper: float
+    usual: float
+    queue: float = 0.0
+    """The operations that waited at most, where clients may have bounded them; 0 where they did not."""
+
+
 def _burst(
     minute: Minute, took: float, limit: float, rest: float, idle_queue: float | None
-) -> tuple[float, float]:
-    """The likely ratio of a minute and its bound.
+) -> _Burst:
+    """What a minute with a burst inside says.
 
     `rest` is the share of the limit that calm minutes use, `idle_queue` their queue, None without any.
     """
@@ -156,15 +172,19 @@ def _burst(
     usual = 2 - rest
     upper = min(MAX_RATIO, max(usual, rest + (1 - rest) * busy_s))
     if minute.queue is None or not minute.ops or idle_queue is None:
-        return usual, upper  # without a calm minute, bursts cannot be separated from the rest
+        return _Burst(
+            usual, upper, usual
+        )  # without a calm minute, bursts cannot be separated from the rest
     peak = 2 * 60 * max(0.0, minute.queue - idle_queue) / busy_s
     if peak >= QUEUE_FULL * MAX_VISIBLE_QUEUE:
-        return usual, upper
+        return _Burst(usual, upper, usual)
     drain_s = peak / (minute.ops / took * limit * (1 - rest)) if rest < 1 else 0.0
     burst_s = busy_s - drain_s
     if burst_s <= 0:
-        return upper, upper
-    return min(upper, 1 + peak / (minute.ops / took * limit * burst_s)), upper
+        return _Burst(upper, upper, usual)
+    ratio = 1 + peak / (minute.ops / took * limit * burst_s)
+    bounded = ratio < HARDLY_ABOVE and peak >= 2 * CLIENTS_QUEUE and busy_s >= LONG_S
+    return _Burst(min(upper, ratio), upper, max(ratio, usual), peak if bounded else 0.0)
 
 
 def ratio_from_ended_pressure(runs_min: Sequence[float], rest: float) -> DemandRatio | None:

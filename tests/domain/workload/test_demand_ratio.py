@@ -104,6 +104,14 @@ def test_a_short_burst_is_measured_by_its_share_and_its_queue(rate: float, secon
     assert 3_000 * found.likely == pytest.approx(rate, rel=0.02)
 
 
+def test_a_burst_whose_queue_the_clients_bound_is_no_burst_of_just_the_limit() -> None:
+    """64 operations wait for 20 seconds: 0.2 % above the limit, or clients that send no more."""
+    served, queue = (20 * 3_000 + 40 * 600) / 60, 64 * 20 / 60
+    found = ratio_from_bursts(pressed([served] * 3, queue), calm(600), by_iops=True)
+    assert found is not None
+    assert found.likely == pytest.approx(1.8)
+
+
 def test_a_burst_whose_queue_is_cut_off_is_taken_for_half_of_the_time_it_was_busy() -> None:
     found = ratio_from_bursts(pressed([1_800.0] * 3, 700.0), calm(600), by_iops=True)
     assert found is not None
