@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from math import ceil, floor
 
 from headroom.domain.catalog import included
 from headroom.domain.catalog.ebs import capability
+from headroom.domain.catalog.rds import band_of
 from headroom.domain.planning.schedule import LOCKED_HOURS
 from headroom.domain.planning.situation import Situation
 from headroom.domain.policy import Mode
@@ -15,6 +17,7 @@ from headroom.domain.resources import Configuration, VolumeType
 MOST_GIB_FOR_TWO = 400
 """Largest volume in GiB on which a second change can follow in time: AWS works on a full one for 6 hours
 per TiB, so for 2 hours and 20 minutes on this one."""
+NOTHING = 0.0, 0.0
 SETTLES_HOURS_PER_TIB = 6.0
 """How long AWS works on a full volume. Source: EBS user guide, "Monitor the progress of volume modifications"."""
 
@@ -60,7 +63,8 @@ def hours_between_two(situation: Situation) -> int:
 
 def reach_of(situation: Situation, *, changes: int) -> tuple[float, float]:
     """IOPS and MiB/s that so many of the owner's largest steps lead to, within the ceilings."""
-    limits, now, base = situation.limits, capability(situation.current), base_of(situation.current)
+    limits, now = situation.limits, capability(situation.current)
+    base = free_of(situation.current, limits.types)
     times = limits.largest_step**changes
     return (
         min(limits.max_iops, floor(times * max(now.burst_iops, base[0]))),
@@ -71,3 +75,20 @@ def reach_of(situation: Situation, *, changes: int) -> tuple[float, float]:
 def base_of(current: Configuration) -> tuple[float, float]:
     """IOPS and MiB/s that the price of gp3 of this size includes."""
     return included(replace(current, volume_type=VolumeType.GP3, iops=None, throughput_mibps=None))
+
+
+def free_of(current: Configuration, types: Collection[VolumeType]) -> tuple[float, float]:
+    """IOPS and MiB/s that the price of the type includes to which raises lead; nothing for io2, and io1 without gp3."""
+    return NOTHING if pays_for_every_iops(current, types) else base_of(current)
+
+
+def pays_for_every_iops(current: Configuration, types: Collection[VolumeType]) -> bool:
+    """Whether a volume can only stay a type that includes no IOPS: io2, or io1 without gp3.
+
+    gp3 of a small database takes no IOPS of its own: no raise would lead from there.
+    """
+    if current.volume_type is not VolumeType.IO1:
+        return current.volume_type is VolumeType.IO2
+    gp3 = band_of(replace(current, volume_type=VolumeType.GP3))
+    fixed = current.database is not None and (gp3 is None or not gp3.iops)
+    return fixed or VolumeType.GP3 not in types

@@ -12,18 +12,15 @@ from headroom.domain.catalog.ebs import capability
 from headroom.domain.planning.announced import (
     announced_levels,
     base_of,
+    free_of,
     hours_between_two,
+    pays_for_every_iops,
     reach_of,
     second_in_time,
 )
 from headroom.domain.planning.build_plan import plan_for, priced_only, relieves
 from headroom.domain.planning.plan import Plan
-from headroom.domain.planning.restoring import (
-    STEPS_BACK,
-    least_iops,
-    least_mibps,
-    pays_for_every_iops,
-)
+from headroom.domain.planning.restoring import STEPS_BACK, least_iops, least_mibps
 from headroom.domain.planning.situation import Situation, within_limits
 from headroom.domain.policy import Limits
 from headroom.domain.resources import Configuration, VolumeType
@@ -38,8 +35,6 @@ QUIET_HOURS = 7 * 24
 """Measured hours without load beyond an HDD type before a plan leads to it."""
 QUIET_TIMES = 2
 """The same in times of the longest pause between such load: what comes again each month has not ended."""
-NOTHING = (0.0, 0.0)
-"""IOPS and MiB/s that the price of io1 and io2 includes."""
 HALVINGS = 8
 """How often the range is halved in which the part of a level lies that the limits permit."""
 MORE = 1.1
@@ -56,7 +51,7 @@ def plans_from_history(situation: Situation) -> Iterator[Plan]:
     if current.volume_type not in (*TARGETS, *limits.types):
         return
     now, base, chosen = capability(current), base_of(current), capability(situation.owners_choice)
-    free = NOTHING if pays_for_every_iops(current, limits.types) else base
+    free = free_of(current, limits.types)
     reach = reach_of(situation, changes=1)
     most = max(reach[0], now.burst_iops), max(reach[1], now.burst_mibps)
     levels = [(now.burst_iops, now.burst_mibps)]
@@ -116,19 +111,22 @@ def _in_proportion(
 
 
 def _affordable(
-    situation: Situation, levels: Sequence[tuple[float, float]], free: tuple[float, float]
-) -> Iterator[tuple[float, float]]:
+    situation: Situation, levels: Sequence[tuple[float, float]], free: tuple[float, float],
+    changes: int = 1,
+) -> Iterator[tuple[float, float]]:  # fmt: skip
     """The part that the owner's limits permit, unasked, of the cheapest level that they do not, if any."""
-    current, (low_iops, low_mibps) = situation.current, base_of(situation.current)
+    current, (low_iops, low_mibps) = situation.current, free
     kind = current.volume_type if current.volume_type in TARGETS else VolumeType.GP3
 
     def permitted(level: tuple[float, float]) -> bool:
         target = cheapest(
             current, kind, iops=level[0], mibps=level[1], valid=situation.observation.valid
         )
-        if target is None or not within_limits(situation, target):
-            return False
-        return not situation.asks_for(target)
+        return (
+            target is not None
+            and within_limits(situation, target, changes=changes)
+            and not situation.asks_for(target)
+        )
 
     more = [level for level in levels if level[0] > low_iops or level[1] > low_mibps]
     more.sort(key=lambda level: _unit_usd(level[0], level[1], free))
@@ -167,6 +165,7 @@ def plans_of_two_changes(situation: Situation) -> Iterator[Plan]:
     else:
         return
     base = base_of(current)
+    free = free_of(current, limits.types)
     (once_iops, once_mibps), (iops, mibps) = (reach_of(situation, changes=n) for n in (1, 2))
     levels = [
         (max(base[0], min(i, iops)), max(base[1], min(m, mibps)))
@@ -174,7 +173,8 @@ def plans_of_two_changes(situation: Situation) -> Iterator[Plan]:
         if min(i, iops) > once_iops or min(m, mibps) > once_mibps
     ]
     above = limits.approve_above_usd
-    for plan in _plans_to(situation, _thinned(levels, base)):
+    affordable = _affordable(situation, levels, free, changes=2)
+    for plan in _plans_to(situation, [*_thinned(levels, base), *affordable]):
         if above is None or plan.price_change_usd <= above:
             yield plan
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import replace
 from datetime import datetime, timedelta
 from math import inf
 
 from headroom.domain.catalog import cheapest
 from headroom.domain.catalog.ebs import DURABILITY_PERCENT, capability
-from headroom.domain.catalog.rds import band_of, full_copy
-from headroom.domain.planning.announced import second_in_time
+from headroom.domain.catalog.rds import full_copy
+from headroom.domain.planning.announced import pays_for_every_iops, second_in_time
 from headroom.domain.planning.build_plan import capped
 from headroom.domain.planning.plan import Plan
 from headroom.domain.planning.situation import Situation
@@ -164,18 +162,6 @@ def least_mibps(situation: Situation, included_mibps: float) -> float:
     if used > step * included_mibps and not has_ended(past, inf, used / spare / step):
         undone = max(undone, min(round(used, 3), limits.max_throughput_mibps) / step)
     return min(have, max(limits.min_throughput_mibps, undone))
-
-
-def pays_for_every_iops(current: Configuration, types: Collection[VolumeType]) -> bool:
-    """Whether a volume can only stay a type that includes no IOPS: io2, or io1 without gp3.
-
-    gp3 of a small database takes no IOPS of its own: no raise would lead from there.
-    """
-    if current.volume_type is not VolumeType.IO1:
-        return current.volume_type is VolumeType.IO2
-    gp3 = band_of(replace(current, volume_type=VolumeType.GP3))
-    fixed = current.database is not None and (gp3 is None or not gp3.iops)
-    return fixed or VolumeType.GP3 not in types
 
 
 def has_ended(past: Past, iops: float, mibps: float) -> bool:
