@@ -138,15 +138,14 @@ def free_slots(situation: Situation) -> list[int]:
 def valued_again_in(
     situation: Situation,
     plans: Sequence[tuple[Plan, float]],
-    next_hour: int | None,
-    earlier_hour: int | None,
+    *hours: int | None,
 ) -> float | None:
     """Hours until plans are to be valued again, if none is taken now.
 
     A give-back that only load due in the rest of this hour prevents, when the hour ends. A foreseen raise
     that is not yet worth enough, an hour later. `plans` come with what they lose in the rest of the hour.
-    When the best schedule changes something, and when it would, as of `earlier_hour`, if the present load
-    ended as earlier ones did: nobody reports that it did.
+    Otherwise the first of `hours`: when the best schedule changes something, and when it would if the present load
+    ended as earlier ones did, as nobody reports that it did.
     """
     if any(
         plan.sustains_less and plan.value_usd_per_day <= 0 < plan.value_usd_per_day + usd
@@ -158,4 +157,4 @@ def valued_again_in(
     )
     if foreseen:
         return (HOUR + AHEAD) / HOUR
-    return min((hour for hour in (next_hour, earlier_hour) if hour is not None), default=None)
+    return min((hour for hour in hours if hour is not None), default=None)

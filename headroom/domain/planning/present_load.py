@@ -176,7 +176,10 @@ def _remaining_minutes(lengths: Sequence[float], pressed: float) -> list[float]:
 
 
 def _episode_lengths(past: Past, level: Level) -> list[float]:
-    """How many minutes each run of hours with load above `level` would have been short of it."""
+    """How many minutes each run of hours with load above `level` would have been short of it, or touched it.
+
+    A pool's minute at a limit is short in part, but counts as one minute of pressure, as those of now do.
+    """
     found: list[float] = []
     last = -10
     hours, numbers = past.numbered
@@ -185,7 +188,9 @@ def _episode_lengths(past: Past, level: Level) -> list[float]:
         if shorts[number]:
             if place - last > 1:
                 found.append(0.0)
-            found[-1] += shorts[number]
+            hour = hours[number]
+            touched = hour.limit_iops >= level.iops or hour.limit_mibps >= level.mibps
+            found[-1] += max(shorts[number], hour.touched_minutes if touched else 0)
             last = place
     return found
 

@@ -8,8 +8,9 @@ from itertools import takewhile
 from operator import sub
 from statistics import mean
 
-from headroom.domain.catalog.ebs import capability
+from headroom.domain.catalog.ebs import MAX_MODIFICATIONS, capability
 from headroom.domain.planning.plan import Plan, one_way
+from headroom.domain.planning.schedule import ScheduleCost
 from headroom.domain.planning.situation import Situation
 from headroom.domain.resources import VolumeType
 from headroom.domain.workload import HOURS, Forecast, Level, calm_days, shortfalls
@@ -51,6 +52,23 @@ def over_calm_days(situation: Situation, plan: Plan, level: Level, saved_usd: fl
     return replace(plan, value_usd_per_day=round(value + more, 4))
 
 
+def keeping_a_slot(
+    valued_plans: Sequence[Plan], found: ScheduleCost, slotted: ScheduleCost
+) -> list[Plan]:
+    """The plans, without value where lowering waits for a better time as the last slot of a day is never for it.
+
+    A raise and a give-back late in the day block the give-back after the next load, day after day;
+    skipping one breaks that. `slotted` is the cost of schedules that keep the slot, `found` of others.
+    """
+    kept = []
+    for i, plan in enumerate(valued_plans, start=1):
+        worth = plan.value_usd_per_day
+        slotted_worth = worth + slotted.stay - slotted.change[i] - (found.stay - found.change[i])
+        waits = plan.sustains_less and slotted_worth <= 0 < worth
+        kept.append(replace(plan, value_usd_per_day=round(slotted_worth, 4)) if waits else plan)
+    return kept
+
+
 def kept_savings(made: Sequence[Plan]) -> dict[VolumeType, float]:
     """USD that each type saves over the rest of a month for no less than today's performance.
 
@@ -63,6 +81,16 @@ def kept_savings(made: Sequence[Plan]) -> dict[VolumeType, float]:
             saved = -float(plan.price_change_usd) * (MONTH_DAYS - 1) / MONTH_DAYS
             found[kind] = max(found.get(kind, 0.0), saved)
     return found
+
+
+def uses_up_the_only_change(situation: Situation) -> bool:
+    """Whether a change for money would be the only one of its day, of whose load a day is not known yet.
+
+    By the owner's cooldown or reserve of slots: a raise would have to wait until the next.
+    """
+    limits = situation.limits
+    single = MAX_MODIFICATIONS - limits.slots_reserve < 2 or limits.cooldown_minutes > HOURS * 30
+    return single and situation.past.days < 1.0
 
 
 def value_for_good(situation: Situation, plan: Plan) -> float:

@@ -42,6 +42,7 @@ def schedule_cost(
     locked_hours: int = LOCKED_HOURS,
     late_hours: int = 0,
     ends: Sequence[float] | None = None,
+    last_for_raises: bool = False,
 ) -> ScheduleCost:
     """Cost of staying and of each change now, by dynamic programming from the last hour back.
 
@@ -49,10 +50,12 @@ def schedule_cost(
     `reachable[i]` whether a later change may lead to level i, `only_from[i]` from which levels alone,
     if not from all. A change prevents others for `locked_hours`. For `late_hours` of it, a raise serves no
     more than the level before it, and none follows at once when load comes. `ends` is what follows the day at each
-    level, in USD; nothing if not given.
+    level, in USD; nothing if not given. With `last_for_raises`, the last slot is never for lowering: the
+    guardrail `give_back_slot`.
     """
     count = len(levels)
     goals = [i for i in range(count) if reachable[i] and i not in only_from]
+    rises = [_not_below(levels, origin) for origin in range(count)] if last_for_raises else []
     ends = [0.0] * count if ends is None else list(ends)
     # after[used][lock][level]: cost of the hours that follow, `lock` more of them locked. Without a
     # change none is locked.
@@ -98,7 +101,8 @@ def schedule_cost(
                 stay = rows[0][current]
             elif used < MOST_CHANGES and left > 0 and (goals or only_from):
                 following, before = after[used + 1][-1], rows[0][current]
-                if late_hours:
+                last = last_for_raises and left == 1
+                if late_hours or last:
                     rows[0] = [
                         min(
                             [
@@ -109,6 +113,7 @@ def schedule_cost(
                                     + CHANGE_USD
                                     + max(0.0, short[origin] - short[i])
                                     for i in goals
+                                    if not last or i in rises[origin]
                                 ),
                             ]
                         )
@@ -120,9 +125,19 @@ def schedule_cost(
                 for goal, origins in only_from.items():
                     going = locked[goal] + following[goal] + CHANGE_USD
                     for origin in origins:
+                        if last and goal not in rises[origin]:
+                            continue
                         missed = max(0.0, short[origin] - short[goal])
                         rows[0][origin] = min(rows[0][origin], going + missed)
                 if used == 0 and rows[0][current] < before - 1e-9:
                     next_hour = hour
         after = now
     return ScheduleCost(stay=stay, change=tuple(change), next_hour=next_hour)
+
+
+def _not_below(levels: Sequence[Level], origin: int) -> frozenset[int]:
+    """The levels that lower nothing of one."""
+    iops, mibps = levels[origin].iops, levels[origin].mibps
+    return frozenset(
+        i for i, level in enumerate(levels) if level.iops >= iops and level.mibps >= mibps
+    )

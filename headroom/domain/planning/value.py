@@ -8,7 +8,7 @@ from datetime import datetime
 from decimal import Decimal
 from functools import partial
 
-from headroom.domain.catalog.ebs import MAX_MODIFICATIONS, capability
+from headroom.domain.catalog.ebs import capability
 from headroom.domain.planning.build_plan import plan_to
 from headroom.domain.planning.coming_hours import (
     FORESEEN_USD,
@@ -40,8 +40,10 @@ from headroom.domain.planning.plans_from_history import is_merged
 from headroom.domain.planning.present_load import PRESSED, leaves_what_is_used, present_load
 from headroom.domain.planning.savings import (
     day_cost,
+    keeping_a_slot,
     kept_savings,
     over_calm_days,
+    uses_up_the_only_change,
     value_for_good,
 )
 from headroom.domain.planning.schedule import schedule_cost
@@ -201,6 +203,11 @@ def _valued(
         for i, plan in enumerate(made, start=1)
         for own in (worth.found if within_choice(situation, plan) else found,)
     ]
+    slot_hour: int | None = None
+    if not presses and any(p.sustains_less and p.value_usd_per_day > 0 for p in valued_plans):
+        slotted = cost(worth.usd_per_minute, last_for_raises=True)
+        valued_plans = keeping_a_slot(valued_plans, worth.found, slotted)
+        slot_hour = slotted.next_hour
     worthless = all(plan.value_usd_per_day <= 0 for plan in valued_plans)
     if situation.calm and worthless and all(open_hours(situation)):
         today = day_cost(situation, levels, forecast, 0)
@@ -226,6 +233,7 @@ def _valued(
         else schedule_cost(
             forecast.without_present, levels, worth.usd_per_minute, **cost.keywords
         ).next_hour,
+        slot_hour,
     )
     further = relieved_by_the_next(origins, forecast.seen_minutes)
     later = [further.get(i, 0.0) for i in range(1, len(made) + 1)]
@@ -252,15 +260,17 @@ def _within_goals(levels: Sequence[Level], goals: Sequence[bool]) -> list[Level]
 
 
 def _value(situation: Situation, plan: Plan, usd: float) -> float:
-    """The value of a plan; restoring what Headroom took from a pool is never negative.
+    """The value of a plan; restoring what Headroom took from a pool, of what its owner chose, is never negative.
 
     For a foreseen load, what the owner chose comes back without a margin for the forecast's noise.
     """
     demand = situation.demand
-    if usd > 0 and plan.price_change_usd > 0 and within_choice(situation, plan):
+    if not within_choice(situation, plan):
+        return round(usd, 4)
+    if usd > 0 and plan.price_change_usd > 0:
         usd = max(usd, FORESEEN_USD)
-    ours = plan.target == situation.reduced_from and demand.shape is LoadShape.CLOSED_LOOP
-    return round(max(0.0, usd) if ours and demand.pressed_minutes >= PRESSED else usd, 4)
+    taken = plan.target == situation.reduced_from and demand.shape is LoadShape.CLOSED_LOOP
+    return round(max(0.0, usd) if taken and demand.pressed_minutes >= PRESSED else usd, 4)
 
 
 def _sensible(
@@ -286,7 +296,7 @@ def _sensible(
     if situation.demand.expected_starved_minutes > 0:
         return True
     if plan.price_change_usd <= 0:
-        return not _uses_up_the_only_change(situation)
+        return not uses_up_the_only_change(situation)
     if situation.slow and one_way(plan):
         return True
     if forecast.seen_minutes[0] <= NEGLIGIBLE_MIN:
@@ -299,16 +309,6 @@ def _sensible(
     return usd > an_hour * HOURS or (
         most and (usd > an_hour * needed or within_choice(situation, plan))
     )
-
-
-def _uses_up_the_only_change(situation: Situation) -> bool:
-    """Whether a change for money would be the only one of its day, of whose load a day is not known yet.
-
-    By the owner's cooldown or reserve of slots: a raise would have to wait until the next.
-    """
-    limits = situation.limits
-    single = MAX_MODIFICATIONS - limits.slots_reserve < 2 or limits.cooldown_minutes > HOURS * 30
-    return single and situation.past.days < 1.0
 
 
 def _priced_beside(

@@ -32,10 +32,15 @@ class Day:
     locked_hours: int = LOCKED_HOURS
     late_hours: int = 0
     ends: tuple[float, ...] | None = None
+    heights: tuple[float, ...] = (1.0, 1.0, 1.0)
+    last_for_raises: bool = False
 
     @property
     def levels(self) -> tuple[Level, ...]:
-        return tuple(Level(iops=1, mibps=1, usd_per_hour=usd) for usd in self.prices)
+        return tuple(
+            Level(iops=height, mibps=1, usd_per_hour=usd)
+            for height, usd in zip(self.heights, self.prices, strict=False)
+        )
 
     def schedule_cost(self, current: int = 0) -> tuple[float, tuple[float, ...], int | None]:
         seen = Forecast(
@@ -46,6 +51,7 @@ class Day:
             seen, self.levels, current=current, reachable=self.reachable, free=self.free,
             usd_per_minute=self.usd_per_minute, only_from=self.only_from,
             locked_hours=self.locked_hours, late_hours=self.late_hours, ends=self.ends,
+            last_for_raises=self.last_for_raises,
         )  # fmt: skip
         return found.stay, found.change, found.next_hour
 
@@ -59,7 +65,11 @@ class Day:
                 if used == MOST_CHANGES or since < self.locked_hours:
                     return None
                 allowed = self.reachable[to] and level in self.only_from.get(to, (level,))
-                if not first and (self.free[hour] - used <= 0 or not allowed):
+                left = self.free[hour] - used
+                lowers = self.heights[to] < self.heights[level]
+                if not first and (left <= 0 or not allowed):
+                    return None
+                if not first and self.last_for_raises and left == 1 and lowers:
                     return None
                 coming = self.locked[hour : hour + self.late_hours]
                 missed = sum(minutes[level] - minutes[to] for minutes in coming)
@@ -111,6 +121,8 @@ def days(draw: st.DrawFn, levels: int = 3) -> Day:
         locked_hours=draw(st.sampled_from([LOCKED_HOURS, 3, SHORT, HOURS])),
         late_hours=draw(st.sampled_from([0, 0, 1, 3])),
         ends=draw(st.sampled_from([None, (0.0, -3.0, 0.4), (-0.2, 0.0, -0.2)])),
+        heights=draw(st.sampled_from([(1.0, 2.0, 3.0), (2.0, 1.0, 2.0), (3.0, 2.0, 1.0)])),
+        last_for_raises=draw(st.booleans()),
     )
 
 

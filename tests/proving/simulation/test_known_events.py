@@ -83,6 +83,25 @@ def test_the_part_of_a_known_event_that_the_price_limit_permits_is_raised_ahead(
     assert told[0] < START + timedelta(hours=30)
 
 
+def test_a_raise_for_an_event_each_day_is_given_back_as_it_ends() -> None:
+    """The first is given back at night, as a day must be measured; that must not block all that follow."""
+    event = {"name": "ev", "when": "daily 09:00 UTC", "for": "3h", "iops": 8_000}
+    result = simulated(
+        {"type": "gp3", "size_gib": 300},
+        [step("9h", 500), step("3h", 8_000), step("12h", 500)] * 7,
+        policy={
+            "version": 1, "known_events": [event], "defaults": {"mode": "auto", "preset": "thrift"},
+        },
+    )  # fmt: skip
+    assert result.starved_minutes == 0
+    given_back = [
+        at % 24 for at, target in zip(hours(result), targets(result), strict=True)
+        if target.iops == 3_000
+    ]  # fmt: skip
+    assert len(given_back) >= 5
+    assert [round(at) for at in given_back[1:]] == [12] * len(given_back[1:])
+
+
 def announced_each_night(iops: float) -> Result:
     """Three nights of an announced load, on a database that may cost $250 a month more: 18,250 IOPS."""
     event = {"name": "nightly", "when": "daily 01:00 UTC", "for": "4h", "iops": iops}

@@ -113,6 +113,19 @@ def test_the_cheap_step_comes_first_where_a_second_could_follow() -> None:
 
 
 @cache
+def test_short_bursts_of_a_pool_are_not_raised_for_each_day_when_they_are_over() -> None:
+    """Five minutes a day at no known time. A raise comes when they are over, and relieves nothing."""
+    times = (261, 1_116, 1_011, 401, 694, 634, 871, 1_031, 192, 109, 1_072, 584, 974, 336)
+    pool = {"for": "5m", "outstanding": 64, "service_ms": 0.7, "think_ms": 6.4, "io_kib": 16}
+    load = [
+        part for at in times for part in (step(f"{at}m", 300), pool, step(f"{1_435 - at}m", 300))
+    ]
+    result = simulated({"type": "gp3", "size_gib": 200}, load)
+    raised = [change for change in result.changes if change.reason == "starved"]
+    assert len(raised) <= 5
+    assert result.changes[-1].target.iops == 3_000
+
+
 def pool_begun(minutes: int, noise: int) -> tuple[tuple[int | None, ...], float]:
     result = simulated(
         {"type": "gp3", "size_gib": 1_000}, [step(f"{minutes}m", 500), {**POOL, "for": "4h"}],
