@@ -18,6 +18,7 @@ MOST_GIB_FOR_TWO = 400
 """Largest volume in GiB on which a second change can follow in time: AWS works on a full one for 6 hours
 per TiB, so for 2 hours and 20 minutes on this one."""
 NOTHING = 0.0, 0.0
+"""IOPS and MiB/s that the price of io1 and io2 includes."""
 SETTLES_HOURS_PER_TIB = 6.0
 """How long AWS works on a full volume. Source: EBS user guide, "Monitor the progress of volume modifications"."""
 

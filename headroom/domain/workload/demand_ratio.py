@@ -172,9 +172,8 @@ def _burst(
     usual = 2 - rest
     upper = min(MAX_RATIO, max(usual, rest + (1 - rest) * busy_s))
     if minute.queue is None or not minute.ops or idle_queue is None:
-        return _Burst(
-            usual, upper, usual
-        )  # without a calm minute, bursts cannot be separated from the rest
+        # without a calm minute, bursts cannot be separated from the rest
+        return _Burst(usual, upper, usual)
     peak = 2 * 60 * max(0.0, minute.queue - idle_queue) / busy_s
     if peak >= QUEUE_FULL * MAX_VISIBLE_QUEUE:
         return _Burst(usual, upper, usual)

@@ -112,6 +112,14 @@ def test_a_burst_whose_queue_the_clients_bound_is_no_burst_of_just_the_limit() -
     assert found.likely == pytest.approx(1.8)
 
 
+def test_queues_that_differ_from_burst_to_burst_are_no_bound_of_the_clients() -> None:
+    served = (20 * 3_000 + 40 * 600) / 60
+    queues = [waiting * 20 / 60 for waiting in (64, 160, 400)]
+    found = ratio_from_bursts(pressed([served] * 3, queues), calm(600), by_iops=True)
+    assert found is not None
+    assert 1.0 < found.likely < 1.05
+
+
 def test_a_burst_whose_queue_is_cut_off_is_taken_for_half_of_the_time_it_was_busy() -> None:
     found = ratio_from_bursts(pressed([1_800.0] * 3, 700.0), calm(600), by_iops=True)
     assert found is not None
