@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from math import inf
 from operator import add
 from types import MappingProxyType
@@ -102,26 +104,26 @@ def schedule_cost(
             elif used < MOST_CHANGES and left > 0 and (goals or only_from):
                 following, before = after[used + 1][-1], rows[0][current]
                 last = last_for_raises and left == 1
-                if late_hours or last:
-                    rows[0] = [
+                going_to = [locked[i] + following[i] + CHANGE_USD for i in goals]
+                if last:
+                    best = [
                         min(
                             [
-                                value,
-                                *(
-                                    locked[i]
-                                    + following[i]
-                                    + CHANGE_USD
-                                    + max(0.0, short[origin] - short[i])
-                                    for i in goals
-                                    if not last or i in rises[origin]
-                                ),
-                            ]
+                                usd + max(0.0, short[origin] - short[i])
+                                for i, usd in zip(goals, going_to, strict=True)
+                                if i in rises[origin]
+                            ],
+                            default=inf,
                         )
-                        for origin, value in enumerate(rows[0])
+                        for origin in range(count)
                     ]
+                elif late_hours:
+                    best = _least_missed(
+                        short, [(short[i], usd) for i, usd in zip(goals, going_to, strict=True)]
+                    )
                 else:
-                    best = min([locked[i] + following[i] + CHANGE_USD for i in goals], default=inf)
-                    rows[0] = [value if value <= best else best for value in rows[0]]
+                    best = [min(going_to, default=inf)] * count
+                rows[0] = [a if a <= b else b for a, b in zip(rows[0], best, strict=True)]
                 for goal, origins in only_from.items():
                     going = locked[goal] + following[goal] + CHANGE_USD
                     for origin in origins:
@@ -133,6 +135,21 @@ def schedule_cost(
                     next_hour = hour
         after = now
     return ScheduleCost(stay=stay, change=tuple(change), next_hour=next_hour)
+
+
+def _least_missed(short: Sequence[float], goals: Sequence[tuple[float, float]]) -> list[float]:
+    """By origin, the least cost of a change to one of the goals, with what the origin is short of beside it.
+
+    `goals` has what each is short of while a change to it lands, and the cost of going there.
+    """
+    order = sorted(goals)
+    shorter = [inf, *accumulate((usd - missed for missed, usd in order), min)]
+    others = [inf, *accumulate((usd for _, usd in reversed(order)), min)][::-1]
+    found = []
+    for own in short:
+        place = bisect_left(order, (own,))
+        found.append(min(others[place], shorter[place] + own))
+    return found
 
 
 def _not_below(levels: Sequence[Level], origin: int) -> frozenset[int]:
