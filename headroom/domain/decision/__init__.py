@@ -15,6 +15,7 @@ from headroom.domain.decision.approval import (
     unapproved,
     why_approval,
 )
+from headroom.domain.decision.asking import KNOWN_EVENT, act_or_hold
 from headroom.domain.decision.assess import assess, assess_rollback, verification_timeout
 from headroom.domain.decision.cluster_detail import (
     BillCheck,
@@ -37,7 +38,6 @@ from headroom.domain.decision.group_decision import (
     blocked_by_members,
     decide_group,
 )
-from headroom.domain.decision.known_events import KNOWN_EVENT, act_or_hold
 from headroom.domain.decision.next_reconcile import (
     CLOSE_TO_LIMIT,
     DAILY,

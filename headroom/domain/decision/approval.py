@@ -191,7 +191,9 @@ def after_rejection(state: StoredState, step: Step, at: datetime) -> StoredState
         return state
     rejected = step is Step.REJECTED
     quiet = QUIET_AFTER_REJECTION if rejected else min(asked.expires - asked.requested_at, DAY)
-    if not rejected and asked.price_change_usd <= 0:
+    if not rejected and asked.ahead:
+        quiet = timedelta(0)  # it waited until its load was over: the next is asked for anew
+    elif not rejected and asked.price_change_usd <= 0:
         quiet = max(quiet, _twice_as_quiet(state.declined, asked))
     mine = Declined(
         decision_id=asked.decision_id, at=at, until=at + quiet, target=asked.target,

@@ -11,6 +11,11 @@ from typing import assert_never
 
 from headroom.domain.decision.action import Act, Action, Escalate, Hold, Reason
 from headroom.domain.decision.approval import growth_refused_until, requested_in_advance
+from headroom.domain.decision.asking import (
+    act_or_ask,
+    act_or_hold,
+    needed_of_people,
+)
 from headroom.domain.decision.decision_input import (
     ANSWERED_WITHIN,
     Analysis,
@@ -27,12 +32,6 @@ from headroom.domain.decision.escalation import (
     TAG_NOT_UNDERSTOOD,
     escalate_once,
     instance_limited,
-)
-from headroom.domain.decision.known_events import (
-    act_or_ask,
-    act_or_hold,
-    announced_for_nothing,
-    announced_in_vain,
 )
 from headroom.domain.decision.space import (
     NOBODY_AGREED,
@@ -86,8 +85,7 @@ def conclude(analysis: Analysis, judgements: tuple[PlanJudgement, ...]) -> Actio
     if isinstance(decision_input.policy, PolicyUnreadable):
         return by_load
     if isinstance(by_load, Hold) and analysis.diagnosis.binding is Binding.NOTHING:
-        news = announced_in_vain(analysis, for_load) or announced_for_nothing(analysis)
-        by_load = news or by_load
+        by_load = needed_of_people(analysis, for_load) or by_load
     space_action = decide_space(
         analysis.space, decision_input.observation.volume.facts, effective.limits, judgements,
         decision_input.observation.at, priced=current_price(decision_input) is not None,

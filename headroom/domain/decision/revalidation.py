@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 
 from headroom.domain.decision.action import Act, Hold, Reason
+from headroom.domain.decision.asking import raises_at, serves, unserved_events
 from headroom.domain.decision.decide import Decision, decide
 from headroom.domain.decision.decision_input import DecisionInput, analyze, situation_of
 from headroom.domain.decision.decision_input import case_of as case_of_analysis
-from headroom.domain.decision.known_events import serves, unserved_events
 from headroom.domain.decision.rollback import case_of, judge_rollback
 from headroom.domain.guardrails import (
     Guardrail,
@@ -91,10 +92,10 @@ def revalidate(
     names = ", ".join(v.guardrail.value for v in judgement.blocking)
     pointless = any(v.guardrail is Guardrail.COST_BENEFIT for v in judgement.blocking)
     idle = base.diagnosis.binding is Binding.NOTHING and not (base.space and base.space.short)
-    starts = _event_starts(decision_input, plan) if pointless and idle else None
-    if starts is not None and at < starts - LEAD < asked.expires:
-        waiting = waiting_for(base, asked, plan, starts - LEAD, "the known event that it is for")
-        return StillBlocked(decision=waiting)
+    if pointless and idle:
+        for due, what in _what_for(decision_input, base, plan):
+            if at < due < asked.expires:
+                return StillBlocked(decision=waiting_for(base, asked, plan, due, what))
     known = [v.clears_at for v in judgement.blocking if v.clears_at is not None]
     for_now = all(v.temporary for v in judgement.blocking) and not pointless
     if not for_now or max(known, default=at) >= asked.expires:
@@ -103,10 +104,18 @@ def revalidate(
     return StillBlocked(decision=waiting_for(base, asked, plan, until, names))
 
 
-def _event_starts(decision_input: DecisionInput, plan: Plan) -> datetime | None:
-    """When a known event begins that the plan serves and the present configuration does not."""
-    events = unserved_events(situation_of(decision_input))
-    return next((load.start for load in events if serves(plan.capability, load)), None)
+def _what_for(
+    decision_input: DecisionInput, base: Decision, plan: Plan
+) -> Iterator[tuple[datetime, str]]:
+    """When a raise is due that is of no use yet, and what load it is for."""
+    situation = situation_of(replace(decision_input, extra_target=plan.target))
+    for load in unserved_events(situation):
+        if serves(plan.capability, load):
+            yield load.start - LEAD, "the known event that it is for"
+    due = base.next_change_at
+    raises = () if situation is None or due is None else raises_at(situation, due)
+    if due is not None and any(one.target == plan.target for one in raises):
+        yield due, "the load of earlier days that it is for"
 
 
 def _missing_input(decision_input: DecisionInput, base: Decision) -> str | None:

@@ -1,8 +1,8 @@
-"""Asking people: for approval, and the day before a known event that Headroom cannot serve without them."""
+"""Asking people: for approval, and ahead of load that Headroom cannot serve without them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -23,8 +23,16 @@ from headroom.domain.decision.decision_input import (
     policy_of,
 )
 from headroom.domain.decision.escalation import escalate_once
-from headroom.domain.guardrails import Guardrail, PlanJudgement, distance
-from headroom.domain.planning import Plan, Situation, may_have, reach_of, reached_by_two
+from headroom.domain.guardrails import Guardrail, PlanJudgement, Verdict, distance
+from headroom.domain.planning import (
+    FORESEEN_USD,
+    Plan,
+    Situation,
+    may_have,
+    reach_of,
+    reached_by_two,
+    value_plans,
+)
 from headroom.domain.policy import (
     IN_SIGHT,
     EffectiveLimits,
@@ -149,7 +157,16 @@ def _clearly_more(plan: Plan) -> bool:
     )
 
 
-def announced_in_vain(analysis: Analysis, judgements: Sequence[PlanJudgement]) -> Action | None:
+def needed_of_people(analysis: Analysis, judgements: Sequence[PlanJudgement]) -> Action | None:
+    """What load to come needs of people, while nothing is to be done for now."""
+    return (
+        _announced_in_vain(analysis, judgements)
+        or _asked_ahead(analysis, judgements)
+        or _announced_for_nothing(analysis)
+    )
+
+
+def _announced_in_vain(analysis: Analysis, judgements: Sequence[PlanJudgement]) -> Action | None:
     """What a known event within sight needs of people: an approval, or a change that Headroom may not make.
 
     It is asked for, or told once a month, the day before. None where Headroom serves it by itself.
@@ -193,7 +210,49 @@ def announced_in_vain(analysis: Analysis, judgements: Sequence[PlanJudgement]) -
     return None
 
 
-def announced_for_nothing(analysis: Analysis) -> Action | None:
+def _asked_ahead(analysis: Analysis, judgements: Sequence[PlanJudgement]) -> Action | None:
+    """The raise that will be best before load of the coming day, asked for now: people approve by day what is for the night.
+
+    None where nobody has to agree. It waits for as long after it is due as any request.
+    """
+    decision_input, limits = analysis.decision_input, analysis.effective.limits
+    situation, due = analysis.situation, analysis.valued_plans.next_change
+    asks = limits.mode is Mode.APPROVE or limits.approve_above_usd is not None
+    if not asks or decision_input.resource_state.approval_request is not None:
+        return None
+    if situation is None or due is None or due <= decision_input.observation.at:
+        return None
+    target = next((plan.target for plan in raises_at(situation, due)), None)
+    found = next((j for j in judgements if j.plan.target == target), None)
+    if found is None or not all(_clears_by(due, verdict) for verdict in found.blocking):
+        return None
+    asked = act_or_hold(
+        decision_input, analysis.effective, Reason.RECURRENCE_EXPECTED, found.plan,
+        until=due + timedelta(minutes=limits.approval_expires_minutes),
+    )  # fmt: skip
+    if not isinstance(asked, Act) or asked.approval is None:
+        return None
+    begins = f"once approved it begins about {due:%Y-%m-%d %H:%M} UTC"
+    return replace(asked, approval=f"{asked.approval}; {begins}")
+
+
+def raises_at(situation: Situation, due: datetime) -> Iterator[Plan]:
+    """The raises that are worth their price at a later instant, best first, if all stays calm until then."""
+    then = replace(situation, observation=replace(situation.observation, at=due))
+    for plan in value_plans(then).plans:
+        worth = plan.value_usd_per_day >= FORESEEN_USD
+        if worth and plan.sustains_more and plan.price_change_usd > 0:
+            yield plan
+
+
+def _clears_by(due: datetime, verdict: Verdict) -> bool:
+    """Whether a verdict will not be in the way of what is made at a later instant."""
+    if verdict.guardrail is Guardrail.COST_BENEFIT:
+        return True
+    return verdict.temporary and verdict.clears_at is not None and verdict.clears_at <= due
+
+
+def _announced_for_nothing(analysis: Analysis) -> Action | None:
     """What the owner hears once a month of an event that is raised for and whose load stays away."""
     decision_input, effective, situation = (
         analysis.decision_input, analysis.effective, analysis.situation,
