@@ -72,7 +72,9 @@ class Redactor:
         if word in vocabulary() or _PLAIN_NUMBER.fullmatch(word):
             return word
         before, core, after = _CORE.fullmatch(word).groups()  # type: ignore[union-attr]
-        if not core or core in vocabulary() or _PLAIN_NUMBER.fullmatch(core):
+        if not core:
+            return self.pseudonym(word)  # nothing but punctuation, and in no source
+        if core in vocabulary() or _PLAIN_NUMBER.fullmatch(core):
             return word
         return f"{before}{self.pseudonym(core)}{after}"
 

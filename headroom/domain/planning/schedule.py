@@ -106,16 +106,17 @@ def schedule_cost(
                 last = last_for_raises and left == 1
                 going_to = [locked[i] + following[i] + CHANGE_USD for i in goals]
                 if last:
+                    pairs = list(zip(goals, going_to, strict=True))
                     best = [
                         min(
                             [
-                                usd + max(0.0, short[origin] - short[i])
-                                for i, usd in zip(goals, going_to, strict=True)
-                                if i in rises[origin]
+                                usd + short[origin] - short[i] if short[origin] > short[i] else usd
+                                for i, usd in pairs
+                                if i in above
                             ],
                             default=inf,
                         )
-                        for origin in range(count)
+                        for origin, above in enumerate(rises)
                     ]
                 elif late_hours:
                     best = _least_missed(
@@ -124,13 +125,16 @@ def schedule_cost(
                 else:
                     best = [min(going_to, default=inf)] * count
                 rows[0] = [a if a <= b else b for a, b in zip(rows[0], best, strict=True)]
+                row = rows[0]
                 for goal, origins in only_from.items():
                     going = locked[goal] + following[goal] + CHANGE_USD
                     for origin in origins:
                         if last and goal not in rises[origin]:
                             continue
-                        missed = max(0.0, short[origin] - short[goal])
-                        rows[0][origin] = min(rows[0][origin], going + missed)
+                        missed = short[origin] - short[goal]
+                        usd = going + missed if missed > 0 else going
+                        if usd < row[origin]:
+                            row[origin] = usd
                 if used == 0 and rows[0][current] < before - 1e-9:
                     next_hour = hour
         after = now

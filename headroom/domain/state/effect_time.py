@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from statistics import median
@@ -74,32 +74,32 @@ def _held_until(history: VolumeActivity, change: KnownModification, until: datet
     grid, held = history.read_iops, change.started_at
     step = timedelta(seconds=grid.period_s)
     first = max(0, -((grid.start - change.started_at) // step))
-    for place in range(first, len(grid.values)):
-        if (at := grid.start + place * step) >= until:
-            break
-        took = _took(history, place)
+    end = max(first, -((grid.start - until) // step))
+    balances = history.burst_balance_percent.values
+    for place, took in enumerate(_taken(history, slice(first, end)), start=first):
         if took is None:
             continue
-        old = _limits(before, history.burst_balance_percent.values[place])
+        old = _limits(before, balances[place])
         if not permits(old, took):
             break
         sides = zip(took, old, raised_to, strict=True)
         near = any(mine >= HELD * was and now >= CLEARLY * was for mine, was, now in sides)
         if near and _waits(history, place):
-            held = at + step
+            held = grid.start + (place + 1) * step
     return held
 
 
-def _took(history: VolumeActivity, place: int) -> tuple[float, float] | None:
-    """SSD operations/s and MiB/s of a period."""
-    parts = (
-        history.read_iops.values[place], history.write_iops.values[place],
-        history.read_mibps.values[place], history.write_mibps.values[place],
-    )  # fmt: skip
-    if parts[0] is None or parts[1] is None:
-        return None
-    mibps = (parts[2] or 0.0) + (parts[3] or 0.0)
-    return max(parts[0] + parts[1], mibps * MIB / SSD_IO_BYTES), mibps
+def _taken(history: VolumeActivity, places: slice) -> Iterator[tuple[float, float] | None]:
+    """SSD operations/s and MiB/s of each of these periods; None where they were not measured."""
+    parts = (history.read_iops, history.write_iops, history.read_mibps, history.write_mibps)
+    for reads, writes, read_mibps, write_mibps in zip(
+        *(one.values[places] for one in parts), strict=True
+    ):
+        if reads is None or writes is None:
+            yield None
+        else:
+            mibps = (read_mibps or 0.0) + (write_mibps or 0.0)
+            yield max(reads + writes, mibps * MIB / SSD_IO_BYTES), mibps
 
 
 def _limits(can: Capability, balance: float | None) -> tuple[float, float]:

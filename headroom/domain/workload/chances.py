@@ -63,8 +63,7 @@ def chances_from_history(
         by_level.append(
             [1.0 if due else min(SURE, one) for due, one in zip(sure, likely, strict=True)]
         )
-    if recurrence.by_level:
-        never_less_for_less(by_level, levels)
+    never_less_for_less(by_level, levels)  # a dip parts the load above a level into more onsets
     return tuple(zip(*by_level, strict=True))
 
 

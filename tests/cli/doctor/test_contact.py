@@ -15,7 +15,7 @@ import botocore.session
 import pytest
 from botocore.exceptions import ClientError
 from botocore.stub import Stubber
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from moto import mock_aws
 
@@ -151,6 +151,7 @@ PLAIN = made_of("1" * 12, "vol-11111111111111111", {"k1": "§§§§§§", "k2": 
     account=st.from_regex(r"[0-9]{12}", fullmatch=True), hexes=st.from_regex(r"[0-9a-f]{17}", fullmatch=True),
     values=st.lists(SECRETS, min_size=2, max_size=2, unique=True), words=SECRETS,
 )  # fmt: skip
+@example(account="0" * 12, hexes="0" * 17, values=["k" * 6, "l" * 6], words="::::::")
 def test_no_account_id_arn_or_tag_is_ever_in_a_bundle(
     account: str, hexes: str, values: list[str], words: str
 ) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from itertools import pairwise
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from headroom.domain.state import ProfileHour
@@ -80,6 +80,7 @@ HOUR = st.one_of(
 
 
 @given(st.lists(HOUR, min_size=1, max_size=24 * 12))
+@example([hour_at(7_000.0), hour_at(4_000.0), hour_at(7_000.0)])
 def test_a_chance_is_between_0_and_1_and_never_rises_with_the_level(hours) -> None:
     past = by_hour(hours)
     found = chances_from_history(past, LEVELS, past.profile.end)
