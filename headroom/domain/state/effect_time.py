@@ -16,6 +16,8 @@ MIB = 1024 * 1024
 EMPTY_PERCENT = 1.0
 """A bucket at or below this is empty: the sustained limit is in force."""
 LONGEST = timedelta(hours=24)
+LATELY = timedelta(days=3)
+"""Earlier raises were looked at when they were as recent: what they showed is remembered."""
 REMEMBERED = timedelta(days=90)
 """How long the slowest raise counts: those in time since then do not show how long they took."""
 HELD = 0.97
@@ -45,7 +47,7 @@ def slower(before: SlowEffect | None, now: SlowEffect) -> SlowEffect:
 def effect_takes(observation: Observation, known: Sequence[KnownModification]) -> timedelta:
     """The longest time after which a raise still had no effect: load was held at the earlier limit.
 
-    Of the raises of the last two weeks; zero where none was seen to come late. Load that no earlier limit
+    Of the raises of the last days; zero where none was seen to come late. Load that no earlier limit
     held says nothing.
     """
     history, found = observation.history, timedelta(0)
@@ -59,6 +61,8 @@ def effect_takes(observation: Observation, known: Sequence[KnownModification]) -
             until = min(until, changes[number].started_at)
         elif latest is not None and latest.ended_at is not None:
             until = min(until, max(latest.ended_at, change.started_at))
+        if until < observation.at - LATELY:
+            continue
         found = max(found, _held_until(history, change, until) - change.started_at)
     return found
 
