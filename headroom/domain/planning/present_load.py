@@ -215,10 +215,10 @@ def _load(situation: Situation) -> tuple[float, float]:
 
 
 def _held_back_inside(past: Past, iops: float, mibps: float) -> list[ProfileHour]:
-    """The latest hour of this load with bursts that touched a limit; none where one of the last week had, or fewer
-    than had none.
+    """The latest hour of this load in which bursts touched a limit.
 
-    A larger limit shows nothing of such bursts, so load of the same mean is taken to have them still.
+    None where only one hour of the last week had such bursts, or fewer than half of those of the same mean. A
+    larger limit shows nothing of them, so load of the same mean is taken to have them still.
     """
     alike = [
         hour
