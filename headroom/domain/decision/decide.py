@@ -25,7 +25,7 @@ from headroom.domain.decision.decision_input import (
     current_price,
     look_ahead_at,
 )
-from headroom.domain.decision.escalation import unmanaged
+from headroom.domain.decision.escalation import given_up, unmanaged
 from headroom.domain.decision.space import full_within_a_day
 from headroom.domain.decision.write_back import WriteBack, write_back
 from headroom.domain.guardrails import (
@@ -285,12 +285,12 @@ def _announced(analysis: Analysis) -> str:
 
 
 def _expected(analysis: Analysis, answer: Action) -> str:
-    """Why a raise is made ahead: the growth of the load, and the first hour that likely needs the raise."""
+    """Why a raise is made ahead: the load's growth, and the first hour that likely needs it; else what is given up for good."""
     situation = analysis.situation
     if situation is None or not isinstance(answer, Act):
         return ""
     if answer.reason is not Reason.RECURRENCE_EXPECTED:
-        return ""
+        return given_up(situation.limits, answer.plan) if answer.plan.sustains_less else ""
     chances, first = starvation_chances(situation, (situation.current, answer.plan.target))
     needs = [now - then for now, then in chances]
     if max(needs) < HARDLY_LIKELIER:  # the load is above what is raised to as well
@@ -323,8 +323,9 @@ def summary_of(
             because = f"{_WHY[why]}: " if why in _WHY else ""
             if why is Reason.CHEAPER_EQUIVALENT and plan.price_change_usd == 0:
                 because = "another type does as much for the same price: "
-            if why is Reason.RECURRENCE_EXPECTED and (announced or expected):
-                because = f"{announced or f'{_WHY[why]}, {expected}'}: "
+            event = announced if why is Reason.RECURRENCE_EXPECTED else ""
+            if why in _WHY and (event or expected):
+                because = f"{event or f'{_WHY[why]}, {expected}'}: "
             if answer.approval is not None:
                 because = f"{because}needs approval ({answer.approval}): "
             copy = (

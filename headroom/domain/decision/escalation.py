@@ -11,7 +11,7 @@ from headroom.domain.decision.decision_input import (
     policy_of,
 )
 from headroom.domain.planning import Plan
-from headroom.domain.policy import CodeOwned, EffectiveLimits
+from headroom.domain.policy import CodeOwned, EffectiveLimits, Limits
 from headroom.domain.resources import CodeOwner, Observation, code_owner, spoken
 from headroom.domain.workload import Binding, Diagnosis
 
@@ -111,3 +111,18 @@ def _bursts(observation: Observation, diagnosis: Diagnosis) -> bool:
 def unmanaged(effective: EffectiveLimits, owner: CodeOwner | None) -> bool:
     """Whether nobody is even notified: code owns the volume, and the policy says `leave`."""
     return owner is not None and effective.limits.infrastructure_as_code is CodeOwned.LEAVE
+
+
+def given_up(limits: Limits, plan: Plan) -> str:
+    """What of the present settings only a person can set again once a plan lowers them, in words; else empty."""
+    now, then = plan.origin, plan.target
+    ceilings = (
+        (now.iops, then.iops, limits.max_iops, "max_iops"),
+        (now.throughput_mibps, then.throughput_mibps, limits.max_throughput_mibps, "max_throughput_mibps"),
+    )  # fmt: skip
+    lost = [
+        f"{name} ({most:,})"
+        for had, left, most, name in ceilings
+        if had is not None and had > most and (left or 0) < had
+    ]
+    return f"and only a person can set more than {' and '.join(lost)} again" if lost else ""

@@ -20,7 +20,7 @@ from headroom.domain.planning.announced import (
 )
 from headroom.domain.planning.build_plan import plan_for, priced_only, relieves
 from headroom.domain.planning.plan import Plan
-from headroom.domain.planning.restoring import STEPS_BACK, least_iops, least_mibps
+from headroom.domain.planning.restoring import STEPS_BACK, freed, least_iops, least_mibps, most_used
 from headroom.domain.planning.situation import Situation, within_limits
 from headroom.domain.policy import Limits
 from headroom.domain.resources import Configuration, VolumeType
@@ -57,11 +57,12 @@ def plans_from_history(situation: Situation) -> Iterator[Plan]:
     levels = [(now.burst_iops, now.burst_mibps)]
     if situation.past.known:
         spare = 1 + limits.headroom_percent / 100
-        for i, m in demand_levels(situation.past, lambda i, m: _unit_usd(i, m, free)):
+        for level in demand_levels(situation.past, lambda i, m: _unit_usd(i, m, free)):
+            i, m = freed(situation, level)
             enough = i <= chosen.sustained_iops and m <= chosen.sustained_mibps
             own = (chosen.sustained_iops, chosen.sustained_mibps) if enough else (0.0, 0.0)
             levels.append((_spared(i, spare, base[0], own[0]), _spared(m, spare, base[1], own[1])))
-        seen = situation.past.most_iops * spare, situation.past.most_mibps * spare
+        seen = most_used(situation, spare)
         levels = [
             _in_proportion(level, most, seen) for level in _with_spare(levels, situation, spare)
         ]

@@ -25,6 +25,10 @@ STEPS_BACK = 2
 """Changes that may be needed to be back where the volume was."""
 DAILY_DAYS = 3.0
 """Measured days after which a daily load would be foreseen."""
+MOST_OF_IT = 0.75
+"""Share of what the owner chose to which one change leads back: a second has to wait for hours."""
+NEARLY = 0.97
+"""Share from which one rate counts as much as another."""
 TYPES_BACK = (VolumeType.GP3, VolumeType.IO1, VolumeType.IO2)
 """Types that a raise may lead to."""
 AHEAD = timedelta(days=15)
@@ -128,9 +132,9 @@ def _leads_to(situation: Situation, origin: Configuration, iops: float, mibps: f
 def least_iops(situation: Situation, included_iops: float) -> float:
     """IOPS below which nothing is given back: the owner's least, and what raises can undo.
 
-    Two raises must lead back, also to what the owner chose before Headroom lowered it. Until a daily
-    load would be foreseen, one must lead to what the owner chose and `spare`, so that what waits by
-    then is served soon; of a type without any included IOPS, until a monthly one would.
+    Two raises must lead back, also to what the owner chose before Headroom lowered it. Until a monthly
+    load would be foreseen, one must lead to most of what the owner chose; of a type without any included IOPS,
+    and until a daily load would be, to all of it and `spare`, so that what waits by then is served soon.
     One must always lead to what the load uses of it, and where no second could follow in time to what
     the load uses of the present IOPS.
     """
@@ -140,13 +144,14 @@ def least_iops(situation: Situation, included_iops: float) -> float:
     spare = 1 + limits.headroom_percent / 100
     undone, unseen_days = max(have, min(bought, limits.max_iops)) / step**STEPS_BACK, DAILY_DAYS
     if pays_for_every_iops(situation.current, limits.types):
-        included_iops = 0.0
-        unseen_days = UNPROVEN_DAYS if bought > limits.max_iops else ENDED_DAYS
+        included_iops, unseen_days = 0.0, ENDED_DAYS
         undone = max(undone, past.least_iops)
+    if past.days < ENDED_DAYS:
+        undone = max(undone, MOST_OF_IT * min(bought, limits.max_iops) / step)
     if past.days < unseen_days and bought > step * included_iops:
         undone = max(undone, min(round(bought * spare, 3), limits.max_iops) / step)
     had = bought if second_in_time(situation) else max(bought, have)
-    used = min(past.most_iops, had) * spare
+    used = min(most_used(situation)[0], had) * spare
     if used > step * included_iops and not has_ended(past, used / spare / step, inf):
         undone = max(undone, min(round(used, 3), limits.max_iops) / step)
     return min(have, max(limits.min_iops, undone))
@@ -155,13 +160,40 @@ def least_iops(situation: Situation, included_iops: float) -> float:
 def least_mibps(situation: Situation, included_mibps: float) -> float:
     """MiB/s below which nothing is given back, likewise."""
     limits, step, past = situation.limits, situation.limits.largest_step, situation.past
-    have = capability(situation.current).sustained_mibps
+    have, chosen = capability(situation.current).sustained_mibps, situation.owners_choice
+    bought = capability(chosen).sustained_mibps
     undone = have / step**STEPS_BACK
+    if past.days < ENDED_DAYS and chosen.throughput_mibps is not None:
+        undone = max(undone, MOST_OF_IT * min(bought, limits.max_throughput_mibps) / step)
     spare = 1 + limits.headroom_percent / 100
-    used = min(past.most_mibps, capability(situation.owners_choice).sustained_mibps) * spare
+    used = min(most_used(situation)[1], bought) * spare
     if used > step * included_mibps and not has_ended(past, inf, used / spare / step):
         undone = max(undone, min(round(used, 3), limits.max_throughput_mibps) / step)
     return min(have, max(limits.min_throughput_mibps, undone))
+
+
+def freed(situation: Situation, level: tuple[float, float]) -> tuple[float, float]:
+    """A level for the highest load that was seen; what the owner chose, where a limit below that held load back."""
+    past, (iops, mibps) = situation.past, level
+    if iops < NEARLY * past.most_iops and mibps < NEARLY * past.most_mibps:
+        return level
+    most_iops, most_mibps = most_used(situation)
+    return max(iops, most_iops), max(mibps, most_mibps)
+
+
+def most_used(situation: Situation, spare: float = 1.0) -> tuple[float, float]:
+    """IOPS and MiB/s, with `spare`, that the load is taken to use: the most that was seen.
+
+    All that the owner chose, where load was held at a limit below that: nobody saw how much it takes.
+    """
+    past, chosen = situation.past, capability(situation.owners_choice)
+    hours = past.busy.values()
+    iops, mibps = past.most_iops, past.most_mibps
+    if any(0 < hour.limit_iops < NEARLY * chosen.sustained_iops for hour in hours):
+        iops = max(iops, chosen.sustained_iops)
+    if any(0 < hour.limit_mibps < NEARLY * chosen.sustained_mibps for hour in hours):
+        mibps = max(mibps, chosen.sustained_mibps)
+    return iops * spare, mibps * spare
 
 
 def has_ended(past: Past, iops: float, mibps: float) -> bool:

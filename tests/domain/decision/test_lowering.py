@@ -59,6 +59,25 @@ def said(decision: Decision, target: Configuration = LOW) -> dict[Guardrail, Ver
     return {v.guardrail: v for v in judged.verdicts}
 
 
+@pytest.mark.parametrize(
+    ("limits", "says"),
+    [
+        ({"max_iops": 8_000}, "and only a person can set more than max_iops (8,000) again: gp3"),
+        (
+            {"max_iops": 8_000, "max_throughput_mibps": 400},
+            "can set more than max_iops (8,000) and max_throughput_mibps (400) again: gp3",
+        ),
+        ({}, "less is enough for the coming day: gp3"),
+    ],
+)
+def test_what_headroom_can_not_raise_to_again_is_named_when_it_is_lowered(
+    limits: dict[str, int], says: str
+) -> None:
+    decision = idle(days=9.0, **limits)
+    assert isinstance(decision.answer, Act)
+    assert says in decision.summary
+
+
 def test_each_says_with_its_numbers_why_a_lowering_may_be() -> None:
     verdicts = said(idle())
     assert [verdicts[name].allows for name in FOUR] == [True] * 4

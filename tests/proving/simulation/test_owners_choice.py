@@ -80,6 +80,41 @@ def test_io2_is_lowered_between_loads_to_where_one_raise_leads_back_from() -> No
     assert held < 0.75
 
 
+@pytest.mark.parametrize(
+    ("had", "load", "largest_step", "most"),
+    [
+        ({"iops": 12_000, "throughput_mibps": 250}, step("1h", 11_000), 2.0, 60),
+        ({"iops": 16_000, "throughput_mibps": 500}, step("1h", 15_000), 1.5, 90),
+        ({"iops": 3_000, "throughput_mibps": 750}, step("1h", 2_700, 256), 4.0, 100),
+    ],
+    ids=["twice at most", "half as much again at most", "MiB/s"],
+)
+def test_one_change_leads_back_to_most_of_what_the_owner_chose(
+    had: dict[str, int], load: dict[str, Any], largest_step: float, most: int
+) -> None:
+    """A load of an hour is over before a second change may follow. Nothing is known of the first one."""
+    result = simulated(
+        {"type": "gp3", "size_gib": 500, **had}, [step("123h", 300), load, step("20h", 300)],
+        policy={"version": 1, "defaults": {"mode": "auto", "largest_step": largest_step}},
+    )  # fmt: skip
+    assert 0 < result.starved_minutes <= most
+    for target in targets(result):
+        assert (target.iops or 0) * largest_step >= 0.75 * had["iops"]
+        assert (target.throughput_mibps or 0) * largest_step >= 0.75 * had["throughput_mibps"]
+
+
+def test_where_load_was_held_below_what_the_owner_chose_one_change_leads_to_all_of_it() -> None:
+    """Nobody saw how much it takes: 12,000 IOPS was the limit."""
+    load = [step("122h", 300), step("1h", 15_000)]
+    result = simulated(
+        {"type": "gp3", "size_gib": 500, "iops": 16_000, "throughput_mibps": 500},
+        [*load, *load, step("20h", 300)],
+    )
+    first = next(i for i, target in enumerate(targets(result)) if target.iops == 12_000)
+    assert min((target.iops or 0) for target in targets(result)[:first]) == 3_000
+    assert {target.iops for target in targets(result)[first + 1 :]} == {4_000, 16_000}
+
+
 WEEKLY = [step("154h", 400), step("5h", 18_000), step("9h", 400)]
 BATCH = [step("22h", 300), step("2h", 10_000)]
 
