@@ -20,6 +20,7 @@ from headroom.domain.decision import (
     Revalidation,
     StillBlocked,
     Withdrawal,
+    requested_in_advance,
     revalidate,
 )
 from headroom.domain.guardrails import PlanJudgement, all_known_clear_at
@@ -45,7 +46,7 @@ def ask(ports: Ports, decision: Decision, act: Act, now: datetime) -> None:
     if limits.mode is Mode.AUTO and limits.approve_above_usd is not None:
         due_at = min(due_at, now + ANSWERED_WITHIN)  # then a part may need no answer
     starts = None if judged is None else all_known_clear_at(judged.blocking)
-    if starts is not None:
+    if starts is not None and judged is not None and requested_in_advance(limits, judged, now):
         summary += f"; once approved it is started from {starts:%Y-%m-%d %H:%M} UTC on"
     try:
         _append(ports, asked, decision.observation.volume.ref, Step.AWAITING, now, summary,

@@ -23,7 +23,7 @@ from headroom.domain.decision.decision_input import (
     policy_of,
 )
 from headroom.domain.decision.escalation import escalate_once
-from headroom.domain.guardrails import Guardrail, PlanJudgement, Verdict, distance
+from headroom.domain.guardrails import Guardrail, PlanJudgement, all_clear_by, distance
 from headroom.domain.planning import (
     FORESEEN_USD,
     Plan,
@@ -55,6 +55,8 @@ URGENT = frozenset(
     }
 )  # fmt: skip
 """Reasons for a change that do not wait for an answer about money."""
+HOUR_MOVES = timedelta(hours=1)
+"""By how much the hour for which a raise was asked may move until it comes."""
 NEARLY_ALL = 0.05
 """Share of an announced load that may stay late and count as served."""
 MISSED_TIMES, HALF = 3, 0.5
@@ -213,7 +215,7 @@ def _announced_in_vain(analysis: Analysis, judgements: Sequence[PlanJudgement]) 
 def _asked_ahead(analysis: Analysis, judgements: Sequence[PlanJudgement]) -> Action | None:
     """The raise that will be best before load of the coming day, asked for now: people approve by day what is for the night.
 
-    None where nobody has to agree. It waits for as long after it is due as any request.
+    None where nobody has to agree. It waits for an hour longer after it is due than other requests do.
     """
     decision_input, limits = analysis.decision_input, analysis.effective.limits
     situation, due = analysis.situation, analysis.valued_plans.next_change
@@ -222,13 +224,13 @@ def _asked_ahead(analysis: Analysis, judgements: Sequence[PlanJudgement]) -> Act
         return None
     if situation is None or due is None or due <= decision_input.observation.at:
         return None
-    target = next((plan.target for plan in raises_at(situation, due)), None)
-    found = next((j for j in judgements if j.plan.target == target), None)
-    if found is None or not all(_clears_by(due, verdict) for verdict in found.blocking):
+    may_be = {j.plan.target: j.plan for j in judgements if all_clear_by(j.blocking, due)}
+    plan = next((may_be[p.target] for p in raises_at(situation, due) if p.target in may_be), None)
+    if plan is None:
         return None
     asked = act_or_hold(
-        decision_input, analysis.effective, Reason.RECURRENCE_EXPECTED, found.plan,
-        until=due + timedelta(minutes=limits.approval_expires_minutes),
+        decision_input, analysis.effective, Reason.RECURRENCE_EXPECTED, plan,
+        until=due + timedelta(minutes=limits.approval_expires_minutes) + HOUR_MOVES,
     )  # fmt: skip
     if not isinstance(asked, Act) or asked.approval is None:
         return None
@@ -243,13 +245,6 @@ def raises_at(situation: Situation, due: datetime) -> Iterator[Plan]:
         worth = plan.value_usd_per_day >= FORESEEN_USD
         if worth and plan.sustains_more and plan.price_change_usd > 0:
             yield plan
-
-
-def _clears_by(due: datetime, verdict: Verdict) -> bool:
-    """Whether a verdict will not be in the way of what is made at a later instant."""
-    if verdict.guardrail is Guardrail.COST_BENEFIT:
-        return True
-    return verdict.temporary and verdict.clears_at is not None and verdict.clears_at <= due
 
 
 def _announced_for_nothing(analysis: Analysis) -> Action | None:

@@ -224,6 +224,7 @@ def _situation(
         chosen=_owners_choice(decision_input),
         raises_take=timedelta(minutes=resource_state.raises_take_minutes),
         unanswered=resource_state.approval_request is not None
+        and resource_state.approval_request.approved_at is None
         and at >= resource_state.approval_request.requested_at + ANSWERED_WITHIN,
         freezes=policy.freezes,
         known_loads=tuple(load for load in announced if load.start < at + KNOWN_AHEAD),

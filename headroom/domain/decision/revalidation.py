@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
@@ -93,7 +93,7 @@ def revalidate(
     pointless = any(v.guardrail is Guardrail.COST_BENEFIT for v in judgement.blocking)
     idle = base.diagnosis.binding is Binding.NOTHING and not (base.space and base.space.short)
     if pointless and idle:
-        for due, what in _what_for(decision_input, base, plan):
+        for due, what in _what_for(decision_input, (base, decision), plan):
             if at < due < asked.expires:
                 return StillBlocked(decision=waiting_for(base, asked, plan, due, what))
     known = [v.clears_at for v in judgement.blocking if v.clears_at is not None]
@@ -105,17 +105,21 @@ def revalidate(
 
 
 def _what_for(
-    decision_input: DecisionInput, base: Decision, plan: Plan
+    decision_input: DecisionInput, decisions: Sequence[Decision], plan: Plan
 ) -> Iterator[tuple[datetime, str]]:
-    """When a raise is due that is of no use yet, and what load it is for."""
+    """When a raise is due that is of no use yet, and what load it is for.
+
+    `decisions` are those of now and of when it was asked for: the next change may be another one by now.
+    """
     situation = situation_of(replace(decision_input, extra_target=plan.target))
     for load in unserved_events(situation):
         if serves(plan.capability, load):
             yield load.start - LEAD, "the known event that it is for"
-    due = base.next_change_at
-    raises = () if situation is None or due is None else raises_at(situation, due)
-    if due is not None and any(one.target == plan.target for one in raises):
-        yield due, "the load of earlier days that it is for"
+    for due in (decision.next_change_at for decision in decisions):
+        if situation is None or due is None or due <= decision_input.observation.at:
+            continue
+        if any(one.target == plan.target for one in raises_at(situation, due)):
+            yield due, "the load of earlier days that it is for"
 
 
 def _missing_input(decision_input: DecisionInput, base: Decision) -> str | None:

@@ -27,6 +27,7 @@ from headroom.domain.guardrails.verdicts import (
     Relation,
     Verdict,
     all_clear_at,
+    all_clear_by,
     all_known_clear_at,
     distance,
     in_the_policy,

@@ -293,6 +293,15 @@ def all_clear_at(blocking: Sequence[Verdict]) -> datetime | None:
     return all_known_clear_at(lasting)
 
 
+def all_clear_by(blocking: Sequence[Verdict], due: datetime) -> bool:
+    """Whether at a later instant none of them is in the way of a plan that is worth its price by then."""
+    return all(
+        v.guardrail is Guardrail.COST_BENEFIT
+        or (v.temporary and v.clears_at is not None and v.clears_at <= due)
+        for v in blocking
+    )
+
+
 def all_known_clear_at(blocking: Sequence[Verdict]) -> datetime | None:
     """When all of them have cleared; None when that is not known of one, or there are none."""
     known = [v.clears_at for v in blocking if v.clears_at is not None]

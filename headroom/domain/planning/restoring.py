@@ -143,10 +143,11 @@ def least_iops(situation: Situation, included_iops: float) -> float:
     bought = capability(situation.owners_choice).sustained_iops
     spare = 1 + limits.headroom_percent / 100
     undone, unseen_days = max(have, min(bought, limits.max_iops)) / step**STEPS_BACK, DAILY_DAYS
+    monthly_days = UNPROVEN_DAYS if bought > limits.max_iops else ENDED_DAYS
     if pays_for_every_iops(situation.current, limits.types):
-        included_iops, unseen_days = 0.0, ENDED_DAYS
+        included_iops, unseen_days = 0.0, monthly_days
         undone = max(undone, past.least_iops)
-    if past.days < ENDED_DAYS:
+    if past.days < monthly_days:
         undone = max(undone, MOST_OF_IT * min(bought, limits.max_iops) / step)
     if past.days < unseen_days and bought > step * included_iops:
         undone = max(undone, min(round(bought * spare, 3), limits.max_iops) / step)
@@ -173,12 +174,15 @@ def least_mibps(situation: Situation, included_mibps: float) -> float:
 
 
 def freed(situation: Situation, level: tuple[float, float]) -> tuple[float, float]:
-    """A level for the highest load that was seen; what the owner chose, where a limit below that held load back."""
+    """A level to raise to for the highest load that was seen: what the owner chose, where a limit below held it back."""
     past, (iops, mibps) = situation.past, level
+    now = capability(situation.current)
     if iops < NEARLY * past.most_iops and mibps < NEARLY * past.most_mibps:
         return level
-    most_iops, most_mibps = most_used(situation)
-    return max(iops, most_iops), max(mibps, most_mibps)
+    if iops <= now.sustained_iops and mibps <= now.sustained_mibps:
+        return level  # this much is served: no limit hides it
+    held_iops, held_mibps = _held_back(situation)
+    return max(iops, held_iops), max(mibps, held_mibps)
 
 
 def most_used(situation: Situation, spare: float = 1.0) -> tuple[float, float]:
@@ -186,14 +190,35 @@ def most_used(situation: Situation, spare: float = 1.0) -> tuple[float, float]:
 
     All that the owner chose, where load was held at a limit below that: nobody saw how much it takes.
     """
-    past, chosen = situation.past, capability(situation.owners_choice)
-    hours = past.busy.values()
-    iops, mibps = past.most_iops, past.most_mibps
-    if any(0 < hour.limit_iops < NEARLY * chosen.sustained_iops for hour in hours):
-        iops = max(iops, chosen.sustained_iops)
-    if any(0 < hour.limit_mibps < NEARLY * chosen.sustained_mibps for hour in hours):
-        mibps = max(mibps, chosen.sustained_mibps)
-    return iops * spare, mibps * spare
+    iops, mibps = _held_back(situation)
+    return max(situation.past.most_iops, iops) * spare, max(
+        situation.past.most_mibps, mibps
+    ) * spare
+
+
+def _held_back(situation: Situation) -> tuple[float, float]:
+    """Of IOPS and MiB/s what the owner chose, each 0 unless load was held at a limit below it.
+
+    Load that a raise served by less than the largest step showed how much it takes. MiB/s that come with a type,
+    nobody chose.
+    """
+    limits, past, chosen = situation.limits, situation.past, capability(situation.owners_choice)
+    iops, mibps, hours = chosen.sustained_iops, chosen.sustained_mibps, past.busy.values()
+
+    def hid(limit: float, peak: float, most: float, ceiling: float) -> bool:
+        return most <= limit / NEARLY or peak >= NEARLY * min(limits.largest_step * limit, ceiling)
+
+    held = any(
+        0 < hour.limit_iops < NEARLY * iops
+        and hid(hour.limit_iops, hour.peak_iops, past.most_iops, limits.max_iops)
+        for hour in hours
+    )
+    also = situation.owners_choice.throughput_mibps is not None and any(
+        0 < hour.limit_mibps < NEARLY * mibps
+        and hid(hour.limit_mibps, hour.peak_mibps, past.most_mibps, limits.max_throughput_mibps)
+        for hour in hours
+    )
+    return iops if held else 0.0, mibps if also else 0.0
 
 
 def has_ended(past: Past, iops: float, mibps: float) -> bool:

@@ -63,8 +63,12 @@ def request_of(decision: Decision) -> ApprovalRequest:
 
 @pytest.mark.parametrize(
     "limits",
-    [{"mode": "approve"}, {"approve_above_usd_per_month": 5}],
-    ids=["every change", "above a price"],
+    [
+        {"mode": "approve"},
+        {"approve_above_usd_per_month": 5},
+        {"mode": "approve", "price_increase_usd_per_month": 20},
+    ],
+    ids=["every change", "above a price", "as far as a price limit permits"],
 )
 def test_what_the_night_needs_is_asked_for_at_noon(limits: dict[str, Any]) -> None:
     decision = decide(nightly(**limits))
@@ -77,7 +81,7 @@ def test_what_the_night_needs_is_asked_for_at_noon(limits: dict[str, Any]) -> No
     assert due is not None
     assert LOAD - timedelta(hours=2) <= due < LOAD
     assert answer.approval.endswith(f"once approved it begins about {due:%Y-%m-%d %H:%M} UTC")
-    assert answer.expires == due + timedelta(hours=8)
+    assert answer.expires == due + timedelta(hours=9)
     assert "likely in the hour from 02:00 UTC" in decision.summary
 
 
@@ -97,22 +101,31 @@ def test_nobody_is_asked_for_what_needs_nobody_or_may_not_be_made(case: dict[str
 
 
 @pytest.mark.parametrize(
+    "limits",
+    [{"mode": "approve"}, {"approve_above_usd_per_month": 5}],
+    ids=["every change", "above a price"],
+)
+@pytest.mark.parametrize(
     ("at", "comes", "outcome"),
     [
-        (NOW + timedelta(hours=1), True, StillBlocked),
+        (NOW + timedelta(hours=3), True, StillBlocked),
         (LOAD - timedelta(minutes=40), True, Proceed),
-        (NOW + timedelta(hours=1), False, Withdrawal),
+        (NOW + timedelta(hours=3), False, Withdrawal),
     ],
     ids=["too early", "in time", "the load is expected no more"],
 )
-def test_once_approved_it_waits_for_its_hour(at: datetime, comes: bool, outcome: type) -> None:
-    asked = decide(nightly(mode="approve"))
+def test_once_approved_it_waits_for_its_hour(
+    limits: dict[str, Any], at: datetime, comes: bool, outcome: type
+) -> None:
+    """However long ago it was asked for: what is approved is no longer unanswered."""
+    asked = decide(nightly(**limits))
     request = request_of(asked)
-    found = revalidate(nightly(at=at, comes=comes, asked=request, mode="approve"), asked, request)
+    found = revalidate(nightly(at=at, comes=comes, asked=request, **limits), asked, request)
     assert isinstance(found, outcome)
     if isinstance(found, StillBlocked):
         assert isinstance(found.decision.answer, Hold)
-        assert found.decision.answer.until == found.decision.next_change_at
+        assert found.decision.answer.until is not None
+        assert LOAD - timedelta(hours=2) <= found.decision.answer.until < LOAD
         assert "waits for the load of earlier days that it is for" in found.decision.summary
 
 
