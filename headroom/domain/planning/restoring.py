@@ -203,17 +203,18 @@ def _held_back(situation: Situation) -> tuple[float, float]:
     nobody chose.
     """
     limits, past, chosen = situation.limits, situation.past, capability(situation.owners_choice)
-    iops, mibps, hours = chosen.sustained_iops, chosen.sustained_mibps, past.busy.values()
+    iops, mibps, hours = chosen.sustained_iops, chosen.sustained_mibps, past.numbered[0]
 
     def hid(limit: float, peak: float, most: float, ceiling: float) -> bool:
         return most <= limit / NEARLY or peak >= NEARLY * min(limits.largest_step * limit, ceiling)
 
-    held = any(
+    held = iops > past.most_iops and any(  # else it makes no difference
         0 < hour.limit_iops < NEARLY * iops
         and hid(hour.limit_iops, hour.peak_iops, past.most_iops, limits.max_iops)
         for hour in hours
     )
-    also = situation.owners_choice.throughput_mibps is not None and any(
+    chose = situation.owners_choice.throughput_mibps is not None and mibps > past.most_mibps
+    also = chose and any(
         0 < hour.limit_mibps < NEARLY * mibps
         and hid(hour.limit_mibps, hour.peak_mibps, past.most_mibps, limits.max_throughput_mibps)
         for hour in hours
