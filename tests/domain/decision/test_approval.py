@@ -244,6 +244,19 @@ def test_an_answer_counts_only_before_the_request_expires(after: timedelta) -> N
     assert isinstance(moved, StoredState) is (after < timedelta(hours=8))
 
 
+@pytest.mark.parametrize(("step", "hours"), [(Step.EXPIRED, 0), (Step.REJECTED, 24)])
+def test_after_silence_about_a_load_to_come_the_next_one_is_asked_for_at_once(
+    step: Step, hours: int
+) -> None:
+    """It was pending until that load was over. A no counts for a day all the same."""
+    expires = NOW + timedelta(hours=20)
+    state = waiting(expires=expires)
+    assert state.approval_request is not None
+    ahead = replace(state, approval_request=replace(state.approval_request, ahead=True))
+    (mine,) = after_rejection(ahead, step, expires).declined
+    assert mine.until == expires + timedelta(hours=hours)
+
+
 @given(st.integers(1, 7 * 24 * 60))
 def test_quiet_after_no_answer_is_as_long_as_the_request_waited_and_a_day_at_most(
     minutes: int,
