@@ -143,7 +143,7 @@ def least_iops(situation: Situation, included_iops: float) -> float:
     bought = capability(situation.owners_choice).sustained_iops
     spare = 1 + limits.headroom_percent / 100
     undone, unseen_days = max(have, min(bought, limits.max_iops)) / step**STEPS_BACK, DAILY_DAYS
-    monthly_days = UNPROVEN_DAYS if bought > limits.max_iops else ENDED_DAYS
+    monthly_days = _unseen_days(situation)
     if pays_for_every_iops(situation.current, limits.types):
         included_iops, unseen_days = 0.0, monthly_days
         undone = max(undone, past.least_iops)
@@ -164,13 +164,22 @@ def least_mibps(situation: Situation, included_mibps: float) -> float:
     have, chosen = capability(situation.current).sustained_mibps, situation.owners_choice
     bought = capability(chosen).sustained_mibps
     undone = have / step**STEPS_BACK
-    if past.days < ENDED_DAYS and chosen.throughput_mibps is not None:
+    if past.days < _unseen_days(situation) and chosen.throughput_mibps is not None:
         undone = max(undone, MOST_OF_IT * min(bought, limits.max_throughput_mibps) / step)
     spare = 1 + limits.headroom_percent / 100
     used = min(most_used(situation)[1], bought) * spare
     if used > step * included_mibps and not has_ended(past, inf, used / spare / step):
         undone = max(undone, min(round(used, 3), limits.max_throughput_mibps) / step)
     return min(have, max(limits.min_throughput_mibps, undone))
+
+
+def _unseen_days(situation: Situation) -> float:
+    """Measured days before which load that nobody saw may still come: until a monthly one would be foreseen.
+
+    A week, where the owner chose more than `max_iops`: what is above it and unused is then lowered.
+    """
+    above = capability(situation.owners_choice).sustained_iops > situation.limits.max_iops
+    return UNPROVEN_DAYS if above else ENDED_DAYS
 
 
 def freed(situation: Situation, level: tuple[float, float]) -> tuple[float, float]:
