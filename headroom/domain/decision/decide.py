@@ -185,11 +185,7 @@ def build_decision(
         diagnosis=analysis.diagnosis,
         judgements=judgements,
         answer=answer,
-        summary=summary_of(
-            observation, _findings(analysis), answer,
-            in_the_way=_in_the_way(judgements, answer), announced=_announced(analysis),
-            expected=_expected(analysis, answer),
-        ),
+        summary="",
         next_change_at=analysis.valued_plans.next_change,
         look_ahead_at=look_ahead_at(analysis),
         code_owner=owner,
@@ -200,8 +196,12 @@ def build_decision(
     return defer(
         made,
         decision_id=lambda: decision_id_of(decision_input, token),
+        summary=lambda: summary_of(
+            observation, _findings(analysis), answer, in_the_way=_in_the_way(judgements, answer),
+            announced=_announced(analysis), expected=_expected(analysis, answer),
+        ),
         profile=lambda: None if profile is None else profile.summary,
-    )
+    )  # fmt: skip
 
 
 def decision_id_of(decision_input: DecisionInput, token: str = "") -> str:
