@@ -60,6 +60,7 @@ from headroom.domain.workload import (
     explained_hours,
     grown,
     growth_of,
+    load_rates,
     mib_per_op,
     minutes,
     past_of,
@@ -303,6 +304,11 @@ def _past(decision_input: DecisionInput, policy: Policy, limits: Limits) -> Past
         current, _owners_choice(decision_input) or current, profile, limits
     )
     past = past_of(profile, least_iops=least_iops, least_mibps=least_mibps, growth=growth)
+    if past.days < 1:  # the profile knows whole hours, of which there are few
+        iops, mibps = load_rates(observation.activity)
+        past = replace(
+            past, most_iops=max([past.most_iops, *iops]), most_mibps=max([past.most_mibps, *mibps])
+        )
     events = events_of(policy, observation.volume)
     if not events or not past.busy:
         return past

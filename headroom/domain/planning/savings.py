@@ -18,6 +18,8 @@ from headroom.domain.workload import HOURS, Forecast, Level, calm_days, shortfal
 MONTH_DAYS = 30
 NOTHING_GAINED_USD = -0.01
 """What a change for good is worth that neither relieves nor saves anything."""
+FIRST_DAY_USD = 0.25
+"""What a better hour is worth at least for which a saving waits on the first day."""
 LATELY_DAYS = 28
 DRAINS = 0.97
 """Share of what is sustained below which the load that arrived is served."""
@@ -81,6 +83,14 @@ def kept_savings(made: Sequence[Plan]) -> dict[VolumeType, float]:
             saved = -float(plan.price_change_usd) * (MONTH_DAYS - 1) / MONTH_DAYS
             found[kind] = max(found.get(kind, 0.0), saved)
     return found
+
+
+def worth_waiting_usd(situation: Situation) -> float:
+    """How much a better hour must be worth for a saving to wait for it.
+
+    On the first day it waits only while the load is so near a limit that the next rise may exceed it.
+    """
+    return FIRST_DAY_USD if situation.past.days < 1.0 else 0.0
 
 
 def uses_up_the_only_change(situation: Situation) -> bool:

@@ -45,6 +45,7 @@ from headroom.domain.planning.savings import (
     over_calm_days,
     uses_up_the_only_change,
     value_for_good,
+    worth_waiting_usd,
 )
 from headroom.domain.planning.schedule import schedule_cost
 from headroom.domain.planning.situation import Situation
@@ -171,7 +172,8 @@ def _valued(
     if kept and not presses:
         then = cost(usd_per_minute, ends=[-kept.get(one.volume_type, 0.0) for one in targets])
         at_once = min(usd for usd, goal in zip(then.change, goals, strict=True) if goal)
-        if at_once > then.stay and (then.next_hour or HOURS) <= WAITS_HOURS:
+        better = at_once > then.stay + worth_waiting_usd(situation)
+        if better and (then.next_hour or HOURS) <= WAITS_HOURS:
             kept, waits_until = {}, then.next_hour  # the saving is as large after a load is over
     risked = (  # what a raise could have met if giving back, and no raise, were in flight
         usd_per_minute * IN_FLIGHT_HOURS * forecast.new_minutes

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from headroom.domain.state import HOUR, ProfileHour, hour_of
 from headroom.domain.workload.demand import Level
-from headroom.domain.workload.forecast import chance_of_more, never_less_for_less
+from headroom.domain.workload.forecast import chance_of_more, never_less_for_less, new_onsets
 from headroom.domain.workload.history import Episodes, Past, recent_hours
 from headroom.domain.workload.known_load import KnownLoad, loads_at
 from headroom.domain.workload.pressed_periods import belief_above_limits
@@ -48,11 +48,12 @@ def chances_from_history(
         cases = [above[number] for number, _ in episodes.cases]
         usual = episodes.mean(cases, episodes.hours)
         stray = sum([often * above[number] for number, often in found.strays.items()])
-        new = stray + max(level.unproven, chance_of_more(past, level)) / (past.days + 1) / HOURS
+        new = max(level.unproven, chance_of_more(past, level))
         likely = [
-            new + sum([weight * cases[case] for case, weight in hour.like]) + hour.under_way * usual
-            for hour in episodes.coming
-        ]
+            stray + new * onsets + sum([weight * cases[case] for case, weight in hour.like])
+            + hour.under_way * usual
+            for hour, onsets in zip(episodes.coming, new_onsets(past.days, pressed=False), strict=True)
+        ]  # fmt: skip
         for higher in recurrence.if_higher:
             chance = higher.chance_above(level.iops, level.mibps)
             likely = [one + chance * due for one, due in zip(likely, higher.due[1:], strict=True)]

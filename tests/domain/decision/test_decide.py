@@ -34,7 +34,7 @@ from tests.builders import (
     starved_gp3,
     volume,
 )
-from tests.domain.earlier import CALM_HOUR, by_hour, hour_at
+from tests.domain.earlier import CALM_HOUR, by_hour, history, hour_at
 
 
 def draining_gp2(*, minutes_in: int = 40, **changes: object) -> Observation:
@@ -462,9 +462,13 @@ def test_no_act_ever_exceeds_a_limit(
 @settings(max_examples=60, deadline=None)
 @given(low=st.floats(100, 10_000), factor=st.floats(1, 4))
 def test_more_load_never_gives_a_smaller_plan(low: float, factor: float) -> None:
+    """From its second day on: on the first a saving waits while load is near a limit."""
+    past = history(lambda _: 100.0, days=1.2, end=NOW - timedelta(hours=1))
+
     def plan_for(load: float) -> float:
         drained = activity([min(load, 3_000.0)] * 60, balance=5.0)
-        decision = decide(decision_input(observation(drained, volume(gp2(900)))))
+        seen = replace(observation(drained, volume(gp2(900))), history=past)
+        decision = decide(decision_input(seen))
         answer = decision.answer
         plan = answer.plan if isinstance(answer, Act) else answer.proposed_plan
         return 0.0 if plan is None else plan.capability.sustained_iops

@@ -539,6 +539,19 @@ def test_what_takes_nothing_away_for_less_waits_for_few_minutes(minutes: int, mo
         assert not taken(decision).lowers
 
 
+@pytest.mark.parametrize(
+    ("iops", "days", "moves"),
+    [(800.0, 0.0, True), (2_200.0, 0.0, False), (2_200.0, 0.3, True), (2_900.0, 1.2, True)],
+)
+def test_on_the_first_day_a_saving_waits_while_the_load_may_soon_exceed_its_limit(
+    iops: float, days: float, moves: bool
+) -> None:
+    """A raise cannot begin while it is in flight, and gp2 that bursts to 3,000 IOPS may go to 12,000 at once."""
+    recent = activity([iops] * 9)
+    decision = decided(NOW, gp2(1_000), load=lambda _: iops, days=days, recent=recent)
+    assert isinstance(decision.answer, Act) is moves
+
+
 @pytest.mark.parametrize("pressed", [1, 3])
 def test_nothing_is_saved_in_the_minutes_after_a_limit_was_touched(pressed: int) -> None:
     checks = [0.0] * 6 + [1.0] * pressed
