@@ -25,7 +25,7 @@ from headroom.domain.state import (
 )
 from headroom.domain.state.concurrency import LONGEST
 from headroom.ports import ReadFailed, StorageView
-from tests.application.harness import Harness, calm, reconcile_now
+from tests.application.harness import Harness, calm, reconcile_now, running_free
 from tests.application.test_next_reconcile import idle_harness
 from tests.builders import NOW, activity, gp2, instance, io, policy, ref, volume
 from tests.domain.earlier import history
@@ -195,7 +195,7 @@ def test_savings_leave_a_quarter_of_the_places_to_load(limit: str) -> None:
     harness = Harness(rules=rules(**{limit: 4}))
     cheaper = [harness.add(volume(gp2(400), ref=ref(f"vol-{n}"))) for n in range(4)]
     for vol in cheaper:
-        harness.loads[vol.resource_id] = calm()
+        harness.loads[vol.resource_id] = running_free(500)
     held = [asked(harness, vol) for vol in cheaper][-1]
     assert [len(began(harness, vol)) for vol in cheaper] == [1, 1, 1, 0]
     assert limit in {v.guardrail.value for v in held.judgements[0].blocking}

@@ -56,7 +56,7 @@ class InMemoryLedger(DynamoLedger):
 
 
 class TrialLedger(InMemoryLedger):
-    """The same for trials, which scan thousands of times: how far a scan is is kept without its text."""
+    """The same for trials and simulations, which scan thousands of times: a scan's progress has no text."""
 
     def __init__(self, account_id: str, region: str) -> None:
         super().__init__(account_id, region)

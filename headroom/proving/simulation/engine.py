@@ -9,7 +9,7 @@ from headroom.application import remediate, sweep
 from headroom.domain.decision import Decision, Reason
 from headroom.domain.resources import ResourceRef, Signal
 from headroom.domain.state import KnownModification, Step
-from headroom.proving.memory import LAST, InMemoryLedger, ports_in_memory
+from headroom.proving.memory import LAST, TrialLedger, ports_in_memory
 from headroom.proving.metrics import GLANCE_MIN
 from headroom.proving.scenarios import Detection, Scenario
 from headroom.proving.simulation.controller import SCAN_EVERY_S, ControllerLog, SimulationController
@@ -32,7 +32,7 @@ class EngineController(SimulationController):
         self._adaptive = scenario.detection is Detection.ADAPTIVE
         self._scan_every_s = GLANCES_EVERY_S if self._adaptive else SCAN_EVERY_S
         self._metric_delay = scenario.aws.metric_delay
-        self._ledger = InMemoryLedger(account_id=ref.account_id, region=ref.region)
+        self._ledger = TrialLedger(account_id=ref.account_id, region=ref.region)
         self._errors: list[str] = []
         self._ports = ports_in_memory(
             world, self._ledger, policy=scenario.policy, prices=scenario.aws.prices

@@ -173,7 +173,7 @@ CASES = {
     ),
     "a lower value": Case(
         advice(gp3(100, 3_100), gp3()),
-        "Headroom values its own plan at +$1.28 a day, this one at +$0.03.", starved_gp3(),
+        "Headroom values its own plan at +$1.32 a day, this one at +$0.02.", starved_gp3(),
     ),
     "it sees no starvation": Case(
         advice(None, gp3()),

@@ -98,7 +98,7 @@ def test_people_get_a_table_and_the_change_in_a_line(capsys: pytest.CaptureFixtu
 def test_people_read_why_nothing_was_changed(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["simulate", str(SCENARIOS / "case-a-gp2.yaml")]) == 0
     said = capsys.readouterr().out
-    assert "hold, last of 4: vol-0123456789abcdef0: credits are gone" in said
+    assert "hold, last of 2: vol-0123456789abcdef0: credits are gone" in said
     assert said.count("observe only") == 1
 
 
