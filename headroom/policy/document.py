@@ -31,6 +31,8 @@ from headroom.domain.policy import (
 from headroom.domain.resources import EBS_TYPES, GOVERNED, Kind, VolumeType
 
 FORMAT = 1
+MANY = 12
+"""Names of which a sentence lists no more than two."""
 ACCOUNT_ID = r"[0-9]{12}"
 __all__ = ["LONGEST_KEY", "LONGEST_VALUE", "read_policy"]
 REGION = r"[a-z]{2,5}(-[a-z]+)+-[0-9]{1,2}"
@@ -90,7 +92,8 @@ class _Reading:
     def _mapping(self, value: object, known: Sequence[str], path: str) -> Mapping[str, object]:
         """The known members of a mapping; none of what is no mapping."""
         if not isinstance(value, Mapping):
-            self._refuse(path, f"is {value_text(value)}; it must be a mapping of {_and(known)}")
+            what = _and(known) if len(known) < MANY else f"settings, such as {_and(known[:2])}"
+            self._refuse(path, f"is {value_text(value)}; it must be a mapping of {what}")
             return {}
         for key in value:
             if key not in known:

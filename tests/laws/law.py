@@ -237,11 +237,21 @@ class Law:
             found.append("approval: a person must agree, and is not asked")
         self._report(decision, found)
 
+    def _broken(
+        self, decision: Decision, allowed: Permit, origin: Configuration, target: Configuration,
+        owner: Configuration,
+    ) -> list[str]:  # fmt: skip
+        """The limits that a change breaks; a person may go back to what the owner had above a ceiling."""
+        found = broken_limits(allowed, origin, target)
+        if decision.rollback_of in self.wished and _no_more(target, owner):
+            found = [each for each in found if not each.startswith(("max_iops", "max_throughput"))]
+        return found
+
     def _against(self, served: Served, decision: Decision, act: Act) -> list[str]:
         """What speaks against a change by what its process observed."""
         ref, plan = decision.observation.volume.ref, act.plan
         observed = served.observed[ref]
-        found = broken_limits(observed.allowed, plan.origin, plan.target)
+        found = self._broken(decision, observed.allowed, plan.origin, plan.target, observed.owner)
         found += [f"{each}: stopped when it was decided" for each in observed.stopped]
         if observed.allowed.values is not None:
             reserve = (
@@ -485,7 +495,7 @@ class Law:
             held.undone += [each for each in held.ours if each[2] == origin]
             self.rolled_back[ref] = start
         allowed = served.observed[ref].allowed
-        found = broken_limits(allowed, origin, target)
+        found = self._broken(decision, allowed, origin, target, held.owner)
         others = sum(
             (self.world.increase(n) for n in self.world.held if n != ref.resource_id), Decimal(0)
         )
@@ -613,6 +623,11 @@ def _sustained(configuration: Configuration) -> tuple[float, float]:
 def _lowers(origin: Configuration, target: Configuration) -> bool:
     now, then = capability(origin), capability(target)
     return then.sustained_iops < now.sustained_iops or then.sustained_mibps < now.sustained_mibps
+
+
+def _no_more(target: Configuration, owner: Configuration) -> bool:
+    then, had = capability(target), capability(owner)
+    return then.sustained_iops <= had.sustained_iops and then.sustained_mibps <= had.sustained_mibps
 
 
 def _serves_more(origin: Configuration, target: Configuration) -> bool:

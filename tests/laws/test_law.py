@@ -21,7 +21,7 @@ from tests.laws.script import Script, play, script, shortest
 RUNS = int(os.environ.get("LAW_RUNS", "80"))
 FIRST = int(os.environ.get("LAW_FROM", "0"))
 BATCH_LIMIT = 20
-RARE = (457, 1018, 3209, 5485, 5630, 7496, 10790, 12475, 12707, 13979, 17154, 18170)
+RARE = (457, 1018, 3209, 5485, 5630, 7496, 10790, 12475, 12707, 13979, 17154, 18170, 128042600007)
 """Trials in which something rare happens: each was once against the law, or against a law that was wrong."""
 
 

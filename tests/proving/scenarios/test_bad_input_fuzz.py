@@ -6,7 +6,7 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from headroom.proving.inputs import BadInput
@@ -56,6 +56,7 @@ def test_any_document_is_a_scenario_or_one_sentence(document: object) -> None:
 @given(
     key=st.sampled_from(scenario.TOP), value=NEST, inner=st.sampled_from(WORDS), deep=st.booleans()
 )
+@example(key="policy", value=None, inner="defaults", deep=True)
 def test_one_wrong_value_anywhere_is_one_sentence(
     key: str, value: object, inner: str, deep: bool
 ) -> None:
