@@ -241,11 +241,17 @@ class Law:
         self, decision: Decision, allowed: Permit, origin: Configuration, target: Configuration,
         owner: Configuration,
     ) -> list[str]:  # fmt: skip
-        """The limits that a change breaks; a person may go back to what the owner had above a ceiling."""
+        """The limits that a change breaks; a person may go back to what the owner had above a ceiling,
+        but not above a hard cap."""
         found = broken_limits(allowed, origin, target)
-        if decision.rollback_of in self.wished and _no_more(target, owner):
-            found = [each for each in found if not each.startswith(("max_iops", "max_throughput"))]
-        return found
+        if decision.rollback_of not in self.wished or not _no_more(target, owner):
+            return found
+        spared = {
+            limit
+            for limit, cap in (("max_iops", "max_iops"), ("max_throughput", "max_throughput_mibps"))
+            if cap not in allowed.caps
+        }
+        return [each for each in found if each.split(":")[0] not in spared]
 
     def _against(self, served: Served, decision: Decision, act: Act) -> list[str]:
         """What speaks against a change by what its process observed."""

@@ -58,6 +58,8 @@ class Permit:
     values: Mapping[str, Any] | None
     account_usd: Decimal = Decimal(0)
     account: Mapping[str, Any] = field(default_factory=dict)
+    caps: Mapping[str, Any] = field(default_factory=dict)
+    """The hard caps that are among the values."""
 
     def __getitem__(self, name: str) -> Any:
         assert self.values is not None
@@ -131,7 +133,8 @@ def permit(document: Document | None, volume: Volume, asked: Mapping[str, Any] |
             most = min(most, cap)
         else:
             values[name] = _tighter(name, values[name], cap)
-    return Permit(values=values, account_usd=Decimal(str(most)), account=account)
+    caps = document.get("hard_caps", {})
+    return Permit(values=values, account_usd=Decimal(str(most)), account=account, caps=caps)
 
 
 def _fits(match: Mapping[str, Any], volume: Volume) -> bool:
