@@ -24,6 +24,7 @@ from botocore import useragent
 from botocore.client import ClientCreator
 from botocore.hooks import BaseEventHooks, EventAliaser
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 gc.disable()  # until all tests are collected: what is imported stays
 QUIET = (HealthCheck.too_slow,)
@@ -47,6 +48,8 @@ os.environ["MOTO_EC2_LOAD_DEFAULT_AMIS"] = "false"  # 1,300 images, made anew fo
 # The CDK's own validation is half of a synth. test_app.py keeps it; cfn-lint checks every template.
 os.environ["CDK_VALIDATION"] = "false"
 settings.load_profile("fuzz" if FUZZ else "headroom")
+if not FUZZ:  # it also draws constants of whatever modules are imported so far: that depends on the worker
+    providers._get_local_constants = lambda: providers._local_constants
 # Sessions share what they read of AWS's service models: half of the time of a new client.
 botocore.session.create_loader = cache(botocore.session.create_loader)
 # A request names its client twice, of the same parts each time: a fifth of the client's time.

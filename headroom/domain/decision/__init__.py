@@ -42,9 +42,11 @@ from headroom.domain.decision.next_reconcile import (
     CLOSE_TO_LIMIT,
     DAILY,
     next_reconcile_at,
+    queue_entry_of,
     space_check,
+    urgency,
+    urgency_of,
 )
-from headroom.domain.decision.queue import queue_entry_of, urgency, urgency_of
 from headroom.domain.decision.recorded import place_of, recorded, with_judgements
 from headroom.domain.decision.revalidation import (
     NOT_DECIDED,

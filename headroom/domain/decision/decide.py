@@ -6,14 +6,11 @@ observation + resource state -> estimate -> diagnose -> history -> valued plans 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
-from types import MappingProxyType
 
-from headroom.domain.catalog.ebs import capability
-from headroom.domain.decision.action import Act, Action, Escalate, Hold, Reason
+from headroom.domain.decision.action import Act, Action
 from headroom.domain.decision.cluster_detail import ClusterDetail
 from headroom.domain.decision.conclude import conclude
 from headroom.domain.decision.decision_input import (
@@ -25,18 +22,17 @@ from headroom.domain.decision.decision_input import (
     current_price,
     look_ahead_at,
 )
-from headroom.domain.decision.escalation import given_up, unmanaged
+from headroom.domain.decision.escalation import unmanaged
 from headroom.domain.decision.space import full_within_a_day
+from headroom.domain.decision.summary import summary_of
 from headroom.domain.decision.write_back import WriteBack, write_back
 from headroom.domain.guardrails import (
     CONCURRENCY_GUARDRAILS,
-    Guardrail,
     PlanJudgement,
     PlanSummary,
-    Verdict,
     judge_all,
 )
-from headroom.domain.planning import GroupConstraint, GroupDetail, Plan, starvation_chances
+from headroom.domain.planning import GroupConstraint, GroupDetail, Plan
 from headroom.domain.policy import EffectiveLimits, PolicyUnreadable
 from headroom.domain.resources import (
     LATER,
@@ -47,13 +43,10 @@ from headroom.domain.resources import (
     defer,
     digest,
 )
-from headroom.domain.state import HOUR, ProfileSummary, ResourceState, Signature
+from headroom.domain.state import ProfileSummary, ResourceState, Signature
 from headroom.domain.workload import (
-    Binding,
     Demand,
     Diagnosis,
-    Recurrence,
-    SpaceBasis,
     SpaceForecast,
 )
 
@@ -196,10 +189,7 @@ def build_decision(
     return defer(
         made,
         decision_id=lambda: decision_id_of(decision_input, token),
-        summary=lambda: summary_of(
-            observation, _findings(analysis), answer, in_the_way=_in_the_way(judgements, answer),
-            announced=_announced(analysis), expected=_expected(analysis, answer),
-        ),
+        summary=lambda: summary_of(analysis, answer, judgements),
         profile=lambda: None if profile is None else profile.summary,
     )  # fmt: skip
 
@@ -222,16 +212,6 @@ def _priced_by(decision_input: DecisionInput, between: str, none: str) -> str:
     return f"{source}{between}{as_of}"
 
 
-def _findings(analysis: Analysis) -> str:
-    """Findings about the load, and about free space where it matters, in words."""
-    space, load = analysis.space, analysis.diagnosis.explanation
-    unsure = space is not None and (space.unclear or space.basis is SpaceBasis.FILE_SYSTEM)
-    if space is None or not (space.short or (unsure and analysis.effective.limits.grow_space)):
-        return load
-    calm = analysis.diagnosis.binding is Binding.NOTHING
-    return space.explanation if calm else f"{space.explanation}; {load}"
-
-
 def written_back(
     observation: Observation, effective: EffectiveLimits, owner: CodeOwner | None, answer: Action
 ) -> tuple[WriteBack, ...]:
@@ -239,111 +219,3 @@ def written_back(
     if owner is None or plan is None or unmanaged(effective, owner):
         return ()
     return write_back(observation.volume, owner, plan.target)
-
-
-NEARLY_LIKELIEST = 0.8
-"""Share of the likeliest hour's chance from which an earlier hour is named instead."""
-HARDLY_LIKELIER = 0.05
-"""A difference in the chance of starving below which the load exceeds what is raised to as well."""
-_WHY: Mapping[Reason, str] = MappingProxyType(
-    {
-        Reason.RECURRENCE_EXPECTED: "load of earlier days is expected to come again",
-        Reason.SCALING_DOWN: "less is enough for the coming day",
-        Reason.CHEAPER_EQUIVALENT: "another type does the same for less",
-    }
-)
-"""What a summary says about an act that no pressure explains."""
-
-
-def _in_the_way(judgements: tuple[PlanJudgement, ...], answer: Action) -> str:
-    """The guardrails that block a held plan, in words; empty where the reason says it all."""
-    if not isinstance(answer, Hold) or answer.reason is Reason.OBSERVE_ONLY:
-        return ""
-    found = next((j for j in judgements if j.plan == answer.proposed_plan), None)
-    return "" if found is None else ", ".join(map(_obstacle, found.blocking))
-
-
-def _obstacle(verdict: Verdict) -> str:
-    name, value = verdict.guardrail.value, verdict.value
-    if verdict.guardrail is Guardrail.COST_BENEFIT and isinstance(value, float) and value <= -0.01:
-        return f"{name} (worth ${-value:.2f} a day less than it costs)"
-    return name
-
-
-def _announced(analysis: Analysis) -> str:
-    """The next known event that takes more than the resource sustains, in words; else empty."""
-    situation = analysis.situation
-    if situation is None:
-        return ""
-    now, at = capability(situation.current), situation.observation.at
-    for load in situation.known_loads:
-        if load.iops > now.sustained_iops or load.mibps > now.sustained_mibps:
-            due = load.due or load.start
-            comes = "is due at" if due > at else "has been due since"
-            return f"the known event {load.name} {comes} {due:%Y-%m-%d %H:%M} UTC"
-    return ""
-
-
-def _expected(analysis: Analysis, answer: Action) -> str:
-    """Why a raise is made ahead: the load's growth, and the first hour that likely needs it; else what is given up for good."""
-    situation = analysis.situation
-    if situation is None or not isinstance(answer, Act):
-        return ""
-    if answer.reason is not Reason.RECURRENCE_EXPECTED:
-        return given_up(situation.limits, answer.plan) if answer.plan.sustains_less else ""
-    chances, first = starvation_chances(situation, (situation.current, answer.plan.target))
-    needs = [now - then for now, then in chances]
-    if max(needs) < HARDLY_LIKELIER:  # the load is above what is raised to as well
-        needs = [now for now, _ in chances]
-    hour = next(hour for hour, need in enumerate(needs) if need >= NEARLY_LIKELIEST * max(needs))
-    growth = situation.past.growth
-    early = hour > 0 and any(
-        higher.due[hour + 1] > 0  # they begin with the hour before the first
-        for higher in Recurrence.of(situation.past, first).if_higher
-    )
-    return (
-        f"{'' if growth is None else f'{growth}, '}{100 * chances[hour][0]:.0f} % likely in the hour "
-        f"from {first + hour * HOUR:%H:%M} UTC{', and may be higher than lately' if early else ''}"
-    )
-
-
-def summary_of(
-    observation: Observation, findings: str, answer: Action, *, in_the_way: str = "",
-    announced: str = "", expected: str = "",
-) -> str:  # fmt: skip
-    """One sentence for people.
-
-    `in_the_way` names what blocks a held plan, `announced` the event that a raise is for, `expected`
-    what is known of other load to come.
-    """
-    name = observation.volume.ref.resource_id
-    match answer:
-        case Act(reason=why, plan=plan):
-            sign = "+" if plan.price_change_usd >= 0 else "-"
-            because = f"{_WHY[why]}: " if why in _WHY else ""
-            if why is Reason.CHEAPER_EQUIVALENT and plan.price_change_usd == 0:
-                because = "another type does as much for the same price: "
-            event = announced if why is Reason.RECURRENCE_EXPECTED else ""
-            if why in _WHY and (event or expected):
-                because = f"{event or f'{_WHY[why]}, {expected}'}: "
-            if answer.approval is not None:
-                because = f"{because}needs approval ({answer.approval}): "
-            copy = (
-                "; RDS copies all data, which takes hours and cannot be undone"
-                if plan.full_copy
-                else ""
-            )
-            return (
-                f"{name}: {findings}; {because}{plan.origin} -> {plan.target}, "
-                f"{sign}${abs(plan.price_change_usd):.2f} a month{copy}"
-            )
-        case Hold(reason=reason, until=until, proposed_plan=plan):
-            text = f"{name}: {findings}; held ({reason.value.replace('_', ' ')})"
-            if until is not None:
-                text += f" until {until:%Y-%m-%d %H:%M} UTC"
-            if plan is None:
-                return text
-            by = f", blocked by {in_the_way}" if in_the_way else ""
-            return f"{text}; would take {plan.target}{by}"
-        case Escalate(cause=cause, remedy=remedy):
-            return f"{name}: {findings}; {cause.replace('_', ' ')}: {remedy}"

@@ -157,3 +157,20 @@ def relieved_by_the_next(
         for origin in origins if 0 not in origins else ():
             found[origin] = max(found.get(origin, 0.0), seen_minutes[0] - seen_minutes[goal])
     return found
+
+
+def within_goals(levels: Sequence[Level], goals: Sequence[bool]) -> list[Level]:
+    """The levels, from which raises lead no further than to the highest goal."""
+    most_iops = max(level.iops for level, goal in zip(levels, goals, strict=True) if goal)
+    most_mibps = max(level.mibps for level, goal in zip(levels, goals, strict=True) if goal)
+    found = []
+    for level in levels:
+        most = max(level.iops, most_iops), max(level.mibps, most_mibps)
+        reach, ceiling = level.reach or most, level.ceiling or most
+        found.append(
+            level._replace(
+                reach=(min(reach[0], most[0]), min(reach[1], most[1])),
+                ceiling=(min(ceiling[0], most[0]), min(ceiling[1], most[1])),
+            )
+        )
+    return found

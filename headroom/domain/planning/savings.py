@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
 from operator import sub
@@ -12,12 +12,15 @@ from headroom.domain.catalog.ebs import MAX_MODIFICATIONS, capability
 from headroom.domain.planning.plan import Plan, one_way
 from headroom.domain.planning.schedule import ScheduleCost
 from headroom.domain.planning.situation import Situation
-from headroom.domain.resources import VolumeType
+from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.workload import HOURS, Forecast, Level, calm_days, shortfalls
 
 MONTH_DAYS = 30
 NOTHING_GAINED_USD = -0.01
 """What a change for good is worth that neither relieves nor saves anything."""
+WAITS_HOURS = 12
+"""How long a cheaper type may wait for a better hour. Later ones only look better, because what follows
+the day is not seen; the change is complete by then."""
 FIRST_DAY_USD = 0.25
 """What a better hour is worth at least for which a saving waits on the first day."""
 LATELY_DAYS = 28
@@ -85,12 +88,23 @@ def kept_savings(made: Sequence[Plan]) -> dict[VolumeType, float]:
     return found
 
 
-def worth_waiting_usd(situation: Situation) -> float:
-    """How much a better hour must be worth for a saving to wait for it.
+def waits_hours(
+    situation: Situation, kept: Mapping[VolumeType, float], targets: Sequence[Configuration],
+    goals: Sequence[bool], cost: Callable[..., ScheduleCost],
+) -> int | None:  # fmt: skip
+    """Hours until which a saving for good waits, as it is as large after load that may come before; None for not.
 
-    On the first day it waits only while the load is so near a limit that the next rise may exceed it.
+    On the first day it waits only while the load is so near a limit that the next rise may exceed it. `kept` is
+    what each type saves; the first of `targets` is the present one, `goals` says which may be reached.
     """
-    return FIRST_DAY_USD if situation.past.days < 1.0 else 0.0
+    if not kept:
+        return None
+    usd_per_minute = situation.limits.relief_value_usd_per_minute
+    then = cost(usd_per_minute, ends=[-kept.get(one.volume_type, 0.0) for one in targets])
+    at_once = min(usd for usd, goal in zip(then.change, goals, strict=True) if goal)
+    worth_waiting = FIRST_DAY_USD if situation.past.days < 1.0 else 0.0
+    better = at_once > then.stay + worth_waiting
+    return then.next_hour if better and (then.next_hour or HOURS) <= WAITS_HOURS else None
 
 
 def uses_up_the_only_change(situation: Situation) -> bool:

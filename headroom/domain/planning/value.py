@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from functools import partial
+from typing import NamedTuple
 
 from headroom.domain.catalog.ebs import capability
 from headroom.domain.planning.build_plan import plan_to
@@ -32,6 +33,7 @@ from headroom.domain.planning.levels import (
     reachable,
     reached_by_two,
     relieved_by_the_next,
+    within_goals,
 )
 from headroom.domain.planning.minute_value import as_chosen, within_choice
 from headroom.domain.planning.plan import HOURS_PER_MONTH, Plan, one_way
@@ -45,7 +47,7 @@ from headroom.domain.planning.savings import (
     over_calm_days,
     uses_up_the_only_change,
     value_for_good,
-    worth_waiting_usd,
+    waits_hours,
 )
 from headroom.domain.planning.schedule import schedule_cost
 from headroom.domain.planning.situation import Situation
@@ -55,7 +57,6 @@ from headroom.domain.workload import (
     HOURS,
     Binding,
     Forecast,
-    Level,
     LoadShape,
     Recurrence,
     checked_days,
@@ -64,9 +65,6 @@ from headroom.domain.workload import (
 
 NEGLIGIBLE_MIN = 0.05
 """Starved minutes a day below which no price increase is justified."""
-WAITS_HOURS = 12
-"""How long a cheaper type may wait for a better hour. Later ones only look better, because what follows
-the day is not seen; the change is complete by then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +75,8 @@ class ValuedPlans:
     next_change: datetime | None
     known_days: float
     """Days of the past that were measured."""
+    saving_at: datetime | None = None
+    """Until when a cheaper type waits for a better hour; None where none does."""
 
 
 NO_VALUED_PLANS = ValuedPlans(plans=(), next_change=None, known_days=0.0)
@@ -87,23 +87,25 @@ def value_plans(situation: Situation) -> ValuedPlans:
     made = candidates(situation)
     if not made:
         return replace(NO_VALUED_PLANS, known_days=_known_days(situation))
-    valued, forecast, next_hour, further = _valued(situation, made)
-    in_place = [p.capability for p in valued if not p.full_copy and allowed(situation, p)]
+    valued = _valued(situation, made)
+    in_place = [p.capability for p in valued.plans if not p.full_copy and allowed(situation, p)]
     without = (capability(situation.current), *in_place)
     valued_plans = [
         full_copy_valued(situation, p, without) if p.full_copy and p.growth is None else p
-        for p in valued
+        for p in valued.plans
     ]
     kept = [
         plan
-        for plan, later in zip(valued_plans, further, strict=True)
-        if _sensible(situation, forecast, plan, later, valued_plans)
+        for plan, later in zip(valued_plans, valued.later_minutes, strict=True)
+        if _sensible(situation, valued.forecast, plan, later, valued_plans)
         and leaves_what_is_used(situation, plan)
     ]
+    first, next_hour, waits = begins(situation), valued.next_hour, valued.saving_hour
     return ValuedPlans(
         plans=tuple(sorted((*kept, *_priced_beside(situation, valued_plans, kept)), key=_order)),
-        next_change=None if next_hour is None else begins(situation) + next_hour * HOUR,
+        next_change=None if next_hour is None else first + next_hour * HOUR,
         known_days=_known_days(situation),
+        saving_at=None if waits is None else first + waits * HOUR,
     )
 
 
@@ -120,16 +122,23 @@ def value_targets(
 ) -> dict[Configuration, Plan]:
     """Valued plans to the given targets, without targets that no plan can reach."""
     made = [plan for target in targets if (plan := plan_to(situation, target)) is not None]
-    return {plan.target: plan for plan in _valued(situation, made)[0]} if made else {}
+    return {plan.target: plan for plan in _valued(situation, made).plans} if made else {}
 
 
-def _valued(
-    situation: Situation, made: Sequence[Plan]
-) -> tuple[list[Plan], Forecast, float | None, list[float]]:
-    """The plans with their value, the forecast, and the hour of the next change if none is taken now.
+class _Valued(NamedTuple):
+    """Plans with their value, in the order in which they were made, and what it follows from."""
 
-    Last, the minutes a day that each relieves with a second change that it alone makes possible, or after load.
-    """
+    plans: list[Plan]
+    forecast: Forecast
+    next_hour: float | None
+    """The hour of the next change if none is taken now."""
+    saving_hour: int | None
+    """Until when a cheaper type waits, if it does."""
+    later_minutes: list[float]
+    """A day, by plan: relieved by a second change that it alone makes possible, or after load."""
+
+
+def _valued(situation: Situation, made: Sequence[Plan]) -> _Valued:
     beyond = reached_by_two(situation)
     targets = [situation.current, *(plan.target for plan in (*made, *beyond))]
     goals = [
@@ -148,7 +157,7 @@ def _valued(
     most_usd = situation.baseline_usd + situation.limits.price_increase_usd
     raises = [p for p in made if p.sustains_more and not p.grows and allowed(situation, p)]
     if situation.unanswered or any(plan.monthly_usd > most_usd for plan in raises):
-        levels = _within_goals(levels, goals)
+        levels = within_goals(levels, goals)
     effect = situation.observation.at + LEAD
     recurrence = Recurrence.of(situation.past, effect)
     forecast = demand_forecast(
@@ -168,13 +177,9 @@ def _valued(
     found = worth.found if worth.usd_per_minute == usd_per_minute else cost(usd_per_minute)
     presses = situation.diagnosis.binding is not Binding.NOTHING
     kept = kept_savings(made)
-    waits_until: int | None = None
-    if kept and not presses:
-        then = cost(usd_per_minute, ends=[-kept.get(one.volume_type, 0.0) for one in targets])
-        at_once = min(usd for usd, goal in zip(then.change, goals, strict=True) if goal)
-        better = at_once > then.stay + worth_waiting_usd(situation)
-        if better and (then.next_hour or HOURS) <= WAITS_HOURS:
-            kept, waits_until = {}, then.next_hour  # the saving is as large after a load is over
+    saving_hour = None if presses else waits_hours(situation, kept, targets, goals, cost)
+    if saving_hour is not None:
+        kept = {}
     risked = (  # what a raise could have met if giving back, and no raise, were in flight
         usd_per_minute * IN_FLIGHT_HOURS * forecast.new_minutes
     )
@@ -229,7 +234,7 @@ def _valued(
             for plan, usd, goal in zip(valued_plans, in_rest[1:], goals[1:], strict=False)
             if goal
         ],
-        worth.found.next_hour if waits_until is None else waits_until,
+        worth.found.next_hour if saving_hour is None else saving_hour,
         None
         if forecast.without_present is None
         else schedule_cost(
@@ -241,24 +246,7 @@ def _valued(
     later = [further.get(i, 0.0) for i in range(1, len(made) + 1)]
     if not is_merged(situation):
         later = [max(more, forecast.relieved_afterwards(i)) for i, more in enumerate(later, 1)]
-    return valued_plans, forecast, next_hour, later
-
-
-def _within_goals(levels: Sequence[Level], goals: Sequence[bool]) -> list[Level]:
-    """The levels, from which raises lead no further than to the highest goal."""
-    most_iops = max(level.iops for level, goal in zip(levels, goals, strict=True) if goal)
-    most_mibps = max(level.mibps for level, goal in zip(levels, goals, strict=True) if goal)
-    found = []
-    for level in levels:
-        most = max(level.iops, most_iops), max(level.mibps, most_mibps)
-        reach, ceiling = level.reach or most, level.ceiling or most
-        found.append(
-            level._replace(
-                reach=(min(reach[0], most[0]), min(reach[1], most[1])),
-                ceiling=(min(ceiling[0], most[0]), min(ceiling[1], most[1])),
-            )
-        )
-    return found
+    return _Valued(valued_plans, forecast, next_hour, saving_hour, later)
 
 
 def _value(situation: Situation, plan: Plan, usd: float) -> float:

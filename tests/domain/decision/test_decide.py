@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from headroom.domain.catalog import catalogue_prices, why_invalid
 from headroom.domain.catalog.ebs import capability
 from headroom.domain.decision import Act, Escalate, Hold, Reason, decide, next_reconcile_at
-from headroom.domain.decision.next_reconcile import THIN_DATA
-from headroom.domain.decision.queue import queue_entry_of
+from headroom.domain.decision.next_reconcile import THIN_DATA, queue_entry_of
 from headroom.domain.guardrails import Guardrail
 from headroom.domain.policy import Mode, OneWay, PolicyUnreadable, parse_window
 from headroom.domain.resources import Configuration, ModificationState, Observation, VolumeType

@@ -158,6 +158,9 @@ def test_hours_before_the_batch_nothing_is_done_and_the_hour_of_the_change_is_kn
     assert decision.answer.reason is Reason.NO_PRESSURE
     assert decision.next_change_at is not None
     assert at(0) <= decision.next_change_at <= at(2)
+    assert decision.summary.endswith(
+        f"held (no pressure); a change may be due at {decision.next_change_at:%Y-%m-%d %H:%M} UTC"
+    )
 
 
 @pytest.mark.parametrize(
@@ -550,6 +553,7 @@ def test_on_the_first_day_a_saving_waits_while_the_load_may_soon_exceed_its_limi
     recent = activity([iops] * 9)
     decision = decided(NOW, gp2(1_000), load=lambda _: iops, days=days, recent=recent)
     assert isinstance(decision.answer, Act) is moves
+    assert ("; a cheaper type waits until 2026-01-" in decision.summary) is not moves
 
 
 @pytest.mark.parametrize("pressed", [1, 3])

@@ -1,0 +1,154 @@
+"""What a decision says in one sentence: what was found, what follows, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from types import MappingProxyType
+
+from headroom.domain.catalog.ebs import capability
+from headroom.domain.decision.action import Act, Action, Escalate, Hold, Reason
+from headroom.domain.decision.decision_input import Analysis
+from headroom.domain.decision.escalation import given_up
+from headroom.domain.guardrails import Guardrail, PlanJudgement, Verdict
+from headroom.domain.planning import starvation_chances
+from headroom.domain.state import HOUR
+from headroom.domain.workload import Binding, Recurrence, SpaceBasis
+
+NEARLY_LIKELIEST = 0.8
+"""Share of the likeliest hour's chance from which an earlier hour is named instead."""
+HARDLY_LIKELIER = 0.05
+"""A difference in the chance of starving below which the load exceeds what is raised to as well."""
+_WHY: Mapping[Reason, str] = MappingProxyType(
+    {
+        Reason.RECURRENCE_EXPECTED: "load of earlier days is expected to come again",
+        Reason.SCALING_DOWN: "less is enough for the coming day",
+        Reason.CHEAPER_EQUIVALENT: "another type does the same for less",
+    }
+)
+"""What a summary says about an act that no pressure explains."""
+
+
+def summary_of(analysis: Analysis, answer: Action, judgements: Sequence[PlanJudgement]) -> str:
+    """One sentence for people about `answer`; `judgements` are the verdicts that it follows from."""
+    name = analysis.decision_input.observation.volume.ref.resource_id
+    start = f"{name}: {_findings(analysis)}"
+    match answer:
+        case Act():
+            return f"{start}; {_act(analysis, answer)}"
+        case Hold():
+            return f"{start}; {_hold(analysis, answer, judgements)}"
+        case Escalate(cause=cause, remedy=remedy):
+            return f"{start}; {cause.replace('_', ' ')}: {remedy}"
+
+
+def _act(analysis: Analysis, answer: Act) -> str:
+    why, plan = answer.reason, answer.plan
+    sign = "+" if plan.price_change_usd >= 0 else "-"
+    because = f"{_WHY[why]}: " if why in _WHY else ""
+    if why is Reason.CHEAPER_EQUIVALENT and plan.price_change_usd == 0:
+        because = "another type does as much for the same price: "
+    event = _announced(analysis) if why is Reason.RECURRENCE_EXPECTED else ""
+    expected = _expected(analysis, answer)
+    if why in _WHY and (event or expected):
+        because = f"{event or f'{_WHY[why]}, {expected}'}: "
+    if answer.approval is not None:
+        because = f"{because}needs approval ({answer.approval}): "
+    copy = "; RDS copies all data, which takes hours and cannot be undone" if plan.full_copy else ""
+    return (
+        f"{because}{plan.origin} -> {plan.target}, "
+        f"{sign}${abs(plan.price_change_usd):.2f} a month{copy}"
+    )
+
+
+def _hold(analysis: Analysis, answer: Hold, judgements: Sequence[PlanJudgement]) -> str:
+    text = f"held ({answer.reason.value.replace('_', ' ')})"
+    if answer.until is not None:
+        text += f" until {_minute(answer.until)}"
+    if answer.proposed_plan is None:
+        return text + _planned(analysis, answer)
+    blocked = _in_the_way(judgements, answer)
+    by = f", blocked by {blocked}" if blocked else ""
+    return f"{text}; would take {answer.proposed_plan.target}{by}"
+
+
+def _planned(analysis: Analysis, answer: Hold) -> str:
+    """What a volume without pressure waits for, if it may be changed."""
+    valued_plans = analysis.valued_plans
+    calm = answer.reason is Reason.NO_PRESSURE and answer.until is None
+    if not calm or not analysis.effective.enrolled:
+        return ""
+    if valued_plans.saving_at is not None:
+        return (
+            f"; a cheaper type waits until {_minute(valued_plans.saving_at)}, so that a raise stays "
+            "possible for load that may come before"
+        )
+    if valued_plans.next_change is not None:
+        return f"; a change may be due at {_minute(valued_plans.next_change)}"
+    return ""
+
+
+def _minute(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M} UTC"
+
+
+def _findings(analysis: Analysis) -> str:
+    """Findings about the load, and about free space where it matters, in words."""
+    space, load = analysis.space, analysis.diagnosis.explanation
+    unsure = space is not None and (space.unclear or space.basis is SpaceBasis.FILE_SYSTEM)
+    if space is None or not (space.short or (unsure and analysis.effective.limits.grow_space)):
+        return load
+    calm = analysis.diagnosis.binding is Binding.NOTHING
+    return space.explanation if calm else f"{space.explanation}; {load}"
+
+
+def _in_the_way(judgements: Sequence[PlanJudgement], answer: Hold) -> str:
+    """The guardrails that block a held plan, in words; empty where the reason says it all."""
+    if answer.reason is Reason.OBSERVE_ONLY:
+        return ""
+    found = next((j for j in judgements if j.plan == answer.proposed_plan), None)
+    return "" if found is None else ", ".join(map(_obstacle, found.blocking))
+
+
+def _obstacle(verdict: Verdict) -> str:
+    name, value = verdict.guardrail.value, verdict.value
+    if verdict.guardrail is Guardrail.COST_BENEFIT and isinstance(value, float) and value <= -0.01:
+        return f"{name} (worth ${-value:.2f} a day less than it costs)"
+    return name
+
+
+def _announced(analysis: Analysis) -> str:
+    """The next known event that takes more than the resource sustains, in words; else empty."""
+    situation = analysis.situation
+    if situation is None:
+        return ""
+    now, at = capability(situation.current), situation.observation.at
+    for load in situation.known_loads:
+        if load.iops > now.sustained_iops or load.mibps > now.sustained_mibps:
+            due = load.due or load.start
+            comes = "is due at" if due > at else "has been due since"
+            return f"the known event {load.name} {comes} {_minute(due)}"
+    return ""
+
+
+def _expected(analysis: Analysis, answer: Act) -> str:
+    """Why a raise is made ahead: the load's growth, and the first hour that likely needs it; else what is given up for good."""
+    situation = analysis.situation
+    if situation is None:
+        return ""
+    if answer.reason is not Reason.RECURRENCE_EXPECTED:
+        return given_up(situation.limits, answer.plan) if answer.plan.sustains_less else ""
+    chances, first = starvation_chances(situation, (situation.current, answer.plan.target))
+    needs = [now - then for now, then in chances]
+    if max(needs) < HARDLY_LIKELIER:  # the load is above what is raised to as well
+        needs = [now for now, _ in chances]
+    hour = next(hour for hour, need in enumerate(needs) if need >= NEARLY_LIKELIEST * max(needs))
+    growth = situation.past.growth
+    early = hour > 0 and any(
+        higher.due[hour + 1] > 0  # they begin with the hour before the first
+        for higher in Recurrence.of(situation.past, first).if_higher
+    )
+    return (
+        f"{'' if growth is None else f'{growth}, '}{100 * chances[hour][0]:.0f} % likely in the hour "
+        f"from {first + hour * HOUR:%H:%M} UTC{', and may be higher than lately' if early else ''}"
+    )
