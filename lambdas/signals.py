@@ -15,6 +15,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from headroom import clock, wiring
 from headroom.adapters.events import signals as events
+from headroom.adapters.retries import HIDDEN_S, retry_delay_s
 from headroom.adapters.work import read_message
 from headroom.application import APART, WorkReport, items_of_event, notify_people, read_page, work
 from headroom.domain.decision import Decision
@@ -64,6 +65,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         except Exception:
             batch.failed.add(record["messageId"])
             logger.exception("a message could not be read; the queue delivers it again")
+    _wait_longer(wired, [r for r in batch.received.values() if retry_delay_s(r[1]) > HIDDEN_S])
     report = WorkReport()
     for page in batch.pages:  # first: each puts the page after it on the queue for another worker
         _page(wired, page, report, time_left)
@@ -72,7 +74,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
         time_left=time_left, threads=THREADS, report=report,
     )  # fmt: skip
     _hand_back(wired, batch, report)
-    _retry_later(wired, batch)
+    _wait_longer(wired, [batch.received[one] for one in sorted(batch.failed)])
     heard = wired.account.ledger.notices_written == noticed
     _emit(report, len(batch.failed), unsent=0 if heard else _notify(wired, time_left))
     return {"batchItemFailures": [{"itemIdentifier": one} for one in sorted(batch.failed)]}
@@ -121,14 +123,15 @@ def _parsed(body: str) -> object:
 def _hand_back(wired: wiring.Wired, batch: Batch, report: WorkReport) -> None:
     """What is not done: later, at once, or by delivering its message again.
 
-    A failed item of a message with several goes back alone, so that it does not repeat the others.
+    A failed item of a message with several goes back alone, so that it does not repeat the others; also where
+    another message asked for it alone, because it holds the events of both.
     """
     others = []
     for item in report.unanswered:
         mine = [m for m, items in batch.items.items() if _asks_for(items, item)]
         single = [m for m in mine if len(batch.items[m]) == 1]
         batch.failed |= set(single)
-        others += [] if single else [item]
+        others += [] if mine and single == mine else [item]
     apart_s = int(APART.total_seconds())
     for items, delay_s in (
         (report.busy, apart_s), (report.postponed, 0), *(([item], 0) for item in others),
@@ -142,12 +145,15 @@ def _hand_back(wired: wiring.Wired, batch: Batch, report: WorkReport) -> None:
             }
 
 
-def _retry_later(wired: wiring.Wired, batch: Batch) -> None:
-    """Delay the next delivery of each failed message, longer each time."""
-    if not batch.failed:
+def _wait_longer(wired: wiring.Wired, received: Sequence[tuple[str, int]]) -> None:
+    """Delay the next delivery of messages, longer each time: of failed ones, and at first of any that failed often.
+
+    A worker that dies has delayed the latter already, so that a day goes by until they are parked.
+    """
+    if not received:
         return
     try:
-        wired.queue.retry_later(dict(batch.received[one] for one in sorted(batch.failed)))
+        wired.queue.retry_later(dict(received))
     except Exception:  # they come again after the queue's visibility time-out
         logger.exception("the retry of failed messages could not be delayed")
 

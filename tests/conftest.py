@@ -48,7 +48,7 @@ os.environ["MOTO_EC2_LOAD_DEFAULT_AMIS"] = "false"  # 1,300 images, made anew fo
 # The CDK's own validation is half of a synth. test_app.py keeps it; cfn-lint checks every template.
 os.environ["CDK_VALIDATION"] = "false"
 settings.load_profile("fuzz" if FUZZ else "headroom")
-if not FUZZ:  # it also draws constants of whatever modules are imported so far: that depends on the worker
+if not FUZZ:  # else it draws constants of the modules that this worker has imported so far, too
     providers._get_local_constants = lambda: providers._local_constants
 # Sessions share what they read of AWS's service models: half of the time of a new client.
 botocore.session.create_loader = cache(botocore.session.create_loader)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 FIRST_RETRY_S = 60
 LONGEST_RETRY_S = 1_800
+HIDDEN_S = 360
+"""How long a message is hidden from other workers while one has it: twice as long as a worker may run."""
 GIVE_UP_S = 86_400
 """A message is parked once it has failed for about this long."""
 

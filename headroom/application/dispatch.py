@@ -114,11 +114,11 @@ def _due(
 def _scan(
     ports: Ports, queue: WorkQueue, now: datetime, report: DispatchReport, every_s: int
 ) -> ScanProgress:
-    """Go on with the scan under way: begin one if none is, and put pages on the queue that nobody has."""
+    """Go on with the scan under way, or begin one if nothing is left to go on with; put free pages on the queue."""
     progress = ports.work.scan_progress()
     old = progress.started_at is not None and now - progress.started_at > GIVEN_UP
     kinds: tuple[str, ...] = ()
-    if (not progress.open or old) and ports.scan.claim_scan(now, every_s):
+    if (progress.may_begin or old) and ports.scan.claim_scan(now, every_s):
         kinds = fleet_kinds(ports)
         progress = scan_begun(progress, kinds, now)
         report.scan_began = True

@@ -123,7 +123,7 @@ def _of_cluster(
     )
     waits = found.decision_input.resource_state.rollback
     if waits is not None:
-        decision = decide_cluster_rollback(found, waits, ports.ledger.decision(waits.decision_id))
+        decision = decide_cluster_rollback(found, waits, rollback.undone(ports, waits))
     else:
         decision = decide_cluster(found)
     return DryRunResult(decision=decision, remarks=tuple(_remarks(decision)))

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from headroom.application import approvals
 from headroom.application.chains import advance
 from headroom.application.conclude import awaits_person, conclude
+from headroom.application.rollback import undone
 from headroom.domain.aurora import (
     ClusterDecisionInput,
     ClusterMemory,
@@ -130,7 +131,7 @@ def _decide(
         resource_state = cluster_input.decision_input.resource_state
         decision = settled if isinstance(settled, Decision) else None
     if decision is None and resource_state.rollback is not None:
-        change = ports.ledger.decision(resource_state.rollback.decision_id)
+        change = undone(ports, resource_state.rollback)
         decision = decide_cluster_rollback(cluster_input, resource_state.rollback, change)
     if decision is None:
         decision = decide_cluster(cluster_input)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import datetime
 
 from headroom.domain.decision import (
@@ -21,10 +22,19 @@ BY_POLICY = "the policy (roll_back_ineffective)"
 
 def consider(ports: Ports, decision_input: DecisionInput, asked: RollbackRequest) -> Decision:
     """What becomes of a wish to undo a change, under all that is known now."""
-    answer = ports.ledger.decision(asked.decision_id).answer
-    if not isinstance(answer, Act):
+    change = undone(ports, asked)
+    if change is None:
+        return decide_rollback(decision_input, asked, None)
+    if not isinstance(change.answer, Act):
         raise LookupError(f"{asked.decision_id} was not a decision to act")
-    return decide_rollback(decision_input, asked, answer.plan)
+    return decide_rollback(decision_input, asked, change.answer.plan)
+
+
+def undone(ports: Ports, asked: RollbackRequest) -> Decision | None:
+    """The decision whose change is to be undone; None where its record has expired."""
+    with suppress(LookupError):
+        return ports.ledger.decision(asked.decision_id)
+    return None
 
 
 def automatic_rollback(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 from hashlib import sha256
@@ -16,7 +16,7 @@ from headroom.domain.decision import urgency
 from headroom.domain.detection import troubles_of
 from headroom.domain.policy import Mode, Policy, PolicyUnreadable, limits_for
 from headroom.domain.resources import ResourceRef
-from headroom.domain.state import OpenPage, ScanProgress, page_listed, page_read
+from headroom.domain.state import OpenPage, ScanProgress, page_begun, page_listed, page_read
 from headroom.ports import (
     CursorRejected,
     FleetPage,
@@ -80,10 +80,10 @@ def read_page(
     A page whose reader dies is read by another once its claim expires. Raises ReadFailed.
     """
     now, report = clock(), PageReport()
-    progress = ports.work.scan_progress()
-    page = progress.page(asked.scan, asked.kind, asked.number)
+    page = ports.work.scan_progress().page(asked.scan, asked.kind, asked.number)
     if page is None:
         return report
+    progress = ports.work.amend_scan(lambda before: page_begun(before, asked.scan, page))
     try:
         found = _listed(ports, page)
     except CursorRejected:
@@ -125,7 +125,9 @@ def _listed(ports: Ports, page: OpenPage) -> FleetPage:
 
 def _given_up(before: ScanProgress, scan: datetime) -> ScanProgress:
     """Without open pages the next period begins anew."""
-    return ScanProgress(completed=before.completed) if before.started_at == scan else before
+    return (
+        replace(before, started_at=None, open=(), last=()) if before.started_at == scan else before
+    )
 
 
 def _put_next(

@@ -13,7 +13,7 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from headroom.adapters import actions
-from headroom.adapters.retries import tries_before_parking
+from headroom.adapters.retries import HIDDEN_S, tries_before_parking
 from headroom.cdk.permissions import DEAD_LETTER_ACTIONS, SCHEDULE_ACTIONS, allow, role_for
 from headroom.settings import Names
 
@@ -110,9 +110,9 @@ class SignalsQueue(Construct):
             "Queue",
             retention=Duration.days(4),
             # Twice the function's time-out: nothing is worked on twice at once, and what a dead
-            # worker held comes back within minutes. What failed is delayed by the worker. Lambda's guide advises six times to leave room
+            # worker held comes back within minutes. What failed is delayed by workers. Lambda's guide advises six times to leave room
             # for throttled invocations; the mapping's maximum concurrency keeps those away.
-            visibility=Duration.seconds(SIGNALS_TIMEOUT.to_seconds() * 2),
+            visibility=Duration.seconds(HIDDEN_S),
             parks_in=self.dead_letters,
         )
         patterns = {

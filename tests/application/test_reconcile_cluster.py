@@ -313,6 +313,26 @@ def test_an_approved_change_is_made_once_and_can_be_rolled_back() -> None:
     assert len(harness.service.changes) == 2  # whoever asked for it meant it
 
 
+def test_a_wish_for_a_cluster_whose_decision_expired_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    harness = Clusters.of(TagList=APPROVE)
+    decision = approved(harness)
+    harness.reconcile()
+    harness.later(minutes=15)
+    harness.service.lands()
+    harness.reconcile()
+    harness.ledger.request_rollback(decision.decision_id, at=harness.now, who="alice", reason="")
+
+    def expired(decision_id: str) -> Decision:
+        raise LookupError(f"no decision {decision_id}")
+
+    harness.later(minutes=1)
+    monkeypatch.setattr(harness.ledger, "decision", expired)
+    harness.reconcile()
+    monkeypatch.undo()
+    assert harness.ledger.resource_state(ORDERS, harness.now).rollback is None
+    assert any("its decision is no longer on record" in text for _, _, text in harness.messages)
+
+
 def test_an_approved_change_is_withdrawn_when_its_load_is_gone() -> None:
     harness = Clusters.of(TagList=APPROVE)
     approved(harness)

@@ -229,6 +229,28 @@ def test_a_volume_that_somebody_changed_since_is_left_alone(harness: Harness) ->
     assert "the volume was changed since" in harness.messages[0][2]
 
 
+def test_a_wish_whose_decision_expired_ends_and_the_volume_goes_on(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`record_retention_days` deleted it while the wish waited."""
+    ref, decision = changed(harness)
+    harness.ledger.pause(harness.now + timedelta(hours=3), at=harness.now, who="bob")
+    ask(harness, decision)
+    minutes(harness, 2)
+    kept = harness.ledger.decision
+
+    def expired(decision_id: str) -> Decision:
+        if decision_id == decision.decision_id:
+            raise LookupError(f"no decision {decision_id}")
+        return kept(decision_id)
+
+    monkeypatch.setattr(harness.ledger, "decision", expired)
+    minutes(harness, 190)
+    assert harness.ledger.resource_state(ref, harness.now).rollback is None
+    assert "its decision is no longer on record" in harness.messages[0][2]
+    assert reconcile_now(harness.ports, ref, harness.now, trigger="sweep", must_record=True)
+
+
 def test_it_can_be_asked_once_and_only_of_a_change_that_was_made(harness: Harness) -> None:
     ref, decision = changed(harness)
     held = next(d for d in decisions(harness, ref) if not isinstance(d.answer, Act))

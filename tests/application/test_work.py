@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from headroom.application import dispatch, read_page, sweep, work
+from headroom.application.dispatch import DispatchReport
 from headroom.application.prefetch import with_batch_reads
 from headroom.application.reconcile import observe
 from headroom.application.work import TOGETHER, coalesced, items_of
@@ -360,13 +362,17 @@ class Pages:
     size: int = 2
     rejects: bool = False
     read: list[str] = field(default_factory=list)
+    denied: tuple[tuple[str, str], ...] = ()
+    """Kinds and places in their listing that nobody may read."""
 
     def kinds(self) -> tuple[str, ...]:
-        return ("ebs",)
+        return ("ebs", *(kind for kind, _ in self.denied if kind != "ebs"))
 
     def page(self, kind: str, cursor: str) -> FleetPage:
         if cursor and self.rejects:
             raise CursorRejected(cursor)
+        if (kind, cursor) in self.denied:
+            raise ReadFailed("explicit deny in a service control policy")
         self.read.append(cursor)
         first, every = int(cursor or 0), list(self.harness.fleet())
         more = first + self.size < len(every)
@@ -455,15 +461,45 @@ def test_a_scan_that_dies_at_any_call_misses_nobody() -> None:
 
 
 def test_a_slow_scan_is_not_begun_again_and_its_age_grows(harness: Harness) -> None:
+    """Its second page waits in a busy queue, however often it is put there."""
     fleet_of(harness, 4)
     ports, _ = paged(harness)
     queue = Queue()
     dispatch(ports, queue, NOW)
     read_page(ports, queue, queue.pages.pop(0), lambda: NOW, every_s=900)
-    report = dispatch(ports, queue, NOW + timedelta(hours=1))
+    for minutes in range(10, 61, 10):
+        report = dispatch(ports, queue, NOW + minutes * MINUTE)
     assert (report.scan_began, report.scan_age_s) == (False, 3_600)
     scanned(ports, queue, NOW + timedelta(hours=1))
     assert dispatch(ports, queue, NOW + timedelta(hours=1, minutes=1)).scan_began
+
+
+@pytest.mark.parametrize("denied", [("rds", ""), ("ebs", "4")])
+def test_what_cannot_be_read_hides_nothing_else(harness: Harness, denied: tuple[str, str]) -> None:
+    """A kind that may not be listed, or a page that fails; the age of the scan says so all the while."""
+    fleet_of(harness, 6)
+    pages = Pages(harness, denied=(denied,))
+    ports, queue = replace(harness.ports, fleet=pages), Queue()
+
+    def minute(number: int) -> DispatchReport:
+        now = NOW + number * MINUTE
+        report = dispatch(ports, queue, now, scan_every_s=300)
+        while queue.pages:
+            with suppress(ReadFailed):
+                read_page(ports, queue, queue.pages.pop(0), lambda: now, every_s=300)
+        return report
+
+    reports = [minute(number) for number in range(121)]
+    assert pages.read.count("") >= 8, "a quarter of an hour"
+    assert pages.read.count("2") == pages.read.count("")
+    assert reports[-1].scan_age_s == 7_200
+    assert not harness.ledger.scan_progress().first
+    pages.denied = ()
+    for number in range(121, 140):
+        minute(number)
+    age = harness.ledger.scan_progress().age_s(NOW + 140 * MINUTE)
+    assert age is not None
+    assert age <= 600
 
 
 def test_a_place_in_the_listing_that_aws_forgot_begins_the_scan_anew(harness: Harness) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from types import ModuleType
 from typing import Any
@@ -12,9 +13,11 @@ import pytest
 
 from headroom.adapters.cloudwatch import CloudWatchMetrics
 from headroom.adapters.ebs import EbsFleet
+from headroom.adapters.retries import HIDDEN_S, retry_delay_s, tries_before_parking
 from headroom.adapters.work import SqsWorkQueue
 from headroom.adapters.work.messages import items_message
 from headroom.domain.resources import ResourceRef
+from headroom.domain.state import LedTo
 from headroom.ports import ReadFailed, StorageView, WorkItem
 from tests.adapters.events import deliveries as d
 from tests.builders import NOW, ref
@@ -127,10 +130,29 @@ def test_what_failed_comes_again_after_a_delay_that_grows(
     asked: list[dict[str, int]] = []
     monkeypatch.setattr(SqsWorkQueue, "retry_later", lambda _, received: asked.append(received))
     event = batch(d.query_alarm())
-    for times in (1, 7):
+    for times in (1, 3):
         event["Records"][0]["attributes"] = {"ApproximateReceiveCount": str(times)}
         function("signals").handler(event, Context())
-    assert asked == [{"r": 1}, {"r": 7}]
+    assert asked == [{"r": 1}, {"r": 3}]
+
+
+def test_what_kills_a_worker_each_time_waits_longer_as_well(
+    deployment: Deployment, function: Function, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its next delivery is delayed before the work begins; else all of its tries were over in five hours."""
+    asked: list[dict[str, int]] = []
+    monkeypatch.setattr(SqsWorkQueue, "retry_later", lambda _, received: asked.append(received))
+    module = function("signals")
+    monkeypatch.setattr(module, "work", lambda *_, **__: sys.exit("out of memory"))
+    event = batch(d.query_alarm())
+    for times in range(1, tries_before_parking() + 1):
+        event["Records"][0]["attributes"] = {"ApproximateReceiveCount": str(times)}
+        with pytest.raises(SystemExit):
+            module.handler(event, Context())
+    hidden = [HIDDEN_S] * (tries_before_parking() - len(asked))
+    hidden += [retry_delay_s(each["r"]) for each in asked]
+    assert min(hidden) >= HIDDEN_S
+    assert 24 * 3_600 <= sum(hidden) < 25 * 3_600
 
 
 def test_what_there_is_no_time_for_is_not_begun_and_goes_back_to_the_queue(
@@ -214,6 +236,38 @@ def test_of_a_message_with_several_only_what_failed_goes_back_alone(
     (alone,) = deployment.received()
     answer = handler({"Records": [alone]}, Context())
     assert answer == {"batchItemFailures": [{"itemIdentifier": alone["messageId"]}]}
+
+
+def test_each_event_about_a_volume_that_failed_gets_its_result(
+    deployment: Deployment, function: Function, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One in a message of its own, which comes again, and one in a message of several, which does not."""
+    failed, whole = deployment.volume(mode=None), deployment.volume(mode=None)
+    for volume in (failed, whole):
+        deployment.starve(volume)
+    view, views = EbsFleet.view, EbsFleet.views
+
+    def fail(self: EbsFleet, of: ResourceRef) -> StorageView:
+        if of.resource_id == failed:
+            raise ReadFailed("DescribeVolumes: RequestLimitExceeded")
+        return view(self, of)
+
+    def others(self: EbsFleet, refs: Sequence[ResourceRef]) -> Mapping[str, StorageView]:
+        return views(self, [one for one in refs if one.resource_id != failed])
+
+    alone = d.metric_alarm(failed) | {"id": "alone"}
+    several = d.metric_alarm(failed, whole) | {"id": "several"}
+    handler = function("signals").handler
+    with monkeypatch.context() as outage:
+        outage.setattr(EbsFleet, "view", fail)
+        outage.setattr(EbsFleet, "views", others)
+        answer = handler(batch(alone, several), Context())
+    assert answer == {"batchItemFailures": [{"itemIdentifier": "m0"}]}
+    handler(batch(alone), Context())
+    handler({"Records": deployment.received()}, Context())
+    led_to = {name: record.outcome.led_to for name, record in deployment.events().items()}
+    assert set(led_to) == {"alone", "several"}
+    assert LedTo.UNREADABLE not in led_to.values()
 
 
 def waiting(deployment: Deployment) -> int:

@@ -77,8 +77,7 @@ def latency_queries(volume: Volume, instance: Instance | None) -> tuple[Query | 
     earlier days, in which the volume may have been attached to another instance.
     """
     limits = None if instance is None else instance.limits
-    local_zone = len(volume.availability_zone) != len(volume.ref.region) + 1
-    if limits is None or not limits.nitro or local_zone:
+    if limits is None or not limits.nitro or volume.in_local_zone:
         return None, None
     return (
         _of_pair(volume, "VolumeAvgReadLatency", "Average"),

@@ -10,7 +10,7 @@ from headroom.adapters.ledger.items import Item, price_change_of, record_of, unw
 from headroom.adapters.ledger.reads import BODIES_PER_BATCH, days
 from headroom.adapters.ledger.tables import Tables
 from headroom.adapters.tables import BY_DAY, BY_OUTCOME, BY_RESOURCE, RECORDS
-from headroom.domain.state import Record, RecordSummary, Step
+from headroom.domain.state import Record, RecordSummary, step_of
 
 
 class RecordIndex(Tables):
@@ -57,7 +57,7 @@ def _summary(item: Item) -> RecordSummary:
     return RecordSummary(
         decision_id=unwire(item["decision_id"]),
         sequence=unwire(item["sequence"]),
-        step=Step(unwire(item["step"])),
+        step=step_of(unwire(item["step"])),
         resource=unwire(item["resource"]),
         at=datetime.fromisoformat(unwire(item["at"])).astimezone(UTC),
         outcome=unwire(item["outcome"]),

@@ -83,13 +83,14 @@ def _with_approved_price(judged: PlanJudgement, asked: ApprovalRequest) -> PlanJ
 
 
 def decide_cluster_rollback(
-    cluster_input: ClusterDecisionInput, asked: RollbackRequest, change: Decision
+    cluster_input: ClusterDecisionInput, asked: RollbackRequest, change: Decision | None
 ) -> Decision:
-    """Act, Hold or Escalate on a person's request to undo the change of mode that `change` made."""
+    """Act, Hold or Escalate on a person's request to undo the change of mode that `change` made, if on record."""
     base, at = decide_cluster(cluster_input), cluster_input.observed.at
     now = cluster_input.decision_input.observation.volume.configuration
-    if not isinstance(change.answer, Act) or now != change.answer.plan.target:
-        why = f"the cluster was changed since: it is {now}"
+    if change is None or not isinstance(change.answer, Act) or now != change.answer.plan.target:
+        changed = f"the cluster was changed since: it is {now}"
+        why = rollback.NOT_ON_RECORD if change is None else changed
         return _rollback_decision(
             base, asked, None, rollback.give_up(why, "rollback_has_no_way", None)
         )

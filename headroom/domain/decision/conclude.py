@@ -184,7 +184,7 @@ def conclude_for_load(
     if current_price(decision_input) is None:
         return escalate_once(
             decision_input, effective, Reason.PRICE_UNKNOWN, "price_unknown",
-            "no price is known for this volume type in this Region, and nothing is bought without",
+            "no price is known for this volume type in its Region or zone, and nothing is bought without",
             None,
         )  # fmt: skip
     if not judgements:

@@ -30,6 +30,7 @@ from headroom.domain.resources import Configuration, Observation, PriceUnknown, 
 from headroom.domain.state import ROLLBACK_TTL, RollbackRequest, Step, StoredState
 from headroom.domain.workload import minutes
 
+NOT_ON_RECORD = "its decision is no longer on record"
 EXEMPT_GUARDRAILS = frozenset(
     {
         # Cost and data about the load: a person, or the failed verification, has decided that.
@@ -125,15 +126,16 @@ def _performance(configuration: Configuration) -> Configuration:
 
 
 def decide_rollback(
-    decision_input: DecisionInput, asked: RollbackRequest, change: Plan
+    decision_input: DecisionInput, asked: RollbackRequest, change: Plan | None
 ) -> Decision:
-    """Act, Hold or Escalate on the request to undo `change`; pure, like decide()."""
+    """Act, Hold or Escalate on the request to undo `change`, None for one that is not on record; pure."""
     base = decide(decision_input)
     at, limits = decision_input.observation.at, base.effective.limits
     noun = decision_input.observation.volume.ref.noun
-    back = reversal(change, decision_input.observation.volume.configuration, noun)
-    if isinstance(back, str):
-        return _with_action(base, asked, (), give_up(back, "rollback_has_no_way", None))
+    now = decision_input.observation.volume.configuration
+    back = NOT_ON_RECORD if change is None else reversal(change, now, noun)
+    if change is None or isinstance(back, str):
+        return _with_action(base, asked, (), give_up(str(back), "rollback_has_no_way", None))
     plan = _plan(decision_input, asked, change, back)
     if plan is None:
         why = f"no price is known for what the {noun} had before"

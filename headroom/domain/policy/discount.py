@@ -15,5 +15,10 @@ def discount_of(policy: Policy | PolicyUnreadable, volume: Volume) -> float:
 def owner_prices(
     policy: Policy | PolicyUnreadable, volume: Volume, listed: PriceTable | None
 ) -> PriceTable | None:
-    """What the owner pays for storage like `volume`'s: every decision's prices, and every bill's."""
-    return None if listed is None else listed.after_discount(discount_of(policy, volume))
+    """What the owner pays for storage like `volume`'s: every decision's prices, and every bill's.
+
+    None where `listed`, the Region's prices, is None, and in a Local Zone, which has others.
+    """
+    if listed is None or volume.in_local_zone:
+        return None
+    return listed.after_discount(discount_of(policy, volume))

@@ -157,6 +157,15 @@ class Volume:
     facts: DatabaseFacts | None = field(default=None, metadata=LATER)
     """What RDS reports about the database; None for an EBS volume."""
 
+    @property
+    def in_local_zone(self) -> bool:
+        """Whether it is in a Local or Wavelength Zone, which has prices of its own and fewer metrics.
+
+        The name of a zone of the Region itself is the Region's and a letter.
+        """
+        zones = self.availability_zone.split(", ") if self.availability_zone else ()
+        return any(len(zone) != len(self.ref.region) + 1 for zone in zones)
+
     def tag(self, key: str) -> str | None:
         """Value of tag `key`, or None if the volume has no such tag."""
         return dict(self.tags).get(key)

@@ -36,6 +36,7 @@ from headroom.domain.state.event_records import EventOutcome, EventRecord, LedTo
 from headroom.domain.state.fleet_scan import (
     OpenPage,
     ScanProgress,
+    page_begun,
     page_listed,
     page_read,
     pages_claimed,

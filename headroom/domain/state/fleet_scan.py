@@ -2,13 +2,17 @@
 
 Pages of a kind of storage are listed one after the other, because each names the next; they are
 read side by side. A page is open from when it is listed until its storage was read, so that a scan
-is continued where it stopped, whoever stopped.
+is continued where it stopped, whoever stopped. Pages that cannot be read hold up no other: where only such
+are left, the next scan begins on time.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime
+
+FAILED = 2
+"""After so many failures to read a page, the next scan does not wait for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +24,13 @@ class OpenPage:
     cursor: str = ""
     claimed_until: datetime | None = None
     """Until then it is on the work queue or being read."""
+    tries: int = 0
+    """How often somebody began to read it."""
+
+    @property
+    def stuck(self) -> bool:
+        """Whether it could not be read twice: not one that waits its turn in a busy queue."""
+        return self.tries > FAILED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,11 +44,18 @@ class ScanProgress:
     """The last page known of each kind."""
     completed: datetime | None = None
     """When the last scan began that was complete."""
+    first_try: datetime | None = None
+    """When the first scan after that began."""
 
     @property
     def first(self) -> bool:
-        """Whether no scan was complete yet."""
-        return self.completed is None
+        """Whether it is the first scan of all, complete or not."""
+        return self.completed is None and self.first_try in (None, self.started_at)
+
+    @property
+    def may_begin(self) -> bool:
+        """Whether nothing is left of the scan under way but pages that cannot be read."""
+        return all(page.stuck for page in self.open)
 
     def page(self, scan: datetime, kind: str, number: int) -> OpenPage | None:
         """An open page of the scan that began at `scan`."""
@@ -46,16 +64,26 @@ class ScanProgress:
 
     def age_s(self, now: datetime) -> float | None:
         """Seconds since everything was known to be read; None before the first scan."""
-        since = self.completed or self.started_at
+        since = self.completed or self.first_try or self.started_at
         return None if since is None else (now - since).total_seconds()
 
 
 def scan_begun(before: ScanProgress, kinds: tuple[str, ...], now: datetime) -> ScanProgress:
-    """A new scan with the first page of every kind."""
+    """A new scan with the first page of every kind; one that is stuck is not waited for again."""
+    stuck = {page.kind for page in before.open if page.number == 0 and page.stuck}
     return replace(
-        before, started_at=now, open=tuple(OpenPage(kind=kind, number=0) for kind in kinds),
-        last=tuple((kind, 0) for kind in kinds),
+        before, started_at=now, last=tuple((kind, 0) for kind in kinds), first_try=before.first_try or now,
+        open=tuple(OpenPage(kind=kind, number=0, tries=FAILED * (kind in stuck)) for kind in kinds),
     )  # fmt: skip
+
+
+def page_begun(before: ScanProgress, scan: datetime, page: OpenPage) -> ScanProgress:
+    """The same with one more try at the page."""
+    if before.page(scan, page.kind, page.number) is None:
+        return before
+    key = page.kind, page.number
+    tried = (replace(p, tries=p.tries + 1) if (p.kind, p.number) == key else p for p in before.open)
+    return replace(before, open=tuple(tried))
 
 
 def pages_claimed(before: ScanProgress, now: datetime, until: datetime) -> ScanProgress:
@@ -84,4 +112,6 @@ def page_read(before: ScanProgress, scan: datetime, page: OpenPage) -> ScanProgr
     if before.page(scan, page.kind, page.number) is None:
         return before
     rest = tuple(p for p in before.open if (p.kind, p.number) != (page.kind, page.number))
-    return replace(before, open=rest, completed=before.completed if rest else scan)
+    if rest:
+        return replace(before, open=rest)
+    return replace(before, open=rest, completed=scan, first_try=None)

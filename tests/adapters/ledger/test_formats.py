@@ -11,6 +11,7 @@ import pytest
 from moto import mock_aws
 
 from headroom.adapters.ledger import DynamoLedger, read_budget
+from headroom.adapters.notifications.messages import plain_message
 from headroom.adapters.prices import PriceStore
 from headroom.adapters.tables import (
     BREAKER,
@@ -31,6 +32,7 @@ from headroom.domain.state import (
     RECORD_FORMAT,
     STATE_FORMAT,
     LoadProfile,
+    Notify,
     Step,
     broken_link,
     hour_of,
@@ -276,3 +278,38 @@ def test_a_damaged_profile_counts_as_none(
     del item["hours"]
     client.put_item(TableName="state", Item=item | ({"hours": hours} if hours else {}))
     assert ledger.profile(ref()) is None
+
+
+def test_a_step_of_a_newer_release_hides_no_record_and_no_message(
+    client: Any, ledger: DynamoLedger
+) -> None:
+    """After a rollback of Headroom: the record keeps its format, and its step is unknown here."""
+    append(ledger, act(), Step.APPLIED, intent=INTENT)
+    ledger.append(
+        "d1", Step.RELIEVED, ref=ref(), at=NOW, summary="it is", body={}, fencing=1, due_at=None,
+        notify=Notify(text="it is so"),
+    )  # fmt: skip
+    known = ledger.notices(9)
+    (record,) = (item for item in items(client, "records") if item["step"]["S"] == "applied")
+    newer = {"step": {"S": "resized"}, "outcome": {"S": "resized"}, "sequence": {"N": "9"}}
+    client.put_item(TableName="records", Item=record | newer)
+    (noticed,) = (
+        item for item in items(client, "state") if item["item"]["S"].startswith("notice#")
+    )
+    for number, content in enumerate(
+        (noticed["notice"]["M"] | {"step": {"S": "resized"}}, {"step": {"S": "applied"}})
+    ):
+        key = noticed["item"]["S"].rsplit("#", 2)[0] + f"#000{7 + number}#d1"
+        client.put_item(
+            TableName="state", Item=noticed | {"item": {"S": key}, "notice": {"M": content}}
+        )
+    hour = timedelta(hours=1)
+    found = [s.step for s in ledger.record_summaries(since=NOW - hour, until=NOW + hour)]
+    assert sorted(found) == ["applied", "decided", "intended", "relieved", "resized"]
+    (first, resized, unreadable) = ledger.notices(9)
+    assert (first, resized.text, resized.step) == (known[0], known[0].text, "resized")
+    assert (unreadable.decision_id, unreadable.sequence, unreadable.at) == ("d1", 8, NOW)
+    assert ledger.notices(1) == (first,)
+    assert "needs you" in plain_message(unreadable).headline
+    ledger.notified([unreadable, first])
+    assert [n.step for n in ledger.notices(9)] == ["resized"]

@@ -13,6 +13,7 @@ from headroom.domain.detection import GlanceState, Trouble
 from headroom.domain.state import (
     OpenPage,
     ScanProgress,
+    page_begun,
     page_listed,
     page_read,
     pages_claimed,
@@ -162,6 +163,9 @@ def test_a_scan_goes_on_from_its_open_pages(ledger: Any) -> None:
     first = ledger.scan_progress().page(NOW, "ebs", 0)
     ledger.amend_scan(lambda before: page_listed(before, NOW, first, "token", LATER))
     ledger.amend_scan(lambda before: page_listed(before, NOW, first, "other", LATER))  # again
+    tried = ledger.amend_scan(lambda before: page_begun(before, NOW, first))
+    assert tried.page(NOW, "ebs", 0).tries == 1
+    assert ledger.scan_progress() == tried
     ledger.amend_scan(lambda before: page_read(before, NOW, first))
     found = ledger.scan_progress()
     assert found.open == (
@@ -183,6 +187,7 @@ def test_a_page_of_an_older_scan_changes_nothing(ledger: Any, kind: str) -> None
     before = ledger.scan_progress()
     ledger.amend_scan(lambda now: page_read(now, NOW, old))
     ledger.amend_scan(lambda now: page_listed(now, NOW, old, "token", LATER))
+    ledger.amend_scan(lambda now: page_begun(now, NOW, old))
     assert ledger.scan_progress() == before
     assert before.page(NOW, kind, 0) is None
 

@@ -10,7 +10,7 @@ import pytest
 from headroom.domain.catalog import catalogue_prices
 from headroom.domain.catalog.aurora import aurora_prices
 from headroom.domain.decision import decide
-from headroom.domain.policy import PolicyUnreadable, discount_of, owner_prices
+from headroom.domain.policy import Policy, PolicyUnreadable, discount_of, owner_prices
 from headroom.domain.resources import Configuration, Database, Engine, Kind, VolumeType
 from headroom.policy import parse_policy
 from tests.builders import REGION, decision_input, gp2, gp3, io, ref, volume
@@ -64,6 +64,19 @@ def test_a_discount_is_by_rule_and_a_tag_gives_none() -> None:
     assert owner_prices(policy, database, LISTED) == LISTED.after_discount(30)
     assert owner_prices(PolicyUnreadable(reason="gone"), database, LISTED) == LISTED
     assert owner_prices(policy, database, None) is None
+
+
+@pytest.mark.parametrize(
+    ("zone", "known"),
+    [
+        ("us-east-1f", True), ("us-east-1a, us-east-1b", True), ("", True),
+        ("us-east-1-bos-1a", False), ("us-east-1-wl1-bos-wlz-1", False),
+    ],
+)  # fmt: skip
+def test_storage_in_a_local_zone_has_no_known_price(zone: str, known: bool) -> None:
+    """AWS bills it at other prices than its Region's, so no limit in dollars would hold."""
+    prices = owner_prices(Policy(version=""), volume(availability_zone=zone), LISTED)
+    assert (prices is not None) is known
 
 
 def test_a_decision_shows_prices_after_the_discount_and_says_so() -> None:
