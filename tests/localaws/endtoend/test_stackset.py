@@ -1,4 +1,4 @@
-"""The StackSets template in three accounts and two Regions, by the calls that CloudFormation takes."""
+"""The StackSets template in two accounts and two Regions, by the calls that CloudFormation takes."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from headroom.policy import (
 from tests.localaws.endtoend.organization import START, Place, code_zip, given
 
 ROOT = Path(__file__).resolve().parents[3]
-ACCOUNTS = ("111111111111", "222222222222", "333333333333")
+ACCOUNTS = ("111111111111", "222222222222")
 REGIONS = ("eu-central-1", "us-west-2")
-PLACES = [(account, region) for account in ACCOUNTS for region in REGIONS]
+PLACES = [(ACCOUNTS[0], REGIONS[0]), (ACCOUNTS[0], REGIONS[1]), (ACCOUNTS[1], REGIONS[0])]
 BUCKET = "acme-headroom"
 LONG = parse_policy(
     {
