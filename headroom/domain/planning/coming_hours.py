@@ -19,8 +19,6 @@ FORESEEN_USD = 0.05
 """USD per day that a raise before its load must be worth at least: more than the forecast's noise."""
 LEAD = timedelta(minutes=40)
 """How long before load a change is asked for: AWS says minutes to hours until it has its effect."""
-READ_LATE = timedelta(minutes=10)
-"""How much longer a raise may seem to take than it does: earlier days are read by five minutes."""
 AHEAD = timedelta(minutes=10)
 """How long before a change is due the resource is reconciled."""
 IN_FLIGHT_HOURS = 2.0
@@ -46,7 +44,7 @@ def locked_hours(situation: Situation) -> int:
 def late_hours(situation: Situation) -> int:
     """How many hours earlier than `LEAD` a raise has to begin, as earlier ones had their effect so late."""
     takes = situation.raises_take
-    return min(HOURS, ceil((SLOWER * takes - LEAD) / HOUR)) if takes > LEAD + READ_LATE else 0
+    return min(HOURS, ceil((SLOWER * takes - LEAD) / HOUR)) if takes > LEAD else 0
 
 
 def minutes_in_flight(situation: Situation, forecast: Forecast) -> list[float]:

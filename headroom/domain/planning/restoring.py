@@ -95,6 +95,18 @@ def could_come_back(situation: Situation) -> tuple[float, float]:
     return iops, mibps
 
 
+def leads_no_further(situation: Situation, plan: Plan) -> bool:
+    """Whether no raise leads from a plan's storage to the load that was seen, and one does from the present storage.
+
+    So is a small database's gp3, which has fixed IOPS until a person lets RDS copy all data.
+    """
+    limits, past = situation.limits, situation.past
+    seen = min(past.most_iops, limits.max_iops), min(past.most_mibps, limits.max_throughput_mibps)
+    return not _leads_to(situation, plan.target, *seen) and _leads_to(
+        situation, situation.current, *seen
+    )
+
+
 def _raised_again(
     situation: Situation, plan: Plan, most_iops: float, most_mibps: float
 ) -> tuple[float, float]:

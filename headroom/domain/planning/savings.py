@@ -8,12 +8,21 @@ from itertools import takewhile
 from operator import sub
 from statistics import mean
 
-from headroom.domain.catalog.ebs import MAX_MODIFICATIONS, capability
+from headroom.domain.catalog.ebs import MAX_MODIFICATIONS, Capability, capability
 from headroom.domain.planning.plan import Plan, one_way
+from headroom.domain.planning.restoring import UNPROVEN_DAYS, leads_no_further
 from headroom.domain.planning.schedule import ScheduleCost
 from headroom.domain.planning.situation import Situation
 from headroom.domain.resources import Configuration, VolumeType
-from headroom.domain.workload import HOURS, Forecast, Level, calm_days, shortfalls
+from headroom.domain.workload import (
+    HOURS,
+    Forecast,
+    Level,
+    Past,
+    calm_days,
+    drained_minutes,
+    shortfalls,
+)
 
 MONTH_DAYS = 30
 NOTHING_GAINED_USD = -0.01
@@ -115,6 +124,32 @@ def uses_up_the_only_change(situation: Situation) -> bool:
     limits = situation.limits
     single = MAX_MODIFICATIONS - limits.slots_reserve < 2 or limits.cooldown_minutes > HOURS * 30
     return single and situation.past.days < 1.0
+
+
+def without_return(situation: Situation, plan: Plan) -> Plan:
+    """The plan; where it saves, and no raise could follow the load from there, its value is of the mean day so far.
+
+    Nothing for the first week: how often the load comes is not known by then.
+    """
+    if plan.price_change_usd >= 0 or not leads_no_further(situation, plan):
+        return plan
+    past = situation.past
+    longer = _minutes_a_day(past, plan.capability) - _minutes_a_day(past, capability(plan.origin))
+    usd = situation.limits.relief_value_usd_per_minute * longer
+    worth = round(-float(plan.price_change_usd) / MONTH_DAYS - usd, 4)
+    most = NOTHING_GAINED_USD if past.days < UNPROVEN_DAYS else worth
+    return replace(plan, value_usd_per_day=min(plan.value_usd_per_day, most))
+
+
+def _minutes_a_day(past: Past, can: Capability) -> float:
+    """Minutes of shortfall on a mean day of the past, and those in which what waits is drained."""
+    (hours, _), lasting = past.numbered, past.lasting
+    rates = can.sustained_iops, can.sustained_mibps
+    late = shortfalls(hours, *rates, lasting=lasting)
+    return sum(
+        times * (late[n] + drained_minutes(hours[n], *rates, lasting=lasting[n]))
+        for n, times in past.times.items()
+    ) / max(1.0, past.days)
 
 
 def value_for_good(situation: Situation, plan: Plan) -> float:

@@ -48,6 +48,7 @@ from headroom.domain.planning.savings import (
     uses_up_the_only_change,
     value_for_good,
     waits_hours,
+    without_return,
 )
 from headroom.domain.planning.schedule import schedule_cost
 from headroom.domain.planning.situation import Situation
@@ -210,6 +211,7 @@ def _valued(situation: Situation, made: Sequence[Plan]) -> _Valued:
         for i, plan in enumerate(made, start=1)
         for own in (worth.found if within_choice(situation, plan) else found,)
     ]
+    valued_plans = [without_return(situation, plan) for plan in valued_plans]
     slot_hour: int | None = None
     if not presses and any(p.sustains_less and p.value_usd_per_day > 0 for p in valued_plans):
         slotted = cost(worth.usd_per_minute, last_for_raises=True)

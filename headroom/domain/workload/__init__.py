@@ -62,6 +62,7 @@ from headroom.domain.workload.profile import digest_of
 from headroom.domain.workload.recurrence import Recurrence
 from headroom.domain.workload.short_minutes import (
     above_a_limit,
+    drained_minutes,
     hidden_in_its_minutes,
     short_minutes,
     shortfalls,

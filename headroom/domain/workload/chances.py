@@ -11,8 +11,9 @@ from itertools import pairwise
 
 from headroom.domain.state import HOUR, ProfileHour, hour_of
 from headroom.domain.workload.demand import Level
+from headroom.domain.workload.episodes import Episodes, recent_hours
 from headroom.domain.workload.forecast import chance_of_more, never_less_for_less, new_onsets
-from headroom.domain.workload.history import Episodes, Past, recent_hours
+from headroom.domain.workload.history import Past
 from headroom.domain.workload.known_load import KnownLoad, loads_at
 from headroom.domain.workload.pressed_periods import belief_above_limits
 from headroom.domain.workload.recurrence import HOURS, Recurrence

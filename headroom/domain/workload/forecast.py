@@ -14,7 +14,8 @@ from math import inf
 
 from headroom.domain.state import HOUR, ProfileHour, hour_of
 from headroom.domain.workload.demand import Forecast, Level
-from headroom.domain.workload.history import HELD, ONSET, Episodes, Past, recent_hours
+from headroom.domain.workload.episodes import HELD, ONSET, Episodes, recent_hours
+from headroom.domain.workload.history import Past
 from headroom.domain.workload.known_load import KnownLoad, Rates, loads_at
 from headroom.domain.workload.pressed_periods import belief_above_limits
 from headroom.domain.workload.recurrence import HOURS, Recurrence

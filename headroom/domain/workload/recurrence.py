@@ -11,13 +11,8 @@ from math import exp
 from typing import NamedTuple
 
 from headroom.domain.state import HOUR, IOPS_SCALE, MIBPS_SCALE, ProfileHour, hour_of
-from headroom.domain.workload.history import (
-    ANY_TIME_HOURS,
-    ENDLESS_HOURS,
-    Past,
-    begins_among,
-    recent_hours,
-)
+from headroom.domain.workload.episodes import ANY_TIME_HOURS, ENDLESS_HOURS, recent_hours
+from headroom.domain.workload.history import Past, begins_among
 from headroom.domain.workload.rhythms import (
     OF_A_KIND,
     Coming,
