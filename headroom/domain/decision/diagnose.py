@@ -9,7 +9,6 @@ from headroom.domain.catalog.ebs import Capability, capability
 from headroom.domain.resources import Observation, Series, spoken
 from headroom.domain.state import LoadProfile
 from headroom.domain.workload import (
-    LEAD_TIME,
     BalanceForecast,
     Binding,
     CreditForecast,
@@ -22,6 +21,7 @@ from headroom.domain.workload import (
     forecast_text,
     imminent,
     minutes,
+    near_depletion,
     since,
     slow_below_limits,
 )
@@ -148,8 +148,7 @@ def _binding(
     if of_class is not None and not volume_is_next:
         return of_class
     credits = demand.credits
-    empty_at = None if credits is None else credits.empty_at
-    if credits is not None and empty_at is not None and empty_at - observation.at <= LEAD_TIME:
+    if credits is not None and near_depletion(credits, observation):
         return _credits_run_out(credits, observation.at)
     if demand.expected_starved_minutes > 0 and any(m.pressed for m in seen):
         binding, why = _pressed(can, list(seen), limit, left)
@@ -255,10 +254,13 @@ def _soon_the_limit(
     What is believed of the load when credits are foreseen to run out holds for the balance too.
     """
     credits = demand.credits
-    if credits is not None and credits.empty_at is not None:
-        near = credits.empty_at - observation.at <= LEAD_TIME
-        if near and balance.empty_at <= credits.empty_at:
-            return True
+    if (
+        credits is not None
+        and credits.empty_at is not None
+        and near_depletion(credits, observation)
+        and balance.empty_at <= credits.empty_at
+    ):
+        return True
     return imminent(balance, observation.at) and (
         demand.pressed_minutes > 0 or _takes_its_share(observation, seen, balance.binding)
     )
@@ -277,7 +279,7 @@ def _credits_go_next(
     have, lasting = (
         (left[1], can.sustained_mibps) if can.mib_credits else (left[0], can.sustained_iops)
     )
-    near = credits.empty_at - observation.at <= LEAD_TIME
+    near = near_depletion(credits, observation)
     return near and have is not None and have > lasting * TOLERANCE
 
 

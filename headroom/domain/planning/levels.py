@@ -17,7 +17,7 @@ from headroom.domain.planning.plan import HOURS_PER_MONTH, Plan
 from headroom.domain.planning.plans_from_history import ALIKE, HDD, plans_of_two_changes
 from headroom.domain.planning.situation import Situation, step_of, within_limits
 from headroom.domain.resources import Configuration, VolumeType
-from headroom.domain.workload import LEAD_TIME, Binding, Level
+from headroom.domain.workload import Binding, Level, near_depletion
 
 UNUSED_MIBPS = 0.3
 """Chance that new load is one of throughput, which a type may have only by the way."""
@@ -77,13 +77,11 @@ def _comes_in_large_operations(situation: Situation, iops: float) -> bool:
 def bursts_to_the_end(situation: Situation) -> bool:
     """Whether the load is at the limit of a burst whose credits run out soon."""
     demand = situation.demand
-    empty_at = None if demand.credits is None else demand.credits.empty_at
     at_limit = situation.diagnosis.binding in (Binding.VOLUME_IOPS, Binding.VOLUME_THROUGHPUT)
     return (
         at_limit
         and demand.pressed_minutes > 0
-        and empty_at is not None
-        and empty_at - situation.observation.at <= LEAD_TIME
+        and near_depletion(demand.credits, situation.observation)
     )
 
 

@@ -27,7 +27,7 @@ from headroom.domain.workload.demand import (
     Level,
     LoadShape,
 )
-from headroom.domain.workload.estimate import LEAD_TIME, estimate
+from headroom.domain.workload.estimate import estimate, near_depletion
 from headroom.domain.workload.forecast import (
     HOURS,
     PresentLoad,

@@ -16,6 +16,9 @@ SLOPE_MINUTES = 10
 """Minutes over which the present load is averaged."""
 HORIZON = timedelta(hours=12)
 STEP = timedelta(minutes=5)
+MINUTE = timedelta(minutes=1)
+AS_BEFORE = 0.8
+"""Share of the present load from which earlier days had the same load in the same minutes."""
 PRESENT_LOAD_LASTS = timedelta(minutes=30)
 """How long the present load counts before the same hours of earlier days take over."""
 NEW_EPISODE_MINUTES = 60.0
@@ -42,7 +45,7 @@ def forecast_credits(
 
     The present load holds for half an hour, then the mean of the same hours of earlier days if
     there are any, else the present load for ever. Load that earlier days did not have at this hour
-    holds for as long again as it has lasted.
+    holds for as long again as it has lasted; load that they had in these minutes goes on as theirs did.
     """
     capacity = can.iops_credits or can.mib_credits
     points = list(balance.points())
@@ -65,7 +68,10 @@ def forecast_credits(
     else:
         profile = _profile(history, now, hdd=hdd)
         lasts = PRESENT_LOAD_LASTS
-        if profile and profile[0] <= sustained:  # earlier days do not know this load
+        before = _profile(history, now - SLOPE_MINUTES * MINUTE, hdd=hdd) if profile else ()
+        if before and before[0] >= AS_BEFORE * (drain + sustained):
+            lasts = STEP
+        elif profile and profile[0] <= sustained:  # earlier days do not know this load
             lasts = max(lasts, timedelta(minutes=above))
         empty_at = _run_forward(
             now, credits, drain + sustained, sustained, capacity, profile, lasts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from functools import partial
 
-from headroom.domain.catalog.ebs import Capability, capability
+from headroom.domain.catalog.ebs import HDD_IO_BYTES, Capability, capability
 from headroom.domain.resources import Observation, Series, VolumeActivity
 from headroom.domain.state import LoadProfile
 from headroom.domain.workload.censoring import (
@@ -22,6 +22,8 @@ from headroom.domain.workload.pressure import Minute, clear_run, episode, minute
 
 LEAD_TIME = timedelta(minutes=45)
 """Headroom acts on a depletion this close: time to effect, scan period and metric delay."""
+HDD_LEAD_TIME = timedelta(minutes=20)
+"""The same on HDD types: raises lead to SSD, from where few owners let a volume return."""
 FRESH_MINUTES = 30
 CONFIDENCE_OVER = timedelta(minutes=60)
 
@@ -127,10 +129,17 @@ def _expected_starved(
     expected = 0.0
     if len(pressed) >= 2:
         expected = lasting(len(pressed))
-    if credits is not None and credits.empty_at is not None:
-        near = credits.empty_at - observation.at <= LEAD_TIME
-        expected = max(expected, credits.starved_minutes if near else 0.0)
+    if credits is not None and near_depletion(credits, observation):
+        expected = max(expected, credits.starved_minutes)
     return expected
+
+
+def near_depletion(credits: CreditForecast | None, observation: Observation) -> bool:
+    """Whether burst credits run out so soon that Headroom acts now."""
+    hdd = capability(observation.volume.configuration).io_bytes == HDD_IO_BYTES
+    empty_at = None if credits is None else credits.empty_at
+    lead = HDD_LEAD_TIME if hdd else LEAD_TIME
+    return empty_at is not None and empty_at - observation.at <= lead
 
 
 def _bursts(pressed: tuple[Minute, ...]) -> tuple[Minute, ...]:
