@@ -38,8 +38,11 @@ def run(arguments: list[str] | None = None) -> int:
     """Run one command; returns the exit code."""
     words = sys.argv[1:] if arguments is None else arguments
     gc.set_threshold(100_000, 20, 50)  # most of what a command makes are imports, which stay
+    if sys.stdout is None:  # closed by who started it; a file that is opened would take its place
+        return FAILED if sys.stderr is None else _failed("There is no standard output to write to.")
     try:
         answer = app(args=arguments, prog_name="headroom", standalone_mode=False)
+        sys.stdout.flush()
     except NoArgsIsHelpError as nothing:
         say(nothing.format_message(), err())
         return BAD_INPUT
@@ -69,6 +72,11 @@ def _code(code: int, words: list[str]) -> int:
     """The exit code of a problem: 1 instead of 2 where 2 is a result of the command."""
     result = words[:1] == ["doctor"] or (words[:1] == ["plan"] and "--all" in words)
     return FAILED if result and code == BAD_INPUT else code
+
+
+def _failed(sentence: str) -> int:
+    _complain(sentence)
+    return FAILED
 
 
 def _complain(sentence: str) -> None:

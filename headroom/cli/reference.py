@@ -50,7 +50,8 @@ def _row(parameter: Parameter) -> str:
     text = getattr(parameter, "help", None) or ""
     name = ", ".join(f"`{each}`" for each in (*parameter.opts, *parameter.secondary_opts))
     if parameter.param_type_name == "argument":
-        name = f"`{(parameter.name or '').upper()}`"
+        written = (parameter.metavar or parameter.name or "").strip("[]").upper()
+        name = f"`{written}`".replace("|", r"\|")
     default = parameter.default
     value = getattr(default, "value", default)
     default_text = (

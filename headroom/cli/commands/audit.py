@@ -54,7 +54,9 @@ def audit(
     ] = None,
     limit: Annotated[
         int | None,
-        typer.Option(min=1, help="Maximum number of records. Default: 100; an export: all."),
+        typer.Option(
+            min=1, max=10_000_000, help="Maximum number of records. Default: 100; an export: all."
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON array.")] = False,
     bodies: Annotated[

@@ -10,7 +10,7 @@ import typer
 
 from headroom.cli.sources.options import AccountOptions, JsonOption
 from headroom.cli.terminal.output import emit, err, out, say
-from headroom.cli.terminal.problems import OK, Problem
+from headroom.cli.terminal.problems import OK, BadRequest, Problem
 from headroom.cli.views import cost as cost_view
 from headroom.cli.views.cost import CostView
 from headroom.domain.resources import VolumeType
@@ -62,6 +62,10 @@ def cost(
     Counts the account's volumes, databases and clusters, or prices --volumes of them without an
     account. Prices are those of us-east-1, without free tiers. Changes nothing.
     """
+    if volumes is None and databases is not None:
+        raise BadRequest(
+            "--databases goes with --volumes; without it, both are counted in the account."
+        )
     if volumes is None:
         fleet, place = _counted(options, at_risk)
     else:  # all with burst credits: the most that this number can cost

@@ -93,7 +93,8 @@ def close(
     volume: Annotated[
         str | None,
         typer.Argument(
-            metavar="RESOURCE", help="Resource whose breaker to close: vol-ID, db:NAME."
+            metavar="RESOURCE",
+            help="Resource whose breaker to close: vol-ID, db:NAME, cluster:NAME.",
         ),
     ] = None,
     whole_account: Annotated[
@@ -107,7 +108,8 @@ def close(
     """Close the circuit breaker of a volume, a database or the whole account."""
     if (volume is None) != whole_account:
         raise BadRequest(
-            "Name a volume or database, or use --account for the breaker of the whole account."
+            f"{'Name' if volume is None else 'Either name'} a volume or database, or use --account for the "
+            "breaker of the whole account."
         )
     reason = normalized_reason(reason)
     here = deployment(where)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated
 
 import typer
@@ -50,6 +51,8 @@ def _decision_id(here: Deployment, change: str) -> str:
     with reading(change):
         if here.ledger.chain(change):
             return change
+    if re.fullmatch(r"[0-9a-f]{8,}", change):
+        raise BadRequest(f"No decision {change} is on record here.")
     ref = named(change, account_id=here.account.account_id, region=here.account.region)
     with reading(change):
         chain = here.ledger.resource_state(ref, here.account.now).open_chain

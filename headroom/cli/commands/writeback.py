@@ -150,7 +150,8 @@ def _json(path: Path | None) -> Any:
         text = sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8")
         return json.loads(text)
     except (OSError, ValueError) as problem:
-        raise BadRequest(f"{path} cannot be read as JSON: {problem}.") from None
+        why = getattr(problem, "strerror", None) or problem
+        raise BadRequest(f"{path} cannot be read as JSON: {why}.") from None
 
 
 def _patched(

@@ -40,6 +40,12 @@ class Stack:
     status: str
     outputs: Mapping[str, str]
     resources: tuple[StackResource, ...]
+    since: datetime | None = None
+    """When it was created or updated."""
+
+
+SETTLES = timedelta(minutes=15)
+"""How long after a deployment its first runs, metrics and prices may take."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +64,14 @@ class DeployedStacks:
     def now(self) -> datetime:
         """The instant it is there."""
         return self.account.now
+
+    @property
+    def settled_at(self) -> datetime | None:
+        """When it will have run for long enough to be judged; None if it has."""
+        latest = max((s.since for s in self.stacks if s.since is not None), default=None)
+        if latest is None or not timedelta(0) <= self.now - latest < SETTLES:
+            return None
+        return latest + SETTLES
 
     def client(self, service: str) -> Any:
         """A client there, made once."""
@@ -215,6 +229,7 @@ def stack_named(client: Any, name: str) -> Stack:
     pages = client.get_paginator("list_stack_resources").paginate(StackName=name)
     return Stack(
         name=name, status=found["StackStatus"],
+        since=found.get("LastUpdatedTime") or found.get("CreationTime"),
         outputs={o["OutputKey"]: str(o["OutputValue"]) for o in found.get("Outputs", [])},
         resources=tuple(
             StackResource(

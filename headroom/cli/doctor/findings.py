@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from headroom.adapters.errors import REFUSALS, code_of, message_of
 from headroom.cli.doctor.deployed import DeployedStacks
+from headroom.cli.terminal.output import utc
 from headroom.domain.state import Refusal
 from headroom.ports import ReadFailed
 
@@ -30,6 +32,11 @@ class Fact:
     """What is as it should be, or worth knowing."""
 
     text: str
+
+
+def just_deployed(what: str, settled_at: datetime) -> Fact:
+    """What is no finding yet in the first minutes after a deployment."""
+    return Fact(text=f"just deployed: {what}; run this again after {utc(settled_at)}")
 
 
 T = TypeVar("T", bound=DeployedStacks, contravariant=True)

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from headroom.cli.doctor.deployed import Deployed, DeployedStacks, StackResource
-from headroom.cli.doctor.findings import Fact, Finding
+from headroom.cli.doctor.findings import Fact, Finding, just_deployed
 from headroom.cli.terminal.output import number, utc
 from headroom.settings import FunctionSettings, SettingsError
 
@@ -253,7 +253,9 @@ def sweep(deployed: Deployed) -> Found:
 
     log = "check the schedule and the functions' logs: they name what could not be read"
     done = [at for at, value in own("SweepCompleted", LONGEST_SCAN) if value]
-    if not done:
+    if not done and deployed.settled_at is not None:
+        yield just_deployed("no sweep has completed yet", deployed.settled_at)
+    elif not done:
         yield Finding(problem="no sweep has completed in 24 hours", fix=log)
     elif deployed.now - done[0] > SWEEP_LATE:
         yield Finding(problem=f"the last sweep completed at {utc(done[0])}", fix=log)

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Any
 
-from headroom.cli.doctor.deployed import DeployedStacks
-from headroom.cli.doctor.findings import Fact, Finding
+from headroom.cli.doctor.deployed import SETTLES, DeployedStacks
+from headroom.cli.doctor.findings import Fact, Finding, just_deployed
 from headroom.cli.doctor.loop import REDEPLOY, RESTORE
 from headroom.cli.doctor.parts import lets_in
 from headroom.cli.terminal.output import utc
@@ -61,7 +61,10 @@ def _alarm(deployed: DeployedStacks, name: str, alarm: Mapping[str, Any]) -> Fou
             problem=f"the alarm {name} has had no data since {utc(since)}: {alarm['StateReason']}",
             fix="check that its metric is published and that its query names existing metrics and tags",
         )
-    if state == "ALARM" and notifies:
+    settled_at = deployed.settled_at
+    if state == "ALARM" and notifies and settled_at is not None and since > settled_at - SETTLES:
+        yield just_deployed(f"the alarm {name} is in ALARM", settled_at)
+    elif state == "ALARM" and notifies:
         yield Finding(
             problem=f"the alarm {name} has been in ALARM since {utc(since)}: "
             f"{alarm.get('AlarmDescription', '').removeprefix('Headroom: ')}",

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from headroom.adapters.prices import PriceStore
 from headroom.cli.doctor.deployed import Deployed
-from headroom.cli.doctor.findings import Fact, Finding
+from headroom.cli.doctor.findings import Fact, Finding, just_deployed
 from headroom.cli.terminal.output import number, utc
 from headroom.cli.views.breakers import lines
 from headroom.domain.catalog import QUOTAS, quota_limit
@@ -110,7 +110,9 @@ def prices(deployed: Deployed) -> Found:
             problem=f"the last price list was refused: {held.refused}",
             fix="Headroom goes on with the list before it; report this one",
         )
-    if held.table is None or held.read_at is None:
+    if (held.table is None or held.read_at is None) and deployed.settled_at is not None:
+        yield just_deployed("no price list was read yet", deployed.settled_at)
+    elif held.table is None or held.read_at is None:
         yield Finding(
             problem="no price list was read: the dated table of this release counts, or nothing is "
             "changed where it has no prices",

@@ -39,8 +39,9 @@ class Finished:
         try:
             for text in path.read_text(encoding="utf-8").splitlines():
                 lines.append(json.loads(text))
-        except (OSError, UnicodeDecodeError):
-            raise BadRequest(f"{path} cannot be read.") from None
+        except (OSError, UnicodeDecodeError) as problem:
+            why = getattr(problem, "strerror", None) or "it is not UTF-8 text"
+            raise BadRequest(f"{path} cannot be read: {why}.") from None
         except ValueError:
             pass  # the line that was being written when the command ended
         if not lines or not isinstance(lines[0], dict) or lines[0].get("work") != self._work:

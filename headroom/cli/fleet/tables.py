@@ -11,7 +11,7 @@ from rich.console import Console
 from headroom.cli.fleet import opinions
 from headroom.cli.fleet.planning import FleetPlan
 from headroom.cli.fleet.rows import CHANGES, Change, Depth, PlanRow
-from headroom.cli.terminal.output import money, number, say, table, utc
+from headroom.cli.terminal.output import counted, money, number, say, table, utc
 
 MOST_ROWS = 40
 COLUMNS = ("Resource", "It is", "Would become", "A month", "Starved a day", "Why")
@@ -52,7 +52,7 @@ def summary(plan: FleetPlan) -> list[str]:
     total = plan.totals
     change = total["by_change"]
     lines = [
-        f"{', '.join(plan.places)} at {utc(plan.at)}: {total['resources']:,} resources, "
+        f"{', '.join(plan.places)} at {utc(plan.at)}: {counted(total['resources'], 'resource')}, "
         f"{money(total['usd_per_month'])} a month, {total['enrolled']:,} enrolled. "
         f"Under {'; '.join(plan.policies)}.",
         f"{total['due']:,} changes are due{' (as if all were enrolled)' if plan.as_if_auto else ''}: "

@@ -14,6 +14,7 @@ from headroom.cli.doctor.deployed import HubStack, stack_named
 from headroom.cli.doctor.findings import Check, Fact, Finding, examine
 from headroom.cli.sources.account import account
 from headroom.cli.sources.options import AccountOptions, JsonOption
+from headroom.cli.terminal.problems import Problem
 from headroom.settings import Names
 
 REDEPLOY = "deploy the hub's stack again"
@@ -34,14 +35,20 @@ def doctor(
     there are findings.
     """
     here = replace(account(**asdict(where)), names=Names(prefix))
-    found = HubStack(stacks=(stack_named(here.client("cloudformation"), stack),), place=here)
+    deployed = stack_named(here.client("cloudformation"), stack)
+    if not deployed.status:
+        raise Problem(
+            f"There is no stack {stack} in {here.region} of {here.account_id}: deploy a hub there, name its "
+            "stack with --stack, or use the credentials of the hub's account."
+        )
+    found = HubStack(stacks=(deployed,), place=here)
     return report([examine(name, check, found) for name, check in CHECKS], found, as_json=as_json)
 
 
 def _stack(hub: HubStack) -> Iterator[Finding | Fact]:
     (stack,) = hub.stacks
     if stack.status not in loop.COMPLETE:
-        yield Finding(problem=f"stack {stack.name} is {stack.status or 'missing'}", fix=REDEPLOY)
+        yield Finding(problem=f"stack {stack.name} is {stack.status}", fix=REDEPLOY)
     elif hub.output("TopicArn") is None:
         yield Finding(
             problem=f"stack {stack.name} has no output TopicArn of the prefix {hub.account.names.prefix}",

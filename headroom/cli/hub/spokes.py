@@ -81,6 +81,8 @@ def spokes_of(named: Sequence[str] | None, file: Path | None) -> tuple[Spoke, ..
         raise BadRequest(f"{file} cannot be read: {why}.") from None
     lines = (line.strip() for line in listed)
     wanted = [*(named or ()), *(line for line in lines if line and not line.startswith("#"))]
+    if not wanted and file is not None:
+        raise BadRequest(f"{file} names no deployment: write ACCOUNT/REGION in it, one a line.")
     if not wanted:
         raise BadRequest("Name deployments with --spoke ACCOUNT/REGION or --spokes FILE.")
     return tuple(dict.fromkeys(spoke_of(one) for one in wanted))

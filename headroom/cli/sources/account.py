@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,6 +14,7 @@ from botocore.config import Config
 from botocore.exceptions import (
     BotoCoreError,
     ClientError,
+    EndpointConnectionError,
     NoCredentialsError,
     ProfileNotFound,
     UnknownRegionError,
@@ -111,7 +113,16 @@ def account(
         raise BadRequest(f"There is no Region {region}; a valid one is us-east-1.") from None
     except (BotoCoreError, ClientError, ValueError) as problem:
         where = "" if endpoint_url is None else f" at {endpoint_url}"
-        raise Problem(f"The AWS account{where} cannot be read: {problem}") from None
+        raise Problem(
+            f"The AWS account{where} cannot be read: {problem}{_endpoint(problem)}"
+        ) from None
+
+
+def _endpoint(problem: Exception) -> str:
+    """What to do where nothing answers at an endpoint that the environment names."""
+    if not isinstance(problem, EndpointConnectionError) or "AWS_ENDPOINT_URL" not in os.environ:
+        return ""
+    return ". AWS_ENDPOINT_URL is set: unset it, or start the endpoint (`headroom local up`)"
 
 
 def _client(

@@ -302,7 +302,9 @@ def _blocked(
             if v.guardrail in WITHOUT_SETTING - EXPLAINED
         ]
         if demand.shape is LoadShape.CLOSED_LOOP:
-            parts.append("a closed loop like this has no natural demand and would use up any limit")
+            parts.append(
+                "a closed loop, as this seems to be, has no natural demand and would use up any limit"
+            )
         remedy = "; ".join(parts)
         return escalate_once(
             decision_input, effective, Reason.BLOCKED_PERMANENTLY, names, remedy, plan

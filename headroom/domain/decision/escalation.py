@@ -23,7 +23,7 @@ ONLY_IN_BURSTS = (
     " beyond the instance's own bursts, which count only for load that was short every time so far"
 )
 MORE_OF_THEIR_WORK = (
-    "a fixed number of workers waits for this volume and would use up any limit; if more of their "
+    "a fixed number of workers seems to wait for this volume, which would use up any limit; if more of their "
     "work is wanted, raise the volume yourself"
 )
 NOT_WORTH_IT = (

@@ -171,7 +171,7 @@ def least_iops(situation: Situation, included_iops: float) -> float:
 
 
 def least_mibps(situation: Situation, included_mibps: float) -> float:
-    """MiB/s below which nothing is given back, likewise."""
+    """MiB/s below which nothing is given back: the owner's least, and what raises can undo, as for IOPS."""
     limits, step, past = situation.limits, situation.limits.largest_step, situation.past
     have, chosen = capability(situation.current).sustained_mibps, situation.owners_choice
     bought = capability(chosen).sustained_mibps

@@ -296,10 +296,13 @@ def _sensible(
     minutes = max(plan.relieved_minutes_per_day, later_minutes)
     usd = situation.limits.relief_value_usd_per_minute * minutes
     an_hour = float(plan.price_change_usd) / HOURS_PER_MONTH
-    needed = max(forecast.hours_needed, least_held_hours(situation))
     most = minutes > forecast.seen_minutes[0] / 2  # it need not pay for a whole day
     return usd > an_hour * HOURS or (
-        most and (usd > an_hour * needed or within_choice(situation, plan))
+        most
+        and (
+            forecast.pays(usd, an_hour, least_held_hours(situation))
+            or within_choice(situation, plan)
+        )
     )
 
 

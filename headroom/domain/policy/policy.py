@@ -33,7 +33,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """A whole policy. `version` is the hash of its canonical text; see policy_text.py."""
+    """A whole policy. `version` is the hash of its canonical text; `headroom/policy/text.py` writes that."""
 
     version: str
     defaults: Limits = field(default_factory=Limits)

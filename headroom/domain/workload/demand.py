@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from itertools import accumulate
 from typing import NamedTuple
-
-NEARLY = 0.9
-"""Share of the coming day's shortfall in the hours for which a raise is bought."""
 
 
 class LoadShape(StrEnum):
@@ -281,11 +277,16 @@ class Forecast:
     basis: str = ""
     """The rhythms that are believed, the likeliest first."""
 
-    @property
-    def hours_needed(self) -> int:
-        """Hours from now until nearly all has come that is expected to fall short at the first level."""
+    def pays(self, relieved_usd: float, usd_per_hour: float, least_hours: float) -> bool:
+        """Whether a raise is worth its price until some hour of the day, of `least_hours` at least.
+
+        `relieved_usd` is what it relieves in the whole day, in the hours in which the first level falls short.
+        """
         short = list(accumulate(hour[0] for hour in self.locked_minutes))
-        return 1 + bisect_left(short, NEARLY * short[-1])
+        return short[-1] > 0 and any(
+            relieved_usd * so_far / short[-1] > usd_per_hour * max(hour, least_hours)
+            for hour, so_far in enumerate(short, start=1)
+        )
 
     def relieved_afterwards(self, level: int) -> float:
         """Minutes a day that a level relieves, with those after load that it does not serve whole either."""

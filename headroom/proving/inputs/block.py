@@ -183,6 +183,8 @@ class Block:
 
 def as_quoted(value: object) -> str:
     """A value in a message: short, and so that text differs from a number."""
+    if value is None:
+        return "empty"
     text = repr(value) if isinstance(value, str) else str(value)
     return text if len(text) <= 60 else text[:57] + "..."
 

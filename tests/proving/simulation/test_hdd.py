@@ -72,3 +72,26 @@ def test_the_load_is_served_though_the_owners_limits_leave_less_than_a_burst(
     assert result.shortfall_minutes == 0
     (target,) = targets(result)
     assert (target.volume_type, target.throughput_mibps) == (VolumeType.GP3, 200)
+
+
+@pytest.mark.parametrize("known_days", [0, 6])
+def test_no_ssd_is_bought_for_a_batch_that_ends_before_the_credits_do(known_days: int) -> None:
+    """Nothing leads back to st1 by default. Known days show when it ends; else it is acted on 20 minutes before."""
+    large = {"io_kib": 1024, "sequential": True}
+    night = [
+        {"for": "1h", "iops": 5, **large}, {"for": "2h", "iops": 80, **large},
+        {"for": "21h", "iops": 5, **large},
+    ]  # fmt: skip
+    result = simulated({"type": "st1", "size_gib": 500}, night * 3, history=night * known_days)
+    assert result.starved_minutes == 0
+    balances = [minute.facts.burst_balance_percent for minute in result.minutes]
+    assert min(percent for percent in balances if percent is not None) < 20
+    assert result.changes == ()
+
+
+def test_a_batch_that_outlasts_the_credits_of_st1_is_met_before_they_end() -> None:
+    large = {"io_kib": 1024, "sequential": True}
+    night = [{"for": "1h", "iops": 5, **large}, {"for": "6h", "iops": 80, **large}]
+    result = simulated({"type": "st1", "size_gib": 500}, night)
+    assert result.starved_minutes == 0
+    assert [one.volume_type for one in targets(result)] == [VolumeType.GP3]

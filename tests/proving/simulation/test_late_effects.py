@@ -99,6 +99,21 @@ def test_how_late_a_raise_has_its_effect_is_learned_from_the_first_one(
     assert sum(change.reason == "scaling_down" for change in result.changes) >= 15
 
 
+def test_an_effect_that_is_a_few_minutes_too_late_is_learned_as_well() -> None:
+    """A raise ahead begins 40 minutes before its load; here it takes 47."""
+    days = {"every": "24h", "after": "2h", "for": "1h", "else_iops": 500, "io_kib": 16}
+    result = simulated(
+        {"type": "gp3", "size_gib": 400}, [{**days, "iops": 9_000, "repeat": 9}],
+        aws={"effect_delay": "47m", "completes_after": "4h"},
+    )  # fmt: skip
+    late = [
+        day for day in range(9)
+        if starved_between(result, timedelta(days=day), timedelta(days=day + 1)) > 5
+    ]  # fmt: skip
+    assert len(late) <= 3
+    assert late[-1] <= 4
+
+
 def test_a_week_that_hardly_filled_is_proof_enough_for_a_saving_on_a_fuller_database() -> None:
     """A fifth is free, as where RDS autoscaling has been at work: not a quarter, but twice the reserve."""
     database = {

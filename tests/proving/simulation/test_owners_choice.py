@@ -349,3 +349,22 @@ def test_the_owners_choice_is_there_for_a_load_that_exceeds_it_by_little(
     result, none = simulated(**week), simulated(**week, controller="none")
     assert result.shortfall_minutes <= none.shortfall_minutes + 1
     assert result.minutes[-1].usd_per_month < none.minutes[-1].usd_per_month
+
+
+@pytest.mark.parametrize(
+    ("value", "stays"), [(0.1, True), (0.002, False)], ids=["worth keeping", "worth little"]
+)
+def test_a_small_database_is_not_moved_to_where_its_load_could_not_be_followed(
+    value: float, stays: bool
+) -> None:
+    """io1 below 400 GiB can be raised; gp3 of that size has 3,000 IOPS, until a person lets RDS copy all data."""
+    io1 = {**RDS, "storage_type": "io1", "allocated_storage_gib": 200, "iops": 3_000}
+    day = [step("9h", 400), step("3h", 4_000), step("12h", 400)]
+    days = 4 if stays else 9
+    result = simulated(
+        io1, day * days, policy={"version": 1, "defaults": {"relief_value_usd_per_minute": value}}
+    )
+    kinds = {change.target.volume_type for change in result.changes}
+    assert (VolumeType.GP3 not in kinds) is stays
+    if stays:
+        assert starved_between(result, timedelta(days=1), timedelta(days=days)) == 0

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -30,6 +31,30 @@ from tests.proving.simulation.situations import (
 def night(minutes: int) -> list[dict[str, Any]]:
     """A day of 9,000 IOPS for some minutes from 02:00 on."""
     return [step("2h", 300), step(f"{minutes}m", 9_000), step(f"{22 * 60 - minutes}m", 300)]
+
+
+@pytest.mark.parametrize("minute", [57, 58, 59])
+def test_a_load_that_begins_at_the_end_of_an_hour_is_foreseen(minute: int) -> None:
+    """A raise that follows it has its effect in the next hour, and that hour's shortfall is what a raise ahead saves."""
+    day = [
+        step(f"1h{minute}m", 500),
+        step("40m", 9_000),
+        step(f"{24 * 60 - 160 - minute + 60}m", 500),
+    ]
+    result = simulated({"type": "gp3", "size_gib": 400}, day * 7)
+    assert starved_between(result, timedelta(days=2), timedelta(days=7)) <= 5 * 3
+
+
+def test_a_daily_peak_on_load_that_never_ends_is_raised_for_where_that_is_dear() -> None:
+    """io2 asks for every IOPS: a raise pays for the hours of the peak, not for the small chances of a day."""
+    draw = Random(1)
+    noisy = [
+        step("1m", (10_500 if 600 <= minute % 1_440 < 720 else 3_000) * draw.uniform(0.9, 1.1))
+        for minute in range(4 * 1_440)
+    ]
+    day = [step("10h", 3_000), step("2h", 10_500), step("12h", 3_000)]
+    result = simulated({"type": "io2", "size_gib": 400, "iops": 9_000}, noisy, history=day * 10)
+    assert starved_between(result, timedelta(days=1), timedelta(days=4)) <= 5
 
 
 @pytest.mark.parametrize("minutes", [10, 150])

@@ -93,17 +93,26 @@ def perform(
 
 
 def clear(folder: Path) -> None:
-    """Create or empty the demo's `folder`; raises BadRequest if it is not the demo's."""
+    """Create or empty the demo's `folder`; raises BadRequest if it is not the demo's.
+
+    Its mark stays throughout: a demo that is stopped meanwhile does not block the next.
+    """
     occupied = folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
     if occupied and not (folder / MARK).is_file():
-        raise BadRequest(f"{folder} is not a folder of the demo; --out needs a new or empty one.")
+        raise BadRequest(
+            f"{folder} is not a folder of the demo: delete it, or name a new or empty one with --out."
+        )
     if daemon.status(folder / deployment.ENDPOINT) is not None:
         raise BadRequest(
             f"Another demo is running in {folder}; wait for it, or choose another --out."
         )
-    shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / MARK).touch()
+    for one in folder.iterdir():
+        if one.is_dir() and not one.is_symlink():
+            shutil.rmtree(one, ignore_errors=True)
+        elif one.name != MARK:
+            one.unlink()
 
 
 @contextmanager
