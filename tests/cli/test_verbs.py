@@ -77,6 +77,15 @@ def test_the_example_in_the_help_is_one_that_the_command_accepts(
         ("replay --days soon", "'--days': it must be a valid integer."),
         ("simulate x --controller foo", "'--controller': 'foo' is not one of 'headroom', 'none'."),
         ("simulate", "Missing argument 'SCENARIO'."),
+        (
+            "audit --limit 99999999999999999999",
+            "'--limit': it must be less than or equal to 10000000.",
+        ),
+        ("cost --databases 5", "--databases goes with --volumes"),
+        (
+            "hub pause --spokes /dev/null",
+            "/dev/null names no deployment: write ACCOUNT/REGION in it",
+        ),
     ],
 )
 def test_a_wrong_value_is_refused_in_plain_words(
@@ -84,6 +93,20 @@ def test_a_wrong_value_is_refused_in_plain_words(
 ) -> None:
     assert run(words.split()) == 2
     assert said in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize("words", ["cost --volumes 5", "cost --volumes 5 --json"])
+@pytest.mark.parametrize(
+    ("stdout", "said"),
+    [
+        ("> /dev/full", "headroom: The output could not be written: No space left on device.\n"),
+        (">&-", "headroom: There is no standard output to write to.\n"),
+    ],
+)
+def test_output_that_nobody_can_take_is_one_sentence(words: str, stdout: str, said: str) -> None:
+    command = f"{shlex.quote(sys.executable)} -m headroom.cli.main {words} {stdout}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, said)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from headroom.cli.terminal.problems import FAILED, OK, BadRequest
 from headroom.cli.views import cluster as cluster_view
 from headroom.cli.views import decision as decision_view
 from headroom.cli.views import volume as volume_view
-from headroom.cli.views.decision import DecisionStory
+from headroom.cli.views.decision import DecisionStory, said
 from headroom.cli.views.record_list import with_body
 from headroom.domain.decision import Act, Decision, Escalate
 from headroom.domain.policy import FRIENDLY, EffectiveLimits, plain_value
@@ -135,7 +135,7 @@ def _done(story: DecisionStory) -> tuple[str, ...]:
     first = f"{decision_view.kind(story.decision)}: {decision_view.change(story.decision)}"
     if len(story.chain) == 1:
         return (first, decision_view.result(story))
-    return (first, *(f"{utc(r.at)} {r.step.value}: {r.summary}" for r in story.chain[1:]))
+    return (first, *(f"{utc(r.at)} {r.step.value}: {said(r)}" for r in story.chain[1:]))
 
 
 def _cost(story: DecisionStory) -> str:

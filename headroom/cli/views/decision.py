@@ -206,7 +206,7 @@ def result(story: DecisionStory) -> str:
     """The result: the last record of an act, when a hold clears, or what an owner should do."""
     last, answer = story.chain[-1], story.decision.answer
     if last.step is not Step.DECIDED:
-        return f"{last.step.value} {utc(last.at)}: {last.summary}"
+        return f"{last.step.value} {utc(last.at)}: {said(last)}"
     match answer:
         case Hold(until=None):
             return "held; every sweep checks it again"
@@ -215,6 +215,11 @@ def result(story: DecisionStory) -> str:
         case Escalate(remedy=remedy):
             return f"owner notified: {remedy}"
     return "decided, not started yet"
+
+
+def said(record: Record) -> str:
+    """What a record says beside its step, with which its summary may begin."""
+    return record.summary.removeprefix(f"{record.step.value}: ")
 
 
 def ended_at(story: DecisionStory, step: Step) -> datetime | None:

@@ -65,7 +65,7 @@ def slots(case: Case) -> Verdict:
     room = MAX_MODIFICATIONS - reserve - 1
     value = len(starts) + 1 + reserve
     clears = starts[len(starts) - room - 1] + WINDOW if len(starts) > room >= 0 else None
-    detail = f"{len(starts)} known in 24 h, {reserve} kept in reserve"
+    detail = f"{len(starts)} known in 24 h, this one, and {reserve} kept in reserve"
     for until in (resource_state.slots_full_until, _ask_again(resource_state)):
         if until is not None and until > at:
             value = max(value, MAX_MODIFICATIONS + 1)

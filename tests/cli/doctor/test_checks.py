@@ -524,6 +524,24 @@ def test_a_sweep_that_stopped_is_found_by_its_age(there: Whole) -> None:
     assert problems[0].startswith("the last sweep completed at ")
 
 
+@pytest.mark.parametrize(("minutes", "found"), [(1, 0), (14, 0), (16, 1)])
+def test_what_the_first_minutes_after_a_deployment_lack_is_no_finding_yet(
+    there: Whole, minutes: int, found: int
+) -> None:
+    now = there.deployed.now + timedelta(days=2)  # no sweep has completed for a day
+    account = replace(there.deployed.here.account, now=now)
+    since = now - timedelta(minutes=minutes)
+    stacks = tuple(replace(stack, since=since) for stack in there.deployed.stacks)
+    young = replace(
+        there.again(), stacks=stacks, here=replace(there.deployed.here, account=account)
+    )
+    swept = next(examine(name, check, young) for name, check in CHECKS if name == "sweep")
+    assert [one.problem for one in swept.findings] == ["no sweep has completed in 24 hours"] * found
+    assert any(fact.text.startswith("just deployed: no sweep") for fact in swept.facts) is (
+        not found
+    )
+
+
 def test_a_scan_that_does_not_complete_is_found_by_its_age(there: Whole) -> None:
     published("ScanAgeSeconds", there.deployed.now, 60 * 131)
     problems = [finding.problem for name, finding in findings(there.again()) if name == "sweep"]

@@ -11,6 +11,7 @@ from moto import mock_aws
 from headroom.cli.doctor.deployed import StackResource
 from headroom.cli.doctor.findings import Finding
 from headroom.cli.hub.doctor import _storing
+from headroom.cli.main import run
 
 REGION = "eu-central-1"
 NAMES = {
@@ -76,3 +77,12 @@ def _problems(problem: str | None) -> list[str]:
 @pytest.mark.parametrize("problem", [None, *BROKEN])
 def test_each_missing_part_of_the_store_is_one_finding(problem: str | None) -> None:
     assert _problems(problem) == ([] if problem is None else [problem])
+
+
+@mock_aws
+def test_without_a_hub_nothing_is_examined(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["hub", "doctor", "--region", REGION]) == 1
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "There is no stack HeadroomHub in eu-central-1" in said.err
+    assert "deploy a hub there" in said.err

@@ -28,6 +28,25 @@ def test_the_demo_empties_its_own_folder(tmp_path: Path) -> None:
     assert [path.name for path in folder.iterdir()] == [MARK]
 
 
+def test_a_demo_that_is_stopped_while_it_empties_its_folder_does_not_block_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "demo"
+    clear(folder)
+    (folder / "cdk.out").mkdir()
+    (folder / "cdk.out" / "manifest.json").write_text("{}", encoding="utf-8")
+
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as interrupted:
+        interrupted.setattr("shutil.rmtree", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            clear(folder)
+    clear(folder)
+    assert [path.name for path in folder.iterdir()] == [MARK]
+
+
 def test_records_come_back_from_their_file_as_they_were(tmp_path: Path) -> None:
     path = tmp_path / "records.jsonl"
     path.write_text("".join(lines([acted()])), encoding="utf-8")
