@@ -199,11 +199,8 @@ def _emit(report: WorkReport, messages_failed: int, *, unsent: int) -> None:
     for error in report.errors:
         logger.error("a resource could not be reconciled", error=error)
     counted = {"FailedReconciliations": report.failed, "FailedNotifications": unsent}
-    for (
-        name,
-        value,
-    ) in counted.items():  # a metric costs by the hour: published where it says something
-        if value:
+    for name, value in counted.items():
+        if value:  # a metric costs by the hour: published where it says something
             metrics.add_metric(name, MetricUnit.Count, value)
     logger.info(
         "worked", reconciled=report.reconciled, coalesced=report.coalesced, busy=len(report.busy),

@@ -9,7 +9,6 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from multiprocessing import get_context
-from signal import SIG_IGN, SIGINT, signal
 
 from headroom.adapters.cloudwatch import LONGEST_DAYS, CloudWatchHistory, Past, batches
 from headroom.cli.terminal.problems import Problem
@@ -17,6 +16,7 @@ from headroom.domain.catalog import PriceTable
 from headroom.domain.policy import Policy
 from headroom.ports import ReadFailed, StorageView
 from headroom.proving.replay import NotReplayed, Replayed, replay_volume, why_not_replayable
+from headroom.proving.worker_process import begin_worker
 
 FEW = 3
 """Fewer volumes than this are played in this process: starting others takes longer."""
@@ -87,7 +87,7 @@ def _in_processes(
     running: deque[Future[Replayed | Missed] | Missed] = deque()
     # Started afresh, not forked: clients hold threads and locks that do not survive a fork.
     fresh = get_context("spawn")
-    with ProcessPoolExecutor(processes, mp_context=fresh, initializer=_ignore_interrupts) as pool:
+    with ProcessPoolExecutor(processes, mp_context=fresh, initializer=begin_worker) as pool:
         try:
             for view, past in _pasts(views, history, rules):
                 later = past if isinstance(past, Missed) else pool.submit(_play, view, past, rules)
@@ -104,11 +104,6 @@ def _in_processes(
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-
-
-def _ignore_interrupts() -> None:
-    """Ctrl-C is this process's to answer, not that of every process it started."""
-    signal(SIGINT, SIG_IGN)
 
 
 def _done(later: Future[Replayed | Missed] | Missed) -> Replayed | Missed:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import signal
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
@@ -43,6 +42,7 @@ from headroom.proving.trials import (
     run_rule,
     run_schedule,
 )
+from headroom.proving.worker_process import begin_worker
 from headroom.proving.workloads import (
     LEAST_DAYS,
     SAMPLES,
@@ -185,11 +185,11 @@ def _rows_by_job(
                 on_done(job)
         return
     context, others = multiprocessing.get_context("spawn"), set(multiprocessing.active_children())
-    with ProcessPoolExecutor(workers, mp_context=context, initializer=_uninterrupted) as pool:
-        waiting: dict[Future[list[ComparisonRow]], Job] = {
-            pool.submit(run_controller, job): job for job in work
-        }
+    with ProcessPoolExecutor(workers, mp_context=context, initializer=begin_worker) as pool:
         try:
+            waiting: dict[Future[list[ComparisonRow]], Job] = {
+                pool.submit(run_controller, job): job for job in work
+            }
             for future in as_completed(waiting):
                 yield future.result()
                 if on_done is not None:
@@ -199,11 +199,6 @@ def _rows_by_job(
             for child in set(multiprocessing.active_children()) - others:
                 child.terminate()
             raise
-
-
-def _uninterrupted() -> None:
-    """Ignore Ctrl-C: the parent process handles it and ends this one."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def run_controller(job: Job) -> list[ComparisonRow]:
