@@ -6,7 +6,7 @@ it; the present says how long the current load will stay; known events come from
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
@@ -16,9 +16,9 @@ from headroom.domain.state import HOUR, ProfileHour, hour_of
 from headroom.domain.workload.demand import Forecast, Level
 from headroom.domain.workload.episodes import HELD, ONSET, Episodes, recent_hours
 from headroom.domain.workload.history import Past
-from headroom.domain.workload.known_load import KnownLoad, Rates, loads_at
+from headroom.domain.workload.known_load import HourOfLoad, KnownLoad, Rates, loads_at
 from headroom.domain.workload.pressed_periods import belief_above_limits
-from headroom.domain.workload.recurrence import HOURS, Recurrence
+from headroom.domain.workload.recurrence import HOURS, IfHigher, Recurrence
 from headroom.domain.workload.rhythms import Coming
 from headroom.domain.workload.short_minutes import (
     FULL,
@@ -44,6 +44,8 @@ FOLLOWS_USD = 0.1
 """Nominal cost of the modification that follows an announced load, as a schedule counts its own."""
 SOON, SETTLED_HOURS = 0.5, 0.75
 """After t measured hours, `SOON / (t + SETTLED_HOURS)` onsets of load above all of it in the next; see `new_onsets`."""
+NAMED = 0.2
+"""Weight from which a rhythm is named as the basis of a forecast."""
 UNLIMITED = (inf, inf)
 NOTHING = (0.0,) * HOURS
 
@@ -130,39 +132,21 @@ def demand_forecast(
             if share
             else drained_raised[-1]
         )
-        for hour, loads in known.items():
-            for load in loads:
-                short, left = load.shortfalls(
-                    (level.iops, level.mibps), reach, ceiling, past.reaction_min
-                )
-                late[hour], early[hour] = max(late[hour], short), max(early[hour], left)
-                if short > 0:  # a raise that follows costs as much as one made ahead
-                    usd[hour] = max(usd[hour], (top - level.usd_per_hour) * load.minutes / 60)
-                    usd[hour] += FOLLOWS_USD if load.hours_since <= 0 else 0.0
+        _add_known(late, early, usd, known, level, past.reaction_min, top)
         before.append(rest * late.pop())
         early, usd = early[:-1], usd[:-1]
         if likely.strays:
             stray = sum([often * shorts[number] for number, often in likely.strays.items()])
-            late, early = (
-                [minutes + stray for minutes in late],
-                [minutes + stray for minutes in early],
-            )
+            late = [minutes + stray for minutes in late]
+            early = [minutes + stray for minutes in early]
         minutes_of_new = max(level.unproven * NEW_MIN, chance_of_more(past, level) * new_min)
         new = [minutes_of_new * onsets for onsets in new_per_hour]
         measured = late
         for higher in recurrence.if_higher:
-            chance, beyond = (
-                higher.chance_above(level.iops, level.mibps),
-                higher.chance_above(*reach),
+            before[-1] += rest * higher.chance_above(level.iops, level.mibps) * higher.late[0]
+            late, early, usd = _with_higher(
+                higher, level, reach, late, early, usd, top - level.usd_per_hour
             )
-            before[-1] += rest * chance * higher.late[0]
-            late = [a + chance * b for a, b in zip(late, higher.late[1:], strict=True)]
-            early = [
-                a + beyond * b + (chance - beyond) * c
-                for a, b, c in zip(early, higher.late[1:], higher.early[1:], strict=True)
-            ]
-            dearer = chance * (top - level.usd_per_hour)
-            usd = [a + dearer * due for a, due in zip(usd, higher.due[1:], strict=True)]
         locked_earlier.append(_with_new(late, new))
         reacting_earlier.append(
             [(b if b <= a else a) + more for a, b, more in zip(late, early, new, strict=True)]
@@ -193,7 +177,7 @@ def demand_forecast(
         rest_minutes=tuple(before),
         basis=", ".join(
             rhythm.hypothesis.name for rhythm in sorted(recurrence.believed, key=lambda r: -r.weight)
-            if rhythm.weight >= 0.2
+            if rhythm.weight >= NAMED
         ),
     )  # fmt: skip
     if not any(present.minutes) or not any(present.shortfall_share):
@@ -204,6 +188,39 @@ def demand_forecast(
         reacting_drained=tuple(zip(*drained_raised, strict=True)),
     )  # fmt: skip
     return replace(forecast, without_present=earlier)
+
+
+def _add_known(
+    late: list[float], early: list[float], usd: list[float], known: Mapping[int, Sequence[HourOfLoad]],
+    level: Level, reaction_min: float, top_usd_per_hour: float,
+) -> None:  # fmt: skip
+    """Raise the minutes and dollars of a level, by hour, to what known events take in that hour."""
+    reach, ceiling = level.reach or UNLIMITED, level.ceiling or UNLIMITED
+    for hour, loads in known.items():
+        for load in loads:
+            short, left = load.shortfalls((level.iops, level.mibps), reach, ceiling, reaction_min)
+            late[hour], early[hour] = max(late[hour], short), max(early[hour], left)
+            if short > 0:  # a raise that follows costs as much as one made ahead
+                dearer = top_usd_per_hour - level.usd_per_hour
+                usd[hour] = max(usd[hour], dearer * load.minutes / 60)
+                usd[hour] += FOLLOWS_USD if load.hours_since <= 0 else 0.0
+
+
+def _with_higher(
+    higher: IfHigher, level: Level, reach: Rates, late: Sequence[float], early: Sequence[float],
+    usd: Sequence[float], dearer_usd_per_hour: float,
+) -> tuple[list[float], list[float], list[float]]:  # fmt: skip
+    """The minutes and dollars of a level with load that may be higher than the usual."""
+    chance, beyond = higher.chance_above(level.iops, level.mibps), higher.chance_above(*reach)
+    dearer = chance * dearer_usd_per_hour
+    return (
+        [a + chance * b for a, b in zip(late, higher.late[1:], strict=True)],
+        [
+            a + beyond * b + (chance - beyond) * c
+            for a, b, c in zip(early, higher.late[1:], higher.early[1:], strict=True)
+        ],
+        [a + dearer * due for a, due in zip(usd, higher.due[1:], strict=True)],
+    )
 
 
 def never_less_for_less(minutes: list[list[float]], levels: Sequence[Level]) -> None:
