@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from headroom.domain.ledger.notified import notified_causes
 from headroom.domain.state import (
     DAY,
     REMEMBERED,
@@ -37,7 +38,7 @@ def resource_state_of(
         open_chain=state.chain,
         last_signature=state.last_signature,
         last_decision_id=state.last_decision_id,
-        escalated_causes=state.escalated_causes,
+        escalated_causes=notified_causes(state, now),
         paused_until=None if stop_state.pause is None else stop_state.pause.until,
         failures_in_a_row=state.failures_in_a_row,
         retry_not_before=None if forgiven else _ahead(state.retry_not_before, now),

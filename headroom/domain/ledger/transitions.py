@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
+from headroom.domain.decision import SPACE_CAUSE as SPACE
 from headroom.domain.decision import (
-    KNOWN_EVENT,
     Act,
     Decision,
     Escalate,
@@ -16,8 +16,7 @@ from headroom.domain.decision import (
     still_short,
     urgency_of,
 )
-from headroom.domain.decision import SPACE_CAUSE as SPACE
-from headroom.domain.guardrails import Guardrail
+from headroom.domain.ledger.notified import KEPT_CAUSES, LASTING, notified_after
 from headroom.domain.resources import ModificationState
 from headroom.domain.state import (
     BY_HEADROOM,
@@ -44,7 +43,6 @@ from headroom.domain.state import (
 )
 from headroom.domain.workload import Binding
 
-KEPT_CAUSES = 20
 RELEASING_STEPS = frozenset(
     {
         Step.FAILED, Step.REFUSED, Step.STALE, Step.NOT_APPLIED, Step.WITHDRAWN, Step.REJECTED,
@@ -77,8 +75,7 @@ def after_decided(state: StoredState, decision: Decision, due_at: datetime | Non
             owner = decision.observation.volume.configuration
     if decision.diagnosis.binding is Binding.NOTHING:
         # A revert and what is announced last longer than an episode of load, and are notified once.
-        lasting = Guardrail.REVERTED.value, SPACE, KNOWN_EVENT
-        causes = tuple(c for c in causes if c.startswith(lasting))
+        causes = tuple(c for c in causes if c.startswith(LASTING))
     if not still_short(decision.space, decision.observation.volume.facts):
         causes = tuple(c for c in causes if not c.startswith(SPACE))
     escalates = isinstance(decision.answer, Escalate) and decision.rollback_of is None
@@ -86,6 +83,7 @@ def after_decided(state: StoredState, decision: Decision, due_at: datetime | Non
         causes = (*causes, decision.answer.cause)[-KEPT_CAUSES:]
     return replace(
         state, enrolment_usd=enrolment, owner_configuration=owner, escalated_causes=causes,
+        notified=notified_after(state.notified, decision),
         last_reconciled_at=decision.at,
         last_signature=decision.signature, last_decision_id=decision.decision_id,
         unstarted_act=decision.decision_id if isinstance(decision.answer, Act) else None,

@@ -126,4 +126,4 @@ from headroom.domain.state.resource_state import (
     Signature,
     new_resource_state,
 )
-from headroom.domain.state.stored_state import Reserved, StoredState, micro_usd, usd
+from headroom.domain.state.stored_state import Notified, Reserved, StoredState, micro_usd, usd

@@ -29,6 +29,14 @@ class Reserved:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Notified:
+    """A cause of which the owner was notified, and until when that is enough unless a change is made."""
+
+    cause: str
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StoredState:
     """All that the ledger stores about one resource. Money in micro-USD per month, except enrolment."""
 
@@ -78,6 +86,8 @@ class StoredState:
     """Its queue entry; None if it is not queued."""
     slow_effect: SlowEffect | None = None
     """The slowest of its raises; None where none was seen to come late."""
+    notified: tuple[Notified, ...] = ()
+    """Causes that are not to be notified again for some time, also in a later episode."""
 
     @property
     def resource_micro_usd(self) -> int:

@@ -52,6 +52,21 @@ def test_escalated_causes_last_as_long_as_the_episode(ledger: Any) -> None:
     ledger.decided(hold("h1"), due_at=None)
     assert ledger.resource_state(VOL, NOW).escalated_causes == ("max_iops", "no_plan")
     ledger.decided(hold("h2", binding=Binding.NOTHING), due_at=None)
+    week = timedelta(days=7)
+    assert ledger.resource_state(VOL, NOW + week).escalated_causes == ()
+
+
+def test_what_only_the_owner_can_change_is_not_notified_again_within_a_week_unless_it_changes(
+    ledger: Any,
+) -> None:
+    """Load that touches a limit for minutes every day is many episodes, and one message."""
+    ledger.decided(escalate("e", "max_iops"), due_at=None)
+    ledger.decided(hold("h", binding=Binding.NOTHING), due_at=None)
+    almost = NOW + timedelta(days=6, hours=23)
+    assert ledger.resource_state(VOL, almost).escalated_causes == ("max_iops",)
+    assert ledger.resource_state(VOL, NOW + timedelta(days=7)).escalated_causes == ()
+    ledger.decided(act("a"), due_at=None)
+    ledger.decided(hold("h3", binding=Binding.NOTHING), due_at=None)
     assert ledger.resource_state(VOL, NOW).escalated_causes == ()
 
 
