@@ -277,7 +277,7 @@ def _blocked(
     if len(others) < len(blocking):
         return Hold(reason=Reason.OBSERVE_ONLY, until=None, proposed_plan=plan)
     short = demand.pressed_minutes < LONG_PRESSED_MINUTES
-    if short and demand.shape is not LoadShape.CLOSED_LOOP and nearest.worthless:
+    if short and nearest.worthless:
         return Hold(reason=Reason.NOT_COST_EFFECTIVE, until=None, proposed_plan=plan)
     lasting = [v for v in others if not v.temporary]
     if lasting:
