@@ -6,6 +6,7 @@ import hashlib
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cache, cached_property
 from threading import Lock
 from typing import Any, Self
@@ -113,6 +114,7 @@ class Account:
         url = os.environ.get("AWS_ENDPOINT_URL") or sts_url(partition, self.region)
         return caller_of(
             request, proof, account_id=self.account_id, region=self.region, url=url, send=_post,
+            now=datetime.now(UTC),  # not the simulated clock of a local endpoint: signatures are of real time
             hubs=self.hub_roles.accounts,
         )  # fmt: skip
 

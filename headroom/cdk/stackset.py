@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -20,7 +21,7 @@ from headroom import __version__
 from headroom.cdk.compact import compacted
 from headroom.cdk.loop import Loop
 from headroom.cdk.state import State
-from headroom.domain.policy import NO_CAPS, RESOURCE_TAG_CAP
+from headroom.domain.policy import NO_CAPS, RESOURCE_TAG_CAP, Tag, tag_text
 from headroom.policy import TEMPLATE_PARTS, canonical_json, default_policy
 from headroom.settings import BUS_ARN, OFF, ROLE_ARN, DeploymentConfig, Detection
 
@@ -50,10 +51,11 @@ def spelled_out(context: Mapping[str, object]) -> Template:
     _add_policy(whole)
     del whole["Outputs"][DeploymentConfig.from_context(context).names.output("PolicyVersion")]
     _add_subscription(whole)
-    _add_hard_caps(whole)
+    config = DeploymentConfig.from_context(context)
+    _add_hard_caps(whole, config.hard_caps.resource_tag)
     _add_hub(whole, context)
     whole["Description"] = f"Headroom {__version__}: keeps storage out of I/O starvation"
-    whole["Parameters"] = PARAMETERS
+    whole["Parameters"] = _parameters(config)
     return {key: whole[key] for key in _ORDER}
 
 
@@ -83,7 +85,7 @@ PARAMETERS: Template = {
     "HardCaps": {
         "Type": "String",
         "Default": NO_CAPS,
-        "AllowedPattern": rf"(?!.*{RESOURCE_TAG_CAP})({NO_CAPS}|\{{.*\}})",
+        "AllowedPattern": rf'(?!.*{RESOURCE_TAG_CAP})({NO_CAPS}|\{{\s*"[^{{}}]*\}})',
         "Description": "Ceilings above every policy, as JSON; none for none",
     },
     "HubBus": {
@@ -254,15 +256,35 @@ def _add_policy(whole: Template) -> None:
         resources[f"{name}{number}"] = {**first, "Condition": has, "Properties": properties}
 
 
-def _add_hard_caps(whole: Template) -> None:
-    """Let each function take its hard caps from the parameter.
+def _parameters(config: DeploymentConfig) -> Template:
+    """The parameters, with what the settings fix as their defaults: a forgotten value is never a wider one."""
+    fixed = {
+        "Detection": config.detection.value,
+        "NotifyEmail": config.notify_email or "",
+        "HardCaps": str(replace(config.hard_caps, resource_tag=None)),
+        "HubBus": config.hub_bus,
+        "HubRole": config.hub_role,
+        "HubPolicyRole": config.hub_policy_role,
+    }
+    return PARAMETERS | {name: {**PARAMETERS[name], "Default": fixed[name]} for name in fixed}
 
-    Without the tag condition, which is part of the roles and not of a parameter.
+
+def _add_hard_caps(whole: Template, resource_tag: Tag | None) -> None:
+    """Let each function take its hard caps from the parameter, and the tag condition from the settings.
+
+    The tag is part of the roles too, and of no parameter.
     """
+    caps: Json = {"Ref": "HardCaps"}
+    if resource_tag is not None:
+        tag = json.dumps({RESOURCE_TAG_CAP: tag_text(resource_tag)})
+        whole["Conditions"]["HasHardCaps"] = {"Fn::Not": [{"Fn::Equals": [caps, NO_CAPS]}]}
+        others = {"Fn::Select": [1, {"Fn::Split": ["{", caps]}]}
+        joined = {"Fn::Join": ["", [f"{tag[:-1]}, ", others]]}
+        caps = {"Fn::If": ["HasHardCaps", joined, tag]}
     for body in whole["Resources"].values():
         variables = body.get("Properties", {}).get("Environment", {}).get("Variables", {})
         if CAPS_VARIABLE in variables:
-            variables[CAPS_VARIABLE] = {"Ref": "HardCaps"}
+            variables[CAPS_VARIABLE] = caps
 
 
 def _add_hub(whole: Template, context: Mapping[str, object]) -> None:

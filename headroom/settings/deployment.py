@@ -119,8 +119,8 @@ class DeploymentConfig(_Kinds):
 
     prefix: str = _setting(
         text(
-            r"(?=.{2,32}$)(?!aws|ssm)(?!.*-(?:detect|own)(?:-|$))[a-z][a-z0-9]*(-[a-z0-9]+)*",
-            "2 to 32 lower-case letters, digits and single hyphens, and start with neither aws nor ssm",
+            r"(?=.{2,32}$)(?!aws|ssm)(?!.*-(?:detect|own)(?:-|$))[a-z][a-z0-9]*(-[a-z][a-z0-9]*)*",
+            "2 to 32 lower-case letters, digits and single hyphens, each before a letter, and start with neither aws nor ssm",
         ),
         DEFAULT_PREFIX,
     )

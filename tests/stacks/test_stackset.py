@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from headroom.cdk.compact import compacted
 from headroom.cdk.stackset import NO_VALUE, PARAMETERS, as_text, spelled_out, template
+from headroom.domain.policy import hard_caps_of
 from headroom.policy import (
     TEMPLATE_PARTS,
     canonical_json,
@@ -261,3 +263,48 @@ def test_a_setting_of_the_context_is_in_the_template(tmp_path: Path) -> None:
     names = {alarm["AlarmName"] for alarm in properties(made, "AWS::CloudWatch::Alarm")}
     assert all(name.startswith("blue-") for name in names)
     assert not any("rds" in name for name in names)
+
+
+CAPS = {
+    "mode": "approve",
+    "max_iops": 6_000,
+    "types": ["gp3"],
+    "resource_tag": 'owner=the "db" team',
+}
+
+
+@pytest.mark.parametrize(
+    "given", ["none", '{"max_iops": 9000}', None], ids=["none", "others", "default"]
+)
+def test_hard_caps_of_the_settings_are_the_template_s(given: str | None) -> None:
+    """Those that a parameter may replace are its default; the tag, which the roles demand, is always there."""
+    context = json.loads((ROOT / "cdk.json").read_text())["context"]
+    made = spelled_out({**context, "hard_caps": CAPS, "notify_email": "a@example.com"})
+    default = made["Parameters"]["HardCaps"]["Default"]
+    assert re.fullmatch(made["Parameters"]["HardCaps"]["AllowedPattern"], default)
+    assert made["Parameters"]["NotifyEmail"]["Default"] == "a@example.com"
+    value = default if given is None else given
+    whole, tag = hard_caps_of(CAPS, "test"), ("owner", 'the "db" team')
+    for body in made["Resources"].values():
+        said = body.get("Properties", {}).get("Environment", {}).get("Variables", {})
+        if "HEADROOM_HARD_CAPS" in said:
+            caps = hard_caps_of(_with_caps(said["HEADROOM_HARD_CAPS"], value), "test")
+            assert caps.resource_tag == tag
+            wanted = replace(hard_caps_of(value, "test"), resource_tag=tag)
+            assert caps == (whole if given is None else wanted)
+
+
+def _with_caps(node: Any, value: str) -> Any:
+    """A part of the template with the parameter `HardCaps`, and functions applied."""
+    match node:
+        case {"Ref": "HardCaps"}:
+            return value
+        case {"Fn::If": ["HasHardCaps", yes, no]}:
+            return _with_caps(no if value == "none" else yes, value)
+        case {"Fn::Join": [between, parts]}:
+            return between.join(_with_caps(part, value) for part in parts)
+        case {"Fn::Select": [place, parts]}:
+            return _with_caps(parts, value)[place]
+        case {"Fn::Split": [at, text]}:
+            return _with_caps(text, value).split(at)
+    return node

@@ -12,6 +12,7 @@ import hashlib
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from botocore.auth import SigV4Auth
@@ -22,6 +23,8 @@ HEADER = "X-Headroom-Request"
 BODY = "Action=GetCallerIdentity&Version=2011-06-15"
 FORM = "application/x-www-form-urlencoded; charset=utf-8"
 SIGNED = "content-type;host;x-amz-date;{token}x-headroom-request"
+GOOD_FOR = timedelta(minutes=5)
+"""How long before and after its signature a proof is taken."""
 LONGEST_TOKEN = 8_192
 """Characters. STS sets no limit for session tokens; they have about 1,000 to 4,000."""
 
@@ -66,14 +69,14 @@ def prove(request: str, credentials: Any, *, account_id: str, region: str, url: 
 
 
 def caller_of(
-    request: str, proof: object, *, account_id: str, region: str, url: str, send: Send,
+    request: str, proof: object, *, account_id: str, region: str, url: str, send: Send, now: datetime,
     hubs: Collection[str] = (),
 ) -> str:  # fmt: skip
     """ARN of who signed `request`, as STS says; raises NotProven.
 
-    Callers are of the account itself or of one of `hubs`.
+    Callers are of the account itself or of one of `hubs`. `now` is real time, as that of a signature.
     """
-    parsed = _proof(proof, region)
+    parsed = _proof(proof, region, now)
     headers = {
         "Content-Type": FORM, HEADER: _digest(request, account_id, region),
         "X-Amz-Date": parsed.date, "Authorization": parsed.authorization,
@@ -100,7 +103,7 @@ def _digest(request: str, account_id: str, region: str) -> str:
     return hashlib.sha256(f"{account_id}\n{region}\n{request}".encode()).hexdigest()
 
 
-def _proof(given: object, region: str) -> Proof:
+def _proof(given: object, region: str, now: datetime) -> Proof:
     """The proof in a request, only if it signs the header that binds it to the request."""
     names = ("authorization", "date", "token")
     if not isinstance(given, Mapping) or set(given) != set(names):
@@ -115,8 +118,19 @@ def _proof(given: object, region: str) -> Proof:
     )
     if not re.fullmatch(expected, authorization, re.ASCII):
         raise NotProven("The proof does not sign this request for STS in this Region.")
-    if not re.fullmatch(r"\d{8}T\d{6}Z", date, re.ASCII):
-        raise NotProven("The proof has no date.")
+    try:
+        if not re.fullmatch(r"\d{8}T\d{6}Z", date, re.ASCII):
+            raise ValueError(date)
+        signed_at = datetime.strptime(date, "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
+    except ValueError:
+        raise NotProven("The proof has no date.") from None
+    if (
+        abs(now - signed_at) > GOOD_FOR
+    ):  # STS takes signatures of up to 15 minutes before and after its own time
+        raise NotProven(
+            "The proof was signed more than 5 minutes before or after now: send the request again, and "
+            "check the clock of the machine."
+        )
     if not re.fullmatch(rf"[\x21-\x7e]{{0,{LONGEST_TOKEN}}}", token):
         raise NotProven("The proof's session token is none.")
     return Proof(authorization=authorization, date=date, token=token)

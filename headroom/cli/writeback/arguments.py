@@ -70,6 +70,11 @@ def _inserted(place: Found, setting: Setting, value: str | int) -> Edit:
         return Edit(path=file.path, start=at, end=at, text=line)
     last = there[-1]
     at = file.text.find("\n", last.value_end) + 1
+    rest = file.text[last.value_end : at]
+    if "/*" in rest and "*/" not in rest:
+        raise CannotPatch(
+            f"{file.at(last.start)}: a comment goes on in the next line: add {setting.name} = {text} by hand"
+        )
     width = file.text.find("=", last.start) - last.start - 1  # as `terraform fmt` aligns them
     line = f"{_indent(file, last.start)}{setting.name:<{width}} = {text}{end}"
     return Edit(path=file.path, start=at, end=at, text=line)

@@ -55,6 +55,14 @@ def parse(text: str) -> Block:
     return _Scanner(text).body("", (), 0, at=1 if text.startswith("\ufeff") else 0)[0]
 
 
+def members(text: str) -> list[tuple[str, str]] | None:
+    """Keys and values of an object that is written out; None for a call, a condition or anything else."""
+    try:
+        return _Scanner(text).members()
+    except Unreadable:
+        return None
+
+
 class _Scanner:
     def __init__(self, text: str) -> None:
         self.text = text
@@ -103,12 +111,32 @@ class _Scanner:
             at = self.blank(at, lines=False)
         return tuple(found), at
 
-    def expression(self, at: int) -> tuple[int, int]:
+    def members(self) -> list[tuple[str, str]] | None:
+        """Keys and values of the object that the whole text is; None where it is anything else."""
+        if not self.text.startswith("{"):
+            return None
+        found: list[tuple[str, str]] = []
+        at = self.blank(1)
+        while at < len(self.text) and self.text[at] != "}":
+            name = _NAME.match(self.text, at)
+            end = self.quoted(at) if self.text[at] == '"' else at if name is None else name.end()
+            after = self.blank(end, lines=False)
+            if end == at or after == len(self.text) or self.text[after] not in "=:":
+                return None
+            value = self.blank(after + 1, lines=False)
+            last, rest = self.expression(value, ends="\n},")
+            found.append((self.text[at:end].strip('"'), self.text[value:last]))
+            at = self.blank(rest)
+            if self.text.startswith(",", at):
+                at = self.blank(at + 1)
+        return found if at == len(self.text) - 1 else None
+
+    def expression(self, at: int, *, ends: str = "\n}") -> tuple[int, int]:
         """The end of the value that begins at `at`, and the offset to go on from."""
         first, depth, last = at, 0, at
         while at < len(self.text):
             char = self.text[at]
-            if depth == 0 and char in "\n}":
+            if depth == 0 and char in ends:
                 break
             skipped = self.blank(at, lines=depth > 0)
             if skipped > at:

@@ -34,14 +34,22 @@ _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
 _TIMEOUT_S = 60
 
 
-def patched(folder: Path, handoff: Handoff) -> Patched:
-    """The patch of the claim's manifest, with the class behind it; raises CannotPatch."""
-    claim, namespace = _claim(handoff)
+def _named_driver(handoff: Handoff) -> str:
+    """The volume's driver, which the manifest names: one of `DRIVERS`, whatever an event says."""
     driver = handoff.owner.driver if handoff.owner else ""
     if not driver:
         raise CannotPatch(
             "the volume's tags name no EBS CSI driver, so a VolumeAttributesClass does not apply"
         )
+    if driver not in DRIVERS:
+        raise CannotPatch(f"the volume's driver is none of {', '.join(DRIVERS)}")
+    return driver
+
+
+def patched(folder: Path, handoff: Handoff) -> Patched:
+    """The patch of the claim's manifest, with the class behind it; raises CannotPatch."""
+    claim, namespace = _claim(handoff)
+    driver = _named_driver(handoff)
     name, documents = class_name(handoff.target), list(_documents(folder))
     found = [
         (path, text, root)

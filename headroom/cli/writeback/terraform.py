@@ -15,7 +15,7 @@ import re
 from headroom.cli.writeback.arguments import Setting, edits_of
 from headroom.cli.writeback.edits import CannotPatch, Patched
 from headroom.cli.writeback.handoff import Handoff
-from headroom.cli.writeback.hcl import Block
+from headroom.cli.writeback.hcl import Block, members
 from headroom.cli.writeback.modules import Code, Found, plain
 from headroom.cli.writeback.state import Address
 from headroom.domain.decision import Settings, settings
@@ -26,7 +26,6 @@ ARGUMENTS = frozenset(
      "storage_throughput"}
 )  # fmt: skip
 DEVICE_ARGUMENTS = ("volume_type", "volume_size", "iops", "throughput")
-_NAME_TAG = re.compile(r'[{,\n]\s*"?Name"?\s*[=:]\s*"([^"$%\\]*)"')
 _IDENTIFIERS = {"aws_db_instance": "identifier", "aws_rds_cluster": "cluster_identifier"}
 _SEVERAL = ("count", "for_each")
 
@@ -146,8 +145,10 @@ def _refuse_other_name(found: Found, handoff: Handoff) -> None:
 
 
 def _name_tags(found: Found) -> list[str]:
+    """The literal tags Name, of tags that are written out: what a call makes of them is not known."""
     tags = found.block.attribute("tags")
-    return [] if tags is None else _NAME_TAG.findall(found.file.value(tags))
+    written = None if tags is None else members(found.file.value(tags))
+    return [text for key, value in written or () if key == "Name" and (text := plain(value))]
 
 
 def _device(found: Found, device: str) -> Block:

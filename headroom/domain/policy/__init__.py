@@ -27,7 +27,9 @@ from headroom.domain.policy.hard_caps import (
     NO_CAPS,
     RESOURCE_TAG_CAP,
     HardCaps,
+    Tag,
     hard_caps_of,
+    tag_text,
 )
 from headroom.domain.policy.limits import RDS_CEILINGS, CodeOwned, Limits, Mode, OneWay, TagsMay
 from headroom.domain.policy.policy import (

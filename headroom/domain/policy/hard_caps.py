@@ -6,7 +6,7 @@ A cap is written like the policy's setting of that name and can only narrow it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from difflib import get_close_matches
@@ -113,12 +113,20 @@ def _parsed(text: str, source: str) -> object:
     if text == NO_CAPS:
         return {}
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=_each_once)
     except (ValueError, RecursionError):
         raise refuse(
             source, "", f"is {value_text(text)}; it must be JSON such as "
-            '{"max_iops": 16000, "types": ["gp3"]}, or none'
+            '{"max_iops": 16000, "types": ["gp3"]}, with each cap once, or none'
         ) from None  # fmt: skip
+
+
+def _each_once(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
+    """A mapping without repeated names, of which the last would count; raises ValueError."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name is repeated")
+    return found
 
 
 def capped_limits(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -21,9 +22,20 @@ def proof(request: str = REQUEST, *, token: str | None = None, **other: Any) -> 
     return prove(request, Credentials("FOOBARKEY", "FOOBARSECRET", token), **place).as_object()
 
 
-def named(given: object, request: str = REQUEST, sts: Any = None) -> str:
+def signed_at(given: object) -> datetime:
+    """When a proof was made: parameters of tests are made long before they run."""
+    date = given.get("date") if isinstance(given, dict) else None
+    try:
+        return datetime.strptime(str(date), "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
+    except ValueError:
+        return datetime.now(UTC)
+
+
+def named(
+    given: object, request: str = REQUEST, sts: Any = None, later: timedelta = timedelta(0)
+) -> str:
     return caller_of(
-        request, given, account_id=ACCOUNT, region=REGION, url=URL, send=sts or Sts()
+        request, given, account_id=ACCOUNT, region=REGION, url=URL, send=sts or Sts(), now=signed_at(given) + later
     )  # fmt: skip
 
 
@@ -39,20 +51,34 @@ def test_the_signer_is_named(token: str | None) -> None:
         proof(account_id="999999999999"),
         proof(url=sts_url("aws", "eu-west-1")),
         proof(url="https://other.example/"),
-        {**proof(), "date": "20200101T000000Z"},
     ],
-    ids=["another request", "another account", "another Region's STS", "another host", "another time"],
+    ids=["another request", "another account", "another Region's STS", "another host"],
 )  # fmt: skip
 def test_what_was_signed_for_anything_else_is_refused_by_sts(given: dict[str, str]) -> None:
     with pytest.raises(NotProven, match="SignatureDoesNotMatch"):
         named(given)
 
 
+def test_another_time_is_refused_by_sts() -> None:
+    other = datetime.now(UTC) - timedelta(minutes=2)
+    with pytest.raises(NotProven, match="SignatureDoesNotMatch"):
+        named({**proof(), "date": f"{other:%Y%m%dT%H%M%SZ}"})
+
+
+@pytest.mark.parametrize("minutes", [-6, 6, 14, 60 * 24 * 365])
+def test_a_proof_is_good_for_five_minutes_whatever_sts_takes(minutes: int) -> None:
+    def send(*_: object) -> tuple[int, str]:
+        raise AssertionError("it was sent to STS")
+
+    with pytest.raises(NotProven, match="5 minutes before or after now"):
+        named(proof(), sts=send, later=timedelta(minutes=minutes))
+
+
 @pytest.mark.parametrize(
     "given",
     [
         None, [], "proof", {}, {**proof(), "who": "boss"}, {**proof(), "date": 1},
-        {**proof(), "date": "today"}, {**proof(token="a"), "token": "a\r\nHost: elsewhere"},
+        {**proof(), "date": "today"}, {**proof(), "date": "20269999T000000Z"}, {**proof(token="a"), "token": "a\r\nHost: elsewhere"},
         {**proof(token="a"), "token": "x" * 8_193}, {**proof(), "token": "a"}, proof(region="eu-west-1"),
         {**proof(), "authorization": proof()["authorization"].replace(";x-headroom-request", "")},
         {**proof(), "authorization": proof()["authorization"] + "\r\nHost: elsewhere"},
@@ -76,7 +102,7 @@ def test_a_caller_of_a_hub_that_the_deployment_names_is_named() -> None:
     hub = "999999999999"
     found = caller_of(
         REQUEST, proof(), account_id=ACCOUNT, region=REGION, url=URL, send=Sts(account_id=hub),
-        hubs={hub},
+        now=datetime.now(UTC), hubs={hub},
     )  # fmt: skip
     assert found == f"arn:aws:sts::{hub}:assumed-role/people/alice"
 

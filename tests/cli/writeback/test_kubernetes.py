@@ -104,8 +104,9 @@ def test_a_class_that_headroom_named_before_is_replaced(folder: Path, capsys: An
         (MANIFEST.replace("name: pg-0", "name: pg"), CLAIM, "A claim of a StatefulSet"),
         (MANIFEST, {**CLAIM, "driver": None}, "tags name no EBS CSI driver"),
         (MANIFEST, {**CLAIM, "claim": None}, "no claim uses the volume"),
+        (MANIFEST, {**CLAIM, "driver": "x\n---\nkind: ClusterRoleBinding"}, "driver is none of ebs.csi"),
     ],
-    ids=["owner's class", "two manifests", "no manifest", "in-tree volume", "node's volume"],
+    ids=["owner's class", "two manifests", "no manifest", "in-tree volume", "node's volume", "forged driver"],
 )  # fmt: skip
 def test_what_would_be_a_guess_is_refused(
     folder: Path, capsys: Any, text: str, owner: dict[str, Any], said: str

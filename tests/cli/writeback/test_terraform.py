@@ -46,6 +46,13 @@ resource "aws_ebs_volume" "other" {
   tags = { Name = "orders-log" }
 }
 '''  # fmt: skip
+REPLICA = """resource "aws_ebs_volume" "replica" {{
+  type = "gp3"
+  size = 100
+  iops = 3000
+  tags = {0}
+}}
+"""
 EDITED = [
     "-  iops              = 3000 /* the default */ // of gp3",
     "+  iops              = 6000 /* the default */ // of gp3",
@@ -400,9 +407,16 @@ def test_what_would_be_a_guess_is_refused_with_the_place_of_the_value(
          "iops is 9000, but was 3000 before the change"),
         (MAIN.replace('= "gp3"', '= "io2"'), "type is io2, but was gp3"),
         ('resource "aws_ebs_volume" "d" { tags = { x = 1, Name = "orders-data" } }\n', "is on one line"),
+        (REPLICA.format('merge({ Name = "orders-data" }, { Name = "replica" })'), "has no aws_ebs_volume"),
+        (REPLICA.format('{\n    # Name = "orders-data"\n    Name = "replica"\n  }'), "has no aws_ebs_volume"),
+        (REPLICA.format('var.main ? { Name = "orders-data" } : {}'), "has no aws_ebs_volume"),
+        (REPLICA.format('{ x = { Name = "orders-data" } }'), "has no aws_ebs_volume"),
+        (REPLICA.format('{ Name = "orders-data" }').replace("= 3000", "= 3000 /* see\n  there */"),
+         "a comment goes on in the next line: add throughput = 400 by hand"),
     ],
     ids=["two of one name", "a computed name", "smaller", "the owner's own raise", "another volume",
-         "one line"],
+         "one line", "a merged name", "a name in a comment", "a name under a condition", "a name in another map",
+         "a comment over two lines"],
 )  # fmt: skip
 def test_a_volume_that_is_not_certain_is_refused(
     folder: Path, capsys: Any, text: str, said: str
