@@ -199,7 +199,7 @@ def _detail(
         case ReducedTooFar(cause=cause):
             return f"gave back too much: {cause}"
         case Ineffective(cause=cause):
-            return f"the change took effect but did not help: {cause}"
+            return f"the change took effect, without relief: {cause}"
         case (
             Diverged(detail=detail) | FailedAtAws(detail=detail) | RollbackConfirmed(detail=detail)
         ):

@@ -178,7 +178,7 @@ def test_what_is_no_longer_worth_it_is_withdrawn_with_every_verdict(harness: Har
     minutes(harness, 1)
     last = harness.ledger.chain(decision.decision_id)[-1]
     assert last.step is Step.WITHDRAWN
-    assert "blocked by cost_benefit" in last.summary
+    assert "no longer worth its price (cost_benefit)" in last.summary
     assert '"guardrail":"max_iops"' in last.body
     assert harness.view(ref).modification is None
 

@@ -99,7 +99,10 @@ def revalidate(
     known = [v.clears_at for v in judgement.blocking if v.clears_at is not None]
     for_now = all(v.temporary for v in judgement.blocking) and not pointless
     if not for_now or max(known, default=at) >= asked.expires:
-        return Withdrawal(why=f"judged again, it is blocked by {names}", judgement=judgement)
+        why = f"judged again, it is blocked by {names}"
+        if pointless and idle:
+            why = f"the load that it was for is over, or no longer worth its price ({names})"
+        return Withdrawal(why=why, judgement=judgement)
     until = all_known_clear_at(judgement.blocking)
     return StillBlocked(decision=waiting_for(base, asked, plan, until, names))
 

@@ -12,11 +12,14 @@ from headroom.domain.planning.gp2_to_gp3 import gives_up_only_unused
 from headroom.domain.planning.plan import Plan
 from headroom.domain.planning.situation import Situation
 from headroom.domain.resources import Configuration, PriceUnknown, VolumeType
+from headroom.domain.workload import Diagnosis
 
 TIME_TO_EFFECT = timedelta(minutes=30)
 """AWS says minutes to hours for new performance; the planner counts half an hour."""
 RISES = 1.02
 """What a rate must rise by at least: for less, no slot is spent and no storage put into modifying."""
+ALIKE = 0.97
+"""A level this close below another is no candidate of its own."""
 
 
 def plan_to(situation: Situation, target: Configuration) -> Plan | None:
@@ -130,3 +133,30 @@ def priced_only(situation: Situation, volume_type: VolumeType) -> bool:
     here, types = situation.current.volume_type, situation.limits.types
     one_way = DURABILITY_PERCENT[volume_type] > DURABILITY_PERCENT[here]
     return volume_type not in (*types, here) or (one_way and VolumeType.GP3 in types)
+
+
+def both_spared(
+    wanted: tuple[float, float], spare: float, included: tuple[float, float],
+    chosen: tuple[float, float], left: Diagnosis,
+) -> tuple[float, float]:  # fmt: skip
+    """IOPS and MiB/s of a load with spare; see `spared`."""
+    return (
+        spared(wanted[0], spare, included[0], chosen[0], left.instance_iops_left),
+        spared(wanted[1], spare, included[1], chosen[1], left.instance_mibps_left),
+    )
+
+
+def spared(
+    wanted: float, spare: float, included: float, chosen: float, left: float | None
+) -> float:
+    """The demand with spare, but no more than what gp3 includes, or what the owner chose for all of it.
+
+    Nor does the spare exceed what the instance lets through, of which `left` is this volume's.
+
+    The spare may have to exceed what gp3 includes by more than a little. Where less than the load was
+    `chosen`, of IOPS or of MiB/s, it is 0: with more of one, the load would touch the limit of the other.
+    """
+    found = max(wanted, capped(wanted * spare, left))
+    if wanted <= included < found <= included / ALIKE:
+        return included
+    return chosen if wanted <= chosen < found else found

@@ -12,9 +12,9 @@ from headroom.domain.catalog.ebs import (
     SSD_IO_BYTES,
     capability,
 )
-from headroom.domain.planning.build_plan import plan_to
+from headroom.domain.planning.build_plan import ALIKE, plan_to
 from headroom.domain.planning.plan import HOURS_PER_MONTH, Plan
-from headroom.domain.planning.plans_from_history import ALIKE, HDD, plans_of_two_changes
+from headroom.domain.planning.plans_from_history import HDD, plans_of_two_changes
 from headroom.domain.planning.situation import Situation, step_of, within_limits
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.workload import Binding, Level, near_depletion

@@ -18,7 +18,14 @@ from headroom.domain.planning.announced import (
     reach_of,
     second_in_time,
 )
-from headroom.domain.planning.build_plan import plan_for, priced_only, relieves
+from headroom.domain.planning.build_plan import (
+    ALIKE,
+    both_spared,
+    plan_for,
+    priced_only,
+    relieves,
+    spared,
+)
 from headroom.domain.planning.plan import Plan
 from headroom.domain.planning.restoring import STEPS_BACK, freed, least_iops, least_mibps, most_used
 from headroom.domain.planning.situation import Situation, within_limits
@@ -40,8 +47,6 @@ HALVINGS = 8
 MORE = 1.1
 MERGED = 1.05
 """Load this many times above all that a volume had shows that its operations are merged before they count."""
-ALIKE = 0.97
-"""A level this close below another is no candidate of its own."""
 
 
 def plans_from_history(situation: Situation) -> Iterator[Plan]:
@@ -61,7 +66,7 @@ def plans_from_history(situation: Situation) -> Iterator[Plan]:
             i, m = freed(situation, level)
             enough = i <= chosen.sustained_iops and m <= chosen.sustained_mibps
             own = (chosen.sustained_iops, chosen.sustained_mibps) if enough else (0.0, 0.0)
-            levels.append((_spared(i, spare, base[0], own[0]), _spared(m, spare, base[1], own[1])))
+            levels.append(both_spared((i, m), spare, base, own, situation.diagnosis))
         seen = most_used(situation, spare)
         levels = [
             _in_proportion(level, most, seen) for level in _with_spare(levels, situation, spare)
@@ -281,7 +286,8 @@ def _with_spare(
 
     The levels for the load of other hours may lie between that load and what it needs with spare.
     """
-    chosen, base = capability(situation.owners_choice), base_of(situation.current)
+    can, base = capability(situation.owners_choice), base_of(situation.current)
+    chosen, left = (can.sustained_iops, can.sustained_mibps), situation.diagnosis
     hours = [
         hour
         for hour in situation.past.profile.hours[-HOURS:]
@@ -297,22 +303,10 @@ def _with_spare(
     for iops, mibps in levels:
         for most_iops, most_mibps in most:
             if base[0] < most_iops <= iops < most_iops * spare:
-                iops = _spared(most_iops, spare, base[0], chosen.sustained_iops)
+                iops = spared(most_iops, spare, base[0], chosen[0], left.instance_iops_left)
             if base[1] < most_mibps <= mibps < most_mibps * spare:
-                mibps = _spared(most_mibps, spare, base[1], chosen.sustained_mibps)
+                mibps = spared(most_mibps, spare, base[1], chosen[1], left.instance_mibps_left)
         yield iops, mibps
-
-
-def _spared(wanted: float, spare: float, included: float, chosen: float) -> float:
-    """The demand with spare, but no more than what gp3 includes, or what the owner chose for all of it.
-
-    The spare may have to exceed what gp3 includes by more than a little. Where less than the load was
-    `chosen`, of IOPS or of MiB/s, it is 0: with more of one, the load would touch the limit of the other.
-    """
-    found = wanted * spare
-    if wanted <= included < found <= included / ALIKE:
-        return included
-    return chosen if wanted <= chosen < found else found
 
 
 def _thinned(

@@ -165,7 +165,7 @@ def test_the_accounts_breaker_is_closed_by_name_only(
     ("words", "says"),
     [
         (["close"], "Name a volume or database, or use --account"),
-        (["close", VOLUME, "--account"], "Name a volume or database, or use --account"),
+        (["close", VOLUME, "--account"], "Either name a volume or database, or use --account"),
         (["close", "db-1"], "is not a volume id"),
     ],
 )

@@ -405,3 +405,23 @@ def test_a_full_copy_for_the_load_is_of_the_size_that_space_needs_and_none_is_na
         assert decision.space is not None
         size = decision.space.needed_gib
         assert f"gp3 {size} GiB 12000 IOPS" in decision.summary, "more takes no copy later"
+
+
+def test_a_raise_has_no_spare_that_the_instance_does_not_let_through() -> None:
+    """A pool that takes all of the 18,750 IOPS of a db.m5.4xlarge for five hours a day."""
+    pool = {"service_ms": 1, "io_kib": 16, "read_fraction": 0.9}
+    day = [
+        {"for": "9h", "outstanding": 20, "think_ms": 50, **pool},
+        {"for": "5h", "outstanding": 230, "think_ms": 10, **pool},
+        {"for": "10h", "outstanding": 20, "think_ms": 50, **pool},
+    ]
+    gp3 = {
+        **RDS,
+        "instance_class": "db.m5.4xlarge",
+        "storage_type": "gp3",
+        "allocated_storage_gib": 500,
+    }
+    result = simulated(gp3, day * 4)
+    assert max(target.iops or 0 for target in targets(result)) < 19_000
+    assert result.shortfall_minutes < 15
+    assert result.usd_per_month_end == result.usd_per_month_start
