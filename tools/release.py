@@ -18,7 +18,8 @@ from pathlib import Path
 
 from headroom import __version__
 from headroom.cdk.asset import runtime_python, stage_function_code
-from headroom.cdk.stackset import PARAMETERS, as_text, template
+from headroom.cdk.stackset import as_text, template
+from headroom.cdk.stackset_parameters import PARAMETERS
 from tools.audit import pins, sbom
 from tools.zips import zip_folder
 

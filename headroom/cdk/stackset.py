@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -20,10 +19,11 @@ from aws_cdk import aws_s3 as s3
 from headroom import __version__
 from headroom.cdk.compact import compacted
 from headroom.cdk.loop import Loop
+from headroom.cdk.stackset_parameters import parameters
 from headroom.cdk.state import State
 from headroom.domain.policy import NO_CAPS, RESOURCE_TAG_CAP, Tag, tag_text
-from headroom.policy import TEMPLATE_PARTS, canonical_json, default_policy
-from headroom.settings import BUS_ARN, OFF, ROLE_ARN, DeploymentConfig, Detection
+from headroom.policy import TEMPLATE_PARTS, default_policy
+from headroom.settings import OFF, DeploymentConfig, Detection
 
 Json = Any
 Template = dict[str, Json]
@@ -55,71 +55,10 @@ def spelled_out(context: Mapping[str, object]) -> Template:
     _add_hard_caps(whole, config.hard_caps.resource_tag)
     _add_hub(whole, context)
     whole["Description"] = f"Headroom {__version__}: keeps storage out of I/O starvation"
-    whole["Parameters"] = _parameters(config)
+    whole["Parameters"] = parameters(config)
     return {key: whole[key] for key in _ORDER}
 
 
-PARAMETERS: Template = {
-    "CodeBucket": {
-        "Type": "String",
-        "AllowedPattern": "[a-z0-9][a-z0-9.-]{1,45}",
-        "Description": "Beginning of the buckets' names: CODEBUCKET-REGION holds the code there",
-    },
-    "CodeKey": {
-        "Type": "String",
-        "Default": f"headroom-function-{__version__}.zip",
-        "Description": "Key of the functions' code; another key updates the functions",
-    },
-    "Detection": {
-        "Type": "String",
-        "Default": DeploymentConfig().detection.value,
-        "AllowedValues": [choice.value for choice in Detection],
-        "Description": "How pressure is found",
-    },
-    "NotifyEmail": {
-        "Type": "String",
-        "Default": "",
-        "AllowedPattern": r"(\S+@\S+)?",
-        "Description": "An address to notify; empty for none",
-    },
-    "HardCaps": {
-        "Type": "String",
-        "Default": NO_CAPS,
-        "AllowedPattern": rf'(?!.*{RESOURCE_TAG_CAP})({NO_CAPS}|\{{\s*"[^{{}}]*\}})',
-        "Description": "Ceilings above every policy, as JSON; none for none",
-    },
-    "HubBus": {
-        "Type": "String",
-        "Default": OFF,
-        "AllowedPattern": f"{OFF}|{BUS_ARN}",
-        "Description": "ARN of the hub's event bus, or off",
-    },
-    "HubRole": {
-        "Type": "String",
-        "Default": OFF,
-        "AllowedPattern": f"{OFF}|{ROLE_ARN}",
-        "Description": "ARN of the hub role whose users may approve and pause, or off",
-    },
-    "HubPolicyRole": {
-        "Type": "String",
-        "Default": OFF,
-        "AllowedPattern": f"{OFF}|{ROLE_ARN}",
-        "Description": "ARN of the hub role whose users may publish policies, or off",
-    },
-    "Policy": {
-        "Type": "String",
-        "Default": canonical_json(default_policy()),
-        "Description": "The policy, as `headroom policy parameters` prints it",
-    },
-    **{
-        f"Policy{number}": {
-            "Type": "String",
-            "Default": "",
-            "Description": "A part of a policy that is too long for one parameter",
-        }
-        for number in range(1, TEMPLATE_PARTS + 1)
-    },
-}
 _HUB = {
     "HubBus": "arn:aws:events:us-east-1:000000000001:event-bus/hub",
     "HubRole": "arn:aws:iam::000000000002:role/hub",
@@ -254,19 +193,6 @@ def _add_policy(whole: Template) -> None:
         conditions[has] = {"Fn::Not": [{"Fn::Equals": [{"Ref": part}, ""]}]}
         properties = {**given, "Name": f"{given['Name']}/{number}", "Value": {"Ref": part}}
         resources[f"{name}{number}"] = {**first, "Condition": has, "Properties": properties}
-
-
-def _parameters(config: DeploymentConfig) -> Template:
-    """The parameters, with what the settings fix as their defaults: a forgotten value is never a wider one."""
-    fixed = {
-        "Detection": config.detection.value,
-        "NotifyEmail": config.notify_email or "",
-        "HardCaps": str(replace(config.hard_caps, resource_tag=None)),
-        "HubBus": config.hub_bus,
-        "HubRole": config.hub_role,
-        "HubPolicyRole": config.hub_policy_role,
-    }
-    return PARAMETERS | {name: {**PARAMETERS[name], "Default": fixed[name]} for name in fixed}
 
 
 def _add_hard_caps(whole: Template, resource_tag: Tag | None) -> None:

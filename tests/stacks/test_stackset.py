@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from headroom.cdk.compact import compacted
-from headroom.cdk.stackset import NO_VALUE, PARAMETERS, as_text, spelled_out, template
+from headroom.cdk.stackset import NO_VALUE, as_text, spelled_out, template
+from headroom.cdk.stackset_parameters import PARAMETERS
 from headroom.domain.policy import hard_caps_of
 from headroom.policy import (
     TEMPLATE_PARTS,
