@@ -124,9 +124,8 @@ def _proof(given: object, region: str, now: datetime) -> Proof:
         signed_at = datetime.strptime(date, "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
     except ValueError:
         raise NotProven("The proof has no date.") from None
-    if (
-        abs(now - signed_at) > GOOD_FOR
-    ):  # STS takes signatures of up to 15 minutes before and after its own time
+    # STS takes signatures of up to 15 minutes before and after its own time.
+    if abs(now - signed_at) > GOOD_FOR:
         raise NotProven(
             "The proof was signed more than 5 minutes before or after now: send the request again, and "
             "check the clock of the machine."

@@ -43,8 +43,8 @@ class Outbox(Tables):
 
     def _notice_of(self, item: Item) -> Notice:
         """The notice in an item; of one that this release cannot read, what its key says: it hides no other."""
-        plain = unwire(item["notice"])
         try:
+            plain = unwire(item["notice"])
             known: Notice = from_plain({**plain, "step": Step.DECIDED.value}, Notice)
             return replace(known, step=step_of(plain["step"]))
         except (KeyError, TypeError, ValueError):

@@ -313,3 +313,6 @@ def test_a_step_of_a_newer_release_hides_no_record_and_no_message(
     assert "needs you" in plain_message(unreadable).headline
     ledger.notified([unreadable, first])
     assert [n.step for n in ledger.notices(9)] == ["resized"]
+    bare = {name: value for name, value in noticed.items() if name != "notice"}
+    client.put_item(TableName="state", Item=bare)
+    assert {n.step for n in ledger.notices(9)} == {"resized", "unreadable_notice"}

@@ -25,6 +25,14 @@ FILLING = {
 }  # fmt: skip
 
 
+def late_days(result: Result, days: int) -> list[int]:
+    """The days on which more than a blip starved."""
+    starved = (
+        starved_between(result, timedelta(days=day), timedelta(days=day + 1)) for day in range(days)
+    )
+    return [day for day, minutes in enumerate(starved) if minutes > 5]
+
+
 def full_minutes(result: Result) -> int:
     assert result.space is not None
     return result.space.full_minutes
@@ -91,11 +99,7 @@ def test_how_late_a_raise_has_its_effect_is_learned_from_the_first_one(
         resource, [{**days, "iops": high, "repeat": 20}],
         aws={"effect_delay": "2h", "completes_after": "5h"},
     )  # fmt: skip
-    starved = [
-        day for day in range(20)
-        if starved_between(result, timedelta(days=day), timedelta(days=day + 1)) > 5
-    ]  # fmt: skip
-    assert len(starved) <= 1
+    assert len(late_days(result, 20)) <= 1
     assert sum(change.reason == "scaling_down" for change in result.changes) >= 15
 
 
@@ -106,10 +110,7 @@ def test_an_effect_that_is_a_few_minutes_too_late_is_learned_as_well() -> None:
         {"type": "gp3", "size_gib": 400}, [{**days, "iops": 9_000, "repeat": 9}],
         aws={"effect_delay": "47m", "completes_after": "4h"},
     )  # fmt: skip
-    late = [
-        day for day in range(9)
-        if starved_between(result, timedelta(days=day), timedelta(days=day + 1)) > 5
-    ]  # fmt: skip
+    late = late_days(result, 9)
     assert len(late) <= 3
     assert late[-1] <= 4
 
