@@ -9,6 +9,7 @@ from itertools import accumulate
 from math import inf
 from operator import add
 from types import MappingProxyType
+from typing import NamedTuple
 
 from headroom.domain.workload import HOURS, Forecast, Level
 
@@ -56,19 +57,55 @@ def schedule_cost(
     guardrail `give_back_slot`.
     """
     count = len(levels)
-    goals = [i for i in range(count) if reachable[i] and i not in only_from]
-    rises = [_not_below(levels, origin) for origin in range(count)] if last_for_raises else []
+    ways = _Ways.of(levels, reachable, only_from, last_for_raises=last_for_raises)
     ends = [0.0] * count if ends is None else list(ends)
     # after[used][lock][level]: cost of the hours that follow, `lock` more of them locked. Without a
     # change none is locked.
     after = [[ends], *([ends] * locked_hours for _ in range(MOST_CHANGES))]
-    change = [0.0] * count
-    next_hour: int | None = None
-    stay = 0.0
     prices = [level.usd_per_hour for level in levels]
-    short = [0.0] * count
-    # Comparisons instead of `min`, which takes three times as long on two numbers.
-    for hour in range(HOURS - 1, -1, -1):
+    next_hour: int | None = None
+    for hour in range(HOURS - 1, 0, -1):
+        costs = _Costs.of(demand_forecast, prices, usd_per_minute, hour, late_hours)
+        now = after[:]
+        most = -(-hour // locked_hours)  # changes by then
+        for used in range(min(MOST_CHANGES, most) + 1):
+            left = free[hour] - used
+            rows = [list(map(add, costs.locked, following)) for following in after[used][:-1]]
+            # without a free slot it is as with a change in flight
+            unlocked = costs.reacting if left > 0 else costs.locked
+            row = list(map(add, unlocked, after[used][0]))
+            if used < MOST_CHANGES and left > 0 and ways.lead_anywhere:
+                before = row[current]
+                row = ways.taken(
+                    row, costs, after[used + 1][-1], last=last_for_raises and left == 1
+                )
+                if used == 0 and row[current] < before - 1e-9:
+                    next_hour = hour
+            now[used] = [row, *rows]
+        after = now
+    costs = _Costs.of(demand_forecast, prices, usd_per_minute, 0, late_hours)
+    unlocked = costs.reacting if free[0] > 0 else costs.locked
+    change = [a + b + CHANGE_USD for a, b in zip(costs.locked, after[1][-1], strict=True)]
+    if late_hours:
+        own = costs.short[current]
+        change = [usd + max(0.0, own - less) for usd, less in zip(change, costs.short, strict=True)]
+    return ScheduleCost(
+        stay=unlocked[current] + after[0][0][current], change=tuple(change), next_hour=next_hour
+    )
+
+
+class _Costs(NamedTuple):
+    """USD of one hour, by level: while no raise can follow, while one can, and of what comes while one lands."""
+
+    locked: list[float]
+    reacting: list[float]
+    short: list[float]
+
+    @classmethod
+    def of(
+        cls, demand_forecast: Forecast, prices: Sequence[float], usd_per_minute: float, hour: int,
+        late_hours: int,
+    ) -> _Costs:  # fmt: skip
         late, early = demand_forecast.locked_minutes[hour], demand_forecast.reacting_minutes[hour]
         if demand_forecast.locked_drained:
             late = tuple(map(add, late, demand_forecast.locked_drained[hour]))
@@ -81,64 +118,78 @@ def schedule_cost(
         ]
         # a raise that costs more than waiting, or comes too late, would not follow
         reacting = [a if a <= b or late_hours else b for a, b in zip(locked, raised, strict=True)]
-        if late_hours:
-            coming = demand_forecast.locked_minutes[hour : hour + late_hours]
-            short = [usd_per_minute * sum(minutes) for minutes in zip(*coming, strict=True)]
-        now = after[:]
-        most = -(-hour // locked_hours)  # changes by then
-        for used in range(min(MOST_CHANGES, most) + 1):
-            left = free[hour] - used
-            rows = [list(map(add, locked, following)) for following in after[used][:-1]]
-            # without a free slot it is as with a change in flight
-            rows.insert(0, list(map(add, reacting if left > 0 else locked, after[used][0])))
-            now[used] = rows
-            if hour == 0:
-                following = after[1][-1]
-                change = [a + b + CHANGE_USD for a, b in zip(locked, following, strict=True)]
-                if late_hours:
-                    change = [
-                        usd + max(0.0, short[current] - less)
-                        for usd, less in zip(change, short, strict=True)
-                    ]
-                stay = rows[0][current]
-            elif used < MOST_CHANGES and left > 0 and (goals or only_from):
-                following, before = after[used + 1][-1], rows[0][current]
-                last = last_for_raises and left == 1
-                going_to = [locked[i] + following[i] + CHANGE_USD for i in goals]
-                if last:
-                    pairs = list(zip(goals, going_to, strict=True))
-                    best = [
-                        min(
-                            [
-                                usd + short[origin] - short[i] if short[origin] > short[i] else usd
-                                for i, usd in pairs
-                                if i in above
-                            ],
-                            default=inf,
-                        )
-                        for origin, above in enumerate(rises)
-                    ]
-                elif late_hours:
-                    best = _least_missed(
-                        short, [(short[i], usd) for i, usd in zip(goals, going_to, strict=True)]
-                    )
-                else:
-                    best = [min(going_to, default=inf)] * count
-                rows[0] = [a if a <= b else b for a, b in zip(rows[0], best, strict=True)]
-                row = rows[0]
-                for goal, origins in only_from.items():
-                    going = locked[goal] + following[goal] + CHANGE_USD
-                    for origin in origins:
-                        if last and goal not in rises[origin]:
-                            continue
-                        missed = short[origin] - short[goal]
-                        usd = going + missed if missed > 0 else going
-                        if usd < row[origin]:
-                            row[origin] = usd
-                if used == 0 and rows[0][current] < before - 1e-9:
-                    next_hour = hour
-        after = now
-    return ScheduleCost(stay=stay, change=tuple(change), next_hour=next_hour)
+        if not late_hours:
+            return cls(locked, reacting, [0.0] * len(prices))
+        coming = demand_forecast.locked_minutes[hour : hour + late_hours]
+        short = [usd_per_minute * sum(minutes) for minutes in zip(*coming, strict=True)]
+        return cls(locked, reacting, short)
+
+
+class _Ways(NamedTuple):
+    """Which levels a later change may lead to: `goals` from any, `only_from` from some alone."""
+
+    goals: Sequence[int]
+    only_from: Mapping[int, Sequence[int]]
+    rises: Sequence[frozenset[int]]
+    """By origin, the levels that lower nothing of it, where the last slot is for raises; else empty."""
+
+    @classmethod
+    def of(
+        cls, levels: Sequence[Level], reachable: Sequence[bool],
+        only_from: Mapping[int, Sequence[int]], *, last_for_raises: bool,
+    ) -> _Ways:  # fmt: skip
+        count = range(len(levels))
+        return cls(
+            [i for i in count if reachable[i] and i not in only_from],
+            only_from,
+            [_not_below(levels, origin) for origin in count] if last_for_raises else [],
+        )
+
+    @property
+    def lead_anywhere(self) -> bool:
+        return bool(self.goals or self.only_from)
+
+    def taken(
+        self, staying: list[float], costs: _Costs, following: Sequence[float], *, last: bool
+    ) -> list[float]:
+        """By origin, the least cost of staying and of a change now, which costs `following` afterwards."""
+        locked, short = costs.locked, costs.short
+        usd = [locked[i] + following[i] + CHANGE_USD for i in self.goals]
+        if last:
+            best = self._best_raise(usd, short)
+        elif any(short):
+            best = _least_missed(
+                short, [(short[i], usd) for i, usd in zip(self.goals, usd, strict=True)]
+            )
+        else:
+            best = [min(usd, default=inf)] * len(staying)
+        # Comparisons instead of `min`, which takes three times as long on two numbers.
+        row = [a if a <= b else b for a, b in zip(staying, best, strict=True)]
+        for goal, origins in self.only_from.items():
+            going = locked[goal] + following[goal] + CHANGE_USD
+            for origin in origins:
+                if last and goal not in self.rises[origin]:
+                    continue
+                missed = short[origin] - short[goal]
+                usd_from = going + missed if missed > 0 else going
+                if usd_from < row[origin]:
+                    row[origin] = usd_from
+        return row
+
+    def _best_raise(self, usd: Sequence[float], short: Sequence[float]) -> list[float]:
+        """By origin, the least cost of a change that lowers nothing of it."""
+        pairs = list(zip(self.goals, usd, strict=True))
+        return [
+            min(
+                [
+                    going + short[origin] - short[i] if short[origin] > short[i] else going
+                    for i, going in pairs
+                    if i in above
+                ],
+                default=inf,
+            )
+            for origin, above in enumerate(self.rises)
+        ]
 
 
 def _least_missed(short: Sequence[float], goals: Sequence[tuple[float, float]]) -> list[float]:

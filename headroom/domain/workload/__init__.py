@@ -15,7 +15,7 @@ from headroom.domain.workload.billed_io import (
     cluster_demand,
     usage,
 )
-from headroom.domain.workload.chances import calm_days, chances_from_history
+from headroom.domain.workload.coming_day import PresentLoad
 from headroom.domain.workload.demand import (
     BalanceForecast,
     Binding,
@@ -28,11 +28,7 @@ from headroom.domain.workload.demand import (
     LoadShape,
 )
 from headroom.domain.workload.estimate import estimate, near_depletion
-from headroom.domain.workload.forecast import (
-    HOURS,
-    PresentLoad,
-    demand_forecast,
-)
+from headroom.domain.workload.forecast import calm_days, chances_from_history, demand_forecast
 from headroom.domain.workload.growth import grown, growth_of
 from headroom.domain.workload.history import Past, checked_days, demand_levels, load_rates, past_of
 from headroom.domain.workload.instance_balance import (
@@ -59,7 +55,7 @@ from headroom.domain.workload.pressure import (
     since,
 )
 from headroom.domain.workload.profile import digest_of
-from headroom.domain.workload.recurrence import Recurrence
+from headroom.domain.workload.recurrence import HOURS, Recurrence
 from headroom.domain.workload.short_minutes import (
     above_a_limit,
     drained_minutes,

@@ -23,7 +23,7 @@ from headroom.domain.workload import (
     demand_forecast,
     short_minutes,
 )
-from headroom.domain.workload.forecast import LOCKED_TIMES, NEW_MIN
+from headroom.domain.workload.coming_day import LOCKED_TIMES, NEW_MIN
 from tests.builders import NOW, gp3
 from tests.domain.earlier import (
     CALM_HOUR,

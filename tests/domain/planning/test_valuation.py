@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headroom.domain.planning.minute_value import (
+from headroom.domain.planning.schedule import CHANGE_USD, ScheduleCost, schedule_cost
+from headroom.domain.planning.valuation import (
     DOUBLINGS,
     LEAST_USD,
     MISSED_MIN,
     Worth,
     as_chosen,
 )
-from headroom.domain.planning.schedule import CHANGE_USD, ScheduleCost, schedule_cost
 from headroom.domain.workload import HOURS, Forecast, Level
 
 USUAL = 2.0
