@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,10 +15,10 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from headroom.account import ONCE
 from headroom.adapters.errors import code_of, message_of
-from headroom.cli.sources.account import opened, signed
+from headroom.cli.sources.account import NO_CREDENTIALS, opened, signed
 from headroom.cli.sources.options import EndpointOption, LocalOption, ProfileOption
 from headroom.cli.terminal.output import counted, emit, out, table
-from headroom.cli.terminal.problems import FAILED, OK, BadRequest
+from headroom.cli.terminal.problems import FAILED, OK, BadRequest, Problem
 from headroom.policy import ACCOUNT_ID, REGION
 from headroom.requests import Answer, Status, Verb
 from headroom.settings import DEFAULT_PREFIX, Names
@@ -27,6 +27,7 @@ AT_ONCE = 8
 """Deployments that are asked at the same time."""
 UNANSWERED = "unanswered"
 """The status of a deployment of which it is not known what it did."""
+INTERRUPTED = "interrupted before it was asked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +99,8 @@ class Hub:
             region=None, profile=options.profile, endpoint_url=options.endpoint_url,
             local=options.local,
         )  # fmt: skip
+        if self._session.get_credentials() is None:
+            raise Problem(NO_CREDENTIALS)
         regions = {spoke.region for spoke in spokes}
         self._lambdas = {
             r: self._session.client("lambda", region_name=r, endpoint_url=endpoint, config=ONCE)
@@ -116,22 +119,22 @@ class Hub:
         """What the deployment answers; or, in words, why it is not known what it did."""
         content = {"verb": verb, "prefix": spoke.prefix, "reason": reason, **fields}
         request = json.dumps(content, sort_keys=True)
-        payload: dict[str, Any] = {"request": request, "proof": self._proof(spoke, request)}
-        if policy is not None:
-            payload["policy"] = policy
-        partition = self._session.get_partition_for_region(spoke.region)
-        function = (
-            f"arn:{partition}:lambda:{spoke.region}:{spoke.account_id}:function:"
-            f"{Names(spoke.prefix).requests_function}"
-        )
         try:
+            payload: dict[str, Any] = {"request": request, "proof": self._proof(spoke, request)}
+            if policy is not None:
+                payload["policy"] = policy
+            partition = self._session.get_partition_for_region(spoke.region)
+            function = (
+                f"arn:{partition}:lambda:{spoke.region}:{spoke.account_id}:function:"
+                f"{Names(spoke.prefix).requests_function}"
+            )
             sent = self._lambdas[spoke.region].invoke(
                 FunctionName=function, Payload=json.dumps(payload).encode()
             )
             answer = json.loads(sent["Payload"].read())
         except ClientError as problem:
             return f"{code_of(problem)}: {message_of(problem)}"
-        except (BotoCoreError, ValueError) as problem:
+        except (BotoCoreError, ValueError, Problem) as problem:
             return str(problem)
         if not isinstance(answer, dict) or answer.get("status") not in set(Status):
             return f"{function} returned {answer}"
@@ -149,11 +152,20 @@ def ask_each(
     hub: Hub, verb: Verb, reason: str, *, as_json: bool, policy: str | None = None,
     **fields: object,
 ) -> int:  # fmt: skip
-    """Ask every deployment and print what each answers; FAILED unless all did it, or had."""
+    """Ask every deployment and print what each answers; FAILED unless all did it, or had.
+
+    Nobody is asked any more after an interrupt, and it is raised again once the answers are printed.
+    """
+    interrupted: KeyboardInterrupt | None = None
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        answers = list(
-            pool.map(lambda s: hub.ask(s, verb, reason, policy=policy, **fields), hub.spokes)
-        )
+        asked = [pool.submit(hub.ask, s, verb, reason, policy=policy, **fields) for s in hub.spokes]
+        try:
+            wait(asked)
+        except KeyboardInterrupt as stopped:
+            interrupted = stopped
+            for one in asked:
+                one.cancel()
+    answers = [INTERRUPTED if one.cancelled() else one.result() for one in asked]
     rows = [
         (str(spoke), UNANSWERED if isinstance(one, str) else one.status.value,
          one if isinstance(one, str) else one.detail)
@@ -167,5 +179,7 @@ def ask_each(
                 f"{verb} in {counted(len(rows), 'deployment')}", ("Spoke", "Status", "Detail"), rows
             )
         )
+    if interrupted is not None:
+        raise interrupted
     good = (Status.DONE, Status.NOTHING)
     return OK if all(isinstance(a, Answer) and a.status in good for a in answers) else FAILED

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import pytest
+from botocore.exceptions import CredentialRetrievalError
 
-from headroom.cli.hub.spokes import Spoke, spokes_of
+from headroom.cli.hub import spokes
+from headroom.cli.hub.spokes import Hub, HubOptions, Spoke, ask_each, spokes_of
 from headroom.cli.main import run
 from headroom.cli.terminal.problems import BadRequest
+from headroom.requests import Verb
 
 ONE = Spoke("111122223333", "eu-central-1")
 
@@ -55,3 +62,67 @@ def test_a_policy_that_makes_no_sense_is_published_nowhere(
     file.write_text("defaults: {max_ipos: 1}\n")
     assert run(["hub", "publish", str(file), "--spoke", str(ONE)]) != 0
     assert "max_ipos" in capsys.readouterr().err
+
+
+class Deployments:
+    """A Lambda client: every deployment does what is asked of it."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def invoke(self, *, FunctionName: str, Payload: bytes) -> Mapping[str, Any]:
+        self.asked.append(FunctionName.split(":")[4])
+        return {"Payload": BytesIO(b'{"status": "done", "detail": "recorded"}')}
+
+
+@pytest.mark.parametrize(
+    "problem", ["a Region of no partition", "credentials that expire meanwhile"]
+)
+def test_one_that_cannot_be_asked_keeps_no_other_from_being_asked(
+    problem: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A pause is for an incident: every deployment gets it that can, and each has its line."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    region = "xx-foo-1" if problem.startswith("a Region") else "eu-west-1"
+    every = [
+        ONE, Spoke("111122224444", region),
+        *(Spoke(f"11112222{n}", "eu-west-1") for n in range(5000, 5040)),
+    ]  # fmt: skip
+    hub, deployments = Hub(HubOptions(), every), Deployments()
+    hub._lambdas = dict.fromkeys(hub._lambdas, deployments)
+    if problem.startswith("credentials"):
+        signed = spokes.signed
+
+        def expired(*given: Any, **named: Any) -> dict[str, str]:
+            if named["account_id"] == "111122224444":
+                raise CredentialRetrievalError(provider="sso", error_msg="the token has expired")
+            return signed(*given, **named)
+
+        monkeypatch.setattr(spokes, "signed", expired)
+    assert ask_each(hub, Verb.PAUSE, "incident", as_json=True) == 1
+    answers = {one["spoke"]: one["status"] for one in json.loads(capsys.readouterr().out)}
+    assert answers.pop(f"111122224444/{region}") == "unanswered"
+    assert set(answers.values()) == {"done"}
+    assert sorted(deployments.asked) == sorted(
+        spoke.account_id for spoke in every if spoke.account_id != "111122224444"
+    )
+
+
+def test_answers_before_an_interrupt_are_printed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    hub, deployments = Hub(HubOptions(), [ONE]), Deployments()
+    hub._lambdas = dict.fromkeys(hub._lambdas, deployments)
+    waited = spokes.wait
+
+    def interrupted(asked: Any) -> None:
+        waited(asked)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(spokes, "wait", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        ask_each(hub, Verb.PAUSE, "incident", as_json=True)
+    assert [one["status"] for one in json.loads(capsys.readouterr().out)] == ["done"]
