@@ -20,6 +20,7 @@ from headroom.domain.aurora import (
     mode_switch_of,
     revalidate_cluster,
     with_days,
+    with_members,
 )
 from headroom.domain.decision import (
     Act,
@@ -102,8 +103,13 @@ def gather_input(
     except PriceUnknown:
         prices = None
     days = cluster_demand(observed, slow_ms=1e9).days
-    memory = clusters.memory(cluster.ref, lambda before: with_days(before, days, cluster.mode))
+
+    def seen(before: ClusterMemory) -> ClusterMemory:
+        return with_members(with_days(before, days, cluster.mode), cluster.members, now)
+
+    memory = clusters.memory(cluster.ref, seen)
     earlier = () if memory is None else memory.days
+    members = () if memory is None else memory.members
     return ClusterDecisionInput(
         decision_input=DecisionInput(
             trigger=trigger, observation=_observation(view, observed),
@@ -112,6 +118,7 @@ def gather_input(
         observed=observed,
         prices=prices,
         earlier_days=tuple(day for day in earlier if day.mode is not cluster.mode),
+        earlier_members=tuple(one for one in members if one.members != cluster.members),
         check=None if memory is None else check(memory.switch, observed, prices),
     )  # fmt: skip
 

@@ -140,7 +140,7 @@ def test_clusters_call_what_they_name(aws: tuple[boto3.Session, set[str]]) -> No
         region=REGION,
     )  # fmt: skip
     with suppress(ReadFailed, NotImplementedError, ClientError):
-        asked._beside.reserved("aurora-mysql", ())
+        asked._beside.reserved(service.cluster | {"StorageType": "aurora-iopt1"}, ())
     with suppress(ReadFailed, NotImplementedError, ClientError):
         asked._beside.parallel_query(service.cluster)
     read = {*actions.RDS_READ_ACTIONS, *actions.AURORA_READ_ACTIONS}

@@ -104,6 +104,39 @@ def test_a_cluster_whose_io_is_most_of_its_bill_is_switched_once_and_seen_in_its
 
 
 @pytest.mark.parametrize(
+    ("mode", "before", "now", "ios"),
+    [(STANDARD, 3, 1, 34e6), (IO_OPTIMIZED, 1, 3, 34e6)],
+    ids=["readers are away", "readers came today"],
+)
+def test_members_of_one_day_are_not_what_thirty_days_are_judged_by(
+    mode: Any, before: int, now: int, ios: float
+) -> None:
+    """One r7g.xlarge pays for I/O-Optimized at 21 million I/O a day, three at 61."""
+    shut = {"IOOptimizedNextAllowedModificationTime": NOW - timedelta(days=60)}
+    harness = Clusters.of(
+        ios=[ios] * 16, StorageType=mode.value, **(shut if mode is IO_OPTIMIZED else {})
+    )
+
+    def has(count: int) -> None:
+        names = [f"orders-{number}" for number in range(1, count + 1)]
+        harness.service.members = [member(name) for name in names]
+        harness.service.cluster["DBClusterMembers"] = [
+            {"DBInstanceIdentifier": name, "IsClusterWriter": name == "orders-1"} for name in names
+        ]
+
+    has(before)
+    assert isinstance(harness.decided().answer, Hold)
+    harness.later(days=1)
+    has(now)
+    decision = harness.decided()
+    assert isinstance(decision.answer, Hold), decision.summary
+    assert decision.answer.reason is Reason.NOT_COST_EFFECTIVE
+    assert "with its members of 2026-01-05" in decision.summary
+    harness.later(days=8)
+    assert isinstance(harness.decided().answer, Act)  # so they are to stay
+
+
+@pytest.mark.parametrize(
     ("name", "rules", "tags"),
     [
         ("silence", policy(), []),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from inspect import signature
 from pathlib import Path
@@ -145,19 +145,32 @@ def ask(hub: Template, tmp_path_factory: pytest.TempPathFactory) -> Callable[...
     made = properties(hub, "AWS::Athena::NamedQuery")
     queries = {one["Name"].removeprefix("headroom-hub-"): one["QueryString"] for one in made}
 
-    @cache
-    def lake(copies: int) -> Lake:
-        events = [_event(one) for one in EVERY]
-        lines = [
+    def lines_of(events: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+        return [
             {column: event[fields.get(column, column)] for column in columns} for event in events
         ]
+
+    @cache
+    def lake(copies: int) -> Lake:
+        lines = lines_of(map(_event, EVERY))
         found = Lake(tmp_path_factory.mktemp("lake"))
         day = datetime.now(UTC).date()  # the queries look back 30 days from now
         found.table("records", columns, {f"day={day}/{n}.json": lines for n in range(copies)})
         return found
 
-    def answer(name: str, copies: int = 1) -> list[Row]:
-        return lake(copies).ask(queries[name])
+    def answer(
+        name: str, copies: int = 1, *, aged: Iterable[tuple[dict[str, Any], int]] = ()
+    ) -> list[Row]:
+        """From `aged` events instead, each so many days old, if there are any."""
+        if not aged:
+            return lake(copies).ask(queries[name])
+        found = Lake(tmp_path_factory.mktemp("lake"))
+        days: dict[str, list[dict[str, Any]]] = {}
+        for event, ago in aged:
+            day = datetime.now(UTC).date() - timedelta(days=ago)
+            days.setdefault(f"day={day}/1.json", []).extend(lines_of([event]))
+        found.table("records", columns, days)
+        return found.ask(queries[name])
 
     return answer
 
@@ -182,6 +195,57 @@ def test_every_query_answers_from_real_records_and_counts_none_twice(
     empty = {key for key in found[0] if all(row[key] is None for row in found)}
     # A field of another name would be null in every row; only these records' requests never expire.
     assert empty <= {"expires"}
+
+
+def test_what_expired_waits_no_more_though_nobody_said_so(ask: Callable[..., list[Row]]) -> None:
+    """An account that left sends no event of it."""
+    (asked,) = [e for e in map(_event, EVERY) if e["detail"]["step"] == "awaiting"][:1]
+
+    def of(account: str, expires_in: timedelta | None) -> dict[str, Any]:
+        expires = (
+            None
+            if expires_in is None
+            else f"{datetime.now(UTC) + expires_in:%Y-%m-%dT%H:%M:%S+00:00}"
+        )
+        detail = asked["detail"] | {
+            "record_hash": account,
+            "decision_id": account,
+            "expires": expires,
+        }
+        return asked | {"account": account, "detail": detail}
+
+    aged = [
+        (of("left", timedelta(days=-19)), 20), (of("waits", timedelta(hours=8)), 0),
+        (of("a minute ago", timedelta(minutes=-1)), 0), (of("no end", None), 3),
+    ]  # fmt: skip
+    found = {row["account"] for row in ask("waiting", aged=aged)}
+    assert found == {"waits", "no end"}
+
+
+def test_a_pause_in_force_is_found_however_old_it_is(ask: Callable[..., list[Row]]) -> None:
+    by_step = {e["detail"]["step"]: e for e in map(_event, EVERY)}
+
+    def of(
+        account: str, step: str, ago: int, until: str | None = None
+    ) -> tuple[dict[str, Any], int]:
+        event = by_step[step]
+        at = f"{datetime.now(UTC) - timedelta(days=ago):%Y-%m-%dT%H:%M:%S+00:00}"
+        detail = event["detail"] | {
+            "record_hash": f"{account}{step}",
+            "at": at,
+            "until": until,
+            "resource": "all",
+        }
+        return event | {"account": account, "detail": detail}, ago
+
+    aged = [
+        of("paused", "paused", 80, "9999-12-31T23:59:59.999999+00:00"),
+        of("over", "paused", 50, "2026-01-01T00:00:00+00:00"),
+        of("resumed", "paused", 40), of("resumed", "resumed", 2),
+        of("both", "paused", 9), of("both", "breaker_opened", 8), of("both", "breaker_closed", 1),
+    ]  # fmt: skip
+    found = {(row["account"], row["step"]) for row in ask("stopped", aged=aged)}
+    assert found == {("paused", "paused"), ("both", "paused")}
 
 
 def test_what_the_queries_count_is_what_the_records_say(ask: Callable[..., list[Row]]) -> None:

@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError
 
 from headroom.adapters.aurora import shapes
 from headroom.adapters.errors import code_of, reading
-from headroom.domain.resources import Member
+from headroom.domain.resources import Member, StorageMode
 from headroom.ports import ReadFailed
 
 PAGE = 100
@@ -33,15 +33,23 @@ class ClusterContext:
     def __init__(self, client: RdsClient) -> None:
         self._rds = client
 
-    def reserved(self, engine: str, members: tuple[Member, ...]) -> tuple[Member, ...] | None:
+    def reserved(
+        self, shape: shapes.Shape, members: tuple[Member, ...]
+    ) -> tuple[Member, ...] | None:
         """What of the account's reservations this cluster may be counted to have; None if denied."""
+        engine = shape["Engine"]
         try:
             every = tuple(self.pages("describe_reserved_db_instances", "ReservedDBInstances"))
         except ReadFailed as failed:
             if _denied(failed):
                 return None
             raise
-        return shapes.covering(shapes.reservations(every, engine), members)
+        held = shapes.reservations(every, engine)
+        if not held or shape.get("StorageType") != StorageMode.IO_OPTIMIZED:
+            return shapes.covering(held, members)
+        instances = self.pages("describe_db_instances", "DBInstances")
+        others = shapes.units_in_use(instances, engine, beside=shape["DBClusterIdentifier"])
+        return shapes.covering(held, members, others)
 
     def parallel_query(self, shape: shapes.Shape) -> bool | None:
         """Whether it is on; only MySQL has it, and what nobody set is off. None if denied."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from math import inf
 from typing import Any
 
 from headroom.domain.resources import (
@@ -29,6 +30,8 @@ ENGINES = ("aurora-postgresql", "aurora-mysql")
 _RESERVED_FOR = {"aurora-postgresql": "aurora postgresql", "aurora-mysql": "aurora mysql"}
 """ProductDescription of a reservation; `aurora` alone is MySQL's older name."""
 _OLDER = {"aurora-mysql": "aurora"}
+UPLIFT = 1.3
+"""Units that an instance in I/O-Optimized uses of a reservation, in times of those in Standard."""
 
 
 def ours(shape: Shape) -> bool:
@@ -148,19 +151,46 @@ def reservations(shapes: Iterable[Shape], engine: str) -> tuple[Member, ...]:
     return tuple(Member(instance_class=name, count=found[name]) for name in sorted(found))
 
 
-def covering(reserved: tuple[Member, ...], members: tuple[Member, ...]) -> tuple[Member, ...]:
-    """What of an account's reservations may be counted on for one cluster: no more than it needs now.
+def covering(
+    reserved: tuple[Member, ...], members: tuple[Member, ...],
+    others: Mapping[str, float] | None = None,
+) -> tuple[Member, ...]:  # fmt: skip
+    """What of an account's reservations may be counted on for one cluster: no more than it needs.
 
     What is left over may be another cluster's: taken for spare, it would make I/O-Optimized look
-    cheaper than it is. Raises ValueError for a size whose units are not known.
+    cheaper than it is. For a cluster in I/O-Optimized, `others` are the units by family that the rest of the
+    account uses: what these leave pays for the uplift too. Raises ValueError for a size whose units are not known.
     """
     covered: list[Member] = []
     own = [m for m in members if m.instance_class != SERVERLESS]
     for name in sorted({family(m.instance_class) for m in own}):
         needed = [m for m in own if family(m.instance_class) == name]
         held = [m for m in reserved if family(m.instance_class) == name]
-        covered += needed if _units(held) >= _units(needed) else held
+        used = None if others is None else others.get(name, 0.0)
+        ample = used is not None and _units(held) >= used + UPLIFT * _units(needed)
+        alone = used == 0
+        covered += held if ample or alone or _units(held) < _units(needed) else needed
     return tuple(covered)
+
+
+def units_in_use(instances: Iterable[Shape], engine: str, *, beside: str) -> dict[str, float]:
+    """Units of reservations by family that an engine's instances use, without those of the cluster `beside`.
+
+    Unlimited for a family with a size whose units are not known.
+    """
+    found: dict[str, float] = {}
+    for shape in instances:
+        name = shape["DBInstanceClass"]
+        cluster = shape.get("DBClusterIdentifier")
+        if shape.get("Engine") != engine or cluster == beside or name == SERVERLESS:
+            continue
+        optimized = shape.get("StorageType") == StorageMode.IO_OPTIMIZED
+        try:
+            needs = units(name) * (UPLIFT if optimized else 1.0)
+        except ValueError:
+            needs = inf
+        found[family(name)] = found.get(family(name), 0.0) + needs
+    return found
 
 
 def _units(members: Iterable[Member]) -> float:

@@ -120,7 +120,7 @@ class AuroraClusterStorage:
             members = shapes.members_of(reported.shape, reported.members)
             cluster = shapes.cluster(
                 reported.shape, reported.members, account_id=self._account_id, region=self._region,
-                reserved=self._beside.reserved(reported.shape["Engine"], members),
+                reserved=self._beside.reserved(reported.shape, members),
                 parallel_query=self._beside.parallel_query(reported.shape),
                 first_seen_in_mode=_first_observed(reported.shape, memory), named_at=memory.renamed_at,
             )  # fmt: skip

@@ -123,9 +123,22 @@ def activity_of(
         read_ios=reads,
         write_ios=writes,
         bytes_used=used,
-        acus=_summed(acus, span),
+        acus=_summed([_since_it_exists(one) for one in acus], span),
         commit_latency_ms=commits,
     )
+
+
+def _since_it_exists(acus: Series) -> Series:
+    """The ACUs of a member; before its first point as many as on the mean since: it is billed from now on.
+
+    Nothing is known of one that has published for less than an hour.
+    """
+    known = acus.known()
+    if len(known) < HOUR_S // PERIOD_S:
+        return acus
+    first = next(place for place, value in enumerate(acus.values) if value is not None)
+    before = (sum(known) / len(known),) * first
+    return replace(acus, values=(*before, *acus.values[first:]))
 
 
 def _summed(parts: Sequence[Series], span: Window) -> Series:

@@ -50,7 +50,9 @@ PANELS: Mapping[str, tuple[str, str]] = {
         'filter detail.step = "applied"'
         f" | {PLACE}, greatest(detail.plan.price_change_usd, 0) as more,"
         " greatest(0 - detail.plan.price_change_usd, 0) as less"
-        " | stats count(*) as changes, sum(more) as added_usd, sum(less) as saved_usd by account, of_region"
+        " | stats max(more) as once_more, max(less) as once_less by account, of_region, detail.record_hash"
+        " | stats count(*) as changes, sum(once_more) as added_usd, sum(once_less) as saved_usd"
+        " by account, of_region"
         " | sort added_usd desc",
     ),
     "Deployments, longest silent first": (

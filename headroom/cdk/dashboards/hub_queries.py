@@ -36,18 +36,22 @@ COLUMNS: Mapping[str, str] = {
 }
 RENAMED = {"detail_type": "detail-type"}
 """Columns whose field in the event has another name."""
-SINCE = "date_format(current_date - interval '30' day, '%Y-%m-%d')"
+DAYS = 30
+STOP_DAYS = 400
+"""Days that a query reads: a pause may be in force for long."""
+SINCE = "date_format(current_date - interval '{days}' day, '%Y-%m-%d')"
 _ONCE = """WITH record AS (
   SELECT account, coalesce(detail.region, region) AS region,
          detail.decision_id AS decision_id, detail.sequence AS sequence, detail.step AS step, detail.outcome AS outcome, detail.at AS at, detail.resource AS resource,
          detail.summary AS summary, detail.reason AS reason, detail.who AS who,
-         detail.expires AS expires, detail.plan.price_change_usd AS price_change_usd,
+         detail.expires AS expires, detail.until AS until,
+         date_format(current_timestamp, '%Y-%m-%dT%H:%i:%s') AS now_at, detail.plan.price_change_usd AS price_change_usd,
          row_number() OVER (PARTITION BY account, detail.record_hash ORDER BY time) AS copy
   FROM {table}
   WHERE day >= {since}
 )"""
-"""The records of 30 days, each once: events come at least once. The Region is the record's: an event
-that was redelivered has the hub's."""
+"""The records, each once: events come at least once. The Region is the record's: an event
+that was redelivered has the hub's. `now_at` is written as records write their instants."""
 QUERIES: Mapping[str, tuple[str, str]] = {
     "waiting": (
         "Changes that wait for approval",
@@ -55,7 +59,7 @@ QUERIES: Mapping[str, tuple[str, str]] = {
         "FROM record AS one WHERE copy = 1 AND step = 'awaiting' AND NOT EXISTS ("
         "SELECT 1 FROM record AS later WHERE later.account = one.account "
         "AND later.decision_id = one.decision_id AND later.sequence > one.sequence) "
-        "ORDER BY expires",
+        "AND (expires IS NULL OR expires > now_at) ORDER BY expires",
     ),
     "changes": (
         "Changes that AWS accepted, and USD per month added and saved, by account",
@@ -77,6 +81,14 @@ QUERIES: Mapping[str, tuple[str, str]] = {
         "AND step = 'decided' AND outcome = 'hold' GROUP BY account, region, reason "
         "ORDER BY decisions DESC",
     ),
+    "stopped": (
+        "Pauses and circuit breakers in force",
+        "SELECT at, account, region, step, resource, until, who, summary FROM ("
+        "SELECT *, row_number() OVER (PARTITION BY account, region, resource, step LIKE 'breaker%' "
+        "ORDER BY at DESC) AS latest FROM record WHERE copy = 1 AND step IN "
+        "('paused', 'resumed', 'breaker_opened', 'breaker_closed')) AS stop WHERE latest = 1 "
+        "AND step IN ('paused', 'breaker_opened') AND (until IS NULL OR until > now_at) ORDER BY at",
+    ),
     "people": (
         "Who approved, rejected, paused, resumed and published",
         "SELECT at, account, region, step, who, decision_id, summary FROM record "
@@ -93,7 +105,8 @@ QUERIES: Mapping[str, tuple[str, str]] = {
 
 def statement(name: str, table: str) -> str:
     """The whole SQL of a query."""
-    return f"{_ONCE.format(table=table, since=SINCE)}\n{QUERIES[name][1]}"
+    since = SINCE.format(days=STOP_DAYS if name == "stopped" else DAYS)
+    return f"{_ONCE.format(table=table, since=since)}\n{QUERIES[name][1]}"
 
 
 class HubTable(Construct):

@@ -20,6 +20,8 @@ from headroom.ports import StorageView
 
 Row = TypeVar("Row")
 Work = Callable[[Sequence[StorageView]], list[Row]]
+ENDS_S = 1.0
+"""How long to wait for a process that was ended before it is ended again."""
 AHEAD = 2
 """Chunks given to each process before its first is done."""
 
@@ -55,9 +57,12 @@ def worked(
                 "`--processes 1` needs the least memory and prints the cause."
             ) from None
         except BaseException:
-            for process in active_children():  # they only read, and nobody waits for what they find
-                process.terminate()
-            pool.shutdown(cancel_futures=True)
+            pool.shutdown(wait=False, cancel_futures=True)
+            # They only read, and nobody waits for what they find. One may just be starting.
+            while children := active_children():
+                for process in children:
+                    process.kill()
+                    process.join(ENDS_S)
             raise
 
 

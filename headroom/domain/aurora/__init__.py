@@ -12,6 +12,7 @@ from headroom.domain.aurora.memory import (
     ObservedMode,
     remember,
     with_days,
+    with_members,
 )
 from headroom.domain.aurora.revalidation import decide_cluster_rollback, revalidate_cluster
 from headroom.domain.aurora.terms import empty_activity

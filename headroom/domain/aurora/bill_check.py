@@ -66,7 +66,7 @@ def check(
         return None
     earlier = both.of(switch.origin).total_usd.quantize(CENT)
     return BillCheck(
-        switch=switch, days=days, actual_usd=both.of(switch.target).total_usd.quantize(CENT),
+        switch=switch, days=len(lately) if measured else days, actual_usd=both.of(switch.target).total_usd.quantize(CENT),
         counterfactual_usd=None if ios is None else earlier,
     )  # fmt: skip
 

@@ -18,7 +18,7 @@ from headroom.domain.aurora.summary import (
     bill_summary,
     saves_too_little,
 )
-from headroom.domain.aurora.terms import CONTENT, demand_of_days, diagnosis_of_bill
+from headroom.domain.aurora.terms import CONTENT, demand_of_days, diagnosis_of_bill, owner_note
 from headroom.domain.catalog.aurora import HOURS_PER_MONTH, AuroraPrices, Bills, bills
 from headroom.domain.catalog.ebs import capability
 from headroom.domain.decision import (
@@ -54,6 +54,7 @@ from headroom.domain.resources import (
     AuroraObservation,
     Goal,
     PriceUnknown,
+    SeenMembers,
     StorageMode,
     code_owner,
     configuration_of,
@@ -68,10 +69,6 @@ LANDS = timedelta(minutes=30)
 CENT = Decimal("0.01")
 SAVES_TOO_LITTLE = (Guardrail.MARGIN, Guardrail.STEADY, Guardrail.RHYTHM)
 """Guardrails that say that a change for money is not worth using up the 30 days."""
-NOT_PUBLISHED = (
-    "nothing is published of the billed I/O under I/O-Optimized: compare the days recorded before "
-    "the change, the cluster stays as it is"
-)
 _REMEDY: Mapping[Guardrail, str] = MappingProxyType(
     {
         Guardrail.ENGINE_VERSION: "upgrade the engine to a version that supports I/O-Optimized",
@@ -92,6 +89,8 @@ class ClusterDecisionInput:
     prices: AuroraPrices | None
     earlier_days: tuple[BilledIoDay, ...] = ()
     """Days under the other mode, recorded before it was left."""
+    earlier_members: tuple[SeenMembers, ...] = ()
+    """Members of the last days that the cluster does not have now."""
     check: BillCheck | None = None
     """The bill since our own switch beside its forecast, once a week of it is known."""
 
@@ -120,10 +119,9 @@ def decide_cluster(cluster_input: ClusterDecisionInput) -> Decision:
         judgements = (judged,)
     if isinstance(decision_input.policy, PolicyUnreadable):
         answer = Hold(reason=Reason.POLICY_UNREADABLE, until=None, proposed_plan=None)
-    silent = not demand.known and cluster.mode is StorageMode.IO_OPTIMIZED
     detail = ClusterDetail(
         cluster=cluster, goal=limits.aurora_goal, demand=demand, bills=both,
-        owner_note=NOT_PUBLISHED if silent else "", earlier_days=cluster_input.earlier_days,
+        owner_note=owner_note(demand, observed), earlier_days=cluster_input.earlier_days,
         check=cluster_input.check,
     )  # fmt: skip
     owner = code_owner(decision_input.observation.volume.tags, policy.code_tags)
@@ -133,6 +131,7 @@ def decide_cluster(cluster_input: ClusterDecisionInput) -> Decision:
             decision_input.trigger, observed, decision_input.observation.volume,
             decision_input.resource_state, policy.version, price_source,
             *(() if cluster_input.check is None else (cluster_input.check,)),
+            *cluster_input.earlier_members,
         )[:20],
         at=observed.at,
         trigger=decision_input.trigger,
@@ -212,7 +211,7 @@ def cluster_case(
         effective=effective,
         cluster=ClusterCase(
             observation=cluster_input.observed, demand=demand, prices=prices, bills=both,
-            goal=Goal.COST,
+            goal=Goal.COST, earlier_members=cluster_input.earlier_members,
         ),
     )  # fmt: skip
 

@@ -12,13 +12,17 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from headroom.domain.decision import BilledIoDay, ModeSwitch
-from headroom.domain.resources import StorageMode
-from headroom.domain.workload import UsageDay
+from headroom.domain.resources import Member, SeenMembers, StorageMode
+from headroom.domain.workload import UsageDay, midnight
 
 REQUEST_TTL = timedelta(hours=2)
 """How long after a request a change to exactly its target counts as its effect."""
 SETTLES = timedelta(minutes=10)
 """How long after a change was reported RDS may still report the mode before it."""
+MEMBERS_COUNT = timedelta(days=7)
+"""How long members that are gone count: a reader that is replaced is back within days."""
+MOST_SETS = 12
+"""Sets of members that are remembered at most."""
 KEPT_DAYS = 45
 """The 30 days between changes to I/O-Optimized, and fourteen days before them."""
 
@@ -63,6 +67,8 @@ class ClusterMemory:
     """When it was first observed under a name that another cluster had before; None if none had."""
     changed_at: datetime | None = None
     """When `mode` was first observed in place of the other one; None if it never was."""
+    members: tuple[SeenMembers, ...] = ()
+    """Those of the last days, the latest last."""
 
     @property
     def first_seen_in_mode(self) -> datetime | None:
@@ -122,3 +128,15 @@ def with_days(before: ClusterMemory, days: Iterable[UsageDay], mode: StorageMode
         known.setdefault(day.start, BilledIoDay(start=day.start, mode=mode, ios=round(day.ios, 1)))
     kept = tuple(known[start] for start in sorted(known)[-KEPT_DAYS:])
     return before if kept == before.days else replace(before, days=kept)
+
+
+def with_members(before: ClusterMemory, members: tuple[Member, ...], at: datetime) -> ClusterMemory:
+    """The memory with the members of now, and those of the last days; the same object if nothing is new."""
+    day = midnight(at)
+    others = [
+        seen
+        for seen in before.members
+        if seen.members != members and day - seen.day <= MEMBERS_COUNT
+    ]
+    kept = (*others[1 - MOST_SETS :], SeenMembers(members=members, day=day))
+    return before if kept == before.members else replace(before, members=kept)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from headroom.domain.decision import Reason
-from headroom.domain.resources import AuroraObservation, Series, VolumeActivity
+from headroom.domain.resources import AuroraObservation, Series, StorageMode, VolumeActivity
 from headroom.domain.workload import (
     DAYS,
     AuroraDemand,
@@ -16,6 +18,16 @@ from headroom.domain.workload import (
 
 CONTENT = frozenset({Reason.ALREADY_CHEAPEST, Reason.FAST_ENOUGH, Reason.KEPT_FOR_PERFORMANCE})
 """Reasons by which a cluster is in the mode that is right for it."""
+NOT_PUBLISHED = (
+    "nothing is published of the billed I/O under I/O-Optimized: compare the days recorded before "
+    "the change, the cluster stays as it is"
+)
+LONG_DAYS = 30
+"""After so many days of which hardly any is whole, none are waited for without a word."""
+SELDOM_WHOLE = (
+    f"of the last {LONG_DAYS} days and more too few are published whole (billed I/O, and ACUs of "
+    "serverless members): a cluster that is stopped or scaled every few days is not judged"
+)
 
 
 def empty_activity(observed: AuroraObservation) -> VolumeActivity:
@@ -51,3 +63,15 @@ def demand_of_days(demand: AuroraDemand) -> Demand:
         expected_starved_minutes=0.0, credits=None, peak_iops=0.0, peak_mibps=0.0,
         clear_minutes=0, basis=f"{known} whole days",
     )  # fmt: skip
+
+
+def owner_note(demand: AuroraDemand, observed: AuroraObservation) -> str:
+    """What the owner should know of a cluster of which too little is published, and for how long; empty if nothing."""
+    cluster, hourly = observed.cluster, observed.activity.hourly_ios
+    if not demand.known:
+        return NOT_PUBLISHED if cluster.mode is StorageMode.IO_OPTIMIZED else ""
+    if demand.whole or hourly is None:
+        return ""
+    first = next((at for at, value in hourly.points() if value is not None), observed.at)
+    since = max(first, cluster.mode_since or first)
+    return SELDOM_WHOLE if observed.at - since >= timedelta(days=LONG_DAYS) else ""

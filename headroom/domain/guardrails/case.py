@@ -11,7 +11,7 @@ from headroom.domain.catalog.aurora import AuroraPrices, Bills
 from headroom.domain.guardrails.verdicts import Guardrail, Relation, Verdict
 from headroom.domain.planning import GroupConstraint, Plan
 from headroom.domain.policy import EffectiveLimits, Policy
-from headroom.domain.resources import AuroraObservation, Goal, Observation
+from headroom.domain.resources import AuroraObservation, Goal, Observation, SeenMembers
 from headroom.domain.state import ResourceState
 from headroom.domain.workload import AuroraDemand, Demand, Diagnosis, SpaceForecast
 
@@ -26,6 +26,8 @@ class ClusterCase:
     bills: Bills
     goal: Goal
     """What the plan is for: a lower bill, or faster commits."""
+    earlier_members: tuple[SeenMembers, ...] = ()
+    """Those of the last days that the cluster does not have now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

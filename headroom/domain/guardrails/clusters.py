@@ -6,15 +6,17 @@ Source: Aurora User Guide, "Storage configurations for Amazon Aurora DB clusters
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import accumulate
-from statistics import median
+from statistics import mean, median
 
 from headroom.domain.catalog.aurora import HOURS_PER_MONTH, MILLION, bills, supports_io_optimized
 from headroom.domain.guardrails.case import Case, ClusterCase, verdict_of
 from headroom.domain.guardrails.verdicts import Guardrail, Relation, Verdict
-from headroom.domain.resources import GATE, Goal, StorageMode, mode_of
+from headroom.domain.resources import GATE, Goal, PriceUnknown, StorageMode, mode_of
 from headroom.domain.workload import DAYS, usage
 
 SPIKES = 2
@@ -23,8 +25,11 @@ BUSY_DAYS = 7
 """Going back must pay even if every day were like the busiest half."""
 GATE_DAYS = GATE // timedelta(days=1)
 """Days that a wrong change may have to stay in force."""
-NEW_TIMES = 2
-"""Quiet days that saved this many times what any earlier ones did are a new level of the load."""
+LATEST_DAYS = 3
+"""What a load shorter than GATE_DAYS is like now."""
+NEW_TIMES = 4
+"""Quiet days that saved this many times what any earlier ones did are a new level of the load: fewer may be
+the two quiet months of a quarter."""
 SLOW_DAYS = 3
 """Days with slow commits from which on they are no accident."""
 SHARED = frozenset(
@@ -144,10 +149,11 @@ def steady(case: Case) -> Verdict:
     """Block a change for money that pays only because of unusual days.
 
     To I/O-Optimized it must pay without the two busiest days, of these or of the longer past; back to
-    Standard even if every day were like the busiest seven.
+    Standard even if every day were like the busiest seven. Either way it must pay with any members that the
+    cluster had within a week: a reader that is being replaced is soon back.
     """
-    cluster, saving, detail = _cluster(case), Decimal(0), ""
-    demand = cluster.demand
+    cluster, saving, detail, members = _cluster(case), Decimal(0), "", ""
+    demand, origin = cluster.demand, mode_of(case.plan.origin)
     if cluster.goal is Goal.COST and demand.days:
         if _to_standard(case):
             ios = demand.ios_a_month(busiest=BUSY_DAYS)
@@ -155,8 +161,15 @@ def steady(case: Case) -> Verdict:
         else:
             ios = demand.ios_a_month_without_peaks(SPIKES)
             detail = f"without the busiest {SPIKES} days, or those of the longer past"
-        month = bills(usage(cluster.observation, demand, ios), cluster.prices)
-        saving = month.saving_usd(mode_of(case.plan.origin))
+        month = usage(cluster.observation, demand, ios)
+        saving = bills(month, cluster.prices).saving_usd(origin)
+        for seen in cluster.earlier_members:
+            with suppress(PriceUnknown, ValueError):
+                then = bills(replace(month, members=seen.members), cluster.prices)
+                if then.saving_usd(origin) < saving:
+                    saving = then.saving_usd(origin)
+                    members = f", with its members of {seen.day:%Y-%m-%d}"
+        detail += members
     return verdict_of(Guardrail.STEADY, Relation.AT_LEAST, round(saving, 2), 0, "USD/month", detail)
 
 
@@ -164,7 +177,7 @@ def rhythm(case: Case) -> Verdict:
     """Block a change for money that a monthly rhythm of the load would soon make a loss.
 
     The recent savings of the other mode must exceed, by the margin, its losses in the worst thirty days
-    of the past. Back to Standard, twice the savings of any earlier quiet days are enough: then the load
+    of the past. Back to Standard, four times the savings of any earlier quiet days are enough: then the load
     has a new level.
     """
     cluster, days, gain, worst = _cluster(case), 0, 0.0, 0.0
@@ -184,15 +197,19 @@ def rhythm(case: Case) -> Verdict:
 def _daily_savings(cluster: ClusterCase, origin: StorageMode) -> list[float]:
     """USD that the other mode would have saved on each day of the past, oldest first.
 
-    GATE_DAYS days before those that are known are taken to be like their median.
+    GATE_DAYS days before those that are known are taken to be like their median; of a past shorter than
+    that like its latest days, if these save less: the import into a new cluster is over one day.
     """
     past = cluster.demand.past_ios
-    days = [median(past)] * GATE_DAYS + list(past)
     idle = bills(usage(cluster.observation, cluster.demand, 0.0), cluster.prices)
     without_io = float(idle.saving_usd(origin)) * 24 / HOURS_PER_MONTH
     usd = float(cluster.prices.million_ios) / MILLION
     sign = 1.0 if origin is StorageMode.STANDARD else -1.0
-    return [without_io + sign * usd * ios for ios in days]
+    savings = [without_io + sign * usd * ios for ios in past]
+    unknown = median(savings)
+    if len(savings) < GATE_DAYS:
+        unknown = min(unknown, mean(savings[-LATEST_DAYS:]))
+    return [unknown] * GATE_DAYS + savings
 
 
 def _latest_saving(savings: Sequence[float]) -> tuple[int, float]:

@@ -13,6 +13,7 @@ from headroom.domain.resources.clusters import (
     AuroraObservation,
     Goal,
     Member,
+    SeenMembers,
     StorageMode,
     configuration_of,
     family,

@@ -54,6 +54,14 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SeenMembers:
+    """The members that a cluster had, and the UTC day on which they were last observed."""
+
+    members: tuple[Member, ...]
+    day: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AuroraCluster:
     """A cluster as DescribeDBClusters and DescribeDBInstances report it."""
 

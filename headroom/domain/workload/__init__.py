@@ -13,6 +13,7 @@ from headroom.domain.workload.billed_io import (
     AuroraDemand,
     UsageDay,
     cluster_demand,
+    midnight,
     usage,
 )
 from headroom.domain.workload.coming_day import PresentLoad

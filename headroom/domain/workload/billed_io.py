@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from statistics import mean
 
 from headroom.domain.catalog.aurora import HOURS_PER_MONTH, Usage
 from headroom.domain.resources import AuroraActivity, AuroraObservation, Series, StorageMode
@@ -80,16 +81,16 @@ class AuroraDemand:
     def ios_a_month_without_peaks(self, peaks: int) -> float:
         """The same without the busiest `peaks` days, of these or of the longer past, whichever is more.
 
-        A busy day of each week is none of the few that were unusual. Of the longer past its last weeks
-        alone must show as much: a load that ended before them counts no more.
+        A busy day of each week, or of each month, is none of the few that were unusual. The last weeks of the
+        longer past must show as much: a load that ended before them counts no more. Their unusual days count as
+        the busiest of all others.
         """
         recent = self.ios_a_month(leave_out=min(peaks, len(self.days) - 1))
         if len(self.past_ios) < LONGER_DAYS:
             return recent
-        usual = min(
-            sum(sorted(past)[:-peaks]) / (len(past) - peaks)
-            for past in (self.past_ios, self.past_ios[-LONGER_DAYS:])
-        )
+        usual_days = sorted(self.past_ios)[:-peaks]
+        lately = [min(ios, usual_days[-1]) for ios in self.past_ios[-LONGER_DAYS:]]
+        usual = min(mean(usual_days), mean(lately))
         return max(recent, usual * HOURS_PER_MONTH / 24)
 
     @property

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from statistics import median
 
 from headroom.domain.catalog.aurora import AuroraPrices, bills
 from headroom.domain.policy import Limits
-from headroom.domain.resources import AuroraActivity, AuroraCluster, PriceUnknown
+from headroom.domain.resources import AuroraActivity, AuroraCluster, PriceUnknown, Series
 from headroom.domain.workload import DAYS, GIB
 from headroom.proving.replay.volume import NotReplayed
 from headroom.proving.scenarios import AuroraScenario, cluster_usage
@@ -48,13 +47,23 @@ def replay_cluster(
         )
     if all(count is None for count in rows):
         raise NotReplayed("no billed I/O of it was published in this time")
+    if cluster.reserved is None:
+        raise NotReplayed(
+            "its reservations are not known, without which nothing is changed: allow "
+            "rds:DescribeReservedDBInstances"
+        )
+    if cluster.parallel_query is None and cluster.engine == "aurora-mysql":
+        raise NotReplayed(
+            "whether it uses parallel query is not known, without which nothing is changed: allow "
+            "rds:DescribeDBClusterParameters"
+        )
     scenario = AuroraScenario(
         name=cluster.ref.resource_id, start=start, days=days, engine=cluster.engine,
         engine_version=cluster.engine_version, mode=cluster.mode,
         next_allowed_at=cluster.next_allowed_at, members=cluster.members,
-        reserved=cluster.reserved or (), acus=_mean(activity.acus.known()) or 0.0,
+        reserved=cluster.reserved, acus=_mean(activity.acus.known()) or 0.0,
         storage_gib=_size(activity), steady_ios=None, trace=_trace(rows, start),
-        commit_latency_ms=_median(activity.commit_latency_ms.known()),
+        commit_latency_ms=None, commits=_values(activity.commit_latency_ms, start),
         parallel_query=bool(cluster.parallel_query), region=cluster.ref.region, prices=prices,
         published_when_optimized=True, limits=limits,
     )  # fmt: skip
@@ -94,8 +103,9 @@ def _mean(values: Sequence[float]) -> float | None:
     return sum(values) / len(values) if values else None
 
 
-def _median(values: Sequence[float]) -> float | None:
-    return median(values) if values else None
+def _values(series: Series, start: datetime) -> tuple[float | None, ...]:
+    """Those from `start` on."""
+    return series.values[(start - series.start) // timedelta(seconds=series.period_s) :]
 
 
 __all__ = ["ReplayedCluster", "replay_cluster"]

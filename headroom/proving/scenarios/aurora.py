@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -79,6 +79,8 @@ class AuroraScenario:
     published_when_optimized: bool
     limits: Limits
     month_end: MonthEnd | None = None
+    commits: Sequence[float | None] = ()
+    """Commit latency in ms of every five minutes from the start, where it was recorded."""
 
     def untraced_ios(self, at: datetime) -> float | None:
         """Billed I/O of the five minutes from `at` by what the scenario says itself; None with a trace."""

@@ -89,7 +89,9 @@ class SimulatedCluster:
                 write_ios=series(halves["writes"]),
                 bytes_used=series([scenario.storage_gib * GIB] * len(ios)),
                 acus=flat(scenario.acus),
-                commit_latency_ms=flat(scenario.commit_latency_ms),
+                commit_latency_ms=series(self._commits(first, last))
+                if scenario.commits
+                else flat(scenario.commit_latency_ms),
                 hourly_ios=self._hourly(at),
             ),
         )
@@ -127,6 +129,12 @@ class SimulatedCluster:
         ]
         counts = before + self.counts[max(0, first) : max(0, last)]
         return self._as_published(counts, start + first * PERIOD, PERIOD)
+
+    def _commits(self, first: int, last: int) -> list[float | None]:
+        """The recorded commit latency of the periods [first, last) from the start."""
+        recorded = self.scenario.commits[max(0, first) : max(0, last)]
+        before: list[float | None] = [None] * min(last - first, max(0, -first))
+        return [*before, *recorded, *([None] * (last - first - len(before) - len(recorded)))]
 
     def _hourly(self, at: datetime) -> Series:
         """Billed I/O of the hours of PAST_WINDOW before `at`, as CloudWatch would return it."""

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -7,7 +8,13 @@ import boto3
 import pytest
 from botocore.stub import Stubber
 
-from headroom.adapters.aurora.shapes import cluster, covering, ours, reservations
+from headroom.adapters.aurora.shapes import (
+    cluster,
+    covering,
+    ours,
+    reservations,
+    units_in_use,
+)
 from headroom.domain.resources import AuroraCluster, Member, StorageMode
 from tests.builders import ACCOUNT, NOW, REGION
 
@@ -172,6 +179,39 @@ def test_reservations_beyond_the_clusters_own_need_may_be_another_clusters(
 
     own = made([("db.r7g.xlarge", 2), ("db.serverless", 1)])
     assert covering(made(held), own) == made(counted)
+
+
+@pytest.mark.parametrize(
+    ("held", "others", "counted"),
+    [
+        (3, {}, 3),  # AWS recommends 1.3 times: the uplift of the cluster's own
+        (2, {}, 2),
+        (9, {"r7g": 100.0}, 2),
+        (15, {"r7g": 100.0}, 2),
+        (16, {"r7g": 100.0, "r6g": 50.0}, 16),
+        (1, {"r7g": 8.0}, 1),
+    ],
+)  # fmt: skip
+def test_in_io_optimized_what_others_leave_of_reservations_pays_for_the_uplift(
+    held: int, others: dict[str, float], counted: int
+) -> None:
+    own = (Member(instance_class="db.r7g.xlarge", count=2),)
+    reserved = (Member(instance_class="db.r7g.xlarge", count=held),)
+    expected = (Member(instance_class="db.r7g.xlarge", count=counted),)
+    assert covering(reserved, own, others) == expected
+
+
+def test_units_that_others_use_are_those_of_the_engine_in_their_mode() -> None:
+    every = [
+        member("orders-1"),
+        member("billing-1", DBClusterIdentifier="billing"),
+        member("billing-2", DBClusterIdentifier="billing", StorageType="aurora-iopt1"),
+        member("billing-3", DBClusterIdentifier="billing", DBInstanceClass="db.serverless"),
+        member("web-1", DBClusterIdentifier="web", Engine="aurora-mysql"),
+        member("new-1", DBClusterIdentifier="new", DBInstanceClass="db.r9x.titanic"),
+    ]
+    found = units_in_use(every, "aurora-postgresql", beside="orders")
+    assert found == {"r7g": pytest.approx(8 + 8 * 1.3), "r9x": math.inf}
 
 
 @pytest.mark.parametrize(

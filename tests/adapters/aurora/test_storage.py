@@ -76,6 +76,15 @@ def test_a_cluster_is_seen_with_its_members_writer_reservations_and_what_is_pend
     assert listed.volume.tags == view.volume.tags
 
 
+def test_a_cluster_in_io_optimized_has_what_others_leave_of_the_reservations() -> None:
+    place = Place(StorageType="aurora-iopt1")
+    place.service.reserved = [
+        {"State": "active", "ProductDescription": "aurora postgresql",
+         "DBInstanceClass": "db.r7g.xlarge", "DBInstanceCount": 3},
+    ]  # fmt: skip
+    assert place.seen().reserved == (Member(instance_class="db.r7g.xlarge", count=3),)
+
+
 @pytest.mark.parametrize(
     ("parameters", "on"),
     [
@@ -363,6 +372,26 @@ def test_capacity_is_known_where_every_serverless_member_published_it() -> None:
     assert metrics.acus.values == (4.0, None, None)
     assert metrics.read_ios.values == (None, None, None)
     assert activity_of(cluster(), {}, span).acus.values == ()
+
+
+def test_a_new_serverless_member_counts_as_if_it_had_always_been_there() -> None:
+    """Its days before it existed are no reason to know nothing of the others: it is billed from now on."""
+    of = cluster(writer=None, serverless_members=("old", "new"))
+    span = Window(start=NOW, period_s=300, periods=24)
+
+    def acus(published: int) -> tuple[float | None, ...]:
+        def series(query: Query) -> Series:
+            new = dict(query.dimensions).get("DBInstanceIdentifier") == "new"
+            values = (
+                (None,) * (24 - published) + (2.0, 4.0) * (published // 2) if new else (1.0,) * 24
+            )
+            return Series(start=NOW, period_s=300, values=values)
+
+        found = {q: series(q) for q in queries(of) if q.metric == "ServerlessDatabaseCapacity"}
+        return activity_of(of, found, span).acus.values
+
+    assert acus(12) == (4.0,) * 12 + (3.0, 5.0) * 6
+    assert acus(10) == (None,) * 14 + (3.0, 5.0) * 5  # less than an hour says nothing
 
 
 def test_what_was_published_under_its_name_before_it_had_that_name_is_not_its_own() -> None:

@@ -11,9 +11,10 @@ from headroom.domain.aurora import (
     ObservedMode,
     remember,
     with_days,
+    with_members,
 )
-from headroom.domain.aurora.memory import KEPT_DAYS, SETTLES
-from headroom.domain.resources import StorageMode
+from headroom.domain.aurora.memory import KEPT_DAYS, MEMBERS_COUNT, MOST_SETS, SETTLES
+from headroom.domain.resources import Member, StorageMode
 from headroom.domain.workload import UsageDay
 from headroom.serialization import from_json, to_json
 from tests.builders import NOW
@@ -106,3 +107,25 @@ def test_days_are_recorded_once_under_the_mode_they_were_measured_in() -> None:
     full = with_days(known(), [day(ago) for ago in range(100, 0, -1)], STANDARD)
     assert len(full.days) == KEPT_DAYS
     assert full.days[-1].start == day(1).start
+
+
+def of(count: int) -> tuple[Member, ...]:
+    return (Member(instance_class="db.r7g.xlarge", count=count),)
+
+
+def test_members_are_remembered_for_a_week_after_they_were_last_there() -> None:
+    three = with_members(known(), of(3), NOW)
+    assert with_members(three, of(3), NOW + timedelta(hours=1)) is three
+    one = with_members(three, of(1), NOW + timedelta(days=1))
+    assert [(seen.members, seen.day) for seen in one.members] == [
+        (of(3), NOW.replace(hour=0)), (of(1), NOW.replace(hour=0) + timedelta(days=1)),
+    ]  # fmt: skip
+    assert from_json(to_json(one), ClusterMemory) == one
+    week = with_members(one, of(1), NOW + MEMBERS_COUNT)
+    assert [seen.members for seen in week.members] == [of(3), of(1)]
+    after = with_members(week, of(1), NOW + MEMBERS_COUNT + timedelta(days=1))
+    assert [seen.members for seen in after.members] == [of(1)]
+    for count in range(2, 100):
+        after = with_members(after, of(count), NOW + timedelta(days=9))
+    assert len(after.members) == MOST_SETS
+    assert after.members[-1].members == of(99)

@@ -136,6 +136,25 @@ def test_thirteen_whole_days_are_too_few_and_a_gap_is_not_a_quiet_day() -> None:
     assert found.ios_a_month() == pytest.approx(FORTY * 730 / 24)
 
 
+@pytest.mark.parametrize(("known_days", "noted"), [(29, False), (31, True)])
+def test_a_cluster_that_is_stopped_every_weekend_is_not_left_without_a_word(
+    known_days: int, noted: bool
+) -> None:
+    """Sixteen days never have fourteen workdays, whatever is waited for."""
+    workdays = [
+        None if (NOW - timedelta(days=ago)).weekday() >= 5 else FORTY for ago in range(16, 0, -1)
+    ]
+    observation = seen(workdays)
+    start = NOW - timedelta(days=known_days)
+    hours = Series(start=start, period_s=3600, values=(1e6,) * (known_days * 24))
+    activity = replace(observation.activity, hourly_ios=hours)
+    decision = decided(replace(observation, activity=activity))
+    assert decision.answer.reason is Reason.NOT_ENOUGH_DATA
+    assert decision.cluster is not None
+    assert bool(decision.cluster.owner_note) is noted
+    assert ("a cluster that is stopped or scaled every few days" in decision.summary) is noted
+
+
 def test_today_does_not_count_and_a_day_with_a_few_gaps_is_extrapolated() -> None:
     observation = seen([FORTY] * 14)
     reads = list(observation.activity.read_ios.values)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from decimal import Decimal
 
 import pytest
 
 from headroom.domain.catalog.aurora import AuroraPrices, aurora_prices
 from headroom.domain.policy import Limits, Mode
-from headroom.domain.resources import AuroraActivity, AuroraCluster, Series, StorageMode
+from headroom.domain.resources import AuroraActivity, AuroraCluster, Goal, Series, StorageMode
 from headroom.proving.replay import NotReplayed, replay_cluster
 from tests.builders import NOW
 from tests.domain.clusters import cluster
@@ -72,6 +73,22 @@ def test_only_whole_days_count_whenever_the_history_begins() -> None:
     )  # fmt: skip
 
 
+def test_slow_commits_of_some_hours_a_day_are_seen_as_they_were() -> None:
+    """Three hours of 50 ms a night: neither their mean nor their median is slow."""
+    days = recorded([20.0] * 30)
+    night = (50.0,) * 36 + (2.0,) * 252
+    commits = replace(days.read_ios, values=night * 30)
+    speed = replace(
+        LIMITS, aurora_goal=Goal.PERFORMANCE, aurora_slow_commit_ms=10.0,
+        price_increase_usd=Decimal(500),
+    )  # fmt: skip
+    slow = replay_cluster(of_today(), replace(days, commit_latency_ms=commits), speed, PRICES)
+    assert [change.reason for change in slow.result.changes] == ["slow_commits"]
+    two = replace(commits, values=((50.0,) * 6 + (2.0,) * 282) * 30)  # half an hour is no slow day
+    fast = replay_cluster(of_today(), replace(days, commit_latency_ms=two), speed, PRICES)
+    assert fast.result.changes == ()
+
+
 def test_when_aws_allows_the_next_change_holds_in_a_replay_too() -> None:
     shut = of_today(next_allowed_at=NOW + timedelta(days=10))
     assert replay_cluster(shut, recorded([100.0] * 40), LIMITS, PRICES).result.changes == ()
@@ -94,3 +111,17 @@ def test_a_cluster_that_cannot_be_replayed_says_why(
 ) -> None:
     with pytest.raises(NotReplayed, match=why):
         replay_cluster(of_today(), recorded(days, gib=gib), LIMITS, prices)
+
+
+@pytest.mark.parametrize(
+    ("unknown", "why"),
+    [
+        ({"reserved": None}, "its reservations are not known"),
+        ({"engine": "aurora-mysql", "engine_version": "8.0.mysql_aurora.3.05.2"}, "parallel query is not known"),
+    ],
+)  # fmt: skip
+def test_what_blocks_a_change_when_it_is_not_known_is_not_replayed_as_if_it_were_nothing(
+    unknown: dict[str, object], why: str
+) -> None:
+    with pytest.raises(NotReplayed, match=why):
+        replay_cluster(of_today(**unknown), recorded([90.0] * 31), LIMITS, PRICES)

@@ -161,7 +161,33 @@ def test_without_an_earlier_past_month_ends_cost_little_more_than_the_better_mod
     assert float(result.paid_usd / best) <= 1 + most_percent / 100
 
 
-@pytest.mark.parametrize(("busy", "most_days"), [(600, 36), (450, 45)])
+def test_one_or_two_busy_days_of_every_month_are_not_unusual(tmp_path: Path) -> None:
+    """Nor are they a reason where staying costs less."""
+    for busy, last_days, changes in ((1_400, 1, 1), (700, 2, 1), (1_000, 2, 1), (300, 2, 0)):
+        days = month_ends(1, busy, last_days)
+        made = document(**trace(tmp_path, days), members=[{"class": "db.r6g.large", "count": 2}])
+        result = simulated(made | {"days": len(days)})
+        assert len(result.changes) == changes, (busy, last_days)
+        if changes:
+            assert result.paid_usd < result.paid_in_standard_usd
+
+
+@pytest.mark.parametrize("import_days", [6, 8, 10])
+def test_the_import_into_a_new_cluster_is_no_load_to_come(tmp_path: Path, import_days: int) -> None:
+    """Of fourteen days most are of an import that is over."""
+    days = [150.0] * import_days + [10.0] * (60 - import_days)
+    made = document(**trace(tmp_path, days), members=[{"class": "db.r7g.xlarge", "count": 3}])
+    assert simulated(made | {"days": 60}).changes == ()
+
+
+def test_a_last_month_of_each_quarter_moves_a_cluster_once_at_most(tmp_path: Path) -> None:
+    for busy in (120.0, 200.0):
+        days = [busy if (START + timedelta(days=day)).month % 3 == 0 else 5.0 for day in range(365)]
+        result = simulated(document(**trace(tmp_path, days)) | {"days": 365})
+        assert len(result.changes) <= 1
+
+
+@pytest.mark.parametrize(("busy", "most_days"), [(600, 36), (450, 45), (420, 45)])
 def test_one_busy_day_of_every_week_is_not_unusual(
     tmp_path: Path, busy: float, most_days: int
 ) -> None:
