@@ -32,14 +32,19 @@ def history(
     end: datetime = NOW,
     io_kib: float = 16,
     balance: float | None = None,
+    latency_ms: Load | None = None,
 ) -> VolumeActivity:
-    """`check` is how many minutes of a period touched the IOPS limit; None if none is published."""
+    """`check` is how many minutes of a period touched the IOPS limit; None if none is published.
+
+    Nor is latency then, unless it is given.
+    """
     count = int(days * 24 * PER_HOUR)
     starts = [end - timedelta(seconds=PERIOD_S * (count - i)) for i in range(count)]
     checks = [check(at) for at in starts] if callable(check) else [check] * count
     made = activity(
         [load(at) for at in starts], iops_check=checks, end=end, period_s=PERIOD_S, io_kib=io_kib,
         balance=balance, mibps_check=None if check is None else 0.0,
+        latency_ms=[latency_ms(at) for at in starts] if latency_ms else None if check is None else 1.0,
     )  # fmt: skip
     if busiest is None:
         return made

@@ -60,9 +60,9 @@ from headroom.domain.policy import EffectiveLimits, PolicyUnreadable
 from headroom.domain.workload import Binding, Demand, Diagnosis, LoadShape
 
 LONG_PRESSED_MINUTES = 60
-"""Pressure this long is worth a word to the owner although nothing is worth its price."""
+"""Pressure this long is worth a word to the owner although nothing may be changed for now."""
 UNPAID_MINUTES = 120
-"""Pressure after which the owner hears that nothing is worth its price, or may be changed for now."""
+"""Pressure after which the owner hears that nothing is worth its price."""
 SOON = timedelta(hours=1)
 """A change that may be made within this is worth no message."""
 
@@ -326,7 +326,7 @@ def _blocked(
     if too_little_data or demand.known_minutes < MIN_KNOWN_MINUTES:
         return Hold(reason=Reason.NOT_ENOUGH_DATA, until=None, proposed_plan=plan)
     until, at = all_clear_at(others), decision_input.observation.at
-    if demand.pressed_minutes >= UNPAID_MINUTES and (until is None or until > at + SOON):
+    if not short and (until is None or until > at + SOON):
         names = ", ".join(v.guardrail.value for v in others)
         clears = "" if until is None else f" until {until:%Y-%m-%d %H:%M} UTC"
         told = escalate_once(

@@ -8,7 +8,6 @@ from decimal import Decimal
 from functools import lru_cache
 
 from headroom.domain.catalog import PriceTable
-from headroom.domain.catalog.ebs import capability
 from headroom.domain.decision.diagnose import diagnose
 from headroom.domain.decision.space import space_forecast_for_owner
 from headroom.domain.guardrails import Case
@@ -62,8 +61,8 @@ from headroom.domain.workload import (
     growth_of,
     load_rates,
     mib_per_op,
-    minutes,
     past_of,
+    recent_minutes,
     space_forecast,
     with_hidden_bursts,
 )
@@ -146,9 +145,7 @@ def situation_of(decision_input: DecisionInput) -> Situation | None:
 
 def _diagnosed(decision_input: DecisionInput, limits: Limits) -> tuple[Demand, Diagnosis]:
     observation = decision_input.observation
-    seen = minutes(
-        observation.activity, capability(observation.volume.configuration), observation.modification
-    )
+    seen = recent_minutes(observation)
     profile = decision_input.resource_state.profile
     demand = estimate(observation, seen, profile)
     return demand, diagnose(

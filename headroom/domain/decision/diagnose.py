@@ -22,6 +22,7 @@ from headroom.domain.workload import (
     imminent,
     minutes,
     near_depletion,
+    recent_minutes,
     since,
     slow_below_limits,
 )
@@ -49,7 +50,7 @@ def diagnose(
     """
     can = capability(observation.volume.configuration)
     if seen is None:
-        seen = minutes(observation.activity, can, observation.modification)
+        seen = recent_minutes(observation)
     balance = _instance_balance(observation, can, seen)
     iops_left, mibps_left = _instance_left(
         observation, seen, bursts=fits_in_bursts(observation, profile)

@@ -28,7 +28,7 @@ from headroom.domain.planning import TIME_TO_EFFECT, Plan
 from headroom.domain.policy import EffectiveLimits, Policy
 from headroom.domain.resources import Configuration, Observation, PriceUnknown, digest
 from headroom.domain.state import ROLLBACK_TTL, RollbackRequest, Step, StoredState
-from headroom.domain.workload import minutes
+from headroom.domain.workload import recent_minutes
 
 NOT_ON_RECORD = "its decision is no longer on record"
 EXEMPT_GUARDRAILS = frozenset(
@@ -106,12 +106,8 @@ def performance_still_used(observation: Observation, back: Configuration) -> str
 
     Only a person may take away performance that is in use.
     """
-    can, now = capability(back), capability(observation.volume.configuration)
-    seen = [
-        m
-        for m in minutes(observation.activity, now, observation.modification)
-        if m.at >= observation.at - IN_USE_WITHIN
-    ]
+    can = capability(back)
+    seen = [m for m in recent_minutes(observation) if m.at >= observation.at - IN_USE_WITHIN]
     for unit, most, served in (
         ("IOPS", can.sustained_iops, [m.iops for m in seen]),
         ("MiB/s", can.sustained_mibps, [m.mibps for m in seen]),

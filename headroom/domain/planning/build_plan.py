@@ -153,10 +153,12 @@ def spared(
 
     Nor does the spare exceed what the instance lets through, of which `left` is this volume's.
 
-    The spare may have to exceed what gp3 includes by more than a little. Where less than the load was
+    What nearly reaches that has all of it: nothing leads from there to the rest. The spare may have to exceed what gp3 includes by more than a little. Where less than the load was
     `chosen`, of IOPS or of MiB/s, it is 0: with more of one, the load would touch the limit of the other.
     """
     found = max(wanted, capped(wanted * spare, left))
+    if left is not None and left * ALIKE <= found < left:
+        found = left
     if wanted <= included < found <= included / ALIKE:
         return included
     return chosen if wanted <= chosen < found else found

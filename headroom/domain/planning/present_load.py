@@ -30,7 +30,7 @@ from headroom.domain.workload import (
     above_a_limit,
     chances_from_history,
     hidden_in_its_minutes,
-    minutes,
+    recent_minutes,
     same_load,
     short_minutes,
     shortfalls,
@@ -203,10 +203,9 @@ def _less(level: Level, present: Level) -> bool:
 def _load(situation: Situation) -> tuple[float, float]:
     """The highest load of the last minutes since any was at a limit, in SSD operations/s and MiB/s."""
     observation = situation.observation
-    can = capability(observation.volume.configuration)
     count = len(observation.activity.read_iops.values)
     last = range(max(0, count - 2 * RECENT_MIN), count)
-    seen = minutes(observation.activity, can, observation.modification, places=last)
+    seen = recent_minutes(observation, places=last)
     recent = since(seen, observation.at - timedelta(minutes=RECENT_MIN + 3))
     recent = recent[-situation.demand.clear_minutes :]  # what was at a limit before is over
     return max((m.ssd_iops for m in recent), default=0.0), max(

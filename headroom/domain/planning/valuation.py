@@ -32,6 +32,7 @@ from headroom.domain.planning.levels import (
 from headroom.domain.planning.plan import Plan, one_way
 from headroom.domain.planning.plans_from_history import is_merged
 from headroom.domain.planning.present_load import PRESSED, present_load
+from headroom.domain.planning.restoring import leads_no_further
 from headroom.domain.planning.savings import (
     day_cost,
     keeping_a_slot,
@@ -207,6 +208,7 @@ def _targets(situation: Situation, made: Sequence[Plan]) -> tuple[list[Configura
         *(
             reachable(situation, plan)
             and not (situation.unanswered and situation.asks_for(plan.target))
+            and not (plan.price_change_usd < 0 and leads_no_further(situation, plan))
             for plan in made
         ),
         *(True for _ in beyond),

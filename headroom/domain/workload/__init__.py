@@ -18,6 +18,7 @@ from headroom.domain.workload.billed_io import (
 )
 from headroom.domain.workload.coming_day import PresentLoad
 from headroom.domain.workload.demand import (
+    AT_LIMIT,
     BalanceForecast,
     Binding,
     CreditForecast,
@@ -27,6 +28,7 @@ from headroom.domain.workload.demand import (
     Forecast,
     Level,
     LoadShape,
+    Minute,
 )
 from headroom.domain.workload.estimate import estimate, near_depletion
 from headroom.domain.workload.forecast import calm_days, chances_from_history, demand_forecast
@@ -48,11 +50,10 @@ from headroom.domain.workload.pressed_periods import (
     with_hidden_bursts,
 )
 from headroom.domain.workload.pressure import (
-    AT_LIMIT,
     EMPTY_PERCENT,
-    Minute,
     clear_run,
     minutes,
+    recent_minutes,
     since,
 )
 from headroom.domain.workload.profile import digest_of

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from statistics import mean, median
 
-from headroom.domain.workload.demand import Estimate, LoadShape
+from headroom.domain.workload.demand import AT_LIMIT, Estimate, LoadShape, Minute
 from headroom.domain.workload.demand_ratio import (
     ABOVE,
     MAX_RATIO,
@@ -22,7 +22,6 @@ from headroom.domain.workload.demand_ratio import (
     ratio_from_queue_growth,
     same_hours,
 )
-from headroom.domain.workload.pressure import AT_LIMIT, Minute
 from headroom.domain.workload.worker_pool import Pool, worker_pool
 
 CENSORED_TAIL = 1.2

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from headroom.domain.state import HOUR, ProfileHour, hour_of
 from headroom.domain.workload.demand import Level
-from headroom.domain.workload.episodes import HELD, ONSET, Episodes, recent_hours
+from headroom.domain.workload.episodes import HELD, ONSET, REACTING, Episodes, recent_hours
 from headroom.domain.workload.history import Past
 from headroom.domain.workload.known_load import HourOfLoad, KnownLoad, Rates, loads_at
 from headroom.domain.workload.pressed_periods import belief_above_limits
@@ -198,20 +198,29 @@ class ComingDay:
     def _before_a_raise(self, level: Level, episodes: Episodes) -> list[float]:
         """By case: the shortfall until a raise takes effect, or what it leaves of a later hour."""
         past, hours = self._past, self._past.numbered[0]
-        iops, mibps, reach = level.iops, level.mibps, level.reach or UNLIMITED
+        reach = level.reach or UNLIMITED
         once, twice = self._after_raise(reach), self._after_raise(level.ceiling or UNLIMITED)
-        return [
-            once[number]
-            + minutes_to_react(
-                hours[number], iops, mibps, reach, belief=self._belief,
-                reaction_min=past.reaction_min,
+
+        def until_raised(number: int, minutes: float) -> float:
+            return once[number] + minutes_to_react(
+                hours[number],
+                level.iops,
+                level.mibps,
+                reach,
+                belief=self._belief,
+                reaction_min=minutes,
             )
+
+        return [
+            until_raised(number, past.reaction_min)
             if phase == ONSET
             else once[number]
             if phase == HELD
             else twice[number]
+            if phase < REACTING
+            else until_raised(number, phase - REACTING)
             for number, phase in episodes.cases
-        ]  # fmt: skip
+        ]
 
     def _drained(self, episodes: Episodes, rates: Rates, late: Rates | None) -> Sequence[float]:
         """By hour, the minutes after its load in which what waits is drained at some rates.

@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 
 from headroom.domain.catalog.ebs import HDD_IO_BYTES, MIB, SSD_IO_BYTES, Capability
 from headroom.domain.resources import Series, VolumeActivity
-from headroom.domain.workload.demand import CreditForecast
-from headroom.domain.workload.pressure import EMPTY_PERCENT, Minute
+from headroom.domain.workload.demand import CreditForecast, Minute
+from headroom.domain.workload.pressure import EMPTY_PERCENT
 
 SLOPE_MINUTES = 10
 """Minutes over which the present load is averaged."""

@@ -24,6 +24,8 @@ class LoadShape(StrEnum):
     """Not enough data to say."""
 
 
+AT_LIMIT = 0.97
+"""Share of a limit that counts as touching it where AWS publishes no Exceeded check."""
 INSIDE = 0.15
 """What a minute in which only a burst touched a limit counts for, as a shortfall.
 
@@ -37,6 +39,46 @@ CATCHES_UP = 0.5
 """What serving more of a load that queues up is worth, next to serving all of it."""
 SPREAD = 0.1
 """Relative uncertainty of the rate that evidence indicates."""
+
+
+class Minute(NamedTuple):
+    """One measured minute: EBS operations/s, MiB/s, queue, and whether a volume limit bound."""
+
+    at: datetime
+    iops: float
+    """EBS operations/s as this volume counts them: per 256 KiB on SSD, per 1 MiB on HDD."""
+    mibps: float
+    queue: float | None
+    latency_ms: float | None
+    iops_pressed: bool
+    mibps_pressed: bool
+    iops_limit: float
+    """The limit in force; while a change lands, the lowest that is consistent with the served load."""
+    mibps_limit: float
+    checked: bool
+    """Whether AWS published an Exceeded check for this minute."""
+    ops: float = 0.0
+    """Operations/s as CloudWatch counts them, before EBS splits or merges any."""
+    ssd_iops: float = 0.0
+    """EBS operations/s as an SSD volume would count them."""
+    iops_reached: bool = False
+    """Whether the check itself says that the IOPS limit was reached, whatever the average."""
+    mibps_reached: bool = False
+    bytes_known: bool = True
+    whole: bool = True
+    """Whether reads and writes were both published, each with its bytes."""
+
+    @property
+    def pressed(self) -> bool:
+        """Whether any limit of the volume bound."""
+        return self.iops_pressed or self.mibps_pressed
+
+    @property
+    def saturated(self) -> bool:
+        """Whether a limit was used up for the whole minute, not only in a burst."""
+        return (self.iops_pressed or self.mibps_pressed) and (
+            self.iops >= AT_LIMIT * self.iops_limit or self.mibps >= AT_LIMIT * self.mibps_limit
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from math import ceil
 from statistics import mean, median
 from typing import NamedTuple
 
-from headroom.domain.workload.pressure import Minute
+from headroom.domain.workload.demand import Minute
 
 MAX_VISIBLE_QUEUE = 1024.0
 """Most operations that an EBS device reports as waiting; more wait unseen in the application."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
+from math import ceil
 from typing import NamedTuple
 
-from headroom.domain.state import ProfileHour
 from headroom.domain.workload.history import HOLD_HOURS, Past
 from headroom.domain.workload.rhythms import Coming
 
@@ -18,10 +18,11 @@ LATE_MEASURED_HOURS = 3
 """The present hour is not over, the forecast may begin with the next one, and metrics are late."""
 ENDLESS_HOURS = 24
 """Load in each of so many hours in a row is under way until one has none; then as long again."""
-ONSET, HELD, RAISED_AGAIN = range(3)
-"""Phases of an episode: its first hour, those that one raise serves, those that two do."""
-BARELY_MIN = 5
-"""An episode that begins in the last minutes of an hour, fewer than these, has its onset in the next."""
+ONSET, HELD, RAISED_AGAIN, REACTING = range(4)
+"""Phases of an episode: its first hour, those that one raise serves, those that two do. From REACTING on, as
+many minutes more of an hour pass before the raise that followed the onset has its effect."""
+GOES_ON_MIN = 35
+"""Busy minutes of the hour after an onset from which its load went on, and was not another."""
 
 
 class Recent(NamedTuple):
@@ -128,13 +129,7 @@ def _phases(
     A raise that follows load which begins at the end of an hour takes effect in the next hour.
     """
     places, (hours, numbers) = past.places, past.numbered
-
-    def barely(place: int, hour: ProfileHour) -> bool:
-        after = numbers.get(place + 1)
-        few = max(hour.busy_minutes, hour.touched_minutes) < BARELY_MIN
-        return few and after is not None and short[after]
-
-    last, before = -2, 0
+    last, before, left = -2, 0, 0
     first, end = bisect_left(places, since - int(HOLD_HOURS) - 1), bisect_left(places, until)
     for place in places[first:end]:
         number = numbers[place]
@@ -142,8 +137,12 @@ def _phases(
             before = before + 1 if place - 1 == last else 0
             last = place
             phase = RAISED_AGAIN if before > HOLD_HOURS else HELD if before else ONSET
-            if phase == ONSET and barely(place, hours[number]):
-                phase, before = HELD, -1
+            busy = max(hours[number].busy_minutes, hours[number].touched_minutes)
+            if phase == ONSET:
+                left = ceil(past.reaction_min)
+            elif phase == HELD and left > 0 and busy >= GOES_ON_MIN:
+                phase = REACTING + left
+            left -= busy
             if place >= since:
                 yield place, number, phase
 

@@ -15,10 +15,10 @@ from headroom.domain.workload.censoring import (
     iops_share,
 )
 from headroom.domain.workload.credits import forecast_credits, lasting
-from headroom.domain.workload.demand import CreditForecast, Demand
+from headroom.domain.workload.demand import CreditForecast, Demand, Minute
 from headroom.domain.workload.demand_ratio import AFTER, BEFORE
 from headroom.domain.workload.history import OPS_PER_MIB
-from headroom.domain.workload.pressure import Minute, clear_run, episode, minutes, since
+from headroom.domain.workload.pressure import clear_run, episode, minutes, recent_minutes, since
 
 LEAD_TIME = timedelta(minutes=45)
 """Headroom acts on a depletion this close: time to effect, scan period and metric delay."""
@@ -38,7 +38,7 @@ def estimate(
     """
     can = capability(observation.volume.configuration)
     if seen is None:
-        seen = minutes(observation.activity, can, observation.modification)
+        seen = recent_minutes(observation)
     current = _under_present_configuration(observation, seen)
     now_pressed = episode(current)
     credits = forecast_credits(

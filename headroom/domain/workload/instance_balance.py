@@ -20,8 +20,8 @@ from statistics import mean
 
 from headroom.domain.resources import InstanceActivity, InstanceLimits, Observation, Series
 from headroom.domain.state import LoadProfile
-from headroom.domain.workload.demand import BalanceForecast, Binding
-from headroom.domain.workload.pressure import AT_LIMIT, EMPTY_PERCENT, Minute, since
+from headroom.domain.workload.demand import AT_LIMIT, BalanceForecast, Binding, Minute
+from headroom.domain.workload.pressure import EMPTY_PERCENT, since
 
 BURST_S = 30 * 60
 """How long a full balance lasts at the instance's maximum, at least."""

@@ -5,13 +5,23 @@ This saves the CloudWatch metrics that would otherwise be read and paid for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from statistics import median
 
-from headroom.domain.workload.pressure import LEAST_CALM, LEAST_SLOW_MS, SLOW, Minute
+from headroom.domain.resources import VolumeActivity
+from headroom.domain.workload.demand import Minute
 
+SLOW = 5.0
+"""Latency over the resource's own calm latency from which operations wait for a limit."""
+LEAST_SLOW_MS = 10.0
+FLOWS, FREE_AT = 1.15, 0.6
+"""Latency over that of minutes below this share of a limit up to which nothing waits at the limit itself:
+load that just fits. A pool would lose a seventh at most."""
+LEAST_CALM = 10
+"""Calm minutes that make a latency the resource's own; with fewer, SSD_CALM_MS."""
+SSD_CALM_MS, HDD_CALM_MS = 2.0, 16.0
 BUSY_IOPS = 10.0
 """With fewer operations a second one slow query makes the mean."""
 _MS_PER_S = 1_000
@@ -20,6 +30,39 @@ FAR_BELOW = 0.25
 """Share of the limits below which slow operations have another cause than the load."""
 LARGER_IO = 2.0
 """Operations this many times as large take longer by themselves."""
+
+
+def latencies_below(
+    history: VolumeActivity, share: float, limits: tuple[float, float]
+) -> Iterator[float]:
+    """The latencies in ms of the periods of a history below a share of IOPS and MiB/s."""
+    iops, mibps = share * limits[0], share * limits[1]
+    for latency, *rates in zip(
+        history.latency_ms.values, history.read_iops.values, history.write_iops.values,
+        history.read_mibps.values, history.write_mibps.values, strict=False,
+    ):  # fmt: skip
+        reads, writes, read_mibps, write_mibps = (rate or 0.0 for rate in rates)
+        if latency is not None and reads + writes < iops and read_mibps + write_mibps < mibps:
+            yield latency
+
+
+def flows_up_to_ms(free: Iterable[float]) -> float:
+    """The latency in ms up to which nothing waits at a limit, by latencies below it; 0 where they show none.
+
+    By the lower ones: bursts inside their minutes may have made the others wait.
+    """
+    found = sorted(free)
+    if len(found) < LEAST_CALM or found[len(found) // 10] >= LEAST_SLOW_MS:
+        return 0.0
+    return FLOWS * found[len(found) // 10]
+
+
+def usual_latency_ms(calm: Iterable[float], *, hdd: bool = False) -> float:
+    """The median of calm latencies, in ms; the type's own where there are too few."""
+    found = sorted(calm)
+    if len(found) < LEAST_CALM:
+        return HDD_CALM_MS if hdd else SSD_CALM_MS
+    return found[len(found) // 2]
 
 
 def slowest_ms(minutes: Iterable[tuple[float | None, float | None, float | None]]) -> float | None:

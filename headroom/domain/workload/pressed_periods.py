@@ -15,16 +15,21 @@ from headroom.domain.state import (
     LoadProfile,
     ProfileHour,
 )
+from headroom.domain.workload.demand import AT_LIMIT
 from headroom.domain.workload.history import Past
+from headroom.domain.workload.latency import (
+    FREE_AT,
+    LEAST_SLOW_MS,
+    SLOW,
+    flows_up_to_ms,
+    latencies_below,
+    usual_latency_ms,
+)
 from headroom.domain.workload.pressure import (
-    AT_LIMIT,
     EMPTY_PERCENT,
     LARGE_IO_BYTES,
     LARGE_WAITS_AT,
-    LEAST_SLOW_MS,
-    SLOW,
     WAITS_AT,
-    usual_latency_ms,
 )
 from headroom.domain.workload.recurrence import HOURS
 from headroom.domain.workload.short_minutes import (
@@ -70,9 +75,11 @@ class PressedPeriod(NamedTuple):
 
 def pressed_periods(
     history: VolumeActivity, limits: LimitHistory, iops: Sequence[float], mibps: Sequence[float],
-    busiest: tuple[Sequence[float], Sequence[float]],
+    busiest: tuple[Sequence[float], Sequence[float]], *, earlier: VolumeActivity | None = None,
 ) -> list[PressedPeriod]:  # fmt: skip
     """The pressed periods, oldest first; `iops` and `mibps` are the means of all periods.
+
+    The usual latency is that of `earlier`, which goes further back, if it is given.
 
     Where no check was published, bursts inside its minutes show by operations that wait far below the
     limits of the means.
@@ -86,24 +93,28 @@ def pressed_periods(
         if c or d or (c is None and d is None and (a >= bars[0] or b >= bars[1]))
     ]
     unchecked = any(by_iops[i] is None and by_mibps[i] is None for i in places)
-    slow_ms = _slow_ms(history, iops, mibps, bars) if unchecked else 0.0
+    latency = _latency(earlier or history, limits) if unchecked else _Latency(0.0, 0.0)
     rows = (
-        _period(history, limits, i, (iops[i], mibps[i]), (busiest[0][i], busiest[1][i]), slow_ms)
+        _period(history, limits, i, (iops[i], mibps[i]), (busiest[0][i], busiest[1][i]), latency)
         for i in places
     )
     return [row for row in rows if row.pressed > 0]
 
 
-def _slow_ms(
-    history: VolumeActivity, iops: Sequence[float], mibps: Sequence[float], bars: tuple[float, float]
-) -> float:  # fmt: skip
-    """The latency in ms from which operations wait, by that of the periods far below every limit."""
-    usual = usual_latency_ms(
-        waited
-        for place, waited in enumerate(history.latency_ms.values)
-        if waited is not None and iops[place] < bars[0] and mibps[place] < bars[1]
+class _Latency(NamedTuple):
+    """In ms: up to which operations flow though a limit is touched, and from which they wait below it."""
+
+    free: float
+    slow: float
+
+
+def _latency(history: VolumeActivity, limits: LimitHistory) -> _Latency:
+    """By the latency of the periods that are below every limit."""
+    calm, free = (latencies_below(history, share, limits.lowest) for share in (WAITS_AT, FREE_AT))
+    return _Latency(
+        flows_up_to_ms(free) if limits.ssd else 0.0,
+        max(LEAST_SLOW_MS, SLOW * usual_latency_ms(calm)),
     )
-    return max(LEAST_SLOW_MS, SLOW * usual)
 
 
 def _waits(
@@ -128,7 +139,7 @@ def busiest_minutes(series: Series | None, means: Sequence[float]) -> list[float
 
 def _period(
     history: VolumeActivity, limits: LimitHistory, place: int, mean: tuple[float, float],
-    peak: tuple[float, float], slow_ms: float,
+    peak: tuple[float, float], latency: _Latency,
 ) -> PressedPeriod:  # fmt: skip
     iops, mibps = mean
     by_iops, by_mibps = (
@@ -143,13 +154,16 @@ def _period(
     iops_limit, mibps_limit = limits.at(at, peak, empty=empty)
     at_iops, at_mibps = _at(iops, peak[0], iops_limit), _at(mibps, peak[1], mibps_limit)
     if by_iops is None and by_mibps is None:  # no check: a mean at the limit has to do
+        waited = history.latency_ms.values[place]
+        if waited is not None and waited <= latency.free:
+            at_iops = at_mibps = False
         of_iops = iops * mibps_limit >= mibps * iops_limit
         waits = (
             not (at_iops or at_mibps)
             and limits.ssd
             and limits.at(at, peak, empty=not empty)
             == (iops_limit, mibps_limit)  # no credits that run out
-            and _waits(history, place, slow_ms, mean, (iops_limit, mibps_limit))
+            and _waits(history, place, latency.slow, mean, (iops_limit, mibps_limit))
             and limits.before_instance(iops_limit if of_iops else mibps_limit, of_iops=of_iops)
         )
         pressed = step / 60 if at_iops or at_mibps or waits else 0.0

@@ -11,19 +11,20 @@ from typing import NamedTuple
 
 from headroom.domain.catalog import Served, merged, same_io_size, served
 from headroom.domain.catalog.ebs import HDD_IO_BYTES, Capability, capability
-from headroom.domain.resources import Modification, VolumeActivity
+from headroom.domain.resources import Modification, Observation, VolumeActivity
+from headroom.domain.workload.demand import AT_LIMIT, Minute
+from headroom.domain.workload.latency import (
+    FREE_AT,
+    LEAST_SLOW_MS,
+    SLOW,
+    flows_up_to_ms,
+    latencies_below,
+    usual_latency_ms,
+)
 
-AT_LIMIT = 0.97
-"""Share of a limit that counts as touching it where AWS publishes no Exceeded check."""
 EMPTY_PERCENT = 1.0
 """A bucket at or below this counts as empty: the sustained limit is in force."""
 
-SLOW = 5.0
-"""Latency over the resource's own calm latency from which operations wait for a limit."""
-LEAST_SLOW_MS = 10.0
-LEAST_CALM = 10
-"""Calm minutes that make a latency the resource's own; with fewer, SSD_CALM_MS."""
-SSD_CALM_MS, HDD_CALM_MS = 2.0, 16.0
 WAITS_AT = 0.25
 """Share of a limit below which waiting is not blamed on it: bursts inside a minute use up more.
 Minutes below it are calm."""
@@ -43,44 +44,14 @@ _new = tuple.__new__
 """Makes a named tuple in a third of the time of its own constructor: there are thousands."""
 
 
-class Minute(NamedTuple):
-    """One measured minute: EBS operations/s, MiB/s, queue, and whether a volume limit bound."""
-
-    at: datetime
-    iops: float
-    """EBS operations/s as this volume counts them: per 256 KiB on SSD, per 1 MiB on HDD."""
-    mibps: float
-    queue: float | None
-    latency_ms: float | None
-    iops_pressed: bool
-    mibps_pressed: bool
-    iops_limit: float
-    """The limit in force; while a change lands, the lowest that is consistent with the served load."""
-    mibps_limit: float
-    checked: bool
-    """Whether AWS published an Exceeded check for this minute."""
-    ops: float = 0.0
-    """Operations/s as CloudWatch counts them, before EBS splits or merges any."""
-    ssd_iops: float = 0.0
-    """EBS operations/s as an SSD volume would count them."""
-    iops_reached: bool = False
-    """Whether the check itself says that the IOPS limit was reached, whatever the average."""
-    mibps_reached: bool = False
-    bytes_known: bool = True
-    whole: bool = True
-    """Whether reads and writes were both published, each with its bytes."""
-
-    @property
-    def pressed(self) -> bool:
-        """Whether any limit of the volume bound."""
-        return self.iops_pressed or self.mibps_pressed
-
-    @property
-    def saturated(self) -> bool:
-        """Whether a limit was used up for the whole minute, not only in a burst."""
-        return (self.iops_pressed or self.mibps_pressed) and (
-            self.iops >= AT_LIMIT * self.iops_limit or self.mibps >= AT_LIMIT * self.mibps_limit
-        )
+def recent_minutes(
+    observation: Observation, *, places: Iterable[int] | None = None
+) -> tuple[Minute, ...]:
+    """The minutes of the last hours that were measured, by what the volume delivers today."""
+    return minutes(
+        observation.activity, capability(observation.volume.configuration),
+        observation.modification, places=places, history=observation.history,
+    )  # fmt: skip
 
 
 def minutes(
@@ -89,46 +60,48 @@ def minutes(
     change: Modification | None = None,
     *,
     places: Iterable[int] | None = None,
+    history: VolumeActivity | None = None,
 ) -> tuple[Minute, ...]:
     """The minutes that were measured, oldest first; a minute without I/O metrics is left out.
 
     `can` is what the volume delivers today. Minutes before its latest `change` are judged by the
     earlier limits, and those while it lands by the lower of both. Only the periods at `places` are
-    read, all of them without.
+    read, all of them without. `history` shows the usual latency where `activity` is all at a limit.
     """
     every = range(len(activity.read_iops.values)) if places is None else places
     rows = list(_rows(activity, can, change, every))
     sizes = [row.served for row in rows if row.merged]
     hdd = can.io_bytes == HDD_IO_BYTES
 
-    @cache  # asked for only where no check was published
+    @cache  # both are asked for only where no check was published
     def slow_ms() -> float:
-        return max(LEAST_SLOW_MS, SLOW * calm_latency_ms(activity, rows, hdd=hdd))
+        usual = usual_latency_ms(_latencies(activity, rows, WAITS_AT), hdd=hdd)
+        return max(LEAST_SLOW_MS, SLOW * usual)
 
-    return tuple(_minutes_of(activity, rows, sizes, slow_ms, hdd=hdd))
+    @cache
+    def free_ms() -> float:
+        if hdd:
+            return 0.0
+        lately = flows_up_to_ms(_latencies(activity, rows, FREE_AT))
+        if lately or history is None:
+            return lately
+        sustained = can.sustained_iops, can.sustained_mibps
+        return flows_up_to_ms(latencies_below(history, FREE_AT, sustained))
+
+    return tuple(_minutes_of(activity, rows, sizes, slow_ms, free_ms, hdd=hdd))
 
 
-def calm_latency_ms(activity: VolumeActivity, rows: Sequence[_Row], *, hdd: bool) -> float:
-    """The resource's own latency in ms, from minutes far below every limit."""
+def _latencies(activity: VolumeActivity, rows: Sequence[_Row], share: float) -> Iterator[float]:
+    """The latencies in ms of minutes below a share of every limit."""
     latencies = activity.latency_ms.values
-    return usual_latency_ms(
-        (
-            latency
-            for row in rows
-            if row.served.most_ops < WAITS_AT * row.low[0]
-            and row.served.mibps < WAITS_AT * row.low[1]
-            and (latency := latencies[row.place]) is not None
-        ),
-        hdd=hdd,
-    )
-
-
-def usual_latency_ms(calm: Iterable[float], *, hdd: bool = False) -> float:
-    """The median of calm latencies, in ms; the type's own where there are too few."""
-    found = sorted(calm)
-    if len(found) < LEAST_CALM:
-        return HDD_CALM_MS if hdd else SSD_CALM_MS
-    return found[len(found) // 2]
+    for row in rows:
+        latency = latencies[row.place]
+        if (
+            latency is not None
+            and row.served.most_ops < share * row.low[0]
+            and row.served.mibps < share * row.low[1]
+        ):
+            yield latency
 
 
 class _Row(NamedTuple):
@@ -211,7 +184,7 @@ def _range(
 
 def _minutes_of(
     activity: VolumeActivity, rows: Sequence[_Row], sizes: Sequence[Served],
-    slow_ms: Callable[[], float], *, hdd: bool,
+    slow_ms: Callable[[], float], free_ms: Callable[[], float], *, hdd: bool,
 ) -> Iterator[Minute]:  # fmt: skip
     """A minute for each row; `sizes` are of the rows whose operations were merged."""
     queues, latencies = activity.queue_length.values, activity.latency_ms.values
@@ -237,10 +210,13 @@ def _minutes_of(
                 by_operations = iops * low[1] >= driven * low[0]
                 waits_for_iops = by_operations and iops >= waits_at * low[0]
                 waits_for_mibps = not by_operations and driven >= waits_at * low[1]
-            if by_iops is None:
-                iops_pressed = waits_for_iops or _at_limit(iops, low[0], high[0])
-            if by_mibps is None:
-                mibps_pressed = waits_for_mibps or _at_limit(driven, low[1], high[1])
+            at_iops = by_iops is None and _at_limit(iops, low[0], high[0])
+            at_mibps = by_mibps is None and _at_limit(driven, low[1], high[1])
+            if (at_iops or at_mibps) and not checked:
+                at_iops = at_iops and _waits(activity, row, free_ms(), unknown=True)
+                at_mibps = at_mibps and _waits(activity, row, free_ms(), unknown=True)
+            iops_pressed = iops_pressed or at_iops or waits_for_iops
+            mibps_pressed = mibps_pressed or at_mibps or waits_for_mibps
         iops_limit, mibps_limit = low
         if low is not high:
             iops_limit = _limit_in_force(iops, low[0], high[0])
@@ -260,12 +236,12 @@ def _limit_in_force(took: float, low: float, high: float) -> float:
     return low if low == high else min(high, max(low, took))
 
 
-def _waits(activity: VolumeActivity, row: _Row, slow_ms: float) -> bool:
-    """Whether operations waited, by Little's law from the queue, else by the latency itself."""
+def _waits(activity: VolumeActivity, row: _Row, slow_ms: float, *, unknown: bool = False) -> bool:
+    """Whether operations waited, by Little's law from the queue, else by the latency; `unknown` without either."""
     queue, ops = activity.queue_length.values[row.place], row.served.ops
     latency = activity.latency_ms.values[row.place]
     waited = 1000 * queue / ops if queue is not None and ops >= 1 else latency
-    return waited is not None and waited > slow_ms
+    return unknown if waited is None else waited > slow_ms
 
 
 def _at_limit(took: float, low: float, high: float) -> bool:

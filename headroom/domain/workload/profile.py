@@ -42,6 +42,7 @@ def digest_of(
     per_hour = 3600 // grid.period_s
     begin = max(grid.start.timestamp(), 0.0 if since is None else since.timestamp())
     begin += -begin % 3600
+    earlier = history
     history = _without_first(history, int(begin - grid.start.timestamp()) // grid.period_s)
     iops, mibps = load_rates(history)
     busiest = (
@@ -50,7 +51,7 @@ def digest_of(
     for rates, bytes_of in ((iops, mibps), busiest):  # what EBS counts, where it merged operations
         for place, rate in enumerate(rates):
             rates[place] = limits.counted(begin + place * grid.period_s, rate, bytes_of[place])
-    rows = pressed_periods(history, limits, iops, mibps, busiest)
+    rows = pressed_periods(history, limits, iops, mibps, busiest, earlier=earlier)
     pressed = _without_backlogs(rows, iops, mibps)
     for row in rows:  # what it served in its busiest minute is the limit, or an earlier backlog
         busiest[0][row.place], busiest[1][row.place] = iops[row.place], mibps[row.place]

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from math import exp
 from statistics import mean, median
 
+from headroom.domain.workload.demand import Minute
 from headroom.domain.workload.demand_ratio import MAX_VISIBLE_QUEUE, QUEUE_FULL
-from headroom.domain.workload.pressure import Minute
 
 LATEST = 15
 """Saturated minutes that are examined."""

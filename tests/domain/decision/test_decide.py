@@ -609,7 +609,8 @@ def test_a_tag_that_is_not_understood_is_told_to_the_owner_of_an_enrolled_volume
 
 
 @pytest.mark.parametrize(
-    ("pressed", "opens_in", "told"), [(150, 6, True), (60, 6, False), (150, 0.5, False)]
+    ("pressed", "opens_in", "told"),
+    [(150, 6, True), (60, 6, True), (50, 6, False), (150, 0.5, False)],
 )
 def test_load_that_has_to_wait_for_hours_is_told_to_the_owner_once(
     pressed: int, opens_in: float, told: bool

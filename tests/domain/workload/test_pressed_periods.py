@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from headroom.domain.resources import Configuration, VolumeActivity, VolumeType
 from headroom.domain.state import KnownModification, LimitHistory, LoadProfile, ProfileHour
+from headroom.domain.workload import digest_of
 from headroom.domain.workload.history import load_rates
 from headroom.domain.workload.pressed_periods import (
     PressedPeriod,
@@ -154,6 +155,23 @@ def test_where_no_check_is_published_a_mean_at_the_limit_is_pressure_for_the_who
 ) -> None:
     found = pressed(history(spike(iops, minutes=60), days=3, check=None), SMALL)
     assert [p.pressed for p in found] == [5.0] * count
+
+
+@pytest.mark.parametrize(("at_the_limit_ms", "count"), [(1.1, 0), (1.4, 12)])
+def test_a_mean_at_the_limit_with_the_latency_of_calm_is_a_load_that_just_fits(
+    at_the_limit_ms: float, count: int
+) -> None:
+    """By the latency of all that is read, also where only the latest hour is digested."""
+    load = spike(2_980.0, minutes=60)
+    metrics = history(
+        load, days=3, check=None, end=NIGHT + timedelta(hours=1),
+        latency_ms=lambda at: at_the_limit_ms if load(at) == 2_980.0 else 1.0,
+    )  # fmt: skip
+    assert len(pressed(metrics, SMALL)) == count
+    limits = LimitHistory(seen_over(metrics, SMALL), ())
+    (hour,) = digest_of(metrics, limits, since=NIGHT).hours
+    assert hour is not None
+    assert (hour.touched_minutes > 0) is (count > 0)
 
 
 def test_without_a_check_a_load_with_a_tenth_to_spare_is_free_if_its_busiest_minute_is() -> None:

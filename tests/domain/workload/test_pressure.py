@@ -9,10 +9,11 @@ import pytest
 from headroom.domain.catalog.ebs import HDD_IO_BYTES, capability
 from headroom.domain.decision import Act, Decision, Escalate, decide
 from headroom.domain.resources import Configuration, Observation, VolumeActivity, VolumeType
-from headroom.domain.workload import Binding, Minute, minutes
-from tests.builders import activity, database_policy, decision_input, gp3
+from headroom.domain.workload import Binding, Minute, minutes, recent_minutes
+from tests.builders import activity, database_policy, decision_input, gp3, observation, volume
 from tests.domain.databases import rds
 from tests.domain.decision.test_rds_planning import starved
+from tests.domain.earlier import history
 
 SMALL = gp3()
 HDD = Configuration(volume_type=VolumeType.ST1, size_gib=2_000, iops=None, throughput_mibps=None)
@@ -45,7 +46,10 @@ def last(load: VolumeActivity, configuration: Configuration = SMALL) -> Minute:
         (2_250, 2.0, False, "as calm as ever"),
         (800, 200.0, True, "more than a quarter of the limit, all of it in a burst"),
         (600, 200.0, False, "too little for the limit to be to blame"),
-        (2_950, 2.0, True, "the mean itself is at the limit"),
+        (2_950, 2.0, False, "the mean itself is at the limit, and as calm as ever: it just fits"),
+        (2_950, 3.0, False, "1.02 ms where 1 ms is usual"),
+        (2_950, 4.0, True, "1.36 ms: a pool would lose a quarter"),
+        (3_000, 64.0, True, "a pool of 64"),
     ],
 )
 def test_operations_that_wait_below_the_limit_were_held_back_inside_the_minute(
@@ -68,6 +72,19 @@ def test_without_enough_calm_minutes_an_ssds_usual_latency_counts(calm_minutes: 
     for queue, pressed in ((30.0, True), (15.0, False)):
         load = unchecked(2_250, queue, calm_ms=12.0, calm_minutes=calm_minutes)
         assert last(load).iops_pressed is pressed
+
+
+def test_without_calm_minutes_of_its_own_earlier_days_show_what_is_calm() -> None:
+    """A load that just fits for hours is at its limit, and waits for nothing."""
+    fits = unchecked(2_950, 2.0, calm_minutes=0, minutes=180)
+    seen = observation(vol=volume(SMALL), activity=fits, history=None)
+    assert all(m.iops_pressed for m in recent_minutes(seen))
+    for earlier_ms, pressed in ((1.0, False), (0.4, True), (30.0, True)):
+        earlier = history(
+            lambda _: 600.0, days=2, check=None, latency_ms=lambda _, ms=earlier_ms: ms
+        )
+        found = recent_minutes(replace(seen, history=earlier))
+        assert {m.iops_pressed for m in found} == {pressed}, earlier_ms
 
 
 def test_a_load_that_always_waits_does_not_make_that_its_calm_latency() -> None:

@@ -23,6 +23,9 @@ CASE_A: dict[str, Any] = {
 }  # fmt: skip
 
 
+ENROLLED = {"storage_type": "gp3", "allocated_storage_gib": 800, "tags": {"headroom": "auto"}}
+
+
 def scenario(workload: dict[str, Any] | None = None, **resource: object) -> dict[str, Any]:
     base = {"kind": "rds", "engine": "mysql", "instance_class": "db.r6g.4xlarge",
             "storage_type": "gp2", "allocated_storage_gib": 400}  # fmt: skip
@@ -118,6 +121,25 @@ def test_headroom_moves_a_draining_gp2_to_gp3_before_its_first_starved_minute() 
     assert str(change.target) == "gp3 500 GiB 12000 IOPS 500 MiB/s"
     assert (result.starved_minutes, len(result.refusals), len(result.violations)) == (0, 0, 0)
     assert simulated(document).starved_minutes > 30
+
+
+@pytest.mark.parametrize("rate", [11_800, 12_000])
+def test_a_load_that_just_fits_buys_nothing_and_needs_nobody(rate: int) -> None:
+    """No check is published: operations that take no longer than on calm days wait for nothing."""
+    steps = [{"for": "1d", "iops": 3_000, "io_kib": 16}, {"for": "1d", "iops": rate, "io_kib": 16}]
+    document = scenario({"steps": [*steps, steps[0]]}, **ENROLLED)
+    result = simulated(document, "headroom")
+    assert result.changes == ()
+    assert not [d for d in result.decisions if d.answer.kind == "escalate"]
+
+
+def test_what_nearly_reaches_what_the_class_sustains_gets_all_of_it() -> None:
+    """19,800 of 20,000 IOPS would be short for as long as the load is higher, with no way to the rest."""
+    days = {9_000: "1d", 12_000: "1d", 24_000: "6h"}
+    steps = [{"for": lasts, "iops": rate, "io_kib": 16} for rate, lasts in days.items()]
+    result = simulated(scenario({"steps": steps}, **ENROLLED), "headroom")
+    assert max(change.target.iops or 0 for change in result.changes) == 20_000
+    assert iops_of(result)[-1] == 20_000
 
 
 def test_headroom_never_has_a_database_copied_though_it_starves() -> None:

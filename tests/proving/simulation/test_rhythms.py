@@ -17,6 +17,7 @@ from headroom.proving.simulation import Result, simulate
 from headroom.proving.trials import STARTS, Conditions, run_engine
 from headroom.proving.workloads import shape_load_series
 from tests.proving.simulation.situations import (
+    RDS,
     START,
     hours,
     simulated,
@@ -43,6 +44,15 @@ def test_a_load_that_begins_at_the_end_of_an_hour_is_foreseen(minute: int) -> No
     ]
     result = simulated({"type": "gp3", "size_gib": 400}, day * 7)
     assert starved_between(result, timedelta(days=2), timedelta(days=7)) <= 5 * 3
+
+
+@pytest.mark.parametrize("minute", [50, 53, 56, 58])
+def test_a_load_that_goes_on_into_the_next_hour_is_foreseen_whenever_it_begins(minute: int) -> None:
+    """Of the minutes until a raise that follows has its effect, some are in the next hour."""
+    before = 9 * 60 + minute
+    day = [step(f"{before}m", 250), step("130m", 8_200), step(f"{1_440 - 130 - before}m", 250)]
+    result = simulated({"type": "gp3", "size_gib": 250}, day * 8)
+    assert starved_between(result, timedelta(days=2), timedelta(days=8)) == 0
 
 
 def test_a_daily_peak_on_load_that_never_ends_is_raised_for_where_that_is_dear() -> None:
@@ -303,6 +313,17 @@ def test_small_sequential_operations_need_mibps_and_no_iops() -> None:
     )
     assert {target.iops for target in targets(result)} == {3_000}
     assert starved_between(result, timedelta(days=1), timedelta(days=5)) == 0
+
+
+def test_a_saving_that_nobody_may_take_is_no_reason_to_wait_for_it() -> None:
+    """gp3 of 200 GiB costs less than any io1, and no raise leads on from there: so less io1 is taken each day."""
+    day = [step("9h", 200), step("3h", 4_500), step("12h", 200)]
+    resource = RDS | {"storage_type": "io1", "allocated_storage_gib": 200, "iops": 5_000}
+    result = simulated(resource, day * 6)
+    lowered = [change for change in result.changes if (change.target.iops or 0) < 3_000]
+    assert len(lowered) >= 4
+    assert {change.target.volume_type for change in result.changes} == {VolumeType.IO1}
+    assert result.starved_minutes <= 20
 
 
 def test_a_raise_is_given_back_as_soon_as_a_load_of_every_night_is_over() -> None:
