@@ -19,10 +19,12 @@ HARD_CAP = "hard cap"
 """Origin of a limit that the deployment narrowed."""
 CAPPABLE = (
     "mode", "types", "max_iops", "max_throughput_mibps", "max_size_gib", ACCOUNT_PRICE,
-    "approve_above_usd_per_month", "growth", "grow_space", "full_copy", "one_way", "give_back",
-    "aurora_restart",
+    "approve_above_usd_per_month", "discount_percent", "growth", "grow_space", "full_copy", "one_way",
+    "give_back", "aurora_restart",
 )  # fmt: skip
 """Settings that may be capped, by their name in a policy: each says what may happen, none when."""
+IN_DOLLARS = frozenset({"price_increase_usd", "approve_above_usd"})
+"""Capped fields of Limits that a discount would stretch."""
 ACCOUNT_CAP = f"account_{ACCOUNT_PRICE}"
 RESOURCE_TAG_CAP = "resource_tag"
 NO_CAPS = "none"
@@ -55,6 +57,14 @@ class HardCaps:
         if self.resource_tag is not None:
             document[RESOURCE_TAG_CAP] = tag_text(self.resource_tag)
         return json.dumps(document, sort_keys=True, separators=(",", ":"))
+
+    @property
+    def limits(self) -> Mapping[str, object]:
+        """Field of Limits and its cap; caps in dollars allow no discount unless they say which."""
+        said = dict(self.settings)
+        if self.account_increase_usd is not None or not IN_DOLLARS.isdisjoint(said):
+            said.setdefault("discount_percent", 0.0)
+        return said
 
     def allows_tags(self, tags: Iterable[tuple[str, str]]) -> bool:
         """Whether a resource with these tags may be changed at all."""
@@ -134,7 +144,7 @@ def capped_limits(
 ) -> tuple[Limits, dict[str, str], tuple[str, ...]]:
     """`limits` within the caps, the origin of each field that they narrowed, and notes."""
     narrowed: dict[str, object] = {}
-    for name, cap in caps.settings:
+    for name, cap in caps.limits.items():
         before = getattr(limits, name)
         after = NARROWER[name](before, cap)
         if after != before:

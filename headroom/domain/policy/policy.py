@@ -82,12 +82,12 @@ class PolicyUnreadable:
 def beyond_caps(policy: Policy, caps: HardCaps) -> Iterator[str]:
     """Each setting of a policy that allows more than the hard caps, in words."""
     places: list[tuple[str, dict[str, object]]] = [
-        ("defaults", {name: getattr(policy.defaults, name) for name, _ in caps.settings}),
+        ("defaults", {name: getattr(policy.defaults, name) for name in caps.limits}),
         ("defaults of databases", dict(policy.rds_ceilings)),
         *((f"rule {number}", dict(rule.settings)) for number, rule in enumerate(policy.rules, 1)),
     ]
     for where, settings in places:
-        for name, cap in caps.settings:
+        for name, cap in caps.limits.items():
             if name in settings and NARROWER[name](settings[name], cap) != settings[name]:
                 called = POLICY_NAMES[name]
                 said = plain_value(called, settings[name]), plain_value(called, cap)

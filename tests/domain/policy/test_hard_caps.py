@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headroom.domain.catalog import catalogue_prices
 from headroom.domain.decision import Act, decide
 from headroom.domain.guardrails import Guardrail
 from headroom.domain.policy import (
@@ -22,28 +23,33 @@ from headroom.domain.policy import (
     Rule,
     Selector,
     TagsMay,
+    discount_of,
     hard_caps_of,
     limits_for,
+    owner_prices,
     with_caps,
 )
 from headroom.domain.policy.hard_caps import ACCOUNT_CAP, CAPPABLE, RESOURCE_TAG_CAP
 from headroom.domain.policy.limits import NARROWER, no_wider
 from headroom.domain.resources import VolumeType
 from headroom.policy import default_policy
-from tests.builders import decision_input, gp3, policy, starved_gp3, volume
+from tests.builders import REGION, decision_input, gp3, policy, starved_gp3, volume
 
 EVERYTHING: dict[str, Any] = {
     "mode": "approve", "types": ["gp3"], "max_iops": 5_000, "max_throughput_mibps": 200,
     "max_size_gib": 500, "price_increase_usd_per_month": 12.5, "approve_above_usd_per_month": 3,
-    "growth": False, "grow_space": False, "full_copy": False, "one_way": "never",
+    "discount_percent": 5, "growth": False, "grow_space": False, "full_copy": False, "one_way": "never",
     "give_back": False, "aurora_restart": False, ACCOUNT_CAP: 40, RESOURCE_TAG_CAP: "team=db",
 }  # fmt: skip
 WIDE = Limits(
     mode=Mode.AUTO, types=tuple(VolumeType), max_iops=256_000, max_throughput_mibps=4_000,
     growth=True, full_copy=True, price_increase_usd=Decimal(9_000), grow_space=True,
-    aurora_restart=True, tags_may=TagsMay.WIDEN,
+    aurora_restart=True, discount_percent=75, tags_may=TagsMay.WIDEN,
 )  # fmt: skip
-GENEROUS_TAGS = (("headroom", "auto"), ("headroom:max-iops", "64000"), ("team", "db"))
+GENEROUS_TAGS = (
+    ("headroom", "auto"), ("headroom:max-iops", "64000"), ("headroom:discount-percent", "75"),
+    ("team", "db"),
+)  # fmt: skip
 
 
 def caps(**said: Any) -> HardCaps:
@@ -102,13 +108,49 @@ def test_no_default_rule_or_tag_exceeds_a_cap(
     )
     effective = limits_for(capped, volume(gp3(), tags=tags))
     limits = effective.limits
-    for name, cap in found.settings:
+    for name, cap in found.limits.items():
         assert NARROWER[name](getattr(limits, name), cap) == getattr(limits, name)
     assert capped.account_increase_usd <= Decimal(said.get(ACCOUNT_CAP, 900))
     if RESOURCE_TAG_CAP in said and ("team", "db") not in tags:
         assert limits.mode in (Mode.OFF, Mode.OBSERVE)
     uncapped = limits_for(replace(capped, caps=HardCaps()), volume(gp3(), tags=tags)).limits
-    assert no_wider(limits, uncapped)
+    assert limits.discount_percent <= uncapped.discount_percent
+    # Less of it raises less and lowers more: under give_back neither is narrower.
+    assert no_wider(limits, replace(uncapped, discount_percent=limits.discount_percent))
+
+
+@pytest.mark.parametrize("tags", [(), (("headroom:discount-percent", "75"),)])
+@pytest.mark.parametrize(
+    ("said", "most"),
+    [
+        ({"price_increase_usd_per_month": 20}, 0),
+        ({"approve_above_usd_per_month": 20}, 0),
+        ({ACCOUNT_CAP: 20}, 0),
+        ({"price_increase_usd_per_month": 20, "discount_percent": 12.5}, 12.5),
+        ({"discount_percent": 30}, 30),
+        ({"max_iops": 9_000}, 75),
+    ],
+)
+def test_caps_in_dollars_allow_no_discount_beyond_the_one_they_name(
+    said: dict[str, Any], most: float, tags: tuple[tuple[str, str], ...]
+) -> None:
+    wide = policy(discount_percent=0.0 if tags else 75.0, tags_may=TagsMay.WIDEN)
+    assert discount_of(with_caps(wide, caps(**said)), volume(tags=tags)) == most
+
+
+def test_a_discount_buys_no_more_than_a_hard_cap_in_dollars_at_list_prices() -> None:
+    cap = {"price_increase_usd_per_month": 20, ACCOUNT_CAP: 20}
+    rules = with_caps(
+        policy(mode=Mode.AUTO, discount_percent=75.0, relief_value_usd_per_minute=100.0),
+        caps(**cap),
+    )
+    assert isinstance(rules, Policy)
+    listed = catalogue_prices(REGION)
+    paid = owner_prices(rules, volume(), listed)
+    assert paid is not None
+    act = decide(replace(decision_input(starved_gp3(), rules=rules), prices=paid)).answer
+    assert isinstance(act, Act)
+    assert listed.monthly(act.plan.target) - listed.monthly(act.plan.origin) <= 20
 
 
 def test_what_a_cap_narrowed_names_it_as_its_origin() -> None:
