@@ -78,7 +78,8 @@ def reconcile(
         own = each.volume.ref == ref
         known = resource_state if own else ports.state_store.resource_state(each.volume.ref, now)
         prices = owner_prices(policy, each.volume, listed)
-        known = save_observed_modifications(ports, each, known, prices, now)
+        paid = prices if isinstance(policy, Policy) else None  # its discount is not known
+        known = save_observed_modifications(ports, each, known, paid, now)
         if isinstance(policy, Policy) and policy.calendars:
             known = replace(known, calendars=ports.calendars.seen(policy.calendars, now))
         seen = observe(ports, each, now, earlier_days=True)

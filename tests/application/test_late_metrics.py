@@ -8,10 +8,11 @@ from decimal import Decimal
 import pytest
 
 from headroom.application import sweep
+from headroom.domain.policy import PolicyUnreadable
 from headroom.domain.resources import PriceUnknown
 from headroom.domain.state import Step
 from tests.application.harness import Harness, calm, reconcile_now
-from tests.builders import gp3, volume
+from tests.builders import gp3, policy, volume
 
 
 class Crash(BaseException):
@@ -74,6 +75,23 @@ def test_a_change_by_its_owner_that_no_price_is_known_for_yet_counts_anew_once_o
         reconcile_now(harness.ports, vol, harness.later(minutes=5), trigger="due")
     reconcile_now(harness.ports, vol, harness.later(hours=3), trigger="due")
     assert harness.ledger.resource_state(vol, harness.now).enrolment_usd == Decimal(32)
+
+
+def test_a_change_by_its_owner_counts_once_the_policy_says_their_discount() -> None:
+    rules, harness = policy(discount_percent=50.0), Harness()
+    harness.rules = rules
+    vol = harness.add(volume(gp3(400, 12_000, 500)), load=calm())
+    reconcile_now(harness.ports, vol, harness.now, trigger="alarm", must_record=True)
+    before = harness.ledger.resource_state(vol, harness.now)
+    harness.later(hours=2)
+    harness.change(vol, gp3(400, 3_000, 125))
+    harness.rules = PolicyUnreadable(reason="ThrottlingException")
+    reconcile_now(harness.ports, vol, harness.later(minutes=5), trigger="due")
+    meanwhile = harness.ledger.resource_state(vol, harness.now)
+    assert (meanwhile.enrolment_usd, meanwhile.modifications) == (before.enrolment_usd, ())
+    harness.rules = rules
+    reconcile_now(harness.ports, vol, harness.later(hours=3), trigger="due")
+    assert harness.ledger.resource_state(vol, harness.now).enrolment_usd == Decimal(16)
 
 
 def _unknown(_: str) -> object:
