@@ -31,6 +31,7 @@ from headroom.domain.state import (
     StoredState,
     after_modifications,
     micro_usd,
+    recent_modifications,
 )
 from headroom.ports import Archive, Ledger, Ports, ReadFailed, StateStore, Storage, StorageView
 
@@ -207,15 +208,17 @@ class _Overlaid(_ReadOnly):
         slow_effect: SlowEffect | None = None,
     ) -> None:
         before = self.resource_state(ref, now)
+        earlier = () if before.earlier_modification is None else (before.earlier_modification,)
         state = StoredState(
-            modifications=before.modifications, enrolment_usd=before.enrolment_usd,
-            owner_configuration=before.owner_configuration,
+            modifications=(*earlier, *before.modifications), enrolment_usd=before.enrolment_usd,
+            owner_configuration=before.owner_configuration, last_act_at=before.last_act_at,
             in_force_micro_usd=micro_usd(before.resource_increase_usd),
         )  # fmt: skip
         known = after_modifications(state, seen, now=now, full_until=None, prices=prices)
+        modifications, last = recent_modifications(known.modifications, now)
         found = replace(
-            before, modifications=known.modifications, enrolment_usd=known.enrolment_usd,
-            owner_configuration=known.owner_configuration,
+            before, modifications=modifications, earlier_modification=last,
+            enrolment_usd=known.enrolment_usd, owner_configuration=known.owner_configuration,
             slots_full_until=full_until or before.slots_full_until,
         )  # fmt: skip
         if owner_price is not None:  # the increase in force is the owner's own now

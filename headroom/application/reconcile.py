@@ -22,16 +22,13 @@ from headroom.domain.resources import (
     ResourceRef,
 )
 from headroom.domain.state import (
-    MODIFICATION_RETENTION,
-    WINDOW,
     EventOutcome,
-    KnownModification,
     LedTo,
     ResourceState,
     SlowEffect,
     Step,
     effect_takes,
-    is_known_modification,
+    unknown_modification,
 )
 from headroom.ports import Ports, ResourceGone, StorageView
 
@@ -190,21 +187,17 @@ def save_observed_modifications(
 ) -> ResourceState:
     """Count a modification that the ledger does not know; the owner's own one moves the price base.
 
-    One that uses no slot any more still counts, if nobody observed it for a day. Without any prices
+    One that uses no slot any more still counts, however late it is observed. Without any prices
     it is left for a reconciliation that has them. While a chain is open it may be ours.
     """
     change, enrolled = view.modification, resource_state.enrolment_usd is not None
     if change is None or resource_state.open_chain is not None:
         return resource_state
-    if change.started_at <= now - (MODIFICATION_RETENTION if enrolled else WINDOW):
-        return resource_state
     landed = change.state is not ModificationState.FAILED
     if prices is None and landed and enrolled:
         return resource_state
-    foreign = KnownModification(
-        started_at=change.started_at, by="other", origin=change.origin, target=change.target
-    )
-    if is_known_modification(resource_state.modifications, foreign):
+    foreign = unknown_modification(resource_state, change, now)
+    if foreign is None:
         return resource_state
     ports.state_store.save_modifications(
         view.volume.ref, [foreign], now=now, prices=prices if landed else None

@@ -35,15 +35,12 @@ from headroom.domain.planning import Plan
 from headroom.domain.policy import Mode, Policy, PolicyUnreadable, discount_of, limits_for
 from headroom.domain.resources import AuroraObservation, Observation, PriceUnknown
 from headroom.domain.state import (
-    MODIFICATION_RETENTION,
-    WINDOW,
     ApprovalRequest,
     EventOutcome,
-    KnownModification,
     LedTo,
     OpenChain,
     ResourceState,
-    is_known_modification,
+    unknown_modification,
 )
 from headroom.domain.workload import cluster_demand
 from headroom.ports import Clusters, Ports, ReadFailed, StorageView
@@ -224,16 +221,9 @@ def _record_external_change(
 
     Headroom's own increase in force ends with it: the owner has chosen the mode.
     """
-    change, ref = view.modification, view.volume.ref
-    enrolled = resource_state.enrolment_usd is not None
-    if change is None or change.started_at <= now - (
-        MODIFICATION_RETENTION if enrolled else WINDOW
-    ):
-        return resource_state
-    external = KnownModification(
-        started_at=change.started_at, by="other", origin=change.origin, target=change.target
-    )
-    if is_known_modification(resource_state.modifications, external):
+    shown, ref = view.modification, view.volume.ref
+    external = None if shown is None else unknown_modification(resource_state, shown, now)
+    if external is None:
         return resource_state
     ports.state_store.save_modifications(
         ref, [external], now=now, owner_price=resource_state.enrolment_usd

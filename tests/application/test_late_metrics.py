@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 
 from headroom.application import sweep
-from headroom.domain.policy import PolicyUnreadable
+from headroom.domain.policy import Mode, PolicyUnreadable
 from headroom.domain.resources import PriceUnknown
 from headroom.domain.state import Step
 from tests.application.harness import Harness, calm, reconcile_now
@@ -46,7 +46,7 @@ def test_a_rollback_asked_for_meanwhile_is_taken_up_minutes_after_a_crash(
     assert harness.ledger.resource_state(vol, harness.now + timedelta(minutes=1)).rollback is None
 
 
-@pytest.mark.parametrize("hours", [3, 30, 24 * 9])
+@pytest.mark.parametrize("hours", [3, 30, 24 * 9, 24 * 16, 24 * 400])
 def test_a_change_by_its_owner_counts_anew_however_late_it_is_seen(hours: int) -> None:
     """Events lost, scans down: what it cost before the owner made it cheaper counts no more."""
     harness = Harness()
@@ -60,6 +60,47 @@ def test_a_change_by_its_owner_counts_anew_however_late_it_is_seen(hours: int) -
     assert dear is not None
     assert cheap == Decimal(32)
     assert cheap < dear
+
+
+@pytest.mark.parametrize("days", [2, 30])
+def test_what_the_owner_changed_while_headroom_was_off_is_theirs(days: int) -> None:
+    harness = Harness(rules=policy(mode=Mode.AUTO))
+    vol = harness.add(volume(gp3(400, 3_000, 125), tags=()), load=calm())
+    reconcile_now(harness.ports, vol, harness.now, trigger="alarm", must_record=True)
+    harness.rules = policy(mode=Mode.OFF)
+    harness.later(hours=2)
+    harness.change(vol, gp3(400, 9_000, 125))
+    harness.later(days=1)
+    harness.change(vol, gp3(400, 9_000, 250))
+    for _ in range(days):
+        reconcile_now(harness.ports, vol, harness.later(days=1), trigger="due")
+    harness.rules = policy(mode=Mode.AUTO)
+    reconcile_now(harness.ports, vol, harness.later(hours=1), trigger="due")
+    known = harness.ledger.resource_state(vol, harness.now)
+    assert (known.owner_configuration, known.resource_increase_usd) == (gp3(400, 9_000, 250), 0)
+    assert known.enrolment_usd == 67
+    again = harness.ledger.resource_state(vol, harness.later(days=1))
+    reconcile_now(harness.ports, vol, harness.now, trigger="due")
+    assert harness.ledger.resource_state(vol, harness.now).enrolment_usd == again.enrolment_usd
+
+
+@pytest.mark.parametrize(
+    "forgotten", [False, True], ids=["known", "forgotten by an earlier release"]
+)
+def test_headrooms_own_change_of_long_ago_is_never_the_owners(forgotten: bool) -> None:
+    harness = Harness()
+    vol = harness.add(volume(gp3(400, 3_000, 125)))
+    reconcile_now(harness.ports, vol, harness.now, trigger="alarm", must_record=True)
+    harness.loads["vol-1"] = calm()
+    for _ in range(8):
+        sweep(harness.ports, harness.later(minutes=30))
+    before = harness.ledger.resource_state(vol, harness.now)
+    assert (before.resource_increase_usd > 0, before.open_chain) == (True, None)
+    harness.later(days=20)
+    reconcile_now(harness.ports, vol, harness.now, trigger="due")
+    after = harness.ledger.resource_state(vol, harness.now)
+    assert after.owner_configuration == gp3(400, 3_000, 125)
+    assert after.resource_increase_usd == before.resource_increase_usd
 
 
 def test_a_change_by_its_owner_that_no_price_is_known_for_yet_counts_anew_once_one_is(

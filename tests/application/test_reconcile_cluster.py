@@ -16,7 +16,7 @@ from headroom.application import remediate, sweep
 from headroom.domain.aurora import configuration_of
 from headroom.domain.decision import Act, Decision, Escalate, Hold, Reason
 from headroom.domain.guardrails import Guardrail
-from headroom.domain.policy import Freeze, Mode, Policy, Rule, Selector, parse_window
+from headroom.domain.policy import Freeze, Mode, Policy, Rule, Selector, TagsMay, parse_window
 from headroom.domain.resources import Claim, Configuration, Goal, Kind, ResourceRef, Signal
 from headroom.domain.state import Outcome, Record, Refused, Step
 from headroom.ports import Glance, Ports, StorageView
@@ -390,6 +390,25 @@ def test_a_change_that_somebody_reverted_is_not_repeated_at_once() -> None:
     assert [m.by for m in harness.ledger.resource_state(ORDERS, harness.now).modifications] == [
         "headroom", "other",
     ]  # fmt: skip
+
+
+def test_a_mode_that_somebody_set_while_headroom_was_off_is_known_as_theirs() -> None:
+    harness = Clusters.of()
+    harness.reconcile()
+    harness.later(minutes=15)
+    harness.service.lands()
+    harness.reconcile()
+    harness.rules = policy(mode=Mode.OFF, tags_may=TagsMay.NARROW)
+    harness.later(days=2)
+    harness.service.cluster["StorageType"] = "aurora"
+    for _ in range(20):
+        harness.reconcile()
+        harness.later(days=1)
+    harness.rules = policy(mode=Mode.OBSERVE, tags_may=TagsMay.NARROW)
+    harness.reconcile()
+    latest = harness.ledger.resource_state(ORDERS, harness.now).earlier_modification
+    assert latest is not None
+    assert (latest.by, latest.target) == ("other", configuration_of(STANDARD))
 
 
 def test_a_nightly_backup_does_not_block_every_attempt() -> None:

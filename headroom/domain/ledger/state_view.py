@@ -12,7 +12,7 @@ from headroom.domain.state import (
     ConcurrencyState,
     ResourceState,
     StoredState,
-    merge_modifications,
+    recent_modifications,
     usd,
 )
 
@@ -27,11 +27,12 @@ def resource_state_of(
     """
     refused_at, closed_at = state.last_refusal_at, stop_state.closed_at
     forgiven = closed_at is not None and refused_at is not None and refused_at <= closed_at
+    modifications, earlier = recent_modifications(state.modifications, now)
     return ResourceState(
         enrolment_usd=state.enrolment_usd,
         resource_increase_usd=usd(state.resource_micro_usd),
         account_increase_usd=usd(account_micro_usd),
-        modifications=merge_modifications(state.modifications, (), now),
+        modifications=modifications,
         slots_full_until=_ahead(state.slots_full_until, now),
         last_refusal_at=state.last_refusal_at,
         last_act_at=state.last_act_at,
@@ -44,6 +45,7 @@ def resource_state_of(
         retry_not_before=None if forgiven else _ahead(state.retry_not_before, now),
         growth_not_before=_ahead(state.growth_not_before, now),
         owner_configuration=state.owner_configuration,
+        earlier_modification=earlier,
         raises_take_minutes=0
         if state.slow_effect is None or now - state.slow_effect.seen_at > REMEMBERED
         else state.slow_effect.minutes,

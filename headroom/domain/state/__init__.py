@@ -58,10 +58,11 @@ from headroom.domain.state.modification_history import (
     after_resource_gone,
     changes_of_settings,
     earliest_instant,
-    is_known_modification,
     merge_modifications,
     owners_choice,
+    recent_modifications,
     reduced_from,
+    unknown_modification,
     without_resource,
 )
 from headroom.domain.state.notices import Notice, Notify

@@ -9,10 +9,15 @@ from decimal import Decimal
 
 from headroom.domain.catalog import PriceTable
 from headroom.domain.catalog.ebs import capability
-from headroom.domain.resources import Configuration
+from headroom.domain.resources import Configuration, Modification
 from headroom.domain.state.effect_time import SlowEffect, slower
 from headroom.domain.state.owner_changes import after_owner_change
-from headroom.domain.state.resource_state import MODIFICATION_RETENTION, KnownModification
+from headroom.domain.state.resource_state import (
+    MODIFICATION_RETENTION,
+    WINDOW,
+    KnownModification,
+    ResourceState,
+)
 from headroom.domain.state.stored_state import StoredState
 
 BY_HEADROOM = "headroom"
@@ -46,10 +51,8 @@ def after_modifications(
         if prices is not None and each.by not in (BY_HEADROOM, ROLLBACK) and not known:
             state = after_owner_change(state, each, prices)
     found = merge_modifications(state.modifications, seen, now)
-    if found == merge_modifications(
-        state.modifications, (), now
-    ):  # dropping old modifications alone is no change
-        found = state.modifications
+    if found == merge_modifications(state.modifications, (), now):
+        found = state.modifications  # dropping old modifications alone is no change
     reserved, enrolment = state.reserved, state.enrolment_usd
     if owner_price is not None:
         enrolment, open_id = owner_price, None
@@ -84,11 +87,9 @@ def _known(
 def merge_modifications(
     before: Sequence[KnownModification], seen: Sequence[KnownModification], now: datetime
 ) -> tuple[KnownModification, ...]:
-    """Modifications of the last 15 days, oldest first, without duplicates."""
-    known = [m for m in before if m.started_at > now - MODIFICATION_RETENTION]
+    """Modifications of the last 15 days and the latest before, oldest first, without duplicates."""
+    known = list(before)
     for modification in seen:
-        if modification.started_at <= now - MODIFICATION_RETENTION:
-            continue
         same = _known(known, modification)
         if same is None:
             known.append(modification)
@@ -98,7 +99,45 @@ def merge_modifications(
                 origin=same.origin or modification.origin,
                 target=same.target or modification.target,
             )  # fmt: skip
-    return tuple(sorted(known, key=lambda m: m.started_at)[-MOST_KEPT:])
+    known.sort(key=lambda m: m.started_at)
+    since = now - MODIFICATION_RETENTION
+    return tuple(m for m in known if m.started_at > since or m is known[-1])[-MOST_KEPT:]
+
+
+def recent_modifications(
+    modifications: Sequence[KnownModification], now: datetime
+) -> tuple[tuple[KnownModification, ...], KnownModification | None]:
+    """Those of the last 15 days; if there are none, the latest before."""
+    recent = tuple(m for m in modifications if m.started_at > now - MODIFICATION_RETENTION)
+    return recent, modifications[-1] if modifications and not recent else None
+
+
+def unknown_modification(
+    state: ResourceState, shown: Modification, now: datetime
+) -> KnownModification | None:
+    """The change that AWS shows, if it counts and the ledger does not know it yet; then somebody else made it.
+
+    Of a resource that is not enrolled, changes of more than a day ago do not count.
+    """
+    change = KnownModification(
+        started_at=shown.started_at, by="other", origin=shown.origin, target=shown.target
+    )
+    enrolled = state.enrolment_usd is not None
+    if change.started_at <= now - (MODIFICATION_RETENTION if enrolled else WINDOW):
+        return change if enrolled and _is_missed(state, change) else None
+    return None if is_known_modification(state.modifications, change) else change
+
+
+def _is_missed(state: ResourceState, change: KnownModification) -> bool:
+    """Whether a change of more than 15 days ago is later than all that the ledger counted.
+
+    Nobody reconciled the resource for that long. Where an earlier release forgot the latest of
+    Headroom's own changes, this may be it, and does not count.
+    """
+    latest = state.modifications[-1] if state.modifications else state.earlier_modification
+    if latest is None:
+        return state.last_act_at is None and change.target != state.owner_configuration
+    return change.started_at > latest.started_at + SAME_START_TOLERANCE
 
 
 def originator_of(before: str, now: str) -> str:

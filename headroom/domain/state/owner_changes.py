@@ -64,7 +64,9 @@ def _owner_after(
     """
     owner = state.owner_configuration
     if not state.resource_micro_usd:
-        return after if owner is None else owners_settings(owner, before, after)
+        if owner is None or state.last_act_at is None:
+            return after
+        return owners_settings(owner, before, after)
     if owner is None:
         return None
     if after.volume_type is not before.volume_type:

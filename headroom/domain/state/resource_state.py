@@ -116,6 +116,8 @@ class ResourceState:
     """While the file system cannot follow: the earliest growth for free space; None if it may be now."""
     owner_configuration: Configuration | None = field(default=None, metadata=LATER)
     """What the owner set, without Headroom's changes; None where it is not known."""
+    earlier_modification: KnownModification | None = field(default=None, metadata=LATER)
+    """The latest known modification, if it is older than those 15 days."""
     raises_take_minutes: int = field(default=0, metadata=LATER)
     """The longest that a raise of it was seen to have no effect yet; 0 where none came late."""
 

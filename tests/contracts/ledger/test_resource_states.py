@@ -157,7 +157,10 @@ def test_modifications_are_reported_oldest_first_as_long_as_earlier_days_are_rea
     seen = ledger.resource_state(VOL, NOW).modifications
     assert seen == (known("other", kept - HOUR), known("other", 2 * HOUR), known("other", HOUR))
     assert len(ledger.resource_state(VOL, NOW + kept - 2 * HOUR).modifications) == 1
-    assert ledger.resource_state(VOL, NOW + kept - HOUR).modifications == ()
+    later = ledger.resource_state(VOL, NOW + kept - HOUR)
+    assert (later.modifications, later.earlier_modification) == ((), known("other", HOUR))
+    ledger.save_modifications(VOL, [known("other", 3 * HOUR)], now=NOW + 9 * kept)
+    assert ledger.resource_state(VOL, NOW + 9 * kept).earlier_modification == known("other", HOUR)
 
 
 def test_what_a_refusal_taught_is_kept_until_the_next_lesson(ledger: Any) -> None:

@@ -20,10 +20,11 @@ from headroom.domain.state import (
     StoredState,
     after_modifications,
     micro_usd,
+    unknown_modification,
     usd,
 )
 from headroom.domain.state.owner_changes import owners_settings
-from tests.builders import NOW, REGION, gp3
+from tests.builders import NOW, REGION, gp3, modification, resource_state
 
 PRICES = catalogue_prices(REGION)
 LIMIT = Decimal(100)
@@ -117,6 +118,31 @@ def test_a_baseline_that_was_lost_is_what_the_owner_sets_once_nothing_is_added()
     moved = after_modifications(state, [change], now=NOW, full_until=None, prices=PRICES)
     assert moved.owner_configuration == change.target
     assert moved.enrolment_usd == PRICES.monthly(gp3(500, 4_000, 125))
+
+
+LONG_AGO = timedelta(days=40)
+
+
+@pytest.mark.parametrize(
+    ("known", "theirs"),
+    [
+        ({"last_act_at": NOW - LONG_AGO}, False),
+        ({"owner_configuration": RAISED}, False),
+        ({"owner_configuration": gp3(500, 3_000, 125)}, True),
+        ({"earlier_modification": owner_change(0, RAISED, RAISED)}, False),
+        ({"earlier_modification": owner_change(-90, RAISED, RAISED)}, True),
+    ],
+    ids=["perhaps Headroom's", "from before enrolment", "since enrolment", "known", "a later one"],
+)
+def test_a_change_of_long_ago_is_the_owners_unless_it_was_counted(
+    known: dict[str, Any], theirs: bool
+) -> None:
+    if "earlier_modification" in known:
+        one = known["earlier_modification"]
+        known = {"earlier_modification": replace(one, started_at=one.started_at - LONG_AGO)}
+    shown = modification(RAISED, started_at=NOW - LONG_AGO)
+    state = resource_state(enrolment_usd=Decimal(1), **known)
+    assert (unknown_modification(state, shown, NOW) is not None) == theirs
 
 
 @pytest.mark.parametrize(
