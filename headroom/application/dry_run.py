@@ -30,6 +30,7 @@ from headroom.domain.state import (
     SlowEffect,
     StoredState,
     after_modifications,
+    at_present_prices,
     micro_usd,
     recent_modifications,
 )
@@ -102,7 +103,7 @@ def _reader(
         return DecisionInput(
             trigger="person",
             observation=seen,
-            resource_state=with_profile(ports, each, seen, known),
+            resource_state=with_profile(ports, each, seen, at_present_prices(known, prices)),
             policy=policy,
             prices=prices,
         )

@@ -27,6 +27,7 @@ from headroom.domain.state import (
     ResourceState,
     SlowEffect,
     Step,
+    at_present_prices,
     effect_takes,
     unknown_modification,
 )
@@ -83,7 +84,7 @@ def reconcile(
         known = save_slow_effect(ports, seen, known, now)
         return DecisionInput(
             trigger=trigger,
-            resource_state=with_profile(ports, each, seen, known),
+            resource_state=with_profile(ports, each, seen, at_present_prices(known, prices)),
             observation=seen,
             policy=policy,
             prices=prices,
@@ -139,6 +140,7 @@ def _decide_again(ports: Ports, decision_input: DecisionInput, now: datetime) ->
     """The state after something was recorded about the resource; what else was read stays."""
     resource_state = ports.state_store.resource_state(decision_input.observation.volume.ref, now)
     before = decision_input.resource_state
+    resource_state = at_present_prices(resource_state, decision_input.prices)
     return replace(resource_state, calendars=before.calendars, profile=before.profile)
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from decimal import Decimal
 
 import pytest
 
 from headroom.application import sweep
-from headroom.domain.policy import Mode, PolicyUnreadable
-from headroom.domain.resources import PriceUnknown
+from headroom.domain.catalog import PriceTable
+from headroom.domain.policy import Mode, PolicyUnreadable, owner_prices
+from headroom.domain.resources import Configuration, PriceUnknown, ResourceRef
 from headroom.domain.state import Step
-from tests.application.harness import Harness, calm, reconcile_now
-from tests.builders import gp3, policy, volume
+from tests.application.harness import Harness, calm, reconcile_now, starving
+from tests.builders import REGION, gp3, policy, volume
 
 
 class Crash(BaseException):
@@ -133,6 +135,70 @@ def test_a_change_by_its_owner_counts_once_the_policy_says_their_discount() -> N
     harness.rules = rules
     reconcile_now(harness.ports, vol, harness.later(hours=3), trigger="due")
     assert harness.ledger.resource_state(vol, harness.now).enrolment_usd == Decimal(16)
+
+
+@dataclass
+class Repriced(Harness):
+    """AWS's list prices are `factor` times those of the catalogue."""
+
+    factor: Decimal = Decimal(1)
+
+    def table(self, region: str) -> PriceTable:
+        listed, by = super().table(region), self.factor
+        return replace(
+            listed, gib={kind: usd * by for kind, usd in listed.gib.items()},
+            iops={kind: usd * by for kind, usd in listed.iops.items()},
+            gp3_mibps=listed.gp3_mibps * by,
+        )  # fmt: skip
+
+    def added(self, vol: ResourceRef, owner: Configuration) -> Decimal:
+        """What Headroom added, at the prices that the owner pays now."""
+        paid = owner_prices(self.rules, self.volumes["vol-1"], self.table(REGION))
+        assert paid is not None
+        return paid.monthly(self.view(vol).volume.configuration) - paid.monthly(owner)
+
+
+@pytest.mark.parametrize(
+    ("factor", "discount"), [("1", 0), ("1.1", 0), ("0.9", 0), ("1", 20), ("3", 75)]
+)
+def test_a_price_or_discount_that_changes_moves_no_limit(factor: str, discount: int) -> None:
+    own, limits = gp3(4_000, 3_000, 125), {"price_increase_usd": Decimal(20), "max_iops": 80_000}
+    harness = Repriced(rules=policy(**limits))
+    vol = harness.add(volume(own), load=calm())
+    reconcile_now(harness.ports, vol, harness.now, trigger="due", must_record=True)
+    harness.factor = Decimal(factor)
+    harness.rules = policy(**limits, discount_percent=float(discount))
+    harness.loads["vol-1"] = starving()
+    harness.later(hours=20)
+    reconcile_now(harness.ports, vol, harness.now, trigger="alarm", must_record=True)
+    harness.later(hours=1)
+    assert Decimal(19) < harness.added(vol, own) <= 20
+    known = harness.ledger.resource_state(vol, harness.now)
+    assert abs(known.resource_increase_usd - harness.added(vol, own)) < Decimal("0.001")
+    assert known.account_increase_usd == known.resource_increase_usd
+
+
+@pytest.mark.parametrize("factor", ["0.5", "0.9", "1.1", "2"])
+def test_no_drift_of_prices_keeps_a_raise_from_being_given_back(factor: str) -> None:
+    harness = Repriced(rules=replace(policy(), account_increase_usd=Decimal("48.28")))
+    vol = harness.add(volume())
+    reconcile_now(harness.ports, vol, harness.now, trigger="alarm", must_record=True)
+    assert harness.ledger.resource_state(vol, harness.now).account_increase_usd == Decimal("48.28")
+    harness.loads["vol-1"] = calm()
+    harness.rules = replace(
+        policy(
+            price_increase_usd=Decimal(1), give_back_after_days=0.0,
+            relief_value_usd_per_minute=0.00001,
+        ),
+        account_increase_usd=Decimal(1),
+    )  # fmt: skip
+    harness.factor = Decimal(factor)
+    for _ in range(60):
+        sweep(harness.ports, harness.later(minutes=30))
+        known = harness.ledger.resource_state(vol, harness.now)
+        assert 0 <= known.account_increase_usd == known.resource_increase_usd <= Decimal("48.28")
+    assert (harness.view(vol).volume.configuration.iops or 0) < 12_000
+    assert known.account_increase_usd == harness.added(vol, gp3())
 
 
 def _unknown(_: str) -> object:

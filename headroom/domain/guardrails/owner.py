@@ -162,6 +162,14 @@ def _increase(case: Case) -> Decimal:
     return case.plan.monthly_usd - (before if enrolment is None else enrolment)
 
 
+def _in_force(case: Case) -> Decimal:
+    """The increase in force: at the plan's prices where what the owner set is known, else as it was counted."""
+    state = case.resource_state
+    if state.owner_configuration is None or state.enrolment_usd is None:
+        return state.resource_increase_usd
+    return max(Decimal(0), _increase(case) - case.plan.price_change_usd)
+
+
 def price_per_resource(case: Case) -> Verdict:
     """Block a monthly price too far above the price at enrolment; a lower price always passes.
 
@@ -169,7 +177,7 @@ def price_per_resource(case: Case) -> Verdict:
     has lowered the limit since.
     """
     own, limit = max(_increase(case), Decimal(0)), case.effective.limits.price_increase_usd
-    in_force, detail = case.resource_state.resource_increase_usd, ""
+    in_force, detail = _in_force(case), ""
     if limit < own <= in_force:  # giving back is never blocked by money
         limit, detail = in_force, f"what is in force; the limit itself is {limit}"
     return verdict_of(
@@ -185,9 +193,7 @@ def price_per_account(case: Case) -> Verdict:
     resource_state = case.resource_state
     others = resource_state.account_increase_usd - resource_state.resource_increase_usd
     own = max(Decimal(0), _increase(case))
-    if (
-        own <= resource_state.resource_increase_usd
-    ):  # nothing is added: giving back is never blocked by money
+    if own <= _in_force(case):  # nothing is added: giving back is never blocked by money
         others = min(others, max(Decimal(0), case.policy.account_increase_usd - own))
     return verdict_of(
         Guardrail.PRICE_PER_ACCOUNT, Relation.AT_MOST, others + own,

@@ -72,6 +72,10 @@ def reservation(
     if state.enrolment_usd is None:
         return IntentRefusal(why="budget", detail="no price at enrolment is known to count from")
     planned = max(0, micro_usd(answer.plan.monthly_usd - _counted_from(state, decision)))
+    if (
+        answer.plan.price_change_usd <= 0
+    ):  # a price that AWS raised since keeps nobody from giving back
+        planned = min(planned, state.resource_micro_usd)
     delta = max(0, planned - state.resource_micro_usd)
     allowed = decision.effective.limits.price_increase_usd
     if delta > 0 and planned > micro_usd(allowed, ROUND_FLOOR):
@@ -85,16 +89,25 @@ def reservation(
 
 
 def _counted_from(state: StoredState, decision: Decision) -> Decimal:
-    """The price that increases are counted from: at enrolment, or a cluster's current less our increase.
+    """The price that increases are counted from: of what the owner set, or a cluster's current less our increase.
 
-    A cluster's bill varies with its load, so its price at enrolment is no baseline.
+    It is by the plan's prices, unless what the owner set changed since. A cluster's bill varies with its
+    load, so its price at enrolment is no baseline.
     """
     if decision.cluster is not None and decision.rollback_of is not None:
         plan = decision.answer.plan if isinstance(decision.answer, Act) else None
         return Decimal(0) if plan is None else plan.monthly_usd
     if decision.cluster is not None and decision.current_usd is not None:
         return decision.current_usd - usd(state.resource_micro_usd)
-    return Decimal(0) if state.enrolment_usd is None else state.enrolment_usd
+    return owners_price(state, decision) or Decimal(0)
+
+
+def owners_price(state: StoredState, decision: Decision) -> Decimal | None:
+    """The price of what the owner set: by the decision's prices, unless the owner changed it since."""
+    known = decision.resource_state
+    if known.owner_configuration is None or known.owner_configuration != state.owner_configuration:
+        return state.enrolment_usd
+    return state.enrolment_usd if known.enrolment_usd is None else known.enrolment_usd
 
 
 def refusal_of(

@@ -17,6 +17,7 @@ from headroom.domain.decision import (
     urgency_of,
 )
 from headroom.domain.ledger.notified import KEPT_CAUSES, LASTING, notified_after
+from headroom.domain.ledger.reservation import owners_price
 from headroom.domain.resources import ModificationState
 from headroom.domain.state import (
     BY_HEADROOM,
@@ -67,6 +68,8 @@ def after_decided(state: StoredState, decision: Decision, due_at: datetime | Non
     owner = state.owner_configuration
     change = decision.observation.modification
     landing = change is not None and change.state is ModificationState.MODIFYING
+    if enrolment is not None and decision.effective.enrolled:
+        enrolment = owners_price(state, decision)
     if enrolment is None and decision.effective.enrolled and not landing:
         enrolment = (
             decision.current_usd

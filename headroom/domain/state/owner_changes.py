@@ -13,7 +13,7 @@ from decimal import Decimal
 
 from headroom.domain.catalog import PriceTable
 from headroom.domain.resources import Configuration, PriceUnknown
-from headroom.domain.state.resource_state import KnownModification
+from headroom.domain.state.resource_state import KnownModification, ResourceState
 from headroom.domain.state.stored_state import StoredState, micro_usd, usd
 
 
@@ -49,6 +49,21 @@ def after_owner_change(
         in_force_by=state.in_force_by if counted else None,
         reserved=tuple(each for each in state.reserved if each.decision_id == held),
     )  # fmt: skip
+
+
+def at_present_prices(state: ResourceState, prices: PriceTable | None) -> ResourceState:
+    """The state with increases counted from what the owner's configuration costs at `prices`.
+
+    Where that is not known, they count from its price when it was last counted. A price that AWS changes, or a
+    discount, then moves what the owner set and what a plan costs alike.
+    """
+    owner = state.owner_configuration
+    if owner is None or prices is None or state.enrolment_usd is None:
+        return state
+    try:
+        return replace(state, enrolment_usd=prices.monthly(owner))
+    except PriceUnknown:
+        return state
 
 
 def _owner_after(

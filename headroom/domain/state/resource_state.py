@@ -71,7 +71,8 @@ class ResourceState:
     """The ledger's side of a decision. Money in USD per month."""
 
     enrolment_usd: Decimal | None
-    """Price of what the owner set, at enrolment and since, without what Headroom added; None when not seen before."""
+    """Price of what the owner set, at enrolment and since, without what Headroom added; None when not seen
+    before. In a decision at the decision's prices, if `owner_configuration` is known."""
     resource_increase_usd: Decimal
     """This resource's increase in force, already part of `account_increase_usd`."""
     account_increase_usd: Decimal

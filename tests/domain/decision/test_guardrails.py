@@ -266,6 +266,22 @@ def test_a_limit_that_was_lowered_since_takes_no_way_down_away(
     assert verdict(replace(base, plan=plan), Guardrail.PRICE_PER_RESOURCE).allows is allows
 
 
+@pytest.mark.parametrize("in_force", [0, 20, 100], ids=["not counted", "at old prices", "far less"])
+@pytest.mark.parametrize("guardrail", [Guardrail.PRICE_PER_RESOURCE, Guardrail.PRICE_PER_ACCOUNT])
+@pytest.mark.parametrize(("change", "allows"), [(-1, True), (0, True), (1, False)])
+def test_what_is_in_force_is_judged_by_the_prices_of_the_plan(
+    guardrail: Guardrail, in_force: int, change: int, allows: bool
+) -> None:
+    """The owner's part costs $100 now, and the volume $122: $22 are in force, whatever they were once."""
+    over = resource_state(
+        enrolment_usd=Decimal(100), owner_configuration=gp3(), resource_increase_usd=Decimal(in_force),
+        account_increase_usd=Decimal(2000 + in_force),
+    )  # fmt: skip
+    base = replace(with_limits(price_increase_usd=Decimal(20)), resource_state=over)
+    plan = replace(base.plan, monthly_usd=Decimal(122 + change), price_change_usd=Decimal(change))
+    assert verdict(replace(base, plan=plan), guardrail).allows is allows
+
+
 def test_the_instance_as_the_limit_blocks_every_plan() -> None:
     base = case()
     bound = replace(base, diagnosis=replace(base.diagnosis, binding=Binding.INSTANCE_IOPS))

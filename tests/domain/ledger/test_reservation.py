@@ -12,8 +12,9 @@ import pytest
 from headroom.domain.decision import Act
 from headroom.domain.ledger.reservation import IntentRefusal, Reservation, reservation
 from headroom.domain.policy import Mode
-from headroom.domain.state import Step, StoredState
-from tests.builders import NOW
+from headroom.domain.resources import Configuration
+from headroom.domain.state import Step, StoredState, usd
+from tests.builders import NOW, gp3
 from tests.contracts.decisions import ENROLMENT, act
 
 LATER = NOW + timedelta(minutes=1)
@@ -63,3 +64,34 @@ def test_why_an_intent_is_refused(
     found = reservation(replace(SOUND, **state), decision, last, NOW)
     assert isinstance(found, IntentRefusal)
     assert found.why == why
+
+
+OWNER = gp3(100, 3_000, 125)
+
+
+@pytest.mark.parametrize(
+    ("owner", "planned"),
+    [(OWNER, 30), (replace(OWNER, size_gib=101), 50), (None, 50)],
+    ids=["by the plan's prices", "the owner changed it since", "not known"],
+)
+def test_increases_count_from_what_the_owners_part_costs_by_the_same_prices(
+    owner: Configuration | None, planned: int
+) -> None:
+    known = replace(
+        act().resource_state, enrolment_usd=ENROLMENT + 20, owner_configuration=owner and OWNER
+    )
+    state = replace(SOUND, owner_configuration=owner)
+    found = reservation(state, replace(act(), resource_state=known), Step.DECIDED, NOW)
+    assert isinstance(found, Reservation)
+    assert usd(found.planned) == usd(found.delta) == planned
+
+
+def test_giving_back_reserves_nothing_more_after_a_price_rose() -> None:
+    decision = act(increase=60, account_limit=Decimal(0), resource_limit=Decimal(0))
+    assert isinstance(decision.answer, Act)
+    plan = replace(decision.answer.plan, price_change_usd=Decimal(-5))
+    cheaper = replace(decision, answer=replace(decision.answer, plan=plan))
+    judged = replace(decision.judgements[0], plan=plan)
+    state = replace(SOUND, in_force_micro_usd=40_000_000)
+    found = reservation(state, replace(cheaper, judgements=(judged,)), Step.DECIDED, NOW)
+    assert found == Reservation(planned=40_000_000, delta=0, limit_left=0)
