@@ -53,6 +53,24 @@ def why_approval(limits: Limits, plan: Plan) -> str | None:
     return None
 
 
+def why_approval_after(limits: Limits, plan: Plan, added_usd: Decimal) -> str | None:
+    """Why `plan` needs approval, alone or with what Headroom added before; None when it does not.
+
+    Never what was before for growth for free space alone: an earlier raise must not keep a database from being
+    grown in time.
+    """
+    above, why = limits.approve_above_usd, why_approval(limits, plan)
+    if why is not None or above is None or plan.only_for_space:
+        return why
+    usd = plan.price_change_usd
+    if usd <= 0 or added_usd <= 0 or added_usd + usd <= max(above, Decimal(0)):
+        return None
+    return (
+        f"with ${added_usd:.2f} before, it adds more than the ${above} a month above which the policy "
+        "requires approval"
+    )
+
+
 def requested_in_advance(limits: Limits, judgement: PlanJudgement, at: datetime) -> bool:
     """Whether approval is requested now for a change that may only start later.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from decimal import Decimal
 
 from headroom.domain.catalog.ebs import Capability, capability
 from headroom.domain.decision.action import Act, Action, Escalate, Hold, Reason
@@ -14,6 +13,7 @@ from headroom.domain.decision.approval import (
     quiet_until,
     refused_until,
     why_approval,
+    why_approval_after,
 )
 from headroom.domain.decision.decision_input import (
     ANSWERED_WITHIN,
@@ -73,7 +73,7 @@ def act_or_hold(
     would only save money gives way to what is urgent, one for much less to what is needed now.
     """
     at, resource_state = decision_input.observation.at, decision_input.resource_state
-    approval = why_approval(effective.limits, plan) or _adds_up(decision_input, effective, plan)
+    approval = why_approval_after(effective.limits, plan, resource_state.resource_increase_usd)
     if approval is None:
         no_until = refused_until(resource_state.declined, plan, at)
         if no_until is not None:
@@ -99,21 +99,6 @@ def act_or_hold(
     return Act(reason=reason, plan=plan, approval=approval, expires=expires)
 
 
-def _adds_up(decision_input: DecisionInput, effective: EffectiveLimits, plan: Plan) -> str | None:
-    """Why a raise needs approval that by itself needs none: with earlier ones it adds too much. Else None.
-
-    Never of growth for free space: an earlier raise must not keep a database from being grown in time.
-    """
-    above, paid = (
-        effective.limits.approve_above_usd, decision_input.resource_state.resource_increase_usd
-    )  # fmt: skip
-    if above is None or plan.growth is not None or plan.price_change_usd <= 0 or paid <= 0:
-        return None
-    if paid + plan.price_change_usd <= max(above, Decimal(0)):
-        return None
-    return f"with ${paid:.2f} before, it adds more than the ${above} a month above which the policy requires approval"
-
-
 def _far_short(asked: Configuration, plan: Plan) -> bool:
     """Whether what people were asked for serves much less than a plan."""
     would, needed = capability(asked), plan.capability
@@ -137,14 +122,13 @@ def act_or_ask(
     waits = isinstance(first, Hold) and limits.mode is Mode.AUTO
     if not waits or limits.approve_above_usd is None:
         return first
-    asked, at = decision_input.resource_state.approval_request, decision_input.observation.at
+    resource_state, at = decision_input.resource_state, decision_input.observation.at
+    asked, added_usd = resource_state.approval_request, resource_state.resource_increase_usd
     if asked is not None and at < asked.requested_at + ANSWERED_WITHIN:
         return first
     for judgement in judgements:
         plan = judgement.plan
-        unasked = not (
-            why_approval(effective.limits, plan) or _adds_up(decision_input, effective, plan)
-        )
+        unasked = why_approval_after(limits, plan, added_usd) is None
         if judgement.allowed and unasked and _clearly_more(plan) and not plan.lowers:
             return act_or_hold(decision_input, effective, reason_of(plan), plan)
     return first

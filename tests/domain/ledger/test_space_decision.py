@@ -281,6 +281,24 @@ def test_within_the_first_hour_people_may_still_approve_of_both() -> None:
     assert grown.approval is None
 
 
+@pytest.mark.parametrize("free", [45.0, 500.0], ids=["with growth", "without"])
+def test_a_raise_asks_with_what_was_added_before_whether_growth_comes_with_it_or_not(
+    free: float,
+) -> None:
+    load = decided(starving(free, 4.0), **WIDE)
+    assert isinstance(load.answer, Act)
+    assert load.answer.plan.grows == (free < 100)
+    above = load.answer.plan.price_change_usd + 1
+    before = resource_state(resource_increase_usd=Decimal(2), account_increase_usd=Decimal(2))
+    asks = decided(starving(free, 4.0), before, **WIDE, approve_above_usd=above)
+    assert isinstance(asks.answer, Act)
+    assert "with $2.00 before" in (asks.answer.approval or "")
+    request = replace(asked_of(asks), requested_at=NOW - timedelta(hours=1))
+    waits = replace(before, approval_request=request)
+    then = decided(starving(free, 4.0), waits, **WIDE, approve_above_usd=above).answer
+    assert (isinstance(then, Act) and then.plan.only_for_space) == (free < 100)
+
+
 def test_while_a_person_is_asked_about_growth_nothing_else_takes_its_place() -> None:
     roomy = filling(rds(GP3, 500, 20_000, 500), steadily(45.0, 4.0))
     dear = {**WIDE, "approve_above_usd": Decimal(5)}
