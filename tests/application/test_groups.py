@@ -294,6 +294,27 @@ def test_if_one_may_not_nobody_moves_and_the_record_says_who(
     assert harness.steps(ref("vol-1")) == ["hold" if passes else "escalate"]
 
 
+@pytest.mark.parametrize(("above", "raises"), [(25, 1), (60, 2)])
+def test_a_set_is_not_raised_again_and_again_beyond_what_needs_approval(
+    above: int, raises: int
+) -> None:
+    harness = striped()
+    harness.rules = policy(approve_above_usd=Decimal(above), largest_step=1.3, headroom_percent=0)
+    harness.instance = instance(baseline_iops=100_000, baseline_mibps=4_000.0)
+    for _ in range(4):
+        reconcile(harness)
+        for _ in range(72):
+            sweep(harness.ports, harness.later(minutes=5))
+        for name in SET:
+            top = float(now(harness, name).iops or 0)
+            harness.loads[name] = activity([top] * 180, queue=1024.0, iops_check=1.0)
+    known = harness.ledger.resource_state(ref("vol-1"), harness.now)
+    assert known.account_increase_usd <= above
+    changed = [r for r in harness.steps(ref("vol-1")) if r == "applied"]
+    assert len(changed) == raises
+    assert "with $" in said(reconcile(harness))
+
+
 @pytest.mark.parametrize(
     ("count", "iops", "mibps", "each"),
     [

@@ -12,7 +12,7 @@ from decimal import Decimal
 
 from headroom.domain.catalog.ebs import capability
 from headroom.domain.decision.action import Act, Hold, Reason
-from headroom.domain.decision.approval import why_approval
+from headroom.domain.decision.approval import why_approval_after
 from headroom.domain.decision.conclude import reason_of
 from headroom.domain.decision.decide import Decision, build_decision, decision_id_of
 from headroom.domain.decision.decision_input import Analysis, DecisionInput, analyze, case_of
@@ -292,18 +292,17 @@ def _held_by(name: str, held: Mapping[str, Sequence[Verdict]], too_much: str) ->
 def _needs_approval(members: Sequence[Analysis], share: GroupShape) -> str:
     """Why the change needs approval; empty when it does not.
 
-    A price limit for approval applies to the whole set and to each of its volumes: what one saves pays
-    for no other.
+    A price limit for approval applies to the whole set and to each of its volumes, with what Headroom added
+    to them before: what one saves pays for no other.
     """
-    made = [plan for plan in share.plans if plan is not None]
-    usd = sum((plan.price_change_usd for plan in made), Decimal(0))
-    for member, plan in zip(members, share.plans, strict=True):
-        whole = (
-            None
-            if plan is None
-            else replace(plan, price_change_usd=max(usd, plan.price_change_usd))
-        )
-        why = None if whole is None else why_approval(member.effective.limits, whole)
+    usd = sum((plan.price_change_usd for plan in share.plans if plan is not None), Decimal(0))
+    added = [m.decision_input.resource_state.resource_increase_usd for m in members]
+    for member, plan, own in zip(members, share.plans, added, strict=True):
+        if plan is None:
+            continue
+        limits, whole = member.effective.limits, replace(plan, price_change_usd=usd)
+        why = why_approval_after(limits, whole, sum(added, Decimal(0)))
+        why = why or why_approval_after(limits, plan, own)
         if why is not None:
             name = member.decision_input.observation.volume.ref.resource_id
             return f"{NEEDS_APPROVAL} ({name}: {why})"
