@@ -103,6 +103,8 @@ def with_databases(table: PriceTable) -> PriceTable:
 
 PLAUSIBLE_FACTOR = 3
 """Between Regions AWS's prices differ by a factor below 2; a wrong unit is 8, 1,000 or 1,024."""
+PLAUSIBLE_FACTOR_KNOWN = Decimal("1.5")
+"""The same where the catalogue has the Region: limits in dollars follow the list that far."""
 _REFERENCE = "us-east-1"
 _EVERYWHERE = frozenset({VolumeType.GP3})
 """Types that every Region sells."""
@@ -111,12 +113,13 @@ _EVERYWHERE = frozenset({VolumeType.GP3})
 def why_implausible(table: PriceTable) -> str | None:
     """One sentence on why `table` cannot be right, or None.
 
-    Every price must be within PLAUSIBLE_FACTOR of the catalogue's for the Region, or of us-east-1's
-    if the catalogue lacks the Region. No type of the catalogue may be missing, and io2's IOPS may
+    Every price must be within PLAUSIBLE_FACTOR_KNOWN of the catalogue's for the Region, or within
+    PLAUSIBLE_FACTOR of us-east-1's if the catalogue lacks the Region. No type of the catalogue may be missing, and io2's IOPS may
     not cost more from tier to tier.
     """
     own = CATALOGUE_PRICES.get(table.region)
     yardstick = own or CATALOGUE_PRICES[_REFERENCE]
+    factor = PLAUSIBLE_FACTOR_KNOWN if own else PLAUSIBLE_FACTOR
     needed = frozenset(own.gib) if own else _EVERYWHERE
     missing = sorted(kind.value for kind in needed - table.gib.keys())
     if missing:
@@ -128,9 +131,9 @@ def why_implausible(table: PriceTable) -> str | None:
             return f"{name} costs {usd} USD"
         if about is None:
             continue
-        if not about / PLAUSIBLE_FACTOR <= usd <= about * PLAUSIBLE_FACTOR:
+        if not about / factor <= usd <= about * factor:
             return (
-                f"{name} costs {usd.normalize():f} USD, more than {PLAUSIBLE_FACTOR} times off "
+                f"{name} costs {usd.normalize():f} USD, more than {factor} times off "
                 f"the {about.normalize():f} of {yardstick.region} in the catalogue"
             )
     if VolumeType.IO2 in table.gib:

@@ -151,13 +151,13 @@ WRONG_UNIT = changed(products(US), "VolumeP-Throughput.gp3", costing("41943.04")
 TEN_TIMES = changed(products(US), "EBS:VolumeUsage.io2", costing("1.25"))
 TENTH = changed(products(US), "EBS:VolumeP-IOPS.piops", costing("0.0065"))
 NO_GP3 = without(products(US), "EBS:VolumeUsage.gp3")
-TIERS_UP = changed(products(US), "EBS:VolumeP-IOPS.io2.tier3", costing("0.06"))
+TIERS_UP = changed(products(US), "EBS:VolumeP-IOPS.io2.tier3", costing("0.047"))
 
 
 @pytest.mark.parametrize(
     ("texts", "said"),
     [
-        (WRONG_UNIT, "a MiB/s of gp3 costs 40.96 USD, more than 3 times off the 0.04"),
+        (WRONG_UNIT, "a MiB/s of gp3 costs 40.96 USD, more than 1.5 times off the 0.04"),
         (TEN_TIMES, "a GiB of io2 costs 1.25 USD"),
         (TENTH, "an IOPS of io1 costs 0.0065 USD"),
         (NO_GP3, "it has no price of gp3"),

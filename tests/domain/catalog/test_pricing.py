@@ -65,12 +65,19 @@ def test_the_catalogue_believes_itself(region: str) -> None:
     assert why_implausible(catalogue_prices(region)) is None
 
 
-@pytest.mark.parametrize("region", ["us-east-1", "sa-east-1"])
+KNOWN, ELSEWHERE = "us-east-1", "sa-east-1"
+
+
 @pytest.mark.parametrize(
-    ("factor", "believed"),
-    [("0.2", False), ("0.34", True), ("1", True), ("1.9", True), ("3", True), ("3.01", False)],
-)
-def test_prices_up_to_three_times_off_are_believed_and_no_further(
+    ("region", "factor", "believed"),
+    [
+        (KNOWN, "0.35", False), (KNOWN, "0.66", False), (KNOWN, "0.67", True), (KNOWN, "1", True),
+        (KNOWN, "1.5", True), (KNOWN, "1.51", False),
+        (ELSEWHERE, "0.2", False), (ELSEWHERE, "0.34", True), (ELSEWHERE, "1", True),
+        (ELSEWHERE, "1.9", True), (ELSEWHERE, "3", True), (ELSEWHERE, "3.01", False),
+    ],
+)  # fmt: skip
+def test_prices_are_believed_as_far_as_the_catalogue_knows_the_region(
     region: str, factor: str, believed: bool
 ) -> None:
     problem = why_implausible(scaled(factor, region))
@@ -111,4 +118,6 @@ def test_a_type_that_only_the_catalogue_has_is_missed_and_elsewhere_only_gp3_is(
 
 def test_io2_tiers_that_become_dearer_are_not_believed() -> None:
     table = catalogue_prices("us-east-1")
-    assert "tier to tier" in str(why_implausible(replace(table, io2_tier3=table.io2_tier2 * 2)))
+    assert "tier to tier" in str(
+        why_implausible(replace(table, io2_tier3=table.io2_tier2 * Decimal("1.02")))
+    )
