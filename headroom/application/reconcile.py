@@ -29,6 +29,7 @@ from headroom.domain.state import (
     Step,
     at_present_prices,
     effect_takes,
+    never_made,
     unknown_modification,
 )
 from headroom.ports import Ports, ResourceGone, StorageView
@@ -91,8 +92,11 @@ def reconcile(
         )
 
     def concluded(decision: Decision) -> Decision:
+        unmade = decision.current_usd is not None and never_made(
+            decision.resource_state, decision.observation.modification, now
+        )
         conclude(
-            ports, decision, decision_input.resource_state, now, must_record=must_record,
+            ports, decision, decision_input.resource_state, now, must_record=must_record or unmade,
             due_at=next_reconcile_at(decision),
         )  # fmt: skip
         return decision

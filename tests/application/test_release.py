@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from headroom.application import remediate, sweep
+from headroom.domain.catalog import catalogue_prices
 from headroom.domain.decision import Act
 from headroom.domain.resources import Claim, Signal
 from headroom.domain.state import Refusal, Refused, Step, broken_link
 from headroom.ports import ReadFailed
 from tests.application.harness import Harness, calm, running_free
 from tests.application.test_signals import alarm
-from tests.builders import NOW, gp3, ref, volume
+from tests.builders import NOW, REGION, gp3, policy, ref, volume
 
 
 @pytest.fixture
@@ -180,3 +182,37 @@ def test_a_refusal_people_must_hear_of_is_sent_even_soon_after_one_they_need_not
         harness.later(hours=6)
     assert harness.steps(vol).count("refused") == 4
     assert [step for _, step, _ in harness.messages] == [Step.REFUSED, Step.REFUSED]
+
+
+@pytest.mark.parametrize("arrived", [False, True], ids=["never made", "made"])
+def test_a_released_change_counts_only_as_far_as_aws_made_it(
+    harness: Harness, arrived: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vol = harness.add(volume())
+    apply = harness.apply
+
+    def dies(*args: Any, **call: Any) -> Any:
+        if arrived:
+            apply(*args, **call)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as dying:
+        dying.setattr(harness, "apply", dies)
+        with pytest.raises(KeyboardInterrupt):
+            remediate(harness.ports, alarm(vol), harness.now)
+    chain = harness.ledger.resource_state(vol, harness.now).open_chain
+    assert chain is not None
+    harness.ledger.release(chain.decision_id, at=harness.later(minutes=21), who="alice")
+    harness.rules = policy(give_back=False)
+    harness.loads["vol-1"] = calm()
+    counted = []
+    for _ in range(40):
+        sweep(harness.ports, harness.later(hours=1))
+        counted.append(harness.ledger.resource_state(vol, harness.now).account_increase_usd)
+    assert counted[:23] == [counted[0]] * 23  # for a day it may still show
+    added = catalogue_prices(REGION).monthly(harness.view(vol).volume.configuration) - 8
+    assert (counted[0] > 0, counted[-1]) == (True, added)
+    recorded = len(harness.steps(vol))
+    for _ in range(24 * 5):
+        sweep(harness.ports, harness.later(hours=1))
+    assert len(harness.steps(vol)) == recorded  # the correction is recorded once

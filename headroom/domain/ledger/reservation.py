@@ -12,6 +12,7 @@ from decimal import ROUND_FLOOR, Decimal
 
 from headroom.domain.decision import Act, Decision, unapproved, why_approval
 from headroom.domain.guardrails import Guardrail
+from headroom.domain.ledger.baseline import owners_price
 from headroom.domain.planning import Plan
 from headroom.domain.state import Step, StoredState, micro_usd, usd
 
@@ -100,14 +101,6 @@ def _counted_from(state: StoredState, decision: Decision) -> Decimal:
     if decision.cluster is not None and decision.current_usd is not None:
         return decision.current_usd - usd(state.resource_micro_usd)
     return owners_price(state, decision) or Decimal(0)
-
-
-def owners_price(state: StoredState, decision: Decision) -> Decimal | None:
-    """The price of what the owner set: by the decision's prices, unless the owner changed it since."""
-    known = decision.resource_state
-    if known.owner_configuration is None or known.owner_configuration != state.owner_configuration:
-        return state.enrolment_usd
-    return state.enrolment_usd if known.enrolment_usd is None else known.enrolment_usd
 
 
 def refusal_of(

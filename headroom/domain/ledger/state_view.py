@@ -46,6 +46,9 @@ def resource_state_of(
         growth_not_before=_ahead(state.growth_not_before, now),
         owner_configuration=state.owner_configuration,
         earlier_modification=earlier,
+        unproven_since=state.in_force_since
+        if state.owner_configuration is None and state.in_force_micro_usd
+        else None,
         raises_take_minutes=0
         if state.slow_effect is None or now - state.slow_effect.seen_at > REMEMBERED
         else state.slow_effect.minutes,

@@ -16,8 +16,8 @@ from headroom.domain.decision import (
     still_short,
     urgency_of,
 )
+from headroom.domain.ledger.baseline import owners_price, without_unmade
 from headroom.domain.ledger.notified import KEPT_CAUSES, LASTING, notified_after
-from headroom.domain.ledger.reservation import owners_price
 from headroom.domain.resources import ModificationState
 from headroom.domain.state import (
     BY_HEADROOM,
@@ -76,6 +76,7 @@ def after_decided(state: StoredState, decision: Decision, due_at: datetime | Non
         )  # while a change lands, AWS still reports the earlier configuration
         if enrolment is not None and decision.cluster is None:
             owner = decision.observation.volume.configuration
+    state = without_unmade(state, decision, enrolment)
     if decision.diagnosis.binding is Binding.NOTHING:
         # A revert and what is announced last longer than an episode of load, and are notified once.
         causes = tuple(c for c in causes if c.startswith(LASTING))

@@ -77,7 +77,7 @@ from headroom.domain.state.outcome import (
     Unknown,
     declined,
 )
-from headroom.domain.state.owner_changes import at_present_prices
+from headroom.domain.state.owner_changes import at_present_prices, never_made
 from headroom.domain.state.profile import (
     HOUR,
     IOPS_LEVELS,

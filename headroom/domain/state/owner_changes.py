@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from decimal import Decimal
 
 from headroom.domain.catalog import PriceTable
-from headroom.domain.resources import Configuration, PriceUnknown
-from headroom.domain.state.resource_state import KnownModification, ResourceState
+from headroom.domain.resources import Configuration, Modification, PriceUnknown
+from headroom.domain.state.resource_state import WINDOW, KnownModification, ResourceState
 from headroom.domain.state.stored_state import StoredState, micro_usd, usd
 
 
@@ -64,6 +65,17 @@ def at_present_prices(state: ResourceState, prices: PriceTable | None) -> Resour
         return replace(state, enrolment_usd=prices.monthly(owner))
     except PriceUnknown:
         return state
+
+
+def never_made(state: ResourceState, shown: Modification | None, at: datetime) -> bool:
+    """Whether an increase counts for a change that AWS shows nothing of a day later.
+
+    A person released it, and nobody knew whether AWS had accepted it.
+    """
+    since = state.unproven_since
+    if since is None or at < since + WINDOW or state.open_chain is not None:
+        return False
+    return shown is None or (not shown.in_flight and shown.started_at < since)
 
 
 def _owner_after(

@@ -119,6 +119,8 @@ class ResourceState:
     """What the owner set, without Headroom's changes; None where it is not known."""
     earlier_modification: KnownModification | None = field(default=None, metadata=LATER)
     """The latest known modification, if it is older than those 15 days."""
+    unproven_since: datetime | None = field(default=None, metadata=LATER)
+    """Since when an increase counts of which the owner's part is not known: AWS may never have made it."""
     raises_take_minutes: int = field(default=0, metadata=LATER)
     """The longest that a raise of it was seen to have no effect yet; 0 where none came late."""
 
