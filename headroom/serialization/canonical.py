@@ -67,6 +67,7 @@ from headroom.domain.state import (
     Applied,
     ApprovalRequest,
     Declined,
+    InFlight,
     Outcome,
     ProfileHour,
     Refused,
@@ -132,6 +133,7 @@ GROWN = frozenset(
         SpaceForecast,
         ApprovalRequest,
         Declined,
+        InFlight,
     )
 )
 """Classes with fields marked `later`, which are left out at their default."""

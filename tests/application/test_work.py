@@ -17,7 +17,14 @@ from headroom.application.dispatch import DispatchReport
 from headroom.application.prefetch import with_batch_reads
 from headroom.application.reconcile import observe
 from headroom.application.work import TOGETHER, coalesced, items_of
-from headroom.domain.resources import Claim, InstanceActivity, ResourceRef, Signal, VolumeActivity
+from headroom.domain.resources import (
+    Claim,
+    InstanceActivity,
+    ResourceRef,
+    Signal,
+    Volume,
+    VolumeActivity,
+)
 from headroom.ports import (
     CursorRejected,
     FleetPage,
@@ -29,7 +36,7 @@ from headroom.ports import (
     WorkItem,
 )
 from tests.application.harness import Harness, calm
-from tests.builders import NOW, policy, ref, volume
+from tests.builders import NOW, activity, instance, policy, ref, volume
 
 MINUTE = timedelta(minutes=1)
 NEVER = 10**9
@@ -632,3 +639,40 @@ def test_where_a_batch_cannot_be_read_each_is_read_alone(harness: Harness) -> No
     harness.rules = policy()
     items = [item(one.resource_id) for one in refs]
     assert work(ports, items, lambda: NOW).reconciled == 3
+
+
+@dataclass
+class OneInstance(Harness):
+    """All volumes are on one instance, and none is of a set."""
+
+    def _set_of(self, vol: Volume) -> tuple[str, ...]:
+        return tuple(self.volumes)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_volumes_that_starve_together_do_not_each_buy_the_rest_of_their_instance(
+    workers: int,
+) -> None:
+    harness = OneInstance(rules=policy(relief_value_usd_per_minute=1.0))
+    harness.instance = instance(baseline_iops=12_000, baseline_mibps=600.0, maximum_iops=12_000)
+    vols = [harness.add(volume(ref=ref(f"vol-{n}"))) for n in range(3)]
+    items = [WorkItem(ref=vol, trigger="alarm", since=NOW, must_record=True) for vol in vols]
+    if workers == 1:
+        work(harness.ports, items, lambda: harness.now, threads=3)
+    else:
+        for item in items:
+            work(harness.ports, [item], lambda: harness.now)
+    for _ in range(10):
+        sweep(harness.ports, harness.later(minutes=1))
+    acts = [vol for vol in vols if "applied" in harness.steps(vol)]
+    assert len(acts) == 1
+    assert sum(harness.view(vol).volume.configuration.iops or 0 for vol in vols) <= 12_000
+    others = [vol for vol in vols if vol not in acts]
+    for vol in others:
+        held = harness.ledger.resource_state(vol, harness.now).last_signature
+        assert held is not None
+        assert held.blocking == ("instance_limit",)
+    harness.loads[acts[0].resource_id] = activity([3_300.0] * 180)  # it needed little more
+    for _ in range(24):
+        sweep(harness.ports, harness.later(minutes=5))
+    assert any("applied" in harness.steps(vol) for vol in others)  # once the metrics show the rest

@@ -101,11 +101,17 @@ def escalate(decision_id: str, cause: str, *, at: datetime = NOW) -> Decision:
 
 
 def about(
-    decision: Decision, volume_id: str, at: datetime = NOW, zone: str = "us-east-1a"
-) -> Decision:
+    decision: Decision, volume_id: str, at: datetime = NOW, zone: str = "us-east-1a",
+    beside: tuple[str, ...] = (),
+) -> Decision:  # fmt: skip
+    """`decision` about another volume; those `beside` it are on its instance."""
     seen = decision.observation
     volume = replace(seen.volume, ref=ref(volume_id), availability_zone=zone)
-    return replace(decision, at=at, observation=replace(seen, volume=volume, at=at))
+    machine = None
+    if seen.instance is not None:
+        machine = replace(seen.instance, volume_ids=(volume_id, *beside))
+    seen = replace(seen, volume=volume, instance=machine, at=at)
+    return replace(decision, at=at, observation=seen)
 
 
 def intended(ledger: Any, decision: Decision, now: datetime = NOW, *, lease_until: datetime) -> Any:

@@ -247,7 +247,7 @@ OTHERS: Mapping[Guardrail, Entry] = {
 
 SENSE: Mapping[Guardrail, Entry] = {
     Guardrail.INSTANCE_LIMIT: Entry(
-        clears="when the instance is no longer the limit, or its limits become known",
+        clears="when the instance is no longer the limit, its limits become known, or the metrics show a raise beside it",
         do="Use a larger instance, or spread the load over several.",
         example="The instance's own EBS limit binds.", blocked=eg.bound(Binding.INSTANCE_IOPS),
     ),

@@ -7,10 +7,13 @@ and of the chain's end, if its version is unchanged.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
+from math import ceil
 
+from headroom.domain.catalog.ebs import capability
 from headroom.domain.decision import Act, Decision
-from headroom.domain.guardrails import Guardrail
+from headroom.domain.guardrails import Guardrail, raised_beside
 from headroom.domain.ledger.reservation import IntentRefusal
 from headroom.domain.ledger.transitions import LANDED_STEPS
 from headroom.domain.planning import Plan
@@ -64,11 +67,30 @@ def admit_change(
         if taken >= limits[guardrail]:
             detail = f"{guardrail.value}: {taken} {what}, {limits[guardrail]} allowed"
             return IntentRefusal(why=WHY, detail=detail)
+    if decision.rollback_of is None and raised_beside(
+        answer.plan, decision.observation, decision.diagnosis, _without_set(concurrency, decision)
+    ):
+        detail = (
+            "another volume of its instance was raised meanwhile, and may take what is left of it"
+        )
+        return IntentRefusal(why=WHY, detail=detail)
+    before, after = capability(answer.plan.origin), answer.plan.capability
     mine = InFlight(
         resource=volume.ref.arn, decision_id=decision.decision_id, since=now,
         zone=volume.availability_zone, counts=quota_usage(answer.plan.origin, answer.plan.target),
+        adds_iops=max(0, ceil(after.sustained_iops - before.sustained_iops)),
+        adds_mibps=max(0, ceil(after.sustained_mibps - before.sustained_mibps)),
     )  # fmt: skip
     return after_change_started(concurrency, mine)
+
+
+def _without_set(concurrency: ConcurrencyState, decision: Decision) -> ConcurrencyState:
+    """The state without the decision's own striped set, whose sum was compared with the instance."""
+    if decision.group is None:
+        return concurrency
+    members = {member.decision_id for member in decision.group.members}
+    others = tuple(c for c in concurrency.in_flight if c.decision_id not in members)
+    return replace(concurrency, in_flight=others)
 
 
 def limits_of(decision: Decision, plan: Plan) -> Mapping[Guardrail, int] | None:

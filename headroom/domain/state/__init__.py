@@ -21,6 +21,7 @@ from headroom.domain.state.breakers import (
 from headroom.domain.state.concurrency import (
     MOST_IN_FLIGHT,
     MOST_PER_HOUR,
+    SHOWS,
     AvailableConcurrency,
     BlastRadius,
     ConcurrencyState,

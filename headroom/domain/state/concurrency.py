@@ -6,11 +6,11 @@ again after LONGEST.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from headroom.domain.resources import STORAGE_MODES, Configuration, VolumeType
+from headroom.domain.resources import LATER, STORAGE_MODES, Configuration, VolumeType
 
 HOUR = timedelta(hours=1)
 LONGEST = timedelta(hours=48)
@@ -20,6 +20,8 @@ SETTLES = timedelta(hours=6)
 typically takes. Source: EBS User Guide, "Monitor the progress of volume modifications" (2026-10)."""
 GIB = "gib"
 IOPS = "iops"
+SHOWS = timedelta(hours=1)
+"""After how long an instance's metrics surely show what a raise of one of its volumes takes."""
 WITH_IOPS_QUOTA = (VolumeType.IO1, VolumeType.IO2)
 
 
@@ -66,6 +68,9 @@ class InFlight:
     zone: str
     counts: tuple[tuple[str, int], ...] = ()
     """What it uses of AWS's regional quotas, see `quota_usage`."""
+    adds_iops: int = field(default=0, metadata=LATER)
+    """By how many sustained IOPS it raises the volume."""
+    adds_mibps: int = field(default=0, metadata=LATER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +105,13 @@ class ConcurrencyState:
         return tuple(
             c for c in self.in_flight if c.resource != resource and c.since > now - LONGEST
         )
+
+    def raised_lately(self, resources: Collection[str], now: datetime) -> tuple[InFlight, ...]:
+        """Raises of these resources that the metrics may not show yet."""
+        return tuple(
+            c for c in self.in_flight
+            if c.resource in resources and c.adds_iops + c.adds_mibps > 0 and c.since > now - SHOWS
+        )  # fmt: skip
 
     def started_last_hour(self, now: datetime) -> tuple[datetime, ...]:
         """The starts of the 60 minutes before `now`."""

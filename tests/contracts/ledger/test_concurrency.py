@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -20,7 +21,7 @@ from headroom.domain.state.concurrency import HOUR, LONGEST
 from headroom.ports import Intent, NotIntended
 from headroom.proving.memory import InMemoryLedger
 from tests.builders import ACCOUNT, NOW, REGION, ref
-from tests.contracts.decisions import act, append, hold, intended
+from tests.contracts.decisions import about, act, append, hold, intended
 from tests.contracts.ledger.test_races import at_once, wish
 
 IN_FLIGHT, PER_AZ, PER_HOUR = (
@@ -70,6 +71,35 @@ def test_without_a_place_nothing_is_intended_and_nothing_is_left_behind(
         ledger.chain("d1"),
         ledger.concurrency(),
     ) == before
+
+
+@pytest.mark.parametrize(
+    ("left", "minutes", "step", "taken"),
+    [
+        (12_000.0, 0, None, False),  # the first takes 9,000 of it, and this plan 12,000
+        (21_000.0, 0, None, True),
+        (20_999.0, 0, None, False),
+        (12_000.0, 59, None, False),
+        (12_000.0, 60, None, True),  # the metrics show what it takes
+        (12_000.0, 5, Step.REFUSED, True),
+    ],
+)
+def test_a_raise_gets_what_another_of_its_instance_just_left(
+    ledger: Any, left: float, minutes: int, step: Step | None, taken: bool
+) -> None:
+    first = about(act("d0", "vol-0"), "vol-0", beside=("vol-1",))
+    started = intended(ledger, first, lease_until=UNTIL)
+    (raised,) = ledger.concurrency().in_flight
+    assert (raised.adds_iops, raised.adds_mibps) == (9_000, 82)
+    at = NOW + timedelta(minutes=minutes)
+    if step is not None:
+        append(ledger, first, step, intent=started)
+    late = about(act(at=at), "vol-1", at=at, beside=("vol-0",))
+    diagnosis = replace(late.diagnosis, instance_iops_left=left, instance_mibps_left=900.0)
+    got = intended(ledger, replace(late, diagnosis=diagnosis), at, lease_until=at + HOUR)
+    assert isinstance(got, Intent) is taken
+    if not taken:
+        assert (got.why, "another volume of its instance" in got.detail) == ("blast_radius", True)
 
 
 def test_another_zone_has_places_of_its_own(ledger: Any) -> None:
