@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 
 from headroom.application.execute import WITHDRAWN_DUE, execute
 from headroom.domain.decision import (
     ANSWERED_WITHIN,
+    URGENT,
     Act,
     Decision,
     DecisionInput,
@@ -20,10 +22,14 @@ from headroom.domain.decision import (
     Revalidation,
     StillBlocked,
     Withdrawal,
+    message_due,
+    notified_before,
+    renewed_request,
     requested_in_advance,
     revalidate,
 )
 from headroom.domain.guardrails import PlanJudgement, all_known_clear_at
+from headroom.domain.planning import a_month
 from headroom.domain.policy import Mode, Policy, limits_for
 from headroom.domain.resources import ResourceRef
 from headroom.domain.state import ApprovalRequest, Notify, Step
@@ -31,14 +37,19 @@ from headroom.ports import IllegalStep, Ports
 
 
 def ask(ports: Ports, decision: Decision, act: Act, now: datetime) -> None:
-    """Record that the decision waits for a person, and notify people once."""
+    """Record that the decision waits for a person, and notify people unless they were of a similar one lately."""
     if act.approval is None or act.expires is None:
         raise ValueError(f"{decision.decision_id} needs nobody's approval")
+    notified: tuple[datetime, ...] = ()
+    if act.reason in URGENT:
+        notified = notified_before(decision.resource_state.declined, act.plan, now)
+    notify = message_due(notified, act.expires)
     asked = ApprovalRequest(
         decision_id=decision.decision_id, requested_at=now, expires=act.expires,
         origin=act.plan.origin, target=act.plan.target,
         price_change_usd=act.plan.price_change_usd, why=act.approval,
         ahead=act.reason is Reason.RECURRENCE_EXPECTED and not decision.demand.pressed_minutes,
+        notified=(*notified, now)[-2:] if notify else notified,
     )  # fmt: skip
     summary = f"waits for a person until {act.expires:%Y-%m-%d %H:%M} UTC: {act.approval}"
     judged = next((j for j in decision.judgements if j.plan == act.plan), None)
@@ -51,7 +62,7 @@ def ask(ports: Ports, decision: Decision, act: Act, now: datetime) -> None:
     try:
         _append(ports, asked, decision.observation.volume.ref, Step.AWAITING, now, summary,
                 {"asked": asked}, due_at=due_at,
-                notify=f"{decision.summary}; it {summary}")  # fmt: skip
+                notify=f"{decision.summary}; it {summary}" if notify else "")  # fmt: skip
     except IllegalStep:  # another request was made meanwhile, or this one was overtaken
         with suppress(IllegalStep):
             withdraw(ports, asked, decision.observation.volume.ref, now, "another request waits")
@@ -87,20 +98,39 @@ def settle(
 def _withdraw_if_changed(
     ports: Ports, decision_input: DecisionInput, asked: ApprovalRequest, now: datetime
 ) -> None:
-    """End a request whose time ran out, or that can come to nothing any more."""
+    """End a request whose time ran out, or that can come to nothing any more; renew what is still needed."""
     ref = decision_input.observation.volume.ref
+    moot = _no_longer_needed(decision_input, asked)
     if now >= asked.expires:
-        expired = f"nobody answered until {asked.expires:%Y-%m-%d %H:%M} UTC: nothing was changed"
+        again = renewed_request(decision_input, asked) if moot is None else None
         with suppress(
             IllegalStep
         ):  # somebody answered at the last moment; the next reconciliation sees it
-            _append(ports, asked, ref, Step.EXPIRED, now, expired, {}, due_at=now, notify=expired)
+            if again is not None:
+                _renew(ports, again, ref, now)
+                return
+            expired = (
+                f"nobody answered until {asked.expires:%Y-%m-%d %H:%M} UTC: nothing was changed"
+            )
+            silent = asked.notified and asked.notified[-1] < asked.requested_at
+            _append(ports, asked, ref, Step.EXPIRED, now, expired, {}, due_at=now,
+                    notify="" if silent else expired)  # fmt: skip
         return
-    moot = _no_longer_needed(decision_input, asked)
     if moot is not None:
         with suppress(IllegalStep):
             notify = f"no approval is needed any more: {moot}"
             withdraw(ports, asked, ref, now, moot, notify=notify)
+
+
+def _renew(ports: Ports, again: ApprovalRequest, ref: ResourceRef, now: datetime) -> None:
+    """Keep a request pending for longer, and remind people if it is time."""
+    notified = again.notified or (again.requested_at,)
+    notify = message_due(notified, again.expires)
+    again = replace(again, notified=(*notified, now)[-2:] if notify else notified)
+    summary = f"still waits for a person until {again.expires:%Y-%m-%d %H:%M} UTC: {again.why}"
+    what = f"{ref.resource_id}: {again.origin} -> {again.target}, {a_month(again.price_change_usd)}"
+    _append(ports, again, ref, Step.AWAITING, now, summary, {"asked": again},
+            due_at=again.expires, notify=f"{what}; it {summary}" if notify else "")  # fmt: skip
 
 
 def _no_longer_needed(decision_input: DecisionInput, asked: ApprovalRequest) -> str | None:

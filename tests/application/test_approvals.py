@@ -11,11 +11,11 @@ from headroom.application import sweep
 from headroom.domain.catalog import PriceTable
 from headroom.domain.decision import Act, Decision, Hold, Reason
 from headroom.domain.policy import Mode, PolicyUnreadable, parse_window
-from headroom.domain.resources import PriceUnknown, ResourceRef
+from headroom.domain.resources import PriceUnknown, ResourceRef, VolumeActivity
 from headroom.domain.state import Record, Step
-from headroom.ports import AnswerRejected
-from tests.application.harness import Harness, calm, reconcile_now
-from tests.builders import activity, gp3, policy, volume
+from headroom.ports import AnswerRejected, StorageView
+from tests.application.harness import Harness, calm, moved, reconcile_now, starving
+from tests.builders import activity, gp2, gp3, policy, volume
 
 WHO = "arn:aws:iam::123456789012:user/alice"
 
@@ -81,10 +81,11 @@ def test_the_message_and_the_record_say_why_and_until_when(harness: Harness) -> 
     assert [d.decision_id for d in harness.ledger.waiting(harness.now)] == [decision.decision_id]
 
 
-def test_a_request_that_nobody_answers_runs_out_at_its_minute_and_changes_nothing(
+def test_a_request_that_nobody_answers_runs_out_at_its_minute_once_its_load_is_over(
     harness: Harness,
 ) -> None:
     ref, decision = asked(harness)
+    harness.loads[ref.resource_id] = calm()
     minutes(harness, 480)
     (expired,) = [r for r in harness.ledger.chain(decision.decision_id) if r.step is Step.EXPIRED]
     assert expired.at == decision.at + timedelta(hours=8)
@@ -97,12 +98,94 @@ def requests(harness: Harness, ref: ResourceRef) -> int:
     return harness.steps(ref).count("awaiting")
 
 
-def test_after_no_answer_it_is_quiet_as_long_again_then_asked_once_more(harness: Harness) -> None:
+@pytest.mark.parametrize("expires", [30, 480])
+def test_one_request_stays_open_while_its_load_lasts_and_people_hear_of_it_ever_less(
+    harness: Harness, expires: int
+) -> None:
+    harness.rules = policy(mode=Mode.APPROVE, approval_expires_minutes=expires)
+    ref, decision = asked(harness)
+    heard: list[float] = []
+    for _ in range(60 * 6):
+        before = len(harness.messages)
+        minutes(harness, 1, each=10)
+        assert [d.decision_id for d in harness.ledger.waiting(harness.now)] == [
+            decision.decision_id
+        ]
+        heard += [(harness.now - decision.at) / timedelta(hours=1)] * (
+            len(harness.messages) - before
+        )
+    assert heard == [8, 32, 56]
+    assert {step for _, step, _ in harness.messages} == {Step.AWAITING}
+    assert "$48.28 a month more; it still waits for a person until" in harness.messages[-1][2]
+    assert isinstance(answer(harness, decision, Step.APPROVED), Record)
+    minutes(harness, 1)
+    assert harness.steps(ref)[-2:] == ["intended", "applied"]
+
+
+def test_a_renewed_request_is_listed_with_the_time_until_which_it_waits(harness: Harness) -> None:
+    _, decision = asked(harness)
+    minutes(harness, 49, each=10)
+    (listed,) = harness.ledger.waiting(harness.now)
+    assert isinstance(listed.answer, Act)
+    assert listed.answer.expires == decision.at + timedelta(hours=16)
+
+
+def test_a_cheaper_change_replaces_what_nobody_answered_and_the_old_answer_counts_for_it(
+    harness: Harness,
+) -> None:
+    ref, decision = asked(harness)
+    harness.loads[ref.resource_id] = activity(
+        [1_500.0] * 150 + [3_000.0] * 30, queue=[1.0] * 150 + [8.0] * 30,
+        iops_check=[0.0] * 150 + [1.0] * 30,
+    )  # fmt: skip
+    minutes(harness, 49, each=10)
+    (now,) = harness.ledger.waiting(harness.now)
+    assert isinstance(now.answer, Act)
+    assert isinstance(decision.answer, Act)
+    assert now.decision_id != decision.decision_id
+    assert now.answer.plan.price_change_usd < decision.answer.plan.price_change_usd
+    assert isinstance(answer(harness, decision, Step.APPROVED), Record)
+    minutes(harness, 1)
+    assert harness.steps(ref)[-2:] == ["intended", "applied"]
+    assert harness.view(ref).modification.target == now.answer.plan.target  # type: ignore[union-attr]
+
+
+def test_a_load_that_comes_and_goes_is_requested_each_time_and_heard_of_seldom(
+    harness: Harness,
+) -> None:
+    harness.rules = policy(mode=Mode.APPROVE, approval_expires_minutes=30)
     ref, _ = asked(harness)
-    minutes(harness, 4 * 15, each=15)
-    assert requests(harness, ref) == 1
-    minutes(harness, 5, each=15)
-    assert requests(harness, ref) == 2
+    for number in range(12):
+        harness.loads[ref.resource_id] = starving() if number % 2 else calm()
+        harness.pressed = {ref.resource_id} if number % 2 else set()
+        minutes(harness, 6, each=10)
+        assert bool(harness.ledger.waiting(harness.now)) is bool(number % 2)
+    assert requests(harness, ref) > 6
+    heard = [step for _, step, _ in harness.messages]
+    assert heard.count(Step.AWAITING) == 2
+    assert heard.count(Step.EXPIRED) <= 2
+
+
+class Calm(Harness):
+    """With two weeks of history in which little was needed."""
+
+    def history(self, view: StorageView, now: datetime) -> VolumeActivity:
+        return moved(activity([1_500.0] * (12 * 24 * 14), period_s=300, end=now), now)
+
+
+def test_three_savings_without_an_answer_do_not_silence_a_request_for_load() -> None:
+    harness = Calm(rules=policy(mode=Mode.APPROVE, approval_expires_minutes=30))
+    ref = harness.add(volume(gp2(1000), tags=()), load=calm())
+    while harness.steps(ref).count("expired") < 3:
+        harness.later(minutes=10)
+        reconcile_now(harness.ports, ref, harness.now, trigger="due")
+    harness.loads[ref.resource_id] = starving()
+    decision = reconcile_now(
+        harness.ports, ref, harness.later(minutes=30), trigger="alarm", must_record=True
+    )
+    assert decision is not None
+    assert isinstance(decision.answer, Act), decision.summary
+    assert [d.decision_id for d in harness.ledger.waiting(harness.now)] == [decision.decision_id]
 
 
 def test_a_no_is_quiet_for_24_hours(harness: Harness) -> None:
@@ -122,17 +205,6 @@ def test_a_no_is_quiet_for_24_hours(harness: Harness) -> None:
     assert (requests(harness, ref), len(harness.messages)) == (1, 1)
     minutes(harness, 2, each=15)
     assert requests(harness, ref) == 2
-
-
-def test_no_volume_is_asked_about_more_than_three_times_a_day_without_an_answer(
-    harness: Harness,
-) -> None:
-    harness.rules = policy(mode=Mode.APPROVE, approval_expires_minutes=1)
-    ref, _ = asked(harness)
-    minutes(harness, 23 * 60 + 50)
-    assert requests(harness, ref) == 3
-    minutes(harness, 48 * 60)
-    assert requests(harness, ref) <= 9
 
 
 @pytest.mark.parametrize("step", [Step.APPROVED, Step.REJECTED])

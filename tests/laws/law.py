@@ -6,6 +6,7 @@ and every *change* that AWS took, by what was true at that instant. Nothing here
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -16,7 +17,16 @@ from typing import Any
 from headroom.domain.catalog.ebs import capability
 from headroom.domain.decision import Act, Decision
 from headroom.domain.resources import Configuration, ResourceRef, Volume, VolumeActivity
-from headroom.domain.state import HOUR, Outcome, Refusal, Refused, Step, broken_link, hour_of
+from headroom.domain.state import (
+    HOUR,
+    Outcome,
+    Record,
+    Refusal,
+    Refused,
+    Step,
+    broken_link,
+    hour_of,
+)
 from headroom.ports import Intent, NotIntended, StorageView
 from tests.builders import NOW
 from tests.laws.permits import SLOTS, Permit, broken_limits, permit
@@ -56,6 +66,17 @@ HEARD = frozenset(
     }
 )  # fmt: skip
 """Records that people must hear of, whoever died meanwhile; and escalations."""
+
+
+def said_before(record: Record, chain: Sequence[Record]) -> bool:
+    """Whether people heard of a request, or of a similar one, in the 24 h before this record of it."""
+    asked = [r for r in chain if r.step is Step.AWAITING and r.sequence <= record.sequence]
+    if record.step not in (Step.AWAITING, Step.EXPIRED) or not asked:
+        return False
+    last = json.loads(asked[-1].body)["asked"]
+    at = datetime.fromisoformat(last["notified"][-1])
+    before = at < (record.at if record.step is Step.AWAITING else asked[0].at)
+    return before and record.at - at < timedelta(hours=24 + 8)
 
 
 class Broken(BaseException):
@@ -598,7 +619,8 @@ class Law:
             if broken_link(chain) is not None:
                 raise Broken(f"records: the chain {name} is broken")
             for record in chain:  # no trial sends messages: all that must be heard still waits
-                must = record.step in HEARD or record.outcome == "escalate"
+                must = record.step in HEARD and not said_before(record, chain)
+                must = must or record.outcome == "escalate"
                 if must and (name, record.sequence) not in waiting:
                     raise Broken(f"heard: nobody will hear of {record.step} of {name}")
             steps = [record.step for record in chain]

@@ -144,6 +144,9 @@ def detail(recorded: Recorded) -> dict[str, Any]:
         except Unreadable as problem:  # of a later release: the rest is sent all the same
             _log.warning("a decision could not be read: %s", problem)
     content |= _decided(decision)
+    asked = _body(record).get("asked")
+    if record.step is Step.AWAITING and isinstance(asked, Mapping):  # renewed, it expires later
+        content["expires"] = _text(asked.get("expires"))
     return content | {"who": _text(_body(record).get("who"))} if kind == REQUEST else content
 
 

@@ -7,7 +7,14 @@ from datetime import datetime, timedelta
 from headroom.adapters.ledger.archive import Archive
 from headroom.adapters.ledger.items import ref_of
 from headroom.adapters.ledger.reads import usable
-from headroom.domain.decision import Act, Decision, InvalidAnswer, after_answer, request_rollback
+from headroom.domain.decision import (
+    Decision,
+    InvalidAnswer,
+    after_answer,
+    answered_request,
+    pending_decision,
+    request_rollback,
+)
 from headroom.domain.ledger import (
     admission,
     after_step,
@@ -31,7 +38,7 @@ class RequestLedger(Archive):
     def answer(
         self, decision_id: str, step: Step, *, at: datetime, who: str, reason: str = ""
     ) -> Record | AnswerRejected:
-        """Record APPROVED or REJECTED for a request that waits, or say why not."""
+        """Record APPROVED or REJECTED for a request that waits, or for what replaced it, or say why not."""
         body = body_to_json({"who": who, "reason": reason})
         retries = self._transactions.retries(f"the state of {decision_id}")
         while True:
@@ -40,6 +47,10 @@ class RequestLedger(Archive):
                 return UNKNOWN
             ref = ref_of(last.resource)
             held = self._state.held(ref)
+            name = answered_request(held.state, decision_id)
+            if name != decision_id:
+                decision_id = name
+                continue
             moved = after_answer(held.state, decision_id, step, last=last.step, at=at, who=who)
             if isinstance(moved, InvalidAnswer):
                 return AnswerRejected(why=moved.why, detail=moved.detail)
@@ -103,16 +114,16 @@ class RequestLedger(Archive):
     def waiting(self, now: datetime) -> tuple[Decision, ...]:
         """Decisions that wait for a person at `now`, the first to expire first.
 
-        Found through an eventually consistent index; the chain says whether one still waits.
+        Found through an eventually consistent index; the resource's state says whether one still waits.
         """
-        asked = self.by_outcome(Step.AWAITING.value, since=now - LONGEST_WAIT, until=now)
+        records = self.by_outcome(Step.AWAITING.value, since=now - LONGEST_WAIT, until=now)
+        resources = {record.decision_id: record.resource for record in records}
         found: list[tuple[datetime, Decision]] = []
-        for record in asked:
-            last = self._records.last(record.decision_id)
-            if last is None or last.step is not Step.AWAITING:
+        for decision_id, resource in resources.items():
+            asked = self._state.held(ref_of(resource)).state.approval_request
+            if asked is None or asked.decision_id != decision_id or asked.approved_at is not None:
                 continue
-            decision = self._decision(record.decision_id)
-            answer = decision.answer
-            if isinstance(answer, Act) and answer.expires is not None and now < answer.expires:
-                found.append((answer.expires, decision))
+            if now < asked.expires:
+                decision = pending_decision(self._decision(decision_id), asked)
+                found.append((asked.expires, decision))
         return tuple(decision for _, decision in sorted(found, key=lambda one: one[0]))

@@ -12,7 +12,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from itertools import islice
 
-from headroom.domain.decision import Act, Decision
+from headroom.domain.decision import Act, Decision, pending_decision
 from headroom.domain.policy import Policy, PolicyUnreadable, TimeOfDay
 from headroom.domain.reports import Change, DailyDigest, DigestCursor, PendingApproval, RecordCount
 from headroom.domain.reports import daily_digest as days
@@ -93,7 +93,7 @@ def build_digest(
         observed=days.group_observed(observed),
         blocked_savings=days.blocked_savings(observed), observed_read=len(observed),
         held=len(held), held_more=held_more,
-        awaiting=tuple(_awaited(reporting, g) for g in waits[:LISTED]), awaiting_count=len(waits),
+        awaiting=tuple(_awaited(reporting, g, now) for g in waits[:LISTED]), awaiting_count=len(waits),
         queued=len(reporting.state_store.queue(days.MOST_QUEUED)),
         pause=active_pause(stop_state.account.pause, now), account_breaker=stop_state.account.breaker,
         breakers=stop_state.breakers,
@@ -180,11 +180,15 @@ def _waiting(reporting: Reporting, now: datetime) -> list[RecordSummary]:
         for g in _glimpses(reporting, step.value, since, now)
     }
     asked = _glimpses(reporting, Step.AWAITING.value, since, now)
-    return [g for g in asked if g.decision_id not in over]
+    newest = {g.decision_id: g for g in reversed(asked) if g.decision_id not in over}
+    return sorted(newest.values(), key=lambda g: g.at, reverse=True)
 
 
-def _awaited(reporting: Reporting, record_summary: RecordSummary) -> PendingApproval:
+def _awaited(reporting: Reporting, record_summary: RecordSummary, now: datetime) -> PendingApproval:
     decision = _decision(reporting, record_summary.decision_id)
+    if decision is not None:
+        known = reporting.state_store.resource_state(decision.observation.volume.ref, now)
+        decision = pending_decision(decision, known.approval_request)
     answer = None if decision is None else decision.answer
     return PendingApproval(
         decision_id=record_summary.decision_id,

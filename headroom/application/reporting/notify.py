@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from headroom.domain.decision import Decision
+from headroom.domain.decision import Decision, pending_decision
 from headroom.domain.policy import Policy
 from headroom.domain.reports import (
     Priority,
@@ -174,7 +174,11 @@ def _decision(reporting: Reporting, notice: Notice, now: datetime) -> Decision |
     if not notice.about:
         return None
     with suppress(LookupError, ReadFailed):
-        return reporting.ledger.decision(notice.about)
+        decision = reporting.ledger.decision(notice.about)
+        if notice.step is not Step.AWAITING:
+            return decision
+        known = reporting.state_store.resource_state(decision.observation.volume.ref, now)
+        return pending_decision(decision, known.approval_request)
     return None
 
 

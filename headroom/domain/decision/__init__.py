@@ -10,12 +10,15 @@ from headroom.domain.decision.approval import (
     InvalidAnswer,
     after_answer,
     after_rejection,
+    answered_request,
     max_approved_usd,
+    message_due,
+    notified_before,
     requested_in_advance,
     unapproved,
     why_approval,
 )
-from headroom.domain.decision.asking import KNOWN_EVENT, act_or_hold
+from headroom.domain.decision.asking import KNOWN_EVENT, URGENT, act_or_hold
 from headroom.domain.decision.assess import assess, assess_rollback, verification_timeout
 from headroom.domain.decision.cluster_detail import (
     BillCheck,
@@ -56,6 +59,8 @@ from headroom.domain.decision.revalidation import (
     Withdrawal,
     approval_obsolete,
     judge_target,
+    pending_decision,
+    renewed_request,
     revalidate,
     revalidated_decision,
     waiting_for,

@@ -25,6 +25,7 @@ from headroom.domain.state import (
     Declined,
     Step,
     StoredState,
+    plain_cents,
 )
 
 SIMILAR_WITHIN = 2
@@ -35,6 +36,8 @@ LONGEST_QUIET = timedelta(days=14)
 """The longest for which a saving is not requested again that nobody answered."""
 NEGLIGIBLE_USD = Decimal(1)
 """USD per month below which two price changes count as equally large."""
+REMIND_AFTER = timedelta(hours=8)
+"""When people are notified again of what is still requested; after that, daily."""
 
 
 def why_approval(limits: Limits, plan: Plan) -> str | None:
@@ -86,8 +89,8 @@ def requested_in_advance(limits: Limits, judgement: PlanJudgement, at: datetime)
     return starts is not None and starts < expires
 
 
-def similar(plan: Plan, declined: Declined) -> bool:
-    """Whether `plan` is similar to a declined one: type, direction and price."""
+def similar(plan: Plan, declined: Declined | ApprovalRequest) -> bool:
+    """Whether `plan` is similar to one that was requested: type, direction and price."""
     if plan.target == declined.target:
         return True
     now, before = plan.price_change_usd, declined.price_change_usd
@@ -109,31 +112,45 @@ def only_saves(origin: Configuration, target: Configuration, price_change_usd: D
 
 
 def quiet_until(
-    declined: Sequence[Declined], plan: Plan, at: datetime, *,
-    urgent: bool = False, pressing: bool = False,
-) -> datetime | None:  # fmt: skip
+    declined: Sequence[Declined], plan: Plan, at: datetime, *, urgent: bool = False
+) -> datetime | None:
     """Until when earlier answers suppress a request for `plan`; None when it may be requested.
 
     A clearly different plan may be requested, but only a few requests are made in 24 h. What is urgent is
-    suppressed by no answer to what would only have saved money, nor by no answer at all to what would have
-    saved some as well. What the present load needs is suppressed by no silence from before it came.
+    suppressed only by a person's no to a change that is no mere saving.
     """
     heard = [
         d
         for d in declined
-        if (not urgent or _answers(d, plan)) and not (pressing and d.ahead and not d.rejected)
+        if not urgent or (d.rejected and not only_saves(plan.origin, d.target, d.price_change_usd))
     ]
     waits = [d.until for d in heard if at < d.until and similar(plan, d)]
-    lately = sorted(d.at for d in declined if d.at > at - DAY)
+    lately = sorted(d.at for d in heard if d.at > at - DAY)
     if len(lately) >= MAX_UNANSWERED:
         waits.append(lately[-MAX_UNANSWERED] + DAY)
     return max(waits, default=None)
 
 
-def _answers(declined: Declined, plan: Plan) -> bool:
-    """Whether an earlier answer says something of a change that is urgent."""
-    heard = declined.rejected or declined.price_change_usd > 0
-    return heard and not only_saves(plan.origin, declined.target, declined.price_change_usd)
+def unanswered(declined: Sequence[Declined], plan: Plan, at: datetime) -> tuple[Declined, ...]:
+    """Requests similar to `plan` that expired in the last 24 h."""
+    silent = (d for d in declined if not d.rejected and d.at > at - DAY)
+    return tuple(d for d in silent if similar(plan, d))
+
+
+def notified_before(declined: Sequence[Declined], plan: Plan, at: datetime) -> tuple[datetime, ...]:
+    """When people were last notified of what is similar to `plan` and expired."""
+    found = (d.notified for d in unanswered(declined, plan, at))
+    return max(found, key=lambda times: times[-1:], default=())
+
+
+def message_due(notified: Sequence[datetime], expires: datetime) -> bool:
+    """Whether people are notified of a request: the first time, 8 h later, then daily.
+
+    Now, if their next message is due before the request expires.
+    """
+    if not notified:
+        return True
+    return expires > notified[-1] + (REMIND_AFTER if len(notified) == 1 else DAY)
 
 
 def refused_until(declined: Sequence[Declined], plan: Plan, at: datetime) -> datetime | None:
@@ -160,6 +177,29 @@ class InvalidAnswer:
 
     why: str
     detail: str
+
+
+def answered_request(state: StoredState, decision_id: str) -> str:
+    """The decision that an answer to a request is about: what replaced it since, if it is no more.
+
+    That is the pending request, if the one that expired had the same target or a larger one, for no less.
+    """
+    asked = state.approval_request
+    old = next((d for d in state.declined if d.decision_id == decision_id and not d.rejected), None)
+    if asked is None or old is None or not _within(asked.target, old.target):
+        return decision_id
+    dearer = plain_cents(asked.price_change_usd) > plain_cents(old.price_change_usd)
+    return decision_id if dearer else asked.decision_id
+
+
+def _within(target: Configuration, other: Configuration) -> bool:
+    """Whether a configuration has no more of anything than another one of its type."""
+    return (
+        target.volume_type is other.volume_type
+        and target.size_gib <= other.size_gib
+        and (target.iops or 0) <= (other.iops or 0)
+        and (target.throughput_mibps or 0) <= (other.throughput_mibps or 0)
+    )
 
 
 def after_answer(
@@ -195,7 +235,12 @@ def _not_waiting(
                 by = f" by {asked.approved_by}"
             return InvalidAnswer(why=last.value, detail=f"it was {last.value} already{by}")
         case Step.EXPIRED:
-            return InvalidAnswer(why="expired", detail="it expired before anybody answered")
+            now = (
+                ""
+                if asked is None
+                else f"; {asked.decision_id} waits instead, for another price or size"
+            )
+            return InvalidAnswer(why="expired", detail=f"it expired before anybody answered{now}")
         case _:
             return InvalidAnswer(
                 why="not_awaiting", detail=f"it waits for nobody: its last step is {last.value}"
@@ -209,16 +254,19 @@ def after_rejection(state: StoredState, step: Step, at: datetime) -> StoredState
         return state
     rejected = step is Step.REJECTED
     quiet = QUIET_AFTER_REJECTION if rejected else min(asked.expires - asked.requested_at, DAY)
-    if not rejected and asked.ahead:
-        quiet = timedelta(0)  # it waited until its load was over: the next is asked for anew
-    elif not rejected and asked.price_change_usd <= 0:
+    if not rejected and asked.price_change_usd <= 0:
         quiet = max(quiet, _twice_as_quiet(state.declined, asked))
+    elif not rejected:
+        quiet = timedelta(0)  # silence says nothing of the next load
     mine = Declined(
         decision_id=asked.decision_id, at=at, until=at + quiet, target=asked.target,
-        price_change_usd=asked.price_change_usd, rejected=rejected, ahead=asked.ahead,
+        price_change_usd=asked.price_change_usd, rejected=rejected, notified=asked.notified,
     )  # fmt: skip
     kept = [d for d in state.declined if at < max(d.until, d.at + DAY)]
-    return replace(state, approval_request=None, declined=(*kept, mine)[-2 * MAX_UNANSWERED :])
+    silent = [d for d in kept if not d.rejected and d.target != asked.target]
+    said = [d for d in kept if d.rejected]  # kept longest: a no is never forgotten early
+    declined = (*silent, *said, mine)[-2 * MAX_UNANSWERED :]
+    return replace(state, approval_request=None, declined=declined)
 
 
 def _twice_as_quiet(declined: Sequence[Declined], asked: ApprovalRequest) -> timedelta:

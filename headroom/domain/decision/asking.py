@@ -12,6 +12,7 @@ from headroom.domain.decision.approval import (
     only_saves,
     quiet_until,
     refused_until,
+    unanswered,
     why_approval,
     why_approval_after,
 )
@@ -41,7 +42,7 @@ from headroom.domain.policy import (
     events_of,
 )
 from headroom.domain.resources import Configuration
-from headroom.domain.state import ProfileHour
+from headroom.domain.state import ApprovalRequest, ProfileHour
 from headroom.domain.workload import KnownLoad, hours_of
 
 PRESSING = frozenset({Reason.STARVED, Reason.DEPLETION_FORESEEN})
@@ -70,33 +71,35 @@ def act_or_hold(
     """Act, or hold while a request is pending or a similar one was declined recently.
 
     A request for load of which it is known when it ends is pending `until` then, if that is later. One that
-    would only save money gives way to what is urgent, one for much less to what is needed now.
+    would only save money gives way to what is urgent, one for much less to what is needed now, and any but
+    one for growth to growth for free space, which only a no to growth suppresses (`growth_refused_until`).
     """
     at, resource_state = decision_input.observation.at, decision_input.resource_state
+    declined = () if reason is Reason.LOW_FREE_SPACE else resource_state.declined
     approval = why_approval_after(effective.limits, plan, resource_state.resource_increase_usd)
     if approval is None:
-        no_until = refused_until(resource_state.declined, plan, at)
+        no_until = refused_until(declined, plan, at)
         if no_until is not None:
             return Hold(reason=Reason.DECLINED, until=no_until, proposed_plan=plan)
         return Act(reason=reason, plan=plan)
-    urgent, asked = reason in URGENT, resource_state.approval_request
-    if asked is not None and not (
-        urgent
-        and (
-            only_saves(asked.origin, asked.target, asked.price_change_usd)
-            or (reason in PRESSING and _far_short(asked.target, plan))
-        )
-    ):
+    asked = resource_state.approval_request
+    if asked is not None and not _gives_way(asked, reason, plan):
         waits = max(at, asked.expires)
         return Hold(reason=Reason.AWAITING_APPROVAL, until=waits, proposed_plan=plan)
-    quiet = quiet_until(
-        resource_state.declined, plan, at, urgent=urgent, pressing=reason in PRESSING
-    )
+    quiet = quiet_until(declined, plan, at, urgent=reason in URGENT)
     if quiet is not None:
         return Hold(reason=Reason.DECLINED, until=quiet, proposed_plan=plan)
     expires = at + timedelta(minutes=effective.limits.approval_expires_minutes)
     expires = expires if until is None else max(expires, until)
     return Act(reason=reason, plan=plan, approval=approval, expires=expires)
+
+
+def _gives_way(asked: ApprovalRequest, reason: Reason, plan: Plan) -> bool:
+    """Whether a pending request is replaced by one for what is needed more."""
+    if reason is Reason.LOW_FREE_SPACE and asked.target.size_gib <= asked.origin.size_gib:
+        return True
+    saves = only_saves(asked.origin, asked.target, asked.price_change_usd)
+    return (reason in URGENT and saves) or (reason in PRESSING and _far_short(asked.target, plan))
 
 
 def _far_short(asked: Configuration, plan: Plan) -> bool:
@@ -118,17 +121,16 @@ def act_or_ask(
     such parts together never add more than one change may.
     """
     first = act_or_hold(decision_input, effective, reason_of(best), best)
-    limits = effective.limits
-    waits = isinstance(first, Hold) and limits.mode is Mode.AUTO
-    if not waits or limits.approve_above_usd is None:
+    limits, resource_state = effective.limits, decision_input.resource_state
+    asked, at = resource_state.approval_request, decision_input.observation.at
+    waits = isinstance(first, Hold) or bool(unanswered(resource_state.declined, best, at))
+    if not waits or limits.mode is not Mode.AUTO or limits.approve_above_usd is None:
         return first
-    resource_state, at = decision_input.resource_state, decision_input.observation.at
-    asked, added_usd = resource_state.approval_request, resource_state.resource_increase_usd
     if asked is not None and at < asked.requested_at + ANSWERED_WITHIN:
         return first
     for judgement in judgements:
         plan = judgement.plan
-        unasked = why_approval_after(limits, plan, added_usd) is None
+        unasked = why_approval_after(limits, plan, resource_state.resource_increase_usd) is None
         if judgement.allowed and unasked and _clearly_more(plan) and not plan.lowers:
             return act_or_hold(decision_input, effective, reason_of(plan), plan)
     return first

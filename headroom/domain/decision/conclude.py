@@ -10,7 +10,11 @@ from functools import partial
 from typing import assert_never
 
 from headroom.domain.decision.action import Act, Action, Escalate, Hold, Reason
-from headroom.domain.decision.approval import growth_refused_until, requested_in_advance
+from headroom.domain.decision.approval import (
+    growth_refused_until,
+    requested_in_advance,
+    unanswered,
+)
 from headroom.domain.decision.asking import (
     act_or_ask,
     act_or_hold,
@@ -43,6 +47,7 @@ from headroom.domain.decision.space import (
     for_a_person,
     full_within_a_day,
     is_full,
+    nobody_agreed,
 )
 from headroom.domain.guardrails import (
     MIN_KNOWN_MINUTES,
@@ -137,23 +142,21 @@ def _growing(analysis: Analysis, plan: Plan, unasked: Plan | None, by_load: Acti
         if no_until is None
         else Hold(reason=Reason.DECLINED, until=no_until, proposed_plan=plan)
     )
-    if isinstance(answer, Act):
+    silent = unanswered(resource_state.declined, plan, at) if unasked is not None else ()
+    if isinstance(answer, Act) and (answer.approval is None or not silent):
         return answer
     asked, near = resource_state.approval_request, full_within_a_day(analysis.space, at)
     waited = asked is None or near or at >= asked.requested_at + ANSWERED_WITHIN
     if unasked is not None and no_until is None and waited:
         return act_or_hold(decision_input, effective, Reason.LOW_FREE_SPACE, unasked)
     if near:
+        remedy = nobody_agreed(plan, asked, no_until)
         escalation = escalate_once(
-            decision_input, effective, Reason.LOW_FREE_SPACE, NOBODY_AGREED,
-            f"growing it to {plan.target.size_gib} GiB waits for a person, or was declined: approve "
-            "it, grow it yourself, or make room", plan,
-        )  # fmt: skip
+            decision_input, effective, Reason.LOW_FREE_SPACE, NOBODY_AGREED, remedy, plan
+        )
         return escalation if isinstance(escalation, Escalate) else answer
     # Another change would replace the pending request.
-    return (
-        by_load if resource_state.approval_request is None and isinstance(by_load, Act) else answer
-    )
+    return by_load if asked is None and isinstance(by_load, Act) else answer
 
 
 def conclude_for_load(

@@ -8,7 +8,8 @@ from datetime import datetime
 from decimal import Decimal
 
 from headroom.domain.decision.action import Act, Hold, Reason
-from headroom.domain.decision.asking import raises_at, serves, unserved_events
+from headroom.domain.decision.approval import requested_in_advance, similar
+from headroom.domain.decision.asking import URGENT, raises_at, serves, unserved_events
 from headroom.domain.decision.decide import Decision, decide
 from headroom.domain.decision.decision_input import DecisionInput, analyze, situation_of
 from headroom.domain.decision.decision_input import case_of as case_of_analysis
@@ -21,10 +22,10 @@ from headroom.domain.guardrails import (
     judge,
     verdict_of,
 )
-from headroom.domain.planning import LEAD, Plan, value_targets
+from headroom.domain.planning import LEAD, Plan, group_of, value_targets
 from headroom.domain.policy import PolicyUnreadable
-from headroom.domain.resources import Configuration, PriceUnknown, Volume, digest
-from headroom.domain.state import ApprovalRequest
+from headroom.domain.resources import Configuration, Kind, PriceUnknown, Volume, digest
+from headroom.domain.state import ApprovalRequest, plain_cents
 from headroom.domain.workload import Binding, LoadShape
 
 HOURS_A_MONTH = 730
@@ -105,6 +106,41 @@ def revalidate(
         return Withdrawal(why=why, judgement=judgement)
     until = all_known_clear_at(judgement.blocking)
     return StillBlocked(decision=waiting_for(base, asked, plan, until, names))
+
+
+def renewed_request(
+    decision_input: DecisionInput, asked: ApprovalRequest
+) -> ApprovalRequest | None:
+    """An expired request with a later expiry, if a decision of now would request the same, or a little more.
+
+    None where it would save money only, where a cheaper change would do, and of what belongs to a striped set.
+    """
+    policy, seen = decision_input.policy, decision_input.observation
+    if seen.volume.ref.kind is Kind.AURORA or isinstance(policy, PolicyUnreadable):
+        return None
+    before = replace(decision_input.resource_state, approval_request=None)
+    fresh = decide(replace(decision_input, resource_state=before, extra_target=asked.target))
+    answer = fresh.answer
+    if not isinstance(answer, Act) or answer.approval is None or answer.expires is None:
+        return None
+    same = next((j for j in fresh.judgements if j.plan.target == asked.target), None)
+    if answer.reason not in URGENT or group_of(policy, seen.volume) is not None or same is None:
+        return None
+    now_usd, asked_usd = answer.plan.price_change_usd, plain_cents(asked.price_change_usd)
+    if not similar(answer.plan, asked) or plain_cents(now_usd) < asked_usd:
+        return None
+    ready = same.allowed or requested_in_advance(fresh.effective.limits, same, seen.at)
+    if not ready or plain_cents(same.plan.price_change_usd) > asked_usd:
+        return None
+    return replace(asked, expires=answer.expires, why=answer.approval)
+
+
+def pending_decision(decision: Decision, asked: ApprovalRequest | None) -> Decision:
+    """The decision with the expiry of its pending request, which a renewal puts off."""
+    answer = decision.answer
+    if asked is None or asked.decision_id != decision.decision_id or not isinstance(answer, Act):
+        return decision
+    return replace(decision, answer=replace(answer, expires=asked.expires))
 
 
 def _what_for(

@@ -18,7 +18,7 @@ from headroom.domain.guardrails import (
 from headroom.domain.planning import Plan, autoscaling_can_add, rds_autoscales
 from headroom.domain.policy import Limits
 from headroom.domain.resources import DatabaseFacts, Modification
-from headroom.domain.state import HOUR
+from headroom.domain.state import HOUR, ApprovalRequest
 from headroom.domain.workload import SpaceBasis, SpaceForecast
 
 SPACE_CAUSE = "space_"
@@ -241,6 +241,22 @@ def _too_late(full_at: datetime, until: datetime | None, at: datetime) -> bool:
     if until is None:
         return full_at <= at + UNKNOWN_WAIT
     return until + BEFORE_FULL >= full_at
+
+
+def nobody_agreed(plan: Plan, asked: ApprovalRequest | None, no_until: datetime | None) -> str:
+    """What people can do about growth that is requested, or that they rejected."""
+    if asked is not None:
+        grows = f"growing it to {asked.target.size_gib} GiB waits for a person"
+        return (
+            f"{grows}: run `headroom approve {asked.decision_id}`, grow it yourself, or make room"
+        )
+    said = (
+        ""
+        if no_until is None
+        else f" and is not requested again before {no_until:%Y-%m-%d %H:%M} UTC"
+    )
+    grows = f"growing it to {plan.target.size_gib} GiB was rejected"
+    return f"{grows}{said}: grow it yourself, or make room"
 
 
 def _cause(verdicts: Sequence[Verdict]) -> str:

@@ -225,15 +225,19 @@ def _undone(state: StoredState, undone: str, at: datetime) -> StoredState:
     )  # fmt: skip
 
 
-def why_not_recordable(state: StoredState, decision_id: str, step: Step) -> str | None:
+def why_not_recordable(
+    state: StoredState, decision_id: str, step: Step, at: datetime
+) -> str | None:
     """Why the functions may not record `step`; None when they may.
 
-    Only people record answers, and a resource has one pending request at a time.
+    Only people record answers, and a resource has one pending request at a time, renewed once it expired.
     """
     if step in (Step.INTENDED, Step.APPROVED, Step.REJECTED):
         return f"{step} is not appended: it has a transaction of its own"
-    if step is Step.AWAITING and state.approval_request is not None:
-        return f"the request of {state.approval_request.decision_id} waits already"
+    asked = state.approval_request
+    renewed = asked is not None and asked.decision_id == decision_id and at >= asked.expires
+    if step is Step.AWAITING and asked is not None and not renewed:
+        return f"the request of {asked.decision_id} waits already"
     return None
 
 

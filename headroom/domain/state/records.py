@@ -66,7 +66,7 @@ NEXT: dict[Step | None, frozenset[Step]] = {
     ),
     Step.DECIDED: frozenset({Step.AWAITING, Step.INTENDED, Step.WITHDRAWN}),
     Step.AWAITING: frozenset(
-        {Step.APPROVED, Step.REJECTED, Step.EXPIRED, Step.WITHDRAWN, Step.GONE}
+        {Step.AWAITING, Step.APPROVED, Step.REJECTED, Step.EXPIRED, Step.WITHDRAWN, Step.GONE}
     ),
     Step.APPROVED: frozenset({Step.INTENDED, Step.WITHDRAWN, Step.GONE}),
     Step.INTENDED: frozenset(

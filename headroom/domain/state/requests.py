@@ -21,7 +21,7 @@ ROLLBACK_TTL = DAY
 AUTO_ROLLBACK_INTERVAL = timedelta(days=14)
 """Least time between two automatic rollbacks, against a loop of raise and rollback."""
 MAX_UNANSWERED = 3
-"""Rejected or expired requests in 24 h after which no more are made."""
+"""Rejected or expired requests in 24 h after which no more are made; of what is urgent, only rejected ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +41,8 @@ class ApprovalRequest:
     """Why approval is needed."""
     ahead: bool = field(default=False, metadata=LATER)
     """For load that is not there yet."""
+    notified: tuple[datetime, ...] = field(default=(), metadata=LATER)
+    """The last two messages about it, or about similar requests that expired before it."""
     approved_at: datetime | None = None
     approved_by: str = ""
     """ARN of the approver."""
@@ -57,8 +59,8 @@ class Declined:
     price_change_usd: Decimal
     rejected: bool
     """By a person; False if it expired."""
-    ahead: bool = field(default=False, metadata=LATER)
-    """For load that was not there yet."""
+    notified: tuple[datetime, ...] = field(default=(), metadata=LATER)
+    """The last two messages about it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,11 +22,11 @@ from headroom.domain.decision import (
     unapproved,
     why_approval,
 )
-from headroom.domain.decision.approval import quiet_until, similar
+from headroom.domain.decision.approval import answered_request, message_due, quiet_until, similar
 from headroom.domain.guardrails import Guardrail
 from headroom.domain.planning import Plan
 from headroom.domain.policy import Limits, Mode, OneWay
-from headroom.domain.resources import VolumeType
+from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.state import (
     DAY,
     MAX_UNANSWERED,
@@ -162,37 +162,66 @@ def test_cents_are_all_alike() -> None:
     assert similar(costing("0.30", target=gp3(100, 3100, 125)), declined("0.05"))
 
 
-def test_something_clearly_different_may_be_asked_for_but_not_a_fourth_time_a_day() -> None:
-    other = costing("90", target=gp3(100, 16000, 500))
-    ago = [declined("20", at=NOW - timedelta(hours=h), until=NOW - timedelta(hours=h) + DAY)
-           for h in (20, 10, 1)]  # fmt: skip
-    assert quiet_until(ago[:2], other, NOW) is None
-    assert quiet_until(ago, other, NOW) == NOW + timedelta(hours=4)
-    assert quiet_until(ago, other, NOW + timedelta(hours=4)) is None
-    assert len(ago) == MAX_UNANSWERED
+AGO = tuple(NOW - timedelta(hours=h) for h in (20, 10, 1))
 
 
 @pytest.mark.parametrize(
-    ("ahead", "rejected", "pressing", "quiet"),
+    ("urgent", "rejected", "usd", "hours"),
     [
-        (True, False, True, False),
-        (True, False, False, True),
-        (True, True, True, True),
-        (False, False, True, True),
-    ],
-    ids=[
-        "silence before the load",
-        "the next before a load",
-        "a no before it",
-        "silence during it",
+        (False, True, "20", 4),
+        (False, False, "20", 4),
+        (True, True, "20", 4),
+        (True, False, "20", 0),
+        (True, True, "-20", 0),
+        (True, False, "-20", 0),
     ],
 )
-def test_silence_before_a_load_came_says_nothing_once_it_is_there(
-    ahead: bool, rejected: bool, pressing: bool, quiet: bool
+def test_a_fourth_request_a_day_waits_but_what_is_urgent_waits_only_for_a_no_to_its_kind(
+    urgent: bool, rejected: bool, usd: str, hours: int
 ) -> None:
-    before = [declined("20", target=PLAN.target, ahead=ahead, rejected=rejected)]
-    found = quiet_until(before, PLAN, NOW, urgent=True, pressing=pressing)
-    assert (found is not None) is quiet
+    other = costing("90", target=gp3(100, 16000, 500))
+    made = [
+        declined(
+            usd, at=at, until=at + DAY, rejected=rejected,
+            target=gp3(100, 9000, 125) if usd == "20" else PLAN.origin,
+        )
+        for at in AGO
+    ]  # fmt: skip
+    assert quiet_until(made[:2], other, NOW, urgent=urgent) is None
+    until = quiet_until(made, other, NOW, urgent=urgent)
+    assert until == (NOW + timedelta(hours=hours) if hours else None)
+    assert quiet_until(made, other, NOW + timedelta(hours=4), urgent=urgent) is None
+    assert len(made) == MAX_UNANSWERED
+
+
+@pytest.mark.parametrize("rejected", [True, False])
+@pytest.mark.parametrize("urgent", [True, False])
+def test_silence_suppresses_nothing_that_is_urgent(urgent: bool, rejected: bool) -> None:
+    before = [declined("20", target=PLAN.target, rejected=rejected)]
+    found = quiet_until(before, PLAN, NOW, urgent=urgent)
+    assert (found is not None) is (rejected or not urgent)
+
+
+@pytest.mark.parametrize(
+    ("hours_ago", "expires", "due"),
+    [
+        ((), 8, True),
+        ((0,), 8, False),
+        ((1,), 8, True),
+        ((8, 0), 8, False),
+        ((24, 16), 8, False),
+        ((32, 24), 8, True),
+        ((0,), 24 * 7, True),
+        ((2,), 0.5, False),
+        ((7.6,), 0.5, True),
+    ],
+)
+def test_people_hear_of_a_request_at_first_after_8_hours_and_then_daily(
+    hours_ago: tuple[float, ...], expires: float, due: bool
+) -> None:
+    """Before it expires, so that a request that is renewed seldom is no exception."""
+    notified = [NOW - timedelta(hours=h) for h in hours_ago]
+    assert message_due(notified, NOW + timedelta(hours=expires)) is due
 
 
 @given(st.lists(st.tuples(HOURS, HOURS), max_size=8), HOURS)
@@ -248,21 +277,53 @@ def test_an_answer_counts_only_before_the_request_expires(after: timedelta) -> N
 def test_after_silence_about_a_load_to_come_the_next_one_is_asked_for_at_once(
     step: Step, hours: int
 ) -> None:
-    """It was pending until that load was over. A no counts for a day all the same."""
+    """A no counts for a day all the same."""
     expires = NOW + timedelta(hours=20)
-    state = waiting(expires=expires)
-    assert state.approval_request is not None
-    ahead = replace(state, approval_request=replace(state.approval_request, ahead=True))
-    (mine,) = after_rejection(ahead, step, expires).declined
+    (mine,) = after_rejection(waiting(expires=expires), step, expires).declined
     assert mine.until == expires + timedelta(hours=hours)
 
 
+def test_silence_never_makes_a_no_forgotten() -> None:
+    state = replace(waiting(), declined=(declined("20"),))
+    for number in range(20):
+        asked = waiting(target=gp3(100, 3100 + number, 125))
+        state = after_rejection(
+            replace(asked, declined=state.declined), Step.EXPIRED, NOW + timedelta(hours=number)
+        )
+    assert [d.decision_id for d in state.declined if d.rejected] == ["d0"]
+    assert len(state.declined) == 2 * MAX_UNANSWERED
+
+
+@pytest.mark.parametrize(
+    ("target", "usd", "rejected", "answered"),
+    [
+        (PLAN.target, "0", False, True),
+        (gp3(100, 3500, 125), "-1", False, True),
+        (PLAN.target, "0.004", False, True),
+        (PLAN.target, "0.01", False, False),
+        (gp3(101, 3500, 125), "-1", False, False),
+        (io(), "-1", False, False),
+        (PLAN.target, "0", True, False),
+    ],
+)
+def test_an_answer_to_an_expired_request_counts_for_what_replaced_it_if_that_is_no_more(
+    target: Configuration, usd: str, rejected: bool, answered: bool
+) -> None:
+    price = PLAN.price_change_usd
+    old = declined(price, decision_id="old", target=PLAN.target, rejected=rejected)
+    state = waiting(target=target, price_change_usd=price + Decimal(usd))
+    found = answered_request(replace(state, declined=(old,)), "old")
+    assert found == ("d1" if answered else "old")
+    assert answered_request(state, "old") == "old"
+
+
 @given(st.integers(1, 7 * 24 * 60))
-def test_quiet_after_no_answer_is_as_long_as_the_request_waited_and_a_day_at_most(
+def test_quiet_after_a_saving_without_an_answer_is_as_long_as_it_waited_and_a_day_at_most(
     minutes: int,
 ) -> None:
     expires = NOW + timedelta(minutes=minutes)
-    moved = after_rejection(waiting(expires=expires), Step.EXPIRED, expires)
+    asked = waiting(expires=expires, price_change_usd=Decimal(-20))
+    moved = after_rejection(asked, Step.EXPIRED, expires)
     (made,) = moved.declined
     assert made.until == expires + min(DAY, timedelta(minutes=minutes))
     assert not made.rejected
@@ -271,7 +332,7 @@ def test_quiet_after_no_answer_is_as_long_as_the_request_waited_and_a_day_at_mos
 
 @pytest.mark.parametrize(
     ("usd", "hours"),
-    [(Decimal(-20), [8, 16, 32, 64, 128, 256, 336, 336]), (Decimal(20), [8, 8, 8])],
+    [(Decimal(-20), [8, 16, 32, 64, 128, 256, 336, 336]), (Decimal(20), [0, 0, 0])],
     ids=["a saving", "a raise"],
 )
 def test_a_saving_that_nobody_answers_is_requested_ever_more_rarely(

@@ -208,6 +208,8 @@ def test_a_person_who_was_asked_or_said_no_hears_that_it_will_be_full_today() ->
         approval_request = resource_state(approval_request=asked_of(first))
         waits = decided(seen, approval_request, mode=Mode.APPROVE)
         assert isinstance(waits.answer, Escalate if soon else Hold), waits.summary
+        if isinstance(waits.answer, Escalate):
+            assert f"`headroom approve {first.decision_id}`" in waits.answer.remedy
         notified = replace(approval_request, escalated_causes=("space_approval_today",))
         again = decided(seen, notified, mode=Mode.APPROVE)
         assert isinstance(again.answer, Hold)
@@ -228,6 +230,28 @@ def test_a_no_to_growth_holds_for_any_growth_and_is_none_to_what_the_load_wants(
     soon = decided(starving(3.0, 4.0), resource_state(declined=(no,)), **WIDE)
     assert isinstance(soon.answer, Escalate), soon.summary
     assert soon.answer.cause == "space_approval_today"
+    assert "was rejected and is not requested again before" in soon.answer.remedy
+    assert "approve" not in soon.answer.remedy
+
+
+@pytest.mark.parametrize("urgent", [False, True], ids=["in two weeks", "today"])
+def test_growth_is_requested_in_place_of_a_request_for_load_and_after_a_no_to_load(
+    urgent: bool,
+) -> None:
+    roomy = starving(400.0, 0.0)
+    raised = decided(roomy, mode=Mode.APPROVE, **WIDE)
+    assert isinstance(raised.answer, Act)
+    assert not raised.answer.plan.grows
+    no = Declined(
+        decision_id="0" * 20, at=NOW, until=NOW + timedelta(days=1), target=raised.answer.plan.target,
+        price_change_usd=Decimal("19.00"), rejected=True,
+    )  # fmt: skip
+    calm = filling(rds(GP3, 500, 12_000, 500), steadily(3.0 if urgent else 45.0, 4.0))
+    for known in ({"approval_request": asked_of(raised)}, {"declined": (no,) * 3}):
+        grown = decided(calm, resource_state(**known), mode=Mode.APPROVE, **WIDE)
+        assert isinstance(grown.answer, Act), grown.summary
+        assert grown.answer.plan.grows
+        assert grown.answer.approval is not None
 
 
 def test_a_declined_growth_that_is_a_full_copy_is_not_started_for_the_load() -> None:
