@@ -112,9 +112,10 @@ def _resolve(
     if until is not None:
         _wait(ports, observation, chain, now, until=until)
         return False
-    _append(ports, decision, chain, Step.NOT_APPLIED, now,
-            "AWS shows no such change: it was not accepted",
-            due_at=now + timedelta(minutes=1))  # fmt: skip
+    missing = "AWS shows no such change: it was not accepted"
+    notify = None if act.approval is None else Notify(text=f"approved, and not done: {missing}")
+    _append(ports, decision, chain, Step.NOT_APPLIED, now, missing,
+            due_at=now + timedelta(minutes=1), notify=notify)  # fmt: skip
     return True
 
 

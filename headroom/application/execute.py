@@ -14,6 +14,7 @@ from headroom.domain.state import (
     BY_HEADROOM,
     NOT_SENT,
     ROLLBACK,
+    TRANSIENT,
     WINDOW,
     AlreadyThere,
     Applied,
@@ -154,6 +155,10 @@ def save_outcome(
         due_at = max(due_at, now + STILL_REFUSED) if asked else due_at
     if not in_set and is_notified(decision, outcome):
         notify = Notify(text=summary)
+    elif _delays_approved(decision, outcome):
+        earlier = {record.step for record in ports.ledger.chain(decision.decision_id)}
+        stands = f"{summary}; the approval stands until it expires, and the change is tried again"
+        notify = None if step in earlier else Notify(text=stands)
     body: dict[str, object] = {"outcome": outcome}
     if isinstance(outcome, Applied):
         body["modification"] = modification_of(decision, outcome.started_at)
@@ -173,7 +178,7 @@ def save_outcome(
 def is_notified(decision: Decision, outcome: Outcome) -> bool:
     """Whether people are notified of an outcome: of a refusal once, and if time does not clear it.
 
-    Who approved a change hears each time that it was refused.
+    Who approved a change hears each time that it was refused, but once of what clears with time.
     """
     if isinstance(outcome, Refused):
         answer = decision.answer
@@ -181,6 +186,15 @@ def is_notified(decision: Decision, outcome: Outcome) -> bool:
         notified = outcome.cause in decision.resource_state.escalated_causes
         return outcome.refusal in NOTIFIED and (approved or not notified)
     return isinstance(outcome, Applied | Unknown)
+
+
+def _delays_approved(decision: Decision, outcome: Outcome) -> bool:
+    """Whether an approved change is only delayed: its approval stands."""
+    if not isinstance(decision.answer, Act) or decision.answer.approval is None:
+        return False
+    return isinstance(outcome, Stale) or (
+        isinstance(outcome, Refused) and outcome.refusal in TRANSIENT
+    )
 
 
 def modification_of(decision: Decision, started_at: datetime) -> KnownModification:

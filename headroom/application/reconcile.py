@@ -153,7 +153,7 @@ def _release(ports: Ports, ref: ResourceRef, now: datetime, why: ResourceGone) -
     resource_state = ports.state_store.resource_state(ref, now)
     chain, asked = resource_state.open_chain, resource_state.approval_request
     gone = f"the {ref.noun} is gone: {why}"
-    if asked is not None:
+    if asked is not None and (chain is None or chain.decision_id != asked.decision_id):
         ports.ledger.append(
             asked.decision_id, Step.GONE, ref=ref, at=now, summary=gone,
             body={}, fencing=None, due_at=None,

@@ -12,7 +12,16 @@ from headroom.domain.catalog import PriceTable
 from headroom.domain.decision import Act, Decision, Hold, Reason
 from headroom.domain.policy import Mode, PolicyUnreadable, parse_window
 from headroom.domain.resources import PriceUnknown, ResourceRef, VolumeActivity
-from headroom.domain.state import Record, Step
+from headroom.domain.state import (
+    Outcome,
+    Record,
+    Refusal,
+    Refused,
+    Stale,
+    Step,
+    Unknown,
+    broken_link,
+)
 from headroom.ports import AnswerRejected, StorageView
 from tests.application.harness import Harness, calm, moved, reconcile_now, starving
 from tests.builders import activity, gp2, gp3, policy, volume
@@ -416,6 +425,57 @@ def test_a_crash_after_the_intent_of_an_approved_change_changes_it_once(
     assert harness.ledger.chain(decision.decision_id)[-1].step is Step.NOT_APPLIED
     # The need is still there: a new request, because the approval was for the one before.
     assert requests(harness, ref) == 2
+
+
+@pytest.mark.parametrize(
+    ("refusal", "step"),
+    [(Refusal.THROTTLED, "refused"), (Refusal.IN_FLIGHT, "refused"), (Refusal.SLOTS, "refused"),
+     (None, "stale")],
+)  # fmt: skip
+def test_an_approval_survives_what_clears_with_time_and_its_approver_hears_of_it_once(
+    harness: Harness, refusal: Refusal | None, step: str
+) -> None:
+    ref, decision = asked(harness)
+    outcome: Outcome = Stale(expected=gp3(), found=gp3(), detail="the policy was changed meanwhile")
+    if refusal is not None:
+        outcome = Refused(refusal=refusal, code="No", message="later", retry_at=None)
+    harness.answers = [outcome, outcome]
+    answer(harness, decision, Step.APPROVED)
+    minutes(harness, 49, each=10)
+    steps = [r.step.value for r in harness.ledger.chain(decision.decision_id)]
+    heard = [text for _, s, text in harness.messages if s.value == step]
+    assert len(heard) == 1
+    assert "the approval stands until it expires" in heard[0]
+    if refusal is Refusal.SLOTS:  # no slot frees before the approval expires
+        assert steps[2:] == ["approved", "intended", step, "withdrawn"]
+        return
+    assert steps[2:] == ["approved", "intended", step, "intended", step, "intended", "applied",
+                         *steps[9:]]  # fmt: skip
+    assert harness.ledger.resource_state(ref, harness.now).approval_request is None
+    assert broken_link(harness.ledger.chain(decision.decision_id)) is None
+
+
+def test_an_approver_hears_that_the_outcome_was_never_known_and_nothing_changed(
+    harness: Harness,
+) -> None:
+    _, decision = asked(harness)
+    harness.answers = [Unknown(detail="timed out")]
+    answer(harness, decision, Step.APPROVED)
+    minutes(harness, 15)
+    assert harness.ledger.chain(decision.decision_id)[-1].step is Step.NOT_APPLIED
+    texts = [text for _, step, text in harness.messages if step is Step.NOT_APPLIED]
+    assert texts == ["approved, and not done: AWS shows no such change: it was not accepted"]
+
+
+def test_an_approved_change_that_was_refused_ends_with_its_volume(harness: Harness) -> None:
+    ref, decision = asked(harness)
+    harness.answers = [Unknown(detail="timed out")]
+    answer(harness, decision, Step.APPROVED)
+    minutes(harness, 1)
+    del harness.volumes[ref.resource_id]
+    reconcile_now(harness.ports, ref, harness.later(minutes=5), trigger="sweep")
+    assert harness.ledger.chain(decision.decision_id)[-1].step is Step.GONE
+    assert harness.ledger.resource_state(ref, harness.now).approval_request is None
 
 
 def due(harness: Harness, ref: ResourceRef) -> datetime | None:

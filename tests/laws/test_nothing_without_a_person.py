@@ -18,6 +18,7 @@ from headroom.domain.policy import Mode
 from headroom.domain.state import (
     DAY,
     MAX_UNANSWERED,
+    TRIED_AGAIN,
     Outcome,
     Record,
     Refusal,
@@ -235,7 +236,7 @@ def agreed(world: World, modes: set[Mode]) -> None:
         world.seen.add(name)
         decision = world.harness.ledger.decision(name)
         assert isinstance(decision.answer, Act)
-        intended = next(r for r in chain if r.step is Step.INTENDED)
+        intended = [r for r in chain if r.step is Step.INTENDED][-1]
         body = json.loads(intended.body)
         approved = [r for r in chain[: steps.index(Step.INTENDED)] if r.step is Step.APPROVED]
         if decision.answer.approval is None:
@@ -267,8 +268,19 @@ def in_order(world: World) -> None:
     harness = world.harness
     chains = world.chains()
     assert all(broken_link(chain) is None for chain in chains.values())
-    open_now = [c for c in chains.values() if c[-1].step in (Step.AWAITING, Step.APPROVED)]
     resource_state = harness.ledger.resource_state(ref(), harness.now)
+    stands = resource_state.approval_request
+    under_way = (Step.AWAITING, Step.APPROVED, Step.INTENDED, Step.UNKNOWN)
+    open_now = [
+        c
+        for name, c in chains.items()
+        if c[-1].step in (Step.AWAITING, Step.APPROVED)
+        or (
+            stands is not None
+            and stands.decision_id == name
+            and c[-1].step in (*under_way, *TRIED_AGAIN)
+        )
+    ]
     assert len(open_now) <= 1
     assert [c[0].decision_id for c in open_now] == (
         []

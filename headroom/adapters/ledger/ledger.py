@@ -102,7 +102,8 @@ class DynamoLedger(
                 raise IllegalStep(f"{decision_id} is about {last.resource}, not {ref.arn}")
             seen = self._state.snapshot(ref)
             held = seen.held
-            if (problem := why_not_recordable(held.state, decision_id, step, at)) is not None:
+            problem = why_not_recordable(held.state, decision_id, last.step, step, at)
+            if problem is not None:
                 raise IllegalStep(problem)
             if fencing is not None and not held.state.held(decision_id, fencing):
                 raise LostLease(

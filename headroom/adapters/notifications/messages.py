@@ -26,6 +26,8 @@ HEADLINES = {
     "failed": "AWS failed to change {volume}",
     "refused": "AWS refused to change {volume}",
     "breaker_opened": "stopped after repeated failures, the last of {volume}",
+    "stale": "{volume} was not changed",
+    "not_applied": "{volume} was not changed",
     "unknown": "no clear answer from AWS on {volume}",
     "awaiting": "{volume} waits for your approval",
     "expired": "nobody approved a change of {volume}",

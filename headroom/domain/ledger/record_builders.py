@@ -10,7 +10,6 @@ from headroom.domain.resources import Kind, ResourceRef
 from headroom.domain.state import (
     GENESIS,
     INDEFINITE,
-    NEXT,
     Breaker,
     Notice,
     Notify,
@@ -18,6 +17,7 @@ from headroom.domain.state import (
     RollbackRequest,
     Step,
     seal,
+    successors,
 )
 
 LONGEST_NAME = 256
@@ -33,7 +33,7 @@ def outcome_of(decision: Decision) -> str:
 
 def may_follow(last: Step | None, step: Step) -> bool:
     """Whether `step` may follow `last`, None being the start of a chain."""
-    return step in NEXT.get(last, frozenset())
+    return step in successors(last)
 
 
 def first_record(decision: Decision, body: str) -> Record:

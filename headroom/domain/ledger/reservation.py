@@ -14,7 +14,7 @@ from headroom.domain.decision import Act, Decision, unapproved, why_approval
 from headroom.domain.guardrails import Guardrail
 from headroom.domain.ledger.baseline import owners_price
 from headroom.domain.planning import Plan
-from headroom.domain.state import Step, StoredState, micro_usd, usd
+from headroom.domain.state import TRIED_AGAIN, Step, StoredState, micro_usd, usd
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,9 @@ def reservation(
     `last` is the last step of the decision's chain. The account's limit is the one its chosen
     plan was judged by; without it nothing is reserved. No limit blocks a change that adds nothing.
     """
-    answer = decision.answer
+    answer, asked = decision.answer, state.approval_request
+    if last in TRIED_AGAIN and asked is not None and asked.decision_id == decision.decision_id:
+        last = Step.APPROVED
     if not isinstance(answer, Act) or last not in (Step.DECIDED, Step.APPROVED):
         return IntentRefusal(
             why="exists", detail=f"the chain of {decision.decision_id} is past `decided`"

@@ -26,6 +26,8 @@ from headroom.domain.state import (
     MAX_FAILURES,
     QUIET_AFTER_ROLLBACK,
     ROLLBACK,
+    TRANSIENT,
+    TRIED_AGAIN,
     ApprovalRequest,
     Breaker,
     KnownModification,
@@ -136,7 +138,6 @@ def after_intended(
     return replace(
         state, fencing=fencing, lease_until=lease_until, chain=chain,
         reserved=(*state.reserved, mine), unstarted_act=pending, due_at=lease_until, last_request_at=None,
-        approval_request=None if _is_pending(state, decision.decision_id) else state.approval_request,
         waiting=None,
     )  # fmt: skip
 
@@ -185,6 +186,8 @@ def after_step(
         state = replace(state, last_act_at=at, modifications=known)
     if undoes is not None and step in (Step.APPLIED, Step.ALREADY_THERE):
         state = _undone(state, undoes, at)
+    if step in TRIED_AGAIN and state.approval_request is not None:
+        due_at = earliest_instant(due_at, state.approval_request.expires)
     free = (state.chain is None or holds) and state.last_request_at is None
     return replace(state, due_at=due_at if free else earliest_instant(state.due_at, due_at))
 
@@ -207,10 +210,14 @@ def _requests_after(
     if step is Step.AWAITING and isinstance(request, ApprovalRequest):
         tried = state.rollback is not None and state.rollback.attempted_by == decision_id
         return replace(state, approval_request=request, rollback=None if tried else state.rollback)
-    if not _is_pending(state, decision_id) or step not in ENDING_STEPS:
+    ends = step in ENDING_STEPS or step in (Step.APPLIED, Step.ALREADY_THERE)
+    if not _is_pending(state, decision_id) or not ends:
         return state
     if step is Step.EXPIRED:
         return after_rejection(state, step, at)
+    outcome = body.get("outcome")
+    if step is Step.STALE or (isinstance(outcome, Refused) and outcome.refusal in TRANSIENT):
+        return state  # the approval stands until it expires, and is judged again each time
     last_request_at = None if state.rollback is None else state.last_request_at
     return replace(state, approval_request=None, last_request_at=last_request_at)
 
@@ -226,7 +233,7 @@ def _undone(state: StoredState, undone: str, at: datetime) -> StoredState:
 
 
 def why_not_recordable(
-    state: StoredState, decision_id: str, step: Step, at: datetime
+    state: StoredState, decision_id: str, last: Step, step: Step, at: datetime
 ) -> str | None:
     """Why the functions may not record `step`; None when they may.
 
@@ -234,6 +241,8 @@ def why_not_recordable(
     """
     if step in (Step.INTENDED, Step.APPROVED, Step.REJECTED):
         return f"{step} is not appended: it has a transaction of its own"
+    if last in TRIED_AGAIN and not _is_pending(state, decision_id):
+        return f"{step} may not follow {last}: no approval of {decision_id} stands"
     asked = state.approval_request
     renewed = asked is not None and asked.decision_id == decision_id and at >= asked.expires
     if step is Step.AWAITING and asked is not None and not renewed:

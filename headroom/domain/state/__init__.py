@@ -69,6 +69,7 @@ from headroom.domain.state.modification_history import (
 from headroom.domain.state.notices import Notice, Notify
 from headroom.domain.state.outcome import (
     NOT_SENT,
+    TRANSIENT,
     AlreadyThere,
     Applied,
     Outcome,
@@ -98,6 +99,7 @@ from headroom.domain.state.queue_entry import QueueEntry
 from headroom.domain.state.records import (
     GENESIS,
     NEXT,
+    TRIED_AGAIN,
     Record,
     RecordSummary,
     Step,
@@ -106,6 +108,7 @@ from headroom.domain.state.records import (
     plain_cents,
     seal,
     step_of,
+    successors,
 )
 from headroom.domain.state.requests import (
     AUTO_ROLLBACK_INTERVAL,

@@ -52,6 +52,8 @@ class Stale:
     detail: str
 
 
+TRANSIENT = frozenset({Refusal.SLOTS, Refusal.IN_FLIGHT, Refusal.THROTTLED})
+"""Refusals after which an approval stands: they say nothing against the change."""
 NOT_SENT = "NotSent"
 """The code of a refusal by Headroom itself: nothing was sent to AWS."""
 

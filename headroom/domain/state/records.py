@@ -87,6 +87,10 @@ NEXT: dict[Step | None, frozenset[Step]] = {
     ),
 }  # fmt: skip
 """Legal successors of each step; a step that is no key ends its chain."""
+TRIED_AGAIN = dict.fromkeys(
+    (Step.REFUSED, Step.STALE), frozenset({Step.INTENDED, Step.WITHDRAWN, Step.GONE})
+)
+"""What else may follow while the approval of the change stands: it is intended again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,6 +193,12 @@ def link_problem(record: Record) -> str:
     return "it was changed or is torn"
 
 
+def successors(last: Step | None) -> frozenset[Step]:
+    """The steps that may follow `last`, None being the start of a chain."""
+    again = frozenset() if last is None else TRIED_AGAIN.get(last, frozenset())
+    return NEXT.get(last, frozenset()) | again
+
+
 def broken_link(chain: tuple[Record, ...]) -> Record | None:
     """The first record that does not follow from the one before it, None if the chain is whole.
 
@@ -204,7 +214,7 @@ def broken_link(chain: tuple[Record, ...]) -> Record | None:
         )  # fmt: skip
         expected = GENESIS if previous is None else previous.hash
         number = 0 if previous is None else previous.sequence + 1
-        legal = NEXT.get(previous.step if previous else None, frozenset())
+        legal = successors(None if previous is None else previous.step)
         if (
             record.format > RECORD_FORMAT
             or again.hash != record.hash

@@ -12,7 +12,7 @@ import pytest
 
 from headroom.domain.decision import Act, Decision
 from headroom.domain.policy import Mode
-from headroom.domain.state import ApprovalRequest, Record, Step, broken_link
+from headroom.domain.state import ApprovalRequest, Record, Refusal, Refused, Step, broken_link
 from headroom.ports import AnswerRejected, IllegalStep, Intent, NotIntended
 from tests.builders import NOW, ref
 from tests.contracts.decisions import act, append, hold, intended
@@ -99,8 +99,35 @@ def test_an_approved_change_is_intended_in_its_chain_though_more_was_decided_sin
     ]  # fmt: skip
     assert broken_link(chain) is None
     resource_state = ledger.resource_state(ref(), NOW + HOUR)
-    assert (resource_state.approval_request, resource_state.last_request_at) == (None, None)
+    assert resource_state.last_request_at is None
     assert resource_state.account_increase_usd == Decimal(50)
+    append(ledger, decision, Step.APPLIED, at=NOW + HOUR)
+    assert ledger.resource_state(ref(), NOW + HOUR).approval_request is None
+
+
+@pytest.mark.parametrize("refusal", [Refusal.THROTTLED, Refusal.DENIED])
+def test_only_while_its_approval_stands_a_refused_change_is_intended_again(
+    ledger: Any, refusal: Refusal
+) -> None:
+    decision = needing()
+    ask(ledger, decision)
+    approve(ledger, decision)
+    assert isinstance(ledger.intend(decision, lease_until=LEASE, now=NOW + HOUR), Intent)
+    outcome = Refused(refusal=refusal, code="No", message="later", retry_at=None)
+    append(
+        ledger, decision, Step.REFUSED, at=NOW + HOUR, body={"outcome": outcome},
+        due_at=NOW + 24 * HOUR,
+    )  # fmt: skip
+    stands = refusal is Refusal.THROTTLED
+    assert ledger.due(EXPIRES, 5)[0].due_at == EXPIRES if stands else not ledger.due(EXPIRES, 5)
+    again = ledger.intend(decision, lease_until=LEASE, now=NOW + HOUR)
+    assert isinstance(again, Intent) is stands
+    assert broken_link(ledger.chain("d1")) is None
+    if not stands:
+        with pytest.raises(IllegalStep):
+            append(ledger, decision, Step.WITHDRAWN)
+        late = ledger.intend(decision, lease_until=LEASE, now=EXPIRES)
+        assert isinstance(late, NotIntended)
 
 
 def test_nothing_else_than_what_was_approved_is_intended(ledger: Any) -> None:
