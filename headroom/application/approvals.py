@@ -33,7 +33,7 @@ from headroom.domain.planning import a_month
 from headroom.domain.policy import Mode, Policy, limits_for
 from headroom.domain.resources import ResourceRef
 from headroom.domain.state import ApprovalRequest, Notify, Step
-from headroom.ports import IllegalStep, Ports
+from headroom.ports import IllegalStep, Ports, ReadFailed
 
 
 def ask(ports: Ports, decision: Decision, act: Act, now: datetime) -> None:
@@ -78,10 +78,18 @@ def settle(
     `judge` is who judges an approved plan again.
     """
     ref = decision_input.observation.volume.ref
-    decision = ports.ledger.decision(asked.decision_id)
     if asked.approved_at is None:
         _withdraw_if_changed(ports, decision_input, asked, now)
         return False
+    try:
+        decision = ports.ledger.decision(asked.decision_id)
+    except (LookupError, ReadFailed) as problem:
+        if isinstance(problem, ReadFailed) and now < asked.expires:
+            raise  # it may be readable in a minute
+        why = f"its decision cannot be read: {problem}"
+        notify = f"approved by {asked.approved_by}, and not done: {why}"
+        withdraw(ports, asked, ref, now, why, notify=notify)
+        return True
     match judge(decision_input, decision, asked):
         case Proceed(decision=again):
             if isinstance(again.answer, Act):

@@ -22,7 +22,7 @@ from headroom.domain.state import (
     Unknown,
     broken_link,
 )
-from headroom.ports import AnswerRejected, StorageView
+from headroom.ports import AnswerRejected, ReadFailed, StorageView
 from tests.application.harness import Harness, calm, moved, reconcile_now, starving
 from tests.builders import activity, gp2, gp3, policy, volume
 
@@ -453,6 +453,31 @@ def test_an_approval_survives_what_clears_with_time_and_its_approver_hears_of_it
                          *steps[9:]]  # fmt: skip
     assert harness.ledger.resource_state(ref, harness.now).approval_request is None
     assert broken_link(harness.ledger.chain(decision.decision_id)) is None
+
+
+@pytest.mark.parametrize("problem", [LookupError("no decision"), ReadFailed("of a newer release")])
+@pytest.mark.parametrize("approved", [False, True])
+def test_a_request_whose_decision_cannot_be_read_ends_all_the_same(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch, problem: Exception, approved: bool
+) -> None:
+    ref, decision = asked(harness)
+    harness.loads[ref.resource_id] = calm()
+    if approved:
+        answer(harness, decision, Step.APPROVED)
+
+    def unreadable(_: str) -> Decision:
+        raise problem
+
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(harness.ledger, "decision", unreadable)
+        minutes(harness, 3)
+        pending = harness.ledger.resource_state(ref, harness.now).approval_request
+        assert (pending is None) is (approved and isinstance(problem, LookupError))
+        minutes(harness, 49, each=10)
+    assert harness.ledger.resource_state(ref, harness.now).approval_request is None
+    last = harness.ledger.chain(decision.decision_id)[-1]
+    assert last.step is (Step.WITHDRAWN if approved else Step.EXPIRED)
+    assert harness.messages[-1][1] is last.step
 
 
 def test_an_approver_hears_that_the_outcome_was_never_known_and_nothing_changed(
