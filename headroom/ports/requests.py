@@ -70,7 +70,7 @@ class Requests(Protocol):
     ) -> Record | AnswerRejected:
         """Record APPROVED or REJECTED for a waiting request, in one transaction with the state.
 
-        Of several answers exactly one is recorded. The resource is due at once.
+        Of several answers the first is recorded; a rejection may follow an approval. The resource is due at once.
         """
 
     def request_rollback(

@@ -220,7 +220,7 @@ def test_a_no_is_quiet_for_24_hours(harness: Harness) -> None:
 def test_the_first_answer_counts_and_the_second_hears_of_it(harness: Harness, step: Step) -> None:
     _, decision = asked(harness)
     assert isinstance(answer(harness, decision, step), Record)
-    for again in (Step.APPROVED, Step.REJECTED):
+    for again in (Step.APPROVED, Step.REJECTED) if step is Step.REJECTED else (Step.APPROVED,):
         second = answer(harness, decision, again, who="bob")
         assert isinstance(second, AnswerRejected)
         assert second.why == step.value
@@ -453,6 +453,39 @@ def test_an_approval_survives_what_clears_with_time_and_its_approver_hears_of_it
                          *steps[9:]]  # fmt: skip
     assert harness.ledger.resource_state(ref, harness.now).approval_request is None
     assert broken_link(harness.ledger.chain(decision.decision_id)) is None
+
+
+@pytest.mark.parametrize("first", ["waits for a window", "was refused"])
+def test_an_approval_can_be_taken_back_until_its_change_is_intended(
+    harness: Harness, first: str
+) -> None:
+    if first == "waits for a window":
+        harness.rules = policy(mode=Mode.APPROVE, change_windows=(EVENING,))
+    else:
+        throttled = Refused(refusal=Refusal.IN_FLIGHT, code="No", message="later", retry_at=None)
+        harness.answers = [throttled] * 100
+    ref, decision = asked(harness)
+    answer(harness, decision, Step.APPROVED)
+    minutes(harness, 5)
+    harness.answers = []
+    assert isinstance(answer(harness, decision, Step.REJECTED, who="owner"), Record)
+    minutes(harness, 9 * 6, each=10)
+    chain = harness.ledger.chain(decision.decision_id)
+    assert chain[-1].summary == "rejected by owner"
+    assert [r.step for r in chain].count(Step.APPROVED) == 1
+    assert broken_link(chain) is None
+    assert harness.view(ref).modification is None
+    assert requests(harness, ref) == 1
+
+
+def test_what_is_intended_cannot_be_rejected_any_more(harness: Harness) -> None:
+    ref, decision = asked(harness)
+    answer(harness, decision, Step.APPROVED)
+    minutes(harness, 1)
+    assert harness.steps(ref)[-1] == "applied"
+    late = answer(harness, decision, Step.REJECTED)
+    assert isinstance(late, AnswerRejected)
+    assert "its last step is applied" in late.detail
 
 
 @pytest.mark.parametrize("problem", [LookupError("no decision"), ReadFailed("of a newer release")])

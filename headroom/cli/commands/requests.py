@@ -51,7 +51,10 @@ def reject(
     *,
     where: DeploymentOptions,
 ) -> int:
-    """Reject a change; Headroom does not request a similar one for 24 hours."""
+    """Reject a change; Headroom does not request a similar one for at least 24 hours.
+
+    It also takes back an approval, until the change is intended.
+    """
     here = deployment(where)
     return _answer(here, decision, Verb.REJECT, reason, as_json)
 
@@ -126,7 +129,7 @@ def _answer(here: Deployment, decision_id: str, verb: Verb, reason: str, as_json
         )
     else:
         say(
-            f"Rejected: {decision_id} is not made, and no similar change is requested for 24 hours."
+            f"Rejected: {decision_id} is not made, and no similar change is requested for at least 24 hours."
         )
     return OK
 

@@ -21,6 +21,7 @@ from headroom.domain.state import (
     DAY,
     MAX_UNANSWERED,
     QUIET_AFTER_REJECTION,
+    TRIED_AGAIN,
     ApprovalRequest,
     Declined,
     Step,
@@ -207,10 +208,15 @@ def after_answer(
 ) -> StoredState | InvalidAnswer:
     """The state after a person approved or rejected, or why the answer is not accepted.
 
-    `last` is the last step of the chain. The resource becomes due immediately.
+    `last` is the last step of the chain. The resource becomes due immediately. An approval can be rejected
+    until its change is intended.
     """
     asked = state.approval_request
-    if asked is None or asked.decision_id != decision_id or last is not Step.AWAITING:
+    mine = asked is not None and asked.decision_id == decision_id
+    if mine and last in TRIED_AGAIN:
+        last = Step.APPROVED  # it stands
+    answerable = last is Step.AWAITING or (step is Step.REJECTED and last is Step.APPROVED)
+    if asked is None or not mine or not answerable:
         return _not_waiting(asked, decision_id, last)
     if at >= asked.expires:
         return InvalidAnswer(

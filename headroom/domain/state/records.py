@@ -68,7 +68,7 @@ NEXT: dict[Step | None, frozenset[Step]] = {
     Step.AWAITING: frozenset(
         {Step.AWAITING, Step.APPROVED, Step.REJECTED, Step.EXPIRED, Step.WITHDRAWN, Step.GONE}
     ),
-    Step.APPROVED: frozenset({Step.INTENDED, Step.WITHDRAWN, Step.GONE}),
+    Step.APPROVED: frozenset({Step.REJECTED, Step.INTENDED, Step.WITHDRAWN, Step.GONE}),
     Step.INTENDED: frozenset(
         {Step.APPLIED, Step.ALREADY_THERE, Step.REFUSED, Step.STALE, Step.UNKNOWN, Step.GONE, Step.RELEASED}
     ),
@@ -88,7 +88,8 @@ NEXT: dict[Step | None, frozenset[Step]] = {
 }  # fmt: skip
 """Legal successors of each step; a step that is no key ends its chain."""
 TRIED_AGAIN = dict.fromkeys(
-    (Step.REFUSED, Step.STALE), frozenset({Step.INTENDED, Step.WITHDRAWN, Step.GONE})
+    (Step.REFUSED, Step.STALE),
+    frozenset({Step.REJECTED, Step.INTENDED, Step.WITHDRAWN, Step.GONE}),
 )
 """What else may follow while the approval of the change stands: it is intended again."""
 

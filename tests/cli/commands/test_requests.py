@@ -82,7 +82,7 @@ def test_an_answer_is_recorded_with_who_and_why_and_is_due_at_once(
     assert [d.ref.resource_id for d in ledger.due(datetime.now(UTC), 5)] == [VOLUME]
 
 
-def test_the_same_answer_again_is_no_error_and_another_one_is_refused(
+def test_the_same_answer_again_is_no_error_and_a_no_is_final(
     ledger: DynamoLedger, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ask(ledger, needing())
@@ -92,8 +92,9 @@ def test_the_same_answer_again_is_no_error_and_another_one_is_refused(
     assert json.loads(answers[answers.index("{") :]) == {
         "decision_id": "d1", "answer": "approved", "news": False,
     }  # fmt: skip
-    assert run(["reject", "d1", *HERE]) == 2
-    assert "d1 cannot be rejected: it was approved already by arn:aws" in capsys.readouterr().err
+    assert run(["reject", "d1", *HERE]) == 0
+    assert run(["approve", "d1", *HERE]) == 2
+    assert "d1 cannot be approved: it was rejected already" in capsys.readouterr().err
 
 
 def test_what_cannot_be_answered_is_refused_with_one_sentence(

@@ -30,11 +30,12 @@ from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.state import (
     DAY,
     MAX_UNANSWERED,
-    NEXT,
+    TRIED_AGAIN,
     ApprovalRequest,
     Declined,
     Step,
     StoredState,
+    successors,
 )
 from tests.builders import NOW, decision_input, gp3, io, policy, resource_state, starved_gp3, volume
 
@@ -257,11 +258,14 @@ def test_an_answer_makes_the_volume_due_at_once(step: Step) -> None:
 
 @pytest.mark.parametrize("last", [None, *Step])
 @pytest.mark.parametrize("step", [Step.APPROVED, Step.REJECTED])
-def test_only_a_request_that_waits_can_be_answered(last: Step | None, step: Step) -> None:
+def test_only_a_request_that_waits_can_be_answered_and_an_approval_taken_back(
+    last: Step | None, step: Step
+) -> None:
     moved = give(waiting(), step, NOW, last)
-    assert isinstance(moved, StoredState) is (last is Step.AWAITING)
+    taken_back = step is Step.REJECTED and last in (Step.APPROVED, *TRIED_AGAIN)
+    assert isinstance(moved, StoredState) is (last is Step.AWAITING or taken_back)
     if last is not None and isinstance(moved, StoredState):
-        assert step in NEXT[last]
+        assert step in successors(last)
     if last is None:
         assert isinstance(moved, InvalidAnswer)
         assert moved.why == "unknown"
