@@ -34,7 +34,7 @@ SIMILAR_WITHIN = 2
 SCHEDULE_GUARDRAILS = frozenset({Guardrail.CHANGE_WINDOW, Guardrail.FREEZE, Guardrail.CALENDAR})
 """Guardrails that only say when a change may start."""
 LONGEST_QUIET = timedelta(days=14)
-"""The longest for which a saving is not requested again that nobody answered."""
+"""The longest for which a saving is not requested again that was declined."""
 NEGLIGIBLE_USD = Decimal(1)
 """USD per month below which two price changes count as equally large."""
 REMIND_AFTER = timedelta(hours=8)
@@ -125,7 +125,8 @@ def quiet_until(
         for d in declined
         if not urgent or (d.rejected and not only_saves(plan.origin, d.target, d.price_change_usd))
     ]
-    waits = [d.until for d in heard if at < d.until and similar(plan, d)]
+    ends = (_longest(d) if urgent else d.until for d in heard if similar(plan, d))
+    waits = [until for until in ends if at < until]
     lately = sorted(d.at for d in heard if d.at > at - DAY)
     if len(lately) >= MAX_UNANSWERED:
         waits.append(lately[-MAX_UNANSWERED] + DAY)
@@ -168,8 +169,13 @@ def growth_refused_until(
     declined: Sequence[Declined], size_gib: int, at: datetime
 ) -> datetime | None:
     """Until when a rejection blocks growth beyond `size_gib`, whatever its price or purpose; None for none."""
-    said = [d for d in declined if d.rejected and at < d.until]
-    return max((d.until for d in said if d.target.size_gib > size_gib), default=None)
+    said = (_longest(d) for d in declined if d.rejected and d.target.size_gib > size_gib)
+    return max((until for until in said if at < until), default=None)
+
+
+def _longest(declined: Declined) -> datetime:
+    """Until when a no counts for load and free space: a day, however long it does for a saving."""
+    return min(declined.until, declined.at + QUIET_AFTER_REJECTION)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -260,7 +266,7 @@ def after_rejection(state: StoredState, step: Step, at: datetime) -> StoredState
         return state
     rejected = step is Step.REJECTED
     quiet = QUIET_AFTER_REJECTION if rejected else min(asked.expires - asked.requested_at, DAY)
-    if not rejected and asked.price_change_usd <= 0:
+    if asked.price_change_usd <= 0:
         quiet = max(quiet, _twice_as_quiet(state.declined, asked))
     elif not rejected:
         quiet = timedelta(0)  # silence says nothing of the next load
@@ -276,11 +282,11 @@ def after_rejection(state: StoredState, step: Step, at: datetime) -> StoredState
 
 
 def _twice_as_quiet(declined: Sequence[Declined], asked: ApprovalRequest) -> timedelta:
-    """After a saving that nobody answers again: twice the time for which it was not requested."""
+    """After a saving that is declined again: twice the time for which it was not requested."""
     before = [
         d.until - d.at
         for d in declined
-        if not d.rejected and d.target == asked.target and d.until + DAY >= asked.requested_at
+        if d.target == asked.target and d.until + DAY >= asked.requested_at
     ]
     return min(2 * max(before, default=timedelta(0)), LONGEST_QUIET)
 

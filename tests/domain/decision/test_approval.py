@@ -22,7 +22,13 @@ from headroom.domain.decision import (
     unapproved,
     why_approval,
 )
-from headroom.domain.decision.approval import answered_request, message_due, quiet_until, similar
+from headroom.domain.decision.approval import (
+    answered_request,
+    growth_refused_until,
+    message_due,
+    quiet_until,
+    similar,
+)
 from headroom.domain.guardrails import Guardrail
 from headroom.domain.planning import Plan
 from headroom.domain.policy import Limits, Mode, OneWay
@@ -321,6 +327,16 @@ def test_an_answer_to_an_expired_request_counts_for_what_replaced_it_if_that_is_
     assert answered_request(state, "old") == "old"
 
 
+def test_a_no_to_a_saving_that_lasts_for_weeks_counts_for_load_and_growth_for_a_day() -> None:
+    no = declined("-20", target=gp3(200, 9000, 125), until=NOW + timedelta(days=14))
+    like = costing("-20", target=no.target)
+    for hours, counts in ((23, True), (24, False)):
+        later = NOW + timedelta(hours=hours)
+        assert (quiet_until([no], like, later, urgent=True) is not None) is counts
+        assert (growth_refused_until([no], 100, later) is not None) is counts
+        assert quiet_until([no], like, later) == no.until
+
+
 @given(st.integers(1, 7 * 24 * 60))
 def test_quiet_after_a_saving_without_an_answer_is_as_long_as_it_waited_and_a_day_at_most(
     minutes: int,
@@ -335,18 +351,23 @@ def test_quiet_after_a_saving_without_an_answer_is_as_long_as_it_waited_and_a_da
 
 
 @pytest.mark.parametrize(
-    ("usd", "hours"),
-    [(Decimal(-20), [8, 16, 32, 64, 128, 256, 336, 336]), (Decimal(20), [0, 0, 0])],
-    ids=["a saving", "a raise"],
+    ("step", "usd", "hours"),
+    [
+        (Step.EXPIRED, Decimal(-20), [8, 16, 32, 64, 128, 256, 336, 336]),
+        (Step.REJECTED, Decimal(-20), [24, 48, 96, 192, 336, 336]),
+        (Step.EXPIRED, Decimal(20), [0, 0, 0]),
+        (Step.REJECTED, Decimal(20), [24, 24, 24]),
+    ],
+    ids=["silence on a saving", "a no to a saving", "silence on a raise", "a no to a raise"],
 )
-def test_a_saving_that_nobody_answers_is_requested_ever_more_rarely(
-    usd: Decimal, hours: list[int]
+def test_a_saving_that_is_declined_is_requested_ever_more_rarely(
+    step: Step, usd: Decimal, hours: list[int]
 ) -> None:
     state, at, quiet = StoredState(), NOW, []
     for number, _ in enumerate(hours):
         expires = at + timedelta(hours=8)
         asked = waiting(requested_at=at, expires=expires, price_change_usd=usd)
-        state = after_rejection(replace(asked, declined=state.declined), Step.EXPIRED, expires)
+        state = after_rejection(replace(asked, declined=state.declined), step, expires)
         quiet.append((state.declined[-1].until - expires) / timedelta(hours=1))
         at = state.declined[-1].until + timedelta(hours=number)
     assert quiet == hours
