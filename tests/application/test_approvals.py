@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
 import pytest
 
 from headroom.application import sweep
-from headroom.domain.catalog import PriceTable
+from headroom.domain.catalog import PriceTable, catalogue_prices
 from headroom.domain.decision import Act, Decision, Hold, Reason
 from headroom.domain.policy import Mode, PolicyUnreadable, parse_window
 from headroom.domain.resources import PriceUnknown, ResourceRef, VolumeActivity
@@ -453,6 +454,27 @@ def test_an_approval_survives_what_clears_with_time_and_its_approver_hears_of_it
                          *steps[9:]]  # fmt: skip
     assert harness.ledger.resource_state(ref, harness.now).approval_request is None
     assert broken_link(harness.ledger.chain(decision.decision_id)) is None
+
+
+@pytest.mark.parametrize(("factor", "done"), [("1.0001", True), ("1.01", False)])
+def test_a_price_that_rose_by_what_nobody_was_shown_voids_no_approval(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch, factor: str, done: bool
+) -> None:
+    ref, decision = asked(harness)
+
+    def risen(_: Harness, region: str) -> PriceTable:
+        listed = catalogue_prices(region)
+        return replace(listed, iops={k: v * Decimal(factor) for k, v in listed.iops.items()})
+
+    monkeypatch.setattr(Harness, "table", risen)
+    answer(harness, decision, Step.APPROVED)
+    minutes(harness, 1)
+    assert (harness.view(ref).modification is not None) is done
+    if not done:
+        assert (
+            "blocked by approval: its price rose: it is $48.73 a month more now, and $48.28 a month more was approved"
+            in harness.messages[-1][2]
+        )
 
 
 @pytest.mark.parametrize("first", ["waits for a window", "was refused"])

@@ -24,11 +24,12 @@ from headroom.domain.decision import (
     Withdrawal,
     approval_obsolete,
     max_approved_usd,
+    price_rise,
     revalidated_decision,
     rollback,
     waiting_for,
 )
-from headroom.domain.guardrails import Case, Guardrail, PlanJudgement, Relation, judge, verdict_of
+from headroom.domain.guardrails import Case, Guardrail, PlanJudgement, approved_price, judge
 from headroom.domain.planning import Plan
 from headroom.domain.policy import PolicyUnreadable
 from headroom.domain.resources import StorageMode, digest, mode_of
@@ -68,16 +69,15 @@ def revalidate_cluster(
     known = [v.clears_at for v in judged.blocking if v.clears_at is not None]
     lasting = any(not v.temporary for v in judged.blocking)
     if lasting or max(known, default=base.at) >= asked.expires:
-        return Withdrawal(why=f"judged again, it is blocked by {names}", judgement=judged)
+        rise = price_rise(judged.plan, asked)
+        why = f"judged again, it is blocked by {names}{f': {rise}' if rise else ''}"
+        return Withdrawal(why=why, judgement=judged)
     until = max(known) if len(known) == len(judged.blocking) else None
     return StillBlocked(decision=waiting_for(base, asked, judged.plan, until, names))
 
 
 def _with_approved_price(judged: PlanJudgement, asked: ApprovalRequest) -> PlanJudgement:
-    approval = verdict_of(
-        Guardrail.APPROVAL, Relation.AT_MOST, judged.plan.price_change_usd, max_approved_usd(asked),
-        "USD/month",
-    )  # fmt: skip
+    approval = approved_price(judged.plan.price_change_usd, max_approved_usd(asked))
     verdicts = (approval if v.guardrail is Guardrail.APPROVAL else v for v in judged.verdicts)
     return replace(judged, verdicts=tuple(verdicts))
 

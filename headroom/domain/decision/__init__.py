@@ -14,6 +14,7 @@ from headroom.domain.decision.approval import (
     max_approved_usd,
     message_due,
     notified_before,
+    price_rise,
     requested_in_advance,
     unapproved,
     why_approval,

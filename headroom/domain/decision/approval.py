@@ -14,7 +14,7 @@ from headroom.domain.guardrails import (
     all_known_clear_at,
     gains_durability,
 )
-from headroom.domain.planning import Plan
+from headroom.domain.planning import Plan, a_month
 from headroom.domain.policy import Limits, Mode, OneWay
 from headroom.domain.resources import STORAGE_MODES, Configuration
 from headroom.domain.state import (
@@ -301,6 +301,14 @@ def max_approved_usd(asked: ApprovalRequest) -> Decimal:
     return Decimal(0) if saves else asked.price_change_usd
 
 
+def price_rise(plan: Plan, asked: ApprovalRequest) -> str | None:
+    """Why a plan costs too much to be the approved one, at the cents that people were shown; None if not."""
+    if plain_cents(plan.price_change_usd) <= plain_cents(max_approved_usd(asked)):
+        return None
+    now, then = a_month(plan.price_change_usd), a_month(asked.price_change_usd)
+    return f"its price rose: it is {now} now, and {then} was approved"
+
+
 def unapproved(state: StoredState, plan: Plan, decision_id: str, now: datetime) -> str | None:
     """Why `plan` may not be executed as the approved one; None when it may.
 
@@ -313,6 +321,4 @@ def unapproved(state: StoredState, plan: Plan, decision_id: str, now: datetime) 
         return f"the approval expired at {asked.expires:%Y-%m-%d %H:%M} UTC"
     if (plan.origin, plan.target) != (asked.origin, asked.target):
         return "it is not the change that was approved"
-    if plan.price_change_usd > max_approved_usd(asked):
-        return f"it would now add more than the ${asked.price_change_usd:.2f} a month that was approved"
-    return None
+    return price_rise(plan, asked)

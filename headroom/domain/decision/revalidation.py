@@ -8,7 +8,7 @@ from datetime import datetime
 from decimal import Decimal
 
 from headroom.domain.decision.action import Act, Hold, Reason
-from headroom.domain.decision.approval import requested_in_advance, similar
+from headroom.domain.decision.approval import price_rise, requested_in_advance, similar
 from headroom.domain.decision.asking import URGENT, raises_at, serves, unserved_events
 from headroom.domain.decision.decide import Decision, decide
 from headroom.domain.decision.decision_input import DecisionInput, analyze, situation_of
@@ -17,10 +17,9 @@ from headroom.domain.decision.rollback import case_of, judge_rollback
 from headroom.domain.guardrails import (
     Guardrail,
     PlanJudgement,
-    Relation,
     all_known_clear_at,
+    approved_price,
     judge,
-    verdict_of,
 )
 from headroom.domain.planning import LEAD, Plan, group_of, value_targets
 from headroom.domain.policy import PolicyUnreadable
@@ -100,7 +99,8 @@ def revalidate(
     known = [v.clears_at for v in judgement.blocking if v.clears_at is not None]
     for_now = all(v.temporary for v in judgement.blocking) and not pointless
     if not for_now or max(known, default=at) >= asked.expires:
-        why = f"judged again, it is blocked by {names}"
+        rise = price_rise(plan, asked)
+        why = f"judged again, it is blocked by {names}{f': {rise}' if rise else ''}"
         if pointless and idle:
             why = f"the load that it was for is over, or no longer worth its price ({names})"
         return Withdrawal(why=why, judgement=judgement)
@@ -223,9 +223,7 @@ def _judgement(
     found = next((j for j in base.judgements if j.plan == plan), None)
     if found is None:
         return judge(case_of(base, decision_input, plan, base.effective, approved_usd))
-    agreed = verdict_of(
-        Guardrail.APPROVAL, Relation.AT_MOST, plan.price_change_usd, approved_usd, "USD/month"
-    )
+    agreed = approved_price(plan.price_change_usd, approved_usd)
     verdicts = (agreed if v.guardrail is Guardrail.APPROVAL else v for v in found.verdicts)
     return replace(found, verdicts=tuple(verdicts))
 

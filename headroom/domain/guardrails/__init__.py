@@ -4,6 +4,7 @@ May import: resources to planning.
 The door offers `judge`, the registry of all guardrails, and their verdicts.
 """
 
+from headroom.domain.guardrails.approvals import approved_price
 from headroom.domain.guardrails.case import Case, ClusterCase, verdict_of
 from headroom.domain.guardrails.concurrency import only_saves
 from headroom.domain.guardrails.cost_benefit import MIN_KNOWN_MINUTES, raised_beside

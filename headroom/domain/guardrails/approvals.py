@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 from headroom.domain.guardrails.case import Case, allowed, verdict_of
 from headroom.domain.guardrails.verdicts import Guardrail, Relation, Verdict
+from headroom.domain.state import plain_cents
 
 
 def approval(case: Case) -> Verdict:
@@ -11,9 +14,13 @@ def approval(case: Case) -> Verdict:
     approved = case.approved_usd
     if approved is None:
         return allowed(Guardrail.APPROVAL, "nothing approved yet")
-    return verdict_of(
-        Guardrail.APPROVAL, Relation.AT_MOST, case.plan.price_change_usd, approved, "USD/month"
-    )
+    return approved_price(case.plan.price_change_usd, approved)
+
+
+def approved_price(price_change_usd: Decimal, approved_usd: Decimal) -> Verdict:
+    """The verdict on a price beside the approved one, at the cents that people were shown."""
+    now, most = plain_cents(price_change_usd), plain_cents(approved_usd)
+    return verdict_of(Guardrail.APPROVAL, Relation.AT_MOST, now, most, "USD/month")
 
 
 def rolled_back(case: Case) -> Verdict:

@@ -378,7 +378,12 @@ def test_a_saving_that_is_declined_is_requested_ever_more_rarely(
     [
         (PLAN, timedelta(0), None),
         (costing(PLAN.price_change_usd - 1), timedelta(0), None),
-        (costing(PLAN.price_change_usd + Decimal("0.01")), timedelta(0), "now add more"),
+        (costing(PLAN.price_change_usd + Decimal("0.004")), timedelta(0), None),
+        (
+            costing("48.29"),
+            timedelta(0),
+            "it is $48.29 a month more now, and $48.28 a month more was approved",
+        ),
         (replace(PLAN, target=gp3(100, 16000, 1000)), timedelta(0), "not the change"),
         (replace(PLAN, origin=gp3(100, 3500, 125)), timedelta(0), "not the change"),
         (PLAN, timedelta(hours=8), "expired"),
