@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from headroom.adapters.ledger.archive import Archive
 from headroom.adapters.ledger.items import ref_of
@@ -23,12 +23,10 @@ from headroom.domain.ledger import (
     rollback_request_record,
     why_not_releasable,
 )
-from headroom.domain.state import Record, Step
+from headroom.domain.state import LONGEST_REQUEST, Record, Step
 from headroom.ports import AnswerRejected
 from headroom.serialization import body_to_json
 
-LONGEST_WAIT = timedelta(days=7)
-"""No request waits longer: the policy accepts no more."""
 UNKNOWN = AnswerRejected(why="unknown", detail="there is no such decision")
 
 
@@ -116,7 +114,7 @@ class RequestLedger(Archive):
 
         Found through an eventually consistent index; the resource's state says whether one still waits.
         """
-        records = self.by_outcome(Step.AWAITING.value, since=now - LONGEST_WAIT, until=now)
+        records = self.by_outcome(Step.AWAITING.value, since=now - LONGEST_REQUEST, until=now)
         resources = {record.decision_id: record.resource for record in records}
         found: list[tuple[datetime, Decision]] = []
         for decision_id, resource in resources.items():

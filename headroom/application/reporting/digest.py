@@ -17,15 +17,13 @@ from headroom.domain.policy import Policy, PolicyUnreadable, TimeOfDay
 from headroom.domain.reports import Change, DailyDigest, DigestCursor, PendingApproval, RecordCount
 from headroom.domain.reports import daily_digest as days
 from headroom.domain.resources import Kind, ResourceRef
-from headroom.domain.state import RecordSummary, Step, active_pause
+from headroom.domain.state import LONGEST_REQUEST, RecordSummary, Step, active_pause
 from headroom.ports import ReadFailed, Reporting
 
 NOTE = "day"
 MOST_COUNTED = 5_000
 MOST_READ = 100
 LISTED = 10
-LONGEST_WAIT = timedelta(days=8)
-"""A request for approval is older than that nowhere."""
 WHILE_UNREADABLE = TimeOfDay(hour=7, minute=0)
 """When the digest is sent while the policy, which sets the time, cannot be read."""
 ENDED_REQUESTS = (Step.APPROVED, Step.REJECTED, Step.EXPIRED, Step.WITHDRAWN, Step.GONE)
@@ -173,7 +171,7 @@ def _changes(
 
 def _waiting(reporting: Reporting, now: datetime) -> list[RecordSummary]:
     """Requests that wait for a person, the newest first."""
-    since = now - LONGEST_WAIT
+    since = now - LONGEST_REQUEST
     over = {
         g.decision_id
         for step in ENDED_REQUESTS

@@ -113,6 +113,7 @@ from headroom.domain.state.records import (
 from headroom.domain.state.requests import (
     AUTO_ROLLBACK_INTERVAL,
     DAY,
+    LONGEST_REQUEST,
     MAX_UNANSWERED,
     QUIET_AFTER_REJECTION,
     QUIET_AFTER_ROLLBACK,

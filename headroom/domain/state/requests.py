@@ -20,6 +20,8 @@ ROLLBACK_TTL = DAY
 """How long a temporarily blocked rollback waits."""
 AUTO_ROLLBACK_INTERVAL = timedelta(days=14)
 """Least time between two automatic rollbacks, against a loop of raise and rollback."""
+LONGEST_REQUEST = timedelta(days=9)
+"""No request waits longer before it ends or is renewed: a day ahead, 7 days of `approval_expires` or of an event, and an hour."""
 MAX_UNANSWERED = 3
 """Rejected or expired requests in 24 h after which no more are made; of what is urgent, only rejected ones."""
 

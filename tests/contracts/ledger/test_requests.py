@@ -166,6 +166,19 @@ def test_one_request_waits_for_a_resource_at_a_time(ledger: Any) -> None:
     assert {d.decision_id for d in ledger.waiting(NOW)} == {"d1", "d3"}
 
 
+def test_a_request_for_load_a_day_ahead_is_listed_until_it_expires(ledger: Any) -> None:
+    expires = NOW + timedelta(days=8, hours=1)
+    decision = needing()
+    ledger.decided(decision, due_at=None)
+    late = replace(asked_of(decision), expires=expires)
+    append(ledger, decision, Step.AWAITING, body={"asked": late}, due_at=expires)
+    for days in (0.0, 7.1, 8.0):
+        (listed,) = ledger.waiting(NOW + timedelta(days=days))
+        assert isinstance(listed.answer, Act)
+        assert listed.answer.expires == expires
+    assert ledger.waiting(expires) == ()
+
+
 @pytest.mark.parametrize("step", [Step.REJECTED, Step.EXPIRED, Step.WITHDRAWN, Step.GONE])
 def test_what_ends_a_request_ends_the_waiting(ledger: Any, step: Step) -> None:
     decision = needing()
