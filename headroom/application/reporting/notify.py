@@ -2,7 +2,8 @@
 
 A notice is written with its record and deleted once a message was sent. A function that dies between
 the two sends that message again. What exceeds the rate waits, and goes together in one message as
-soon as there is a place: nothing is dropped.
+soon as there is a place: nothing is dropped. Requests for approval go together before that, because
+they expire.
 """
 
 from __future__ import annotations
@@ -78,18 +79,31 @@ def _send(
 ) -> None:  # fmt: skip
     policy = reporting.policies.current()
     most = (policy if isinstance(policy, Policy) else Policy(version="")).messages_per_hour
-    left = sorted(messages, key=lambda m: (-priority_at(m.notice, now), m.notice.at))
+    left = sorted(messages, key=lambda m: (-priority_at(m.notice, now), not _asks(m), m.notice.at))
     while left and time_left() >= RESERVE_S and report.failed < MOST_FAILURES:
         places = _take_place(reporting, priority_at(left[0].notice, now), now, most)
         if not places:
             break
-        batch = left if places == 1 else left[:1]
+        batch = left if places == 1 else _first_of(left, places)
         if _sent(reporting, batch, now):
             report.sent += 1
         else:
             report.failed += 1
-        left = left[len(batch) :]
+        left = [message for message in left if message not in batch]
     report.waiting = len(left)
+
+
+def _asks(message: _Message) -> bool:
+    """Whether it is a request for approval."""
+    return message.notice.step is Step.AWAITING
+
+
+def _first_of(left: Sequence[_Message], places: int) -> list[_Message]:
+    """What goes into the next message: all requests for approval where they would take more than half
+    of the places, so that later ones find one."""
+    asking = [message for message in left if _asks(message)]
+    together = _asks(left[0]) and 2 * len(asking) > places
+    return asking if together else list(left[:1])
 
 
 def _take_place(reporting: Reporting, priority: Priority, now: datetime, most: int) -> int:

@@ -329,3 +329,38 @@ def test_an_end_that_waits_for_a_set_is_heard_though_its_decision_names_none() -
         fencing=intent.fencing, due_at=None, notify=Notify(text="relieved", ends_set=True),
     )  # fmt: skip
     assert harness.run(NOW + MINUTE).sent == 1
+
+
+def requested(harness: Harness, names: Sequence[str], at: datetime) -> None:
+    """Requests for approval, one for each name."""
+    for name in names:
+        decision = act(name, f"vol-{name}", at=at)
+        harness.ledger.decided(decision, due_at=None)
+        harness.ledger.append(
+            name, Step.AWAITING, ref=decision.observation.volume.ref, at=at, summary="waits", body={},
+            fencing=None, due_at=None, notify=Notify(text=f"{name} waits"),
+        )  # fmt: skip
+
+
+def test_every_request_of_a_storm_is_heard_at_once_and_leaves_places_for_the_next() -> None:
+    harness = Harness(most=20)
+    harness.escalated(*(f"e{n}" for n in range(30)))
+    for wave in range(5):
+        at = NOW + wave * 10 * MINUTE
+        names = [f"r{wave}.{n}" for n in range(30)]
+        requested(harness, names, at)
+        harness.run(at)
+        assert set(names) <= harness.people.of, f"wave {wave}"
+    assert len(harness.people.heard) <= 20
+    assert tuple(f"r0.{n}" for n in range(30)) in [
+        tuple(sorted(message, key=lambda name: int(name[3:]))) for message in harness.people.heard
+        if message[0].startswith("r0")
+    ]  # fmt: skip
+
+
+def test_few_requests_are_heard_one_by_one_and_before_other_news() -> None:
+    harness = Harness(most=20)
+    harness.escalated("a")
+    requested(harness, ["r1", "r2"], NOW + MINUTE)
+    harness.run(NOW + MINUTE)
+    assert harness.people.heard == [("r1",), ("r2",), ("a",)]
