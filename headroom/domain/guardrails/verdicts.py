@@ -263,7 +263,8 @@ def _setting(verdict: Verdict) -> str:
     numbers = isinstance(value, int | float | Decimal) and isinstance(limit, int | float | Decimal)
     if verdict.relation is not Relation.AT_MOST or not numbers or verdict.detail:
         return name
-    return f"{name} from {_plain(limit)} to {_plain(value)} or more"
+    alone = " for this change alone" if verdict.guardrail is Guardrail.PRICE_PER_ACCOUNT else ""
+    return f"{name} from {_plain(limit)} to {_plain(value)} or more{alone}"
 
 
 def _plain(number: object) -> str:
