@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 
 from headroom.application import remediate, sweep
 from headroom.domain.decision import Decision, Reason
 from headroom.domain.resources import ResourceRef, Signal
-from headroom.domain.state import KnownModification, Step
+from headroom.domain.state import KnownModification, Record, Step
 from headroom.proving.memory import LAST, TrialLedger, ports_in_memory
 from headroom.proving.metrics import GLANCE_MIN
 from headroom.proving.scenarios import Detection, Scenario
@@ -75,7 +75,7 @@ class EngineController(SimulationController):
             if record.step is Step.DECIDED
         )
         errors = tuple(f"The sweep failed at {error}." for error in self._errors[:5])
-        notes = (*errors, *self._blind(decisions))
+        notes = (*errors, *self._blind(decisions), *_waited(records))
         return ControllerLog(decisions=decisions, records=tuple(records), notes=notes)
 
     def _blind(self, decisions: tuple[Decision, ...]) -> Iterator[str]:
@@ -87,3 +87,12 @@ class EngineController(SimulationController):
                 "The engine never had enough metrics to judge the volume by; a minute's could be read "
                 f"{self._metric_delay} (metric_delay) after its end."
             )
+
+
+def _waited(records: Sequence[Record]) -> Iterator[str]:
+    """One sentence if changes waited for approval and were not made."""
+    asked = {record.decision_id for record in records if record.step is Step.AWAITING}
+    asked -= {record.decision_id for record in records if record.step is Step.INTENDED}
+    if asked:
+        changes = "1 change" if len(asked) == 1 else f"{len(asked)} changes"
+        yield f"{changes} waited for a person and changed nothing: nobody answers in a simulation."

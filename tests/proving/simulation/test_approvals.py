@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+import json
+from datetime import datetime, timedelta
 
-from headroom.domain.decision import Act
+from headroom.domain.state import Step
 from tests.proving.simulation.situations import (
     START,
     hours,
@@ -42,10 +43,12 @@ def test_a_request_waits_while_a_load_lasts_also_after_nobody_answered_one_made_
         policy={"version": 1, "defaults": {"mode": "approve"}},
     )
     requests = [
-        (decision.at, decision.answer.expires)
-        for decision in result.decisions
-        if isinstance(decision.answer, Act) and decision.answer.expires is not None
+        (record.at, datetime.fromisoformat(json.loads(record.body)["asked"]["expires"]))
+        for record in result.records
+        if record.step is Step.AWAITING
     ]
+    waited = len({r.decision_id for r in result.records if r.step is Step.AWAITING})
+    assert f"{waited} changes waited for a person and changed nothing" in result.notes[-1]
     assert not result.changes
     for day in range(6):
         pressed = START + timedelta(days=day, hours=9, minutes=10)
