@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 
 from headroom.domain.catalog.ebs import capability
-from headroom.domain.decision import Act, decide
+from headroom.domain.decision import Act, Escalate, decide
 from headroom.domain.guardrails import (
     CLUSTER_GUARDRAILS,
     GUARDRAILS,
@@ -324,3 +324,13 @@ def test_what_two_steps_could_not_restore_is_not_lowered(step: float, allows: bo
     rules = policy(mode=Mode.AUTO, largest_step=step)
     base = case(plan=plan, policy=rules, effective=limits_for(rules, volume(high)))
     assert verdict(base, Guardrail.GIVE_BACK_REVERSIBLE).allows is allows
+
+
+def test_what_a_full_account_budget_must_become_is_said_to_be_for_one_change() -> None:
+    full = resource_state(account_increase_usd=Decimal(500))
+    rules = replace(policy(price_increase_usd=Decimal(500)), account_increase_usd=Decimal(500))
+    decision = decide(decision_input(rules=rules, stand=full))
+    assert isinstance(decision.answer, Escalate), decision.summary
+    assert (
+        "from 500 to 548.28 or more for this change alone in the policy" in decision.answer.remedy
+    )
