@@ -110,7 +110,8 @@ def _withdraw_if_changed(
     ref = decision_input.observation.volume.ref
     moot = _no_longer_needed(decision_input, asked)
     if now >= asked.expires:
-        again = renewed_request(decision_input, asked) if moot is None else None
+        renewable = moot is None and _readable(ports, asked)
+        again = renewed_request(decision_input, asked) if renewable else None
         with suppress(
             IllegalStep
         ):  # somebody answered at the last moment; the next reconciliation sees it
@@ -128,6 +129,15 @@ def _withdraw_if_changed(
         with suppress(IllegalStep):
             notify = f"no approval is needed any more: {moot}"
             withdraw(ports, asked, ref, now, moot, notify=notify)
+
+
+def _readable(ports: Ports, asked: ApprovalRequest) -> bool:
+    """Whether its decision can be read: what cannot be made is not requested for longer."""
+    try:
+        ports.ledger.decision(asked.decision_id)
+    except (LookupError, ReadFailed):
+        return False
+    return True
 
 
 def _renew(ports: Ports, again: ApprovalRequest, ref: ResourceRef, now: datetime) -> None:

@@ -456,6 +456,25 @@ def test_an_approval_survives_what_clears_with_time_and_its_approver_hears_of_it
     assert broken_link(harness.ledger.chain(decision.decision_id)) is None
 
 
+def test_a_request_whose_decision_cannot_be_read_is_replaced_while_its_load_lasts(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ref, decision = asked(harness)
+    real = harness.ledger.decision
+
+    def unreadable(decision_id: str) -> Decision:
+        if decision_id == decision.decision_id:
+            raise ReadFailed("of a newer release")
+        return real(decision_id)
+
+    monkeypatch.setattr(harness.ledger, "decision", unreadable)
+    minutes(harness, 49, each=10)
+    assert harness.ledger.chain(decision.decision_id)[-1].step is Step.EXPIRED
+    pending = harness.ledger.resource_state(ref, harness.now).approval_request
+    assert pending is not None
+    assert pending.decision_id != decision.decision_id
+
+
 @pytest.mark.parametrize(("factor", "done"), [("1.0001", True), ("1.01", False)])
 def test_a_price_that_rose_by_what_nobody_was_shown_voids_no_approval(
     harness: Harness, monkeypatch: pytest.MonkeyPatch, factor: str, done: bool
