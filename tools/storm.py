@@ -123,7 +123,7 @@ class Play:
         """Volumes that are enrolled and starve, each with the minutes it will have starved for."""
         ec2 = self.client("ec2")
         instances = ec2.run_instances(
-            ImageId=IMAGE, InstanceType="m6i.4xlarge", MinCount=1 + count // A_VOLUME_IN,
+            ImageId=IMAGE, InstanceType="m6i.16xlarge", MinCount=1 + count // A_VOLUME_IN,
             MaxCount=1 + count // A_VOLUME_IN, Placement={"AvailabilityZone": f"{REGION}a"},
         )["Instances"]  # fmt: skip
         found: dict[str, int] = {}
@@ -145,7 +145,7 @@ class Play:
                 {"for": f"{calm}m", "iops": 500, "io_kib": 16},
                 {"for": "3h", "iops": 4_000, "io_kib": 16},
             ]
-            attachment = {"instance_type": "m6i.4xlarge"}
+            attachment = {"instance_type": "m6i.16xlarge"}
             load = {"volume_id": name, "workload": {"steps": steps}, "attachment": attachment}
             self._aws.control("load", load)
         return found
