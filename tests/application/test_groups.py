@@ -301,10 +301,10 @@ def test_a_set_is_not_raised_again_and_again_beyond_what_needs_approval(
     harness = striped()
     harness.rules = policy(approve_above_usd=Decimal(above), largest_step=1.3, headroom_percent=0)
     harness.instance = instance(baseline_iops=100_000, baseline_mibps=4_000.0)
-    for _ in range(4):
+    for _ in range(3):
         reconcile(harness)
-        for _ in range(72):
-            sweep(harness.ports, harness.later(minutes=5))
+        for _ in range(18):
+            sweep(harness.ports, harness.later(minutes=20))
         for name in SET:
             top = float(now(harness, name).iops or 0)
             harness.loads[name] = activity([top] * 180, queue=1024.0, iops_check=1.0)
