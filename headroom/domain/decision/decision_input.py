@@ -145,7 +145,7 @@ def situation_of(decision_input: DecisionInput) -> Situation | None:
 
 def _diagnosed(decision_input: DecisionInput, limits: Limits) -> tuple[Demand, Diagnosis]:
     observation = decision_input.observation
-    seen = recent_minutes(observation)
+    seen = recent_minutes(observation, decision_input.resource_state.modifications)
     profile = decision_input.resource_state.profile
     demand = estimate(observation, seen, profile)
     return demand, diagnose(

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from statistics import median
 
 from headroom.domain.resources import VolumeActivity
+from headroom.domain.state import LimitHistory
 from headroom.domain.workload.demand import Minute
 
 SLOW = 5.0
@@ -41,17 +42,24 @@ def latencies_below(
         history.latency_ms.values, history.read_iops.values, history.write_iops.values,
         history.read_mibps.values, history.write_mibps.values, strict=False,
     ):  # fmt: skip
+        if latency is None or None in rates:
+            continue
         reads, writes, read_mibps, write_mibps = (rate or 0.0 for rate in rates)
-        if latency is not None and reads + writes < iops and read_mibps + write_mibps < mibps:
+        if reads + writes < iops and read_mibps + write_mibps < mibps:
             yield latency
+
+
+def free_latency_ms(history: VolumeActivity, limits: LimitHistory) -> float:
+    """`flows_up_to_ms` by the periods of a history that are below every limit that was in force."""
+    return flows_up_to_ms(latencies_below(history, FREE_AT, limits.lowest)) if limits.ssd else 0.0
 
 
 def flows_up_to_ms(free: Iterable[float]) -> float:
     """The latency in ms up to which nothing waits at a limit, by latencies below it; 0 where they show none.
 
-    By the lower ones: bursts inside their minutes may have made the others wait.
+    By the lower ones: bursts inside their minutes may have made the others wait. No latency is none.
     """
-    found = sorted(free)
+    found = sorted(ms for ms in free if ms > 0)
     if len(found) < LEAST_CALM or found[len(found) // 10] >= LEAST_SLOW_MS:
         return 0.0
     return FLOWS * found[len(found) // 10]

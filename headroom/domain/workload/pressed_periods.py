@@ -18,10 +18,9 @@ from headroom.domain.state import (
 from headroom.domain.workload.demand import AT_LIMIT
 from headroom.domain.workload.history import Past
 from headroom.domain.workload.latency import (
-    FREE_AT,
     LEAST_SLOW_MS,
     SLOW,
-    flows_up_to_ms,
+    free_latency_ms,
     latencies_below,
     usual_latency_ms,
 )
@@ -110,11 +109,8 @@ class _Latency(NamedTuple):
 
 def _latency(history: VolumeActivity, limits: LimitHistory) -> _Latency:
     """By the latency of the periods that are below every limit."""
-    calm, free = (latencies_below(history, share, limits.lowest) for share in (WAITS_AT, FREE_AT))
-    return _Latency(
-        flows_up_to_ms(free) if limits.ssd else 0.0,
-        max(LEAST_SLOW_MS, SLOW * usual_latency_ms(calm)),
-    )
+    usual = usual_latency_ms(latencies_below(history, WAITS_AT, limits.lowest))
+    return _Latency(free_latency_ms(history, limits), max(LEAST_SLOW_MS, SLOW * usual))
 
 
 def _waits(

@@ -12,13 +12,14 @@ from typing import NamedTuple
 from headroom.domain.catalog import Served, merged, same_io_size, served
 from headroom.domain.catalog.ebs import HDD_IO_BYTES, Capability, capability
 from headroom.domain.resources import Modification, Observation, VolumeActivity
+from headroom.domain.state import KnownModification, LimitHistory
 from headroom.domain.workload.demand import AT_LIMIT, Minute
 from headroom.domain.workload.latency import (
     FREE_AT,
     LEAST_SLOW_MS,
     SLOW,
     flows_up_to_ms,
-    latencies_below,
+    free_latency_ms,
     usual_latency_ms,
 )
 
@@ -45,12 +46,24 @@ _new = tuple.__new__
 
 
 def recent_minutes(
-    observation: Observation, *, places: Iterable[int] | None = None
-) -> tuple[Minute, ...]:
-    """The minutes of the last hours that were measured, by what the volume delivers today."""
+    observation: Observation, known: Sequence[KnownModification] = (), *,
+    places: Iterable[int] | None = None,
+) -> tuple[Minute, ...]:  # fmt: skip
+    """The minutes of the last hours that were measured, by what the volume delivers today.
+
+    Earlier days show which latency is free, below every limit of the `known` modifications: what waited at one
+    of these is no measure of another.
+    """
+    history = observation.history
+
+    def free_ms() -> float:
+        return (
+            0.0 if history is None else free_latency_ms(history, LimitHistory(observation, known))
+        )
+
     return minutes(
         observation.activity, capability(observation.volume.configuration),
-        observation.modification, places=places, history=observation.history,
+        observation.modification, places=places, earlier_free_ms=free_ms,
     )  # fmt: skip
 
 
@@ -60,13 +73,14 @@ def minutes(
     change: Modification | None = None,
     *,
     places: Iterable[int] | None = None,
-    history: VolumeActivity | None = None,
+    earlier_free_ms: Callable[[], float] = float,
 ) -> tuple[Minute, ...]:
     """The minutes that were measured, oldest first; a minute without I/O metrics is left out.
 
     `can` is what the volume delivers today. Minutes before its latest `change` are judged by the
     earlier limits, and those while it lands by the lower of both. Only the periods at `places` are
-    read, all of them without. `history` shows the usual latency where `activity` is all at a limit.
+    read, all of them without. Where `activity` is all at a limit, `earlier_free_ms` is up to which latency
+    operations flow; 0 if nothing shows that.
     """
     every = range(len(activity.read_iops.values)) if places is None else places
     rows = list(_rows(activity, can, change, every))
@@ -82,11 +96,7 @@ def minutes(
     def free_ms() -> float:
         if hdd:
             return 0.0
-        lately = flows_up_to_ms(_latencies(activity, rows, FREE_AT))
-        if lately or history is None:
-            return lately
-        sustained = can.sustained_iops, can.sustained_mibps
-        return flows_up_to_ms(latencies_below(history, FREE_AT, sustained))
+        return flows_up_to_ms(_latencies(activity, rows, FREE_AT)) or earlier_free_ms()
 
     return tuple(_minutes_of(activity, rows, sizes, slow_ms, free_ms, hdd=hdd))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -10,10 +11,10 @@ from headroom.domain.catalog.ebs import HDD_IO_BYTES, capability
 from headroom.domain.decision import Act, Decision, Escalate, decide
 from headroom.domain.resources import Configuration, Observation, VolumeActivity, VolumeType
 from headroom.domain.workload import Binding, Minute, minutes, recent_minutes
-from tests.builders import activity, database_policy, decision_input, gp3, observation, volume
+from tests.builders import NOW, activity, database_policy, decision_input, gp3, observation, volume
 from tests.domain.databases import rds
 from tests.domain.decision.test_rds_planning import starved
-from tests.domain.earlier import history
+from tests.domain.earlier import changed, history
 
 SMALL = gp3()
 HDD = Configuration(volume_type=VolumeType.ST1, size_gib=2_000, iops=None, throughput_mibps=None)
@@ -85,6 +86,43 @@ def test_without_calm_minutes_of_its_own_earlier_days_show_what_is_calm() -> Non
         )
         found = recent_minutes(replace(seen, history=earlier))
         assert {m.iops_pressed for m in found} == {pressed}, earlier_ms
+
+
+def test_what_waited_at_a_lower_limit_is_no_measure_of_a_higher_one() -> None:
+    """A pool of 20 that never rests: 6.7 ms at 3,000 IOPS, 3.3 ms at 6,000, 1.7 ms at 12,000."""
+    large = gp3(100, 12_000, 500)
+    load = unchecked(12_000, 20.0, calm_minutes=0, minutes=180)
+    raises = (
+        changed(NOW - timedelta(days=3), SMALL, gp3(100, 6_000, 500)),
+        changed(NOW - timedelta(days=1), gp3(100, 6_000, 500), large),
+    )
+
+    def rate(at: datetime) -> float:
+        return (
+            3_000.0
+            if at < NOW - timedelta(days=3)
+            else 6_000.0
+            if at < NOW - timedelta(days=1)
+            else 12_000.0
+        )
+
+    earlier = history(rate, days=6, check=None, latency_ms=lambda at: 20_000 / rate(at))
+    seen = observation(vol=volume(large), activity=load, history=earlier)
+    assert {m.iops_pressed for m in recent_minutes(seen, raises)} == {True}
+    rested = history(lambda _: 600.0, days=2, check=None, latency_ms=lambda _: 1.6)
+    found = recent_minutes(replace(seen, history=rested), raises)
+    assert {m.iops_pressed for m in found} == {False}
+
+
+@pytest.mark.parametrize("missing", ["read_iops", "latency_ms"])
+def test_periods_of_which_something_is_missing_show_no_latency(missing: str) -> None:
+    fits = unchecked(2_950, 2.0, calm_minutes=0, minutes=180)
+    earlier = history(lambda _: 600.0, days=2, check=None, latency_ms=lambda _: 1.0)
+    holed = replace(getattr(earlier, missing), values=(None,) * len(earlier.read_iops.values))
+    seen = observation(
+        vol=volume(SMALL), activity=fits, history=replace(earlier, **{missing: holed})
+    )
+    assert {m.iops_pressed for m in recent_minutes(seen)} == {True}
 
 
 def test_a_load_that_always_waits_does_not_make_that_its_calm_latency() -> None:
