@@ -44,7 +44,7 @@ _ONCE = """WITH record AS (
   SELECT account, coalesce(detail.region, region) AS region,
          detail.decision_id AS decision_id, detail.sequence AS sequence, detail.step AS step, detail.outcome AS outcome, detail.at AS at, detail.resource AS resource,
          detail.summary AS summary, detail.reason AS reason, detail.who AS who,
-         detail.expires AS expires, detail.until AS until,
+         detail.expires AS expires, detail.until AS until, detail.record_hash AS record_hash,
          date_format(current_timestamp, '%Y-%m-%dT%H:%i:%s') AS now_at, detail.plan.price_change_usd AS price_change_usd,
          row_number() OVER (PARTITION BY account, detail.record_hash ORDER BY time) AS copy
   FROM {table}
@@ -85,9 +85,10 @@ QUERIES: Mapping[str, tuple[str, str]] = {
         "Pauses and circuit breakers in force",
         "SELECT at, account, region, step, resource, until, who, summary FROM ("
         "SELECT *, row_number() OVER (PARTITION BY account, region, resource, step LIKE 'breaker%' "
-        "ORDER BY at DESC) AS latest FROM record WHERE copy = 1 AND step IN "
+        "ORDER BY at DESC, sequence DESC, record_hash) AS latest FROM record WHERE copy = 1 AND step IN "
         "('paused', 'resumed', 'breaker_opened', 'breaker_closed')) AS stop WHERE latest = 1 "
-        "AND step IN ('paused', 'breaker_opened') AND (until IS NULL OR until > now_at) ORDER BY at",
+        "AND step IN ('paused', 'breaker_opened') AND (until IS NULL OR until > now_at) "
+        "ORDER BY at, record_hash",
     ),
     "people": (
         "Who approved, rejected, paused, resumed and published",
