@@ -28,7 +28,7 @@ from headroom.domain.policy import (
     never_opens,
     remarks_on_ceilings,
     remarks_on_kinds,
-    zone_of,
+    zone_or_none,
 )
 from headroom.domain.resources import EBS_TYPES, Kind, VolumeType
 from headroom.policy.document import read_policy
@@ -90,7 +90,7 @@ def check(policy: Policy) -> Checked:
 
 def _zones(policy: Policy) -> Iterator[str]:
     """Time zones that are not in the IANA database."""
-    if policy.digest is not None and zone_of(policy.digest.zone) is None:
+    if policy.digest is not None and zone_or_none(policy.digest.zone) is None:
         yield (
             f"account.digest names the time zone {policy.digest.zone!r}, which the IANA time zone "
             "database does not have; one is Europe/Berlin."

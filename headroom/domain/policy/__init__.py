@@ -54,7 +54,7 @@ from headroom.domain.policy.readers import (
 )
 from headroom.domain.policy.selector import Selector
 from headroom.domain.policy.tags import MODE_TAG, PREFIX
-from headroom.domain.policy.time_of_day import TimeOfDay, latest, zone_of
+from headroom.domain.policy.time_of_day import TimeOfDay, latest, zone_or_none
 from headroom.domain.policy.windows import (
     WindowError,
     Windows,

@@ -43,7 +43,7 @@ SCHEDULE_PATTERN = "^" + re.sub(r"\?P<\w+>", "?:", FORM) + "$"
 LAST = "last"
 
 
-class Rhythm(StrEnum):
+class Repeats(StrEnum):
     """How often an event comes."""
 
     DAILY = "daily"
@@ -56,7 +56,7 @@ class Rhythm(StrEnum):
 class Schedule:
     """When an event begins: a minute of the local days that `rhythm` names."""
 
-    rhythm: Rhythm
+    rhythm: Repeats
     minute: int
     """Of the local day, 0 to 1,439."""
     zone: str
@@ -71,26 +71,26 @@ class Schedule:
     def __str__(self) -> str:
         at = f"{self.minute // 60:02}:{self.minute % 60:02} {self.zone}"
         match self.rhythm:
-            case Rhythm.DAILY:
+            case Repeats.DAILY:
                 return f"daily {at}"
-            case Rhythm.WEEKLY:
+            case Repeats.WEEKLY:
                 return f"weekly {','.join(DAYS[day] for day in self.days)} {at}"
-            case Rhythm.MONTHLY:
+            case Repeats.MONTHLY:
                 return f"monthly {LAST if self.day == 31 else self.day} {at}"
-            case Rhythm.ONCE:
+            case Repeats.ONCE:
                 return f"once {self.on} {at}"
 
     def comes_on(self, day: date) -> bool:
         """Whether an event begins on this local day."""
         match self.rhythm:
-            case Rhythm.DAILY:
+            case Repeats.DAILY:
                 return True
-            case Rhythm.WEEKLY:
+            case Repeats.WEEKLY:
                 return day.weekday() in self.days
-            case Rhythm.MONTHLY:
+            case Repeats.MONTHLY:
                 last = (day + timedelta(days=1)).day == 1
                 return day.day == self.day or (last and day.day < self.day)
-            case Rhythm.ONCE:
+            case Repeats.ONCE:
                 return day == self.on
 
 
@@ -108,7 +108,7 @@ def parse_schedule(text: str) -> Schedule:
     except ValueError:
         raise WindowError("has a date that there is not") from None
     return Schedule(
-        rhythm=Rhythm(text.split()[0]), zone=found["zone"], on=on,
+        rhythm=Repeats(text.split()[0]), zone=found["zone"], on=on,
         minute=60 * int(found["hour"]) + int(found["minute"]),
         days=days_of(found["days"]) if found["days"] else (),
         day=31 if found["day"] == LAST else int(found["day"] or 0),

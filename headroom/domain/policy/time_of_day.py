@@ -32,7 +32,7 @@ def time_of_day(text: str) -> TimeOfDay:
     return TimeOfDay(hour=int(found[1]), minute=int(found[2]), zone=found[3] or "UTC")
 
 
-def zone_of(name: str) -> tzinfo | None:
+def zone_or_none(name: str) -> tzinfo | None:
     """The time zone of that name; None where there is none, or no time zone data."""
     if name == "UTC":
         return UTC
@@ -48,7 +48,7 @@ def latest(at: TimeOfDay, now: datetime) -> datetime:
     A time that the clocks skip comes as much later as they skip; of a time they show twice the
     first counts. A zone without data counts as UTC.
     """
-    zone = zone_of(at.zone) or UTC
+    zone = zone_or_none(at.zone) or UTC
     today = now.astimezone(zone).date()
     shown = time(at.hour, at.minute)
     days = (today + timedelta(days=offset) for offset in (1, 0, -1, -2))

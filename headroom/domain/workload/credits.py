@@ -73,7 +73,7 @@ def forecast_credits(
             lasts = STEP
         elif profile and profile[0] <= sustained:  # earlier days do not know this load
             lasts = max(lasts, timedelta(minutes=above))
-        empty_at = _run_forward(
+        empty_at = _credits_empty_at(
             now, credits, drain + sustained, sustained, capacity, profile, lasts
         )
         basis = "earlier_days" if profile else "present_slope"
@@ -106,7 +106,7 @@ def _minutes_above(seen: tuple[Minute, ...], sustained: float, *, hdd: bool) -> 
     return run
 
 
-def _run_forward(
+def _credits_empty_at(
     now: datetime,
     credits: float,
     load: float,

@@ -140,7 +140,7 @@ def _forecast(now: datetime, side: _Side, earlier: Sequence[Minute]) -> BalanceF
         return _found(side, percent, drain, falling, now, "empty_now")
     percent_now = max(0.0, percent - drain * max(0.0, (now - read_at).total_seconds() / 60))
     profile = _profile(now, side, earlier)
-    empty_at = _run_forward(now, percent_now, drain, profile)
+    empty_at = _balance_empty_at(now, percent_now, drain, profile)
     if empty_at is None:
         return None
     basis = "earlier_days" if profile else "present_slope"
@@ -222,7 +222,7 @@ def _profile(now: datetime, side: _Side, earlier: Sequence[Minute]) -> tuple[flo
     return tuple(_modelled(load, side) or 0.0 for load in loads)
 
 
-def _run_forward(
+def _balance_empty_at(
     now: datetime, percent: float, drain: float, profile: tuple[float, ...]
 ) -> datetime | None:
     """First instant with nothing left within the horizon, by steps of five minutes."""

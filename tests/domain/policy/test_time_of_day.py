@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headroom.domain.policy import TimeOfDay, latest, zone_of
+from headroom.domain.policy import TimeOfDay, latest, zone_or_none
 from headroom.domain.policy.time_of_day import time_of_day
 
 ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kolkata",
@@ -57,4 +57,4 @@ def test_it_is_written_as_it_is_read(text: str) -> None:
 
 @pytest.mark.parametrize("name", ["Europe/Atlantis", "../etc/passwd", "", "Europe"])
 def test_a_zone_that_is_none_is_reported(name: str) -> None:
-    assert zone_of(name) is None
+    assert zone_or_none(name) is None
