@@ -24,6 +24,7 @@ from headroom.domain.resources import (
 from headroom.domain.state import (
     EventOutcome,
     LedTo,
+    Notify,
     ResourceState,
     SlowEffect,
     Step,
@@ -154,9 +155,11 @@ def _release(ports: Ports, ref: ResourceRef, now: datetime, why: ResourceGone) -
     chain, asked = resource_state.open_chain, resource_state.approval_request
     gone = f"the {ref.noun} is gone: {why}"
     if asked is not None and (chain is None or chain.decision_id != asked.decision_id):
+        by = None if asked.approved_at is None else asked.approved_by
+        notify = None if by is None else Notify(text=f"approved by {by}, and not done: {gone}")
         ports.ledger.append(
             asked.decision_id, Step.GONE, ref=ref, at=now, summary=gone,
-            body={}, fencing=None, due_at=None,
+            body={}, fencing=None, due_at=None, notify=notify,
         )  # fmt: skip
     if chain is not None:
         ports.ledger.append(

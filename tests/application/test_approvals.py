@@ -364,6 +364,17 @@ def test_a_request_of_a_deleted_volume_ends_with_it(harness: Harness) -> None:
     assert isinstance(answer(harness, decision, Step.APPROVED), AnswerRejected)
 
 
+def test_who_approved_a_change_of_a_volume_that_was_deleted_meanwhile_hears_of_it(
+    harness: Harness,
+) -> None:
+    ref, decision = asked(harness)
+    answer(harness, decision, Step.APPROVED)
+    del harness.volumes[ref.resource_id]
+    minutes(harness, 1)
+    assert harness.ledger.chain(decision.decision_id)[-1].step is Step.GONE
+    assert f"approved by {WHO}, and not done: the volume is gone" in harness.messages[-1][-1]
+
+
 @pytest.mark.parametrize(
     ("above", "asks"),
     [(None, False), (Decimal(1000), False), (Decimal(0), True), (Decimal(5), True)],

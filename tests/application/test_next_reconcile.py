@@ -20,7 +20,6 @@ from headroom.domain.decision import (
     next_reconcile_at,
 )
 from headroom.domain.decision.next_reconcile import UNREPORTED
-from headroom.domain.planning import AHEAD
 from headroom.domain.resources import Claim, InstanceActivity, Signal, Volume, VolumeActivity
 from headroom.domain.state import HOUR, LoadProfile, ProfileHour, Step, hour_of
 from headroom.policy import parse_policy
@@ -54,12 +53,12 @@ def quiet(vol: Volume | None = None, **state_store: object) -> Decision:
 @pytest.mark.parametrize(
     ("ahead", "due_in"),
     [
-        (timedelta(hours=5), timedelta(hours=5) - AHEAD),
-        (timedelta(minutes=60), timedelta(minutes=60) - AHEAD),
+        (timedelta(hours=5), timedelta(hours=5)),
+        (timedelta(minutes=60), timedelta(minutes=60)),
         (timedelta(minutes=2), CLOSE_TO_LIMIT),
     ],
 )
-def test_a_volume_is_reconciled_shortly_before_its_best_schedule_changes_something(
+def test_a_volume_is_reconciled_when_its_best_schedule_changes_something(
     ahead: timedelta, due_in: timedelta
 ) -> None:
     decision = replace(quiet(), next_change_at=NOW + ahead)
@@ -108,9 +107,9 @@ def test_a_volume_that_may_not_be_changed_is_not_reconciled_for_what_it_might_ha
 def test_the_earlier_of_two_reasons_to_reconcile_again_counts() -> None:
     dearer = replace(quiet(resource_increase_usd=USD(5)), next_change_at=NOW + timedelta(hours=30))
     assert next_reconcile_at(dearer) == NOW + DAILY
-    assert next_reconcile_at(replace(dearer, next_change_at=NOW + timedelta(hours=2))) == (
-        NOW + timedelta(hours=2) - AHEAD
-    )
+    assert next_reconcile_at(
+        replace(dearer, next_change_at=NOW + timedelta(hours=2))
+    ) == NOW + timedelta(hours=2)
 
 
 # --- a give-back from decision to proof, in the harness

@@ -20,7 +20,7 @@ from headroom.domain.guardrails import (
     Verdict,
     only_saves,
 )
-from headroom.domain.planning import AHEAD, CALM_MINUTES
+from headroom.domain.planning import CALM_MINUTES
 from headroom.domain.resources import Kind
 from headroom.domain.state import QueueEntry, quota_usage
 
@@ -101,7 +101,7 @@ def _planned(decision: Decision) -> datetime | None:
     answer = decision.answer
     if isinstance(answer, Hold) and answer.until and answer.reason is not Reason.AWAITING_APPROVAL:
         return None
-    return max(decision.next_change_at - AHEAD, decision.at + CLOSE_TO_LIMIT)
+    return max(decision.next_change_at, decision.at + CLOSE_TO_LIMIT)
 
 
 def _by_answer(decision: Decision) -> datetime | None:
@@ -121,6 +121,8 @@ def _by_answer(decision: Decision) -> datetime | None:
         case Reason.BLOCKED_TEMPORARILY:
             # An event reports the end of a change in flight; this is for when that is lost.
             return at + (CLOSE_TO_LIMIT if decision.demand.pressed_minutes else UNREPORTED)
+        case Reason.NOT_COST_EFFECTIVE if not decision.demand.pressed_minutes:
+            return at + UNREPORTED  # new pressure is reported
         case Reason.NOT_COST_EFFECTIVE if decision.demand.pressed_minutes < LONG_PRESSURE_MINUTES:
             return at + CLOSE_TO_LIMIT
         case Reason.NOT_ENOUGH_DATA if (

@@ -19,8 +19,6 @@ FORESEEN_USD = 0.05
 """USD per day that a raise before its load must be worth at least: more than the forecast's noise."""
 LEAD = timedelta(minutes=40)
 """How long before load a change is asked for: AWS says minutes to hours until it has its effect."""
-AHEAD = timedelta(minutes=10)
-"""How long before a change is due the resource is reconciled."""
 IN_FLIGHT_HOURS = 2.0
 """How much longer than a schedule assumes a change may be in flight: AWS says hours."""
 STILL = 0.5
@@ -149,10 +147,10 @@ def valued_again_in(
         plan.sustains_less and plan.value_usd_per_day <= 0 < plan.value_usd_per_day + usd
         for plan, usd in plans
     ):
-        return (LEAD + AHEAD) / HOUR
+        return LEAD / HOUR
     foreseen = situation.diagnosis.binding is Binding.NOTHING and any(
         plan.price_change_usd > 0 and 0 < plan.value_usd_per_day < FORESEEN_USD for plan, _ in plans
     )
     if foreseen:
-        return (HOUR + AHEAD) / HOUR
+        return 1.0
     return min((hour for hour in hours if hour is not None), default=None)

@@ -53,8 +53,6 @@ from headroom.domain.state.formats import (
 )
 from headroom.domain.state.limit_history import LimitHistory
 from headroom.domain.state.modification_history import (
-    BY_HEADROOM,
-    ROLLBACK,
     after_modifications,
     after_resource_gone,
     changes_of_settings,
@@ -124,7 +122,9 @@ from headroom.domain.state.requests import (
     RolledBack,
 )
 from headroom.domain.state.resource_state import (
+    BY_HEADROOM,
     MODIFICATION_RETENTION,
+    ROLLBACK,
     WINDOW,
     CalendarState,
     KnownModification,

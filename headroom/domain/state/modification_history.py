@@ -13,16 +13,15 @@ from headroom.domain.resources import Configuration, Modification
 from headroom.domain.state.effect_time import SlowEffect, slower
 from headroom.domain.state.owner_changes import after_owner_change
 from headroom.domain.state.resource_state import (
+    BY_HEADROOM,
     MODIFICATION_RETENTION,
+    ROLLBACK,
     WINDOW,
     KnownModification,
     ResourceState,
 )
 from headroom.domain.state.stored_state import StoredState
 
-BY_HEADROOM = "headroom"
-ROLLBACK = "rollback"
-"""Origin of a change that undoes one of Headroom's: Headroom does not lower what people set."""
 SAME_START_TOLERANCE = timedelta(seconds=1)
 """AWS reports starts to the second; two that are no further apart are the same one."""
 MOST_KEPT = 64

@@ -14,7 +14,13 @@ from decimal import Decimal
 
 from headroom.domain.catalog import PriceTable
 from headroom.domain.resources import Configuration, Modification, PriceUnknown
-from headroom.domain.state.resource_state import WINDOW, KnownModification, ResourceState
+from headroom.domain.state.resource_state import (
+    BY_HEADROOM,
+    ROLLBACK,
+    WINDOW,
+    KnownModification,
+    ResourceState,
+)
 from headroom.domain.state.stored_state import StoredState, micro_usd, usd
 
 
@@ -89,23 +95,34 @@ def _owner_after(
     AWS shows only the latest change. If it began with something else than the ledger knows, there
     were others in between, by anybody: what they lowered is followed, what they raised is not the owner's.
     """
-    owner = state.owner_configuration
+    owner, left = state.owner_configuration, _left_by_headroom(state.modifications)
     if not state.resource_micro_usd:
         if owner is None or state.last_act_at is None:
             return after
-        return owners_settings(owner, before, after)
+        return owners_settings(owner, before, after, left)
     if owner is None:
         return None
     if after.volume_type is not before.volume_type:
         return None if _is_left(owner, before, after) else after
     if _latest_target(state.modifications) != before:
         owner = _at_most(owner, before)
-    return owners_settings(owner, before, after)
+    return owners_settings(owner, before, after, left)
 
 
 def _latest_target(modifications: Sequence[KnownModification]) -> Configuration | None:
     latest = max(modifications, key=lambda each: each.started_at, default=None)
     return None if latest is None else latest.target
+
+
+def _left_by_headroom(modifications: Sequence[KnownModification]) -> Configuration | None:
+    """What the latest of Headroom's own changes led to, less what was lowered since; None if none is known."""
+    left: Configuration | None = None
+    for each in sorted(modifications, key=lambda one: one.started_at):
+        if each.by in (BY_HEADROOM, ROLLBACK):
+            left = each.target
+        elif left is not None and each.target is not None:
+            left = _at_most(left, each.target)
+    return left
 
 
 def _is_left(owner: Configuration, before: Configuration, after: Configuration) -> bool:
@@ -116,42 +133,51 @@ def _is_left(owner: Configuration, before: Configuration, after: Configuration) 
     )
 
 
-def _at_most(owner: Configuration, found: Configuration) -> Configuration:
+def _at_most(first: Configuration, found: Configuration) -> Configuration:
+    """The lower of each of their numbers; everything else of the first."""
     numbers = (
-        (owner.size_gib, found.size_gib), (owner.iops, found.iops),
-        (owner.throughput_mibps, found.throughput_mibps),
+        (first.size_gib, found.size_gib), (first.iops, found.iops),
+        (first.throughput_mibps, found.throughput_mibps),
     )  # fmt: skip
     size, iops, mibps = (
         mine if mine is None or there is None else min(mine, there) for mine, there in numbers
     )
-    return replace(owner, size_gib=size or 0, iops=iops, throughput_mibps=mibps)
+    return replace(first, size_gib=size or 0, iops=iops, throughput_mibps=mibps)
 
 
 def owners_settings(
-    owner: Configuration, before: Configuration, after: Configuration
-) -> Configuration:
+    owner: Configuration, before: Configuration, after: Configuration,
+    left: Configuration | None = None,
+) -> Configuration:  # fmt: skip
     """The owner's configuration after the owner changed the resource from `before` to `after`.
 
     A number that the owner raised rises by as much, and what Headroom had added to it stays Headroom's.
-    A number that the owner lowered first loses what Headroom had added. What the owner left as it
-    was stays as it was. A missing number counts as zero: the type derived it.
+    A number that the owner lowered first loses what the owner had raised beyond what Headroom `left`, then what
+    Headroom had added. What the owner left as it was stays as it was. A missing number counts as zero: the type
+    derived it.
     """
+    same = after.volume_type is before.volume_type
+    if left is None or not same or left.volume_type is not before.volume_type:
+        left = before
     return Configuration(
-        volume_type=owner.volume_type
-        if after.volume_type is before.volume_type
-        else after.volume_type,
-        size_gib=_number(owner.size_gib, before.size_gib, after.size_gib) or 0,
-        iops=_number(owner.iops, before.iops, after.iops),
+        volume_type=owner.volume_type if same else after.volume_type,
+        size_gib=_number(owner.size_gib, before.size_gib, after.size_gib, left.size_gib) or 0,
+        iops=_number(owner.iops, before.iops, after.iops, left.iops),
         throughput_mibps=_number(
-            owner.throughput_mibps, before.throughput_mibps, after.throughput_mibps
+            owner.throughput_mibps, before.throughput_mibps, after.throughput_mibps,
+            left.throughput_mibps,
         ),
         database=after.database,
-    )
+    )  # fmt: skip
 
 
-def _number(owner: int | None, before: int | None, after: int | None) -> int | None:
+def _number(
+    owner: int | None, before: int | None, after: int | None, left: int | None
+) -> int | None:
     if after == before:
         return owner
     if after is None:
         return None
-    return min(after, (owner or 0) + max(0, after - (before or 0)))
+    was = before or 0
+    own = max(0, was - (left or 0))
+    return min(after, (owner or 0) + max(-own, after - was))

@@ -14,6 +14,9 @@ from headroom.domain.state.requests import ApprovalRequest, Declined, RollbackRe
 WINDOW = timedelta(hours=24)
 MODIFICATION_RETENTION = timedelta(days=15)
 """How long a modification is remembered: earlier load is judged by the limits in force then."""
+BY_HEADROOM = "headroom"
+ROLLBACK = "rollback"
+"""Origin of a change that undoes one of Headroom's: Headroom does not lower what people set."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

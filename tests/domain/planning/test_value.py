@@ -11,7 +11,7 @@ import pytest
 
 from headroom.domain.catalog import catalogue_prices
 from headroom.domain.decision.diagnose import diagnose
-from headroom.domain.planning import AHEAD, FORESEEN_USD, Plan, Situation, ValuedPlans, value_plans
+from headroom.domain.planning import FORESEEN_USD, Plan, Situation, ValuedPlans, value_plans
 from headroom.domain.planning.planner import candidates
 from headroom.domain.planning.restoring import could_come_back
 from headroom.domain.policy import Limits, parse_window
@@ -446,7 +446,7 @@ def test_nothing_is_given_back_minutes_before_a_load_that_is_due_in_the_same_hou
     lowering = next(p for p in found.plans if p.target == LOW)
     assert (lowering.value_usd_per_day > 0) is given_back
     if (hour, minute) in ((2, 25), (2, 35)):  # as soon as that hour has passed
-        assert found.next_change == now.replace(hour=3, minute=0) + AHEAD
+        assert found.next_change == now.replace(hour=3, minute=0)
 
 
 def test_a_raise_that_is_not_yet_worth_enough_is_valued_again_within_the_hour() -> None:
@@ -454,4 +454,4 @@ def test_a_raise_that_is_not_yet_worth_enough_is_valued_again_within_the_hour() 
     seen = calm(load=partial(nightly, iops=3_800.0), days=9.2, now=NOW.replace(hour=1, minute=30))
     found = value_plans(situation(seen, relief_value_usd_per_minute=0.02))
     assert 0 < best(found).value_usd_per_day < FORESEEN_USD
-    assert found.next_change == NOW.replace(hour=2, minute=20) + AHEAD
+    assert found.next_change == NOW.replace(hour=2, minute=20)

@@ -90,6 +90,20 @@ def test_growing_a_volume_again_and_again_frees_nothing() -> None:
         shape = larger
 
 
+def test_what_the_owner_raises_for_a_while_frees_nothing_of_what_headroom_added() -> None:
+    ours = KnownModification(
+        started_at=NOW - timedelta(hours=9), by=BY_HEADROOM, origin=gp3(500, 3_000, 125),
+        target=RAISED,
+    )  # fmt: skip
+    state, more = replace(STATE, modifications=(ours,)), replace(RAISED, iops=16_000)
+    for hour in range(3):
+        for minute, (before, after) in enumerate([(RAISED, more), (more, RAISED)]):
+            change = owner_change(60 * hour + 5 * minute, before, after)
+            state = after_modifications(state, [change], now=NOW, full_until=None, prices=PRICES)
+            assert state.in_force_micro_usd == 45_000_000
+    assert state.enrolment_usd == PRICES.monthly(gp3(500, 3_000, 125))
+
+
 def test_a_change_between_two_reads_is_followed_too() -> None:
     ours = KnownModification(
         started_at=NOW - timedelta(hours=9), by=BY_HEADROOM, origin=gp3(500, 3_000, 125),
@@ -195,6 +209,9 @@ class Volume:
     there: Configuration
     added_iops: int = 0
     added_mibps: int = 0
+    own_iops: int = 0
+    """What the owner raised beyond what Headroom last left."""
+    own_mibps: int = 0
 
     @property
     def without_headroom(self) -> Decimal:
@@ -208,17 +225,21 @@ class Volume:
         )  # fmt: skip
 
     def owner_sets(self, after: Configuration) -> None:
-        self.added_iops = _left(self.added_iops, self.there.iops, after.iops)
-        self.added_mibps = _left(
-            self.added_mibps, self.there.throughput_mibps, after.throughput_mibps
+        self.own_iops, self.added_iops = _left(
+            self.own_iops, self.added_iops, (after.iops or 0) - (self.there.iops or 0)
         )
+        self.own_mibps, self.added_mibps = _left(
+            self.own_mibps, self.added_mibps,
+            (after.throughput_mibps or 0) - (self.there.throughput_mibps or 0),
+        )  # fmt: skip
         self.there = after
 
 
-def _left(added: int, before: int | None, after: int | None) -> int:
-    """What is left of an addition: a reduction takes from it first."""
-    lowered = max(0, (before or 0) - (after or 0))
-    return max(0, added - lowered)
+def _left(own: int, added: int, more: int) -> tuple[int, int]:
+    """What is left of what the owner raised since Headroom did, and of what Headroom added; a reduction takes from them in this order."""
+    if more >= 0:
+        return own + more, added
+    return max(0, own + more), max(0, added + min(0, own + more))
 
 
 NUMBERS = st.tuples(
@@ -260,8 +281,18 @@ def test_no_sequence_of_changes_counts_less_than_headroom_added(
             more_mibps = (after.throughput_mibps or 0) - (before.throughput_mibps or 0)
             if counted > micro_usd(LIMIT) or more_iops < 0 or more_mibps < 0:
                 continue  # no guardrail allows the one; the other is no raise
-            state = replace(state, in_force_micro_usd=max(0, counted))
-            volume.there = after
+            mine = KnownModification(
+                started_at=NOW + timedelta(minutes=minute),
+                by=BY_HEADROOM,
+                origin=before,
+                target=after,
+            )
+            state = replace(
+                state,
+                in_force_micro_usd=max(0, counted),
+                modifications=(*state.modifications, mine),
+            )
+            volume.there, volume.own_iops, volume.own_mibps = after, 0, 0
             volume.added_iops += more_iops
             volume.added_mibps += more_mibps
         elif after != before:

@@ -223,7 +223,7 @@ def test_a_small_database_on_io1_is_not_moved_to_gp3_that_no_raise_leads_back_fr
 def test_a_small_database_on_io1_keeps_what_one_raise_leads_back_from() -> None:
     """The load of its third day takes 5,000 IOPS; gp3, which includes 3,000, is no way back here."""
     database = {**RDS, "storage_type": "io1", "allocated_storage_gib": 300, "iops": 6_000}
-    result = simulated(database, [step("48h", 300), step("4h", 5_000), step("4h", 300)])
+    result = simulated(database, [step("48h24m", 300), step("4h", 5_000), step("4h", 300)])
     assert min(target.iops or 0 for target in targets(result)) >= 6_000 / 4
     assert result.starved_minutes < 100
 
