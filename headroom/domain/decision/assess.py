@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from statistics import mean
 
@@ -29,6 +30,7 @@ from headroom.domain.workload import (
     Point,
     clear_run,
     estimate,
+    held_by_instance,
     minutes,
 )
 
@@ -46,6 +48,8 @@ PRESSED_MINUTES = 10
 if pressure lasts. What only drained a backlog is over by then."""
 REDUCED_TOO_FAR_MINUTES = 2
 """Minutes pressed by a limit that the change lowered, after which it is raised again."""
+HELD_MINUTES = 2
+"""Of the minutes that would prove relief, those held back by the instance from which they prove none."""
 SAME_CHANGE = timedelta(hours=1)
 """How long before the call AWS may have started what counts as the same change."""
 VERIFICATION_TIMEOUT = timedelta(hours=30)
@@ -142,20 +146,27 @@ def _pressure_after(
         and (m.pressed or _is_evidence(m, old, completed_at))
     )
     clear = clear_run(after)
-    state = "completed" if change is None else change.state.value
-    so_far = f"{state}, {clear} clear minutes so far"
+    so_far = f"{change.state.value if change else 'completed'}, {clear} clear minutes so far"
     lowered_too_far = _lowered_too_far(plan, after)
     if lowered_too_far is not None:
         return ReducedTooFar(cause=lowered_too_far)
     if not plan.sustains_more:
-        return _after_reduction(observation, plan, after, applied_at, so_far)
-    enough = clear >= (REDUCTION_CONFIRMED_MINUTES if plan.lowers else CLEAR_MINUTES)
-    if enough and _tested(observation, plan, after[len(after) - clear :], applied_at):
-        return Relieved(detail=_clear(after, clear))
+        return _after_reduction(observation, plan, after, applied_at, completed_at, so_far)
+    needed = REDUCTION_CONFIRMED_MINUTES if plan.lowers else CLEAR_MINUTES
+    run = after[len(after) - clear :]
+    held = set(held_by_instance(observation, run))
+    if sum(m in held for m in run[-needed:]) >= HELD_MINUTES:
+        if completed_at is None or len(held) < PRESSED_MINUTES:
+            return _pending(observation, plan, applied_at, f"{so_far}, the instance is the limit")
+        times = f"its own Exceeded check was 1 in {len(held)} of {clear} minutes in which the volume's was not"
+        return Ineffective(cause=f"the instance is the limit: {times}")
+    free = tuple(m for m in run if m not in held)
+    if clear >= needed and _tested(observation, plan, free, applied_at):
+        return Relieved(detail=_clear(plan, free, completed_at))
     if clear >= REDUCTION_CONFIRMED_MINUTES and completed_at is not None:
-        return Untested(
-            detail=f"{_clear(after, clear)}: since then no load was as high as the one that caused the pressure"
-        )
+        but = ", except while the instance was the limit" if held else ""
+        told = f"since then no load was as high as the one that caused the pressure{but}"
+        return Untested(detail=f"{_clear(plan, free, completed_at)}: {told}")
     settled = [
         m for m in after
         if completed_at is not None
@@ -193,7 +204,7 @@ def _tested(
 
 def _after_reduction(
     observation: Observation, plan: Plan, after: tuple[Minute, ...], applied_at: datetime,
-    so_far: str,
+    completed_at: datetime | None, so_far: str,
 ) -> ReductionConfirmed | Pending:  # fmt: skip
     """The result of a change that raised nothing; pressure on other limits is not its fault."""
     clear, pressed = clear_run(after), sum(m.pressed for m in after)
@@ -202,7 +213,7 @@ def _after_reduction(
             detail=f"the {pressed} minutes of pressure since come from a limit it did not lower"
         )
     if clear >= REDUCTION_CONFIRMED_MINUTES:
-        return ReductionConfirmed(detail=_clear(after, clear))
+        return ReductionConfirmed(detail=_clear(plan, after[-clear:], completed_at))
     if _waited(observation, applied_at) > verification_timeout(observation, plan):
         return ReductionConfirmed(detail=f"no pressure was measured in all that time ({so_far})")
     more = 0 if pressed else REDUCTION_CONFIRMED_MINUTES - clear
@@ -264,13 +275,14 @@ def _is_evidence(minute: Minute, old: Capability, completed_at: datetime | None)
     return minute.iops * AT_LIMIT > old.burst_iops or minute.mibps * AT_LIMIT > old.burst_mibps
 
 
-def _clear(after: tuple[Minute, ...], clear: int) -> str:
-    recent = after[-clear:]
-    iops = max(m.iops for m in recent)
-    mibps = max(m.mibps for m in recent)
+def _clear(plan: Plan, clear: Sequence[Minute], completed_at: datetime | None) -> str:
+    iops, mibps, last = max(m.iops for m in clear), max(m.mibps for m in clear), clear[-1]
+    most = plan.capability.burst_iops, plan.capability.burst_mibps
+    if completed_at is not None and last.at >= completed_at:
+        most = last.iops_limit, last.mibps_limit
     return (
-        f"{clear} measured minutes without pressure at up to {iops:.0f} IOPS and {mibps:.1f} MiB/s "
-        f"(limit {recent[-1].iops_limit:.0f} and {recent[-1].mibps_limit:.0f})"
+        f"{len(clear)} measured minutes without pressure at up to {iops:.0f} IOPS and {mibps:.1f} MiB/s (limit "
+        f"{most[0]:.0f} and {most[1]:.0f}{' once AWS is done' if completed_at is None else ''})"
     )
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from hashlib import sha256
 
+from headroom.domain.catalog import included
+from headroom.domain.catalog.ebs import capability
 from headroom.domain.decision.action import Act, Escalate, Hold, Reason
 from headroom.domain.decision.decide import Decision
 from headroom.domain.decision.decision_input import ANSWERED_WITHIN
@@ -21,15 +23,17 @@ from headroom.domain.guardrails import (
     only_saves,
 )
 from headroom.domain.planning import CALM_MINUTES
-from headroom.domain.resources import Kind
+from headroom.domain.resources import Configuration, Kind, VolumeType
 from headroom.domain.state import QueueEntry, quota_usage
+from headroom.domain.workload import Binding
 
 CLOSE_TO_LIMIT = timedelta(minutes=5)
 """How soon a volume under pressure, or whose credits drain, is reconciled again."""
 LONG_PRESSURE_MINUTES = 60
-"""Past this, starvation that is not worth ending is left to the scans of the fleet."""
+"""Past this, starvation that is not worth ending is no reason to reconcile within minutes."""
 DAILY = timedelta(hours=24)
-"""How often a volume is reconciled only to see that it still exists: until then its increase counts."""
+"""How often a volume is reconciled only to see that it still exists, until then its increase counts, or whether
+something may be given back."""
 THIN_DATA = timedelta(minutes=5)
 CREDITS_DRAINING = timedelta(hours=4)
 UNREPORTED = timedelta(hours=1)
@@ -52,6 +56,8 @@ HANDLED_BY_QUEUE = CONCURRENCY_GUARDRAILS | {Guardrail.FREEZE, Guardrail.CALENDA
 """Guardrails that the sweep checks itself before it dequeues anything."""
 MOST_PRESSED = 9_999
 NEARLY_FULL = timedelta(hours=24)
+DEARER = (VolumeType.GP2, VolumeType.IO1, VolumeType.IO2)
+"""Types that cost more than gp3, whatever they deliver."""
 
 
 def next_reconcile_at(decision: Decision) -> datetime | None:
@@ -61,9 +67,11 @@ def next_reconcile_at(decision: Decision) -> datetime | None:
     known event comes within sight, and daily while it was busy lately.
     While it costs more than at enrolment, it is reconciled once a day whatever happens: if it was
     deleted, nothing else would reveal that, and its increase would count forever.
+    While it costs more than the least of its type, somebody looks at it after the load that presses.
     """
     times = (
         _by_answer(decision), _planned(decision), space_check(decision), decision.look_ahead_at,
+        _to_give_back(decision),
     )  # fmt: skip
     found = [at for at in times if at is not None]
     waiting = queue_entry_of(decision)
@@ -141,6 +149,34 @@ def _by_answer(decision: Decision) -> datetime | None:
             return at + CLOSE_TO_LIMIT
         case _:
             return None
+
+
+def _to_give_back(decision: Decision) -> datetime | None:
+    """When to see whether something may be given back, whatever was decided; None where nothing is paid for it.
+
+    Pressure alone wakes nobody once it is over: what is seen only while it presses keeps all that it has.
+    """
+    answer, at = decision.answer, decision.at
+    if isinstance(answer, Act) or not _costs_more(decision.observation.volume.configuration):
+        return None
+    if answer.reason is Reason.POLICY_UNREADABLE:
+        return at + CLOSED
+    if not decision.effective.enrolled:
+        return None
+    presses = decision.diagnosis.binding not in (Binding.NOTHING, Binding.UNKNOWN)
+    given_up = isinstance(answer, Escalate) and decision.rollback_of is not None
+    known = (
+        isinstance(answer, Hold) and answer.until and answer.reason is Reason.BLOCKED_TEMPORARILY
+    )
+    return at + (UNREPORTED if (presses or given_up) and not known else DAILY)
+
+
+def _costs_more(configuration: Configuration) -> bool:
+    """Whether less performance, or another type, costs less for the same size."""
+    if configuration.volume_type in DEARER:
+        return True
+    can, (iops, mibps) = capability(configuration), included(configuration)
+    return can.sustained_iops > iops or can.sustained_mibps > mibps
 
 
 def _may_publish_soon(decision: Decision) -> bool:

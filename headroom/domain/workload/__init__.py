@@ -39,6 +39,7 @@ from headroom.domain.workload.instance_balance import (
     fits_in_bursts,
     forecast_balance,
     forecast_text,
+    held_by_instance,
     imminent,
 )
 from headroom.domain.workload.known_load import KnownLoad, explained_hours, hours_of, mib_per_op
