@@ -7,7 +7,7 @@ from datetime import datetime
 
 from headroom.domain.catalog import QUOTAS, quota_limit
 from headroom.domain.policy import Policy, PolicyUnreadable, frozen_until
-from headroom.domain.resources import ResourceRef
+from headroom.domain.resources import ResourceRef, Volume
 from headroom.domain.state import (
     AvailableConcurrency,
     BlastRadius,
@@ -49,6 +49,34 @@ def next_in_queue(
         chosen.append(one.ref)
         concurrency = _with(concurrency, one, now)
     return tuple(chosen)
+
+
+def others_first(
+    ports: Ports, policy: Policy | PolicyUnreadable, now: datetime, volume: Volume, starved: int
+) -> bool:
+    """Whether those that wait and starve as long, or longer, would take every place that `volume` could have.
+
+    Raises ReadFailed.
+    """
+    if isinstance(policy, PolicyUnreadable) or _closed(ports, policy, now):
+        return False
+    concurrency = ports.state_store.concurrency()
+    if not _room(concurrency, policy, volume, now):
+        return False
+    for one in ports.state_store.queue(READ):
+        places = _free(concurrency, policy, now, saves=one.waiting.saves)
+        if one.waiting.starved_minutes < starved or one.ref == volume.ref:
+            continue
+        if _may(one, policy, concurrency, places, now):
+            concurrency = _with(concurrency, one, now)
+            if not _room(concurrency, policy, volume, now):
+                return True
+    return False
+
+
+def _room(concurrency: ConcurrencyState, policy: Policy, volume: Volume, now: datetime) -> bool:
+    places = _free(concurrency, policy, now)
+    return places.free > 0 and volume.availability_zone not in places.full_zones
 
 
 def _free(

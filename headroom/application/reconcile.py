@@ -10,6 +10,7 @@ from headroom.application import reconcile_cluster as clusters
 from headroom.application.chains import advance
 from headroom.application.conclude import awaits_person, conclude
 from headroom.application.profile import with_profile
+from headroom.application.queue import others_first
 from headroom.application.space import warn
 from headroom.domain.catalog import PriceTable
 from headroom.domain.decision import DAILY, Decision, DecisionInput, next_reconcile_at
@@ -33,7 +34,11 @@ from headroom.domain.state import (
     never_made,
     unknown_modification,
 )
+from headroom.domain.workload import estimate
 from headroom.ports import Ports, ResourceGone, StorageView
+
+STEPS_ASIDE = timedelta(minutes=2)
+"""How long a resource whose change just ended leaves its place to those that starve longer: the queue's turn."""
 
 
 def reconcile(
@@ -66,7 +71,13 @@ def reconcile(
             ))  # fmt: skip
             chain_id = resource_state.open_chain.decision_id
             return EventOutcome(led_to=LedTo.CHANGE_OPEN, which=chain_id)
+        chain_id = resource_state.open_chain.decision_id
         resource_state = ports.state_store.resource_state(ref, now)
+        starved = estimate(seen).pressed_minutes
+        asked = must_record or awaits_person(resource_state)
+        if not asked and others_first(ports, policy, now, view.volume, starved):
+            ports.state_store.reconciled(ref, at=now, due_at=now + STEPS_ASIDE)
+            return EventOutcome(led_to=LedTo.CHANGE_OPEN, which=chain_id)
     off = isinstance(policy, Policy) and limits_for(policy, view.volume).limits.mode is Mode.OFF
     if off and not awaits_person(resource_state):
         due_at = now + DAILY if resource_state.resource_increase_usd > 0 else None
