@@ -535,3 +535,42 @@ def test_a_set_gets_its_turn_when_all_of_it_fits_and_costs_no_reconciliation_bef
     sweep_until(harness, harness.now + 30 * MINUTE)
     assert len({tuple(began(harness, each)) for each in members}) == 1
     assert all(began(harness, each) for each in members)
+
+
+@pytest.mark.parametrize(
+    ("waits", "order"),
+    [
+        (starved(60), ["vol-1", "vol-2", "vol-1"]),
+        (starved(12), ["vol-1", "vol-1"]),
+        (calm(), ["vol-1", "vol-1"]),
+    ],
+    ids=["longer", "not as long", "not at all"],
+)
+@pytest.mark.parametrize("limit", ["max_in_flight", "max_in_flight_per_az"])
+def test_who_just_had_a_place_gets_it_again_after_those_that_starve_longer(
+    limit: str, waits: VolumeActivity, order: list[str]
+) -> None:
+    """The first change of vol-1 is used up as well, when vol-2 has waited for its end."""
+    harness = Harness(rules=rules(**{limit: 1}), instance=instance(baseline_iops=40_000))
+    first, second = (harness.add(volume(ref=ref(f"vol-{n}"))) for n in (1, 2))
+    bought = asked(harness, first).plan
+    asked(harness, second)
+    assert bought is not None
+    began_at, at_limit = harness.now, [float(bought.target.iops or 0)] * 30
+    harness.loads["vol-1"] = activity(
+        [1500.0] * 150 + at_limit, iops_check=[0.0] * 150 + [1.0] * 30,
+        queue=[1.0] * 150 + [900.0] * 30,
+    )  # fmt: skip
+    harness.loads["vol-2"] = waits
+    while harness.now < began_at + timedelta(hours=5) and len(all_began(harness)) < len(order):
+        harness.later(minutes=5)
+        sweep(harness.ports, harness.now, scan_every_s=NEVER_SCANNED)
+        if began(harness, second):
+            harness.loads["vol-2"] = relieved()
+    assert all_began(harness) == order
+
+
+def all_began(harness: Harness) -> list[str]:
+    """Whose changes began, oldest first."""
+    starts = ((at, name) for name, cycle in harness.lifecycles.items() for at in cycle.starts)
+    return [name for _, name in sorted(starts)]

@@ -25,8 +25,10 @@ from tests.builders import (
     decision_input,
     gp3,
     instance,
+    instance_activity,
     modification,
     observation,
+    series,
     volume,
 )
 
@@ -223,3 +225,86 @@ def test_only_the_side_that_pressed_is_what_proves_relief() -> None:
     found = observation(joined, volume(target), modification=done)
     made = replace(plan(), origin=origin, target=target, capability=capability(target))
     assert isinstance(assess(found, made, APPLIED), Untested)
+
+
+def beside(
+    iops: float, *, at_limit: int, others: float = 0.0, minutes: int = 110
+) -> dict[str, object]:
+    """An instance whose own check was 1 in the newest minutes, with another volume on it."""
+    total = [iops + others] * minutes
+    activity_of = instance_activity(total, [0.0] * minutes)
+    checks = series([0.0] * (minutes - at_limit) + [1.0] * at_limit)
+    return {
+        "instance": instance(baseline_iops=round(iops + others), volumes=("vol-2",)),
+        "instance_activity": replace(activity_of, iops_exceeded=checks),
+    }
+
+
+@pytest.mark.parametrize(
+    ("state", "at_limit", "expected"),
+    [
+        (ModificationState.COMPLETED, 0, Relieved), (ModificationState.COMPLETED, 1, Relieved),
+        (ModificationState.COMPLETED, 2, Pending), (ModificationState.COMPLETED, 9, Pending),
+        (ModificationState.COMPLETED, 10, Ineffective), (ModificationState.COMPLETED, 110, Ineffective),
+        (ModificationState.OPTIMIZING, 0, Relieved), (ModificationState.OPTIMIZING, 2, Pending),
+        (ModificationState.OPTIMIZING, 110, Pending),
+    ],
+)  # fmt: skip
+def test_nobody_is_relieved_by_a_volume_while_its_instance_is_the_limit(
+    state: ModificationState, at_limit: int, expected: type
+) -> None:
+    """The volume takes more than an even share of what its instance gives."""
+    held = seen(4_000.0, modification=change(state), **beside(4_000.0, at_limit=at_limit))
+    assessed = assess(held, plan(), APPLIED)
+    assert isinstance(assessed, expected)
+    if isinstance(assessed, Ineffective):
+        assert assessed.cause == (
+            "the instance is the limit: its own Exceeded check was 1 in "
+            f"{at_limit} of 110 minutes in which the volume's was not"
+        )
+
+
+@pytest.mark.parametrize(
+    ("queue", "latency_ms", "expected"),
+    [(5.0, 1.0, Relieved), (400.0, 100.0, Ineffective), (None, None, Ineffective)],
+    ids=["flows", "waits", "nobody knows"],
+)
+def test_what_others_of_its_instance_do_is_no_fault_of_a_volume_whose_operations_flow(
+    queue: float | None, latency_ms: float | None, expected: type
+) -> None:
+    load = activity([4_000.0] * 110, iops_check=0.0, queue=queue, latency_ms=latency_ms)
+    busy = beside(4_000.0, at_limit=110, others=20_000.0)
+    found = observation(load, volume(TARGET), modification=change(), **busy)
+    assert isinstance(assess(found, plan(), APPLIED), expected)
+
+
+def test_load_that_the_instance_held_back_is_no_proof_of_relief_once_it_is_gone() -> None:
+    """Held back for eight minutes, then calm."""
+    load = activity([300.0] * 60 + [4_000.0] * 8 + [300.0] * 42, iops_check=0.0, queue=5.0)
+    around = beside(4_000.0, at_limit=0)
+    checks = series([0.0] * 60 + [1.0] * 8 + [0.0] * 42)
+    around["instance_activity"] = replace(
+        instance_activity([4_000.0] * 110, [0.0] * 110), iops_exceeded=checks
+    )
+    assessed = assess(
+        observation(load, volume(TARGET), modification=change(), **around), plan(), APPLIED
+    )
+    assert isinstance(assessed, Untested)
+    assert assessed.detail.endswith(", except while the instance was the limit")
+    assert "at up to 300 IOPS" in assessed.detail
+
+
+@pytest.mark.parametrize(
+    ("state", "later"),
+    [(ModificationState.OPTIMIZING, " once AWS is done"), (ModificationState.COMPLETED, "")],
+)
+def test_relief_names_the_limit_that_was_bought_and_not_a_guess(
+    state: ModificationState, later: str
+) -> None:
+    """While AWS optimizes, what was served is all that is known of the limit in force."""
+    assessed = assess(seen(3_500.0, modification=change(state)), plan(), APPLIED)
+    assert isinstance(assessed, Relieved)
+    assert assessed.detail == (
+        "110 measured minutes without pressure at up to 3500 IOPS and 54.7 MiB/s "
+        f"(limit {TARGET.iops} and {TARGET.throughput_mibps}{later})"
+    )
