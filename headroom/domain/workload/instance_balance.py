@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
+from math import inf
 from statistics import mean
 
 from headroom.domain.resources import InstanceActivity, InstanceLimits, Observation, Series
@@ -307,28 +308,29 @@ def held_by_instance(observation: Observation, seen: Sequence[Minute]) -> tuple[
     """The minutes in which a volume's instance was at its own limit and held this volume back as well.
 
     By the instance's own Exceeded checks, which RDS does not publish. What the other volumes do holds back nobody
-    who takes less than an even share and waits for nothing.
+    who takes less than an even share and is not known to wait.
     """
     instance, activity = observation.instance, observation.instance_activity
     if instance is None or activity is None:
         return ()
-    held = set[datetime]()
+    held, count = set[datetime](), len(instance.volume_ids)
     for check, load, iops in (
         (activity.iops_exceeded, activity.iops, True),
         (activity.throughput_exceeded, activity.mibps, False),
     ):
         reached, total = {at for at, value in check.points() if value >= 1}, dict(load.points())
         for m in seen:
-            own, all_of_it = m.ssd_iops if iops else m.mibps, total.get(m.at, 0.0)
-            if m.at in reached and (own * len(instance.volume_ids) >= all_of_it or _waits_long(m)):
+            own = m.ssd_iops if iops else m.mibps
+            fair = count <= 1 or own * count >= total.get(m.at, inf)
+            if m.at in reached and (fair or _waits_long(m)):
                 held.add(m.at)
     return tuple(m for m in seen if m.at in held)
 
 
 def _waits_long(minute: Minute) -> bool:
-    """Whether there were operations and they took long, by Little's law; what cannot be told counts as that."""
+    """Whether there were operations that are known to have taken long, by Little's law."""
     waited = minute.latency_ms if minute.queue is None else 1000 * minute.queue / max(1, minute.ops)
-    return minute.ops >= 1 and (waited is None or waited >= LEAST_SLOW_MS)
+    return minute.ops >= 1 and waited is not None and waited >= LEAST_SLOW_MS
 
 
 def _gone(balance: Series, now: datetime) -> bool:
