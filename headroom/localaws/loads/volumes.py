@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from headroom.localaws.ebs import volume_store
+from headroom.localaws.ebs import VolumeStore, volume_store
 from headroom.localaws.loads.requests import (
     PHYSICS,
     LoadedMinute,
@@ -22,7 +22,7 @@ from headroom.localaws.metrics import MetricKey
 from headroom.localaws.state import AccountRegion
 from headroom.proving.inputs import BadInput
 from headroom.proving.metrics import Datapoint, datapoints, instance_datapoints
-from headroom.proving.physics import VolumePhysics, instance_limits
+from headroom.proving.physics import VolumePhysics, instance_limits, share_instance
 
 KNOWN = ("volume_id", *PHYSICS)
 
@@ -50,13 +50,13 @@ class VolumeLoads(LoadsByName[_Loaded]):
 
     def run(self, start: datetime) -> list[LoadedMinute]:
         """Play the minute that begins at `start` on every loaded volume."""
-        played = []
         for key, loaded in list(self._loaded.items()):
-            store = volume_store(self._cloud, loaded.account_region)
-            if loaded.volume_id not in store.volumes():
+            if loaded.volume_id not in self._store(loaded).volumes():
                 del self._loaded[key]
-                continue
-            lifecycle = store.lifecycle(loaded.volume_id)
+        self._share_instances(start)
+        played = []
+        for loaded in self._loaded.values():
+            lifecycle = self._store(loaded).lifecycle(loaded.volume_id)
             facts = loaded.physics.minute(start, lifecycle)
             played.append(LoadedMinute(loaded.volume_id, lifecycle.described(start), facts))
         return played
@@ -85,10 +85,28 @@ class VolumeLoads(LoadsByName[_Loaded]):
                     minute.facts, instance_id=instance, limits=attachment.limits
                 ):
                     key = (loaded.account_region, load_key(point))
-                    if key not in instances or instances[key].maximum < point.maximum:
-                        instances[key] = point
+                    best = min if point.name.endswith("%") else max
+                    instances[key] = best(instances.get(key, point), point, key=_value)
         for (account_region, _), point in instances.items():
             put_datapoints(self._cloud, account_region, point, ends=end)
+
+    def _store(self, loaded: _Loaded) -> VolumeStore:
+        return volume_store(self._cloud, loaded.account_region)
+
+    def _share_instances(self, start: datetime) -> None:
+        """Let the loaded volumes of each instance share it in the minute that begins at `start`."""
+        together: dict[tuple[object, ...], list[_Loaded]] = {}
+        for key, loaded in self._loaded.items():
+            attached = self._store(loaded).volumes()[loaded.volume_id].attachment
+            own = loaded.physics.attachment
+            place: tuple[object, ...] = key
+            if attached is not None and own is not None and not own.has_other_load:
+                place = (loaded.account_region, attached.instance.id, own.limits)
+            together.setdefault(place, []).append(loaded)
+        for found in together.values():
+            share_instance(
+                [(one.physics, self._store(one).lifecycle(one.volume_id)) for one in found], start
+            )
 
     def _attachment(self, account_region: AccountRegion, request: Request) -> object:
         """The requested attachment; else the type of the attached instance, when it is known."""
@@ -109,3 +127,7 @@ class VolumeLoads(LoadsByName[_Loaded]):
             }
         except BadInput:
             return None
+
+
+def _value(point: Datapoint) -> float:
+    return point.maximum

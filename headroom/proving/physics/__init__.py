@@ -3,6 +3,7 @@
 May import `awsrules`, `workloads`, `inputs`.
 Offers: VolumePhysics, Attachment, MinuteFacts, Disk, instance limits."""
 
+from headroom.proving.physics.attachment import Attachment
 from headroom.proving.physics.disk import (
     CONTENTS_KEYS,
     Contents,
@@ -24,4 +25,5 @@ from headroom.proving.physics.queue import (
     VolumeLimits,
     volume_limits,
 )
-from headroom.proving.physics.volume import QUEUE_LIMIT, SERVICE_S, Attachment, VolumePhysics
+from headroom.proving.physics.sharing import share_instance
+from headroom.proving.physics.volume import QUEUE_LIMIT, SERVICE_S, VolumePhysics

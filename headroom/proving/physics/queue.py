@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from headroom.domain.catalog.ebs import HDD_IO_BYTES, MIB, capability
 from headroom.domain.resources import Configuration, InstanceLimits
+from headroom.proving.physics.fairness import Rates, fair_left
 from headroom.proving.workloads import Load, Mix
 
 VOLUME_IOPS, VOLUME_BYTES, INSTANCE_IOPS, INSTANCE_BYTES = 1, 2, 4, 8
@@ -86,12 +87,16 @@ def volume_limits(configuration: Configuration) -> VolumeLimits:
 
 
 class InstanceShare:
-    """What an instance leaves for one volume; the load of its other volumes comes first."""
+    """What an instance leaves for one volume: the load of its other volumes comes first.
+
+    Volumes `beside` it share the rest with it; they want these operations and bytes per second.
+    """
 
     def __init__(self, limits: InstanceLimits, *, other_iops: float, other_mibps: float) -> None:
         self._ops = (float(limits.baseline_iops), float(limits.maximum_iops))
         self._bytes = (limits.baseline_mibps * MIB, limits.maximum_mibps * MIB)
         self.set_others(other_iops, other_mibps)
+        self.beside: tuple[Rates, ...] = ()
         self.iops = Bucket(INSTANCE_BURST_S * (self._ops[1] - self._ops[0]))
         self.bytes = Bucket(INSTANCE_BURST_S * (self._bytes[1] - self._bytes[0]))
 
@@ -99,11 +104,21 @@ class InstanceShare:
         """Let the other volumes ask for these rates from now on."""
         self._other = (iops, mibps * MIB)
 
-    def left(self) -> tuple[float, float]:
-        """Operations and bytes per second that are left now."""
+    def shared(self) -> Rates:
+        """Operations and bytes per second that are left now for all that share them."""
         return (
             max(0.0, self.iops.allowed(*self._ops) - self._other[0]),
             max(0.0, self.bytes.allowed(*self._bytes) - self._other[1]),
+        )
+
+    def left(self) -> Rates:
+        """Operations and bytes per second that are left now for this volume."""
+        ops, size = self.shared()
+        if not self.beside:
+            return ops, size
+        return (
+            fair_left(ops, (want for want, _ in self.beside)),
+            fair_left(size, (want for _, want in self.beside)),
         )
 
     def until_empty(self, ops: float, size: float) -> float:
@@ -120,11 +135,14 @@ class InstanceShare:
         self.iops.spend(self._ops[0], used_ops, seconds)
         self.bytes.spend(self._bytes[0], used_bytes, seconds)
 
-    def _with_others(self, ops: float, size: float) -> tuple[float, float]:
-        return (
-            ops + min(self._other[0], self.iops.allowed(*self._ops)),
-            size + min(self._other[1], self.bytes.allowed(*self._bytes)),
-        )
+    def _with_others(self, ops: float, size: float) -> Rates:
+        ops += min(self._other[0], self.iops.allowed(*self._ops))
+        size += min(self._other[1], self.bytes.allowed(*self._bytes))
+        if self.beside:
+            wants = [sum(want) for want in zip(*self.beside, strict=True)]
+            ops += max(0.0, min(wants[0], self.iops.allowed(*self._ops) - ops))
+            size += max(0.0, min(wants[1], self.bytes.allowed(*self._bytes) - size))
+        return ops, size
 
 
 class Piece(NamedTuple):
@@ -169,6 +187,13 @@ class VolumeQueue:
         self.credits = Bucket(0.0)
         self.backlog = 0.0
         self._queue: deque[_Batch] = deque()
+
+    def waiting(self) -> Rates:
+        """EBS operations and bytes that wait now."""
+        return (
+            sum(batch.ops * batch.load.mix.ssd_ops for batch in self._queue),
+            sum(batch.ops * batch.load.mix.bytes_per_op for batch in self._queue),
+        )
 
     def run(self, start: float, end: float, load: Load) -> Iterator[Piece]:
         """Pass from `start` to `end` (seconds) under one load and one configuration."""

@@ -7,14 +7,15 @@ Source: EBS User Guide, "General Purpose SSD volumes", "HDD volumes", "I/O chara
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+from math import inf
 from typing import NamedTuple
 
 from headroom.domain.catalog.ebs import HDD_IO_BYTES, MIB, SSD_IO_BYTES
-from headroom.domain.resources import Configuration, InstanceLimits
+from headroom.domain.resources import Configuration
 from headroom.proving.awsrules import VolumeLifecycle
-from headroom.proving.physics.instances import BOUNDLESS
+from headroom.proving.physics.attachment import Attachment
+from headroom.proving.physics.fairness import Rates, within
 from headroom.proving.physics.minute_facts import (
     MinuteFacts,
     MinuteTally,
@@ -44,31 +45,6 @@ MINUTE = timedelta(minutes=1)
 MINUTE_S = 60.0
 Stretch = tuple[float, float, Load | None, Configuration]
 """From when to when, in seconds of the workload, under which load and configuration in force."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attachment:
-    """The instance of a volume, and the load of its other volumes (IOPS and MiB/s).
-
-    That load is constant, or as recorded in `others`.
-    """
-
-    limits: InstanceLimits
-    other_iops: float = 0.0
-    other_mibps: float = 0.0
-    others: OtherLoad | None = None
-
-    def other_load(self, minute: datetime) -> tuple[float, float]:
-        """What the other volumes ask for in the minute that begins at `minute`."""
-        if self.others is None:
-            return self.other_iops, self.other_mibps
-        return self.others.at(minute)
-
-    def share(self) -> InstanceShare | None:
-        """The share of this volume, from full balances on; None if the instance never binds."""
-        if self.limits == BOUNDLESS:
-            return None
-        return InstanceShare(self.limits, other_iops=self.other_iops, other_mibps=self.other_mibps)
 
 
 class _Steady(NamedTuple):
@@ -130,6 +106,33 @@ class VolumePhysics:
             self._free = VolumeQueue(free)
         else:
             self._free.instance = free
+
+    @property
+    def share(self) -> InstanceShare | None:
+        """What its instance leaves for it; None if that never binds."""
+        return self._station.instance
+
+    def asks(self, start: datetime, lifecycle: VolumeLifecycle) -> Rates:
+        """What it would take in the clock minute from `start` on if it had its instance alone."""
+        self._settle(lifecycle.effective(start))
+        ops, size = self._station.waiting()
+        for begin, end, load, _ in self._stretches(start, lifecycle):
+            if load is not None:
+                came = (load.free_rate or load.ops_per_s) * (end - begin)
+                ops, size = ops + came * load.mix.ssd_ops, size + came * load.mix.bytes_per_op
+        units, reach = self._reach()
+        most = inf if self._limits.hdd else units, reach
+        return within((ops / MINUTE_S, size / MINUTE_S), most)
+
+    def stand_beside(self, wants: tuple[Rates, ...], levels: Rates) -> None:
+        """Share the instance with volumes that want these rates, its balances at `levels`."""
+        share = self._station.instance
+        if share is None or (share.beside, share.iops.level, share.bytes.level) == (wants, *levels):
+            return
+        self._steady, share.beside = None, wants
+        share.iops.level, share.bytes.level = levels
+        if self._free is not None and self._free.instance is not None:
+            self._free.instance.beside = wants
 
     def minute(self, start: datetime, lifecycle: VolumeLifecycle) -> MinuteFacts:
         """Advance over the clock minute that begins at `start`; minutes come in order."""
@@ -266,6 +269,15 @@ class VolumePhysics:
         station.volume = self._limits = limits
         self._configuration = configuration
 
+    def _reach(self) -> Rates:
+        """Operations in the volume's own units and bytes per second that it gives now."""
+        limits = self._limits
+        units = self._station.credits.allowed(limits.base_ops, limits.burst_ops)
+        if not limits.credits:
+            return units, limits.burst_bytes
+        unit = HDD_IO_BYTES if limits.hdd else SSD_IO_BYTES
+        return units, min(limits.burst_bytes, units * unit)
+
     def _facts(
         self,
         start: datetime,
@@ -276,10 +288,7 @@ class VolumePhysics:
         delayed: float,
     ) -> MinuteFacts:
         limits, credits, share = self._limits, self._station.credits, self._station.instance
-        units = credits.allowed(limits.base_ops, limits.burst_ops)
-        reach = limits.burst_bytes / MIB
-        if limits.credits:
-            reach = min(reach, units * (HDD_IO_BYTES if limits.hdd else SSD_IO_BYTES) / MIB)
+        units, reach = self._reach()
         return MinuteFacts(
             start=start,
             inside_s=spans[0],
@@ -305,7 +314,7 @@ class VolumePhysics:
             instance_io_balance_percent=share.iops.percent if share else None,
             instance_byte_balance_percent=share.bytes.percent if share else None,
             limit_iops=units,
-            limit_mibps=reach,
+            limit_mibps=reach / MIB,
             due_ops=due,
             delayed_ops=min(due, delayed),
         )
