@@ -38,7 +38,7 @@ from headroom.domain.catalog import PriceTable
 from headroom.domain.policy import Policy, limits_for
 from headroom.domain.resources import Kind, PriceUnknown, VolumeType
 from headroom.ports import ReadFailed, ResourceGone, StorageView
-from headroom.proving.replay import NotReplayed, Replayed, replay_volume
+from headroom.proving.replay import NotReplayed, Replayed, chunks, replay_volume
 from headroom.running_cost import Fleet, Rates, running_cost, suggestion
 
 CHUNK = 4
@@ -238,7 +238,7 @@ def _of_place(
         rules = Rules(policy=policy, prices=prices, until=place.where.now, days=request.days)
         done = 0
         for some in worked(
-            again, partial(Replayer, rules), place.where, place.options, chunk=CHUNK,
+            chunks(again, CHUNK), partial(Replayer, rules), place.where, place.options,
             processes=request.processes,
         ):  # fmt: skip
             for row in some:

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from functools import cached_property, partial
+from typing import NamedTuple
 
 from headroom.adapters.cloudwatch import PrefetchedMetrics
 from headroom.adapters.compute_optimizer import Recommendation
@@ -25,7 +26,8 @@ from headroom.cli.terminal.names import short
 from headroom.cli.views import decision as decision_view
 from headroom.domain.catalog import PriceTable
 from headroom.domain.decision import Act, Decision, Escalate
-from headroom.domain.planning import Plan
+from headroom.domain.ledger import admit_change
+from headroom.domain.planning import Plan, group_of
 from headroom.domain.policy import (
     MODE_TAG,
     PREFIX,
@@ -37,7 +39,10 @@ from headroom.domain.policy import (
     owner_prices,
 )
 from headroom.domain.resources import Kind, PriceUnknown, ResourceRef, Volume
+from headroom.domain.state import ConcurrencyState, InFlight
 from headroom.ports import Ports, ReadFailed, Storage, StorageView
+from headroom.proving.memory import with_raises
+from headroom.proving.replay import by_instance, chunks
 
 CHUNK = 8
 """Volumes whose metrics are read together: 14 days of them fill a dozen pages."""
@@ -64,12 +69,19 @@ class Rules:
 def decided(
     views: Sequence[StorageView], rules: Rules, where: Account, *, processes: int
 ) -> Iterator[list[PlanRow]]:
-    """The rows of `views`, a chunk at a time, in order."""
+    """The rows of `views`, a chunk at a time."""
     prices = None if rules.prices is None else portable(rules.prices)
     arns = {view.volume.ref.arn for view in views} & rules.recommended.keys()
     advice = {arn: rules.recommended[arn] for arn in arns}
     make = partial(Engine, replace(rules, prices=prices, recommended=advice))
-    yield from worked(views, make, where, rules.options, chunk=CHUNK, processes=processes)
+    yield from worked(chunks(views, CHUNK), make, where, rules.options, processes=processes)
+
+
+class _Decided(NamedTuple):
+    """A row, and what it would raise; None where nothing."""
+
+    row: PlanRow
+    raises: InFlight | None = None
 
 
 class Engine:
@@ -108,7 +120,7 @@ class Engine:
             whole = {view.volume.ref: view for view in with_instances(self._volumes, volumes)}
         except ReadFailed as failed:
             return [
-                self._failed(view, failed) if view in volumes else self._row(view, {})
+                self._failed(view, failed) if view in volumes else self._row(view, {}).row
                 for view in views
             ]
         with suppress(ReadFailed):  # then each reads its own, and only those that cannot fail
@@ -116,9 +128,34 @@ class Engine:
         with suppress(Exception):  # each row says why; clients are made here, not by two threads
             _ = self._ports
         with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
-            return list(pool.map(lambda view: self._row(view, whole), views))
+            rows = pool.map(lambda view: self._row(view, whole), views)
+            found = dict(zip([view.volume.ref for view in views], rows, strict=True))
+        for group in by_instance(volumes):
+            self._in_turn(group, whole, found)
+        return [found[view.volume.ref].row for view in views]
 
-    def _row(self, view: StorageView, whole: dict[ResourceRef, StorageView]) -> PlanRow:
+    def _in_turn(
+        self, views: Sequence[StorageView], whole: Mapping[ResourceRef, StorageView],
+        found: dict[ResourceRef, _Decided],
+    ) -> None:  # fmt: skip
+        """Decide about the raises of one instance again, each with those before it: the most starved
+        first, a striped set at once."""
+        sets: dict[str, list[StorageView]] = {}
+        for view in views:
+            if found[view.volume.ref].raises is not None:
+                name = group_of(self._rules.policy, view.volume) or view.volume.ref.arn
+                sets.setdefault(name, []).append(view)
+        begun: list[InFlight] = []
+        for members in sorted(sets.values(), key=lambda each: _most_starved(each, found)):
+            if begun:
+                found.update({v.volume.ref: self._row(v, whole, begun) for v in members})
+            begun += [one for view in members if (one := found[view.volume.ref].raises) is not None]
+
+    def _row(
+        self, view: StorageView, whole: Mapping[ResourceRef, StorageView],
+        beside: Sequence[InFlight] = (),
+    ) -> _Decided:  # fmt: skip
+        """What is decided about one, as if the raises `beside` it had just begun."""
         ref = view.volume.ref
         try:
             known = whole.get(ref)
@@ -128,12 +165,16 @@ class Engine:
             if known is not None:
                 ports = replace(ports, metrics=self._metrics)
             storage = _DryStorage(ports.storage if known is None else self._volumes, known, clean)
-            ports = replace(ports, storage=storage, policies=FixedPolicy(policy))  # type: ignore[arg-type]
+            ports = replace(
+                ports, storage=storage, policies=FixedPolicy(policy),  # type: ignore[arg-type]
+                state_store=with_raises(ports.state_store, beside),
+            )  # fmt: skip
             found = decide_dry_run(ports, ref, self._rules.now)
             opinion = self._opinion(found.decision, policy)
         except Exception as error:  # one resource's trouble must not hide the others
-            return self._failed(view, error)
-        return replace(row_of(found, view.volume, self._rules), opinion=opinion)
+            return _Decided(self._failed(view, error))
+        row = replace(row_of(found, view.volume, self._rules), opinion=opinion)
+        return _Decided(row, _raise_of(found.decision, self._rules.now))
 
     def _opinion(self, decision: Decision, policy: Policy) -> SecondOpinion | None:
         advice = self._rules.recommended.get(decision.observation.volume.ref.arn)
@@ -148,6 +189,22 @@ class Engine:
             view.volume, self._rules.policy, prices, change=Change.FAILED, why=why,
             depth=Depth.ENGINE,
         )  # fmt: skip
+
+
+def _most_starved(
+    views: Sequence[StorageView], found: Mapping[ResourceRef, _Decided]
+) -> tuple[float, str]:
+    minutes = sum(found[view.volume.ref].row.starved_minutes_per_day for view in views)
+    return -minutes, views[0].volume.ref.arn
+
+
+def _raise_of(decision: Decision, now: datetime) -> InFlight | None:
+    """What a decision about a volume adds to what it may take of its instance."""
+    if decision.observation.volume.ref.kind is not Kind.EBS:
+        return None
+    begun = admit_change(ConcurrencyState(), decision, now)
+    mine = begun.in_flight if isinstance(begun, ConcurrencyState) else ()
+    return next((one for one in mine if one.adds_iops + one.adds_mibps > 0), None)
 
 
 def row_of(found: DryRunResult, volume: Volume, rules: Rules) -> PlanRow:

@@ -36,6 +36,7 @@ from headroom.cli.terminal.problems import Problem
 from headroom.domain.policy import owner_prices
 from headroom.domain.resources import Kind
 from headroom.ports import ReadFailed, StorageView
+from headroom.proving.replay import by_instance
 
 NONE = Recommended()
 USD_PER_MINUTE = 0.10
@@ -104,8 +105,9 @@ class FleetPlan:
             f"14 days by five minutes, the past as far as it is kept); {depth['summary']:,} by five metrics "
             f"(databases: seven) of {SUMMARY_DAYS} days, one datapoint a day; {depth['configuration']:,} by their "
             "configuration alone.",
-            "Each resource is planned on its own, as if it were the only one: budgets, limits on "
-            "changes at once and approvals may spread the changes over days.",
+            "The volumes of one instance are planned one after another, the most starved first, so that "
+            "together they get no more than it gives. Apart from that each resource is planned as if it were "
+            "the only one: budgets, limits on changes at once and approvals may spread the changes over days.",
             *(["Every resource counts as enrolled (mode auto) unless it is off; the column Mode says "
                "what it really is."] if self.as_if_auto else []),
             *([] if self.deployed else ["Headroom is not deployed here: earlier changes, budgets and "
@@ -135,17 +137,21 @@ def planned(places: Sequence[Place], request: Request, finished: Finished) -> Fl
             candidates.sort(key=lambda each: _worth(each[0]), reverse=True)
             deep = len(candidates) if request.deep is None else request.deep
             rows += [row for row, _ in candidates[deep:]]
-            known = finished.known
-            again = [(row, view) for row, view in candidates[:deep] if row.arn not in known]
-            rows += [row_from_json(known[r.arn]) for r, _ in candidates[:deep] if r.arn in known]
+            chosen = {row.arn: view for row, view in candidates[:deep]}
+            groups = by_instance(chosen.values())
+            # What was decided about part of an instance is decided again, beside the rest of it.
+            known = {
+                arn: finished.known[arn] for group in groups for arn in _whole(group, finished)
+            }
+            again = [view for arn, view in chosen.items() if arn not in known]
+            rows += [row_from_json(row) for row in known.values()]
             bar.remove_task(task)
             if not console.is_terminal:
                 say(f"{place.name}: {len(again):,} resources to decide about.", console)
             task = bar.add_task(f"Deciding in {place.name}", total=len(again))
             done = 0
             for some in decided(
-                [view for _, view in again], _rules(place, request, advice.by_arn), place.where,
-                processes=request.processes,
+                again, _rules(place, request, advice.by_arn), place.where, processes=request.processes
             ):  # fmt: skip
                 for row in some:
                     finished.add(row.to_json())
@@ -163,6 +169,12 @@ def planned(places: Sequence[Place], request: Request, finished: Finished) -> Fl
         recommended=known_advice if request.second_opinion else None,
         not_recommended=tuple(dict.fromkeys(missing)),
     )  # fmt: skip
+
+
+def _whole(group: Sequence[StorageView], finished: Finished) -> list[str]:
+    """The ARNs of a group about which all is decided."""
+    arns = [view.volume.ref.arn for view in group]
+    return arns if set(arns) <= finished.known.keys() else []
 
 
 def _rules(place: Place, request: Request, advice: Mapping[str, Recommendation]) -> Rules:

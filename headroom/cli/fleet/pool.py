@@ -27,14 +27,13 @@ AHEAD = 2
 
 
 def worked(
-    views: Sequence[StorageView], make: Callable[[Account], Work[Row]], where: Account,
-    options: AccountOptions, *, chunk: int, processes: int,
+    chunks: Sequence[Sequence[StorageView]], make: Callable[[Account], Work[Row]], where: Account,
+    options: AccountOptions, *, processes: int,
 ) -> Iterator[list[Row]]:  # fmt: skip
-    """What the work that `make` makes returns for `views`, a chunk at a time, in order.
+    """What the work that `make` makes returns for each chunk, in order.
 
     Each process makes its own; what `make` holds must travel between processes. Raises Problem.
     """
-    chunks = [views[i : i + chunk] for i in range(0, len(views), chunk)]
     if processes <= 1 or len(chunks) < 2:
         yield from map(make(where), chunks)
         return

@@ -4,6 +4,7 @@ May import `trials`, `vectorized`, `simulation`, `scenarios`, `physics`, `worklo
 Offers: replay_volume, replay_cluster and their results."""
 
 from headroom.proving.replay.aurora import ReplayedCluster, replay_cluster
+from headroom.proving.replay.instances import by_instance, chunks
 from headroom.proving.replay.playback import PlaybackOutcome
 from headroom.proving.replay.timeline import PlaybackTimeline
 from headroom.proving.replay.volume import (

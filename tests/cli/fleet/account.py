@@ -99,6 +99,7 @@ class FakeAws:
     rds: RdsService = field(default_factory=RdsService)
     calls: Counter[str] = field(default_factory=Counter)
     unreadable: set[str] = field(default_factory=set)
+    instance_iops: int = 40_000
 
     def add(self, number: int, *, attached: bool = True, tags: dict[str, str] | None = None,
             load: dict[str, Any] | None = None, **shape: Any) -> str:  # fmt: skip
@@ -154,9 +155,14 @@ class FakeAws:
             yield {"VolumesModifications": []}
         elif name == "describe_instances":
             self.calls[name] += 1
+            mapped: dict[str, list[Any]] = {}
+            for volume in self.volumes.values():
+                for each in volume.shape["Attachments"]:
+                    device = {"Ebs": {"VolumeId": volume.volume_id}}
+                    mapped.setdefault(each["InstanceId"], []).append(device)
             yield {"Reservations": [{"Instances": [
                 {"InstanceId": one, "InstanceType": "m6i.8xlarge", "EbsOptimized": True,
-                 "BlockDeviceMappings": [{"Ebs": {"VolumeId": f"vol-{one[2:]}"}}]}
+                 "BlockDeviceMappings": mapped[one]}
                 for one in filters["instance-id"]
             ]}]}  # fmt: skip
 
@@ -174,7 +180,8 @@ class FakeAws:
         self.calls["describe_instance_types"] += 1
         limits = {
             f"{most}{what}": value for most in ("Baseline", "Maximum") for what, value in
-            (("BandwidthInMbps", 10_000), ("ThroughputInMBps", 1_250.0), ("Iops", 40_000))
+            (("BandwidthInMbps", 10_000), ("ThroughputInMBps", 1_250.0),
+             ("Iops", self.instance_iops))
         }  # fmt: skip
         info = {"EbsOptimizedSupport": "default", "EbsOptimizedInfo": limits,
                 "NvmeSupport": "required"}  # fmt: skip

@@ -29,14 +29,14 @@ def test_an_interrupt_ends_the_processes_at_once(monkeypatch: pytest.MonkeyPatch
         pool, "get_context", lambda _: get_context("fork")
     )  # a spawned one costs a second
     monkeypatch.setattr(pool, "account", lambda **_: where)
-    views: list[Any] = [1, 2, 3, 4]
+    chunks: list[Any] = [[1], [2], [3], [4]]
     # A shell that starts the tests in the background lets them ignore it.
     before = signal(SIGINT, default_int_handler)
     Timer(1, os.kill, (os.getpid(), SIGINT)).start()
     began = time.monotonic()
     try:
         with pytest.raises(KeyboardInterrupt):
-            list(pool.worked(views, sleeper, where, AccountOptions(), chunk=1, processes=2))
+            list(pool.worked(chunks, sleeper, where, AccountOptions(), processes=2))
     finally:
         signal(SIGINT, before)
     assert time.monotonic() - began < SOON_S
