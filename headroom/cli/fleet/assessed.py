@@ -159,8 +159,8 @@ class Assessment:
             f"the deployed engine, as if all were enrolled (mode auto); {total['enrolled']:,} really are."
             + (f" The others were not: {others}." if others else ""),
             "Starved minutes are a lower bound: load that a limit held back is rebuilt from what was "
-            "served. Each resource is played by itself; limits of the account (budget, changes at once) "
-            "are not played, and approvals count as given.",
+            "served. Volumes of one instance are played beside each other's raises, anything else by itself; "
+            "limits of the account (budget, changes at once) are not played, and approvals count as given.",
             f"Dollars of storage are the average of {counted(self.days, 'day')}, a month; dollars for running "
             f"Headroom are those of detection {self.cost.detection} in us-east-1, without free tiers.",
         ]

@@ -38,7 +38,7 @@ from headroom.domain.catalog import PriceTable
 from headroom.domain.policy import Policy, limits_for
 from headroom.domain.resources import Kind, PriceUnknown, VolumeType
 from headroom.ports import ReadFailed, ResourceGone, StorageView
-from headroom.proving.replay import NotReplayed, Replayed, chunks, replay_volume
+from headroom.proving.replay import NotReplayed, Replayed, by_instance, chunks, replay_together
 from headroom.running_cost import Fleet, Rates, running_cost, suggestion
 
 CHUNK = 4
@@ -88,10 +88,10 @@ class Replayer:
 
     def __call__(self, views: Sequence[StorageView]) -> list[AssessedRow]:
         """A row of each; what cannot be read or replayed says why. Reads the next while one is played."""
-        whole = tuple(self._whole(views))
+        groups = by_instance(self._whole(views))
         with ThreadPoolExecutor(max_workers=1) as reader:
-            pasts = [reader.submit(self._past, view) for view in whole]
-            return [self._row(view, past) for view, past in zip(whole, pasts, strict=True)]
+            read = [[(view, reader.submit(self._past, view)) for view in group] for group in groups]
+            return [row for group in read for row in self._rows(group)]
 
     def _past(self, view: StorageView) -> Past:
         days = min(LONGEST_DAYS, self._rules.days + TRAINING_DAYS)
@@ -112,18 +112,25 @@ class Replayer:
                 except (ReadFailed, ResourceGone):
                     yield view
 
-    def _row(self, view: StorageView, past: Future[Past]) -> AssessedRow:
-        rules = self._rules
+    def _rows(self, group: Sequence[tuple[StorageView, Future[Past]]]) -> Iterator[AssessedRow]:
+        """The rows of the volumes of one instance, each replayed beside the raises of the others."""
+        rules, known = self._rules, list[tuple[StorageView, Past]]()
         since = rules.until.replace(second=0, microsecond=0) - timedelta(days=rules.days)
-        try:
-            found = replay_volume(view, past.result(), rules.policy, rules.prices, since=since)
-        except NotReplayed as why:
-            return self._missed(view, str(why), failed=False)
-        except ReadFailed as failed:
-            return self._missed(view, f"its metrics could not be read: {failed}", failed=True)
-        except Exception as error:  # one resource's trouble must not hide the others
-            return self._missed(view, f"{type(error).__name__}: {error}", failed=True)
-        return _replayed_row(found, rules)
+        for view, past in group:
+            try:
+                known.append((view, past.result()))
+            except ReadFailed as failed:
+                yield self._missed(view, f"its metrics could not be read: {failed}", failed=True)
+            except Exception as error:  # one resource's trouble must not hide the others
+                yield self._missed(view, f"{type(error).__name__}: {error}", failed=True)
+        played = replay_together(known, rules.policy, rules.prices, since=since)
+        for (view, _), one in zip(known, played, strict=True):
+            if isinstance(one, NotReplayed):
+                yield self._missed(view, str(one), failed=False)
+            elif isinstance(one, Exception):
+                yield self._missed(view, f"{type(one).__name__}: {one}", failed=True)
+            else:
+                yield _replayed_row(one, rules)
 
     def _missed(self, view: StorageView, why: str, *, failed: bool) -> AssessedRow:
         return bare_row(view, self._rules.policy, self._rules.prices, why=why, failed=failed)
@@ -217,7 +224,7 @@ def _of_place(
     if place.prices is None:
         raise BadRequest(f"An assessment needs prices, and none are known in {place.where.region}.")
     policy, prices, known = place.policy, portable(place.prices), finished.known
-    again: list[StorageView] = []
+    replayable, again = list[StorageView](), list[StorageView]()
     console = err()
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(f"Reading {place.name}", total=None)
@@ -226,12 +233,16 @@ def _of_place(
                 bar.advance(task)
                 if why is not None:
                     yield bare_row(view, policy, prices, why=why)
-                elif view.volume.ref.arn in known:
-                    yield assessed_from_json(known[view.volume.ref.arn])
                 else:
-                    again.append(view)
+                    replayable.append(view)
         except ReadFailed as failed:
             raise Problem(f"The volumes of {place.name} cannot be read: {failed}.") from None
+        for group in by_instance(replayable):
+            arns = [view.volume.ref.arn for view in group]
+            if set(arns) <= known.keys():
+                yield from (assessed_from_json(known[arn]) for arn in arns)
+            else:  # those of one instance are replayed beside each other
+                again += group
         bar.remove_task(task)
         say(f"{place.name}: {len(again):,} resources to replay.", console, style="dim")
         task = bar.add_task(f"Replaying {place.name}", total=len(again))

@@ -1,4 +1,4 @@
-"""Replays many volumes: reads in batches, runs on all cores, yields in order; one failure does not stop the others."""
+"""Replays many volumes: reads in batches, runs on all cores, yields by instance; one failure does not stop the others."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from itertools import islice
 from multiprocessing import get_context
 
 from headroom.adapters.cloudwatch import LONGEST_DAYS, CloudWatchHistory, Past, batches
@@ -15,7 +16,13 @@ from headroom.cli.terminal.problems import Problem
 from headroom.domain.catalog import PriceTable
 from headroom.domain.policy import Policy
 from headroom.ports import ReadFailed, StorageView
-from headroom.proving.replay import NotReplayed, Replayed, replay_volume, why_not_replayable
+from headroom.proving.replay import (
+    NotReplayed,
+    Replayed,
+    by_instance,
+    replay_together,
+    why_not_replayable,
+)
 from headroom.proving.worker_process import begin_worker
 
 FEW = 3
@@ -60,21 +67,25 @@ class Rules:
 def replays(
     views: Sequence[StorageView], history: CloudWatchHistory, rules: Rules, *, processes: int
 ) -> Iterator[Replayed | Missed]:
-    """Every volume of `views` in turn, replayed or why not."""
+    """Every volume of `views`, replayed or why not; those of one instance one after another."""
     reasons = ((view, why_not_replayable(view, rules.policy)) for view in views)
     left = [Missed(view=v, why=why, failed=False) for v, why in reasons if why is not None]
     yield from left
     out = {missed.view.volume.ref for missed in left}
     replayable = [view for view in views if view.volume.ref not in out]
+    groups = by_instance(replayable)
     if processes <= 1 or len(replayable) < FEW:
-        for view, past in _pasts(replayable, history, rules):
-            yield past if isinstance(past, Missed) else _play(view, past, rules)
+        for group in _pasts_together(groups, history, rules):
+            yield from _play(group, rules)
         return
-    yield from _in_processes(replayable, history, rules, processes)
+    yield from _in_processes(groups, history, rules, processes)
 
 
 def _in_processes(
-    views: Sequence[StorageView], history: CloudWatchHistory, rules: Rules, processes: int
+    groups: Sequence[Sequence[StorageView]],
+    history: CloudWatchHistory,
+    rules: Rules,
+    processes: int,
 ) -> Iterator[Replayed | Missed]:
     # Tables are read-only views, which do not travel between processes; plain ones do.
     databases = tuple(
@@ -84,18 +95,17 @@ def _in_processes(
         rules.prices, gib=dict(rules.prices.gib), iops=dict(rules.prices.iops), databases=databases
     )
     rules = replace(rules, prices=prices)
-    running: deque[Future[Replayed | Missed] | Missed] = deque()
+    running: deque[Future[list[Replayed | Missed]]] = deque()
     # Started afresh, not forked: clients hold threads and locks that do not survive a fork.
     fresh = get_context("spawn")
     with ProcessPoolExecutor(processes, mp_context=fresh, initializer=begin_worker) as pool:
         try:
-            for view, past in _pasts(views, history, rules):
-                later = past if isinstance(past, Missed) else pool.submit(_play, view, past, rules)
-                running.append(later)
+            for group in _pasts_together(groups, history, rules):
+                running.append(pool.submit(_play, group, rules))
                 while len(running) > processes * (1 + AHEAD):
-                    yield _done(running.popleft())
+                    yield from running.popleft().result()
             while running:
-                yield _done(running.popleft())
+                yield from running.popleft().result()
         except BrokenProcessPool:
             raise Problem(
                 "The system ended a process that replayed a volume, most likely because memory ran "
@@ -106,8 +116,13 @@ def _in_processes(
             raise
 
 
-def _done(later: Future[Replayed | Missed] | Missed) -> Replayed | Missed:
-    return later if isinstance(later, Missed) else later.result()
+def _pasts_together(
+    groups: Sequence[Sequence[StorageView]], history: CloudWatchHistory, rules: Rules
+) -> Iterator[list[tuple[StorageView, Past | Missed]]]:
+    """The pasts of the volumes of each instance; they are read beyond its bounds."""
+    pasts = _pasts([view for group in groups for view in group], history, rules)
+    for group in groups:
+        yield list(islice(pasts, len(group)))
 
 
 def _pasts(
@@ -133,12 +148,20 @@ def _alone(view: StorageView, history: CloudWatchHistory, rules: Rules) -> Past 
     return found[view.volume.ref.resource_id]
 
 
-def _play(view: StorageView, past: Past, rules: Rules) -> Replayed | Missed:
-    try:
-        return replay_volume(
-            view, past, rules.policy, rules.prices, since=rules.since, draw=rules.draw
-        )
-    except NotReplayed as not_replayed:
-        return Missed(view=view, why=str(not_replayed), failed=False)
-    except Exception as error:  # one volume's trouble must not hide the others
-        return Missed(view=view, why=f"{type(error).__name__}: {error}", failed=True)
+def _play(
+    group: Sequence[tuple[StorageView, Past | Missed]], rules: Rules
+) -> list[Replayed | Missed]:
+    """The volumes of one instance, those that could not be read last."""
+    known = [(view, past) for view, past in group if not isinstance(past, Missed)]
+    found = replay_together(known, rules.policy, rules.prices, since=rules.since, draw=rules.draw)
+    played = [_played(view, one) for (view, _), one in zip(known, found, strict=True)]
+    return [*played, *(past for _, past in group if isinstance(past, Missed))]
+
+
+def _played(view: StorageView, one: Replayed | Exception) -> Replayed | Missed:
+    """One volume's trouble must not hide the others."""
+    if isinstance(one, NotReplayed):
+        return Missed(view=view, why=str(one), failed=False)
+    if isinstance(one, Exception):
+        return Missed(view=view, why=f"{type(one).__name__}: {one}", failed=True)
+    return replace(one, added=None)

@@ -21,10 +21,11 @@ NOTES = (
     "Starved minutes are a lower bound: load that a limit held back is rebuilt from what was "
     "served, in the same order and with nothing added. With Headroom there may be a few more where "
     "the load wanted more than four times what it got.",
-    "Every volume and database is enrolled for the replay (mode auto), begins as it is configured "
-    "today and is played by itself. The instance's limits count where its volumes together might "
-    "reach them; the account's price limit does not. For a database the instance class counts, as "
-    "far as it is known.",
+    "Every volume and database is enrolled for the replay (mode auto) and begins as it is configured "
+    "today. The instance's limits count where its volumes together might reach them: those that are "
+    "replayed are played one after another, the most starved first, each beside the raises before it. "
+    "The account's price limit does not count. For a database the instance class counts, as far as "
+    "it is known.",
     "As when it is deployed, the engine knows the 14 days before, as far as CloudWatch kept them.",
 )
 PERIODS = {60: "minutes", 300: "5-minute periods", 3_600: "hours"}

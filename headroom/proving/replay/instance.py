@@ -7,22 +7,27 @@ import numpy as np
 from headroom.domain.catalog.ebs import MIB, capability
 from headroom.ports import StorageView
 from headroom.proving.physics import Attachment, OtherLoad
+from headroom.proving.replay.added import AddedLoad
 from headroom.proving.replay.demand import FRONT_PACE, ReconstructedLoad
 from headroom.proving.replay.history import Parts, other_rates
 from headroom.proving.workloads import Floats
 
 
 def attachment_of(
-    view: StorageView, parts: Parts, reconstructed: ReconstructedLoad
-) -> Attachment | None:
+    view: StorageView, parts: Parts, reconstructed: ReconstructedLoad,
+    beside: AddedLoad | None = None,
+) -> Attachment | None:  # fmt: skip
     """The instance with its other volumes; None if AWS reports no limits or they cannot bind.
 
-    The class of a database always counts: its storage has several volumes.
+    What raises of the others add is `beside`. The class of a database always counts: its storage has several volumes.
     """
     instance = view.instance
     if instance is None or instance.limits is None:
         return None
-    found = Attachment(limits=instance.limits, others=_other_load(view, parts))
+    others = _other_load(view, parts)
+    if others is not None and beside is not None:
+        others = beside.onto(others)
+    found = Attachment(limits=instance.limits, others=others)
     database = view.volume.configuration.database is not None
     return found if database or _may_bind(found, view, reconstructed) else None
 

@@ -16,10 +16,13 @@ from typing import NamedTuple
 import numpy as np
 
 from headroom.domain.catalog import SECONDS_PER_MONTH, PriceTable
+from headroom.domain.catalog.ebs import MIB
 from headroom.domain.decision import Act, Decision, Escalate, Hold
 from headroom.domain.policy import Policy
 from headroom.domain.resources import Configuration, Volume
+from headroom.domain.state import InFlight
 from headroom.proving.physics import BOUNDLESS, QUEUE_LIMIT, Attachment
+from headroom.proving.replay.added import AddedLoad, added_load
 from headroom.proving.replay.demand import ReconstructedLoad
 from headroom.proving.replay.timeline import (
     PlaybackTimeline,
@@ -27,10 +30,10 @@ from headroom.proving.replay.timeline import (
     timeline_of_series,
 )
 from headroom.proving.scenarios import AttachmentSettings, AwsBehaviour, Resource, Scenario
-from headroom.proving.simulation import Change, simulate
+from headroom.proving.simulation import Change, Result, simulate
 from headroom.proving.trials import Conditions, TrialChange, run_engine
 from headroom.proving.vectorized import VectorizedVolume
-from headroom.proving.workloads import LoadSeries, TraceWorkload
+from headroom.proving.workloads import Floats, LoadSeries, TraceWorkload
 
 METRIC_DELAY = timedelta(minutes=2)
 
@@ -70,6 +73,8 @@ class Playback:
     left_alone: PlaybackOutcome
     headroom: PlaybackOutcome
     timeline: PlaybackTimeline | None = None
+    added: AddedLoad | None = None
+    """What its raises add to the load on its instance; only on request."""
 
 
 def play_vectorized(
@@ -79,6 +84,7 @@ def play_vectorized(
     prices: PriceTable,
     *,
     draw: bool = False,
+    with_added: bool = False,
 ) -> Playback:
     """Simulate an SSD volume with the vectorized physics."""
     load_series, since = reconstructed.load_series, reconstructed.since_minute
@@ -104,6 +110,21 @@ def play_vectorized(
             load_series, start, [(change.minute, change.target) for change in run.changes], prices,
             since=since, balance_percent=reconstructed.balance_percent, records=run.records,
         )  # fmt: skip
+    added = None
+    if with_added and run.changes:
+        faster = VectorizedVolume(
+            load_series, start, burst_balance_percent=reconstructed.balance_percent
+        )
+        for change in run.changes:
+            faster.run(change.minute)
+            faster.modify(change.target)
+        faster.run(load_series.minutes)
+        before, after = (
+            (one.served_ebs_iops[since:], one.served_mibps[since:]) for one in (alone, faster)
+        )
+        added = added_load(
+            volume.ref, bill.begin, before, after, [(c.at, c.origin, c.target) for c in changes]
+        )
     return Playback(
         left_alone=bill.outcome(int(np.sum(alone.starved[since:]))),
         headroom=bill.outcome(
@@ -111,30 +132,48 @@ def play_vectorized(
             run.guardrail_violations,
         ),
         timeline=timeline,
+        added=added,
     )  # fmt: skip
 
 
 def play_exact(
     volume: Volume, reconstructed: ReconstructedLoad, policy: Policy, prices: PriceTable, *, draw: bool = False,
-    attachment: Attachment | None = None,
+    attachment: Attachment | None = None, beside: Attachment | None = None,
+    raises: Sequence[InFlight] = (), with_added: bool = False,
 ) -> Playback:  # fmt: skip
     """Simulate any volume or database storage minute by minute.
 
-    Without an `attachment` the instance never binds.
+    Without an `attachment` the instance never binds. Under Headroom it is `beside`, if that is
+    given: with what `raises` of its other volumes add.
     """
-    scenario = _scenario(
-        volume, reconstructed, policy, prices, attachment or Attachment(limits=BOUNDLESS)
-    )
+    free = Attachment(limits=BOUNDLESS)
+    scenario = _scenario(volume, reconstructed, policy, prices, attachment or free)
     bill = _Bill(volume.configuration, scenario.start, scenario.end, prices)
-    alone, run = simulate(scenario, "none"), simulate(scenario, "headroom")
+    alone = simulate(scenario, "none")
+    if beside is not None:
+        scenario = _scenario(volume, reconstructed, policy, prices, beside)
+    run = simulate(scenario, "headroom", beside=raises)
     changes = _priced_changes([change.at for change in run.changes], run.changes, prices)
+    added = None
+    if with_added and changes:
+        added = added_load(
+            volume.ref, scenario.start, _served(alone), _served(run),
+            [(c.at, c.origin, c.target) for c in changes],
+        )  # fmt: skip
     return Playback(
         left_alone=bill.outcome(alone.starved_minutes),
         headroom=bill.outcome(
             run.starved_minutes, changes, run.decisions, len(run.refusals), len(run.violations)
         ),
         timeline=timeline_of_result(run) if draw else None,
+        added=added,
     )
+
+
+def _served(result: Result) -> tuple[Floats, Floats]:
+    facts = [minute.facts for minute in result.minutes]
+    size = [one.served_read_bytes + one.served_write_bytes for one in facts]
+    return np.array([one.ebs_iops for one in facts]), np.array(size) / 60 / MIB
 
 
 class _Bill(NamedTuple):

@@ -11,6 +11,7 @@ from headroom.domain.catalog import PriceTable
 from headroom.domain.policy import Mode, Policy, Rule, Selector, discount_of, limits_for
 from headroom.domain.resources import EBS_TYPES, PriceUnknown, Volume, VolumeType
 from headroom.ports import StorageView
+from headroom.proving.replay.added import AddedLoad
 from headroom.proving.replay.demand import HistoryCoverage, reconstruct_load
 from headroom.proving.replay.history import Parts
 from headroom.proving.replay.instance import attachment_of
@@ -30,6 +31,8 @@ class Replayed:
     left_alone: PlaybackOutcome
     headroom: PlaybackOutcome
     timeline: PlaybackTimeline | None = None
+    added: AddedLoad | None = None
+    """What its raises add to the load on its instance; only on request."""
 
     @property
     def avoided_minutes(self) -> int:
@@ -98,11 +101,14 @@ def replay_volume(
     *,
     since: datetime,
     draw: bool = False,
+    with_added: bool = False,
+    beside: AddedLoad | None = None,
 ) -> Replayed:
     """Replay one volume from its present configuration, from `since` to the end of its history.
 
     The engine knows what came before `since` as history. The policy counts as if the mode were
-    auto. The timeline is computed only with `draw`. Raises NotReplayed.
+    auto. The timeline is computed only with `draw`, what its raises add only `with_added`; `beside`
+    is what raises of the instance's other volumes add. Raises NotReplayed.
     """
     problem = why_not_replayable(view, policy)
     if problem is not None:
@@ -122,12 +128,17 @@ def replay_volume(
     configuration = view.volume.configuration
     as_auto = policy_in_auto_mode(policy, view.volume)
     attachment = attachment_of(view, parts, reconstructed)
-    if configuration.database is None and configuration.volume_type in SSD and attachment is None:
-        found = play_vectorized(view.volume, reconstructed, as_auto, prices, draw=draw)
+    shared = None if beside is None else attachment_of(view, parts, reconstructed, beside)
+    bound = attachment is not None or shared is not None
+    if configuration.database is None and configuration.volume_type in SSD and not bound:
+        found = play_vectorized(
+            view.volume, reconstructed, as_auto, prices, draw=draw, with_added=with_added
+        )
     else:
         found = play_exact(
-            view.volume, reconstructed, as_auto, prices, draw=draw, attachment=attachment
-        )
+            view.volume, reconstructed, as_auto, prices, draw=draw, attachment=attachment,
+            beside=shared, raises=() if beside is None else beside.raises, with_added=with_added,
+        )  # fmt: skip
     return Replayed(
         view=view,
         known=reconstructed.known,
@@ -136,6 +147,7 @@ def replay_volume(
         left_alone=found.left_alone,
         headroom=found.headroom,
         timeline=found.timeline,
+        added=found.added,
     )
 
 

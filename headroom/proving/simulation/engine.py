@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from headroom.application import remediate, sweep
 from headroom.domain.decision import Decision, Reason
 from headroom.domain.resources import ResourceRef, Signal
-from headroom.domain.state import KnownModification, Record, Step
-from headroom.proving.memory import LAST, TrialLedger, ports_in_memory
+from headroom.domain.state import InFlight, KnownModification, Record, Step
+from headroom.proving.memory import LAST, TrialLedger, ports_in_memory, with_raises
 from headroom.proving.metrics import GLANCE_MIN
 from headroom.proving.scenarios import Detection, Scenario
 from headroom.proving.simulation.controller import SCAN_EVERY_S, ControllerLog, SimulationController
@@ -27,16 +28,19 @@ class EngineController(SimulationController):
     With `detection: adaptive` nothing has an alarm of its own: glances find what they find.
     """
 
-    def __init__(self, scenario: Scenario, world: World, ref: ResourceRef) -> None:
+    def __init__(
+        self, scenario: Scenario, world: World, ref: ResourceRef, beside: Sequence[InFlight] = ()
+    ) -> None:
         self._since = self._idle_until = world.now
         self._adaptive = scenario.detection is Detection.ADAPTIVE
         self._scan_every_s = GLANCES_EVERY_S if self._adaptive else SCAN_EVERY_S
         self._metric_delay = scenario.aws.metric_delay
         self._ledger = TrialLedger(account_id=ref.account_id, region=ref.region)
         self._errors: list[str] = []
-        self._ports = ports_in_memory(
+        ports = ports_in_memory(
             world, self._ledger, policy=scenario.policy, prices=scenario.aws.prices
         )
+        self._ports = replace(ports, state_store=with_raises(ports.state_store, beside))
         past = [at for at in scenario.aws.modified_at if at < scenario.start]
         if scenario.aws.known_to_ledger and past:
             known = [KnownModification(started_at=at, by="other") for at in past]

@@ -13,7 +13,7 @@ from typing import Literal
 from headroom.domain.catalog import SECONDS_PER_MONTH
 from headroom.domain.policy import discount_of
 from headroom.domain.resources import Kind, Modification, ResourceRef
-from headroom.domain.state import Step
+from headroom.domain.state import InFlight, Step
 from headroom.proving.awsrules import FULL_COPY_DELAYS, VolumeLifecycle
 from headroom.proving.metrics import SLOW_MIN, PublishedVolume, minute_number
 from headroom.proving.physics import (
@@ -48,8 +48,12 @@ def simulate(
     controller: Controller = "headroom",
     *,
     on_minute: Callable[[MinuteFacts], None] | None = None,
+    beside: Sequence[InFlight] = (),
 ) -> Result:
-    """Run `scenario` under `controller`; `on_minute` is called after every minute."""
+    """Run `scenario` under `controller`; `on_minute` is called after every minute.
+
+    Headroom knows of the raises `beside`, of other volumes of the instance, as of its own.
+    """
     start = minute_floor(scenario.start)
     name = DATABASE_ID if scenario.kind is Kind.RDS else VOLUME_ID
     ref = ResourceRef(
@@ -58,7 +62,7 @@ def simulate(
     scenario = _with_owner_prices(scenario, ref)
     volume = _volume(scenario, ref, start)
     world = World([volume], now=start)
-    engine = _controller(controller, scenario, world, ref)
+    engine = _controller(controller, scenario, world, ref, beside)
     minutes: list[SimulatedMinute] = []
     latencies = LatencyHistogram()
     prices, billed = scenario.aws.prices, volume.lifecycle.billed(start)
@@ -207,13 +211,14 @@ def _steady_until(workload: Workload, now: datetime, end: datetime) -> datetime:
 
 
 def _controller(
-    name: Controller, scenario: Scenario, world: World, ref: ResourceRef
-) -> SimulationController:
+    name: Controller, scenario: Scenario, world: World, ref: ResourceRef,
+    beside: Sequence[InFlight],
+) -> SimulationController:  # fmt: skip
     if name == "none":
         return SimulationController()
     from headroom.proving.simulation.engine import EngineController  # loads the application
 
-    return EngineController(scenario, world, ref)
+    return EngineController(scenario, world, ref, beside)
 
 
 def _changes(made: Sequence[Modification], log: ControllerLog) -> Iterator[Change]:

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from headroom.adapters.cloudwatch import Past
-from headroom.cli.replay import batch as module
 from headroom.cli.replay import tables as tables
 from headroom.cli.replay.batch import Missed, Rules, replays
 from headroom.cli.replay.tables import ReplaySummary
@@ -20,7 +19,7 @@ from headroom.domain.catalog import catalogue_prices
 from headroom.domain.policy import Mode
 from headroom.domain.resources import Modification, ModificationState, VolumeActivity
 from headroom.ports import ReadFailed, StorageView
-from headroom.proving.replay import Replayed
+from headroom.proving.replay import Replayed, together
 from tests.builders import ACCOUNT, NOW, REGION, activity, gp3, policy, ref, volume
 
 QUIET = activity([100.0] * 120)
@@ -85,14 +84,14 @@ def test_a_volume_whose_metrics_cannot_be_read_does_not_hide_the_others(processe
 def test_a_volume_that_breaks_the_replay_does_not_hide_the_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    real = module.replay_volume
+    real = together.replay_volume
 
     def breaks(view: StorageView, *rest: Any, **more: Any) -> Replayed:
         if view.volume.ref.resource_id == "vol-0":
             raise ZeroDivisionError("a defect")
         return real(view, *rest, **more)
 
-    monkeypatch.setattr(module, "replay_volume", breaks)
+    monkeypatch.setattr(together, "replay_volume", breaks)
     found = replayed([view(0), view(1)], Kept())
     assert found["vol-0"] == Missed(view=view(0), why="ZeroDivisionError: a defect", failed=True)
     assert isinstance(found["vol-1"], Replayed)
