@@ -66,6 +66,7 @@ from headroom.domain.state import (
     AlreadyThere,
     Applied,
     ApprovalRequest,
+    ConcurrencyState,
     Declined,
     InFlight,
     Outcome,
@@ -75,7 +76,7 @@ from headroom.domain.state import (
     Stale,
     Unknown,
 )
-from headroom.domain.workload import Binding, LoadShape, SpaceBasis, SpaceForecast
+from headroom.domain.workload import Binding, Diagnosis, LoadShape, SpaceBasis, SpaceForecast
 from headroom.serialization.scalars import (
     duration_text,
     hour_in,
@@ -134,6 +135,8 @@ GROWN = frozenset(
         ApprovalRequest,
         Declined,
         InFlight,
+        ConcurrencyState,
+        Diagnosis,
     )
 )
 """Classes with fields marked `later`, which are left out at their default."""

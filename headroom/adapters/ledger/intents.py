@@ -71,7 +71,7 @@ class Intents(Tables):
                     return NotIntended(
                         why=member.why, detail=refusal_of(member, decision, decisions)
                     )
-                begun = admit_change(concurrency, decision, now)
+                begun = admit_change(concurrency, decision, now, decisions)
                 if isinstance(begun, IntentRefusal):
                     return NotIntended(why=begun.why, detail=refusal_of(begun, decision, decisions))
                 members.append(member)

@@ -42,6 +42,7 @@ from headroom.domain.decision.group_decision import (
     blocked_by_members,
     decide_group,
 )
+from headroom.domain.decision.group_shapes import beyond_the_instance
 from headroom.domain.decision.next_reconcile import (
     CLOSE_TO_LIMIT,
     DAILY,

@@ -10,7 +10,7 @@ from functools import lru_cache
 from headroom.domain.catalog import PriceTable
 from headroom.domain.decision.diagnose import diagnose
 from headroom.domain.decision.space import space_forecast_for_owner
-from headroom.domain.guardrails import Case
+from headroom.domain.guardrails import Case, less_promised
 from headroom.domain.planning import (
     NO_VALUED_PLANS,
     GroupConstraint,
@@ -148,9 +148,11 @@ def _diagnosed(decision_input: DecisionInput, limits: Limits) -> tuple[Demand, D
     seen = recent_minutes(observation, decision_input.resource_state.modifications)
     profile = decision_input.resource_state.profile
     demand = estimate(observation, seen, profile)
-    return demand, diagnose(
+    diagnosis = diagnose(
         observation, demand, seen, latency_objective_ms=limits.latency_objective_ms, profile=profile
     )
+    concurrency = decision_input.resource_state.concurrency
+    return demand, less_promised(observation, diagnosis, concurrency)
 
 
 def case_of(

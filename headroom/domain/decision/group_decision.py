@@ -10,15 +10,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from headroom.domain.catalog.ebs import capability
 from headroom.domain.decision.action import Act, Hold, Reason
 from headroom.domain.decision.approval import why_approval_after
 from headroom.domain.decision.conclude import reason_of
 from headroom.domain.decision.decide import Decision, build_decision, decision_id_of
 from headroom.domain.decision.decision_input import Analysis, DecisionInput, analyze, case_of
 from headroom.domain.decision.group_shapes import (
+    Beyond,
     GroupShape,
-    instance_capacity_left,
+    beyond_the_instance,
     value_group_shapes,
 )
 from headroom.domain.guardrails import (
@@ -159,11 +159,13 @@ def _judged(
         None if plan is None else judge(case_of(m, plan, s, GroupConstraint(name=name)))
         for m, plan, s in zip(members, share.plans, state_store, strict=True)
     ]
-    too_much = (
-        _beyond_the_instance(members, share)
-        or _needs_approval(members, share)
-        or _beyond_concurrency(members, share)
-    )
+    for_good = _needs_approval(members, share) or _beyond_concurrency(members, share)
+    beyond = beyond_the_instance(
+        [m.decision_input.observation for m in members], share.plans,
+        members[0].decision_input.resource_state.concurrency,
+    )  # fmt: skip
+    if for_good and (beyond is None or beyond.temporary):
+        beyond = Beyond(why=for_good)
     together: list[PlanJudgement | None] = []
     for place, (member, plan, resource_state) in enumerate(
         zip(members, share.plans, state_store, strict=True)
@@ -171,7 +173,7 @@ def _judged(
         if plan is None:
             together.append(None)
             continue
-        said = _constraint_by_others(name, members, alone, place, too_much)
+        said = _constraint_by_others(name, members, alone, place, beyond)
         together.append(
             alone[place] if not said.problem else judge(case_of(member, plan, resource_state, said))
         )
@@ -229,7 +231,7 @@ def _increase(member: Analysis, plan: Plan) -> Decimal:
 
 def _constraint_by_others(
     name: str, members: Sequence[Analysis], judgements: Sequence[PlanJudgement | None],
-    place: int, too_much: str,
+    place: int, beyond: Beyond | None,
 ) -> GroupConstraint:  # fmt: skip
     """Why the others block a member, and whether that is temporary."""
     mine = judgements[place]
@@ -246,7 +248,7 @@ def _constraint_by_others(
         for other, judgement in enumerate(judgements)
         if other != place and judgement is not None
     }
-    return _held_by(name, held, too_much)
+    return _held_by(name, held, beyond)
 
 
 def blocked_by_members(
@@ -267,10 +269,12 @@ def blocked_by_members(
         )  # fmt: skip
         blocking = [v for v in judge(case).blocking if v.guardrail in LOAD_INDEPENDENT_GUARDRAILS]
         held[other.volume.ref.resource_id] = blocking
-    return _held_by(name, held, "")
+    return _held_by(name, held, None)
 
 
-def _held_by(name: str, held: Mapping[str, Sequence[Verdict]], too_much: str) -> GroupConstraint:
+def _held_by(
+    name: str, held: Mapping[str, Sequence[Verdict]], beyond: Beyond | None
+) -> GroupConstraint:
     """The constraint that the blocked members put on the set."""
     reasons = [
         f"{volume_id} may not ({', '.join(v.guardrail.value for v in blocking)})"
@@ -279,13 +283,16 @@ def _held_by(name: str, held: Mapping[str, Sequence[Verdict]], too_much: str) ->
     ]
     if len(reasons) > MOST_NAMED:
         reasons = [*reasons[:MOST_NAMED], f"and {len(reasons) - MOST_NAMED} more"]
-    if too_much:
-        reasons.insert(0, too_much)
     verdicts = [v for blocking in held.values() for v in blocking]
-    passes = not too_much and all(v.temporary for v in verdicts)
+    clears_at = all_known_clear_at(verdicts)
+    passes = (beyond is None or beyond.temporary) and all(v.temporary for v in verdicts)
+    if beyond is not None:
+        reasons.insert(0, beyond.why)
+        known = beyond.clears_at is not None and (clears_at is not None or not verdicts)
+        clears_at = max(filter(None, (beyond.clears_at, clears_at))) if known else None
     return GroupConstraint(
         name=name, problem="; ".join(reasons), temporary=passes,
-        clears_at=all_known_clear_at(verdicts) if passes else None,
+        clears_at=clears_at if passes else None,
     )  # fmt: skip
 
 
@@ -319,25 +326,4 @@ def _beyond_concurrency(members: Sequence[Analysis], share: GroupShape) -> str:
     ):
         if count > most:
             return f"it needs {count} changes at once, {name} allows {most}"
-    return ""
-
-
-def _beyond_the_instance(members: Sequence[Analysis], share: GroupShape) -> str:
-    """Why the instance could not serve the set in the new shape; empty when it could."""
-    left = instance_capacity_left(members)
-    if left is None:
-        return ""  # the instance_limit guardrail handles unknown instances
-    now = [capability(m.decision_input.observation.volume.configuration) for m in members]
-    then = [
-        can if plan is None else plan.capability for can, plan in zip(now, share.plans, strict=True)
-    ]
-    for unit, most, before, after in (
-        ("IOPS", left[0], [c.sustained_iops for c in now], [c.sustained_iops for c in then]),
-        ("MiB/s", left[1], [c.sustained_mibps for c in now], [c.sustained_mibps for c in then]),
-    ):
-        if sum(after) > max(most, sum(before)):
-            return (
-                f"{len(members)} volumes of it would have {sum(after):,.0f} {unit} together, "
-                f"their instance sustains {most:,.0f} {unit} for them"
-            )
     return ""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from decimal import Decimal
 from statistics import mean
 
-from headroom.domain.catalog.ebs import LIMITS
+from headroom.domain.catalog.ebs import LIMITS, capability
 from headroom.domain.decision.decision_input import Analysis
 from headroom.domain.planning import (
     Plan,
@@ -19,6 +20,7 @@ from headroom.domain.planning import (
     with_shape,
 )
 from headroom.domain.resources import Observation
+from headroom.domain.state import ConcurrencyState, Promised, promised_beside
 from headroom.domain.workload import Binding
 
 MOST_SHAPES = 24
@@ -99,7 +101,11 @@ def _shapes(members: Sequence[Analysis]) -> list[VolumeShape]:
             )
         ] = None
     shapes = list(best)[:MOST_SHAPES]
-    left = instance_capacity_left(members)
+    found = instance_capacity_left(
+        [m.decision_input.observation for m in members],
+        members[0].decision_input.resource_state.concurrency,
+    )
+    left = None if found is None else found.rest
     have = [volume_shape(m.decision_input.observation.volume.configuration) for m in members]
     shapes += [cut for like in shapes if (cut := _cut_down(like, left, have)) != like]
     shapes += have
@@ -165,27 +171,80 @@ def _value(members: Sequence[Analysis], plans: Sequence[Plan | None]) -> float:
     return round(min(values) if lowers else sum(values), 4)
 
 
-def instance_capacity_left(members: Sequence[Analysis]) -> tuple[float, float] | None:
-    """Sustained IOPS and MiB/s that the instance has left for the set; None when unknown."""
-    seen = members[0].decision_input.observation
-    limits = None if seen.instance is None else seen.instance.limits
-    if seen.instance is None or limits is None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapacityLeft:
+    """Sustained IOPS and MiB/s that an instance has left for volumes of it, and what others may take of that."""
+
+    iops: float
+    mibps: float
+    promised: Promised | None
+
+    @property
+    def rest(self) -> tuple[float, float]:
+        """What is left once the others have taken it."""
+        promised = self.promised
+        if promised is None:
+            return self.iops, self.mibps
+        return max(0.0, self.iops - promised.iops), max(0.0, self.mibps - promised.mibps)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beyond:
+    """Why an instance could not serve a set in a new shape, and until when, if only for now."""
+
+    why: str
+    temporary: bool = False
+    clears_at: datetime | None = None
+
+
+def instance_capacity_left(
+    members: Sequence[Observation], concurrency: ConcurrencyState
+) -> CapacityLeft | None:
+    """What the instance has left for the members together; None when unknown."""
+    instance, activity = members[0].instance, members[0].instance_activity
+    limits = None if instance is None else instance.limits
+    if instance is None or limits is None:
         return None
-    ids = {m.decision_input.observation.volume.ref.resource_id for m in members}
     iops = mibps = 0.0
-    if not set(seen.instance.volume_ids) <= ids:
-        if seen.instance_activity is None:
+    if not set(instance.volume_ids) <= {m.volume.ref.resource_id for m in members}:
+        if activity is None:
             return None
-        loads = [_load(m.decision_input.observation) for m in members]
-        total = [
-            series.known()[-RECENT_POINTS:]
-            for series in (seen.instance_activity.iops, seen.instance_activity.mibps)
-        ]
+        loads = [_load(m) for m in members]
+        total = [s.known()[-RECENT_POINTS:] for s in (activity.iops, activity.mibps)]
         if not total[0] or not total[1]:
             return None
         iops = max(0.0, mean(total[0]) - sum(load[0] for load in loads))
         mibps = max(0.0, mean(total[1]) - sum(load[1] for load in loads))
-    return max(0.0, limits.baseline_iops - iops), max(0.0, limits.baseline_mibps - mibps)
+    return CapacityLeft(
+        iops=max(0.0, limits.baseline_iops - iops), mibps=max(0.0, limits.baseline_mibps - mibps),
+        promised=promised_beside(members, concurrency),
+    )  # fmt: skip
+
+
+def beyond_the_instance(
+    members: Sequence[Observation], plans: Sequence[Plan | None], concurrency: ConcurrencyState
+) -> Beyond | None:
+    """Why the instance could not serve the members once they are changed; None when it could."""
+    left = instance_capacity_left(members, concurrency)
+    if left is None:
+        return None  # the instance_limit guardrail handles unknown instances
+    now = [capability(m.volume.configuration) for m in members]
+    then = [can if plan is None else plan.capability for can, plan in zip(now, plans, strict=True)]
+    for unit, all_of_it, rest, before, after in (
+        ("IOPS", left.iops, left.rest[0], [c.sustained_iops for c in now], [c.sustained_iops for c in then]),
+        ("MiB/s", left.mibps, left.rest[1], [c.sustained_mibps for c in now], [c.sustained_mibps for c in then]),
+    ):  # fmt: skip
+        if sum(after) <= max(rest, sum(before)):
+            continue
+        why = (
+            f"{len(members)} volumes of it would have {sum(after):,.0f} {unit} together, "
+            f"their instance sustains {all_of_it:,.0f} {unit} for them"
+        )
+        if left.promised is None or sum(after) > max(all_of_it, sum(before)):
+            return Beyond(why=why)
+        why += f", of which others that were raised may still take {all_of_it - rest:,.0f}"
+        return Beyond(why=why, temporary=True, clears_at=left.promised.until)
+    return None
 
 
 def _load(observation: Observation) -> tuple[float, float]:

@@ -20,6 +20,7 @@ from headroom.domain.guardrails import (
     all_known_clear_at,
     approved_price,
     judge,
+    more_than_left,
 )
 from headroom.domain.planning import LEAD, Plan, group_of, value_targets
 from headroom.domain.policy import PolicyUnreadable
@@ -87,6 +88,9 @@ def revalidate(
     if plan is None:
         return Withdrawal(why="no price is known for it any more", judgement=None)
     judgement = _judgement(decision_input, base, decision, plan, asked.price_change_usd)
+    too_much = None if decision.rollback_of is not None else _too_much(base, judgement)
+    if too_much is not None:
+        return Withdrawal(why=too_much, judgement=judgement)
     if judgement.allowed:
         return Proceed(decision=revalidated_decision(decision, base, answer, judgement))
     names = ", ".join(v.guardrail.value for v in judgement.blocking)
@@ -159,6 +163,15 @@ def _what_for(
             continue
         if any(one.target == plan.target for one in raises_at(situation, due)):
             yield due, "the load of earlier days that it is for"
+
+
+def _too_much(base: Decision, judgement: PlanJudgement) -> str | None:
+    """Why a smaller change is enough for what the instance leaves, where nothing else blocks this one."""
+    chosen = base.plan
+    elsewhere = any(v.guardrail is not Guardrail.INSTANCE_LIMIT for v in judgement.blocking)
+    if elsewhere or (chosen is not None and chosen.target == judgement.plan.target):
+        return None
+    return more_than_left(judgement.plan, base.observation, base.diagnosis)
 
 
 def _missing_input(decision_input: DecisionInput, base: Decision) -> str | None:

@@ -7,8 +7,14 @@ The door offers `judge`, the registry of all guardrails, and their verdicts.
 from headroom.domain.guardrails.approvals import approved_price
 from headroom.domain.guardrails.case import Case, ClusterCase, verdict_of
 from headroom.domain.guardrails.concurrency import only_saves
-from headroom.domain.guardrails.cost_benefit import MIN_KNOWN_MINUTES, raised_beside
+from headroom.domain.guardrails.cost_benefit import MIN_KNOWN_MINUTES
 from headroom.domain.guardrails.databases import AVAILABLE
+from headroom.domain.guardrails.instance_share import (
+    asks_too_much,
+    left_of_instance,
+    less_promised,
+    more_than_left,
+)
 from headroom.domain.guardrails.owner import gains_durability
 from headroom.domain.guardrails.registry import (
     ABOUT_THE_RESOURCE,

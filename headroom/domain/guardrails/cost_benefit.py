@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
 from headroom.domain.catalog.ebs import capability
 from headroom.domain.guardrails.case import Case, verdict_of
+from headroom.domain.guardrails.instance_share import asks_too_much, left_of_instance
 from headroom.domain.guardrails.verdicts import Guardrail, Relation, Verdict
-from headroom.domain.planning import FORESEEN_USD, Plan
-from headroom.domain.resources import Observation
-from headroom.domain.state import SHOWS, ConcurrencyState, InFlight
+from headroom.domain.planning import FORESEEN_USD
 from headroom.domain.workload import Binding, Diagnosis
 
 MIN_KNOWN_MINUTES = 5
@@ -22,13 +20,15 @@ def instance_limit(case: Case) -> Verdict:
     """Block a change to a volume while its instance is the limit, or might be.
 
     Also block a dearer plan that serves no more than today even with all that the instance gives, and
-    a raise that leaves no room for one of another volume just before, which the metrics may not show yet.
+    a raise of more than what is left once raises of the instance's other volumes take what they were made
+    for, as far as its metrics do not show that yet.
     A plan that only adds free space passes, and a faster type where the owner's latency objective is
     missed.
     """
     diagnosis = case.diagnosis
     binding = diagnosis.binding
-    value, detail, clears_at = "volume", "", None
+    promised, clears_at = diagnosis.promised, None
+    value, detail = "volume", "" if promised is None else _in_words(diagnosis)
     if case.plan.only_for_space:
         detail = "it is for free space, which no instance limits"
     elif binding in (Binding.INSTANCE_IOPS, Binding.INSTANCE_THROUGHPUT):
@@ -44,42 +44,28 @@ def instance_limit(case: Case) -> Verdict:
             value, detail = "not known", "neither the instance's limits nor its own check are known"
     elif case.plan.price_change_usd > 0 and not diagnosis.slower_than_objective and _vain(case):
         value, detail = "nothing more served", "with what the instance gives at most"
-    elif beside := raised_beside(
-        case.plan, case.observation, diagnosis, case.resource_state.concurrency
+    elif promised is not None and asks_too_much(
+        case.plan,
+        case.observation,
+        left_of_instance(diagnosis, promised.iops, promised.mibps),
     ):
-        value, detail = (
-            "just promised",
-            (
-                f"the instance has {diagnosis.instance_iops_left:,.0f} IOPS and "
-                f"{diagnosis.instance_mibps_left:,.0f} MiB/s left for this volume, of which another that was just "
-                f"raised may take {sum(c.adds_iops for c in beside):,} and {sum(c.adds_mibps for c in beside):,}"
-            ),
-        )
-        clears_at = max(c.since for c in beside) + SHOWS
+        value, clears_at = "just promised", promised.until
     return verdict_of(
         Guardrail.INSTANCE_LIMIT, Relation.IS, value, "volume", "", detail, clears_at=clears_at,
         temporary=True,
     )  # fmt: skip
 
 
-def raised_beside(
-    plan: Plan, observation: Observation, diagnosis: Diagnosis, concurrency: ConcurrencyState
-) -> tuple[InFlight, ...]:
-    """Late raises of the instance's other volumes, if they leave less of it than `plan` would have."""
-    ref, instance = observation.volume.ref, observation.instance
-    ids = () if instance is None else instance.volume_ids
-    others = {replace(ref, resource_id=name).arn for name in ids} - {ref.arn}
-    raised = concurrency.raised_lately(others, observation.at)
-    now, then = capability(plan.origin), plan.capability
-    for before, after, left, added in (
-        (now.sustained_iops, then.sustained_iops, diagnosis.instance_iops_left,
-         sum(c.adds_iops for c in raised)),
-        (now.sustained_mibps, then.sustained_mibps, diagnosis.instance_mibps_left,
-         sum(c.adds_mibps for c in raised)),
-    ):  # fmt: skip
-        if added and left is not None and after > max(before, left - added):
-            return raised
-    return ()
+def _in_words(diagnosis: Diagnosis) -> str:
+    """What is left of the instance for the volume, and how much of it others may take."""
+    promised, left = diagnosis.promised, diagnosis.measured_left
+    if promised is None or left is None:
+        return ""
+    return (
+        f"of the {left[0]:,.0f} IOPS and {left[1]:,.0f} MiB/s that the instance has left for this volume, others "
+        f"that were raised may still take {min(promised.iops, left[0]):,.0f} and "
+        f"{min(promised.mibps, left[1]):,.0f}"
+    )
 
 
 def _vain(case: Case) -> bool:

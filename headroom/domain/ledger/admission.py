@@ -6,20 +6,22 @@ and of the chain's end, if its version is unchanged.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from math import ceil
 
 from headroom.domain.catalog.ebs import capability
-from headroom.domain.decision import Act, Decision
-from headroom.domain.guardrails import Guardrail, raised_beside
+from headroom.domain.decision import Act, Decision, beyond_the_instance
+from headroom.domain.guardrails import Guardrail, asks_too_much, left_of_instance
 from headroom.domain.ledger.reservation import IntentRefusal
 from headroom.domain.ledger.transitions import LANDED_STEPS
 from headroom.domain.planning import Plan
 from headroom.domain.resources import VolumeType
 from headroom.domain.state import (
+    AWAITED,
     NEXT,
+    SHOWS,
     ConcurrencyState,
     InFlight,
     Refusal,
@@ -27,6 +29,8 @@ from headroom.domain.state import (
     Step,
     after_change_ended,
     after_change_started,
+    just_before,
+    promised_beside,
     quota_usage,
 )
 
@@ -37,16 +41,20 @@ LIMITS = (
 )  # fmt: skip
 NOTHING_DONE = frozenset({Step.REFUSED, Step.STALE, Step.NOT_APPLIED})
 """Steps after which AWS changed nothing."""
+COUNTS = {Step.RELIEVED: SHOWS, Step.INEFFECTIVE: SHOWS, Step.UNTESTED: AWAITED}
+"""How long a raise counts for its instance after such an end of its chain; after any other, not at all."""
 QUOTA_FULL = timedelta(hours=1)
 """How long Headroom does not change a volume type after AWS refused it for a quota."""
 
 
 def admit_change(
-    concurrency: ConcurrencyState, decision: Decision, now: datetime
-) -> ConcurrencyState | IntentRefusal:
+    concurrency: ConcurrencyState, decision: Decision, now: datetime,
+    together: Sequence[Decision] = (),
+) -> ConcurrencyState | IntentRefusal:  # fmt: skip
     """The concurrency state with the decision's change in flight, or why it is not admitted.
 
-    The limits are those its chosen plan was judged by; without them it is not admitted.
+    The limits are those its chosen plan was judged by; without them it is not admitted. Changes of one set
+    are made `together`: their sum is compared with what the instance leaves them.
     """
     answer = decision.answer
     if not isinstance(answer, Act):
@@ -67,30 +75,57 @@ def admit_change(
         if taken >= limits[guardrail]:
             detail = f"{guardrail.value}: {taken} {what}, {limits[guardrail]} allowed"
             return IntentRefusal(why=WHY, detail=detail)
-    if decision.rollback_of is None and raised_beside(
-        answer.plan, decision.observation, decision.diagnosis, _without_set(concurrency, decision)
+    if decision.rollback_of is None and _taken_meanwhile(
+        concurrency, decision, answer.plan, together
     ):
         detail = (
             "another volume of its instance was raised meanwhile, and may take what is left of it"
         )
         return IntentRefusal(why=WHY, detail=detail)
-    before, after = capability(answer.plan.origin), answer.plan.capability
-    mine = InFlight(
+    return after_change_started(concurrency, _in_flight(decision, answer.plan, now))
+
+
+def _in_flight(decision: Decision, plan: Plan, now: datetime) -> InFlight:
+    """The change as it counts for others, with what it may take of its instance beyond today's load."""
+    volume, (iops, mibps, all_iops, all_mibps) = (
+        decision.observation.volume,
+        just_before(decision.observation),
+    )
+    before, after = capability(plan.origin), plan.capability
+    return InFlight(
         resource=volume.ref.arn, decision_id=decision.decision_id, since=now,
-        zone=volume.availability_zone, counts=quota_usage(answer.plan.origin, answer.plan.target),
-        adds_iops=max(0, ceil(after.sustained_iops - before.sustained_iops)),
-        adds_mibps=max(0, ceil(after.sustained_mibps - before.sustained_mibps)),
+        zone=volume.availability_zone, counts=quota_usage(plan.origin, plan.target),
+        adds_iops=_adds(before.sustained_iops, after.sustained_iops, iops),
+        adds_mibps=_adds(before.sustained_mibps, after.sustained_mibps, mibps),
+        instance_iops=None if all_iops is None else round(all_iops),
+        instance_mibps=None if all_mibps is None else round(all_mibps),
     )  # fmt: skip
-    return after_change_started(concurrency, mine)
 
 
-def _without_set(concurrency: ConcurrencyState, decision: Decision) -> ConcurrencyState:
-    """The state without the decision's own striped set, whose sum was compared with the instance."""
-    if decision.group is None:
-        return concurrency
-    members = {member.decision_id for member in decision.group.members}
-    others = tuple(c for c in concurrency.in_flight if c.decision_id not in members)
-    return replace(concurrency, in_flight=others)
+def _adds(before: float, after: float, took: float | None) -> int:
+    return 0 if after <= before else max(0, ceil(after - (before if took is None else took)))
+
+
+def _taken_meanwhile(
+    concurrency: ConcurrencyState, decision: Decision, plan: Plan, together: Sequence[Decision]
+) -> bool:
+    """Whether raises of other volumes take what the instance had left for the change, or for its whole set."""
+    if decision.group is not None:
+        made = [d for d in together if isinstance(d.answer, Act)] or [decision]
+        mine = {d.decision_id for d in made}
+        rest = tuple(c for c in concurrency.in_flight if c.decision_id not in mine)
+        plans = [d.answer.plan for d in made if isinstance(d.answer, Act)]
+        return (
+            beyond_the_instance(
+                [d.observation for d in made], plans, replace(concurrency, in_flight=rest)
+            )
+            is not None
+        )
+    promised = promised_beside((decision.observation,), concurrency)
+    if promised is None:
+        return False
+    left = left_of_instance(decision.diagnosis, promised.iops, promised.mibps)
+    return asks_too_much(plan, decision.observation, left)
 
 
 def limits_of(decision: Decision, plan: Plan) -> Mapping[Guardrail, int] | None:
@@ -128,4 +163,5 @@ def after_step(
         completed=body.get("completed") is True,
         quota_full_until=at + QUOTA_FULL if full else None,
         types=tuple(VolumeType(name) for name in sorted(types)),
+        counts_until=at + COUNTS[step] if step in COUNTS else None,
     )  # fmt: skip

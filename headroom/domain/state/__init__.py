@@ -19,6 +19,7 @@ from headroom.domain.state.breakers import (
     is_failure,
 )
 from headroom.domain.state.concurrency import (
+    AWAITED,
     MOST_IN_FLIGHT,
     MOST_PER_HOUR,
     SHOWS,
@@ -26,6 +27,7 @@ from headroom.domain.state.concurrency import (
     BlastRadius,
     ConcurrencyState,
     InFlight,
+    Landed,
     after_change_ended,
     after_change_started,
     available_concurrency,
@@ -93,6 +95,7 @@ from headroom.domain.state.profile import (
     merged,
     on_scale,
 )
+from headroom.domain.state.promises import Promised, just_before, own_load, promised_beside
 from headroom.domain.state.queue_entry import QueueEntry
 from headroom.domain.state.records import (
     GENESIS,

@@ -20,8 +20,10 @@ SETTLES = timedelta(hours=6)
 typically takes. Source: EBS User Guide, "Monitor the progress of volume modifications" (2026-10)."""
 GIB = "gib"
 IOPS = "iops"
-SHOWS = timedelta(hours=1)
-"""After how long an instance's metrics surely show what a raise of one of its volumes takes."""
+SHOWS = timedelta(minutes=30)
+"""How long after its chain a raise counts whose load was there: then means of a quarter of an hour show it."""
+AWAITED = timedelta(hours=3)
+"""The same of a raise whose load has not come yet: as far back as the minutes reach that would show it."""
 WITH_IOPS_QUOTA = (VolumeType.IO1, VolumeType.IO2)
 
 
@@ -69,8 +71,24 @@ class InFlight:
     counts: tuple[tuple[str, int], ...] = ()
     """What it uses of AWS's regional quotas, see `quota_usage`."""
     adds_iops: int = field(default=0, metadata=LATER)
-    """By how many sustained IOPS it raises the volume."""
+    """How many IOPS the volume may take beyond its mean of the quarter of an hour before; 0 unless raised."""
     adds_mibps: int = field(default=0, metadata=LATER)
+    instance_iops: int | None = field(default=None, metadata=LATER)
+    """What all volumes of its instance took together in that quarter of an hour; None if unknown."""
+    instance_mibps: int | None = field(default=None, metadata=LATER)
+
+    @property
+    def raises(self) -> bool:
+        """Whether the volume may take more of its instance."""
+        return self.adds_iops + self.adds_mibps > 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Landed:
+    """A raise in force whose chain ended, and until when its instance's metrics may not show it."""
+
+    change: InFlight
+    until: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +117,8 @@ class ConcurrencyState:
     """When changes of the last hour were started, oldest first."""
     settling: tuple[Settling, ...] = ()
     quota_full: tuple[QuotaFull, ...] = ()
+    landed: tuple[Landed, ...] = field(default=(), metadata=LATER)
+    """Raises that ended lately, one for each resource at most."""
 
     def in_flight_elsewhere(self, resource: str, now: datetime) -> tuple[InFlight, ...]:
         """Changes of other resources that are in flight at `now`."""
@@ -106,12 +126,18 @@ class ConcurrencyState:
             c for c in self.in_flight if c.resource != resource and c.since > now - LONGEST
         )
 
-    def raised_lately(self, resources: Collection[str], now: datetime) -> tuple[InFlight, ...]:
-        """Raises of these resources that the metrics may not show yet."""
+    def raises_under_way(self, resources: Collection[str], now: datetime) -> tuple[InFlight, ...]:
+        """Raises of these resources whose chain has not ended."""
         return tuple(
             c for c in self.in_flight
-            if c.resource in resources and c.adds_iops + c.adds_mibps > 0 and c.since > now - SHOWS
+            if c.resource in resources and c.raises and c.since > now - LONGEST
         )  # fmt: skip
+
+    def raises_landed(self, resources: Collection[str], now: datetime) -> tuple[Landed, ...]:
+        """Raises of these resources that ended lately."""
+        return tuple(
+            one for one in self.landed if one.change.resource in resources and one.until > now
+        )
 
     def started_last_hour(self, now: datetime) -> tuple[datetime, ...]:
         """The starts of the 60 minutes before `now`."""
@@ -190,7 +216,11 @@ def after_change_started(concurrency: ConcurrencyState, change: InFlight) -> Con
         starts=tuple(sorted((*concurrency.started_last_hour(now), now))),
         settling=tuple(s for s in concurrency.settling if s.until > now),
         quota_full=tuple(q for q in concurrency.quota_full if q.until > now),
-    )
+        landed=tuple(
+            one for one in concurrency.landed
+            if one.until > now and one.change.resource != change.resource
+        ),
+    )  # fmt: skip
 
 
 def after_change_ended(
@@ -203,12 +233,13 @@ def after_change_ended(
     completed: bool,
     quota_full_until: datetime | None,
     types: Iterable[VolumeType],
+    counts_until: datetime | None = None,
 ) -> ConcurrencyState:
     """The state after the chain of `decision_id` ended; the same object if it was not in flight.
 
     A change that `landed` still uses quota for a while unless AWS `completed` it. A change with
     `nothing_done` no longer counts for the hour. After a refusal for a quota, these types are not
-    tried again before `quota_full_until`.
+    tried again before `quota_full_until`. A raise counts for its instance until `counts_until`.
     """
     mine = next((c for c in concurrency.in_flight if c.decision_id == decision_id), None)
     if mine is None:
@@ -223,9 +254,12 @@ def after_change_ended(
     if quota_full_until is not None:
         new = (QuotaFull(volume_type=t, until=quota_full_until) for t in sorted(set(types)))
         full = (*(q for q in full if q.volume_type not in set(types)), *new)
+    raised = tuple(one for one in concurrency.landed if one.until > at)
+    if counts_until is not None and mine.raises:
+        raised = (*raised, Landed(change=replace(mine, counts=()), until=counts_until))
     return replace(
         concurrency, in_flight=tuple(c for c in concurrency.in_flight if c is not mine),
-        starts=tuple(starts), settling=settling, quota_full=full,
+        starts=tuple(starts), settling=settling, quota_full=full, landed=raised,
     )  # fmt: skip
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from itertools import accumulate
 from typing import NamedTuple
+
+from headroom.domain.resources import LATER
+from headroom.domain.state import Promised
 
 
 class LoadShape(StrEnum):
@@ -276,6 +279,11 @@ class Diagnosis:
     """Whether operations are slower than the owner's objective although no limit was touched."""
     instance_balance: BalanceForecast | None = None
     """None if it does not fall, is not published, or was not read."""
+    promised: Promised | None = field(default=None, metadata=LATER)
+    """What raises of the instance's other volumes may still take. What is left, above, is without it where
+    that allows a useful raise of this one."""
+    measured_left: tuple[float, float] | None = field(default=None, metadata=LATER)
+    """IOPS and MiB/s that are left before that; None where nothing is promised."""
 
 
 class Level(NamedTuple):
