@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC
 from decimal import Decimal
 
 from headroom.domain.decision.action import Act, Hold, Reason
@@ -27,7 +28,6 @@ from headroom.domain.guardrails import (
     Guardrail,
     PlanJudgement,
     Verdict,
-    all_known_clear_at,
     judge,
 )
 from headroom.domain.planning import (
@@ -284,15 +284,15 @@ def _held_by(
     if len(reasons) > MOST_NAMED:
         reasons = [*reasons[:MOST_NAMED], f"and {len(reasons) - MOST_NAMED} more"]
     verdicts = [v for blocking in held.values() for v in blocking]
-    clears_at = all_known_clear_at(verdicts)
-    passes = (beyond is None or beyond.temporary) and all(v.temporary for v in verdicts)
+    until = [v.clears_at for v in verdicts]
     if beyond is not None:
         reasons.insert(0, beyond.why)
-        known = beyond.clears_at is not None and (clears_at is not None or not verdicts)
-        clears_at = max(filter(None, (beyond.clears_at, clears_at))) if known else None
+        until.append(beyond.clears_at)
+    passes = (beyond is None or beyond.temporary) and all(v.temporary for v in verdicts)
+    known = [at for at in until if at is not None]
     return GroupConstraint(
         name=name, problem="; ".join(reasons), temporary=passes,
-        clears_at=clears_at if passes else None,
+        clears_at=max(known).astimezone(UTC) if passes and known and len(known) == len(until) else None,
     )  # fmt: skip
 
 

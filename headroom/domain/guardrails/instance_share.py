@@ -14,6 +14,8 @@ from headroom.domain.workload import Binding, Diagnosis
 
 USEFUL = 1.05
 """By what factor a rate has to rise at least for a raise to be worth a change."""
+FIXED = 1.1
+"""How much more than what is left a target may be that was fixed earlier: the others' load varies."""
 
 
 def less_promised(
@@ -100,7 +102,7 @@ def more_than_left(plan: Plan, observation: Observation, diagnosis: Diagnosis) -
     )
     if iops is None or mibps is None or plan.price_change_usd <= 0:
         return None
-    if not asks_too_much(plan, observation, (iops * USEFUL, mibps * USEFUL)):
+    if not asks_too_much(plan, observation, (iops * FIXED, mibps * FIXED)):
         return None
     now, then = capability(plan.origin), plan.capability
     if not any(

@@ -80,7 +80,13 @@ def test_without_a_place_nothing_is_intended_and_nothing_is_left_behind(
         (21_000.0, 0, None, True),
         (20_999.0, 0, None, False),
         (12_000.0, 59, None, False),
-        (12_000.0, 60, None, True),  # the metrics show what it takes
+        (12_000.0, 47 * 60, None, False),  # AWS may take hours until it has effect
+        (12_000.0, 48 * 60, None, True),
+        (12_000.0, 29, Step.RELIEVED, False),
+        (12_000.0, 30, Step.RELIEVED, True),  # the metrics show what it takes
+        (12_000.0, 179, Step.UNTESTED, False),  # its load may still come
+        (12_000.0, 180, Step.UNTESTED, True),
+        (12_000.0, 5, Step.DIVERGED, True),
         (12_000.0, 5, Step.REFUSED, True),
     ],
 )
@@ -90,9 +96,11 @@ def test_a_raise_gets_what_another_of_its_instance_just_left(
     first = about(act("d0", "vol-0"), "vol-0", beside=("vol-1",))
     started = intended(ledger, first, lease_until=UNTIL)
     (raised,) = ledger.concurrency().in_flight
-    assert (raised.adds_iops, raised.adds_mibps) == (9_000, 82)
+    assert (raised.adds_iops, raised.adds_mibps) == (9_000, 161)  # it took 3,000 and 46.9
     at = NOW + timedelta(minutes=minutes)
     if step is not None:
+        if step is not Step.REFUSED:
+            append(ledger, first, Step.APPLIED)
         append(ledger, first, step, intent=started)
     late = about(act(at=at), "vol-1", at=at, beside=("vol-0",))
     diagnosis = replace(late.diagnosis, instance_iops_left=left, instance_mibps_left=900.0)

@@ -1,0 +1,136 @@
+"""A volume is raised to what its instance leaves once the raises of others take what they were made for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+
+from headroom.domain.catalog.ebs import capability
+from headroom.domain.decision import Act, Decision, Hold, decide
+from headroom.domain.guardrails import Guardrail, Verdict, asks_too_much, more_than_left
+from headroom.domain.planning import Plan
+from headroom.domain.resources import Configuration, VolumeType
+from headroom.domain.state import ConcurrencyState, InFlight
+from tests.builders import (
+    NOW,
+    decision_input,
+    gp2,
+    gp3,
+    instance,
+    instance_activity,
+    io,
+    observation,
+    ref,
+    resource_state,
+    starved_gp3,
+)
+
+BESIDE = 3_000.0
+
+
+def decided(promised: int, *, sustains: int = 18_750, known: bool = True) -> Decision:
+    """About vol-1, starving at 3,000 IOPS, beside a volume that takes 3,000 and was raised by so many."""
+    machine = instance(baseline_iops=sustains, maximum_iops=sustains, volumes=("vol-2",))
+    seen = starved_gp3(
+        instance=machine if known else replace(machine, limits=None),
+        instance_activity=instance_activity(
+            [1_500.0 + BESIDE] * 30 + [3_000.0 + BESIDE] * 30, [20.0] * 60
+        ),
+    )
+    beside = InFlight(
+        resource=ref("vol-2").arn, decision_id="d2", since=NOW - timedelta(minutes=20), zone="a",
+        adds_iops=promised, instance_iops=6_000,
+    )  # fmt: skip
+    stand = resource_state(concurrency=ConcurrencyState(in_flight=(beside,) if promised else ()))
+    return decide(decision_input(seen, stand=stand))
+
+
+def on_the_instance(decision: Decision) -> Verdict:
+    (judged,) = [j for j in decision.judgements if j.plan == decision.plan]
+    return next(v for v in judged.verdicts if v.guardrail is Guardrail.INSTANCE_LIMIT)
+
+
+def target(decision: Decision) -> Configuration:
+    assert decision.plan is not None
+    return decision.plan.target
+
+
+def test_a_plan_is_cut_to_what_another_raise_leaves() -> None:
+    alone, beside = decided(0), decided(9_000)
+    assert isinstance(alone.answer, Act)
+    assert isinstance(beside.answer, Act)
+    assert (target(alone).iops, target(beside).iops) == (12_000, 6_750)
+    assert alone.diagnosis.promised is None
+    assert beside.diagnosis.instance_iops_left == 6_750
+    assert on_the_instance(beside).allows
+
+
+def test_where_nothing_is_left_it_waits_and_says_how_much_others_may_take() -> None:
+    held = decided(20_000)
+    assert isinstance(held.answer, Hold)
+    verdict = on_the_instance(held)
+    assert (verdict.value, verdict.temporary, verdict.clears_at) == ("just promised", True, None)
+    assert "of the 15,750 IOPS" in verdict.detail
+    assert "may still take 15,750 and" in verdict.detail  # never more than there is
+    assert target(decided(12_750)) == target(decided(12_700))  # hardly more is no reason to raise
+
+
+def test_an_instance_without_known_limits_promises_nothing() -> None:
+    unknown, before = decided(9_000, known=False), decided(0, known=False)
+    assert unknown.diagnosis == before.diagnosis
+    assert type(unknown.answer) is type(before.answer)
+    assert unknown.plan == before.plan
+
+
+def plan(origin: Configuration, to: Configuration, usd: int = 10) -> Plan:
+    base = decided(0).plan
+    assert base is not None
+    return replace(
+        base, origin=origin, target=to, capability=capability(to), price_change_usd=Decimal(usd)
+    )
+
+
+@pytest.mark.parametrize(
+    ("origin", "to", "usd", "left", "too_much"),
+    [
+        (gp3(), gp3(iops=12_000), 10, 11_999, True),
+        (gp3(), gp3(iops=12_000), 10, 11_999.5, False),  # AWS takes whole numbers
+        (gp3(), gp3(iops=12_000), 10, None, False),
+        (gp3(iops=6_000), gp3(iops=5_000), -5, 0, False),
+        (gp2(400), gp3(400), -8, 2_000, False),  # 3,000 is the least of gp3
+        (gp2(400), gp3(400), 8, 2_000, False),  # and part of it serves
+        (gp2(400), gp3(400), 8, 1_200, True),
+        (gp2(400), gp3(400, 4_000), -3, 2_000, True),
+        (io(VolumeType.IO1, 400, 500), gp3(400), -20, 400, False),
+        (gp3(mibps=125), gp3(iops=4_000, mibps=1_000), 30, 3_000, False),  # 4 IOPS for each MiB/s
+    ],
+)
+def test_what_a_smaller_target_serves_as_well_is_too_much(
+    origin: Configuration, to: Configuration, usd: int, left: float | None, too_much: bool
+) -> None:
+    assert asks_too_much(plan(origin, to, usd), observation(), (left, 2_000.0)) is too_much
+
+
+@pytest.mark.parametrize(
+    ("promised", "sustains", "smaller_is_enough"),
+    [
+        (0, 18_750, False),
+        (0, 14_000, False),  # 11,000 are left: the others' load varies
+        (0, 13_000, True),
+        (9_000, 18_750, True),
+        (15_000, 18_750, False),  # nothing useful is left: it waits
+    ],
+)
+def test_a_target_fixed_earlier_is_compared_with_what_is_left_now(
+    promised: int, sustains: int, smaller_is_enough: bool
+) -> None:
+    seen = decided(promised, sustains=sustains)
+    why = more_than_left(plan(gp3(), gp3(iops=12_000)), seen.observation, seen.diagnosis)
+    assert (why is not None) is smaller_is_enough
+    if promised and why:
+        assert "leaves it 6,750 IOPS" in why
+    cheaper = plan(gp3(), gp3(iops=12_000), usd=0)
+    assert more_than_left(cheaper, seen.observation, seen.diagnosis) is None
