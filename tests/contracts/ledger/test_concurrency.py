@@ -13,14 +13,16 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from headroom.domain.decision import Decision
 from headroom.domain.guardrails import Guardrail
 from headroom.domain.ledger.admission import NOTHING_DONE, QUOTA_FULL
+from headroom.domain.planning import GroupDetail, GroupMember
 from headroom.domain.resources import VolumeType
 from headroom.domain.state import NEXT, ConcurrencyState, QueueEntry, Refusal, Refused, Step
 from headroom.domain.state.concurrency import HOUR, LONGEST
 from headroom.ports import Intent, NotIntended
 from headroom.proving.memory import InMemoryLedger
-from tests.builders import ACCOUNT, NOW, REGION, ref
+from tests.builders import ACCOUNT, NOW, REGION, gp3, instance, instance_activity, ref
 from tests.contracts.decisions import about, act, append, hold, intended
 from tests.contracts.ledger.test_races import at_once, wish
 
@@ -341,3 +343,36 @@ class Places(RuleBasedStateMachine):
 
 Places.TestCase.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
 TestPlaces = Places.TestCase
+
+
+@pytest.mark.parametrize(
+    ("sustains", "others", "taken"),
+    [(48_000, True, True), (47_999, True, False), (39_000, False, True)],
+)
+def test_a_set_together_gets_what_another_of_its_instance_just_left(
+    ledger: Any, sustains: int, others: bool, taken: bool
+) -> None:
+    """Three to 12,000 each; a fourth, which takes 3,000 now, may take 9,000 more."""
+    names = ("vol-1", "vol-2", "vol-3")
+    whole = instance_activity([12_000.0] * 30, [100.0] * 30)
+
+    def on_one(decision: Decision) -> Decision:
+        machine = instance(baseline_iops=sustains, baseline_mibps=9_000.0)
+        machine = replace(machine, volume_ids=(*names, "vol-9"))
+        seen = replace(decision.observation, instance=machine, instance_activity=whole)
+        return replace(decision, observation=seen)
+
+    made = [on_one(act(f"d{name}", name)) for name in names]
+    members = tuple(
+        GroupMember(volume_id=name, configuration=gp3(), decision_id=f"d{name}") for name in names
+    )
+    made = [replace(one, group=GroupDetail(name="raid", members=members)) for one in made]
+    for one in made:
+        ledger.decided(one, due_at=None)
+    if others:
+        intended(ledger, on_one(act("d9", "vol-9")), lease_until=UNTIL)
+    got = ledger.intend_together(made, lease_until=UNTIL, now=NOW)
+    assert isinstance(got, NotIntended) is not taken
+    if not taken:
+        assert "another volume of its instance" in got.detail
+    assert len(ledger.concurrency().in_flight) == 3 * taken + others
