@@ -20,8 +20,8 @@ def instance_limit(case: Case) -> Verdict:
     """Block a change to a volume while its instance is the limit, or might be.
 
     Also block a dearer plan that serves no more than today even with all that the instance gives, and
-    a raise of more than what is left once raises of the instance's other volumes take what they were made
-    for, as far as its metrics do not show that yet.
+    a raise beyond what is left once its other volumes take what they were raised to, as far as the
+    metrics do not show that yet. Before that, a plan is reduced to what is left.
     A plan that only adds free space passes, and a faster type where the owner's latency objective is
     missed.
     """

@@ -7,7 +7,6 @@ and of the chain's end, if its version is unchanged.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from math import ceil
 
@@ -87,10 +86,8 @@ def admit_change(
 
 def _in_flight(decision: Decision, plan: Plan, now: datetime) -> InFlight:
     """The change as it counts for others, with what it may take of its instance beyond today's load."""
-    volume, (iops, mibps, all_iops, all_mibps) = (
-        decision.observation.volume,
-        just_before(decision.observation),
-    )
+    volume = decision.observation.volume
+    iops, mibps, all_iops, all_mibps = just_before(decision.observation)
     before, after = capability(plan.origin), plan.capability
     return InFlight(
         resource=volume.ref.arn, decision_id=decision.decision_id, since=now,
@@ -111,16 +108,10 @@ def _taken_meanwhile(
 ) -> bool:
     """Whether raises of other volumes take what the instance had left for the change, or for its whole set."""
     if decision.group is not None:
-        made = [d for d in together if isinstance(d.answer, Act)] or [decision]
-        mine = {d.decision_id for d in made}
-        rest = tuple(c for c in concurrency.in_flight if c.decision_id not in mine)
-        plans = [d.answer.plan for d in made if isinstance(d.answer, Act)]
-        return (
-            beyond_the_instance(
-                [d.observation for d in made], plans, replace(concurrency, in_flight=rest)
-            )
-            is not None
-        )
+        made = [(d.observation, d.answer.plan) for d in together if isinstance(d.answer, Act)]
+        seen, plans = zip(*made or [(decision.observation, plan)], strict=True)
+        beyond = beyond_the_instance(seen, plans, concurrency)
+        return beyond is not None and beyond.temporary
     promised = promised_beside((decision.observation,), concurrency)
     if promised is None:
         return False
