@@ -40,8 +40,8 @@ LIMITS = (
 )  # fmt: skip
 NOTHING_DONE = frozenset({Step.REFUSED, Step.STALE, Step.NOT_APPLIED})
 """Steps after which AWS changed nothing."""
-COUNTS = {Step.RELIEVED: SHOWS, Step.INEFFECTIVE: SHOWS, Step.UNTESTED: AWAITED}
-"""How long a raise counts for its instance after such an end of its chain; after any other, not at all."""
+IN_FORCE = frozenset({Step.RELIEVED, Step.INEFFECTIVE, Step.UNTESTED})
+"""Steps after which a raise still counts for its instance."""
 QUOTA_FULL = timedelta(hours=1)
 """How long Headroom does not change a volume type after AWS refused it for a quota."""
 
@@ -96,6 +96,7 @@ def _in_flight(decision: Decision, plan: Plan, now: datetime) -> InFlight:
         adds_mibps=_adds(before.sustained_mibps, after.sustained_mibps, mibps),
         instance_iops=None if all_iops is None else round(all_iops),
         instance_mibps=None if all_mibps is None else round(all_mibps),
+        ahead=decision.demand.pressed_minutes == 0,
     )  # fmt: skip
 
 
@@ -154,5 +155,12 @@ def after_step(
         completed=body.get("completed") is True,
         quota_full_until=at + QUOTA_FULL if full else None,
         types=tuple(VolumeType(name) for name in sorted(types)),
-        counts_until=at + COUNTS[step] if step in COUNTS else None,
+        counts_until=_counts_until(mine, step, at),
     )  # fmt: skip
+
+
+def _counts_until(change: InFlight | None, step: Step, at: datetime) -> datetime | None:
+    """Until when a raise counts for its instance, now that its chain ended; None if not at all."""
+    if change is None or step not in IN_FORCE:
+        return None
+    return at + (AWAITED if step is Step.UNTESTED and change.ahead else SHOWS)

@@ -23,7 +23,7 @@ IOPS = "iops"
 SHOWS = timedelta(minutes=30)
 """How long after its chain a raise counts whose load was there: then means of a quarter of an hour show it."""
 AWAITED = timedelta(hours=3)
-"""The same of a raise whose load has not come yet: as far back as the minutes reach that would show it."""
+"""The same of a raise ahead of load that has not come by then: as far back as the minutes reach that would show it."""
 WITH_IOPS_QUOTA = (VolumeType.IO1, VolumeType.IO2)
 
 
@@ -76,6 +76,8 @@ class InFlight:
     instance_iops: int | None = field(default=None, metadata=LATER)
     """What all volumes of its instance took together in that quarter of an hour; None if unknown."""
     instance_mibps: int | None = field(default=None, metadata=LATER)
+    ahead: bool = field(default=False, metadata=LATER)
+    """Whether it was made for load that had not come yet."""
 
     @property
     def raises(self) -> bool:

@@ -86,8 +86,8 @@ def test_without_a_place_nothing_is_intended_and_nothing_is_left_behind(
         (12_000.0, 48 * 60, None, True),
         (12_000.0, 29, Step.RELIEVED, False),
         (12_000.0, 30, Step.RELIEVED, True),  # the metrics show what it takes
-        (12_000.0, 179, Step.UNTESTED, False),  # its load may still come
-        (12_000.0, 180, Step.UNTESTED, True),
+        (12_000.0, 29, Step.UNTESTED, False),
+        (12_000.0, 30, Step.UNTESTED, True),  # its load is over
         (12_000.0, 5, Step.DIVERGED, True),
         (12_000.0, 5, Step.REFUSED, True),
     ],
@@ -376,3 +376,19 @@ def test_a_set_together_gets_what_another_of_its_instance_just_left(
     if not taken:
         assert "another volume of its instance" in got.detail
     assert len(ledger.concurrency().in_flight) == 3 * taken + others
+
+
+@pytest.mark.parametrize(("minutes", "taken"), [(179, False), (180, True)])
+def test_a_raise_ahead_of_its_load_counts_while_that_may_still_come(
+    ledger: Any, minutes: int, taken: bool
+) -> None:
+    first = about(act("d0", "vol-0"), "vol-0", beside=("vol-1",))
+    first = replace(first, demand=replace(first.demand, pressed_minutes=0))
+    intended(ledger, first, lease_until=UNTIL)
+    append(ledger, first, Step.APPLIED)
+    append(ledger, first, Step.UNTESTED)
+    at = NOW + timedelta(minutes=minutes)
+    late = about(act(at=at), "vol-1", at=at, beside=("vol-0",))
+    left = replace(late.diagnosis, instance_iops_left=12_000.0, instance_mibps_left=900.0)
+    got = intended(ledger, replace(late, diagnosis=left), at, lease_until=at + HOUR)
+    assert isinstance(got, Intent) is taken
