@@ -264,7 +264,7 @@ def _larger(limits: LimitHistory, at: float, hour: ProfileHour, shown: ProfileHo
 def belief_above_limits(past: Past, anyhow: float) -> Belief:
     """How far load above a limit that was touched is still believed in.
 
-    Less with every hour in which as much was served freely, and with every day that runs clear for longer
+    Less with every hour in which more was served freely, busy or not, and with every day that runs clear for longer
     than load ever stayed away before. A visible load that skips one turn lowers the belief in its rhythm,
     not in its height. It may stay away twice as long, less so the more of it follows no rhythm (`anyhow`).
     What comes every day is soon seen again.
@@ -274,7 +274,7 @@ def belief_above_limits(past: Past, anyhow: float) -> Belief:
     if not any(minutes):
         return WHOLE
     touched = [hour for hour in hours if hour.touched_minutes]
-    others = [(hours[number], times) for number, times in past.times.items() if not minutes[number]]
+    others = [hour for hour in past.profile.hours if hour is not None and not hour.touched_minutes]
     places = [place for place, number in numbers.items() if minutes[number]]
     usual = max([after - before for before, after in pairwise(places)], default=0)
     since = past.profile.hours[places[-1] + 1 :]
@@ -285,6 +285,6 @@ def belief_above_limits(past: Past, anyhow: float) -> Belief:
     limit_mibps = max([hour.limit_mibps for hour in touched]) * SEEN_ABOVE
     doubt = 1.0 + CLEAR_DAYS * clear
     return Belief(
-        1.0 / (doubt + sum([times for hour, times in others if hour.peak_iops > limit_iops])),
-        1.0 / (doubt + sum([times for hour, times in others if hour.peak_mibps > limit_mibps])),
+        1.0 / (doubt + sum([hour.peak_iops > limit_iops for hour in others])),
+        1.0 / (doubt + sum([hour.peak_mibps > limit_mibps for hour in others])),
     )

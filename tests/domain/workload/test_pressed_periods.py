@@ -16,6 +16,7 @@ from headroom.domain.workload import digest_of
 from headroom.domain.workload.history import load_rates
 from headroom.domain.workload.pressed_periods import (
     PressedPeriod,
+    belief_above_limits,
     busiest_minutes,
     pressed_periods,
     with_hidden_bursts,
@@ -32,7 +33,7 @@ from tests.builders import (
     series,
     volume,
 )
-from tests.domain.earlier import BIG, changed, history, seen_over
+from tests.domain.earlier import BIG, by_hour, changed, history, hour_at, seen_over
 
 SMALL = gp3(400, 3_000, 125)
 NIGHT = (NOW - timedelta(days=2)).replace(hour=2)
@@ -288,3 +289,14 @@ def test_an_hour_under_a_larger_limit_has_the_bursts_that_one_of_the_same_load_s
 def test_no_hour_is_given_bursts_that_nothing_shows(shown: ProfileHour, raised_ago: float) -> None:
     profile = profile_of(shown, hour_of_load(shown.mean_iops), None)
     assert with_hidden_bursts(profile, limits_raised(raised_ago)) == profile
+
+
+@pytest.mark.parametrize("hours", [10, 100])
+def test_every_hour_that_was_served_above_an_old_limit_disproves_what_it_may_have_hidden(
+    hours: int,
+) -> None:
+    """gp2 of 33 GiB was at its 100 IOPS for two days; gp3 serves 1,000, which keeps it busy in no hour."""
+    held = ProfileHour(100.0, 1.6, 100.0, 1.6, 60, 60, 100.0, 0.0)
+    freely = hour_at(1_000, busy_minutes=20, mean=300)
+    assert belief_above_limits(by_hour([held] * 48), 0.0).iops == 1
+    assert belief_above_limits(by_hour([held] * 48 + [freely] * hours), 0.0).iops < 1 / hours
