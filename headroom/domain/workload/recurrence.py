@@ -15,7 +15,6 @@ from headroom.domain.workload.episodes import ANY_TIME_HOURS, ENDLESS_HOURS, rec
 from headroom.domain.workload.history import Past, begins_among
 from headroom.domain.workload.rhythms import (
     OF_A_KIND,
-    WANDERS,
     Coming,
     Height,
     NewHeights,
@@ -169,11 +168,11 @@ class Recurrence:
             for place, begin in begins.items()
             if begin >= heights.since and begin in group
         }
-        least, times = WANDERS * max([loads[number][0] for number in latest]), exp(heights.by)
+        least, times = OF_A_KIND * max([loads[number][0] for number in latest]), exp(heights.by)
 
         @cache
         def short(number: int, onset: bool) -> tuple[float, float, float]:
-            if loads[number][0] <= least:
+            if loads[number][0] < least:
                 return NOTHING
             hour = hours[number]
             late = short_minutes(

@@ -6,7 +6,6 @@ The door offers `rhythms` and how it weighs earlier hours.
 
 from headroom.domain.workload.rhythms.heights import (
     OF_A_KIND,
-    WANDERS,
     Height,
     NewHeights,
     at_a_time_of_day,

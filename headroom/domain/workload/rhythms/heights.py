@@ -14,8 +14,6 @@ STEPS = 2.0
 """Steps of height from one load to one twice as high."""
 OF_A_KIND = 0.7
 """Share of the highest load, or of a level, from which another load is of its kind: these differ by less."""
-WANDERS = 0.5
-"""Share of the highest of the latest loads above which another is the same load, whose height wanders."""
 OTHERS = 12
 """These latest loads, of any kind."""
 HIGHER = 1.02
@@ -84,7 +82,7 @@ def new_heights(loads: Mapping[int, tuple[float, bool]]) -> NewHeights | None:
     if len(loads) < LEAST_LOADS:
         return None
     recent = max([load for load, _ in list(loads.values())[-OTHERS:]])
-    kind = [(*load, begin) for begin, load in loads.items() if load[0] > WANDERS * recent]
+    kind = [(*load, begin) for begin, load in loads.items() if load[0] >= OF_A_KIND * recent]
     if len(kind) < LEAST_LOADS or not recent:
         return None
     since = max(len(kind) // 2, len(kind) - LATEST)  # the first ones are often the highest so far
