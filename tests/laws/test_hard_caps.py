@@ -14,7 +14,7 @@ from tests.laws.script import ASKED, OPEN, Event, Script, play, script
 
 CAPS = ("mode", "types", "max_iops", "max_throughput_mibps", "max_size_gib", "growth", "one_way",
         "price_increase_usd_per_month", "approve_above_usd_per_month", "give_back")  # fmt: skip
-RUNS = 40
+RUNS = 28
 
 
 def capped(found: Script) -> Script:
