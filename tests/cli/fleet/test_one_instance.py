@@ -10,33 +10,20 @@ from typing import Any
 import pytest
 
 from headroom.adapters.ebs import EbsStorage
-from headroom.cli.commands import plan as one_resource
-from headroom.cli.fleet import places, pool
 from headroom.cli.main import run
 from headroom.proving.replay import chunks
 from tests.builders import NOW
 from tests.cli.fleet.account import FakeAws
+from tests.cli.fleet.test_plan_all import aws, pressed
 
+__all__ = ["aws"]
 ALL = ["plan", "--all", "--kind", "ebs", "--processes", "1", "--json"]
 ON_IT = [{"InstanceId": f"i-{1:017x}", "State": "attached", "Device": "/dev/sdf"}]
 
 
-def pressed(at: datetime) -> float:
-    """Quiet, and from two hours ago on more than gp3's 3,000 IOPS."""
-    return 3_500.0 if at > NOW - timedelta(hours=2) else 300.0
-
-
 def longer(at: datetime) -> float:
-    """The same from three hours ago on."""
+    """As `pressed`, but from three hours ago on."""
     return 3_500.0 if at > NOW - timedelta(hours=3) else 300.0
-
-
-@pytest.fixture
-def aws(monkeypatch: pytest.MonkeyPatch) -> FakeAws:
-    fake = FakeAws()
-    for module in (places, one_resource, pool):
-        monkeypatch.setattr(module, "account", lambda **_: fake.account())
-    return fake
 
 
 @pytest.fixture
