@@ -39,6 +39,11 @@ def locked_hours(situation: Situation) -> int:
     return min(HOURS, ceil(lasts))
 
 
+def raise_locked_hours(situation: Situation) -> int:
+    """How many hours a raise prevents another change by the owner's cooldown. What was lowered may be raised at once."""
+    return min(HOURS, ceil(situation.limits.cooldown_minutes / 60))
+
+
 def late_hours(situation: Situation) -> int:
     """How many hours earlier than `LEAD` a raise has to begin, as earlier ones had their effect so late."""
     takes = situation.raises_take

@@ -131,7 +131,10 @@ def allowed(situation: Situation, plan: Plan) -> bool:
 def only_from(
     situation: Situation, targets: Sequence[Configuration], goals: Sequence[bool]
 ) -> dict[int, list[int]]:
-    """For each target that one step does not reach from every other: from which it does."""
+    """For each target that one step does not reach from every other: from which it does.
+
+    Nothing returns to the present configuration, the first, that the owner does not let Headroom give back.
+    """
     step = situation.limits.largest_step
     can = [capability(target) for target in targets]
     least_iops, least_mibps = min(c.burst_iops for c in can), min(c.burst_mibps for c in can)
@@ -143,7 +146,22 @@ def only_from(
         ) > step * max(least_mibps, mibps)
         if far and goals[goal]:
             found[goal] = [i for i, one in enumerate(targets) if step_of(one, target) <= step]
+    if not all(returns := [_may_return(situation, one) for one in targets]):
+        found[0] = [i for i in found.get(0, range(len(targets))) if returns[i]]
     return found
+
+
+def _may_return(situation: Situation, configuration: Configuration) -> bool:
+    """Whether the owner lets Headroom give back all that a configuration has more than the present one.
+
+    A type that is not allowed stays only where it is, and nothing leaves io2.
+    """
+    now, then = situation.current.volume_type, configuration.volume_type
+    return (
+        (situation.limits.give_back or configuration == situation.current)
+        and (now is then or now in situation.limits.types)
+        and DURABILITY_PERCENT[now] >= DURABILITY_PERCENT[then]
+    )
 
 
 def relieved_by_the_next(

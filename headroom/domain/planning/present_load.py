@@ -46,6 +46,8 @@ UNTIL_RELIEF_MIN = 40.0
 UNTIL_EFFECT_MIN = 10.0
 """From a change to its effect, by AWS's word at the least."""
 RECENT_MIN = 10
+SEEN_DAYS = 0.125
+"""Days of which the latest minutes are."""
 LOAD_LASTS_MIN, LOAD_HOURS = 80.0, 6
 OWN_EPISODES, LATEST_EPISODES = 2.0, 12
 """Earlier episodes that count as much as the present minutes; how many are gone through."""
@@ -74,7 +76,8 @@ def present_load(
     elif demand.pressed_minutes > 0:
         hours = [0.0] * HOURS  # too short to judge: the next reconciliation will
     elif demand.expected_starved_minutes > 0 and not situation.calm:
-        hours = [demand.expected_starved_minutes / HOURS] * HOURS
+        a_day = _minutes_a_day(situation.past, levels[0], demand.expected_starved_minutes, late[0])
+        hours = [a_day / HOURS] * HOURS
     else:
         iops, mibps = _load(situation)
         inside = _held_back_inside(situation.past, iops, mibps)
@@ -173,6 +176,19 @@ def _remaining_minutes(lengths: Sequence[float], pressed: float) -> list[float]:
         unknown = 60 * lasts / (lasts + 60 * hour + UNTIL_RELIEF_MIN)
         found.append(weight * seen + (1 - weight) * unknown)
     return found
+
+
+def _minutes_a_day(past: Past, level: Level, lately: float, share: float) -> float:
+    """The minutes of the coming day, by bursts of the last hours that would be so many `lately`, and by the last day.
+
+    Each counts as long as it was measured. `share` is the shortfall of such a minute.
+    """
+    (hours, numbers), end = past.numbered, len(past.profile.hours)
+    shorts = shortfalls(hours, level.iops, level.mibps)
+    latest = sum([shorts[number] for place, number in numbers.items() if place >= end - HOURS])
+    days = min(1.0, past.days)
+    weight = days / (days + SEEN_DAYS) if share else 0.0
+    return lately * (1.0 - weight) + (weight * latest / days / share if weight else 0.0)
 
 
 def _episode_lengths(past: Past, level: Level) -> list[float]:

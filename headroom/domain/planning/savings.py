@@ -37,6 +37,8 @@ DRAINS = 0.97
 """Share of what is sustained below which the load that arrived is served."""
 WHOLE_MIN = 55
 """Minutes at a limit from which an hour is one in which something waits all the time."""
+STAYS_MIN = 15
+"""Minutes at a limit from which an episode is a reason for a raise that stays; one of a few minutes may be the only one."""
 FOR_GOOD_DAYS = 7
 """Least days over which the need for what can never be undone is averaged."""
 
@@ -108,8 +110,7 @@ def waits_hours(
     """
     if not kept:
         return None
-    usd_per_minute = situation.limits.relief_value_usd_per_minute
-    then = cost(usd_per_minute, ends=[-kept.get(one.volume_type, 0.0) for one in targets])
+    then = cost(ends=[-kept.get(one.volume_type, 0.0) for one in targets])
     at_once = min(usd for usd, goal in zip(then.change, goals, strict=True) if goal)
     worth_waiting = FIRST_DAY_USD if situation.past.days < 1.0 else 0.0
     better = at_once > then.stay + worth_waiting
@@ -127,10 +128,18 @@ def uses_up_the_only_change(situation: Situation) -> bool:
 
 
 def without_return(situation: Situation, plan: Plan) -> Plan:
-    """The plan; where it saves, and no raise could follow the load from there, its value is of the mean day so far.
+    """The plan; where what it changes would stay so, its value is of the mean day so far.
 
-    Nothing for the first week: how often the load comes is not known by then.
+    So is a saving from where no raise could follow the load, which is worth nothing for the first week: how often the
+    load comes is not known by then. And a raise that the owner alone may give back, but not for load that was announced.
     """
+    if plan.price_change_usd > 0 and not (
+        situation.limits.give_back or one_way(plan) or situation.known_loads
+    ):
+        blip = 0 < situation.demand.pressed_minutes < STAYS_MIN
+        coming = 0.0 if blip else plan.relieved_minutes_per_day
+        most = value_for_good(situation, plan, coming_minutes=coming)
+        return replace(plan, value_usd_per_day=min(plan.value_usd_per_day, most))
     if plan.price_change_usd >= 0 or not leads_no_further(situation, plan):
         return plan
     past = situation.past
@@ -152,8 +161,10 @@ def _minutes_a_day(past: Past, can: Capability) -> float:
     ) / max(1.0, past.days)
 
 
-def value_for_good(situation: Situation, plan: Plan) -> float:
+def value_for_good(situation: Situation, plan: Plan, *, coming_minutes: float = 0.0) -> float:
     """The value per day of what can never be undone: what it relieves on a mean day, less its price.
+
+    At least `coming_minutes` count beside the past.
 
     The present episode alone is no reason: it counts as the past does, over a week at least. It does not
     count where less arrived since it began than is served now: then what waited is drained.
@@ -166,12 +177,13 @@ def value_for_good(situation: Situation, plan: Plan) -> float:
     before = shortfalls(hours, now.sustained_iops, now.sustained_mibps)
     after = shortfalls(hours, then.sustained_iops, then.sustained_mibps)
     shorter: list[float] = list(map(sub, before, after))
+    until, end = _hours_that_count(situation), len(past.profile.hours)
     ongoing = demand.pressed_minutes * demand.expected_shortfall(
         iops=now.sustained_iops, mibps=now.sustained_mibps
     )
-    until, end = _hours_that_count(situation), len(past.profile.hours)
     if until < end:
         ongoing = 0.0
+    ongoing = max(ongoing, coming_minutes)
     a_day = max(  # a load that changed for good is not thinned out by the year before it
         (
             sum([shorter[number] for place, number in numbers.items() if since <= place < until])

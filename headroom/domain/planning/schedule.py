@@ -43,29 +43,35 @@ def schedule_cost(
     free: Sequence[int],
     only_from: Mapping[int, Sequence[int]] = MappingProxyType({}),
     locked_hours: int = LOCKED_HOURS,
+    raise_locked_hours: int = 0,
     late_hours: int = 0,
     ends: Sequence[float] | None = None,
     last_for_raises: bool = False,
+    chosen: int = 0,
+    more_usd: float = 0.0,
 ) -> ScheduleCost:
     """Cost of staying and of each change now, by dynamic programming from the last hour back.
 
     `free[hour]` is how many modifications are left in that hour if none is made before it;
     `reachable[i]` whether a later change may lead to level i, `only_from[i]` from which levels alone,
-    if not from all. A change prevents others for `locked_hours`. For `late_hours` of it, a raise serves no
+    if not from all. A change prevents others for `locked_hours`, one now that lowers nothing for
+    `raise_locked_hours` if that is longer. For `late_hours` of it, a raise serves no
     more than the level before it, and none follows at once when load comes. `ends` is what follows the day at each
     level, in USD; nothing if not given. With `last_for_raises`, the last slot is never for lowering: the
-    guardrail `give_back_slot`.
+    guardrail `give_back_slot`. A minute that level `chosen` would serve is worth `more_usd` more, in USD.
     """
     count = len(levels)
     ways = _Ways.of(levels, reachable, only_from, last_for_raises=last_for_raises)
+    worth = _Worth(usd_per_minute, more_usd, chosen)
     ends = [0.0] * count if ends is None else list(ends)
+    held = ends  # after a change now that prevents others for longer
     # after[used][lock][level]: cost of the hours that follow, `lock` more of them locked. Without a
     # change none is locked.
     after = [[ends], *([ends] * locked_hours for _ in range(MOST_CHANGES))]
     prices = [level.usd_per_hour for level in levels]
     next_hour: int | None = None
     for hour in range(HOURS - 1, 0, -1):
-        costs = _Costs.of(demand_forecast, prices, usd_per_minute, hour, late_hours)
+        costs = _Costs.of(demand_forecast, prices, worth, hour, late_hours)
         now = after[:]
         most = -(-hour // locked_hours)  # changes by then
         for used in range(min(MOST_CHANGES, most) + 1):
@@ -83,15 +89,38 @@ def schedule_cost(
                     next_hour = hour
             now[used] = [row, *rows]
         after = now
-    costs = _Costs.of(demand_forecast, prices, usd_per_minute, 0, late_hours)
+        if hour < raise_locked_hours:
+            held = list(map(add, costs.locked, held))
+        elif hour == raise_locked_hours:
+            held = after[1][0]
+    costs = _Costs.of(demand_forecast, prices, worth, 0, late_hours)
     unlocked = costs.reacting if free[0] > 0 else costs.locked
-    change = [a + b + CHANGE_USD for a, b in zip(costs.locked, after[1][-1], strict=True)]
+    following = after[1][-1]
+    if raise_locked_hours > locked_hours:
+        rises = _not_below(levels, current)
+        following = [held[i] if i in rises else usd for i, usd in enumerate(following)]
+    change = [a + b + CHANGE_USD for a, b in zip(costs.locked, following, strict=True)]
     if late_hours:
         own = costs.short[current]
         change = [usd + max(0.0, own - less) for usd, less in zip(change, costs.short, strict=True)]
     return ScheduleCost(
         stay=unlocked[current] + after[0][0][current], change=tuple(change), next_hour=next_hour
     )
+
+
+class _Worth(NamedTuple):
+    """USD of a minute of shortfall, and how much more it is worth if the `chosen` level would serve it."""
+
+    usd: float
+    more_usd: float
+    chosen: int
+
+    def of(self, minutes: Sequence[float], at_chosen: float) -> list[float]:
+        """USD of minutes of shortfall by level, of which so many are short at the chosen level too."""
+        usd, more = self.usd, self.more_usd
+        if not more:
+            return [usd * m for m in minutes]
+        return [usd * m + (more * (m - at_chosen) if m > at_chosen else 0.0) for m in minutes]
 
 
 class _Costs(NamedTuple):
@@ -103,25 +132,26 @@ class _Costs(NamedTuple):
 
     @classmethod
     def of(
-        cls, demand_forecast: Forecast, prices: Sequence[float], usd_per_minute: float, hour: int,
+        cls, demand_forecast: Forecast, prices: Sequence[float], worth: _Worth, hour: int,
         late_hours: int,
     ) -> _Costs:  # fmt: skip
         late, early = demand_forecast.locked_minutes[hour], demand_forecast.reacting_minutes[hour]
         if demand_forecast.locked_drained:
             late = tuple(map(add, late, demand_forecast.locked_drained[hour]))
             early = tuple(map(add, early, demand_forecast.reacting_drained[hour]))
-        raises = demand_forecast.reaction_usd[hour]
-        locked = [usd_per_minute * m + usd for m, usd in zip(late, prices, strict=True)]
+        at_chosen, raises = late[worth.chosen], demand_forecast.reaction_usd[hour]
+        locked = list(map(add, worth.of(late, at_chosen), prices))
         raised = [
-            usd_per_minute * m + raising + usd
-            for m, raising, usd in zip(early, raises, prices, strict=True)
+            waits + raising + usd
+            for waits, raising, usd in zip(worth.of(early, at_chosen), raises, prices, strict=True)
         ]
         # a raise that costs more than waiting, or comes too late, would not follow
         reacting = [a if a <= b or late_hours else b for a, b in zip(locked, raised, strict=True)]
         if not late_hours:
             return cls(locked, reacting, [0.0] * len(prices))
         coming = demand_forecast.locked_minutes[hour : hour + late_hours]
-        short = [usd_per_minute * sum(minutes) for minutes in zip(*coming, strict=True)]
+        sums = [sum(minutes) for minutes in zip(*coming, strict=True)]
+        short = worth.of(sums, sums[worth.chosen])
         return cls(locked, reacting, short)
 
 

@@ -17,6 +17,7 @@ from headroom.domain.planning.coming_hours import (
     locked_hours,
     minutes_in_flight,
     open_hours,
+    raise_locked_hours,
     rest_of_hour,
     valued_again_in,
 )
@@ -95,14 +96,12 @@ class Valuation:
         self._cost = partial(
             schedule_cost, self._forecast, self._levels, current=0, reachable=goals,
             free=free_slots(situation), only_from=self._origins,
-            locked_hours=locked_hours(situation), late_hours=late_hours(situation),
+            locked_hours=locked_hours(situation), raise_locked_hours=raise_locked_hours(situation),
+            late_hours=late_hours(situation), chosen=targets.index(situation.owners_choice),
+            usd_per_minute=situation.limits.relief_value_usd_per_minute,
         )  # fmt: skip
         usd_per_minute = situation.limits.relief_value_usd_per_minute
-        choice = targets.index(situation.owners_choice)
-        usual = sum(hour[choice] for hour in self._forecast.reacting_minutes)
-        self._worth = as_chosen(self._cost, usd_per_minute, self._levels, goals, usual)
-        as_policy = self._worth.usd_per_minute == usd_per_minute
-        self._found = self._worth.found if as_policy else self._cost(usd_per_minute)
+        self._worth = as_chosen(self._cost, usd_per_minute, self._levels, goals)
         self._presses = situation.diagnosis.binding is not Binding.NOTHING
         self._kept = kept_savings(made)
         self._saving_hour = (
@@ -124,7 +123,7 @@ class Valuation:
         slot_hour: int | None = None
         lowers = any(plan.sustains_less and plan.value_usd_per_day > 0 for plan in plans)
         if lowers and not self._presses:
-            slotted = self._cost(self._worth.usd_per_minute, last_for_raises=True)
+            slotted = self._cost(more_usd=self._worth.more_usd, last_for_raises=True)
             plans = keeping_a_slot(plans, self._worth.found, slotted)
             slot_hour = slotted.next_hour
         plans = self._over_calm_days(plans)
@@ -135,7 +134,7 @@ class Valuation:
 
     def _by_schedules(self) -> list[Plan]:
         """The plans by what the best schedules of the day cost with each, and without any now."""
-        situation, forecast = self._situation, self._forecast
+        situation, forecast, found = self._situation, self._forecast, self._worth.found
         usd_per_minute = situation.limits.relief_value_usd_per_minute
         kept = {} if self._saving_hour is not None else self._kept
         in_flight = [usd_per_minute * minutes for minutes in minutes_in_flight(situation, forecast)]
@@ -145,8 +144,7 @@ class Valuation:
             if one_way(plan) and not plan.full_copy:
                 usd = value_for_good(situation, plan)
             else:
-                own = self._worth.found if within_choice(situation, plan) else self._found
-                usd = own.stay - own.change[i] + kept.get(plan.target.volume_type, 0.0)
+                usd = found.stay - found.change[i] + kept.get(plan.target.volume_type, 0.0)
                 if plan.sustains_less and not (self._presses and plan.sustains_more):
                     usd -= self._risked + self._in_rest[i - 1] + in_flight[i]
                 usd = _value(situation, plan, usd)
@@ -165,7 +163,7 @@ class Valuation:
             return day_cost(situation, self._levels, self._forecast, place)
 
         today = a_day(0)
-        if today - self._found.stay > self._risked:  # a later change may be worth its risk
+        if today - self._cost().stay > self._risked:  # a later change may be worth its risk
             return plans
         return [
             over_calm_days(situation, plan, self._levels[i], today - a_day(i))
@@ -186,7 +184,7 @@ class Valuation:
         earlier = None
         if without_present is not None:
             earlier = schedule_cost(
-                without_present, self._levels, self._worth.usd_per_minute, **self._cost.keywords
+                without_present, self._levels, more_usd=self._worth.more_usd, **self._cost.keywords
             ).next_hour
         found = self._worth.found.next_hour if self._saving_hour is None else self._saving_hour
         return valued_again_in(self._situation, lost, found, earlier, slot_hour)
@@ -246,32 +244,33 @@ def _value(situation: Situation, plan: Plan, usd: float) -> float:
 
 
 class Worth(NamedTuple):
-    """USD of a minute of shortfall, and the best schedules at that value."""
+    """USD that a minute is worth more if the owner's choice would serve it, and the best schedules at that value."""
 
-    usd_per_minute: float
+    more_usd: float
     found: ScheduleCost
 
 
 def as_chosen(
-    cost: Callable[[float], ScheduleCost], usd_per_minute: float, levels: Sequence[Level],
-    goals: Sequence[bool], usual: float,
+    cost: Callable[..., ScheduleCost], usd_per_minute: float, levels: Sequence[Level],
+    goals: Sequence[bool],
 ) -> Worth:  # fmt: skip
-    """The value at which the best schedule is hardly short for longer than the owner's choice would be.
+    """The value at which the best schedule is hardly short where the owner's choice would not be.
 
-    `goals` says which levels may be reached; `usual` is the shortfall of the coming day, in minutes, at
-    the owner's choice where raises follow at once. No value is above 2 ** DOUBLINGS times `usd_per_minute`.
+    `cost` is `schedule_cost` but for its `more_usd`; `goals` says which levels may be reached. No minute is worth
+    more than 2 ** DOUBLINGS times `usd_per_minute`, and none more than that which the owner's choice would not serve.
     """
-    first = max(LEAST_USD, usd_per_minute)
-    worth = Worth(first, cost(first))
+    value = max(LEAST_USD, usd_per_minute)
+    worth = Worth(value - usd_per_minute, cost(more_usd=value - usd_per_minute))
     least_usd = HOURS * min(level.usd_per_hour for level in levels)
-    if _best(worth.found, goals) - least_usd <= first * (usual + MISSED_MIN):
+    if _best(worth.found, goals) - least_usd <= value * MISSED_MIN:
         return worth  # even if all the rest were for shortfall
     for _ in range(DOUBLINGS):
-        dearer = cost(worth.usd_per_minute * (1 + LITTLE))
+        dearer = cost(more_usd=worth.more_usd + value * LITTLE)
         usd = _best(dearer, goals) - _best(worth.found, goals)
-        if usd / (worth.usd_per_minute * LITTLE) - usual <= MISSED_MIN:
+        if usd / (value * LITTLE) <= MISSED_MIN:
             break
-        worth = Worth(2 * worth.usd_per_minute, cost(2 * worth.usd_per_minute))
+        value *= 2
+        worth = Worth(value - usd_per_minute, cost(more_usd=value - usd_per_minute))
     return worth
 
 

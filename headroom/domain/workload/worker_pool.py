@@ -18,6 +18,8 @@ from headroom.domain.workload.demand_ratio import MAX_VISIBLE_QUEUE, QUEUE_FULL
 
 LATEST = 15
 """Saturated minutes that are examined."""
+LEAST_MINUTES = 2
+"""Saturated minutes that are needed: an open load that just exceeds the limit fills a queue within one."""
 LEAST_QUEUE = 4.0
 """With fewer operations waiting, a pool cannot be distinguished from a load that just fits."""
 NOISE = 0.15
@@ -53,7 +55,7 @@ def worker_pool(free: Sequence[Minute], pressed: Sequence[Minute]) -> Pool | Non
     """
     latest = [m for m in pressed if m.saturated and m.queue is not None and m.ops > 0][-LATEST:]
     queues = [m.queue for m in latest if m.queue is not None]
-    if not queues:
+    if len(queues) < LEAST_MINUTES:
         return None
     outstanding = mean(queues)
     if outstanding < LEAST_QUEUE or max(queues) >= QUEUE_FULL * MAX_VISIBLE_QUEUE:

@@ -249,7 +249,7 @@ def test_load_of_one_day_of_five_is_not_raised_for_as_for_one_of_every_day() -> 
         (-1, LOW, 4_500, {}),  # a level from which the next change leads to 9,000
         (1, gp3(400, 4_950, 125), 9_000, {}),
         # where a second may not follow in time, the first alone saves most of what drains after the load
-        (-1, LOW, 6_000, {"cooldown_minutes": 180}),
+        (1, LOW, 6_000, {"cooldown_minutes": 180}),
         (-1, LOW, 6_000, {"price_increase_usd": Decimal(20)}),
         (-1, LOW, None, {"max_iops": 6_000}),
         (1, LOW, 6_000, {"max_iops": 6_000}),

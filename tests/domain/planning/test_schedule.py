@@ -34,6 +34,9 @@ class Day:
     ends: tuple[float, ...] | None = None
     heights: tuple[float, ...] = (1.0, 1.0, 1.0)
     last_for_raises: bool = False
+    raise_locked_hours: int = 0
+    chosen: int = 0
+    more_usd: float = 0.0
 
     @property
     def levels(self) -> tuple[Level, ...]:
@@ -51,18 +54,20 @@ class Day:
             seen, self.levels, current=current, reachable=self.reachable, free=self.free,
             usd_per_minute=self.usd_per_minute, only_from=self.only_from,
             locked_hours=self.locked_hours, late_hours=self.late_hours, ends=self.ends,
-            last_for_raises=self.last_for_raises,
+            last_for_raises=self.last_for_raises, raise_locked_hours=self.raise_locked_hours,
+            chosen=self.chosen, more_usd=self.more_usd,
         )  # fmt: skip
         return found.stay, found.change, found.next_hour
 
     def cost(self, schedule: Sequence[int | None], current: int = 0) -> float | None:
         """USD of going to a level at the start of some hours; None if the rules forbid it."""
         level, used, since, total = current, 0, HOURS, 0.0
+        lasts = self.locked_hours
         for hour in range(HOURS):
             to = schedule[hour] if hour < len(schedule) else None
             if to is not None:
                 first = hour == 0  # what is asked for now is judged by the guardrails, not here
-                if used == MOST_CHANGES or since < self.locked_hours:
+                if used == MOST_CHANGES or since < lasts:
                     return None
                 allowed = self.reachable[to] and level in self.only_from.get(to, (level,))
                 left = self.free[hour] - used
@@ -72,18 +77,26 @@ class Day:
                 if not first and self.last_for_raises and left == 1 and lowers:
                     return None
                 coming = self.locked[hour : hour + self.late_hours]
-                missed = sum(minutes[level] - minutes[to] for minutes in coming)
-                total += CHANGE_USD + max(0.0, missed) * self.usd_per_minute
+                short = [sum(minutes) for minutes in zip(*coming, strict=True)] or [0.0] * 3
+                missed = self.usd_of(short[level], short) - self.usd_of(short[to], short)
+                total += CHANGE_USD + max(0.0, missed)
+                longer = self.raise_locked_hours if first and not lowers else 0
+                lasts = max(self.locked_hours, longer)
                 level, used, since = to, used + 1, 0
-            waiting = self.locked[hour][level] * self.usd_per_minute
-            reacting = self.reacting[hour][level] * self.usd_per_minute
+            waiting = self.usd_of(self.locked[hour][level], self.locked[hour])
+            reacting = self.usd_of(self.reacting[hour][level], self.locked[hour])
             reacting += self.reaction_usd[hour][level]
-            in_flight, out_of_slots = since < self.locked_hours, self.free[hour] - used <= 0
+            in_flight, out_of_slots = since < lasts, self.free[hour] - used <= 0
             no_raise = in_flight or out_of_slots or self.late_hours
             total += waiting if no_raise else min(waiting, reacting)
             total += self.prices[level]
             since += 1
         return total if self.ends is None else total + self.ends[level]
+
+    def usd_of(self, minutes: float, at_level: Sequence[float]) -> float:
+        """The worth of minutes of an hour that is short for so many at each level while no raise follows."""
+        would_serve = max(0.0, minutes - at_level[self.chosen])
+        return minutes * self.usd_per_minute + would_serve * self.more_usd
 
     def schedules(self, head: int | None) -> Iterator[tuple[int | None, ...]]:
         """Every schedule that begins with `head`, and changes in the first hours only."""
@@ -123,6 +136,9 @@ def days(draw: st.DrawFn, levels: int = 3) -> Day:
         ends=draw(st.sampled_from([None, (0.0, -3.0, 0.4), (-0.2, 0.0, -0.2)])),
         heights=draw(st.sampled_from([(1.0, 2.0, 3.0), (2.0, 1.0, 2.0), (3.0, 2.0, 1.0)])),
         last_for_raises=draw(st.booleans()),
+        raise_locked_hours=draw(st.sampled_from([0, 0, 3, 5, HOURS])),
+        chosen=draw(st.integers(0, levels - 1)),
+        more_usd=draw(st.sampled_from([0.0, 0.0, 0.05, 0.7])),
     )
 
 
@@ -235,6 +251,28 @@ def test_what_takes_two_changes_is_begun_early_if_slots_are_left(
         reachable=(True, slots > 1, True), free=(slots,) * HOURS,
     )  # fmt: skip
     assert day.schedule_cost()[2] == planned
+
+
+def test_a_raise_that_the_owners_cooldown_keeps_for_long_is_priced_for_all_of_that() -> None:
+    """Twelve minutes of shortfall in the first hour, and a raise at ten cents an hour serves ten of them."""
+    first = ((12.0, 2.0), *(((0.0, 0.0),) * (HOURS - 1)))
+    day = flat((0, 0), (0.0, 0.1), reacting=first, locked=first, heights=(1.0, 2.0, 3.0))
+    for hours, usd in ((LOCKED_HOURS, LOCKED_HOURS * 0.1), (12, 12 * 0.1), (HOURS, HOURS * 0.1)):
+        _, change, _ = replace(day, raise_locked_hours=hours).schedule_cost()
+        back = CHANGE_USD if hours < HOURS else 0.0
+        assert change[1] == pytest.approx(2 * 0.1 + usd + CHANGE_USD + back)
+    lowered = replace(day, raise_locked_hours=12).schedule_cost(current=1)[1][0]
+    assert lowered == day.schedule_cost(current=1)[1][0], "it may be raised again at once"
+
+
+def test_a_minute_is_worth_more_only_where_what_the_owner_chose_would_serve_it() -> None:
+    """Eight o'clock is short for 60, 20 and 0 minutes at the levels, of which the owner chose the second."""
+    rows = tuple((60.0, 20.0, 0.0) if hour == 8 else (0.0,) * 3 for hour in range(HOURS))
+    day = flat((0, 0, 0), (0.0, 0.0, 0.0), reacting=rows, locked=rows, free=(0,) * HOURS)
+    day = replace(day, chosen=1, more_usd=0.4)
+    assert day.schedule_cost(0)[0] == pytest.approx(60 * 0.1 + 40 * 0.4)
+    assert day.schedule_cost(1)[0] == pytest.approx(20 * 0.1)
+    assert day.schedule_cost(2)[0] == 0
 
 
 def test_without_a_slot_nothing_is_planned_and_nothing_ends_starvation() -> None:

@@ -19,8 +19,6 @@ from headroom.domain.planning.valuation import (
 )
 from headroom.domain.workload import HOURS, Forecast, Level
 
-USUAL = 2.0
-
 
 def forecast(minutes: float, hours: range) -> Forecast:
     """Level 0 serves all, level 1 is short for so many minutes in some hours, and a raise takes half."""
@@ -38,16 +36,16 @@ def worth_of(
     """What a minute is worth, and the best schedules at the policy's value; level 0 is the owner's choice."""
     levels = [Level(100, 100, 1.0 + saved_usd_per_hour), Level(10, 10, 1.0)]
     cost = partial(
-        schedule_cost, forecast(minutes, hours), levels, current=current,
-        reachable=(True, True), free=slots,
+        schedule_cost, forecast(minutes, hours), levels, usd_per_minute, current=current,
+        reachable=(True, True), free=slots, chosen=0,
     )  # fmt: skip
-    return as_chosen(cost, usd_per_minute, levels, (True, True), USUAL), cost(usd_per_minute)
+    return as_chosen(cost, usd_per_minute, levels, (True, True)), cost()
 
 
 def test_what_a_schedule_hardly_misses_leaves_the_policys_value() -> None:
     """At ten cents eight starved hours cost more than the owner's choice: it is there in time."""
     worth, found = worth_of(0.1, saved_usd_per_hour=1.0)
-    assert worth == Worth(0.1, found)
+    assert worth == Worth(0.0, found)
     assert found.change[1] < found.stay  # given back until nine o'clock
 
 
@@ -55,7 +53,7 @@ def test_what_the_policys_value_would_let_starve_is_worth_more() -> None:
     """A minute at a cent: eight starved hours, $2.40 with late raises, save $8."""
     worth, found = worth_of(0.01, saved_usd_per_hour=1.0)
     assert found.change[1] == pytest.approx(24 + 2.4 + CHANGE_USD, abs=0.1)
-    assert worth.usd_per_minute in {0.02, 0.04, 0.08}
+    assert worth.more_usd in {0.01, 0.03, 0.07}
     up_and_down = 24 + 8 * 1.0 + 2 * CHANGE_USD
     assert worth.found.change[1] == pytest.approx(up_and_down, abs=1.5)
 
@@ -68,12 +66,12 @@ def test_a_day_on_which_nothing_can_be_raised_again_is_no_day_for_giving_back() 
 
 def test_the_value_ends_where_the_choice_costs_far_more_than_what_it_serves() -> None:
     worth, _ = worth_of(0.1, saved_usd_per_hour=100.0)
-    assert worth.usd_per_minute == pytest.approx(0.1 * 2**DOUBLINGS)
+    assert worth.more_usd == pytest.approx(0.1 * (2**DOUBLINGS - 1))
 
 
 def test_an_owner_who_buys_nothing_keeps_what_is_used() -> None:
     worth, _ = worth_of(0.0, saved_usd_per_hour=0.1)
-    assert worth.usd_per_minute >= LEAST_USD
+    assert worth.more_usd >= LEAST_USD
 
 
 @settings(max_examples=80, deadline=None)
@@ -87,9 +85,9 @@ def test_the_value_is_the_least_double_at_which_little_is_missed(
 ) -> None:
     """The best cost grows by no more than the minutes missed, the less the more a minute is worth."""
 
-    def best(usd_per_minute: float) -> float:
+    def best(value: float) -> float:
         _, found = worth_of(
-            usd_per_minute, saved_usd_per_hour=saved, minutes=minutes, slots=(slots,) * HOURS, current=current,
+            value, saved_usd_per_hour=saved, minutes=minutes, slots=(slots,) * HOURS, current=current,
             hours=range(first, min(HOURS, first + long)),
         )  # fmt: skip
         return min(found.stay, *found.change)
@@ -97,8 +95,8 @@ def test_the_value_is_the_least_double_at_which_little_is_missed(
     value = worth_of(
         usd, saved_usd_per_hour=saved, minutes=minutes, slots=(slots,) * HOURS, current=current,
         hours=range(first, min(HOURS, first + long)),
-    )[0].usd_per_minute  # fmt: skip
-    little = USUAL + MISSED_MIN
+    )[0].more_usd + usd  # fmt: skip
+    little = MISSED_MIN
     if value < usd * 2**DOUBLINGS:
         assert best(2 * value) <= best(value) + value * little * 1.001 + 1e-6
     if value > usd:

@@ -89,9 +89,9 @@ def test_a_burst_whose_queue_is_cut_off_lies_in_the_stated_band(rate: float) -> 
 
 
 @pytest.mark.parametrize("outstanding", [64, 256, 800])
-def test_a_pool_is_recognised_at_once_and_ever_more_surely(outstanding: float) -> None:
+def test_a_pool_is_recognised_by_its_second_minute_and_ever_more_surely(outstanding: float) -> None:
     sure = []
-    for minutes in range(1, 8):
+    for minutes in range(2, 8):
         demand = estimate(observed(loop(outstanding, 4, 0.5), gp3(), minutes))
         assert demand.shape is LoadShape.CLOSED_LOOP
         sure.append(demand.pool)

@@ -1,0 +1,52 @@
+"""What the owner's terms make of a raise: a cooldown, no giving back, and what he chose to begin with."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from tests.proving.simulation.situations import RDS, START, hours, simulated, step, targets
+
+NIGHT = [step("2h", 2_200, 4), step("20m", 13_500, 4), step("21h40m", 2_200, 4)]
+
+
+def owner(**limits: Any) -> dict[str, Any]:
+    return {"version": 1, "rules": [{"match": {"kind": "rds"}, "set": {"mode": "auto", **limits}}]}
+
+
+def test_a_raise_that_a_cooldown_keeps_for_half_a_day_is_not_made_for_five_minutes() -> None:
+    """20 minutes a night above 12,000 IOPS are short for 17 minutes: $1.70; 12 hours of the raise cost $2.56."""
+    database = {**RDS, "storage_type": "gp3", "allocated_storage_gib": 600}
+    waits = simulated(database, NIGHT * 2, history=NIGHT * 14, policy=owner(cooldown="12h"))
+    assert not waits.changes
+    free = simulated(database, NIGHT * 2, history=NIGHT * 14, policy=owner())
+    assert len(free.changes) == 4, "raised and given back each night"
+
+
+def test_a_raise_that_stays_is_not_made_for_two_minutes() -> None:
+    day = [step("12h", 300), step("2m", 9_000), step("11h58m", 300)]
+    rules = {"version": 1, "defaults": {"mode": "auto", "give_back": False}}
+    volume = {"type": "gp3", "size_gib": 400}
+    assert not simulated(volume, day * 2, history=[step("3d", 300)], policy=rules).changes
+    lasting = simulated(volume, [step("6h", 9_000)], history=[step("3d", 300)], policy=rules)
+    assert hours(lasting)[0] < 0.75
+    assert targets(lasting)[-1].iops >= 9_000  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("iops", [13_200, 11_800])
+def test_what_the_owner_chose_is_back_before_load_that_it_serves_and_no_earlier_for_load_beyond_it(
+    iops: int,
+) -> None:
+    """At the preset thrift a minute that 12,000 IOPS would not serve is worth a cent, and no eight."""
+    day = [step("21h30m", 700), step("2h30m", iops)]
+    result = simulated(
+        {"type": "gp3", "size_gib": 1_000, "iops": 12_000, "throughput_mibps": 250},
+        day * 2, history=day * 20, policy={"version": 1, "defaults": {"preset": "thrift"}},
+        aws={"completes_after": "6h"},
+    )  # fmt: skip
+    lowered, raised = result.changes[:2]
+    assert lowered.target.iops < 4_000 <= raised.target.iops  # type: ignore[operator]
+    assert raised.at >= START + timedelta(hours=20)
+    assert raised.at <= START + timedelta(hours=21, minutes=45)
