@@ -209,7 +209,8 @@ def _pressed_binding(
                 f"credits are gone: {mean(since or [pressed[-1].iops]):.0f} IOPS served, "
                 f"baseline {can.sustained_iops:.0f}"
             )
-        return Binding.VOLUME_IOPS, _at_limit(mean(m.iops for m in pressed), iops_limit, "IOPS", 0)
+        held = [(m.iops, m.iops_limit) for m in pressed if m.iops_pressed]
+        return Binding.VOLUME_IOPS, _at_limit(held, iops_limit, "IOPS", 0)
     if mibps_left is not None and mibps_left <= mibps_limit * HARDLY_MORE:
         return Binding.INSTANCE_THROUGHPUT, (
             f"the instance sustains {mibps_left:.0f} MiB/s for this volume, "
@@ -226,13 +227,16 @@ def _pressed_binding(
             f"credits are gone: {mean(since or [pressed[-1].mibps]):.0f} MiB/s served, "
             f"baseline {can.sustained_mibps:.0f}"
         )
-    served = mean(m.mibps for m in pressed)
-    return Binding.VOLUME_THROUGHPUT, _at_limit(served, mibps_limit, "MiB/s", 1)
+    held = [(m.mibps, m.mibps_limit) for m in pressed if m.mibps_pressed]
+    return Binding.VOLUME_THROUGHPUT, _at_limit(held, mibps_limit, "MiB/s", 1)
 
 
-def _at_limit(served: float, limit: float, unit: str, digits: int) -> str:
-    """What the pressed minutes served, in words; less than the limit where only bursts reach it."""
-    text = f"{served:.{digits}f} {unit} served at a limit of {limit:.0f}"
+def _at_limit(held: list[tuple[float, float]], now: float, unit: str, digits: int) -> str:
+    """What pressed minutes served, and their limit, in words: the one in force `now`, else their latest."""
+    limit = now if any(own == now for _, own in held) else held[-1][1]
+    served = mean(took for took, own in held if own == limit)
+    at = "a limit" if limit == now else "an earlier limit"
+    text = f"{served:.{digits}f} {unit} served at {at} of {limit:.0f}"
     return text if served >= BURSTS_BELOW * limit else f"{text}, which bursts inside minutes reach"
 
 

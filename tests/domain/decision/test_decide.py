@@ -384,6 +384,28 @@ def test_the_explanation_says_where_only_bursts_reach_the_limit(served: float, m
     assert decision.diagnosis.explanation == limit + more
 
 
+@pytest.mark.parametrize(
+    ("since", "told"),
+    [
+        ([3_000.0, 900.0, *[400.0] * 5] * 12, "3000 IOPS served at a limit of 3000"),
+        ([400.0] * 4, "7000 IOPS served at an earlier limit of 7000"),
+    ],
+    ids=["pressed since the change", "only before it"],
+)
+def test_the_explanation_compares_what_was_served_with_the_limit_of_that_time(
+    since: list[float], told: str
+) -> None:
+    """The volume was lowered from 7,000 IOPS, which were in use up to the change."""
+    values = [7_000.0] * (180 - len(since)) + since
+    landed = NOW - timedelta(minutes=len(since))
+    lowered = modification(
+        gp3(), origin=gp3(100, 7_000), started_at=landed - timedelta(minutes=5), ended_at=landed
+    )
+    load = activity(values, iops_check=[1.0 if v in (3_000, 7_000) else 0.0 for v in values])
+    decision = decide(decision_input(observation(load, modification=lowered)))
+    assert decision.diagnosis.explanation.endswith(told)
+
+
 def test_a_ceiling_caps_the_plan_and_names_the_one_it_came_from() -> None:
     decision = decide(decision_input(rules=policy(max_iops=5000)))
     assert isinstance(decision.answer, Act)
