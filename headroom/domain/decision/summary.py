@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from types import MappingProxyType
 
@@ -11,14 +12,17 @@ from headroom.domain.decision.action import Act, Action, Escalate, Hold, Reason
 from headroom.domain.decision.decision_input import Analysis
 from headroom.domain.decision.escalation import given_up
 from headroom.domain.guardrails import Guardrail, PlanJudgement, Verdict
-from headroom.domain.planning import starvation_chances
+from headroom.domain.planning import Plan, starvation_chances
+from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.state import HOUR
 from headroom.domain.workload import Binding, Recurrence, SpaceBasis
 
+EXPECTED = 0.5
+"""Chance from which load counts as expected in an hour: the first such hour is named."""
 NEARLY_LIKELIEST = 0.8
-"""Share of the likeliest hour's chance from which an earlier hour is named instead."""
-HARDLY_LIKELIER = 0.05
-"""A difference in the chance of starving below which the load exceeds what is raised to as well."""
+"""Where no hour's chance is so high, the share of the likeliest one's from which an earlier hour is named."""
+ANY_IOPS, ANY_MIBPS = 80_000, 2_000
+"""The most that AWS offers on gp3: limits that hold no load back."""
 _WHY: Mapping[Reason, str] = MappingProxyType(
     {
         Reason.RECURRENCE_EXPECTED: "load of earlier days is expected to come again",
@@ -132,23 +136,35 @@ def _announced(analysis: Analysis) -> str:
 
 
 def _expected(analysis: Analysis, answer: Act) -> str:
-    """Why a raise is made ahead: the load's growth, and the first hour that likely needs it; else what is given up for good."""
+    """Why a raise is made ahead, else what a plan gives up for good.
+
+    A raise is for the load's growth, or for the first hour in which load that it serves is expected.
+    """
     situation = analysis.situation
     if situation is None:
         return ""
     if answer.reason is not Reason.RECURRENCE_EXPECTED:
         return given_up(situation.limits, answer.plan) if answer.plan.sustains_less else ""
-    chances, first = starvation_chances(situation, (situation.current, answer.plan.target))
-    needs = [now - then for now, then in chances]
-    if max(needs) < HARDLY_LIKELIER:  # the load is above what is raised to as well
-        needs = [now for now, _ in chances]
-    hour = next(hour for hour, need in enumerate(needs) if need >= NEARLY_LIKELIEST * max(needs))
+    held = _held_back_by(situation.current, answer.plan)
+    chances, first = starvation_chances(situation, (held,))
+    likeliest = max(chance for (chance,) in chances)
+    least = min(EXPECTED, NEARLY_LIKELIEST * likeliest)
+    hour, likely = next((hour, one) for hour, (one,) in enumerate(chances) if one >= least)
     growth = situation.past.growth
     early = hour > 0 and any(
         higher.due[hour + 1] > 0  # they begin with the hour before the first
         for higher in Recurrence.of(situation.past, first).if_higher
     )
     return (
-        f"{'' if growth is None else f'{growth}, '}{100 * chances[hour][0]:.0f} % likely in the hour "
+        f"{'' if growth is None else f'{growth}, '}{100 * likely:.0f} % likely in the hour "
         f"from {first + hour * HOUR:%H:%M} UTC{', and may be higher than lately' if early else ''}"
     )
+
+
+def _held_back_by(now: Configuration, plan: Plan) -> Configuration:
+    """The configuration of `now` with those limits alone that a plan raises: load above them it serves."""
+    iops = plan.capability.sustained_iops > capability(now).sustained_iops
+    mibps = plan.capability.sustained_mibps > capability(now).sustained_mibps
+    if iops == mibps or now.volume_type is not VolumeType.GP3:
+        return now
+    return replace(now, throughput_mibps=ANY_MIBPS) if iops else replace(now, iops=ANY_IOPS)

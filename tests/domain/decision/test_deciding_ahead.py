@@ -121,6 +121,56 @@ def test_the_likely_hour_is_that_of_the_load_also_where_what_is_raised_to_is_les
     assert re.search(r"9\d % likely in the hour from 02:00 UTC", decision.summary)
 
 
+@pytest.mark.parametrize(
+    ("morning", "ceilings"),
+    [(12_000.0, {}), (14_000.0, {"max_throughput_mibps": 125})],
+    ids=["IOPS and MiB/s are raised", "IOPS alone"],
+)
+def test_the_likely_hour_is_the_first_of_two_loads_also_where_the_raise_serves_part_of_it(
+    morning: float, ceilings: dict[str, int]
+) -> None:
+    def daily(when: datetime) -> float:
+        return morning if when.hour == 9 else 5_000.0 if 12 <= when.hour < 14 else 300.0
+
+    decision = decided(at(8, 20), LOW, load=daily, days=8.3, max_iops=6_000, **ceilings)
+    assert taken(decision).capability.sustained_iops == 6_000
+    assert re.search(r"9\d % likely in the hour from 09:00 UTC", decision.summary)
+
+
+def test_the_likely_hour_is_the_first_load_also_where_a_later_one_is_likelier() -> None:
+    def daily(when: datetime) -> float:
+        mornings = (when - MIDNIGHT).days % 3 > 0
+        return 9_000.0 if (when.hour == 9 and mornings) or 12 <= when.hour < 14 else 300.0
+
+    decision = decided(at(8, 20), LOW, load=daily, days=14.3)
+    taken(decision)
+    assert re.search(r"6\d % likely in the hour from 09:00 UTC", decision.summary)
+
+
+def test_the_likely_hour_is_not_that_of_a_load_that_the_raise_does_not_serve() -> None:
+    """From nine, MiB/s that may not be raised; from twelve, IOPS that may, and the window closes."""
+
+    def daily(when: datetime) -> float:
+        return 5_000.0 if 12 <= when.hour < 14 else 1_500.0 if when.hour == 9 else 300.0
+
+    small = history(daily, days=8.3, end=at(8, 20))
+    large = history(daily, days=8.3, end=at(8, 20), io_kib=128)
+    by_size = [
+        big if at == 1_500 / 2 else few
+        for at, few, big in zip(
+            small.read_iops.values, small.read_mibps.values, large.read_mibps.values, strict=True
+        )
+    ]
+    mibps = replace(small.read_mibps, values=tuple(by_size))
+    decision = decided(
+        at(8, 20), LOW, load=daily, max_throughput_mibps=125,
+        metrics=replace(small, read_mibps=mibps, write_mibps=mibps),
+        change_windows=(parse_window("Mon-Sun 07:00-08:30 UTC"),),
+    )  # fmt: skip
+    assert taken(decision).capability.sustained_mibps == 125
+    assert re.search(r"9\d % likely in the hour from 12:00 UTC", decision.summary)
+
+
 def test_a_batch_seen_on_five_nights_is_raised_for_before_it_comes() -> None:
     decision = decided(at(1, 40), LOW, known=lowered_at(at(-8)))
     plan = taken(decision)
