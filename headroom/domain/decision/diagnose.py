@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from math import ceil
 from statistics import mean
 
 from headroom.domain.catalog.ebs import Capability, capability
@@ -28,6 +29,7 @@ from headroom.domain.workload import (
 )
 
 RECENT = timedelta(minutes=15)
+"""Nothing is decided on metrics of minutes that began earlier: the load may be another by now."""
 RECENT_MINUTES = 15
 STALLED_MINUTES = 2
 ON_INSTANCE = (Binding.INSTANCE_IOPS, Binding.INSTANCE_THROUGHPUT)
@@ -112,24 +114,12 @@ def _instance_balance(
 
 
 def _binding(
-    observation: Observation,
-    demand: Demand,
-    can: Capability,
-    seen: tuple[Minute, ...],
-    recent: list[Minute],
-    limit: tuple[float, float],
-    left: tuple[float | None, float | None],
+    observation: Observation, demand: Demand, can: Capability, seen: tuple[Minute, ...],
+    recent: list[Minute], limit: tuple[float, float], left: tuple[float | None, float | None],
     balance: BalanceForecast | None,
-) -> tuple[Binding, str]:
-    facts = observation.volume.facts
-    if not recent and facts is not None and facts.additional:
-        names = ", ".join(each.name for each in facts.additional)
-        return Binding.UNKNOWN, (
-            f"the instance has {names} beside its primary storage, and CloudWatch has no recent metrics of "
-            f"{facts.volume_name} alone"
-        )
+) -> tuple[Binding, str]:  # fmt: skip
     if not recent:
-        return Binding.UNKNOWN, "nothing was measured in the last 15 minutes"
+        return Binding.UNKNOWN, _why_unmeasured(observation, seen)
     volume_is_next = _credits_go_next(observation, demand, can, left)
     if balance is not None and balance.basis == "empty_now" and volume_is_next:
         balance = None  # reported before; now the volume's own credits run out
@@ -157,6 +147,24 @@ def _binding(
     return Binding.NOTHING, "no limit was touched"
 
 
+def _why_unmeasured(observation: Observation, seen: tuple[Minute, ...]) -> str:
+    """Why none of the `seen` minutes is recent, how late the newest is, and what to do about it."""
+    facts = observation.volume.facts
+    if facts is not None and facts.additional:
+        names = ", ".join(each.name for each in facts.additional)
+        return (
+            f"the instance has {names} beside its primary storage, and CloudWatch has no recent metrics of "
+            f"{facts.volume_name} alone"
+        )
+    if not seen:
+        return f"nothing was measured in the last {RECENT_MINUTES} minutes"
+    late = ceil((observation.at - seen[-1].at) / timedelta(minutes=1))
+    return (
+        f"the metrics are late or have stopped: the newest are of {late} minutes ago, and nothing is decided on "
+        f"those older than {RECENT_MINUTES}; see whether CloudWatch is late and whether the instance runs"
+    )
+
+
 def _credits_run_out(credits: CreditForecast, at: datetime) -> tuple[Binding, str]:
     wait = max(0, round(((credits.empty_at or at) - at).total_seconds() / 60))
     return Binding.BURST_CREDITS, (
@@ -166,11 +174,9 @@ def _credits_run_out(credits: CreditForecast, at: datetime) -> tuple[Binding, st
 
 
 def _pressed(
-    can: Capability,
-    among: list[Minute],
-    limit: tuple[float, float],
+    can: Capability, among: list[Minute], limit: tuple[float, float],
     left: tuple[float | None, float | None],
-) -> tuple[Binding, str]:
+) -> tuple[Binding, str]:  # fmt: skip
     """The limit touched most often; the instance is to blame only if it is for every one."""
     by_iops = sum(m.iops_pressed for m in among)
     by_mibps = sum(m.mibps_pressed for m in among)
@@ -181,12 +187,9 @@ def _pressed(
 
 
 def _pressed_binding(
-    can: Capability,
-    recent: list[Minute],
-    iops_binds: bool,
-    limit: tuple[float, float],
+    can: Capability, recent: list[Minute], iops_binds: bool, limit: tuple[float, float],
     left: tuple[float | None, float | None],
-) -> tuple[Binding, str]:
+) -> tuple[Binding, str]:  # fmt: skip
     iops_limit, mibps_limit = limit
     iops_left, mibps_left = left
     pressed = [m for m in recent if m.pressed]
@@ -272,11 +275,8 @@ def _soon_the_limit(
 
 
 def _credits_go_next(
-    observation: Observation,
-    demand: Demand,
-    can: Capability,
-    left: tuple[float | None, float | None],
-) -> bool:
+    observation: Observation, demand: Demand, can: Capability, left: tuple[float | None, float | None]
+) -> bool:  # fmt: skip
     """Whether the volume, once out of credits, gives less than its instance does without any."""
     credits = demand.credits
     if credits is None or credits.empty_at is None:

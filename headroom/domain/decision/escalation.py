@@ -31,9 +31,8 @@ NOT_WORTH_IT = (
     "relief_value_usd_per_minute, or change the volume yourself"
 )
 LATE_METRICS = (
-    "it was at its limit for {} measured minutes, but what it does now is not published yet, and "
-    "nothing is changed on old metrics; see whether CloudWatch is late and whether its instance "
-    "runs, or change the volume yourself"
+    "it was at its limit for {} measured minutes before that; wait until its metrics are published again, or "
+    "change the volume yourself"
 )
 SLOW_BELOW_LIMITS = (
     "no limit was touched, so more IOPS or throughput would change nothing; look for first reads of a "

@@ -240,6 +240,25 @@ def test_late_metrics_after_an_hour_at_a_limit_are_reported_once_and_change_noth
     assert next_reconcile_at(late) == NOW + THIN_DATA, "they may come any minute"
 
 
+@pytest.mark.parametrize(("silent", "held_for"), [(15, 16), (29, 30), (60, 61)])
+def test_metrics_that_are_late_are_not_decided_on_and_the_summary_says_how_late(
+    silent: int, held_for: int
+) -> None:
+    """CloudWatch is late by 15 minutes: the newest minute ended then, and began 16 minutes ago."""
+    decision = decide(decision_input(at_its_limit(30, silent=silent)))
+    assert isinstance(decision.answer, Hold)
+    assert decision.answer.reason is Reason.NOT_ENOUGH_DATA
+    assert decision.diagnosis.explanation == (
+        f"the metrics are late or have stopped: the newest are of {held_for} minutes ago, and nothing is "
+        "decided on those older than 15; see whether CloudWatch is late and whether the instance runs"
+    )
+    assert decision.diagnosis.explanation in decision.summary
+
+
+def test_metrics_of_fourteen_minutes_ago_are_still_decided_on() -> None:
+    assert isinstance(decide(decision_input(at_its_limit(30, silent=13))).answer, Act)
+
+
 @pytest.mark.parametrize(("silent_hours", "again"), [(58, True), (70, True), (75, False)])
 def test_a_volume_that_had_load_is_reconciled_each_hour_over_a_weekend_off(
     silent_hours: int, again: bool
