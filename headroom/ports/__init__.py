@@ -11,7 +11,7 @@ from headroom.ports.ledger import IllegalStep, Intent, Ledger, LostLease, NotInt
 from headroom.ports.limits import Prices
 from headroom.ports.metrics import ContributorsUnknown, Glance, GlanceRequest, Metrics
 from headroom.ports.reporting import Delivery, Notes, NoticeDetail, NotSent, Recorded, Reporting
-from headroom.ports.requests import AnswerRejected, Requests, Switches
+from headroom.ports.requests import AnswerRejected, Requests, Switches, UnreadableRequest
 from headroom.ports.resource_states import Due, QueuedResource, Scan, StateStore
 from headroom.ports.storage import ReadFailed, ResourceGone, Storage, StorageView
 from headroom.ports.wired import Ports

@@ -62,6 +62,17 @@ class AnswerRejected:
     detail: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnreadableRequest:
+    """A request that waits for a person, whose decision is not on record or cannot be read."""
+
+    decision_id: str
+    resource: str
+    """The ARN."""
+    expires: datetime
+    problem: str
+
+
 class Requests(Protocol):
     """Approvals and rollback requests: records with a due time, which the deployed function handles."""
 
@@ -87,5 +98,8 @@ class Requests(Protocol):
         AWS may have made the change. The resource is due at once.
         """
 
-    def waiting(self, now: datetime) -> tuple[Decision, ...]:
-        """Decisions that wait for a person at `now`, the first to expire first."""
+    def waiting(self, now: datetime) -> tuple[Decision | UnreadableRequest, ...]:
+        """Decisions that wait for a person at `now`, the first to expire first.
+
+        One that cannot be read hides no other. Raises ReadFailed where AWS does not answer.
+        """

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from botocore.exceptions import BotoCoreError, ClientError
+
 from headroom.adapters.ledger.archive import Archive
 from headroom.adapters.ledger.items import ref_of
 from headroom.adapters.ledger.reads import usable
@@ -23,8 +25,8 @@ from headroom.domain.ledger import (
     rollback_request_record,
     why_not_releasable,
 )
-from headroom.domain.state import LONGEST_REQUEST, Record, Step
-from headroom.ports import AnswerRejected
+from headroom.domain.state import LONGEST_REQUEST, ApprovalRequest, Record, Step
+from headroom.ports import AnswerRejected, ReadFailed, UnreadableRequest
 from headroom.serialization import body_to_json
 
 UNKNOWN = AnswerRejected(why="unknown", detail="there is no such decision")
@@ -109,19 +111,30 @@ class RequestLedger(Archive):
                 return record
             next(retries)
 
-    def waiting(self, now: datetime) -> tuple[Decision, ...]:
-        """Decisions that wait for a person at `now`, the first to expire first.
+    def waiting(self, now: datetime) -> tuple[Decision | UnreadableRequest, ...]:
+        """Decisions that wait for a person at `now`, the first to expire first; what cannot be read says why.
 
         Found through an eventually consistent index; the resource's state says whether one still waits.
         """
         records = self.by_outcome(Step.AWAITING.value, since=now - LONGEST_REQUEST, until=now)
         resources = {record.decision_id: record.resource for record in records}
-        found: list[tuple[datetime, Decision]] = []
+        found: list[tuple[datetime, Decision | UnreadableRequest]] = []
         for decision_id, resource in resources.items():
             asked = self._state.held(ref_of(resource)).state.approval_request
             if asked is None or asked.decision_id != decision_id or asked.approved_at is not None:
                 continue
             if now < asked.expires:
-                decision = pending_decision(self._decision(decision_id), asked)
-                found.append((asked.expires, decision))
-        return tuple(decision for _, decision in sorted(found, key=lambda one: one[0]))
+                found.append((asked.expires, self._requested(asked, resource)))
+        return tuple(one for _, one in sorted(found, key=lambda one: one[0]))
+
+    def _requested(self, asked: ApprovalRequest, resource: str) -> Decision | UnreadableRequest:
+        try:
+            decision = self._decision(asked.decision_id)
+        except (ReadFailed, LookupError) as problem:
+            if isinstance(problem.__cause__, (ClientError, BotoCoreError)):
+                raise  # AWS did not answer: nothing is known of any
+            return UnreadableRequest(
+                decision_id=asked.decision_id, resource=resource, expires=asked.expires,
+                problem=str(problem),
+            )  # fmt: skip
+        return pending_decision(decision, asked)

@@ -14,14 +14,14 @@ from headroom.cli.sources.deployment import Deployment, deployment, normalized_r
 from headroom.cli.sources.options import DeploymentOptions, JsonOption, ReasonOption
 from headroom.cli.sources.storage import read_storage
 from headroom.cli.terminal.names import short
-from headroom.cli.terminal.output import emit, money, out, say, table, utc
-from headroom.cli.terminal.problems import OK, BadRequest
+from headroom.cli.terminal.output import emit, err, money, out, say, table, utc
+from headroom.cli.terminal.problems import FAILED, OK, BadRequest
 from headroom.domain.catalog.ebs import MAX_MODIFICATIONS
 from headroom.domain.decision import Act, Decision, reversal
 from headroom.domain.planning import Plan
 from headroom.domain.resources import Configuration, PriceUnknown
 from headroom.domain.state import ROLLBACK_TTL, WINDOW
-from headroom.ports import ReadFailed, ResourceGone
+from headroom.ports import ReadFailed, ResourceGone, UnreadableRequest
 from headroom.requests import Status, Verb
 
 DecisionArgument = Annotated[
@@ -60,21 +60,33 @@ def reject(
 
 
 def approvals(as_json: JsonOption = False, *, where: DeploymentOptions) -> int:
-    """List the changes that wait for approval, in order of expiry."""
+    """List the changes that wait for approval, in order of expiry.
+
+    Exit code 1 if the decision of one cannot be read.
+    """
     here = deployment(where)
     with reading("The requests"):
-        waiting = here.ledger.waiting(here.account.now)
+        found = here.ledger.waiting(here.account.now)
+    waiting = [each for each in found if isinstance(each, Decision)]
+    unreadable = [each for each in found if isinstance(each, UnreadableRequest)]
     if as_json:
         emit([_as_object(each) for each in waiting])
-    elif not waiting:
+    elif not found:
         say(f"Nothing waits for approval in {here.place}.")
-    else:
+    elif waiting:
         rows = [_row(each) for each in waiting]
         title = f"Waiting for approval in {here.place}"
         columns = ("Expires", "What", "Change", "A month", "Why", "Decision")
         out().print(table(title, columns, rows, lines=True))
         say("Answer with `headroom approve DECISION` or `headroom reject DECISION`.")
-    return OK
+    for each in unreadable:
+        say(
+            f"The request for {short(each.resource)} that expires {utc(each.expires)} cannot be read: "
+            f"{each.problem.rstrip('.')}. `headroom reject {each.decision_id}` ends it; if a newer release "
+            "wrote it, upgrade this one and list again.",
+            err(),
+        )  # fmt: skip
+    return FAILED if unreadable else OK
 
 
 def rollback(

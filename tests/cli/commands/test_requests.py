@@ -68,6 +68,31 @@ def test_approvals_lists_what_waits_and_nothing_else(
     assert all(word in table for word in ("sooner", "later", VOLUME, "the mode is approve"))
 
 
+def test_a_request_that_cannot_be_read_hides_no_other_and_says_what_to_do(
+    ledger: DynamoLedger, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ask(ledger, needing("fine", hours=4))
+    ask(ledger, needing("broken", "vol-0abc2", hours=2))
+    boto3.client("dynamodb", region_name=REGION).update_item(
+        TableName="records",
+        Key={"decision_id": {"S": "broken"}, "sequence": {"N": "0"}},
+        UpdateExpression="SET body = :body",
+        ExpressionAttributeValues={":body": {"S": '{"format":99}'}},
+    )
+    assert run(["approvals", "--json", *HERE]) == 1
+    printed = capsys.readouterr()
+    assert [each["decision_id"] for each in json.loads(printed.out)] == ["fine"]
+    assert "vol-0abc2" in printed.err
+    assert "format 99" in printed.err
+    assert "`headroom reject broken` ends it" in printed.err
+    assert run(["status", *HERE]) == 0
+    assert "Waiting for approval: 2" in capsys.readouterr().out
+    assert run(["reject", "broken", *HERE]) == 0
+    capsys.readouterr()
+    assert run(["approvals", *HERE]) == 0
+    assert "fine" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(("word", "step"), [("approve", "approved"), ("reject", "rejected")])
 def test_an_answer_is_recorded_with_who_and_why_and_is_due_at_once(
     ledger: DynamoLedger, capsys: pytest.CaptureFixture[str], word: str, step: str
