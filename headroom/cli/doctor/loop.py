@@ -236,7 +236,8 @@ def _function(deployed: Deployed, function: Mapping[str, Any]) -> Found:
                 if metric == "Errors"
                 else "raise the account's Lambda concurrency, or limit other functions",
             )
-    yield Fact(text=f"{name}: {function['Runtime']}, changed {function['LastModified'][:16]}")
+    changed = datetime.fromisoformat(function["LastModified"])
+    yield Fact(text=f"{name}: {function['Runtime']}, changed {utc(changed)}")
 
 
 def sweep(deployed: Deployed) -> Found:

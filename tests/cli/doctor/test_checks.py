@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -58,6 +59,16 @@ def findings(deployed: Deployed) -> list[tuple[str, Finding]]:
 
 def test_a_healthy_deployment_has_no_finding(there: Whole) -> None:
     assert findings(there.deployed) == []
+
+
+def test_every_instant_is_written_as_other_commands_do(there: Whole) -> None:
+    facts = [
+        fact.text for name, check in CHECKS for fact in examine(name, check, there.deployed).facts
+    ]
+    days = re.findall(r"\b20\d\d-\d\d-\d\d", "; ".join(facts))
+    instants = re.findall(r"\b20\d\d-\d\d-\d\d \d\d:\d\dZ", "; ".join(facts))
+    assert any(", changed " in text for text in facts)
+    assert len(instants) == len(days), facts
 
 
 def drop_alarm(_: Whole) -> None:
