@@ -161,7 +161,7 @@ class ReceivedPolicy:
         return policy
 
     def put(self, policy: Policy) -> None:
-        """Publish it; raises ReadFailed. One put: a repeated one would look like somebody else's."""
+        """Publish it; raises WriteFailed. One put: a repeated one would look like somebody else's."""
         self.account.policies(self.account.once("ssm")).publish(policy, who=self.who)
 
 

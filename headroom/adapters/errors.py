@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import ClassVar
 
 from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
 from botocore.parsers import ResponseParserError
 
 from headroom.domain.state import Refusal, Refused, Unknown
-from headroom.ports import ReadFailed
+from headroom.ports import ReadFailed, WriteFailed
 
 REFUSALS = {
     "VolumeModificationRateExceeded": Refusal.SLOTS,
@@ -114,13 +115,21 @@ class reading:
     """
 
     what: str
+    failure: ClassVar[type[ReadFailed]] = ReadFailed
 
     def __enter__(self) -> None:
         return
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, ClientError):
-            raise ReadFailed(f"{self.what}: {code_of(error)}: {message_of(error)}") from error
+            raise self.failure(f"{self.what}: {code_of(error)}: {message_of(error)}") from error
         # the last three: an answer that lacks what AWS documents it to have
         if isinstance(error, (BotoCoreError, ResponseParserError, KeyError, ValueError, TypeError)):
-            raise ReadFailed(f"{self.what}: {type(error).__name__}: {error}") from error
+            raise self.failure(f"{self.what}: {type(error).__name__}: {error}") from error
+
+
+class writing(reading):
+    """Turns every failure of a write into WriteFailed that says what was being written."""
+
+    __slots__ = ()
+    failure = WriteFailed

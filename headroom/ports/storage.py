@@ -38,6 +38,10 @@ class ReadFailed(RuntimeError):
     """A read failed; the decision is retried later."""
 
 
+class WriteFailed(ReadFailed):
+    """A write failed, or did not say whether it took effect; whoever retries a failed read retries it too."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StorageView:
     """A volume, its latest modification and the instance it is attached to, read together.

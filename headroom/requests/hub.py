@@ -84,7 +84,7 @@ class Publication(Protocol):
         """What of it counts here; raises PolicyError where it may not be published."""
 
     def put(self, policy: Policy) -> None:
-        """Publish it; raises ReadFailed, also where it is not known whether it is in force."""
+        """Publish it; raises WriteFailed, also where it is not known whether it is in force."""
 
 
 def execute_request_for(

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from headroom.domain.resources import Kind, ResourceRef
 from headroom.domain.state import INDEFINITE, Pause, Step, StopState, active_pause
-from headroom.ports import AnswerRejected, ReadFailed, Requests, Switches
+from headroom.ports import AnswerRejected, ReadFailed, Requests, Switches, WriteFailed
 
 LONGEST_REQUEST = 4_096
 """Bytes."""
@@ -162,7 +162,7 @@ def switched(
 ) -> Answer:  # fmt: skip
     """Put `next_pause` of the pause in force in its place, if nobody changes it meanwhile.
 
-    An answer alone changes nothing. Raises ReadFailed if others changed the pause every time.
+    An answer alone changes nothing. Raises WriteFailed if others changed the pause every time.
     """
     for _ in range(ATTEMPTS):
         stored = ledger.stop_state().account.pause
@@ -172,7 +172,7 @@ def switched(
         pause, answer = found
         if ledger.switch(pause, over=stored, at=at, who=who, reason=request.reason):
             return answer
-    raise ReadFailed(f"the pause changed during each of {ATTEMPTS} attempts")
+    raise WriteFailed(f"the pause changed during each of {ATTEMPTS} attempts")
 
 
 def pause_end(request: Request, at: datetime) -> datetime:

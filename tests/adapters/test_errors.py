@@ -16,9 +16,9 @@ from botocore.parsers import ResponseParserError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headroom.adapters.errors import instant_in, reading, refusal_of
+from headroom.adapters.errors import instant_in, reading, refusal_of, writing
 from headroom.domain.state import Refusal, Refused, Unknown
-from headroom.ports import ReadFailed
+from headroom.ports import ReadFailed, WriteFailed
 
 
 def answered(code: str, status: int = 400, message: str = "said AWS") -> ClientError:
@@ -129,3 +129,11 @@ def test_no_message_makes_it_raise(message: str) -> None:
 def test_every_failure_of_a_read_says_what_was_read(error: Exception) -> None:
     with pytest.raises(ReadFailed, match="DescribeVolumes vol-1"), reading("DescribeVolumes vol-1"):
         raise error
+
+
+def test_a_failed_write_is_told_from_a_failed_read_and_names_the_call() -> None:
+    with pytest.raises(WriteFailed, match="PutItem: AccessDenied: said AWS"), writing("PutItem"):
+        raise answered("AccessDenied")
+    with pytest.raises(ReadFailed) as failed, reading("GetItem"):
+        raise answered("AccessDenied")
+    assert not isinstance(failed.value, WriteFailed)

@@ -8,6 +8,8 @@ from typing import Any
 
 import boto3
 import pytest
+from botocore.client import BaseClient
+from botocore.exceptions import ClientError
 from moto import mock_aws
 
 from headroom.adapters.cloudwatch import CloudWatchResourceAlarms
@@ -67,3 +69,26 @@ def test_an_alarm_to_which_somebody_gave_an_action_is_named_and_stays(
     assert "Not made by Headroom, and left alone: green-detect-resource-vol-1." in text
     left = {one["AlarmName"] for one in client.describe_alarms()["MetricAlarms"]}
     assert "green-detect-resource-vol-1" in left
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        ("DeleteAlarms", "The alarms cannot be changed: DeleteAlarms headroom-detect-resource-"),
+        ("DescribeAlarms", "The alarms cannot be read: DescribeAlarms headroom-detect-resource-"),
+    ],
+)
+def test_what_failed_is_named_as_a_read_or_a_change(
+    client: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    call: str, said: str,
+) -> None:  # fmt: skip
+    answer = BaseClient._make_api_call
+
+    def denied(self: Any, operation: str, given: Any) -> Any:
+        if operation == call:
+            raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, operation)
+        return answer(self, operation, given)
+
+    monkeypatch.setattr(BaseClient, "_make_api_call", denied)
+    assert run(["alarms", "--remove", "--region", REGION]) == 1
+    assert said in capsys.readouterr().err

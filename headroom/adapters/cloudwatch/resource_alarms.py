@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
-from headroom.adapters.errors import code_of, reading
+from headroom.adapters.errors import code_of, reading, writing
 from headroom.adapters.events import rds as events_rds
 from headroom.domain.detection import Metric, ResourceAlarm
 from headroom.domain.resources import Kind
@@ -109,7 +109,7 @@ class CloudWatchResourceAlarms:
 
     def put(self, alarm: ResourceAlarm) -> None:
         """Make an alarm, or replace the one of that name. Without actions: its event wakes the loop."""
-        with reading(f"PutMetricAlarm {self.name(alarm)}"):
+        with writing(f"PutMetricAlarm {self.name(alarm)}"):
             self._client.put_metric_alarm(
                 AlarmName=self.name(alarm),
                 AlarmDescription=f"{self._mark}pressure on this resource was seen late",
@@ -120,7 +120,7 @@ class CloudWatchResourceAlarms:
     def remove(self, names: Sequence[str]) -> None:
         """Remove alarms, a hundred at a time."""
         for first in range(0, len(names), AT_ONCE):
-            with reading(f"DeleteAlarms {self._prefix}"):
+            with writing(f"DeleteAlarms {self._prefix}"):
                 try:
                     self._client.delete_alarms(AlarmNames=list(names[first : first + AT_ONCE]))
                 except ClientError as error:

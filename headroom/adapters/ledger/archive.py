@@ -7,7 +7,7 @@ from datetime import datetime
 
 from botocore.exceptions import ClientError
 
-from headroom.adapters.errors import code_of, reading
+from headroom.adapters.errors import code_of, reading, writing
 from headroom.adapters.ledger.event_items import (
     event_item,
     event_partition,
@@ -56,7 +56,7 @@ class Archive(Tables):
         """Record an event of unknown shape, once per event id."""
         body = body_to_json({"event_id": event_id, "reason": reason, "excerpt": excerpt})
         record = rejection_record(event_id, reason=reason, excerpt=excerpt, at=at, body=body)
-        with reading("PutItem"):
+        with writing("PutItem"):
             try:
                 self._client.put_item(**self._put(record, self._new_id()))
             except ClientError as error:
@@ -91,7 +91,7 @@ class Archive(Tables):
         }
 
     def _put_event(self, put: Item) -> None:
-        with reading("PutItem"):
+        with writing("PutItem"):
             try:
                 self._client.put_item(**put)
             except ClientError as error:

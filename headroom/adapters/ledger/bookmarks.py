@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from botocore.exceptions import ClientError
 
-from headroom.adapters.errors import code_of, reading
+from headroom.adapters.errors import code_of, reading, writing
 from headroom.adapters.ledger.items import Item, readable, stamped, unwire, wire
 from headroom.adapters.ledger.state_table import CONDITION_FAILED
 from headroom.adapters.ledger.tables import Tables
@@ -65,7 +65,7 @@ class Notes(Tables):
 
     def _written_if(self, update: Item) -> bool:
         """Write an update; whether its condition held."""
-        with reading("UpdateItem"):
+        with writing("UpdateItem"):
             try:
                 self._client.update_item(**stamped(update))
             except ClientError as error:

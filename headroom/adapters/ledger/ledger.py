@@ -45,7 +45,7 @@ class DynamoLedger(
 ):
     """The ledger of one account and Region: Ledger, Requests, Archive, Switches and more.
 
-    Raises LedgerOutcomeUnknown, a ReadFailed, when DynamoDB failed or did not answer.
+    Raises LedgerOutcomeUnknown, a WriteFailed, when DynamoDB failed or did not answer.
     """
 
     def decided(

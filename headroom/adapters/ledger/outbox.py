@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 
-from headroom.adapters.errors import reading
+from headroom.adapters.errors import reading, writing
 from headroom.adapters.ledger.items import Item, unwire, wire
 from headroom.adapters.ledger.tables import Tables, notice_key
 from headroom.adapters.tables import NOTICE
@@ -36,7 +36,7 @@ class Outbox(Tables):
     def notified(self, notices: Iterable[Notice]) -> None:
         """Delete these: people were notified."""
         for notice in notices:
-            with reading("DeleteItem"):
+            with writing("DeleteItem"):
                 self._client.delete_item(
                     TableName=self._state_name, Key=notice_key(self._account, notice)
                 )

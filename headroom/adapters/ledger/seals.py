@@ -13,7 +13,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from headroom.adapters.errors import code_of, reading
+from headroom.adapters.errors import code_of, reading, writing
 from headroom.domain.state import Record
 
 ALGORITHM = "HMAC_SHA_256"
@@ -40,8 +40,8 @@ class Sealer:
         self._given = {"KeyId": key, "MacAlgorithm": ALGORITHM}
 
     def seal(self, record: Record) -> str:
-        """The seal of a record; raises ReadFailed, and then nothing is written."""
-        with reading("GenerateMac"):
+        """The seal of a record; raises WriteFailed, and then nothing is written."""
+        with writing("GenerateMac"):
             answer = self._client.generate_mac(Message=_message(record), **self._given)
             return base64.b64encode(answer["Mac"]).decode()
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
-from headroom.adapters.errors import code_of, reading
+from headroom.adapters.errors import code_of, reading, writing
 from headroom.adapters.ledger.breakers import account_stops, instant
 from headroom.adapters.ledger.concurrency import ConcurrencyItem, concurrency_of
 from headroom.adapters.ledger.items import (
@@ -193,7 +193,7 @@ class StateTable:
     def _postpone(self, ref: ResourceRef, due_at: datetime) -> None:
         """When an item that this release cannot read is due again; nothing else of it changes."""
         names = {name: each for name, each in DUE_NAMES.items() if name != "#why"}
-        with reading("UpdateItem"):
+        with writing("UpdateItem"):
             self._client.update_item(
                 **self._at(ref.arn, STATE_ITEM),
                 UpdateExpression=f"SET {DUE_SETS}",
@@ -248,7 +248,7 @@ class StateTable:
         """Put the profile in place of the one before, whatever that was: it is derived data."""
         plain = {"format": STATE_FORMAT, "hours": profile_to_bytes(profile)}
         item = _key(ref.arn, PROFILE) | {name: wire(value) for name, value in plain.items()}
-        with reading("PutItem"):
+        with writing("PutItem"):
             self._client.put_item(TableName=self._table, Item=item)
 
     def due(self, now: datetime, limit: int) -> tuple[Due, ...]:
@@ -323,7 +323,7 @@ class StateTable:
         return self._sent(stamped(update))
 
     def _sent(self, update: Item) -> Item | None:
-        with reading("UpdateItem"):
+        with writing("UpdateItem"):
             try:
                 answer: Item = self._client.update_item(**update)
             except ClientError as error:

@@ -12,7 +12,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from headroom.adapters.errors import code_of, message_of
 from headroom.adapters.ledger.items import Item
-from headroom.ports import ReadFailed
+from headroom.ports import WriteFailed
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -32,7 +32,7 @@ PASSING = frozenset(
 """Error codes that pass; all but the throttles leave open whether something was written."""
 
 
-class LedgerOutcomeUnknown(ReadFailed):
+class LedgerOutcomeUnknown(WriteFailed):
     """DynamoDB did not write, or did not say; nothing may be built on it, it is tried again later."""
 
 

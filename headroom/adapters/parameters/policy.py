@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headroom.adapters.errors import reading
+from headroom.adapters.errors import reading, writing
 from headroom.domain.policy import HardCaps, Policy, PolicyError, PolicyUnreadable, with_caps
 from headroom.policy import canonical_json, part_index, policy_from_json
-from headroom.ports import ReadFailed
+from headroom.ports import ReadFailed, WriteFailed
 
 if TYPE_CHECKING:
     from mypy_boto3_ssm import SSMClient
@@ -42,25 +42,25 @@ class ParameterPolicies:
         """Put `policy`, which fits into one parameter, in the place of the one in force.
 
         The tier is the deployment's, whatever the account's default: none can be lowered later.
-        Raises ReadFailed, also where it is not known whether it was put.
+        Raises WriteFailed, also where it is not known whether it was put.
 
         SSM puts without a condition. Whoever put or deleted another policy between the read here and
         this put may have done so to stop everything: a text that is no policy then stops everything.
         """
         held = self.fresh()
         if isinstance(held, PolicyUnreadable):
-            raise ReadFailed(f"there is no policy to replace any more: {held.reason}")
+            raise WriteFailed(f"there is no policy to replace any more: {held.reason}")
         before = self._version
         self._answer = None
         said = f"Version {policy.version}, published by {who}"
         if self._put(canonical_json(policy), said) != before + 1:
             why = f"the policy was changed or deleted while {policy.version} was published"
             self._put("Stopped; deploy a policy to go on.", why)
-            raise ReadFailed(f"{why}; all changes are stopped until a policy is deployed")
+            raise WriteFailed(f"{why}; all changes are stopped until a policy is deployed")
 
     def _put(self, text: str, description: str) -> int:
         """Put a text in the place of the one in force; its version."""
-        with reading(f"SSM parameter {self._parameter}"):
+        with writing(f"SSM parameter {self._parameter}"):
             return self._client.put_parameter(
                 Name=self._parameter, Value=text, Type="String", Tier="Standard", Overwrite=True,
                 Description=description[:1024],

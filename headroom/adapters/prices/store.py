@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
-from headroom.adapters.errors import code_of, reading
+from headroom.adapters.errors import code_of, reading, writing
 from headroom.adapters.ledger import Item, Reads, moment, readable, stamped, unwire, wire
 from headroom.adapters.tables import PRICES, account_key
 from headroom.domain.catalog import PriceTable
@@ -93,7 +93,7 @@ class PriceStore:
             "ExpressionAttributeValues": values,
         }
         update |= {} if condition is None else {"ConditionExpression": condition}
-        with reading("UpdateItem"):
+        with writing("UpdateItem"):
             try:
                 self._client.update_item(**stamped(update))
             except ClientError as error:

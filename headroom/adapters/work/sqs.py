@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from headroom.adapters.errors import reading
+from headroom.adapters.errors import reading, writing
 from headroom.adapters.retries import retry_delay_s
 from headroom.adapters.work.messages import items_message, page_message
-from headroom.ports import ReadFailed, ScanPage, WorkItem
+from headroom.ports import ScanPage, WorkItem, WriteFailed
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -33,11 +33,11 @@ class SqsWorkQueue:
         self._workers = workers
 
     def put(self, items: Sequence[WorkItem], *, delay_s: int = 0) -> None:
-        """Put items on the queue, ten to a message; raises ReadFailed if one could not be."""
+        """Put items on the queue, ten to a message; raises WriteFailed if one could not be."""
         self._send([items_message(group) for group in _groups(items)], delay_s)
 
     def put_pages(self, pages: Sequence[ScanPage]) -> None:
-        """Put pages on the queue, one to a message; raises ReadFailed if one could not be."""
+        """Put pages on the queue, one to a message; raises WriteFailed if one could not be."""
         self._send([page_message(page) for page in pages], 0)
 
     def room(self) -> int:
@@ -50,7 +50,7 @@ class SqsWorkQueue:
         return max(0, self._workers * SOON - waiting * ITEMS_A_MESSAGE)
 
     def retry_later(self, received: Mapping[str, int]) -> None:
-        """Hide messages, by receipt handle, until their next try; raises ReadFailed.
+        """Hide messages, by receipt handle, until their next try; raises WriteFailed.
 
         The value is how often each was received. One that cannot be hidden longer comes back after
         the queue's own visibility time-out.
@@ -64,7 +64,7 @@ class SqsWorkQueue:
                 }
                 for number, handle in enumerate(handles[first : first + MESSAGES_A_CALL])
             ]  # fmt: skip
-            with reading("ChangeMessageVisibilityBatch"):
+            with writing("ChangeMessageVisibilityBatch"):
                 self._client().change_message_visibility_batch(QueueUrl=self._url, Entries=entries)
 
     def _send(self, bodies: Sequence[str], delay_s: int) -> None:
@@ -74,11 +74,11 @@ class SqsWorkQueue:
                 {"Id": str(number), "MessageBody": body, "DelaySeconds": delay_s}
                 for number, body in enumerate(bodies[first : first + MESSAGES_A_CALL])
             ]
-            with reading("SendMessageBatch"):
+            with writing("SendMessageBatch"):
                 answer = self._client().send_message_batch(QueueUrl=self._url, Entries=entries)
             lost += len(answer.get("Failed", ()))
         if lost:
-            raise ReadFailed(f"SendMessageBatch: {lost} of {len(bodies)} messages were refused")
+            raise WriteFailed(f"SendMessageBatch: {lost} of {len(bodies)} messages were refused")
 
 
 def _groups(items: Sequence[WorkItem]) -> Iterator[list[WorkItem]]:

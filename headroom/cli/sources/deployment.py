@@ -18,7 +18,7 @@ from headroom.cli.terminal.names import named
 from headroom.cli.terminal.problems import BadRequest, Problem
 from headroom.domain.resources import ResourceRef
 from headroom.domain.state import StopState
-from headroom.ports import ReadFailed
+from headroom.ports import ReadFailed, WriteFailed
 from headroom.requests import LONGEST_REASON, Answer, Status, Verb
 
 
@@ -100,9 +100,11 @@ def normalized_reason(text: str) -> str:
 
 @contextmanager
 def reading(what: str) -> Iterator[None]:
-    """Raise Problem where `what` cannot be read."""
+    """Raise Problem where `what` cannot be read, or changed."""
     try:
         yield
+    except WriteFailed as problem:
+        raise Problem(f"{what} cannot be changed: {problem}") from None
     except ReadFailed as problem:
         raise Problem(f"{what} cannot be read: {problem}") from None
 
