@@ -114,7 +114,7 @@ $(STAMPS)/python: requirements.txt requirements-dev.txt requirements-lock.txt py
 	@mkdir -p $(@D) && touch $@
 
 $(STAMPS)/node: package.json package-lock.json
-	@command -v npm >/dev/null || { echo "Headroom needs Node 18 or newer with npm; install it from your system's packages." >&2; exit 1; }
+	@command -v npm >/dev/null || { echo "Headroom needs Node 22 or newer with npm; install it from your system's packages." >&2; exit 1; }
 	@echo "Installing the CDK command line into node_modules"
 	@npm ci --silent --no-audit --no-fund
 	@mkdir -p $(@D) && touch $@

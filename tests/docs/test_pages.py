@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -137,3 +138,24 @@ def test_the_readme_names_prices_that_the_page_on_deployment_explains() -> None:
     page = (ROOT / "docs" / "operate" / "deployment.md").read_text(encoding="utf-8")
     assert len(prices) == 6
     assert [price for price in prices if price not in page] == []
+
+
+def test_every_page_names_the_same_node_which_jsii_supports_and_cdk_runs_on() -> None:
+    pages = [*PAGES, ROOT / "Makefile"]
+    named = {
+        n for page in pages for n in re.findall(r"Node (\d+) or newer", page.read_text("utf-8"))
+    }
+    assert named == {"22"}
+    jsii = find_spec("jsii")
+    assert jsii is not None
+    assert jsii.origin is not None
+    runtime = Path(jsii.origin).parent / "_embedded" / "jsii" / "bin__jsii-runtime.js"
+    release = re.search(r"\(22, ?\{([^}]*)\}", runtime.read_text("utf-8"))
+    assert release is not None
+    assert "endOfLife" in release[1]
+    assert "untested" not in release[1]
+    lock = json.loads((ROOT / "package-lock.json").read_text("utf-8"))["packages"]
+    ours = json.loads((ROOT / "package.json").read_text("utf-8"))["engines"]
+    assert ours == lock[""]["engines"] == {"node": ">=20"}
+    (least,) = re.findall(r"\d+", lock["node_modules/aws-cdk"]["engines"]["node"])[:1]
+    assert int(least) <= 20
