@@ -168,11 +168,11 @@ class Recurrence:
             for place, begin in begins.items()
             if begin >= heights.since and begin in group
         }
-        least, times = OF_A_KIND * max([loads[number][0] for number in latest]), exp(heights.by)
+        times = exp(heights.by)
 
         @cache
         def short(number: int, onset: bool) -> tuple[float, float, float]:
-            if loads[number][0] < least:
+            if loads[number][0] < heights.least:
                 return NOTHING
             hour = hours[number]
             late = short_minutes(

@@ -44,6 +44,7 @@ def test_loads_as_high_as_before_stay_so(loads: tuple[float, ...]) -> None:
         ((8, 8, 8, 8, 8, 8, 8, 11, 8, 8, 8), 2 / 14, 1.27),  # once higher by more than a third
         ((7, 8.4, 7.6, 8.2, 7.1, 8.0, 7.3, 8.1), 1 / 12, 1.02),  # in any order, none was new
         ((*[7, 8.4, 7.6, 8.2, 7.1, 8.0, 7.3] * 8, 7, 8.4), 1 / 36, 1.025),  # nor in eight weeks
+        ((5, 9, 6, 8, 5.5, 7, 6.5, 9.5), 2 / 12, 1.07),  # from just above half the highest on
     ],
 )
 def test_the_latest_loads_say_how_likely_a_higher_one_is(

@@ -381,7 +381,7 @@ def test_mibps_that_came_with_gp2_do_not_keep_a_raise_for_good() -> None:
     gp2 = {**RDS, "storage_type": "gp2", "allocated_storage_gib": 700, "burst_balance_percent": 3}
     result = simulated(
         {**gp2, "instance_class": "db.r6g.8xlarge"},
-        [step("3h", 300), step("6h", 15_000), step("15h", 300)] * 4 + [step("24h", 300)],
+        [step("3h", 300), step("6h", 15_000), step("15h", 300)] * 4 + [step("72h", 300)],
         policy={"version": 1, "defaults": {"max_throughput_mibps": 500}},
     )
     assert result.usd_per_month_end == 80.5

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import exp, log, log2
 from typing import NamedTuple
 
@@ -14,6 +14,8 @@ STEPS = 2.0
 """Steps of height from one load to one twice as high."""
 OF_A_KIND = 0.7
 """Share of the highest load, or of a level, from which another load is of its kind: these differ by less."""
+WANDERS = 0.5
+"""Share of a load above which the next lower one is the same load, whose height wanders."""
 OTHERS = 12
 """These latest loads, of any kind."""
 HIGHER = 1.02
@@ -54,6 +56,8 @@ class NewHeights(NamedTuple):
     """The logarithm of how many times as high, in the mean; P(it exceeds x) = exp(-x / by)."""
     since: int
     """Where the first of these latest loads began."""
+    least: float
+    """The lowest load of the kind."""
 
     def chance_above(self, times: float) -> float:
         """The probability that it exceeds so many times the highest of these."""
@@ -82,7 +86,8 @@ def new_heights(loads: Mapping[int, tuple[float, bool]]) -> NewHeights | None:
     if len(loads) < LEAST_LOADS:
         return None
     recent = max([load for load, _ in list(loads.values())[-OTHERS:]])
-    kind = [(*load, begin) for begin, load in loads.items() if load[0] >= OF_A_KIND * recent]
+    least = _least_of_a_kind([load for load, _ in loads.values()], recent)
+    kind = [(*load, begin) for begin, load in loads.items() if load[0] >= least]
     if len(kind) < LEAST_LOADS or not recent:
         return None
     since = max(len(kind) // 2, len(kind) - LATEST)  # the first ones are often the highest so far
@@ -97,7 +102,17 @@ def new_heights(loads: Mapping[int, tuple[float, bool]]) -> NewHeights | None:
     if not by:
         return None
     chance = (len(higher) + 1) / (len(kind) - since + BEFORE + 1)
-    return NewHeights(chance, by, kind[-BEFORE:][0][2])
+    return NewHeights(chance, by, kind[-BEFORE:][0][2], least)
+
+
+def _least_of_a_kind(loads: Iterable[float], highest_lately: float) -> float:
+    """The lowest of the loads that no gap parts from the highest of the latest ones."""
+    least = highest_lately
+    for load in sorted(loads, reverse=True):
+        if load <= WANDERS * least:
+            break
+        least = min(least, load)
+    return least
 
 
 def highest(
