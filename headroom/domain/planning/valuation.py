@@ -97,11 +97,11 @@ class Valuation:
             schedule_cost, self._forecast, self._levels, current=0, reachable=goals,
             free=free_slots(situation), only_from=self._origins,
             locked_hours=locked_hours(situation), raise_locked_hours=raise_locked_hours(situation),
-            late_hours=late_hours(situation), chosen=targets.index(situation.owners_choice),
+            late_hours=late_hours(situation), chosen=(choice := targets.index(situation.owners_choice)),
             usd_per_minute=situation.limits.relief_value_usd_per_minute,
         )  # fmt: skip
         usd_per_minute = situation.limits.relief_value_usd_per_minute
-        self._worth = as_chosen(self._cost, usd_per_minute, self._levels, goals)
+        self._worth = as_chosen(self._cost, usd_per_minute, self._levels, goals, choice)
         self._presses = situation.diagnosis.binding is not Binding.NOTHING
         self._kept = kept_savings(made)
         self._saving_hour = (
@@ -252,13 +252,18 @@ class Worth(NamedTuple):
 
 def as_chosen(
     cost: Callable[..., ScheduleCost], usd_per_minute: float, levels: Sequence[Level],
-    goals: Sequence[bool],
+    goals: Sequence[bool], chosen: int,
 ) -> Worth:  # fmt: skip
     """The value at which the best schedule is hardly short where the owner's choice would not be.
 
-    `cost` is `schedule_cost` but for its `more_usd`; `goals` says which levels may be reached. No minute is worth
-    more than 2 ** DOUBLINGS times `usd_per_minute`, and none more than that which the owner's choice would not serve.
+    `cost` is `schedule_cost` but for its `more_usd`; `goals` says which levels may be reached, `chosen` is the owner's
+    choice. No minute is worth more than 2 ** DOUBLINGS times `usd_per_minute`, and none more than that which the owner's
+    choice would not serve.
     """
+    own = levels[chosen]
+    reached = (one for one, goal in zip(levels, goals, strict=True) if goal)
+    if all(one.iops >= own.iops and one.mibps >= own.mibps for one in reached):
+        return Worth(0.0, cost())
     value = max(LEAST_USD, usd_per_minute)
     worth = Worth(value - usd_per_minute, cost(more_usd=value - usd_per_minute))
     least_usd = HOURS * min(level.usd_per_hour for level in levels)

@@ -39,7 +39,7 @@ def worth_of(
         schedule_cost, forecast(minutes, hours), levels, usd_per_minute, current=current,
         reachable=(True, True), free=slots, chosen=0,
     )  # fmt: skip
-    return as_chosen(cost, usd_per_minute, levels, (True, True)), cost()
+    return as_chosen(cost, usd_per_minute, levels, (True, True), 0), cost()
 
 
 def test_what_a_schedule_hardly_misses_leaves_the_policys_value() -> None:
@@ -67,6 +67,13 @@ def test_a_day_on_which_nothing_can_be_raised_again_is_no_day_for_giving_back() 
 def test_the_value_ends_where_the_choice_costs_far_more_than_what_it_serves() -> None:
     worth, _ = worth_of(0.1, saved_usd_per_hour=100.0)
     assert worth.more_usd == pytest.approx(0.1 * (2**DOUBLINGS - 1))
+
+
+def test_where_nothing_is_below_the_choice_a_minute_is_worth_what_the_policy_says() -> None:
+    levels = [Level(10, 10, 1.0), Level(100, 100, 2.0)]
+    found = ScheduleCost(stay=900.0, change=(900.1, 48.0), next_hour=None)
+    for usd in (0.0, 0.1):
+        assert as_chosen(lambda: found, usd, levels, (True, True), 0) == Worth(0.0, found)
 
 
 def test_an_owner_who_buys_nothing_keeps_what_is_used() -> None:
