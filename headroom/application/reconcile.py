@@ -208,17 +208,26 @@ def save_observed_modifications(
     """Count a modification that the ledger does not know; the owner's own one moves the price base.
 
     One that uses no slot any more still counts, however late it is observed. Without any prices
-    it is left for a reconciliation that has them. While a chain is open it may be ours.
+    it is left for a reconciliation that has them, and one that AWS may still refuse for one that sees its
+    end: nothing else starts meanwhile. While a chain is open it may be ours.
     """
     change, enrolled = view.modification, resource_state.enrolment_usd is not None
     if change is None or resource_state.open_chain is not None:
         return resource_state
     landed = change.state is not ModificationState.FAILED
+    if (
+        change.state is ModificationState.MODIFYING
+        and view.volume.configuration != change.target
+        and enrolled
+    ):
+        return resource_state
     if prices is None and landed and enrolled:
         return resource_state
     foreign = unknown_modification(resource_state, change, now)
     if foreign is None:
         return resource_state
+    if not landed:
+        foreign = replace(foreign, target=foreign.origin)  # it used a slot and changed nothing
     ports.state_store.save_modifications(
         view.volume.ref, [foreign], now=now, prices=prices if landed else None
     )

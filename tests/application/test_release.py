@@ -137,6 +137,8 @@ def test_the_owners_own_lowering_is_priced_as_what_it_leads_to(harness: Harness)
     remediate(harness.ports, alarm(vol), harness.now)
     harness.change(vol, gp3(1000, 3000, 125))  # still described as before while it is modifying
     remediate(harness.ports, alarm(vol, Claim.MODIFICATION), harness.now)
+    harness.later(hours=1)
+    sweep(harness.ports, harness.now)
     assert harness.ledger.resource_state(vol, harness.now).enrolment_usd == 80
 
 

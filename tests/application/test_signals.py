@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from itertools import pairwise
 
 import pytest
@@ -11,11 +12,19 @@ import pytest
 from headroom.application import remediate, sweep
 from headroom.domain.decision import Act, Decision, Hold
 from headroom.domain.policy import PolicyUnreadable
-from headroom.domain.resources import Claim, Configuration, ResourceRef, Signal, VolumeActivity
+from headroom.domain.resources import (
+    Claim,
+    Configuration,
+    ModificationState,
+    ResourceRef,
+    Signal,
+    VolumeActivity,
+    VolumeType,
+)
 from headroom.domain.state import Refusal, Refused, ResourceState, Step, Unknown, broken_link
 from headroom.ports import Glance, ReadFailed, StorageView
 from tests.application.harness import Harness, calm, reconcile_now, running_free
-from tests.builders import NOW, activity, gp2, gp3, policy, ref, volume
+from tests.builders import NOW, activity, gp2, gp3, modification, policy, ref, volume
 
 
 def alarm(of: ResourceRef | None, claim: Claim = Claim.PRESSURE, *, muted: bool = False) -> Signal:
@@ -381,9 +390,43 @@ def test_the_owners_own_change_moves_only_what_they_set(
     harness.change(vol, replace(raised, size_gib=size) if iops is None else gp3(size, iops, 125))
     remediate(harness.ports, alarm(vol, Claim.MODIFICATION), harness.now)
     known = harness.ledger.resource_state(vol, harness.now)
+    assert known.resource_increase_usd == added, "AWS may still refuse it"
+    sweep(harness.ports, harness.later(hours=1))
+    known = harness.ledger.resource_state(vol, harness.now)
     assert known.enrolment_usd == Decimal(base)
     expected = added if counted is None else Decimal(counted)
     assert known.resource_increase_usd == known.account_increase_usd == expected
+
+
+def _shown(view: StorageView, ref: ResourceRef) -> StorageView:
+    return view
+
+
+def test_an_owners_change_that_aws_gives_up_moves_nothing(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vol = harness.add(volume())
+    remediate(harness.ports, alarm(vol), harness.now)
+    harness.later(hours=4)
+    harness.loads["vol-1"] = calm()
+    sweep(harness.ports, harness.now)
+    before = harness.ledger.resource_state(vol, harness.now)
+    view, io2 = harness.view(vol), replace(gp3(100), volume_type=VolumeType.IO2, iops=20_000)
+    theirs = modification(
+        replace(io2, throughput_mibps=None), state=ModificationState.MODIFYING,
+        started_at=harness.now, origin=view.volume.configuration,
+    )  # fmt: skip
+    for state in (ModificationState.MODIFYING, ModificationState.FAILED):
+        seen = replace(view, modification=replace(theirs, state=state))
+        monkeypatch.setattr(harness, "view", partial(_shown, seen))
+        remediate(harness.ports, alarm(vol, Claim.MODIFICATION), harness.later(minutes=30))
+        after = harness.ledger.resource_state(vol, harness.now)
+        assert after.enrolment_usd == before.enrolment_usd == 8
+        assert after.resource_increase_usd == before.resource_increase_usd
+        assert after.owner_configuration == before.owner_configuration
+    latest = after.modifications[-1]
+    assert latest.started_at == theirs.started_at, "it used a slot"
+    assert latest.target == latest.origin
 
 
 def test_a_paused_account_changes_nothing(harness: Harness) -> None:

@@ -23,8 +23,8 @@ from headroom.domain.guardrails import (
     only_saves,
 )
 from headroom.domain.planning import CALM_MINUTES
-from headroom.domain.resources import Configuration, Kind, VolumeType
-from headroom.domain.state import QueueEntry, quota_usage
+from headroom.domain.resources import Configuration, Kind, ModificationState, VolumeType
+from headroom.domain.state import QueueEntry, quota_usage, unknown_modification
 from headroom.domain.workload import Binding
 
 CLOSE_TO_LIMIT = timedelta(minutes=5)
@@ -80,6 +80,13 @@ def next_reconcile_at(decision: Decision) -> datetime | None:
     resource_state = decision.resource_state
     if resource_state.resource_increase_usd > 0:
         found.append(decision.at + DAILY)
+    change = decision.observation.modification
+    if (
+        change is not None
+        and change.state is ModificationState.MODIFYING
+        and unknown_modification(resource_state, change, decision.at) is not None
+    ):
+        found.append(decision.at + UNREPORTED)  # somebody else's counts once it is in force
     waits = (
         one.expires
         for one in (resource_state.approval_request, resource_state.rollback)

@@ -11,8 +11,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
+from math import ceil
 
-from headroom.domain.catalog import PriceTable
+from headroom.domain.catalog import PriceTable, included, why_invalid
+from headroom.domain.catalog.ebs import capability
 from headroom.domain.resources import Configuration, Modification, PriceUnknown
 from headroom.domain.state.resource_state import (
     BY_HEADROOM,
@@ -41,12 +43,15 @@ def after_owner_change(
     except PriceUnknown:
         return replace(state, owner_configuration=owner)
     try:
+        most = micro_usd(now_usd - prices.monthly(_least(after)))
+        if owner is None and most <= 0:
+            owner = after  # none of it can be Headroom's
         base = None if owner is None else prices.monthly(owner)
     except PriceUnknown:
-        base = None
+        base, most = None, micro_usd(now_usd)
     if base is None:
-        base = max(Decimal(0), now_usd - usd(state.resource_micro_usd))
-        counted = state.resource_micro_usd
+        counted = min(state.resource_micro_usd, most)
+        base = max(Decimal(0), now_usd - usd(counted))
     else:
         counted = max(0, micro_usd(now_usd - base))
     held = None if state.chain is None else state.chain.decision_id
@@ -90,23 +95,68 @@ def _owner_after(
     """The owner's configuration after the change; None if it is not known, so that nothing is freed.
 
     What a number that Headroom raised for one type is worth with another type, nobody can say: it stays
-    counted as it was.
+    counted as it was, but for no more than all numbers of the new type cost.
 
-    AWS shows only the latest change. If it began with something else than the ledger knows, there
-    were others in between, by anybody: what they lowered is followed, what they raised is not the owner's.
+    AWS shows only the latest change. If it began with something else than the ledger knows, nobody saw what
+    was between: the owner's, as Headroom's own changes are all on record.
     """
-    owner, left = state.owner_configuration, _left_by_headroom(state.modifications)
-    if not state.resource_micro_usd:
-        if owner is None or state.last_act_at is None:
-            return after
-        return owners_settings(owner, before, after, left)
+    owner, raised = state.owner_configuration, state.resource_micro_usd > 0
     if owner is None:
-        return None
-    if after.volume_type is not before.volume_type:
+        return None if raised else after
+    if not raised and state.last_act_at is None:
+        return after
+    left, latest = _left_by_headroom(state.modifications), _latest_target(state.modifications)
+    steps = [(before, after)] if latest in (None, before) else [(latest, before), (before, after)]
+    for origin, target in steps:
+        found = _after_step(owner, origin, target, left, raised=raised)
+        if found is None:
+            return None
+        owner, left = found, None if left is None else _at_most(left, target)
+    return owner
+
+
+def _after_step(
+    owner: Configuration, before: Configuration, after: Configuration, left: Configuration | None,
+    *, raised: bool,
+) -> Configuration | None:  # fmt: skip
+    """The owner's configuration after one change; None if it is not known while Headroom has `raised` something.
+
+    Who sets numbers of a type that Headroom chose, or another type, has taken that type over.
+    """
+    same_type = after.volume_type is before.volume_type
+    sets_numbers = (before.iops, before.throughput_mibps) != (after.iops, after.throughput_mibps)
+    if owner.volume_type is not before.volume_type and (sets_numbers or not same_type):
+        if not raised:
+            return after
+        owner = _with_type_of(before, owner)
+    if raised and not same_type:
         return None if _is_left(owner, before, after) else after
-    if _latest_target(state.modifications) != before:
-        owner = _at_most(owner, before)
-    return owners_settings(owner, before, after, left)
+    found = owners_settings(owner, before, after, left)
+    return found if why_invalid(found) is None else None if raised else after
+
+
+def _with_type_of(before: Configuration, owner: Configuration) -> Configuration:
+    """What the owner had in the type that Headroom led to: of each number no more than the owner's type gave."""
+    had, (least_iops, least_mibps) = capability(owner), included(before)
+    iops, mibps = (
+        max(ceil(least_iops), int(had.burst_iops)),
+        max(ceil(least_mibps), int(had.burst_mibps)),
+    )
+    return replace(
+        before, size_gib=owner.size_gib,
+        iops=None if before.iops is None else min(before.iops, iops),
+        throughput_mibps=None if before.throughput_mibps is None else min(before.throughput_mibps, mibps),
+    )  # fmt: skip
+
+
+def _least(configuration: Configuration) -> Configuration:
+    """The same storage with the least IOPS and MiB/s of its type."""
+    least_iops, least_mibps = map(ceil, included(configuration))
+    iops, mibps = configuration.iops, configuration.throughput_mibps
+    return replace(
+        configuration, iops=None if iops is None else min(iops, least_iops),
+        throughput_mibps=None if mibps is None else min(mibps, least_mibps),
+    )  # fmt: skip
 
 
 def _latest_target(modifications: Sequence[KnownModification]) -> Configuration | None:

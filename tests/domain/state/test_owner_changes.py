@@ -194,6 +194,89 @@ def test_another_type_frees_what_was_added_only_if_none_of_it_is_left(
         assert each.enrolment_usd == PRICES.monthly(shape) - counted
 
 
+def io1(size: int, iops: int) -> Configuration:
+    return replace(io2(size, iops), volume_type=VolumeType.IO1)
+
+
+def ours(origin: Configuration, target: Configuration) -> KnownModification:
+    at = NOW - timedelta(hours=9)
+    return KnownModification(started_at=at, by=BY_HEADROOM, origin=origin, target=target)
+
+
+def played(
+    owner: Configuration, there: Configuration, *steps: Configuration, before: Configuration | None = None
+) -> StoredState:  # fmt: skip
+    """Headroom led from the owner's configuration to `there`; then the owner made changes, the first from `before`."""
+    first, now = PRICES.monthly(owner), PRICES.monthly(there)
+    state = StoredState(
+        enrolment_usd=first, owner_configuration=owner, last_act_at=NOW - timedelta(hours=9),
+        in_force_micro_usd=max(0, micro_usd(now - first)), modifications=(ours(owner, there),),
+    )  # fmt: skip
+    shape = before or there
+    for minute, after in enumerate(steps):
+        change = owner_change(minute, shape, after)
+        state = after_modifications(state, [change], now=NOW, full_until=None, prices=PRICES)
+        shape = after
+    return state
+
+
+@pytest.mark.parametrize(
+    ("owner", "there", "after", "expected", "counted"),
+    [
+        (io1(400, 3_000), gp3(400, 12_000, 500), gp3(400, 16_000, 500), gp3(400, 16_000, 500), 0),
+        (replace(GP2, size_gib=400), gp3(400, 3_000, 125), gp3(400, 16_000, 1_000), gp3(400, 16_000, 1_000), 0),
+        (replace(GP2, size_gib=400), gp3(400, 3_000, 125), gp3(410, 3_000, 125), replace(GP2, size_gib=410), 0),
+        (replace(GP2, size_gib=100), gp3(100, 12_000, 125), gp3(100, 16_000, 125), gp3(100, 7_000, 125), 45),
+        (replace(GP2, size_gib=100), gp3(100, 12_000, 125), gp3(100, 5_000, 125), gp3(100, 3_000, 125), 10),
+        (replace(GP2, size_gib=100), gp3(100, 12_000, 125), io2(100, 3_000), io2(100, 3_000), 0),
+        (replace(GP2, size_gib=400), gp3(400, 3_000, 125), io2(400, 5_000), io2(400, 5_000), 0),
+        (gp3(400, 9_000, 125), gp3(400, 3_000, 125), io2(400, 5_000), io2(400, 5_000), 0),
+    ],
+    ids=[
+        "numbers of a cheaper type", "gp2, which has none", "size alone leaves the type",
+        "what was added stays", "what was added goes first", "none of it is left", "another type", "what was lowered",
+    ],
+)  # fmt: skip
+def test_who_sets_numbers_of_a_type_that_headroom_chose_takes_it_over(
+    owner: Configuration, there: Configuration, after: Configuration, expected: Configuration,
+    counted: int,
+) -> None:  # fmt: skip
+    state = played(owner, there, after)
+    assert state.owner_configuration == expected
+    assert usd(state.in_force_micro_usd) == counted
+    assert state.enrolment_usd == PRICES.monthly(expected)
+
+
+@pytest.mark.parametrize(
+    ("owner", "there", "missed", "after", "expected"),
+    [
+        (io2(400, 5_000), io2(400, 11_000), io2(400, 40_000), io2(400, 14_000), io2(400, 8_000)),
+        (io2(400, 5_000), io2(400, 11_000), io2(400, 40_000), io2(400, 2_000), io2(400, 2_000)),
+        (io2(400, 64_000), io2(400, 1_000), io2(400, 60_000), io2(400, 4_000), io2(400, 4_000)),
+        (gp3(400, 3_000, 125), gp3(400, 12_000, 125), gp3(400, 16_000, 500), gp3(400, 12_000, 125), gp3(400, 3_000, 125)),
+        (gp3(400, 6_000, 125), gp3(400, 3_000, 125), gp3(400, 8_000, 125), gp3(400, 16_000, 125), gp3(400, 16_000, 125)),
+        (gp3(400, 3_000, 125), gp3(400, 12_000, 125), io2(400, 3_000), gp3(400, 5_000, 125), gp3(400, 5_000, 125)),
+    ],
+)  # fmt: skip
+def test_a_change_that_nobody_saw_is_the_owners(
+    owner: Configuration, there: Configuration, missed: Configuration, after: Configuration,
+    expected: Configuration,
+) -> None:  # fmt: skip
+    state = played(owner, there, after, before=missed)
+    assert state.owner_configuration == expected
+    assert usd(state.in_force_micro_usd) == max(0, PRICES.monthly(after) - PRICES.monthly(expected))
+
+
+def test_what_is_not_known_of_another_type_counts_no_longer_once_none_of_it_can_be_left() -> None:
+    first, there = gp3(400, 3_000, 125), gp3(400, 12_000, 188)
+    for back, counted in ((io2(400, 1_000), 47.52), (replace(GP2, size_gib=400), 0), (first, 0)):
+        state = played(first, there, io2(400, 5_000), back)
+        assert float(usd(state.in_force_micro_usd)) == pytest.approx(counted)
+        if not counted:
+            assert state.owner_configuration == back
+            assert state.enrolment_usd == PRICES.monthly(back)
+
+
 def test_what_is_reserved_for_no_open_chain_ends_with_it() -> None:
     state = replace(STATE, reserved=(Reserved(decision_id="overtaken", micro_usd=90_000_000),))
     change = owner_change(0, RAISED, gp3(501, 12_000, 125))
