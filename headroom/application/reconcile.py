@@ -80,6 +80,9 @@ def reconcile(
             return EventOutcome(led_to=LedTo.CHANGE_OPEN, which=chain_id)
     off = isinstance(policy, Policy) and limits_for(policy, view.volume).limits.mode is Mode.OFF
     if off and not awaits_person(resource_state):
+        if resource_state.resource_increase_usd > 0:  # its owner may have undone it meanwhile
+            prices = owner_prices(policy, view.volume, _prices(ports, ref.region))
+            resource_state = save_observed_modifications(ports, view, resource_state, prices, now)
         due_at = now + DAILY if resource_state.resource_increase_usd > 0 else None
         ports.state_store.reconciled(ref, at=now, due_at=due_at)
         return EventOutcome(led_to=LedTo.OFF)

@@ -11,7 +11,7 @@ import pytest
 
 from headroom.application import remediate, sweep
 from headroom.domain.decision import Act, Decision, Hold
-from headroom.domain.policy import PolicyUnreadable
+from headroom.domain.policy import Mode, PolicyUnreadable, TagsMay
 from headroom.domain.resources import (
     Claim,
     Configuration,
@@ -396,6 +396,22 @@ def test_the_owners_own_change_moves_only_what_they_set(
     assert known.enrolment_usd == Decimal(base)
     expected = added if counted is None else Decimal(counted)
     assert known.resource_increase_usd == known.account_increase_usd == expected
+
+
+def test_what_the_owner_of_a_volume_that_is_off_undoes_counts_no_longer(harness: Harness) -> None:
+    vol = harness.add(volume())
+    remediate(harness.ports, alarm(vol), harness.now)
+    harness.later(hours=4)
+    harness.loads["vol-1"] = calm()
+    sweep(harness.ports, harness.now)
+    assert harness.ledger.resource_state(vol, harness.now).account_increase_usd > 5
+    harness.rules = policy(mode=Mode.OFF, tags_may=TagsMay.NARROW)
+    harness.later(hours=4)
+    harness.change(vol, gp3())
+    sweep(harness.ports, harness.later(hours=25))
+    known = harness.ledger.resource_state(vol, harness.now)
+    assert known.account_increase_usd == known.resource_increase_usd == 0
+    assert vol not in harness.ledger.due(harness.now + timedelta(days=400), 10)
 
 
 def _shown(view: StorageView, ref: ResourceRef) -> StorageView:
