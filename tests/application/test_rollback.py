@@ -347,6 +347,19 @@ def test_a_raise_that_the_load_uses_up_is_not_taken_away_though_it_did_not_help(
     assert not any(d.rollback_of for d in decisions(harness, ref))
 
 
+def test_a_raise_whose_instance_is_stopped_before_anything_was_measured_is_not_undone(
+    harness: Harness,
+) -> None:
+    harness.rules = policy(mode=Mode.AUTO, roll_back_ineffective=True)
+    ref = starved_ever_after(harness)
+    harness.loads[ref.resource_id] = activity([None] * 180)
+    minutes(harness, 32, each=60)
+    assert "untested" in harness.steps(ref)
+    assert any("nothing was measured in the last 3 h" in text for _, _, text in harness.messages)
+    assert now_is(harness, ref) != gp3()
+    assert not any(d.rollback_of for d in decisions(harness, ref))
+
+
 def test_a_load_that_grew_while_the_policys_wish_waited_ends_the_wish_and_people_hear_why(
     harness: Harness,
 ) -> None:

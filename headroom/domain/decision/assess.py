@@ -8,7 +8,10 @@ from statistics import mean
 
 from headroom.domain.catalog.ebs import Capability, capability
 from headroom.domain.decision.diagnose import diagnose
+from headroom.domain.decision.space import assess_space
 from headroom.domain.decision.verification import (
+    RECHECK_INTERVAL,
+    VERIFICATION_TIMEOUT,
     Diverged,
     FailedAtAws,
     Ineffective,
@@ -27,7 +30,6 @@ from headroom.domain.workload import (
     Binding,
     Diagnosis,
     Minute,
-    Point,
     clear_run,
     estimate,
     held_by_instance,
@@ -42,7 +44,6 @@ ALIKE = 0.8
 """Share of the load that pressed before the change from which a minute counts as such."""
 REDUCTION_CONFIRMED_MINUTES = 15
 """Measured minutes without pressure, after a reduction, that confirm it."""
-RECHECK_INTERVAL = timedelta(minutes=5)
 PRESSED_MINUTES = 10
 """This many pressed minutes make a change ineffective: after its completion, or before it at the new limit,
 if pressure lasts. What only drained a backlog is over by then."""
@@ -52,16 +53,9 @@ HELD_MINUTES = 2
 """Of the minutes that would prove relief, those held back by the instance from which they prove none."""
 SAME_CHANGE = timedelta(hours=1)
 """How long before the call AWS may have started what counts as the same change."""
-VERIFICATION_TIMEOUT = timedelta(hours=30)
-"""After this time, a change without proven effect is reported as ineffective."""
 FULL_COPY_TIMEOUT = timedelta(days=7)
 """The same while RDS still works on it or copies all data; AWS documents no duration."""
 FULL_COPY_RECHECK_INTERVAL = timedelta(minutes=30)
-RISE_SHARE = 0.7
-"""Share of what was added by which free space must have risen: file systems keep some of it."""
-SPACE_MINUTES = 30
-"""Measured minutes at the new size without a rise: the growth brought no space."""
-SPACE_BEFORE = timedelta(minutes=10)
 
 
 def assess(observation: Observation, plan: Plan, applied_at: datetime) -> Verification:
@@ -104,18 +98,41 @@ def _landing(observation: Observation, plan: Plan, applied_at: datetime) -> Veri
 
 
 def _pending(
-    observation: Observation, plan: Plan, applied_at: datetime, detail: str
-) -> Verification:
+    observation: Observation, plan: Plan, applied_at: datetime, detail: str,
+    since: Sequence[Minute] | None = None,
+) -> Pending | Ineffective | Untested:  # fmt: skip
+    """Wait; after the timeout, what the minutes measured `since` show: None before it landed.
+
+    Only measured pressure makes a change ineffective, which the policy may have rolled back.
+    """
     waited, most = _waited(observation, applied_at), verification_timeout(observation, plan)
     if waited > most:
-        hours = most.total_seconds() / 3600
-        return Ineffective(cause=f"no proof of relief in {hours:.0f} h: {detail}")
+        unproven = f"no proof of relief in {_hours(most)}"
+        if since is not None and sum(m.pressed for m in since) >= PRESSED_MINUTES:
+            return Ineffective(cause=f"{unproven}: {detail}")
+        if since is not None:
+            unproven += f", and {_measured(observation, since)}"
+        return Untested(detail=f"{unproven}: {detail}")
     again = (
         FULL_COPY_RECHECK_INTERVAL
         if plan.full_copy or waited > VERIFICATION_TIMEOUT
         else RECHECK_INTERVAL
     )
     return Pending(next_reconcile_at=observation.at + again, detail=detail)
+
+
+def _measured(observation: Observation, since: Sequence[Minute]) -> str:
+    """How much of the last hours was measured, and pressed, since a change."""
+    series = observation.activity.read_iops
+    hours = _hours(timedelta(seconds=series.period_s * len(series.values)))
+    if not since:
+        return f"nothing was measured in the last {hours}"
+    pressed = sum(m.pressed for m in since)
+    return f"{pressed} of {len(since)} measured minutes of the last {hours} were at a limit"
+
+
+def _hours(time: timedelta) -> str:
+    return f"{time.total_seconds() / 3600:.0f} h"
 
 
 def verification_timeout(observation: Observation, plan: Plan) -> timedelta:
@@ -139,25 +156,28 @@ def _pressure_after(
 ) -> Verification:
     completed_at = _completed_at(change, applied_at)
     old = capability(plan.origin)
-    after = tuple(
+    since = tuple(
         m
         for m in minutes(observation.activity, capability(plan.target), change)
         if m.at >= applied_at + RECHECK_INTERVAL
-        and (m.pressed or _is_evidence(m, old, completed_at))
     )
+    after = tuple(m for m in since if m.pressed or _is_evidence(m, old, completed_at))
     clear = clear_run(after)
     so_far = f"{change.state.value if change else 'completed'}, {clear} clear minutes so far"
     lowered_too_far = _lowered_too_far(plan, after)
     if lowered_too_far is not None:
         return ReducedTooFar(cause=lowered_too_far)
     if not plan.sustains_more:
+        if not since and _waited(observation, applied_at) > verification_timeout(observation, plan):
+            return Untested(detail=f"{_measured(observation, since)}: {so_far}")
         return _after_reduction(observation, plan, after, applied_at, completed_at, so_far)
     needed = REDUCTION_CONFIRMED_MINUTES if plan.lowers else CLEAR_MINUTES
     run = after[len(after) - clear :]
     held = set(held_by_instance(observation, run))
     if sum(m in held for m in run[-needed:]) >= HELD_MINUTES:
         if completed_at is None or len(held) < PRESSED_MINUTES:
-            return _pending(observation, plan, applied_at, f"{so_far}, the instance is the limit")
+            so_far += ", the instance is the limit"
+            return _pending(observation, plan, applied_at, so_far, since)
         times = f"its own Exceeded check was 1 in {len(held)} of {clear} minutes in which the volume's was not"
         return Ineffective(cause=f"the instance is the limit: {times}")
     free = tuple(m for m in run if m not in held)
@@ -176,7 +196,7 @@ def _pressure_after(
         diagnosis = diagnose(observation, estimate(observation))
         cause = spoken(observation.volume.ref.kind, _cause(diagnosis, settled))
         return Ineffective(cause=cause)
-    return _pending(observation, plan, applied_at, so_far)
+    return _pending(observation, plan, applied_at, so_far, since)
 
 
 def _tested(
@@ -297,52 +317,3 @@ def _cause(diagnosis: Diagnosis, settled: list[Minute]) -> str:
             "without natural demand"
         )
     return "the limit is reached in bursts shorter than a minute; the volume's average is not"
-
-
-def assess_space(
-    observation: Observation, plan: Plan, applied_at: datetime
-) -> Relieved | Pending | Ineffective:
-    """Whether free space rose once the storage has the size of `plan`.
-
-    RDS extends the file system itself; on a volume somebody must. Only the rise of free space counts, because data may fill
-    it again meanwhile.
-    """
-    added = plan.target.size_gib - plan.origin.size_gib
-    series = observation.activity.free_gib
-    points = () if series is None else tuple(series.points())
-    since = [p for p in points if p[0] >= applied_at - SPACE_BEFORE]
-    risen = max(_rise(since), _over(since, plan))
-    if risen >= RISE_SHARE * added:
-        free = since[-1][1]
-        return Relieved(
-            detail=f"free space rose by {risen:.1f} of {added} GiB added; {free:.1f} free"
-        )
-    detail = f"free space rose by {max(0.0, risen):.1f} GiB where {added} were added"
-    if plan.origin.database is None:
-        detail += "; extend the partition and the file system on the instance"
-    late = observation.at - applied_at > VERIFICATION_TIMEOUT
-    settled = observation.modification is None or not observation.modification.in_flight
-    measured = sum(at >= applied_at + SPACE_BEFORE for at, _ in since)
-    if late and not since:
-        return Ineffective(
-            cause=f"free space was not measured in {VERIFICATION_TIMEOUT.total_seconds() / 3600:.0f} h"
-        )
-    if late or (settled and measured >= SPACE_MINUTES):
-        return Ineffective(cause=detail)
-    return Pending(next_reconcile_at=observation.at + RECHECK_INTERVAL, detail=detail)
-
-
-def _rise(points: list[Point]) -> float:
-    """The largest rise from any point to a later one."""
-    lowest, most = float("inf"), 0.0
-    for _, gib in points:
-        most = max(most, gib - lowest)
-        lowest = min(lowest, gib)
-    return most
-
-
-def _over(points: list[Point], plan: Plan) -> float:
-    """How much more is free than when the change was planned."""
-    if not points or plan.growth is None:
-        return 0.0
-    return points[-1][1] - plan.growth.free_gib

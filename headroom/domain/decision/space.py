@@ -1,4 +1,4 @@
-"""The action for free space alone: grow, hold, notify the owner, or none. Pure."""
+"""The action for free space alone: grow, hold, notify the owner, or none; and whether growth added space. Pure."""
 
 from __future__ import annotations
 
@@ -7,6 +7,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from headroom.domain.decision.approval import requested_in_advance, why_approval
+from headroom.domain.decision.verification import (
+    RECHECK_INTERVAL,
+    VERIFICATION_TIMEOUT,
+    Ineffective,
+    Pending,
+    Relieved,
+)
 from headroom.domain.guardrails import (
     Guardrail,
     PlanJudgement,
@@ -17,9 +24,9 @@ from headroom.domain.guardrails import (
 )
 from headroom.domain.planning import Plan, autoscaling_can_add, rds_autoscales
 from headroom.domain.policy import Limits
-from headroom.domain.resources import DatabaseFacts, Modification
+from headroom.domain.resources import DatabaseFacts, Modification, Observation
 from headroom.domain.state import HOUR, ApprovalRequest
-from headroom.domain.workload import SpaceBasis, SpaceForecast
+from headroom.domain.workload import Point, SpaceBasis, SpaceForecast
 
 SPACE_CAUSE = "space_"
 """Prefix of the causes of escalations about free space."""
@@ -38,6 +45,11 @@ SCALES_WITHIN = timedelta(hours=1)
 """How long RDS's autoscaling may take to begin, after five minutes with less than a tenth free."""
 UNKNOWN_WAIT = timedelta(hours=6)
 """How near full it must be for a notification about a block of unknown duration."""
+RISE_SHARE = 0.7
+"""Share of what was added by which free space must have risen: file systems keep some of it."""
+SPACE_MINUTES = 30
+"""Measured minutes at the new size without a rise: the growth brought no space."""
+SPACE_BEFORE = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -278,3 +290,52 @@ def _remedy(plan: Plan, lasting: Sequence[Verdict]) -> str:
     said = "".join(f"; {v.guardrail.value}: {v.detail}" for v in others if v.detail)
     allows = in_the_policy(lasting)
     return f"{first}{f'; {allows}' if allows else ''}{said}"
+
+
+def assess_space(
+    observation: Observation, plan: Plan, applied_at: datetime
+) -> Relieved | Pending | Ineffective:
+    """Whether free space rose once the storage has the size of `plan`.
+
+    RDS extends the file system itself; on a volume somebody must. Only the rise of free space counts, because data may fill
+    it again meanwhile.
+    """
+    added = plan.target.size_gib - plan.origin.size_gib
+    series = observation.activity.free_gib
+    points = () if series is None else tuple(series.points())
+    since = [p for p in points if p[0] >= applied_at - SPACE_BEFORE]
+    risen = max(_rise(since), _over(since, plan))
+    if risen >= RISE_SHARE * added:
+        free = since[-1][1]
+        return Relieved(
+            detail=f"free space rose by {risen:.1f} of {added} GiB added; {free:.1f} free"
+        )
+    detail = f"free space rose by {max(0.0, risen):.1f} GiB where {added} were added"
+    if plan.origin.database is None:
+        detail += "; extend the partition and the file system on the instance"
+    late = observation.at - applied_at > VERIFICATION_TIMEOUT
+    settled = observation.modification is None or not observation.modification.in_flight
+    measured = sum(at >= applied_at + SPACE_BEFORE for at, _ in since)
+    if late and not since:
+        return Ineffective(
+            cause=f"free space was not measured in {VERIFICATION_TIMEOUT.total_seconds() / 3600:.0f} h"
+        )
+    if late or (settled and measured >= SPACE_MINUTES):
+        return Ineffective(cause=detail)
+    return Pending(next_reconcile_at=observation.at + RECHECK_INTERVAL, detail=detail)
+
+
+def _rise(points: list[Point]) -> float:
+    """The largest rise from any point to a later one."""
+    lowest, most = float("inf"), 0.0
+    for _, gib in points:
+        most = max(most, gib - lowest)
+        lowest = min(lowest, gib)
+    return most
+
+
+def _over(points: list[Point], plan: Plan) -> float:
+    """How much more is free than when the change was planned."""
+    if not points or plan.growth is None:
+        return 0.0
+    return points[-1][1] - plan.growth.free_gib

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+
+RECHECK_INTERVAL = timedelta(minutes=5)
+VERIFICATION_TIMEOUT = timedelta(hours=30)
+"""After this time, a change without proven effect is reported as ineffective or untested."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,7 +19,7 @@ class Relieved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Untested:
-    """The change landed and nothing presses, but no load came since that could prove relief."""
+    """No load was measured since the change that could prove relief, or that there is none."""
 
     detail: str
 

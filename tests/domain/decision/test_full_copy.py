@@ -13,9 +13,9 @@ from headroom.domain.decision import (
     Act,
     Decision,
     Escalate,
-    Ineffective,
     Pending,
     Reason,
+    Untested,
     assess,
     decide,
 )
@@ -142,7 +142,7 @@ def test_a_copy_that_takes_a_weekend_is_waited_for_and_is_no_failure() -> None:
     plan = decided(at_the_limit_from(2)).answer
     assert isinstance(plan, Act)
     for after, expected in ((timedelta(hours=60), Pending), (FULL_COPY_TIMEOUT, Pending),
-                            (FULL_COPY_TIMEOUT + timedelta(hours=1), Ineffective)):  # fmt: skip
+                            (FULL_COPY_TIMEOUT + timedelta(hours=1), Untested)):  # fmt: skip
         verification = assess(_copying(plan.plan, after), plan.plan, NOW)
         assert isinstance(verification, expected)
     waits = assess(_copying(plan.plan, timedelta(hours=1)), plan.plan, NOW)
