@@ -39,10 +39,11 @@ def not_reverted(case: Case) -> Verdict:
         return allowed(Guardrail.REVERTED, "not undone")
     clears = found.at + timedelta(minutes=minutes)
     over = case.observation.at >= clears
+    undone = "Headroom rolled it back" if found.rolled_back else "somebody changed it"
     return verdict_of(
         Guardrail.REVERTED, Relation.IS, "wait is over" if over else f"undone {found.at:%Y-%m-%d %H:%M}",
         "wait is over" if over else "not undone", "",
-        f"Headroom changed it to {found.our_configuration}; somebody changed it to "
+        f"Headroom changed it to {found.our_configuration}; {undone} to "
         f"{found.external_configuration} at {found.at:%Y-%m-%d %H:%M} UTC; Headroom tries again from "
         f"{clears:%Y-%m-%d %H:%M} UTC (revert_wait in the policy), or as soon as somebody sets "
         f"{found.our_configuration} again",

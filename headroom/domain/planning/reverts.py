@@ -9,7 +9,7 @@ from datetime import datetime
 from headroom.domain.catalog.ebs import capability
 from headroom.domain.planning.plan import Plan
 from headroom.domain.resources import Configuration
-from headroom.domain.state import BY_HEADROOM, KnownModification
+from headroom.domain.state import BY_HEADROOM, ROLLBACK, KnownModification
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +27,8 @@ class Revert:
     type changed."""
     type_undone: bool = False
     """Whether it undid the change of type, whatever happened to IOPS and throughput."""
+    rolled_back: bool = False
+    """Whether Headroom undid it itself, as somebody asked or as the policy says: nothing stored tells the two apart."""
 
     def again(self, plan: Plan) -> bool:
         """Whether `plan` repeats what was undone."""
@@ -77,7 +79,7 @@ def reverted(modifications: Sequence[KnownModification]) -> Revert | None:
     down = [n < m for n, m, undone in zip(now, made, moved, strict=True) if undone]
     return Revert(
         at=external_configuration.started_at, our_configuration=our_configuration.target, external_configuration=external_configuration.target, lowered=any(down) if down else None,
-        type_undone=type_undone,
+        type_undone=type_undone, rolled_back=external_configuration.by == ROLLBACK,
     )  # fmt: skip
 
 

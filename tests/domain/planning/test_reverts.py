@@ -103,6 +103,15 @@ def test_what_somebody_took_back_is_reported_once_and_not_raised_again() -> None
     assert isinstance(again.answer, Hold)
 
 
+def test_what_headroom_rolled_back_itself_is_not_said_to_be_the_work_of_somebody() -> None:
+    known = (OURS, changed("rollback", HIGH, LOW, hours=24))
+    stand = resource_state(modifications=known)
+    answer = decide(decision_input(rules=policy(mode=AUTO), stand=stand)).answer
+    assert isinstance(answer, Escalate)
+    assert "; Headroom rolled it back to gp3 100 GiB 3000 IOPS 125 MiB/s at " in answer.remedy
+    assert "somebody changed" not in answer.remedy
+
+
 def test_it_is_reported_again_only_when_undone_again() -> None:
     made = decision_input(rules=policy(mode=AUTO), stand=taken_back())
     first = decide(made)
