@@ -47,7 +47,8 @@ def reverted(modifications: Sequence[KnownModification]) -> Revert | None:
     """The last external change if it undoes Headroom's latest one, in whole or in part.
 
     A change undoes another if it moves IOPS, throughput or type back; a rollback counts. If somebody
-    then repeats Headroom's change, by code or by hand, nothing is undone any more.
+    then repeats Headroom's change, by code or by hand, nothing is undone any more. A change that was never
+    in force, because AWS failed it, cannot be undone.
     """
     known = sorted(modifications, key=lambda m: m.started_at)
     last_by_headroom = max((i for i, m in enumerate(known) if m.by == BY_HEADROOM), default=None)
@@ -59,6 +60,8 @@ def reverted(modifications: Sequence[KnownModification]) -> Revert | None:
         or our_configuration.target is None
         or external_configuration.target is None
     ):
+        return None
+    if _never_in_force(our_configuration, known[last_by_headroom + 1]):
         return None
     before, made, now = (
         _reach(c)
@@ -81,6 +84,17 @@ def reverted(modifications: Sequence[KnownModification]) -> Revert | None:
         at=external_configuration.started_at, our_configuration=our_configuration.target, external_configuration=external_configuration.target, lowered=any(down) if down else None,
         type_undone=type_undone, rolled_back=external_configuration.by == ROLLBACK,
     )  # fmt: skip
+
+
+def _never_in_force(ours: KnownModification, following: KnownModification) -> bool:
+    """Whether the change after Headroom's began with what was there before it."""
+    if ours.origin is None or ours.target is None or following.origin is None:
+        return False
+    before, made, found = (
+        (each.volume_type, each.iops, each.throughput_mibps)
+        for each in (ours.origin, ours.target, following.origin)
+    )
+    return found == before != made
 
 
 def _reach(configuration: Configuration) -> tuple[float, float]:

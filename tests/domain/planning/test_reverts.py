@@ -66,6 +66,27 @@ def test_undone_is_what_goes_back_the_way_we_came(
     assert (reverted([OURS, *after]) is not None) is undone
 
 
+@pytest.mark.parametrize(
+    ("following", "undone"),
+    [
+        ((LOW, gp3(110, 3000, 125)), False),
+        ((gp3(90, 3000, 125), gp3(110, 3000, 125)), False),
+        ((HIGH, gp3(110, 3000, 125)), True),
+        ((None, gp3(110, 3000, 125)), True),
+        ((MID, gp3(110, 3000, 125)), True),
+    ],
+    ids=["as before", "as before, grown", "as we made it", "not known", "something else"],
+)
+def test_a_change_that_aws_failed_was_not_undone_by_the_next_one(
+    following: tuple[Configuration | None, Configuration], undone: bool
+) -> None:
+    """The next change shows what was in force: not ours, if it began with what we began with."""
+    grown = changed("other", *following, hours=24)
+    assert (reverted([OURS, grown]) is not None) is undone
+    again = changed("other", grown.target, gp3(120, 3000, 125), hours=2)
+    assert (reverted([OURS, grown, again]) is not None) is undone
+
+
 def test_what_we_lowered_and_somebody_raised_again_is_undone_too() -> None:
     back = reverted(
         [changed("headroom", HIGH, LOW, hours=48), changed("other", LOW, HIGH, hours=1)]
