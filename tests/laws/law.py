@@ -16,7 +16,13 @@ from typing import Any
 
 from headroom.domain.catalog.ebs import capability
 from headroom.domain.decision import Act, Decision
-from headroom.domain.resources import Configuration, ResourceRef, Volume, VolumeActivity
+from headroom.domain.resources import (
+    Configuration,
+    Modification,
+    ResourceRef,
+    Volume,
+    VolumeActivity,
+)
 from headroom.domain.state import (
     HOUR,
     Outcome,
@@ -142,8 +148,8 @@ class Law:
     begun: dict[str, datetime] = field(default_factory=dict)
     """Changes that were begun in the last hour and that AWS did not refuse."""
     rolled_back: dict[ResourceRef, datetime] = field(default_factory=dict)
-    latest_external: dict[ResourceRef, tuple[datetime, Configuration]] = field(default_factory=dict)
-    """The latest modification by others that a decision was made with."""
+    external: dict[ResourceRef, dict[datetime, Modification]] = field(default_factory=dict)
+    """The modifications by others that decisions were made with, by their start."""
     by_decision: dict[str, datetime] = field(default_factory=dict)
     """Changes that AWS took, by the decision they are of."""
 
@@ -221,7 +227,7 @@ class Law:
         change = view.modification
         if change is not None and change.started_at not in self._own_starts(ref):
             self.external_starts.setdefault(ref, set()).add(change.started_at)
-            self.latest_external[ref] = (change.started_at, change.target)
+            self.external.setdefault(ref, {})[change.started_at] = change
             if change.origin == change.target == view.volume.configuration:
                 self.no_changes.setdefault(ref, set()).add(change.started_at)
 
@@ -359,24 +365,30 @@ class Law:
         found = []
         if back is not None and at - back < DAY - CLOCKS:
             found.append(f"rolled_back: {at - back} ago")
-        held, external = self.world.held.get(ref.resource_id), self.latest_external.get(ref)
+        held = self.world.held.get(ref.resource_id)
         mine = [each for each in held.ours if each not in held.undone] if held else []
-        if not mine or external is None:
+        start, before, made = max(mine, default=(at, origin, origin))
+        since = [each for when, each in sorted(self.external.get(ref, {}).items()) if when > start]
+        if not since or _settings(since[0].origin) == _settings(before) != _settings(made):
+            return found  # not changed since, or AWS failed it
+        when: datetime | None = None
+        ways, last = _ways(before, made, made, made), made
+        for change in since:
+            now = change.target
+            ways = _ways(before, made, made, now)
+            if not any(map(any, ways)):
+                when = None
+            elif when is None or any(map(any, _ways(before, made, last, now))):
+                when = change.started_at
+            last = now
+        if when is None or at - when >= observed.allowed.span("revert_wait"):
             return found
-        start, before, made = max(mine)
-        when, now = external
-        if when <= start or at - when >= observed.allowed.span("revert_wait"):
-            return found
-        ways = [
-            (b < m > n, b > m < n)
-            for b, m, n in zip(*map(_sustained, (before, made, now)), strict=True)
-        ]
         lowered, raised = (any(column) for column in zip(*ways, strict=True))
         is_, then = _sustained(origin), _sustained(target)
         if lowered and any(t > i for t, i in zip(then, is_, strict=True)):
-            found.append(f"reverted: {made} was made {now}, raised again")
+            found.append(f"reverted: {made} was made {last}, raised again")
         elif raised and not lowered and any(t < i for t, i in zip(then, is_, strict=True)):
-            found.append(f"reverted: {made} was made {now}, lowered again")
+            found.append(f"reverted: {made} was made {last}, lowered again")
         return found
 
     def _dear(
@@ -646,6 +658,18 @@ def _reach(configuration: Configuration) -> tuple[float, float]:
 def _sustained(configuration: Configuration) -> tuple[float, float]:
     can = capability(configuration)
     return can.sustained_iops, can.sustained_mibps
+
+
+def _settings(configuration: Configuration) -> tuple[object, ...]:
+    return configuration.volume_type, configuration.iops, configuration.throughput_mibps
+
+
+def _ways(
+    before: Configuration, made: Configuration, held: Configuration, now: Configuration
+) -> list[tuple[bool, bool]]:
+    """Of IOPS and throughput: whether a raise, or a lowering, went back between `held` and `now`."""
+    numbers = zip(*map(_sustained, (before, made, held, now)), strict=True)
+    return [(b < m and n < h, b > m and n > h) for b, m, h, n in numbers]
 
 
 def _lowers(origin: Configuration, target: Configuration) -> bool:

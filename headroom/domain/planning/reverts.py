@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from headroom.domain.catalog.ebs import capability
@@ -44,46 +44,67 @@ class Revert:
 
 
 def reverted(modifications: Sequence[KnownModification]) -> Revert | None:
-    """The last external change if it undoes Headroom's latest one, in whole or in part.
+    """The external change that undid Headroom's latest one, in whole or in part, if it is undone still.
 
-    A change undoes another if it moves IOPS, throughput or type back; a rollback counts. If somebody
-    then repeats Headroom's change, by code or by hand, nothing is undone any more. A change that was never
+    A change undoes another if it moves IOPS, throughput or type back; a rollback counts. Of several it is the last
+    that moved them further back: growth after it, and what nobody knows the target of, are no new undoing. If
+    somebody then repeats Headroom's change, by code or by hand, nothing is undone any more. A change that was never
     in force, because AWS failed it, cannot be undone.
     """
     known = sorted(modifications, key=lambda m: m.started_at)
     last_by_headroom = max((i for i, m in enumerate(known) if m.by == BY_HEADROOM), default=None)
     if last_by_headroom is None or last_by_headroom == len(known) - 1:
         return None
-    our_configuration, external_configuration = known[last_by_headroom], known[-1]
-    if (
-        our_configuration.origin is None
-        or our_configuration.target is None
-        or external_configuration.target is None
-    ):
+    ours, later = known[last_by_headroom], known[last_by_headroom + 1 :]
+    if ours.origin is None or ours.target is None or _never_in_force(ours, later[0]):
         return None
-    if _never_in_force(our_configuration, known[last_by_headroom + 1]):
-        return None
-    before, made, now = (
-        _reach(c)
-        for c in (our_configuration.origin, our_configuration.target, external_configuration.target)
-    )
-    moved = [
-        (now_one - made_one) * (made_one - before_one) < 0
-        for before_one, made_one, now_one in zip(before, made, now, strict=True)
-    ]
-    kind = our_configuration.target.volume_type
-    type_undone = (
-        our_configuration.origin.volume_type
-        is not kind
-        is not external_configuration.target.volume_type
-    )
+    found, held = None, ours.target
+    for change in later:
+        if change.target is None:
+            continue
+        undone = _undone(ours.origin, ours.target, change, change.target)
+        if undone and found and not _further_back(ours.origin, ours.target, held, change.target):
+            undone = replace(
+                undone, at=found.at, external_configuration=found.external_configuration,
+                rolled_back=found.rolled_back,
+            )  # fmt: skip
+        found, held = undone, change.target
+    return found
+
+
+def _undone(
+    before: Configuration, made: Configuration, change: KnownModification, now: Configuration
+) -> Revert | None:
+    """What `change`, which led to `now`, leaves undone of Headroom's; None if nothing."""
+    moved = _moved_back(before, made, made, now)
+    type_undone = before.volume_type is not made.volume_type is not now.volume_type
     if not any(moved) and not type_undone:
         return None
-    down = [n < m for n, m, undone in zip(now, made, moved, strict=True) if undone]
+    pairs = zip(_reach(now), _reach(made), moved, strict=True)
+    down = [n < m for n, m, undone in pairs if undone]
     return Revert(
-        at=external_configuration.started_at, our_configuration=our_configuration.target, external_configuration=external_configuration.target, lowered=any(down) if down else None,
-        type_undone=type_undone, rolled_back=external_configuration.by == ROLLBACK,
+        at=change.started_at, our_configuration=made, external_configuration=now,
+        lowered=any(down) if down else None, type_undone=type_undone,
+        rolled_back=change.by == ROLLBACK,
     )  # fmt: skip
+
+
+def _further_back(
+    before: Configuration, made: Configuration, held: Configuration, now: Configuration
+) -> bool:
+    """Whether going from `held` to `now` moves back more of the change from `before` to `made`."""
+    type_back = before.volume_type is not made.volume_type is held.volume_type
+    return any(_moved_back(before, made, held, now)) or (
+        type_back and now.volume_type is not made.volume_type
+    )
+
+
+def _moved_back(
+    before: Configuration, made: Configuration, held: Configuration, now: Configuration
+) -> list[bool]:
+    """Of sustained IOPS and MiB/s: whether they went the other way between `held` and `now`."""
+    reaches = zip(_reach(before), _reach(made), _reach(held), _reach(now), strict=True)
+    return [(n - h) * (m - b) < 0 for b, m, h, n in reaches]
 
 
 def _never_in_force(ours: KnownModification, following: KnownModification) -> bool:

@@ -67,6 +67,40 @@ def test_undone_is_what_goes_back_the_way_we_came(
 
 
 @pytest.mark.parametrize(
+    ("after", "hours"),
+    [
+        ([(HIGH, LOW), (LOW, gp3(110, 3000, 125))], 40),
+        ([(HIGH, LOW), (LOW, gp3(110, 3000, 125)), (gp3(110, 3000, 125), gp3(120, 3000, 125))], 40),
+        ([(HIGH, LOW), (LOW, None)], 40),
+        ([(HIGH, LOW), (LOW, MID)], 40),
+        ([(HIGH, MID), (MID, LOW)], 39),
+        ([(HIGH, gp3(110, 6000, 250)), (gp3(110, 6000, 250), gp3(110, 3000, 125))], 39),
+        ([(HIGH, LOW), (LOW, HIGH)], None),
+        ([(HIGH, LOW), (LOW, HIGH), (HIGH, LOW)], 38),
+    ],
+    ids=["grown", "grown twice", "target not known", "some of it again", "lowered further",
+         "grown before", "repeated", "repeated and undone again"],
+)  # fmt: skip
+def test_only_what_goes_further_back_is_a_new_undoing(
+    after: list[tuple[Configuration, Configuration | None]], hours: float | None
+) -> None:
+    known = [changed("other", *each, hours=40 - place) for place, each in enumerate(after)]
+    found = reverted([OURS, *known])
+    assert (None if found is None else NOW - found.at) == (
+        None if hours is None else timedelta(hours=hours)
+    )
+    if found is not None:
+        assert found.external_configuration == known[int(40 - (hours or 0))].target
+
+
+def test_what_was_rolled_back_and_grown_since_was_undone_by_the_rollback() -> None:
+    grown = changed("other", LOW, gp3(110, 3000, 125), hours=2)
+    found = reverted([OURS, changed("rollback", HIGH, LOW, hours=24), grown])
+    assert found is not None
+    assert (found.at, found.rolled_back) == (NOW - timedelta(hours=24), True)
+
+
+@pytest.mark.parametrize(
     ("following", "undone"),
     [
         ((LOW, gp3(110, 3000, 125)), False),
