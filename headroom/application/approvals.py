@@ -155,7 +155,7 @@ def _no_longer_needed(decision_input: DecisionInput, asked: ApprovalRequest) -> 
     """Why nothing can come of a request any more; None while something can."""
     volume = decision_input.observation.volume
     if volume.configuration != asked.origin:
-        return f"the {volume.ref.noun} is {volume.configuration} now, it was {asked.origin}"
+        return f"the {volume.ref.noun} is {volume.configuration.changed_from(asked.origin)}"
     policy = decision_input.policy
     if isinstance(policy, Policy):
         mode = limits_for(policy, volume).limits.mode

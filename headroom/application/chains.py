@@ -128,9 +128,10 @@ def _taken(
     """
     if change is None or change.started_at < decision.at - CLOCK_SKEW:
         return None
-    if change.target == act.plan.target:
+    made = act.plan.target.storage
+    if change.target == act.plan.target or change.target.storage == made != change.origin.storage:
         return change.started_at, "AWS shows the change: it was accepted"
-    if change.origin == act.plan.target:
+    if change.origin.storage == made:
         return decision.at, "AWS shows a later change of it: it was accepted"
     return None
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -499,6 +500,46 @@ def test_what_its_owner_made_single_az_is_counted_from_its_new_price() -> None:
     assert [m.by for m in harness.ledger.resource_state(ORDERS, harness.now).modifications] == [
         "other"
     ]
+
+
+def test_a_raise_is_verified_and_undone_though_the_database_became_multi_az_meanwhile() -> None:
+    harness = Databases.of(
+        at_the_limit(12_000.0), StorageType="gp3", Iops=12_000, StorageThroughput=500
+    )
+    raised = harness.reconcile()
+    harness.later(minutes=12)
+    harness.service.settles()
+    harness.service.instances["orders"]["MultiAZ"] = True
+    harness.loads["orders"] = activity([13_000.0] * 180, iops_check=None, mibps_check=None)
+    for _ in range(5):
+        harness.later(minutes=10)
+        harness.reconcile_due()
+    assert "relieved" in harness.steps(ORDERS)
+    harness.ledger.request_rollback(raised.decision_id, at=harness.now, who="alice", reason="")
+    harness.later(hours=7)
+    harness.reconcile_due()
+    undone = harness.ledger.resource_state(ORDERS, harness.now).last_decision_id
+    answer = harness.ledger.decision(undone or "").answer
+    assert isinstance(answer, Act)
+    assert (answer.plan.target.iops, answer.plan.origin.iops) == (12_000, 20_000)
+    assert str(answer.plan.target.database) == "postgres multi-az"
+
+
+def test_a_request_that_the_deployment_made_void_says_what_changed() -> None:
+    harness = Databases.of(
+        at_the_limit(12_000.0), StorageType="gp3", Iops=12_000, StorageThroughput=500
+    )
+    harness.rules = database_policy(
+        mode=Mode.AUTO, max_iops=64_000, max_throughput_mibps=4_000, approve_above_usd=Decimal(1)
+    )
+    harness.reconcile()
+    assert harness.steps(ORDERS)[-1] == "awaiting"
+    harness.service.instances["orders"]["MultiAZ"] = True
+    harness.later(minutes=12)
+    harness.reconcile()
+    span = {"since": NOW, "until": harness.now + timedelta(hours=1)}
+    ended = [r.summary for r in harness.ledger.by_resource(ORDERS.arn, **span)]
+    assert any("is postgres multi-az now, it was postgres single-az" in text for text in ended)
 
 
 def test_a_change_that_rds_works_on_for_days_is_waited_for_and_not_called_in_vain() -> None:

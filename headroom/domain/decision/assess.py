@@ -81,7 +81,7 @@ def _landing(observation: Observation, plan: Plan, applied_at: datetime) -> Veri
     change = observation.modification
     ours = (
         change is not None
-        and change.target == plan.target
+        and _makes(change, plan)
         and change.started_at >= applied_at - SAME_CHANGE
     )
     if ours and change is not None and change.state is ModificationState.FAILED:
@@ -89,12 +89,20 @@ def _landing(observation: Observation, plan: Plan, applied_at: datetime) -> Veri
     if ours and change is not None and change.state is ModificationState.MODIFYING:
         # Until it leaves this state AWS may still describe the volume as it was.
         return _pending(observation, plan, applied_at, "the change has not landed")
-    if ours and observation.volume.configuration == plan.origin:
+    found = observation.volume.configuration
+    if ours and found.storage == plan.origin.storage:
         # Two reads of different age: a change that AWS lists as past `modifying` has landed.
         return _pending(observation, plan, applied_at, "AWS still describes the old configuration")
-    if observation.volume.configuration != plan.target:
-        return Diverged(detail=f"expected {plan.target}, found {observation.volume.configuration}")
+    if found.storage != plan.target.storage:
+        return Diverged(detail=f"expected {plan.target}, found {found}")
     return None
+
+
+def _makes(change: Modification, plan: Plan) -> bool:
+    """Whether `change` makes the storage of `plan`; a change of the deployment alone makes none."""
+    origin, target = change.origin, change.target
+    of_storage = origin == target or origin.storage != target.storage
+    return of_storage and target.storage == plan.target.storage
 
 
 def _pending(

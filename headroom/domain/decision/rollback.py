@@ -95,7 +95,7 @@ def reversal(change: Plan, current: Configuration, noun: str = "volume") -> Conf
     """The configuration that undoes `change`, or why there is none."""
     if _performance(current) != _performance(change.target):
         return f"the {noun} was changed since: it is {current}, the change made it {change.target}"
-    back = replace(change.origin, size_gib=current.size_gib)
+    back = replace(change.origin, size_gib=current.size_gib, database=current.database)
     if back == current:
         return "the change raised only the size, which is never lowered"
     return back
@@ -118,7 +118,7 @@ def performance_still_used(observation: Observation, back: Configuration) -> str
 
 
 def _performance(configuration: Configuration) -> Configuration:
-    return replace(configuration, size_gib=1)
+    return replace(configuration.storage, size_gib=1)
 
 
 def decide_rollback(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from math import ceil
@@ -100,6 +100,17 @@ class Configuration:
     throughput_mibps: int | None
     database: Database | None = field(default=None, metadata=LATER)
     """The database on RDS; None for a plain EBS volume."""
+
+    @property
+    def storage(self) -> Configuration:
+        """Without the database, whose deployment its owner may change and Headroom never does."""
+        return replace(self, database=None)
+
+    def changed_from(self, then: Configuration) -> str:
+        """What it is now and what it was, in words; the database where only that differs."""
+        if self.storage == then.storage:
+            return f"{self.database} now, it was {then.database}"
+        return f"{self} now, it was {then}"
 
     def __str__(self) -> str:
         parts = [self.volume_type.value]

@@ -18,7 +18,7 @@ from headroom.domain.decision import (
     decide,
 )
 from headroom.domain.planning import Plan
-from headroom.domain.resources import Modification, ModificationState, Observation
+from headroom.domain.resources import Deployment, Modification, ModificationState, Observation
 from tests.builders import (
     NOW,
     activity,
@@ -31,6 +31,7 @@ from tests.builders import (
     series,
     volume,
 )
+from tests.domain.databases import database, rds
 
 APPLIED = NOW - timedelta(hours=2)
 
@@ -322,3 +323,28 @@ def test_relief_names_the_limit_that_was_bought_and_not_a_guess(
         "110 measured minutes without pressure at up to 3500 IOPS and 54.7 MiB/s "
         f"(limit {TARGET.iops} and {TARGET.throughput_mibps}{later})"
     )
+
+
+@pytest.mark.parametrize(
+    ("origin", "state"),
+    [
+        ("before", ModificationState.OPTIMIZING), ("before", ModificationState.COMPLETED),
+        ("made", ModificationState.MODIFYING), ("made", ModificationState.FAILED),
+    ],
+)  # fmt: skip
+def test_a_deployment_that_was_changed_meanwhile_is_no_other_storage(
+    origin: str, state: ModificationState
+) -> None:
+    """RDS shows the change of the storage to the end, or one of the deployment alone."""
+    made, multi_az = rds(size=500, iops=20_000, mibps=500), database(deployment=Deployment.MULTI_AZ)
+    before = replace(made, iops=12_000)
+    now = replace(made, database=multi_az)
+    raised = replace(plan(), origin=before, target=made, capability=capability(made))
+    shown = modification(
+        now, origin=before if origin == "before" else made, state=state, started_at=APPLIED
+    )
+    load = activity([13_000.0] * 110, iops_check=0.0, queue=5.0)
+    found = observation(load, volume(now), modification=shown)
+    assert isinstance(assess(found, raised, APPLIED), Relieved)
+    other = replace(found, volume=volume(replace(now, iops=16_000)))
+    assert isinstance(assess(other, raised, APPLIED), Diverged)

@@ -26,7 +26,13 @@ from headroom.domain.decision.rollback import EXEMPT_GUARDRAILS
 from headroom.domain.guardrails import GUARDRAILS, Guardrail
 from headroom.domain.planning import Plan
 from headroom.domain.policy import Mode, hard_caps_of, with_caps
-from headroom.domain.resources import Configuration, Modification, ModificationState, VolumeType
+from headroom.domain.resources import (
+    Configuration,
+    Deployment,
+    Modification,
+    ModificationState,
+    VolumeType,
+)
 from headroom.domain.state import (
     QUIET_AFTER_ROLLBACK,
     KnownModification,
@@ -45,6 +51,7 @@ from tests.builders import (
     resource_state,
 )
 from tests.builders import volume as vol
+from tests.domain.databases import database, rds
 
 PLAIN, MADE = gp3(), gp3(100, 6000, 250)
 CALM = activity([500.0] * 60)
@@ -113,6 +120,14 @@ def test_what_is_not_what_the_change_made_of_it_stays(
     answer = rolled(origin, made, now=now).answer
     assert isinstance(answer, Escalate)
     assert why in answer.remedy
+
+
+def test_a_database_whose_deployment_was_changed_since_gets_its_storage_back() -> None:
+    before, made = rds(size=500, iops=12_000, mibps=500), rds(size=500, iops=20_000, mibps=500)
+    now = replace(made, size_gib=600, database=database(deployment=Deployment.MULTI_AZ))
+    assert reversal(change(before, made), now, "database") == replace(
+        before, size_gib=600, database=now.database
+    )
 
 
 @given(st.integers(1, 16_384), st.integers(1, 16_384))
