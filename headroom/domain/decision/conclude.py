@@ -27,7 +27,7 @@ from headroom.domain.decision.decision_input import (
     current_price,
 )
 from headroom.domain.decision.escalation import (
-    LATE_METRICS,
+    LONG_PRESSED_MINUTES,
     MORE_OF_THEIR_WORK,
     NOT_WORTH_IT,
     SLOW_BELOW_LIMITS,
@@ -36,6 +36,7 @@ from headroom.domain.decision.escalation import (
     TAG_NOT_UNDERSTOOD,
     escalate_once,
     instance_limited,
+    unmeasured,
 )
 from headroom.domain.decision.space import (
     NOBODY_AGREED,
@@ -64,8 +65,6 @@ from headroom.domain.planning import Plan, a_month, gives_up_only_unused, one_wa
 from headroom.domain.policy import EffectiveLimits, PolicyUnreadable
 from headroom.domain.workload import Binding, Demand, Diagnosis, LoadShape
 
-LONG_PRESSED_MINUTES = 60
-"""Pressure this long is worth a word to the owner although nothing may be changed for now."""
 UNPAID_MINUTES = 120
 """Pressure after which the owner hears that nothing is worth its price."""
 SOON = timedelta(hours=1)
@@ -167,7 +166,7 @@ def conclude_for_load(
     if isinstance(decision_input.policy, PolicyUnreadable):
         return Hold(reason=Reason.POLICY_UNREADABLE, until=None, proposed_plan=None)
     if demand.shape is LoadShape.UNKNOWN or diagnosis.binding is Binding.UNKNOWN:
-        return _unmeasured(decision_input, effective, demand)
+        return unmeasured(decision_input, effective, demand)
     at, limits = decision_input.observation.at, effective.limits
     best = next((j for j in judgements if j.allowed or requested_in_advance(limits, j, at)), None)
     if diagnosis.binding is Binding.NOTHING:
@@ -200,17 +199,6 @@ def conclude_for_load(
         why = partial(_why, demand, diagnosis)
         return act_or_ask(decision_input, effective, best.plan, judgements, why)
     return _blocked(decision_input, effective, demand, min(judgements, key=distance))
-
-
-def _unmeasured(
-    decision_input: DecisionInput, effective: EffectiveLimits, demand: Demand
-) -> Action:
-    """Hold; where metrics stopped or are late while a limit was long in use, escalate."""
-    why = Reason.NOT_ENOUGH_DATA
-    if not demand.known_minutes or demand.pressed_minutes < LONG_PRESSED_MINUTES:
-        return Hold(reason=why, until=None, proposed_plan=None)
-    remedy = LATE_METRICS.format(demand.pressed_minutes)
-    return escalate_once(decision_input, effective, why, "late_metrics", remedy, None)
 
 
 def reason_of(analysis: Analysis, plan: Plan) -> Reason:

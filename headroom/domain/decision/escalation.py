@@ -13,8 +13,12 @@ from headroom.domain.decision.decision_input import (
 from headroom.domain.planning import Plan
 from headroom.domain.policy import CodeOwned, EffectiveLimits, Limits
 from headroom.domain.resources import CodeOwner, Observation, code_owner, spoken
-from headroom.domain.workload import Binding, Diagnosis
+from headroom.domain.workload import Binding, Demand, Diagnosis
 
+LONG_PRESSED_MINUTES = 60
+"""Pressure this long is worth a word to the owner although nothing may be changed for now."""
+LONG_UNMEASURED = timedelta(days=7)
+"""Silence after which the owner hears what an increase costs that nothing may be decided about."""
 DRAINS = timedelta(hours=1)
 """After a raise in flight, what waited before may use all that the instance has for so long."""
 
@@ -33,6 +37,10 @@ NOT_WORTH_IT = (
 LATE_METRICS = (
     "it was at its limit for {} measured minutes before that; wait until its metrics are published again, or "
     "change the volume yourself"
+)
+LONG_SILENT = (
+    "nothing was measured for {} days, and what Headroom added costs ${:.2f} a month: without measured load it gives "
+    "nothing back; lower the volume yourself, or have the change rolled back, if it is not needed any more"
 )
 SLOW_BELOW_LIMITS = (
     "no limit was touched, so more IOPS or throughput would change nothing; look for first reads of a "
@@ -70,6 +78,27 @@ def escalate_once(
         return Hold(reason=reason, until=None, proposed_plan=plan)
     remedy = spoken(decision_input.observation.volume.ref.kind, remedy)
     return Escalate(reason=reason, cause=cause, remedy=remedy, proposed_plan=plan)
+
+
+def unmeasured(decision_input: DecisionInput, effective: EffectiveLimits, demand: Demand) -> Action:
+    """Hold; escalate where a limit was long in use before metrics stopped, or an increase long stands in silence."""
+    reason = Reason.NOT_ENOUGH_DATA
+    if demand.known_minutes and demand.pressed_minutes >= LONG_PRESSED_MINUTES:
+        remedy = LATE_METRICS.format(demand.pressed_minutes)
+        return escalate_once(decision_input, effective, reason, "late_metrics", remedy, None)
+    costs = decision_input.resource_state.resource_increase_usd
+    if costs > 0 and not demand.known_minutes and _long_silent(decision_input.observation):
+        remedy = LONG_SILENT.format(LONG_UNMEASURED.days, costs)
+        return escalate_once(decision_input, effective, reason, "long_unmeasured", remedy, None)
+    return Hold(reason=reason, until=None, proposed_plan=None)
+
+
+def _long_silent(observation: Observation) -> bool:
+    """Whether a history that reaches back that far has no measured load since."""
+    history, since = observation.history, observation.at - LONG_UNMEASURED
+    if history is None or history.read_iops.start > since:
+        return False
+    return not any(each.since(since).known() for each in (history.read_iops, history.write_iops))
 
 
 def instance_limited(

@@ -255,6 +255,29 @@ def test_metrics_that_are_late_are_not_decided_on_and_the_summary_says_how_late(
     assert decision.diagnosis.explanation in decision.summary
 
 
+@pytest.mark.parametrize(
+    ("silent_days", "costs", "known", "escalates"),
+    [
+        (7, "15.49", (), True), (13, "15.49", (), True), (6.9, "15.49", (), False),
+        (7, "0", (), False), (7, "15.49", ("long_unmeasured",), False), (None, "15.49", (), False),
+    ],
+)  # fmt: skip
+def test_an_increase_that_stands_through_a_week_of_silence_is_reported_once_with_its_price(
+    silent_days: float | None, costs: str, known: tuple[str, ...], escalates: bool
+) -> None:
+    past = None
+    if silent_days is not None:
+        since = NOW - timedelta(days=silent_days)
+        past = history(lambda at: 500.0 if at < since else None, days=14)
+    silent = observation(activity([None] * 180), volume(tags=(("headroom", "auto"),)), history=past)
+    stand = resource_state(resource_increase_usd=Decimal(costs), escalated_causes=known)
+    answer = decide(decision_input(silent, stand=stand)).answer
+    assert answer.reason is Reason.NOT_ENOUGH_DATA
+    assert isinstance(answer, Escalate) is escalates
+    if isinstance(answer, Escalate):
+        assert "what Headroom added costs $15.49 a month" in answer.remedy
+
+
 def test_metrics_of_fourteen_minutes_ago_are_still_decided_on() -> None:
     assert isinstance(decide(decision_input(at_its_limit(30, silent=13))).answer, Act)
 
