@@ -525,6 +525,18 @@ def test_a_raise_is_verified_and_undone_though_the_database_became_multi_az_mean
     assert str(answer.plan.target.database) == "postgres multi-az"
 
 
+def test_a_lost_answer_is_resolved_though_the_database_became_multi_az_meanwhile() -> None:
+    harness = Databases.of(spending())
+    harness.service.times_out = True
+    harness.reconcile()
+    harness.service.settles()
+    harness.service.instances["orders"]["MultiAZ"] = True
+    harness.later(minutes=3)
+    harness.reconcile_due()
+    assert harness.steps(ORDERS) == ["act", "intended", "unknown", "applied"]
+    assert len(harness.service.changes) == 1
+
+
 def test_a_request_that_the_deployment_made_void_says_what_changed() -> None:
     harness = Databases.of(
         at_the_limit(12_000.0), StorageType="gp3", Iops=12_000, StorageThroughput=500
