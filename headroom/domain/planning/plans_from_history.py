@@ -44,7 +44,8 @@ QUIET_TIMES = 2
 """The same in times of the longest pause between such load: what comes again each month has not ended."""
 HALVINGS = 8
 """How often the range is halved in which the part of a level lies that the limits permit."""
-MORE = 1.1
+MORE, MORE_OF_HIDDEN = 1.1, 1.25
+"""How many times as much a dearer plan of the same type has at least: in calm, and where a limit hides the load."""
 MERGED = 1.05
 """Load this many times above all that a volume had shows that its operations are merged before they count."""
 
@@ -330,15 +331,17 @@ def _unit_usd(iops: float, mibps: float, base: tuple[float, float]) -> float:
 
 
 def _hardly_more(situation: Situation, plan: Plan) -> bool:
-    """Whether a plan of the same type costs more for less than a tenth more, and nothing presses.
+    """Whether a plan of the same type costs more for hardly more; such steps would only use up slots.
 
-    The spare above what is needed covers that; such steps would only use up slots.
+    The spare above what is needed covers that. Where a limit hides what the load takes, a small step shows little of it.
     """
-    now, then = capability(situation.current), plan.capability
+    now, then, demand = capability(situation.current), plan.capability, situation.demand
+    if demand.pressed_minutes and not demand.tail:
+        return False
+    more = MORE_OF_HIDDEN if demand.pressed_minutes else MORE
     return (
-        situation.demand.pressed_minutes == 0
-        and plan.price_change_usd > 0
+        plan.price_change_usd > 0
         and plan.target.volume_type is plan.origin.volume_type
-        and then.sustained_iops < now.sustained_iops * MORE
-        and then.sustained_mibps < now.sustained_mibps * MORE
+        and then.sustained_iops < now.sustained_iops * more
+        and then.sustained_mibps < now.sustained_mibps * more
     )
