@@ -18,7 +18,8 @@ from headroom.cli.terminal.files import refuse_unwritable, save
 from headroom.cli.terminal.output import emit, err, out, say
 from headroom.cli.terminal.problems import OK, BadRequest
 from headroom.domain.decision import Decision
-from headroom.domain.reports import add_decisions, month_of
+from headroom.domain.reports import add_decisions, add_ledger, month_of
+from headroom.ports import ReadFailed
 from headroom.serialization import Unreadable, decision_from_json
 
 BATCH = 100
@@ -40,9 +41,9 @@ def report(
 ) -> int:
     """Report a month: what Headroom cost and saved, and what starvation it found, ended and left.
 
-    Reads the indexes of the records table, and the bodies of changes that landed and of the
-    newest decision of each resource that is still held. Counts the account's storage, for what
-    running Headroom costs. Changes nothing.
+    Reads the indexes of the records table, the bodies of changes that landed, and that of the
+    newest decision of each resource that was changed or is still held. Counts the account's
+    storage, for what running Headroom costs, and reads the increases in force. Changes nothing.
     """
     for path in (html, csv):
         if path is not None:
@@ -52,8 +53,9 @@ def report(
     opened = source(where)
     current = _current(opened)
     since, until = _span(month or f"{current:%Y-%m}")
+    ongoing = since <= current < until
     until = min(until, max(current, since))
-    view = _read(opened, where, since, until)
+    view = _read(opened, where, since, until, ongoing=ongoing)
     for path, made in ((html, monthly.render), (csv, monthly.as_csv)):
         if path is not None:
             save(made(view), path)
@@ -65,18 +67,30 @@ def report(
     return OK
 
 
-def _read(opened: Source, where: RecordsOptions, since: datetime, until: datetime) -> MonthView:
+def _read(
+    opened: Source, where: RecordsOptions, since: datetime, until: datetime, *, ongoing: bool
+) -> MonthView:
     records = opened.records
     found = month_of(
         records.record_summaries(since=since, until=until, oldest_first=True), since=since, until=until
     )  # fmt: skip
-    add_decisions(found, _decisions(records, sorted({*found.landed, *found.blocked})))
+    add_decisions(
+        found, _decisions(records, sorted({*found.landed, *found.newest, *found.blocked}))
+    )
     running, increase = None, None
     if opened.account_id is not None:
         from headroom.cli.sources.running import running_now  # boto3 is slow to import
 
         starved = sum(r.episode_minutes(until) for r in found.resources.values())
-        running, increase = running_now(where, starved, since=since, until=until)
+        running, increases = running_now(where, starved, since=since, until=until)
+        if increases is not None:
+            increase = increases.sum_usd
+            if ongoing:
+                try:
+                    undone = found.more_than(increases.resources)
+                    add_ledger(found, increases.modifications(undone))
+                except ReadFailed as problem:
+                    say(f"What was undone is not known: {problem}", err(), style="dim")
     return MonthView(place=opened.name if running is None else running.place, month=found,
                      running=running, increase_usd=increase)  # fmt: skip
 

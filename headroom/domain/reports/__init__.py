@@ -33,5 +33,6 @@ from headroom.domain.reports.monthly import (
     Month,
     ResourceMonth,
     add_decisions,
+    add_ledger,
     month_of,
 )

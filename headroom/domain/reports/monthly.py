@@ -7,16 +7,25 @@ which guardrails blocked them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
 
 from headroom.domain.decision import Act, Decision, Reason
-from headroom.domain.state import RecordSummary, Step
+from headroom.domain.reports.price_level import (
+    HOURS_PER_MONTH,
+    LandedChange,
+    Levels,
+    Observed,
+    accrued_usd,
+    observed,
+    owners_since,
+    price_levels,
+    undone_after,
+)
+from headroom.domain.state import KnownModification, RecordSummary, Step
 
-HOURS_PER_MONTH = 730
-"""Hours of the month that AWS's prices are for."""
 FOUND = frozenset(
     {
         Reason.STARVED, Reason.HIGH_LATENCY, Reason.INSTANCE_LIMITED, Reason.LOW_FREE_SPACE,
@@ -34,28 +43,16 @@ BLOCKED = frozenset(
 """Reasons of decisions that a guardrail or a person held; a price above zero means starvation."""
 CALM = frozenset({Reason.NO_PRESSURE, Reason.SCALING_DOWN, Reason.CHEAPER_EQUIVALENT})
 LANDED = (Step.APPLIED, Step.ALREADY_THERE)
-OVER = (Step.FAILED, Step.GONE, Step.DIVERGED)
-"""Steps after which a change that landed is in force no longer."""
+OVER = (Step.GONE, Step.DIVERGED)
+"""Steps after which no change that landed is in force any longer."""
+SETTLED = (
+    Step.RELIEVED, Step.UNTESTED, Step.INEFFECTIVE, Step.ROLLED_BACK, Step.RELEASED,
+)  # fmt: skip
+"""Steps that end a verification and leave the change in force."""
 RESULTS = (
     Step.RELIEVED, Step.UNTESTED, Step.INEFFECTIVE, Step.DIVERGED, Step.ROLLED_BACK, Step.FAILED,
     Step.REFUSED, Step.NOT_APPLIED, Step.EXPIRED, Step.REJECTED, Step.GONE,
 )  # fmt: skip
-
-
-@dataclass(slots=True, kw_only=True)
-class LandedChange:
-    """A change that AWS accepted within the month."""
-
-    decision_id: str
-    at: datetime
-    usd: Decimal
-    until: datetime | None = None
-    """When it was in force no longer; None while it is, as far as the records say."""
-
-    def accrued_usd(self, end: datetime) -> Decimal:
-        """Dollars of the time that it was in force before `end`."""
-        hours = max(timedelta(0), (self.until or end) - self.at) / timedelta(hours=1)
-        return self.usd * Decimal(str(hours)) / HOURS_PER_MONTH
 
 
 @dataclass(slots=True, kw_only=True)
@@ -89,36 +86,62 @@ class ResourceMonth:
     """The newest decision that was held or escalated because something blocked it."""
     blocked_by: tuple[str, ...] = ()
     """The guardrails that blocked it."""
-    target: str = ""
-    """Configuration of the latest change that landed."""
+    over: list[datetime] = field(default_factory=list)
+    """When it was gone, or somebody else changed it during a verification."""
+    newest_id: str = ""
+    """Id of the newest decision about it."""
+    newest: Observed | None = None
+    """What it had at that decision; None while it is not read."""
+    adds_nothing: bool = False
+    """Whether the ledger counts no increase for it at the end of the dates."""
     relieved_minutes: float = 0.0
     """Starved minutes of a day that the changes were estimated to relieve."""
 
     @property
+    def levels(self) -> Levels:
+        """How many USD a month more it costs than before the month's changes, over time."""
+        return price_levels(self._made, self.over, self.newest)
+
+    @property
     def up_usd(self) -> Decimal:
-        """Increases that are in force, USD a month."""
-        return sum((c.usd for c in self._in_force if c.usd > 0), Decimal(0))
+        """What it costs more at the end of the dates, USD a month."""
+        return Decimal(0) if self.adds_nothing else max(self._last_usd, Decimal(0))
 
     @property
     def down_usd(self) -> Decimal:
-        """Decreases that are in force, USD a month; negative."""
-        return sum((c.usd for c in self._in_force if c.usd < 0), Decimal(0))
+        """What it costs less at the end of the dates, USD a month; negative."""
+        return min(self._last_usd, Decimal(0))
 
     @property
-    def _in_force(self) -> list[LandedChange]:
-        return [change for change in self.landed.values() if change.until is None]
+    def latest(self) -> LandedChange | None:
+        """The latest change that landed."""
+        return next(reversed(self._made), None)
+
+    @property
+    def _made(self) -> list[LandedChange]:
+        """Without those that AWS failed, which never were in force."""
+        return [change for change in self.landed.values() if not change.failed]
+
+    @property
+    def _last_usd(self) -> Decimal:
+        return next((usd for _, usd in reversed(self.levels)), Decimal(0))
+
+    @property
+    def target(self) -> str:
+        """What the latest change that landed made, or what its owner set since; empty while neither is read."""
+        latest = self.latest
+        settled = latest if latest is not None and latest.settled else None
+        if self.newest is not None and owners_since(settled, self.newest) is not None:
+            return str(self.newest.configuration)
+        return "" if latest is None or latest.after is None else str(latest.after)
 
     def added_usd(self, end: datetime) -> Decimal:
-        """Dollars that the month's increases cost until `end`."""
-        return sum(
-            (c.accrued_usd(end) for c in self.landed.values() if c.usd > 0), Decimal(0)
-        )  # fmt: skip
+        """Dollars that it cost more until `end`, in the hours when it did."""
+        return accrued_usd(self.levels, end)[0]
 
     def saved_usd(self, end: datetime) -> Decimal:
-        """Dollars that the month's decreases saved until `end`."""
-        return -sum(
-            (c.accrued_usd(end) for c in self.landed.values() if c.usd < 0), Decimal(0)
-        )  # fmt: skip
+        """Dollars that it cost less until `end`, in the hours when it did."""
+        return accrued_usd(self.levels, end)[1]
 
     def episode_minutes(self, until: datetime) -> float:
         """Minutes from the first decision that saw each episode to its end, or to `until`."""
@@ -128,12 +151,8 @@ class ResourceMonth:
     def fixed_usd(self, end: datetime) -> Decimal:
         """Dollars more than before the month's changes, if it had had its most expensive configuration from its first
         record until `end`."""
-        steps = [(c.at, c.usd) for c in self.landed.values()]
-        steps += [(c.until, -c.usd) for c in self.landed.values() if c.until is not None]
-        level = most = Decimal(0)
-        for _, usd in sorted(steps):
-            level += usd
-            most = max(most, level)
+        most = max((usd for _, usd in self.levels), default=Decimal(0))
+        most = max(most, Decimal(0))
         hours = (end - (self.first_at or end)) / timedelta(hours=1)
         return most * Decimal(str(hours)) / HOURS_PER_MONTH
 
@@ -150,11 +169,11 @@ class ResourceMonth:
         if record.step in RESULTS:
             self.results[record.step] += 1
         if record.step in OVER:
-            over = list(self.landed) if record.step is Step.GONE else [record.decision_id]
-            for decision_id in over:
-                change = self.landed.get(decision_id)
-                if change is not None and change.until is None:
-                    change.until = change.at if record.step is Step.FAILED else record.at
+            self.over.append(record.at)
+        landed = self.landed.get(record.decision_id)
+        if landed is not None:
+            landed.failed = landed.failed or record.step is Step.FAILED
+            landed.settled = landed.settled or record.step in SETTLED
         if record.step is Step.GONE:
             self._calm(record.at)
         elif record.step is Step.RELIEVED:
@@ -162,6 +181,7 @@ class ResourceMonth:
 
     def _decided(self, record: RecordSummary) -> None:
         self.decisions += 1
+        self.newest_id = record.decision_id
         reason = record.reason
         if record.outcome == "escalate":
             self.escalation = record
@@ -216,10 +236,19 @@ class Month:
         """Ids of the decisions whose changes landed."""
         return [decision_id for each in self.resources.values() for decision_id in each.landed]
 
+    def more_than(self, increased: Collection[str]) -> list[str]:
+        """ARNs of what these records leave at a higher price, without those that are `increased`."""
+        return [arn for arn, r in self.resources.items() if r.up_usd > 0 and arn not in increased]
+
     @property
     def blocked(self) -> list[str]:
         """Ids of the decisions that still are held: the newest of each resource."""
         return [r.blocked.decision_id for r in self.resources.values() if r.blocked is not None]
+
+    @property
+    def newest(self) -> list[str]:
+        """Ids of the newest decision of each resource with a change that landed."""
+        return [r.newest_id for r in self.resources.values() if r.landed and r.newest_id]
 
     @property
     def blocked_by(self) -> Counter[str]:
@@ -244,16 +273,26 @@ _NOT_OF_A_RESOURCE = (Step.REJECTED_SIGNAL, Step.PAUSED, Step.RESUMED)
 
 
 def add_decisions(month: Month, decisions: Iterable[Decision]) -> None:
-    """Add what decisions estimated and what blocked them; others than those of the month are ignored."""
+    """Add what decisions observed and estimated, and what blocked them; others than those of the month are ignored."""
     for decision in decisions:
         found = month.resources.get(decision.observation.volume.ref.arn)
         if found is None:
             continue
+        if decision.decision_id == found.newest_id:
+            found.newest = observed(decision)
         if isinstance(decision.answer, Act):
-            plan = decision.answer.plan
-            if decision.decision_id in found.landed:
-                found.target = str(plan.target)
+            plan, landed = decision.answer.plan, found.landed.get(decision.decision_id)
+            if landed is not None:
+                landed.before, landed.after = observed(decision), plan.target
                 found.relieved_minutes += max(0.0, plan.relieved_minutes_per_day)
         elif found.blocked is not None and found.blocked.decision_id == decision.decision_id:
             judged = next((j for j in decision.judgements if j.plan == decision.plan), None)
             found.blocked_by = tuple(v.guardrail.value for v in judged.blocking) if judged else ()
+
+
+def add_ledger(month: Month, known: Mapping[str, Sequence[KnownModification]]) -> None:
+    """Add by ARN the known modifications of resources that the ledger counts no increase for at the end of the dates."""
+    for arn, modifications in known.items():
+        found = month.resources[arn]
+        found.adds_nothing = True
+        found.newest = undone_after(found.latest, modifications) or found.newest

@@ -6,15 +6,18 @@ import csv
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from headroom.adapters.ledger import DynamoLedger
+from headroom.adapters.ledger import DynamoLedger, read_budget
+from headroom.cli.commands import report
 from headroom.cli.main import run
 from headroom.domain.decision import decide
+from headroom.domain.ledger import Budget
 from headroom.domain.policy import Mode
 from headroom.domain.state import Step
 from tests.builders import NOW, REGION, decision_input, policy, ref, starved_gp3, volume
@@ -98,6 +101,37 @@ def test_an_account_adds_what_running_cost_and_all_increases_in_force(
     assert 0 < total["running_usd"]["from"] <= total["running_usd"]["to"]
     net = total["storage_usd"]["added"] - total["storage_usd"]["saved"]
     assert total["net_usd"]["to"] == pytest.approx(net + total["running_usd"]["to"], abs=0.02)
+
+
+def test_what_the_ledger_counts_no_increase_for_is_in_force_nowhere(
+    ledger: DynamoLedger, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    landed(ledger, "d1", "vol-0abc1", "30")
+    landed(ledger, "d2", "vol-0abc2", "5")
+
+    def undone(*args: Any, **place: Any) -> Budget:
+        budget = read_budget(*args, **place)
+        kept = tuple(each for each in budget.holdings if each.ref.resource_id == "vol-0abc2")
+        return replace(budget, sum_usd=budget.sum_usd - 30, holdings=kept)
+
+    monkeypatch.setattr("headroom.cli.sources.running.read_budget", undone)
+    monkeypatch.setattr(report, "_current", lambda _: NOW + timedelta(hours=1))
+    where, into, page = (
+        ["--month", MONTH, "--region", REGION], tmp_path / "month.csv", tmp_path / "page.html",
+    )  # fmt: skip
+    found = said(capsys, *where)
+    assert found["totals"]["storage_usd_per_month"] == {
+        "up": 48.28,
+        "down": 0.0,
+        "in_force_now": 5.0,
+    }
+    assert run(["report", *where, "--csv", str(into), "--html", str(page)]) == 0
+    rows = {r["resource"]: r for r in csv.DictReader(into.read_text("utf-8").splitlines())}
+    assert {name: row["usd_up_per_month"] for name, row in rows.items()} == {
+        "vol-0abc1": "0.0", "vol-0abc2": "48.28",
+    }  # fmt: skip
+    assert "+$48.28 and $0.00 a month are in force" in page.read_text(encoding="utf-8")
 
 
 def test_a_change_without_relief_is_listed(

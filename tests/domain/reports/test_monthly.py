@@ -8,11 +8,12 @@ from decimal import Decimal
 
 import pytest
 
-from headroom.domain.decision import Act, Reason, decide
+from headroom.domain.decision import Act, Decision, Reason, decide
 from headroom.domain.policy import Mode
-from headroom.domain.reports import ResourceMonth, add_decisions, month_of
-from headroom.domain.state import RecordSummary, Step
-from tests.builders import decision_input, policy, ref, starved_gp3, volume
+from headroom.domain.reports import ResourceMonth, add_decisions, add_ledger, month_of
+from headroom.domain.resources import Configuration
+from headroom.domain.state import KnownModification, RecordSummary, Step
+from tests.builders import decision_input, observation, policy, ref, starved_gp3, volume
 from tests.contracts.decisions import act
 
 SINCE = datetime(2026, 10, 1, tzinfo=UTC)
@@ -127,10 +128,12 @@ def test_a_foreseen_starvation_counts_as_prevented_and_not_as_found() -> None:
         ((APPLIED, record(Step.FAILED, 400)), "0", "0", "0"),
         ((APPLIED, record(Step.DIVERGED, 365 + 73)), "2", "0", "0"),
         ((APPLIED, record(Step.GONE, 365 + 73, decision="other")), "2", "0", "0"),
-        ((APPLIED, record(Step.APPLIED, 365 + 73, usd="-20", decision="d2")), "10", "8", "0"),
+        ((APPLIED, record(Step.APPLIED, 365 + 73, usd="-20", decision="d2")), "2", "0", "0"),
+        ((record(Step.APPLIED, 365, usd="-3"), record(Step.APPLIED, 438, usd="20", decision="d2"),
+          record(Step.APPLIED, 511, usd="-20", decision="d3")), "1.7", "1.2", "-3"),
     ],
     ids=["half a month", "a saving", "it never took effect", "somebody else changed it",
-         "resource gone", "rolled back"],
+         "resource gone", "rolled back", "a lasting saving"],
 )  # fmt: skip
 def test_dollars_are_those_of_the_hours_in_force(
     records: tuple[RecordSummary, ...], added: str, saved: str, in_force: str
@@ -139,6 +142,66 @@ def test_dollars_are_those_of_the_hours_in_force(
     assert found.added_usd(UNTIL) == Decimal(added)
     assert found.saved_usd(UNTIL) == Decimal(saved)
     assert found.up_usd + found.down_usd == Decimal(in_force)
+
+
+def test_a_raise_and_its_give_back_every_day_cost_their_hours_and_leave_nothing_in_force() -> None:
+    records = [
+        record(Step.APPLIED, 24 * day + hour, usd=usd, decision=f"{usd}{day}")
+        for day in range(26)
+        for hour, usd in ((9, "48.28"), (11, "-48.28"))
+    ]
+    found = month(*records)
+    assert round(found.added_usd(UNTIL), 2) == Decimal("3.44")
+    assert (found.saved_usd(UNTIL), found.up_usd, found.down_usd) == (0, 0, 0)
+
+
+RAISED = act("d1", "vol-1")
+ORIGIN = RAISED.observation.volume.configuration
+
+
+def later(config: Configuration, hours: float, name: str = "n1") -> Decision:
+    seen = observation(vol=volume(ref=ref("vol-1"), configuration=config))
+    found = decide(decision_input(seen))
+    return replace(found, decision_id=name, at=SINCE + timedelta(hours=hours))
+
+
+def seen_at(*decisions: Decision) -> ResourceMonth:
+    """A month with a verified raise at 365 h, and a decision at 438 h."""
+    found = month_of(
+        [APPLIED, RELIEVED, decided("hold", Reason.NO_PRESSURE, 438, decision="n1")],
+        since=SINCE, until=UNTIL,
+    )  # fmt: skip
+    assert (found.landed, found.newest) == (["d1"], ["n1"])
+    add_decisions(found, [RAISED, *decisions])
+    return found.resources[ARN]
+
+
+def test_a_raise_that_its_owner_undid_ends_when_a_later_decision_shows_it() -> None:
+    assert isinstance(RAISED.answer, Act)
+    made = RAISED.answer.plan.target
+    found = seen_at(later(ORIGIN, 438))
+    assert (found.added_usd(UNTIL), found.up_usd, found.target) == (2, 0, str(ORIGIN))
+    grown = replace(made, size_gib=made.size_gib + 100)
+    for still in (made, grown):
+        kept = seen_at(later(still, 438))
+        assert (kept.added_usd(UNTIL), kept.up_usd, kept.target) == (10, 20, str(made))
+
+
+def test_what_the_ledger_counts_no_increase_for_has_none_in_force() -> None:
+    assert isinstance(RAISED.answer, Act)
+    back = KnownModification(
+        started_at=SINCE + timedelta(hours=438), by="other", origin=RAISED.answer.plan.target,
+        target=ORIGIN,
+    )  # fmt: skip
+    for known, added, now in (((back,), 2, ORIGIN), ((), 10, RAISED.answer.plan.target)):
+        found = month_of([APPLIED, RELIEVED], since=SINCE, until=UNTIL)
+        add_decisions(found, [RAISED])
+        assert found.more_than(()) == [ARN]
+        assert found.more_than([ARN]) == []
+        add_ledger(found, {ARN: known})
+        resource = found.resources[ARN]
+        assert (resource.added_usd(UNTIL), resource.up_usd) == (added, 0)
+        assert resource.target == str(now)
 
 
 def test_an_escalation_is_open_until_something_settles_it() -> None:
