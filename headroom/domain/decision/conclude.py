@@ -34,9 +34,12 @@ from headroom.domain.decision.escalation import (
     SLOW_WITHOUT_CHECKS,
     SLOWER_THAN_WISHED,
     TAG_NOT_UNDERSTOOD,
+    cause_of,
     escalate_once,
     instance_limited,
+    just_rolled_back,
     unmeasured,
+    waiting_cause,
 )
 from headroom.domain.decision.space import (
     NOBODY_AGREED,
@@ -56,7 +59,6 @@ from headroom.domain.guardrails import (
     WITHOUT_SETTING,
     Guardrail,
     PlanJudgement,
-    Verdict,
     all_clear_at,
     distance,
     in_the_policy,
@@ -272,7 +274,7 @@ def _blocked(
         return Hold(reason=Reason.NOT_COST_EFFECTIVE, until=None, proposed_plan=plan)
     lasting = [v for v in others if not v.temporary]
     if lasting:
-        names = "+".join(map(_cause, lasting))
+        names = "+".join(map(cause_of, lasting))
         grows = ", and cannot be undone" if plan.grows else ""
         by_policy = in_the_policy(
             [v for v in lasting if v.guardrail not in EXPLAINED],
@@ -317,22 +319,20 @@ def _blocked(
     if too_little_data or demand.known_minutes < MIN_KNOWN_MINUTES:
         return Hold(reason=Reason.NOT_ENOUGH_DATA, until=None, proposed_plan=plan)
     until, at = all_clear_at(others), decision_input.observation.at
-    if not short and (until is None or until > at + SOON):
+    if (
+        not short
+        and (until is None or until > at + SOON)
+        and not just_rolled_back(decision_input, others)
+    ):
         names = ", ".join(v.guardrail.value for v in others)
         clears = "" if until is None else f" until {until:%Y-%m-%d %H:%M} UTC"
         told = escalate_once(
-            decision_input, effective, Reason.BLOCKED_TEMPORARILY, "waiting",
+            decision_input, effective, Reason.BLOCKED_TEMPORARILY, waiting_cause(others),
             f"it was at its limit for {demand.pressed_minutes} of the last measured minutes, and {names} "
-            f"blocks a change{clears}; Headroom decides again then, unless you change it before",
+            f"blocks a change{clears}; Headroom decides again then, unless you change it before"
+            + "".join(f"; {v.detail}" for v in others if v.guardrail is Guardrail.REVERTED),
             plan,
         )  # fmt: skip
         if isinstance(told, Escalate):
             return told
     return Hold(reason=Reason.BLOCKED_TEMPORARILY, until=until, proposed_plan=plan)
-
-
-def _cause(verdict: Verdict) -> str:
-    """The cause that is notified once; a revert, once each time."""
-    if verdict.guardrail is Guardrail.REVERTED:
-        return f"{verdict.guardrail.value} ({verdict.value})"
-    return verdict.guardrail.value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 
 from headroom.domain.catalog.ebs import capability
@@ -10,7 +11,8 @@ from headroom.domain.decision.decision_input import (
     DecisionInput,
     policy_of,
 )
-from headroom.domain.planning import Plan
+from headroom.domain.guardrails import Guardrail, Verdict
+from headroom.domain.planning import Plan, reverted
 from headroom.domain.policy import CodeOwned, EffectiveLimits, Limits
 from headroom.domain.resources import CodeOwner, Observation, code_owner, spoken
 from headroom.domain.workload import Binding, Demand, Diagnosis
@@ -134,6 +136,27 @@ def _bursts(observation: Observation, diagnosis: Diagnosis) -> bool:
     if diagnosis.binding is Binding.INSTANCE_IOPS:
         return limits.maximum_iops > limits.baseline_iops
     return limits.maximum_mibps > limits.baseline_mibps
+
+
+def just_rolled_back(decision_input: DecisionInput, blocking: Sequence[Verdict]) -> bool:
+    """Whether Headroom's own rollback blocks, and the pressure cannot have lasted long since."""
+    if all(v.guardrail is not Guardrail.REVERTED for v in blocking):
+        return False
+    found = reverted(decision_input.resource_state.modifications)
+    lasts = timedelta(minutes=LONG_PRESSED_MINUTES)
+    return found is not None and decision_input.observation.at < found.at + lasts
+
+
+def waiting_cause(blocking: Sequence[Verdict]) -> str:
+    """The cause of a wait: once per episode, or once per rollback."""
+    return next((cause_of(v) for v in blocking if v.guardrail is Guardrail.REVERTED), "waiting")
+
+
+def cause_of(verdict: Verdict) -> str:
+    """The cause that is notified once; a revert, once each time."""
+    if verdict.guardrail is Guardrail.REVERTED:
+        return f"{verdict.guardrail.value} ({verdict.value})"
+    return verdict.guardrail.value
 
 
 def unmanaged(effective: EffectiveLimits, owner: CodeOwner | None) -> bool:

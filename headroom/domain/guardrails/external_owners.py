@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, timedelta
 
 from headroom.domain.guardrails.case import Case, allowed, verdict_of
 from headroom.domain.guardrails.verdicts import Guardrail, Relation, Verdict
@@ -29,7 +29,7 @@ def infrastructure_as_code(case: Case) -> Verdict:
 def not_reverted(case: Case) -> Verdict:
     """Block a repeat of a change that someone reverted, until `revert_wait` has passed.
 
-    The owner is asked for an answer, so the block does not count as temporary.
+    The owner is asked for an answer, so the block does not count as temporary; after a rollback it does.
     """
     found, minutes = (
         reverted(case.resource_state.modifications),
@@ -47,6 +47,7 @@ def not_reverted(case: Case) -> Verdict:
         f"{found.external_configuration} at {found.at:%Y-%m-%d %H:%M} UTC; Headroom tries again from "
         f"{clears:%Y-%m-%d %H:%M} UTC (revert_wait in the policy), or as soon as somebody sets "
         f"{found.our_configuration} again",
+        clears_at=clears.astimezone(UTC) if found.rolled_back else None, temporary=found.rolled_back,
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from headroom.domain.guardrails import Guardrail
 from headroom.domain.ledger import after_decided
 from headroom.domain.planning import reverted
 from headroom.domain.policy import CodeOwned
-from headroom.domain.resources import Configuration, VolumeType
+from headroom.domain.resources import Configuration, Observation, VolumeType
 from headroom.domain.state import KnownModification, StoredState
 from headroom.serialization import decision_from_json, decision_to_json
 from tests.builders import (
@@ -161,10 +161,45 @@ def test_what_somebody_took_back_is_reported_once_and_not_raised_again() -> None
 def test_what_headroom_rolled_back_itself_is_not_said_to_be_the_work_of_somebody() -> None:
     known = (OURS, changed("rollback", HIGH, LOW, hours=24))
     stand = resource_state(modifications=known)
-    answer = decide(decision_input(rules=policy(mode=AUTO), stand=stand)).answer
-    assert isinstance(answer, Escalate)
-    assert "; Headroom rolled it back to gp3 100 GiB 3000 IOPS 125 MiB/s at " in answer.remedy
-    assert "somebody changed" not in answer.remedy
+    found = decide(decision_input(rules=policy(mode=AUTO), stand=stand))
+    nearest = next(j for j in found.judgements if j.plan == found.plan)
+    (said,) = [v.detail for v in nearest.blocking if v.guardrail is Guardrail.REVERTED]
+    assert "; Headroom rolled it back to gp3 100 GiB 3000 IOPS 125 MiB/s at " in said
+    assert "somebody changed" not in said
+
+
+def starved(minutes: int) -> Observation:
+    load = activity(
+        [1500.0] * 30 + [3000.0] * minutes, queue=[1.0] * 30 + [900.0 + 3 * i for i in range(minutes)],
+        iops_check=[0.0] * 30 + [1.0] * minutes,
+    )  # fmt: skip
+    return observation(load)
+
+
+@pytest.mark.parametrize(
+    ("hours", "pressed", "reported"),
+    [(0.2, 90, False), (0.9, 90, False), (24, 30, False), (24, 90, True)],
+)
+def test_a_rollback_holds_the_change_and_nobody_is_paged_before_an_hour_of_starvation_since(
+    hours: float, pressed: int, reported: bool
+) -> None:
+    known = (OURS, changed("rollback", HIGH, LOW, hours=hours))
+    made = decision_input(
+        starved(pressed), rules=policy(mode=AUTO),
+        stand=resource_state(modifications=known),
+    )  # fmt: skip
+    found = decide(made)
+    assert any(v.guardrail is Guardrail.REVERTED for j in found.judgements for v in j.blocking)
+    if not reported:
+        assert isinstance(found.answer, Hold)
+        assert found.answer.reason is Reason.BLOCKED_TEMPORARILY
+        assert found.answer.until == NOW + timedelta(days=7) - timedelta(hours=hours)
+        return
+    assert isinstance(found.answer, Escalate)
+    assert found.answer.cause.startswith("reverted")
+    state = after_decided(StoredState(), found, None)
+    calm = decide(decision_input(observation(activity([500.0] * 60)), rules=policy(mode=AUTO)))
+    assert after_decided(state, calm, None).escalated_causes == (found.answer.cause,)
 
 
 def test_it_is_reported_again_only_when_undone_again() -> None:
