@@ -9,6 +9,7 @@ from decimal import Decimal
 from functools import lru_cache
 
 from headroom.cli.terminal.output import money, number, utc
+from headroom.domain.catalog.ebs import capability
 from headroom.domain.decision import Act, Decision, Escalate, Hold
 from headroom.domain.guardrails import (
     Guardrail,
@@ -17,9 +18,10 @@ from headroom.domain.guardrails import (
     Quantity,
     Relation,
     Verdict,
+    distance,
 )
 from headroom.domain.planning import Plan
-from headroom.domain.resources import spoken
+from headroom.domain.resources import Configuration, spoken
 from headroom.domain.state import Record, Step
 from headroom.domain.workload import Binding, Estimate
 from headroom.serialization import decision_from_json
@@ -109,15 +111,15 @@ def considered(decision: Decision) -> tuple[str, ...]:
     plan, act = chosen(decision), isinstance(decision.answer, Act)
     taken = "; chosen" if act else "; would be chosen"
     return (
-        *(_plan_line(j) + (taken if j.plan == plan else "") for j in decision.judgements),
-        *map(_other_line, decision.other_plans),
+        *(_plan_line(decision, j) + (taken if j.plan == plan else "") for j in decision.judgements),
+        *(_other_line(decision, each) for each in decision.other_plans),
         *(f"not recorded, to keep the record small: {what}" for what in decision.left_out),
     )
 
 
-def _plan_line(judgement: PlanJudgement) -> str:
+def _plan_line(decision: Decision, judgement: PlanJudgement) -> str:
     plan = judgement.plan
-    line = _price_line(plan)
+    line = _price_line(decision, plan)
     if plan.capped_from is not None:
         line += f", capped from {plan.capped_from}"
     if plan.full_copy:
@@ -127,15 +129,32 @@ def _plan_line(judgement: PlanJudgement) -> str:
     return line + _blocked_by([v.guardrail for v in judgement.blocking])
 
 
-def _other_line(plan: PlanSummary) -> str:
-    return _price_line(plan) + _blocked_by(plan.blocked_by)
+def _other_line(decision: Decision, plan: PlanSummary) -> str:
+    return _price_line(decision, plan) + _blocked_by(plan.blocked_by)
 
 
-def _price_line(plan: Plan | PlanSummary) -> str:
+def _price_line(decision: Decision, plan: Plan | PlanSummary) -> str:
     value = money(plan.value_usd_per_day, signed=True)
     line = f"{plan.target}: {money(plan.monthly_usd)} a month ({change_of_price(plan)})"
     line += f", value {value} a day"
-    return line if plan.meets_need else f"{line}, does not meet the need"
+    short = below_need(decision, plan.target)
+    return f"{line}, {short}" if short else line
+
+
+def below_need(decision: Decision, target: Configuration) -> str:
+    """Which of the rates that are needed `target` does not sustain, in words; empty if it sustains both.
+
+    Plans are planned for loads of their own, by which one that has more could be said to have too little.
+    """
+    if decision.cluster is not None:
+        return ""
+    can, demand = capability(target), decision.demand
+    rates = (
+        (can.sustained_iops, round(demand.iops.likely), "IOPS"),
+        (can.sustained_mibps, round(demand.mibps.likely), "MiB/s"),
+    )
+    short = [f"{number(needed)} {unit}" for has, needed, unit in rates if has < needed]
+    return f"below the {' and '.join(short)} needed" if short else ""
 
 
 def _blocked_by(guardrails: Sequence[Guardrail]) -> str:
@@ -148,16 +167,21 @@ def change_of_price(plan: Plan | PlanSummary) -> str:
 
 
 def guardrails(decision: Decision) -> tuple[str, ...]:
-    """What every guardrail said about the chosen plan; the first line sums it up."""
+    """What every guardrail said about the chosen plan, else the nearest to being allowed; the first line sums it up."""
     plan = chosen(decision)
     judgement = next((j for j in decision.judgements if j.plan == plan), None)
+    if judgement is None and plan is None:
+        judgement = min(decision.judgements, key=distance, default=None)
     if judgement is None:
         return ()
+    about = "" if plan is not None else f"{judgement.plan.target}: "
     verdicts, blocking = judgement.verdicts, judgement.blocking
-    head = f"all {len(verdicts)} allow"
+    head = f"{about}all {len(verdicts)} allow"
     if blocking:
         names = ", ".join(v.guardrail.value for v in blocking)
-        head = f"blocked by {names}; {len(verdicts) - len(blocking)} of {len(verdicts)} allow"
+        head = (
+            f"{about}blocked by {names}; {len(verdicts) - len(blocking)} of {len(verdicts)} allow"
+        )
     ordered = (*blocking, *(v for v in verdicts if v.allows))
     return (head, *(verdict_line(v) for v in ordered))
 

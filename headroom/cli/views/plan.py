@@ -121,7 +121,7 @@ def _plans(decision: Decision) -> list[tuple[str, ...]]:
             money(plan.monthly_usd),
             decision_view.change_of_price(plan),
             money(plan.value_usd_per_day, signed=True),
-            "; ".join(_means(plan)) or "-",
+            "; ".join(_means(decision, plan)) or "-",
             "\n".join(map(_held, judged.blocking)) or "nothing",
         )
         for judged in decision.judgements
@@ -140,13 +140,13 @@ def _details(decision: Decision) -> Iterator[str]:
     yield from dict.fromkeys(f"{v.guardrail.value}: {v.detail}" for v in every)
 
 
-def _means(plan: Plan) -> Iterator[str]:
+def _means(decision: Decision, plan: Plan) -> Iterator[str]:
     if plan.full_copy:
         yield "full copy for hours, irreversible"
     elif not plan.reversible:
         yield "grows, which cannot be undone"
-    if not plan.meets_need:
-        yield "does not meet the need"
+    if short := decision_view.below_need(decision, plan.target):
+        yield short
     if plan.capped_from is not None:
         yield f"capped from {plan.capped_from}"
     if plan.lowers:

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 from headroom.cli.views import decision as decision_view
 from headroom.cli.views import section as section_view
-from headroom.domain.decision import decide
-from headroom.domain.policy import Mode
+from headroom.domain.catalog.ebs import capability
+from headroom.domain.decision import decide, recorded
+from headroom.domain.policy import Mode, PolicyUnreadable
 from headroom.domain.state import Step
-from tests.builders import NOW, decision_input, policy, starved_gp3, volume
+from tests.builders import NOW, activity, decision_input, observation, policy, starved_gp3, volume
 from tests.cli.sources.chains import acted, chain
 
 
@@ -23,6 +25,33 @@ def test_a_row_says_what_was_seen_considered_and_done() -> None:
     assert row.change == "gp3 100 GiB 3000 IOPS 125 MiB/s -> gp3 100 GiB 12000 IOPS 207 MiB/s"
     assert row.price_change == "+$48.28"
     assert row.result == "relieved 2026-01-05 12:25Z: No pressure for 10 minutes."
+
+
+def test_plans_are_compared_with_the_need_that_was_observed() -> None:
+    load = activity(
+        [1500.0] * 150 + [3000.0] * 30, queue=[1.0] * 150 + [1024.0] * 30,
+        iops_check=[0.0] * 150 + [1.0] * 30,
+    )  # fmt: skip
+    made = recorded(decide(decision_input(observation(load))))
+    assert decision_view.observed(made).startswith("5,400 IOPS needed")
+    lines = {plan.target: line for plan, line in zip(
+        made.considered, decision_view.considered(made), strict=True,
+    )}  # fmt: skip
+    assert not all(plan.meets_need for plan in made.considered)
+    for target, line in lines.items():
+        short = capability(target).sustained_iops < 5400
+        assert (", below the 5,400 IOPS needed; " in line) == short
+        assert "does not meet the need" not in line
+    assert {"below" in line for line in lines.values()} == {True, False}
+
+
+def test_without_a_chosen_plan_the_nearest_says_what_blocks_it() -> None:
+    made = decision_input()
+    unread = recorded(decide(replace(made, policy=PolicyUnreadable(reason="line 3"))))
+    assert unread.plan is None
+    said = decision_view.guardrails(unread)
+    assert said[0].startswith("gp3 100 GiB 12000 IOPS 207 MiB/s: blocked by policy, mode; ")
+    assert said[1].startswith("policy: ")
 
 
 def test_every_guardrail_speaks_and_those_that_block_speak_first() -> None:
