@@ -231,9 +231,9 @@ OTHERS: Mapping[Guardrail, Entry] = {
     ),
     Guardrail.REVERTED: Entry(
         settings=("revert_wait",),
-        clears="no; after a rollback by Headroom, when `revert_wait` has passed",
         do="Either write the values to the code that defines the volume, or set the volume to "
-        "Headroom's values again: the second ends the wait at once. `revert_wait` sets its length.",
+        "Headroom's values again: the second ends the wait at once. `revert_wait` sets its length. "
+        "After a rollback by Headroom nothing is needed.",
         example="Headroom raised the volume two days ago; someone reverted it the next day.",
         blocked=eg.put_back,
     ),
