@@ -29,6 +29,8 @@ from headroom.domain.state import INDEFINITE, Breaker, RecordSummary, Step
 
 LISTED = 10
 LONGEST_LINE = 260
+LONGEST_QUOTE = 160
+"""Characters of what AWS or a person wrote, in a line that ends in a command."""
 ENDED = {
     None: "not verified yet",
     Step.RELIEVED: "helped",
@@ -139,18 +141,19 @@ def _stops(day: DailyDigest) -> Iterator[str]:
         until = (
             "without end" if day.pause.until >= INDEFINITE else f"until {_instant(day.pause.until)}"
         )
-        because = f": {day.pause.reason}" if day.pause.reason else ""
-        yield _line(
-            f"paused {until} by {day.pause.who}{because}; headroom resume --region {day.region}"
+        because = f": {_quoted(day.pause.reason)}" if day.pause.reason else ""
+        yield (
+            f"paused {until} by {_quoted(day.pause.who)}{because}; "
+            f"headroom resume --region {day.region}"
         )
     for breaker in _breakers(day)[:LISTED]:
-        name = called(breaker.resource)
+        name = single_line(called(breaker.resource))
         close = name
         if name.startswith("account#"):
             name, close = "the whole account", "--account"
-        yield _line(
+        yield (
             f"{name} since {_instant(breaker.opened_at)}, after {breaker.failures} failures "
-            f"({breaker.why}); headroom breaker close {close} --region {day.region}"
+            f"({_quoted(breaker.why)}); headroom breaker close {close} --region {day.region}"
         )
     more = len(_breakers(day)) - LISTED
     if more > 0:
@@ -164,7 +167,14 @@ def _breakers(day: DailyDigest) -> tuple[Breaker, ...]:
 def _awaited(day: DailyDigest, awaited: PendingApproval) -> str:
     until = "" if awaited.expires is None else f", until {_instant(awaited.expires)}"
     command = f"headroom approve {awaited.decision_id} --region {day.region}"
-    return f"{clipped(single_line(awaited.summary), LONGEST_LINE - 120)}{until}; {command}"
+    change = awaited.change
+    what = clipped(single_line(awaited.summary), LONGEST_LINE - 120)
+    if change is not None:
+        what = (
+            f"{single_line(change.resource)}: {change.origin} -> {change.target}, "
+            f"{change.price_change_usd:+,.2f} USD a month"
+        )
+    return f"{what}{until}; {command}"
 
 
 def _change(change: Change) -> str:
@@ -251,6 +261,10 @@ def _usd(amount: Decimal) -> str:
 
 def _line(text: str) -> str:
     return clipped(single_line(text), LONGEST_LINE)
+
+
+def _quoted(text: str) -> str:
+    return clipped(single_line(text), LONGEST_QUOTE)
 
 
 def _instant(at: datetime) -> str:

@@ -6,6 +6,7 @@ it cannot imitate Headroom's own lines.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import assert_never
@@ -54,6 +55,9 @@ UNDOABLE = frozenset({"applied", "relieved", "untested", "ineffective"})
 LONGEST_LINE = 2_000
 LONGEST_SUMMARY = 300
 """Characters of one record in a message about several."""
+LONGEST_ABOUT = 160
+"""Characters kept at least of what a request is about, in such a line."""
+WAITS_UNTIL = re.compile(r"; it (still )?waits for a person until .*")
 LISTED = 40
 """Records listed in a message about several."""
 FACTS_LISTED = 100
@@ -219,8 +223,12 @@ def _line(notice: Notice) -> str:
     what, _, region = _place(notice.resource)
     line = f"{notice.at:%Y-%m-%d %H:%M} {notice.step.value} {what}: {notice.text}"
     if notice.step is Step.AWAITING:
-        answer = f"; headroom approve {notice.decision_id} --region {region}"
-        return clipped(single_line(line), LONGEST_SUMMARY - len(answer)) + answer
+        # What it is about may be cut, but neither until when it waits nor the command.
+        whole = single_line(line)
+        found = WAITS_UNTIL.search(whole)
+        about, waits = (whole, "") if found is None else (whole[: found.start()], found[0])
+        answer = f"{waits}; headroom approve {notice.decision_id} --region {region}"
+        return clipped(about, max(LONGEST_ABOUT, LONGEST_SUMMARY - len(answer))) + answer
     return clipped(single_line(line), LONGEST_SUMMARY)
 
 

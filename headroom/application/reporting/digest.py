@@ -192,4 +192,5 @@ def _awaited(reporting: Reporting, record_summary: RecordSummary, now: datetime)
         decision_id=record_summary.decision_id,
         summary=record_summary.summary if decision is None else decision.summary,
         expires=answer.expires if isinstance(answer, Act) else None,
+        change=None if decision is None else days.change_of(decision, None),
     )

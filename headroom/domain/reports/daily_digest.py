@@ -87,6 +87,8 @@ class PendingApproval:
     decision_id: str
     summary: str
     expires: datetime | None
+    change: Change | None = None
+    """What it would change; None where its decision cannot be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -69,8 +69,8 @@ BUSY = replace(
     ),
     observed_read=13,
     held=13,
-    awaiting=(PendingApproval(decision_id="ab" * 10, summary="vol-9: gp3 -> io2, +$300.00 a month",
-                      expires=NOW + timedelta(hours=3)),),
+    awaiting=(PendingApproval(decision_id="ab" * 10, summary="vol-9: 3000 IOPS served at a limit",
+                      expires=NOW + timedelta(hours=3), change=change(9, None)),),
     awaiting_count=1,
     queued=4,
     pause=Pause(until=INDEFINITE, since=NOW, who="arn:aws:iam::1:user/ann", reason="migration"),
@@ -164,6 +164,31 @@ def test_the_largest_day_fits_every_limit_and_nobody_loses_the_blocks() -> None:
     assert len(whole.encode()) <= LARGEST
     assert "https" in json.loads(whole)
     assert "and 1,990 more: headroom breaker list --region us-east-1" in text
+
+
+def test_whatever_aws_and_people_wrote_each_line_ends_in_its_whole_command() -> None:
+    long = "You are not authorized to perform this operation. " * 20
+    who = "arn:aws:sts::123456789012:assumed-role/" + "r" * 64 + "/" + "s" * 64
+    account = Breaker(resource=f"account#{ACCOUNT}#{REGION}", opened_at=NOW, failures=10, why=long)
+    volume = replace(account, resource=f"arn:aws:ec2:{REGION}:{ACCOUNT}:volume/vol-5")
+    day = replace(
+        NOTHING, account_breaker=account, breakers=(volume,),
+        pause=Pause(until=INDEFINITE, since=NOW, who=who, reason=long),
+        awaiting=(PendingApproval(decision_id="ab" * 10, summary=long, change=change(9, None),
+                                  expires=NOW + timedelta(hours=3)),),
+        awaiting_count=1,
+    )  # fmt: skip
+    lines = text_of_message(digest_message(day)).splitlines()
+    for end in (
+        "headroom resume --region us-east-1",
+        "headroom breaker close --account --region us-east-1",
+        "headroom breaker close vol-5 --region us-east-1",
+    ):
+        assert any(line.endswith(f"; {end}") for line in lines), end
+    assert (
+        "- vol-9: gp3 100 GiB 3000 IOPS 125 MiB/s -> gp3 100 GiB 6000 IOPS 125 MiB/s, +15.00 USD a "
+        f"month, until 2026-01-05 15:00 UTC; headroom approve {'ab' * 10} --region us-east-1"
+    ) in lines
 
 
 def test_a_policy_nobody_can_read_comes_first() -> None:

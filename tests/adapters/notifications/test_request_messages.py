@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from headroom.adapters.notifications.messages import decision_message, priority_of
+from headroom.adapters.notifications.messages import decision_message, priority_of, summary_message
 from headroom.adapters.notifications.text import text_of_message
 from headroom.domain.decision import Act, Decision, decide
 from headroom.domain.policy import Mode
 from headroom.domain.reports import Priority
-from headroom.domain.state import Step
+from headroom.domain.state import Notice, Step
 from tests.application.harness import starving
-from tests.builders import NOW, decision_input, observation, policy
+from tests.builders import NOW, decision_input, observation, policy, ref
 from tests.builders import volume as vol
 
 
@@ -39,6 +39,18 @@ def test_a_request_carries_what_why_price_proof_expiry_and_both_commands() -> No
         f"headroom explain {name} --region us-east-1",
     ):  # fmt: skip
         assert part in text, part
+
+
+def test_a_request_among_several_messages_keeps_until_when_it_waits_and_how_to_answer() -> None:
+    why = "it adds more than $20 a month, and the policy requires approval above that; it has to begin before noon"
+    asks = Notice(
+        decision_id="ab" * 10, sequence=2, step=Step.AWAITING, resource=ref("vol-1").arn, at=NOW,
+        text=f"{'vol-1: a long story ' * 20}; it waits for a person until 2026-01-05 20:00 UTC: {why}",
+    )  # fmt: skip
+    text = text_of_message(summary_message([asks, asks]))
+    command = f"headroom approve {'ab' * 10} --region us-east-1"
+    end = f"; it waits for a person until 2026-01-05 20:00 UTC: {why}; {command}"
+    assert sum(line.endswith(end) for line in text.splitlines()) == 2
 
 
 def test_a_request_goes_before_what_needs_nobody() -> None:

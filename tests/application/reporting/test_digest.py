@@ -288,6 +288,9 @@ def test_what_waits_for_a_person_is_reported_until_somebody_answers() -> None:
     append(harness.ledger, act("w2", "vol-w2", at=BEFORE), Step.WITHDRAWN, at=BEFORE + MINUTE)
     day = harness.day()
     assert [(a.decision_id, a.expires) for a in day.awaiting] == [("w1", expires)]
+    (change,) = [a.change for a in day.awaiting]
+    assert change is not None
+    assert (change.resource, change.price_change_usd) == ("vol-w1", Decimal("48.280"))
     assert day.awaiting_count == 1
     assert len(day.awaiting) <= LISTED
 
