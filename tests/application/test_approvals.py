@@ -8,6 +8,8 @@ from decimal import Decimal
 
 import pytest
 
+from headroom.adapters.notifications.messages import decision_message
+from headroom.adapters.notifications.text import text_of_message
 from headroom.application import sweep
 from headroom.domain.catalog import PriceTable, catalogue_prices
 from headroom.domain.decision import Act, Decision, Hold, Reason
@@ -399,6 +401,33 @@ def test_a_change_that_needs_nobody_withdraws_the_request_it_makes_pointless(
     minutes(harness, 16)
     assert harness.ledger.chain(decision.decision_id)[-1].step is Step.WITHDRAWN
     assert harness.steps(ref).count("applied") == 1
+
+
+def test_a_part_made_without_an_answer_names_the_request_it_replaces_whose_id_answers_the_rest(
+    harness: Harness,
+) -> None:
+    harness.rules = policy(mode=Mode.AUTO, approve_above_usd=Decimal(20))
+    ref, decision = asked(harness)
+    text = text_of_message(decision_message(decision, Step.AWAITING, decision.summary))
+    assert (
+        "without an answer by 13:00 UTC, the part that needs no approval is made, and the rest is "
+        "requested again"
+    ) in text
+    minutes(harness, 62)
+    part = harness.ledger.chain(decision.decision_id)[-1].summary.split()[3]
+    made = harness.ledger.decision(part)
+    assert [r.step for r in harness.ledger.chain(part)][-1] is Step.APPLIED
+    said = text_of_message(decision_message(made, Step.APPLIED, "AWS accepted the change"))
+    assert f"Replaces: the request {decision.decision_id} (gp3 100 GiB 3000 IOPS" in said
+    early = answer(harness, decision, Step.APPROVED)
+    assert isinstance(early, AnswerRejected)
+    assert f"{part} is done instead" in early.detail
+    minutes(harness, 150)
+    again = harness.ledger.resource_state(ref, harness.now).approval_request
+    assert again is not None
+    record = answer(harness, decision, Step.APPROVED)
+    assert isinstance(record, Record)
+    assert record.decision_id == again.decision_id
 
 
 def test_a_crash_before_the_request_is_on_record_asks_once_all_the_same(

@@ -8,12 +8,12 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
+from headroom.adapters.notifications.batch import LISTED as NOTICES_LISTED
+from headroom.adapters.notifications.batch import summary_message
 from headroom.adapters.notifications.digest import LISTED, digest_message
-from headroom.adapters.notifications.messages import LISTED as NOTICES_LISTED
 from headroom.adapters.notifications.messages import (
     Message,
     decision_message,
-    summary_message,
     switch_message,
 )
 from headroom.adapters.notifications.text import subject, text_of_message

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import datetime
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -10,6 +11,7 @@ from headroom.adapters.ledger.archive import Archive
 from headroom.adapters.ledger.items import ref_of
 from headroom.adapters.ledger.reads import usable
 from headroom.domain.decision import (
+    Act,
     Decision,
     InvalidAnswer,
     after_answer,
@@ -25,6 +27,7 @@ from headroom.domain.ledger import (
     rollback_request_record,
     why_not_releasable,
 )
+from headroom.domain.planning import Plan
 from headroom.domain.state import LONGEST_REQUEST, ApprovalRequest, Record, Step
 from headroom.ports import AnswerRejected, ReadFailed, UnreadableRequest
 from headroom.serialization import body_to_json
@@ -47,19 +50,30 @@ class RequestLedger(Archive):
                 return UNKNOWN
             ref = ref_of(last.resource)
             held = self._state.held(ref)
-            name = answered_request(held.state, decision_id)
+            name = answered_request(held.state, decision_id, self._withdrawn(last))
             if name != decision_id:
                 decision_id = name
                 continue
             moved = after_answer(held.state, decision_id, step, last=last.step, at=at, who=who)
             if isinstance(moved, InvalidAnswer):
-                return AnswerRejected(why=moved.why, detail=moved.detail)
+                detail = moved.detail
+                if last.step is Step.WITHDRAWN:
+                    detail = f"it waits for nobody: it was {last.summary}"
+                return AnswerRejected(why=moved.why, detail=detail)
             summary = answer_summary(step, who, reason)
             record = next_record(last, step, at=at, summary=summary, body=body)
             token = self._new_id()
             if self._write(record, token, [self._state.put(ref, held, moved, token)]) is None:
                 return record
             next(retries)
+
+    def _withdrawn(self, last: Record) -> Plan | None:
+        """What the chain that this record ends requested, if it was withdrawn and can be read."""
+        if last.step is Step.WITHDRAWN:
+            with suppress(ReadFailed, LookupError):
+                answer = self._decision(last.decision_id).answer
+                return answer.plan if isinstance(answer, Act) else None
+        return None
 
     def request_rollback(
         self, decision_id: str, *, at: datetime, who: str, reason: str = ""

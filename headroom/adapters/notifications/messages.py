@@ -6,11 +6,11 @@ it cannot imitate Headroom's own lines.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import assert_never
 
+from headroom.adapters.notifications.requests import request_of, without_answer
 from headroom.domain.decision import Act, Decision, Escalate, Hold, Reason
 from headroom.domain.guardrails import Guardrail
 from headroom.domain.planning import Plan
@@ -55,13 +55,6 @@ UNDOABLE = frozenset({"applied", "relieved", "untested", "ineffective"})
 LONGEST_LINE = 2_000
 LONGEST_SUMMARY = 300
 """Characters of one record in a message about several."""
-LONGEST_ABOUT = 160
-"""Characters kept at least of what a request is about, in such a line."""
-WAITS_UNTIL = re.compile(r"; it (still )?waits for a person until .*")
-LISTED = 40
-"""Records listed in a message about several."""
-FACTS_LISTED = 100
-"""The same for machines."""
 INSTEAD = Guardrail.INFRASTRUCTURE_AS_CODE.value
 """The cause of an escalation that hands over what would have been changed."""
 
@@ -124,8 +117,12 @@ def decision_message(decision: Decision, step: Step, summary: str) -> Message:
         facts.append((taken, f"{plan.origin} -> {plan.target}"))
         facts.append(("Price", price_of(plan)))
     if kind == "awaiting" and isinstance(answer, Act) and answer.expires is not None:
-        until = f"{answer.expires:%Y-%m-%d %H:%M} UTC; without an answer nothing is changed"
+        until = f"{answer.expires:%Y-%m-%d %H:%M} UTC; {without_answer(decision, answer)}"
         facts += [("Approval is needed because", answer.approval or ""), ("Expires", until)]
+    asked = decision.resource_state.approval_request
+    other = asked is not None and asked.decision_id != decision.decision_id
+    if isinstance(answer, Act) and asked is not None and other and decision.group is None:
+        facts.append(("Replaces", f"{request_of(asked)}, which waits no more"))
     if isinstance(answer, Escalate):
         facts += [("Cause", answer.cause), ("What to do", answer.remedy)]
     proof = f"headroom explain {decision.decision_id} --region {ref.region}"
@@ -163,7 +160,7 @@ def decision_message(decision: Decision, step: Step, summary: str) -> Message:
 def switch_message(notice: Notice) -> Message:
     """The message about a pause, its end, or a breaker that a person closed."""
     kind = notice.step.value
-    what, account, region = _place(notice.resource)
+    what, account, region = place_of(notice.resource)
     place = f"account {account}, {region}"
     commands = (("To resume", f"headroom resume --region {region}"),) if kind == "paused" else ()
     facts = notice_facts(notice)
@@ -182,7 +179,7 @@ def switch_message(notice: Notice) -> Message:
 
 def plain_message(notice: Notice) -> Message:
     """The message about a record whose decision cannot be read or described."""
-    what, account, region = _place(notice.resource)
+    what, account, region = place_of(notice.resource)
     proof = f"headroom audit --decision {notice.decision_id} --region {region}"
     headline = HEADLINES.get(notice.step.value, "{volume} needs you")
     return Message(
@@ -196,45 +193,9 @@ def plain_message(notice: Notice) -> Message:
     )  # fmt: skip
 
 
-def summary_message(notices: Sequence[Notice]) -> Message:
-    """One message about several records, in this order."""
-    _, account, region = _place(notices[0].resource)
-    since = min(notice.at for notice in notices)
-    command = f"headroom audit --since {since:%Y-%m-%dT%H:%M:%SZ} --region {region}"
-    lines = [*map(_line, notices[:LISTED])]
-    if len(notices) > LISTED:
-        lines.append(f"and {len(notices) - LISTED:,} more: {command}")
-    return Message(
-        kind="summary",
-        priority=max(priority_of(notice.step) for notice in notices),
-        headline=f"{len(notices):,} messages of account {account}, {region} in one",
-        lead="One by one they would exceed the policy's rate of messages.",
-        sections=(Section(title="What happened", lines=tuple(lines)),),
-        commands=(("List all of it", command),),
-        reference=(("Since", f"{since:%Y-%m-%d %H:%M} UTC"),),
-        data={
-            "account": account, "region": region, "count": len(notices),
-            "notices": [notice_facts(notice) for notice in notices[:FACTS_LISTED]],
-        },
-    )  # fmt: skip
-
-
-def _line(notice: Notice) -> str:
-    what, _, region = _place(notice.resource)
-    line = f"{notice.at:%Y-%m-%d %H:%M} {notice.step.value} {what}: {notice.text}"
-    if notice.step is Step.AWAITING:
-        # What it is about may be cut, but neither until when it waits nor the command.
-        whole = single_line(line)
-        found = WAITS_UNTIL.search(whole)
-        about, waits = (whole, "") if found is None else (whole[: found.start()], found[0])
-        answer = f"{waits}; headroom approve {notice.decision_id} --region {region}"
-        return clipped(about, max(LONGEST_ABOUT, LONGEST_SUMMARY - len(answer))) + answer
-    return clipped(single_line(line), LONGEST_SUMMARY)
-
-
 def notice_facts(notice: Notice) -> dict[str, object]:
     """A notice for machines."""
-    _, account, region = _place(notice.resource)
+    _, account, region = place_of(notice.resource)
     return {
         "decision_id": notice.decision_id,
         "resource": notice.resource,
@@ -319,7 +280,7 @@ def clipped(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
-def _place(resource: str) -> tuple[str, str, str]:
+def place_of(resource: str) -> tuple[str, str, str]:
     """The resource of a switch, its account and its Region; `?` where they are unknown."""
     if resource.startswith("account#"):
         _, account, region = (*resource.split("#"), "?", "?")[:3]

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
 
+from headroom.adapters.notifications.batch import summary_message
 from headroom.adapters.notifications.digest import digest_message
 from headroom.adapters.notifications.messages import (
     SWITCHED,
     Message,
     decision_message,
     plain_message,
-    summary_message,
     switch_message,
 )
 from headroom.adapters.notifications.slack import blocks, escaped

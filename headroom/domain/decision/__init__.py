@@ -19,7 +19,7 @@ from headroom.domain.decision.approval import (
     unapproved,
     why_approval,
 )
-from headroom.domain.decision.asking import KNOWN_EVENT, URGENT, act_or_hold
+from headroom.domain.decision.asking import KNOWN_EVENT, URGENT, act_or_hold, part_without_approval
 from headroom.domain.decision.assess import assess, assess_rollback, verification_timeout
 from headroom.domain.decision.cluster_detail import (
     BillCheck,

@@ -186,13 +186,16 @@ class InvalidAnswer:
     detail: str
 
 
-def answered_request(state: StoredState, decision_id: str) -> str:
+def answered_request(state: StoredState, decision_id: str, withdrawn: Plan | None = None) -> str:
     """The decision that an answer to a request is about: what replaced it since, if it is no more.
 
-    That is the pending request, if the one that expired had the same target or a larger one, for no less.
+    That is the pending request, if the one that expired, or was `withdrawn` (its plan), had the same target or
+    a larger one, for no less.
     """
     asked = state.approval_request
-    old = next((d for d in state.declined if d.decision_id == decision_id and not d.rejected), None)
+    old: Declined | Plan | None = withdrawn or next(
+        (d for d in state.declined if d.decision_id == decision_id and not d.rejected), None
+    )
     if asked is None or old is None or not _within(asked.target, old.target):
         return decision_id
     dearer = plain_cents(asked.price_change_usd) > plain_cents(old.price_change_usd)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from decimal import Decimal
 
 from headroom.domain.catalog.ebs import Capability, capability
 from headroom.domain.decision.action import Act, Action, Escalate, Hold, Reason
@@ -38,6 +39,7 @@ from headroom.domain.policy import (
     IN_SIGHT,
     EffectiveLimits,
     KnownEvent,
+    Limits,
     Mode,
     events_of,
 )
@@ -128,12 +130,20 @@ def act_or_ask(
         return first
     if asked is not None and at < asked.requested_at + ANSWERED_WITHIN:
         return first
+    part = part_without_approval(limits, judgements, resource_state.resource_increase_usd)
+    return first if part is None else act_or_hold(decision_input, effective, reason_of(part), part)
+
+
+def part_without_approval(
+    limits: Limits, judgements: Sequence[PlanJudgement], added_usd: Decimal
+) -> Plan | None:
+    """The best allowed raise that needs nobody's approval after what Headroom added before; None for none."""
     for judgement in judgements:
         plan = judgement.plan
-        unasked = why_approval_after(limits, plan, resource_state.resource_increase_usd) is None
+        unasked = why_approval_after(limits, plan, added_usd) is None
         if judgement.allowed and unasked and _clearly_more(plan) and not plan.lowers:
-            return act_or_hold(decision_input, effective, reason_of(plan), plan)
-    return first
+            return plan
+    return None
 
 
 def _clearly_more(plan: Plan) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from headroom.adapters.notifications.messages import decision_message, priority_of, summary_message
+from headroom.adapters.notifications.batch import summary_message
+from headroom.adapters.notifications.messages import decision_message, priority_of
 from headroom.adapters.notifications.text import text_of_message
 from headroom.domain.decision import Act, Decision, decide
 from headroom.domain.policy import Mode

@@ -325,6 +325,9 @@ def test_an_answer_to_an_expired_request_counts_for_what_replaced_it_if_that_is_
     found = answered_request(replace(state, declined=(old,)), "old")
     assert found == ("d1" if answered else "old")
     assert answered_request(state, "old") == "old"
+    if not rejected:  # the same of one that a change without approval made pointless
+        found = answered_request(state, "old", PLAN)
+        assert found == ("d1" if answered else "old")
 
 
 def test_a_no_to_a_saving_that_lasts_for_weeks_counts_for_load_and_growth_for_a_day() -> None:
