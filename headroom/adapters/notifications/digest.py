@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import TypeVar
@@ -88,7 +89,8 @@ def _headline(day: DailyDigest) -> str:
         parts.append(f"{day.unsuccessful.count:,} went wrong")
     waits = day.escalated.count + day.awaiting_count
     if waits:
-        parts.append(f"{waits:,} need you")
+        least = "at least " if day.escalated.more else ""
+        parts.append(f"{least}{waits:,} {'needs' if waits == 1 else 'need'} you")
     if day.pause or day.account_breaker or day.breakers or day.policy_unreadable:
         parts.append("something is stopped")
     return f"daily digest of {day.region}: {', '.join(parts)}"
@@ -118,8 +120,8 @@ def _sections(day: DailyDigest) -> Iterator[Section]:
     )  # fmt: skip
     yield Section(
         title="Needs you",
-        lines=_listed(day.escalated.newest, _glimpse, day.escalated.count, _audit(day, "escalate"),
-                      more=day.escalated.more),
+        lines=_listed(day.escalated.newest, lambda g: _open_since(day, g), day.escalated.count,
+                      _audit_escalations(day), more=day.escalated.more),
     )  # fmt: skip
     yield Section(title="Went wrong", lines=_wrong(day, day.unsuccessful))
     yield Section(
@@ -185,8 +187,16 @@ def _change(change: Change) -> str:
     )
 
 
-def _glimpse(record_summary: RecordSummary) -> str:
-    return f"{clipped(single_line(record_summary.summary), LONGEST_LINE - 30)} ({record_summary.decision_id})"
+def _open_since(day: DailyDigest, escalation: RecordSummary) -> str:
+    """An open escalation, with its time where an earlier digest had it."""
+    what = clipped(single_line(escalation.summary), LONGEST_LINE - 30)
+    since = f", since {_instant(escalation.at)}" if escalation.at <= day.since else ""
+    return f"{what}{since} ({escalation.decision_id})"
+
+
+def _audit_escalations(day: DailyDigest) -> str:
+    oldest = min((g.at for g in day.escalated.newest), default=day.since)
+    return _audit(replace(day, since=min(day.since, oldest)), "escalate")
 
 
 def _wrong(day: DailyDigest, wrong: RecordCount) -> tuple[str, ...]:

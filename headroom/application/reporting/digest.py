@@ -14,7 +14,16 @@ from itertools import islice
 
 from headroom.domain.decision import Act, Decision, pending_decision
 from headroom.domain.policy import Policy, PolicyUnreadable, TimeOfDay
-from headroom.domain.reports import Change, DailyDigest, DigestCursor, PendingApproval, RecordCount
+from headroom.domain.reports import (
+    LOOKED_BACK,
+    Change,
+    DailyDigest,
+    DigestCursor,
+    PendingApproval,
+    RecordCount,
+    reported_once,
+    still_open,
+)
 from headroom.domain.reports import daily_digest as days
 from headroom.domain.resources import Kind, ResourceRef
 from headroom.domain.state import LONGEST_REQUEST, RecordSummary, Step, active_pause
@@ -24,6 +33,8 @@ NOTE = "day"
 MOST_COUNTED = 5_000
 MOST_READ = 100
 LISTED = 10
+PAGE = 25
+"""Records of a resource read at once: the newest say whether its escalation is settled."""
 WHILE_UNREADABLE = TimeOfDay(hour=7, minute=0)
 """When the digest is sent while the policy, which sets the time, cannot be read."""
 ENDED_REQUESTS = (Step.APPROVED, Step.REJECTED, Step.EXPIRED, Step.WITHDRAWN, Step.GONE)
@@ -87,7 +98,7 @@ def build_digest(
         changes=_changes(reporting, changed, days.final_steps(ends)), changed=changed,
         ended=tuple(sorted(Counter(g.step.value for g in ends).items())),
         unsuccessful=_counted(reporting, days.WENT_WRONG, since, until),
-        escalated=_named(reporting, ["escalate"], since, until),
+        escalated=_open_escalations(reporting, now, since, until),
         observed=days.group_observed(observed),
         blocked_savings=days.blocked_savings(observed), observed_read=len(observed),
         held=len(held), held_more=held_more,
@@ -136,6 +147,41 @@ def _named(
         count=len(found),
         more=any(len(part) == MOST_COUNTED for part in each),
     )
+
+
+def _open_escalations(
+    reporting: Reporting, now: datetime, since: datetime, until: datetime
+) -> RecordCount:
+    """The escalations that still need somebody, however old: the newest of each resource and reason.
+
+    Of more than MOST_READ, the others of this period are counted unread; `more` if there are older ones.
+    """
+    every = _glimpses(reporting, "escalate", until - LOOKED_BACK, until)
+    newest = {(g.resource, g.reason): g for g in reversed(every)}
+    found = sorted(newest.values(), key=lambda g: g.at, reverse=True)
+    left = found[MOST_READ:]
+    kept = tuple(g for g in found[:MOST_READ] if _is_open(reporting, g, now, since))
+    return RecordCount(
+        newest=kept,
+        count=len(kept) + sum(g.at >= since for g in left),
+        more=len(every) == MOST_COUNTED or any(g.at < since for g in left),
+    )
+
+
+def _is_open(
+    reporting: Reporting, escalation: RecordSummary, now: datetime, since: datetime
+) -> bool:
+    decision = _decision(reporting, escalation.decision_id)
+    causes: tuple[str, ...] = ()
+    if decision is not None:
+        if reported_once(decision):
+            return escalation.at >= since
+        ref = decision.observation.volume.ref
+        causes = reporting.state_store.resource_state(ref, now).escalated_causes
+    later = reporting.record_summaries.record_summaries(
+        since=escalation.at, until=now, resource=escalation.resource, page=PAGE
+    )
+    return still_open(escalation, decision, causes, later)
 
 
 def _held(

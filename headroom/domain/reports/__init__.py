@@ -36,3 +36,4 @@ from headroom.domain.reports.monthly import (
     add_ledger,
     month_of,
 )
+from headroom.domain.reports.open_escalations import LOOKED_BACK, reported_once, still_open

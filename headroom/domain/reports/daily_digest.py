@@ -106,6 +106,7 @@ class DailyDigest:
     """How many changes ended with each step."""
     unsuccessful: RecordCount = RecordCount()
     escalated: RecordCount = RecordCount()
+    """Escalations that are open now, also those of earlier digests."""
     observed: tuple[ObservedChange, ...] = ()
     """From the newest holds that were read; `held` counts the volumes with one."""
     blocked_savings: tuple[BlockedSaving, ...] = ()

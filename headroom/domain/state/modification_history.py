@@ -154,7 +154,10 @@ def after_resource_gone(state: StoredState, at: datetime, *, another: bool = Fal
     With `another` resource of the same name, only what links the records is kept. The caller also
     records the withdrawal of `state.unstarted_act`.
     """
-    moved = replace(without_resource(state), unstarted_act=None, breaker_opened_at=None)
+    moved = replace(
+        without_resource(state), unstarted_act=None, breaker_opened_at=None, escalated_causes=(),
+        notified=(),
+    )  # fmt: skip
     if another:
         moved = StoredState(
             chain=moved.chain, fencing=moved.fencing, lease_until=moved.lease_until,

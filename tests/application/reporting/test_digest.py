@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
+from headroom.adapters.notifications.digest import digest_message
+from headroom.adapters.notifications.text import text_of_message
 from headroom.application import send_digest
 from headroom.application.reporting import digest as application_day
 from headroom.application.reporting.digest import LISTED, MOST_READ, NOTE
-from headroom.domain.decision import Hold, Reason
+from headroom.domain.decision import Decision, Hold, Reason
 from headroom.domain.policy import Policy, PolicyUnreadable, TimeOfDay
 from headroom.domain.policy.time_of_day import time_of_day
 from headroom.domain.reports import DailyDigest, DigestCursor
@@ -27,7 +29,7 @@ from headroom.domain.state import QueueEntry, Step
 from headroom.ports import Delivery, Recorded, Reporting
 from headroom.proving.memory import InMemoryLedger
 from tests.builders import ACCOUNT, REGION, policy, ref
-from tests.contracts.decisions import act, append, broken, escalate, hold, intended
+from tests.contracts.decisions import about, act, append, broken, escalate, hold, intended
 
 SEVEN = datetime(2026, 1, 6, 7, tzinfo=UTC)
 BEFORE = SEVEN - timedelta(hours=5)
@@ -149,6 +151,57 @@ def test_a_day_shows_what_is_stopped_and_what_needs_somebody() -> None:
     assert [b.resource.rsplit("/", 1)[-1] for b in day.breakers] == ["vol-b"]
     assert day.escalated.count == 1
     assert day.unsuccessful.count == 5
+
+
+def needs_somebody(ledger: Any, volume_id: str = "vol-1", at: datetime = BEFORE) -> Decision:
+    decision = about(escalate(f"e-{volume_id}", "max_iops"), volume_id, at)
+    ledger.decided(decision, due_at=None)
+    return decision
+
+
+def test_an_escalation_is_in_every_digest_until_it_is_settled() -> None:
+    harness = Harness()
+    needs_somebody(harness.ledger)
+    blocked = hold("h1", "vol-1", at=BEFORE + MINUTE)
+    answer = Hold(reason=Reason.BLOCKED_PERMANENTLY, until=None, proposed_plan=None)
+    harness.ledger.decided(replace(blocked, answer=answer), due_at=None)
+    for days in range(3):
+        harness.send(SEVEN + timedelta(days=days) + SETTLING)
+    assert [[g.decision_id for g in d.escalated.newest] for d in harness.people.days] == [
+        ["e-vol-1"]
+    ] * 3
+    assert "since 2026-01-06 02:00 UTC (e-vol-1)" in text_of_message(
+        digest_message(harness.people.days[1])
+    )
+    assert ", since 2026" not in text_of_message(digest_message(harness.people.days[0]))
+    assert "1 needs you" in digest_message(harness.people.days[2]).headline
+
+
+def made_calm(harness: Harness) -> None:
+    calm = hold("h", "vol-1", at=BEFORE + MINUTE)
+    answer = Hold(reason=Reason.NO_PRESSURE, until=None, proposed_plan=None)
+    harness.ledger.decided(replace(calm, answer=answer), due_at=None)
+
+
+def made_a_change(harness: Harness) -> None:
+    harness.changed("1", at=BEFORE + MINUTE)
+
+
+def deleted(harness: Harness) -> None:
+    harness.ledger.forget(ref("vol-1"), at=BEFORE + MINUTE)
+
+
+@pytest.mark.parametrize("settle", [made_calm, made_a_change, deleted])
+def test_an_escalation_that_is_settled_needs_nobody_the_next_morning(
+    settle: Callable[[Harness], None],
+) -> None:
+    harness = Harness()
+    needs_somebody(harness.ledger)
+    needs_somebody(harness.ledger, "vol-2")
+    settle(harness)
+    day = harness.day()
+    assert [g.decision_id for g in day.escalated.newest] == ["e-vol-2"]
+    assert day.escalated.count == 1
 
 
 def test_an_empty_day_is_reported_neither_then_nor_later() -> None:
