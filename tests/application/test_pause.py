@@ -109,6 +109,10 @@ def test_failures_all_over_the_account_stop_it_and_are_reported_once(harness: Ha
     assert 1_000 - len(harness.answers) == MAX_ACCOUNT_FAILURES
     (summary,) = summaries(harness, Step.BREAKER_OPENED)
     assert "headroom breaker close --account --region us-east-1" in summary
+    assert summary.startswith(
+        f"{MAX_ACCOUNT_FAILURES} changes in a row failed in account 123456789012"
+    )
+    assert "the last of vol-9: AWS refused" in summary
     late = reconcile_now(
         harness.ports, fleet[-1], harness.later(minutes=5), trigger="alarm", must_record=True
     )

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from headroom.adapters.notifications.batch import LISTED as NOTICES_LISTED
 from headroom.adapters.notifications.batch import summary_message
+from headroom.adapters.notifications.breakers import breaker_message
 from headroom.adapters.notifications.digest import LISTED, digest_message
 from headroom.adapters.notifications.messages import (
     Message,
@@ -20,12 +21,17 @@ from headroom.adapters.notifications.text import subject, text_of_message
 from headroom.adapters.notifications.topic import document
 from headroom.application.reporting.digest import MOST_COUNTED, MOST_READ
 from headroom.domain.decision import Act, Decision, Escalate, Reason
-from headroom.domain.ledger import breaker_closed_record, notice_of, pause_record
+from headroom.domain.ledger import (
+    breaker_closed_record,
+    breaker_opened_text,
+    notice_of,
+    pause_record,
+)
 from headroom.domain.policy import Policy
 from headroom.domain.reports import Priority
 from headroom.domain.reports.daily_digest import LEASE, SETTLING
 from headroom.domain.reports.message_rate import PATIENCE, priority_limit
-from headroom.domain.state import INDEFINITE, Notice, Notify, Record, Step
+from headroom.domain.state import INDEFINITE, Breaker, Notice, Notify, Record, Step
 from tests.adapters.notifications.test_digest import BUSY
 from tests.adapters.notifications.test_topic import acting
 from tests.builders import ACCOUNT, NOW, REGION, ref
@@ -58,13 +64,18 @@ def heard(record: Record) -> Notice:
     return notice_of(record, Notify(text=record.summary), about="")
 
 
+def opened(breaker: Breaker) -> Notice:
+    return Notice(
+        decision_id=CHAIN, sequence=3, step=Step.BREAKER_OPENED, resource=breaker.resource,
+        at=NOW, text=breaker_opened_text(breaker, ref("vol-1")),
+    )  # fmt: skip
+
+
 def examples() -> list[tuple[str, Message]]:
     asked = acted(approval="the mode is approve", expires=NOW + timedelta(hours=8))
     refused = "AWS refused (UnauthorizedOperation): You are not authorized."
-    opened = (
-        "5 changes of vol-1 in a row failed; it is left alone until somebody has found out why and "
-        "runs `headroom breaker close vol-1 --region us-east-1`"
-    )
+    volume = Breaker(resource=ref("vol-1").arn, opened_at=NOW, failures=5, why=refused)
+    account = replace(volume, resource=PLACE, failures=10)
     pause = pause_record(PLACE, INDEFINITE, at=NOW, who=ANN, body="{}", reason="migration")
     close = breaker_closed_record(
         ref("vol-1").arn, at=NOW, who=ANN, reason="the role is mended", body="{}"
@@ -91,7 +102,8 @@ def examples() -> list[tuple[str, Message]]:
         ("A change waits for you", decision_message(asked, Step.AWAITING, asked.summary)),
         ("Something only you can change", decision_message(escalated(), Step.DECIDED, acted().summary)),
         ("AWS refused the change", decision_message(acted(), Step.REFUSED, refused)),
-        ("A breaker opened", decision_message(acted(), Step.BREAKER_OPENED, opened)),
+        ("A breaker opened", breaker_message(opened(volume), acted())),
+        ("The account's breaker opened", breaker_message(opened(account), acted())),
         ("A breaker was closed", switch_message(heard(close))),
         ("A pause", switch_message(heard(pause))),
         ("Several in one message", summary_message(several)),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+from headroom.adapters.notifications.breakers import ACCOUNT, close_command
 from headroom.adapters.notifications.messages import (
     LONGEST_SUMMARY,
     Message,
@@ -37,10 +38,10 @@ def summary_message(notices: Sequence[Notice]) -> Message:
     return Message(
         kind="summary",
         priority=max(priority_of(notice.step) for notice in notices),
-        headline=f"{len(notices):,} messages of account {account}, {region} in one",
+        headline=_headline(notices, f"account {account}, {region}"),
         lead="One by one they would exceed the policy's rate of messages.",
         sections=(Section(title="What happened", lines=tuple(lines)),),
-        commands=(("List all of it", command),),
+        commands=(*_answers(notices), ("List all of it", command)),
         reference=(("Since", f"{since:%Y-%m-%d %H:%M} UTC"),),
         data={
             "account": account, "region": region, "count": len(notices),
@@ -49,9 +50,43 @@ def summary_message(notices: Sequence[Notice]) -> Message:
     )  # fmt: skip
 
 
+def _headline(notices: Sequence[Notice], place: str) -> str:
+    """What matters most of them, in words, and how many others there are."""
+    opened = [n for n in notices if n.step is Step.BREAKER_OPENED]
+    stopped = any(n.resource.startswith(ACCOUNT) for n in opened)
+    asked = sum(n.step is Step.AWAITING for n in notices)
+    if not asked and not stopped:
+        return f"{len(notices):,} messages of {place} in one"
+    parts = ["ALL changes are stopped"] if stopped else []
+    if asked:
+        parts.append(f"{asked:,} {'change waits' if asked == 1 else 'changes wait'} for approval")
+    others = len(notices) - asked - stopped
+    if others:
+        parts.append(f"{others:,} other message{'' if others == 1 else 's'}")
+    return f"{', '.join(parts)}: {place}"
+
+
+def _answers(notices: Sequence[Notice]) -> Iterator[tuple[str, str]]:
+    """The commands that answer what stops changes and what waits for approval."""
+    for notice in notices:
+        if notice.step is Step.BREAKER_OPENED and notice.resource.startswith(ACCOUNT):
+            yield "Once the cause is removed", close_command(notice)
+    asked = next((n for n in notices if n.step is Step.AWAITING), None)
+    if asked is not None:
+        _, _, region = place_of(asked.resource)
+        yield "What waits for approval", f"headroom approvals --region {region}"
+
+
 def _line(notice: Notice) -> str:
     what, _, region = place_of(notice.resource)
-    line = f"{notice.at:%Y-%m-%d %H:%M} {notice.step.value} {what}: {notice.text}"
+    if notice.step is Step.DECIDED:
+        line = single_line(f"{notice.at:%Y-%m-%d %H:%M} {what} needs you: {notice.text}")
+        return f"{clipped(line, LONGEST_SUMMARY - 30)} ({notice.decision_id})"
+    step = notice.step.value.replace("_", " ")
+    line = f"{notice.at:%Y-%m-%d %H:%M} {step} {what}: {notice.text}"
+    if notice.step is Step.BREAKER_OPENED:
+        close = f"; {close_command(notice)}"
+        return clipped(single_line(line), LONGEST_SUMMARY - len(close)) + close
     if notice.step is Step.AWAITING:
         # What it is about may be cut, but neither until when it waits nor the command.
         whole = single_line(line)

@@ -26,7 +26,7 @@ HEADLINES = {
     "diverged": "{volume} was changed by somebody else",
     "failed": "AWS failed to change {volume}",
     "refused": "AWS refused to change {volume}",
-    "breaker_opened": "stopped after repeated failures, the last of {volume}",
+    "breaker_opened": "{volume} is stopped after repeated failures",
     "stale": "{volume} was not changed",
     "not_applied": "{volume} was not changed",
     "unknown": "no clear answer from AWS on {volume}",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from botocore.exceptions import ClientError
 
 from headroom.adapters.notifications.batch import summary_message
+from headroom.adapters.notifications.breakers import breaker_message
 from headroom.adapters.notifications.digest import digest_message
 from headroom.adapters.notifications.messages import (
     SWITCHED,
@@ -21,7 +22,7 @@ from headroom.adapters.notifications.messages import (
 from headroom.adapters.notifications.slack import blocks, escaped
 from headroom.adapters.notifications.text import subject, text_of_message
 from headroom.domain.reports import DailyDigest
-from headroom.domain.state import Notice
+from headroom.domain.state import Notice, Step
 from headroom.ports import NoticeDetail, NotSent
 
 if TYPE_CHECKING:
@@ -73,6 +74,8 @@ def message_of(detail: NoticeDetail) -> Message:
     try:
         if notice.step.value in SWITCHED:
             return switch_message(notice)
+        if notice.step is Step.BREAKER_OPENED:
+            return breaker_message(notice, decision)
         if decision is not None:
             return decision_message(decision, notice.step, notice.text)
     except Exception:

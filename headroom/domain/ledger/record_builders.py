@@ -23,6 +23,8 @@ from headroom.domain.state import (
 LONGEST_NAME = 256
 """Characters of foreign text in a key: DynamoDB's sort keys end at 1,024 bytes."""
 LONGEST_TEXT = 2_000
+LONGEST_CAUSE = 300
+"""Characters of the last failure in the message about a breaker."""
 """Characters of a summary: every index stores it again."""
 
 
@@ -137,14 +139,18 @@ def notice_of(record: Record, notify: Notify, *, about: str) -> Notice:
 def breaker_opened_text(breaker: Breaker, ref: ResourceRef) -> str:
     """What people hear of a breaker that a failed change of `ref` opened."""
     why = "until somebody has found out why and runs"
+    cause = _readable(breaker.why).removesuffix(".")
+    cause = cause if len(cause) <= LONGEST_CAUSE else f"{cause[: LONGEST_CAUSE - 3]}..."
     if breaker.resource != ref.arn:
         return (
-            f"one change after another failed in account {ref.account_id}, {ref.region}: nothing "
-            f"is changed there any more {why} `headroom breaker close --account --region {ref.region}`"
+            f"{breaker.failures} changes in a row failed in account {ref.account_id}, {ref.region}, the last of "
+            f"{ref.resource_id}: {cause}; nothing is changed there any more {why} "
+            f"`headroom breaker close --account --region {ref.region}`"
         )
     name = ref.resource_id if ref.kind is Kind.EBS else ref.arn
     return (
-        f"{breaker.failures} changes of {ref.resource_id} in a row failed; it is left alone {why} "
+        f"{breaker.failures} changes of {ref.resource_id} in a row failed, the last: {cause}; it is left "
+        f"alone {why} "
         f"`headroom breaker close {name} --region {ref.region}`"
     )
 

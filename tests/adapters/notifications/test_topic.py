@@ -20,9 +20,14 @@ from headroom.adapters.notifications.slack import blocks
 from headroom.adapters.notifications.text import subject as subject_of
 from headroom.adapters.notifications.text import text_of_message
 from headroom.domain.decision import Act, Decision, Escalate, Hold, Reason, decide
-from headroom.domain.ledger import breaker_closed_record, notice_of, pause_record
+from headroom.domain.ledger import (
+    breaker_closed_record,
+    breaker_opened_text,
+    notice_of,
+    pause_record,
+)
 from headroom.domain.policy import CodeOwned
-from headroom.domain.state import INDEFINITE, Notice, Notify, Record, Step
+from headroom.domain.state import INDEFINITE, Breaker, Notice, Notify, Record, Step
 from headroom.ports import NoticeDetail, NotSent
 from tests.builders import (
     ACCOUNT,
@@ -174,12 +179,64 @@ def test_several_notices_are_one_message_that_names_each_and_how_to_answer() -> 
     notifier(topic).summarize([asked, *done])
     (said,) = topic.published
     text = by_mail(said)
-    assert said["Subject"] == f"Headroom: 61 messages of account {ACCOUNT}, {REGION} in one"
+    assert said["Subject"] == (
+        f"Headroom: 1 change waits for approval, 60 other messages: account {ACCOUNT}, {REGION}"
+    )
+    commands = json.loads(json.loads(said["Message"])["lambda"])["commands"]
+    assert commands["What waits for approval"] == f"headroom approvals --region {REGION}"
     assert f"headroom approve {asked.decision_id} --region {REGION}" in text
     assert f"and 21 more: headroom audit --since {NOW:%Y-%m-%dT%H:%M:%SZ} --region {REGION}" in text
     facts = json.loads(json.loads(said["Message"])["lambda"])["headroom"]
     assert [one["decision_id"] for one in facts["notices"]][:2] == [asked.decision_id, "d0"]
     assert facts["count"] == 61
+
+
+def test_a_stop_of_the_whole_account_says_so_with_the_cause_and_the_command_that_ends_it() -> None:
+    topic: Any = FakeTopic()
+    breaker = Breaker(
+        resource=f"account#{ACCOUNT}#{REGION}", opened_at=NOW, failures=10,
+        why="AWS refused (UnauthorizedOperation): no " + "x" * 900,
+    )  # fmt: skip
+    text = breaker_opened_text(breaker, ref("vol-9"))
+    opened = replace(notice(acting(), Step.BREAKER_OPENED, text), resource=breaker.resource)
+    command = f"headroom breaker close --account --region {REGION}"
+    for decision in (acting(), None):
+        topic.published.clear()
+        notifier(topic).notify(NoticeDetail(notice=opened, decision=decision))
+        (said,) = topic.published
+        assert said["Subject"] == (
+            f"Headroom: ALL changes are stopped in account {ACCOUNT}, {REGION}"
+        )
+        lead = by_mail(said).splitlines()[0]
+        assert "the last of vol-9: AWS refused (UnauthorizedOperation): no" in lead
+        assert lead.endswith(f"`{command}`")
+        facts = json.loads(json.loads(said["Message"])["lambda"])
+        assert facts["commands"] == {"Once the cause is removed": command}
+        assert facts["headroom"]["resource"] == breaker.resource
+    notifier(topic).summarize([opened, notice(acting(), Step.AWAITING, "it waits")])
+    said = topic.published[-1]
+    assert said["Subject"].startswith(
+        "Headroom: ALL changes are stopped, 1 change waits for approval:"
+    )
+    assert f"Once the cause is removed: {command}" in by_mail(said)
+
+
+def test_a_stop_of_one_volume_names_the_command_that_ends_it() -> None:
+    topic: Any = FakeTopic()
+    notify(topic, acting(), Step.BREAKER_OPENED, "5 changes of vol-1 in a row failed")
+    (said,) = topic.published
+    assert said["Subject"] == "Headroom: vol-1 is stopped after repeated failures"
+    assert f"headroom breaker close vol-1 --region {REGION}" in by_mail(said)
+
+
+def test_an_escalation_among_several_messages_needs_you_and_has_its_id() -> None:
+    topic: Any = FakeTopic()
+    asked = notice(escalating(), Step.DECIDED, "vol-1: max_iops " * 40)
+    notifier(topic).summarize([asked, asked])
+    text = by_mail(topic.published[0])
+    assert f"{NOW:%Y-%m-%d %H:%M} vol-1 needs you: vol-1: max_iops" in text
+    assert text.count(f"({asked.decision_id})") == 2
+    assert "decided" not in text
 
 
 @given(name=st.text(min_size=1, max_size=300), step=st.sampled_from(Step))
