@@ -20,6 +20,7 @@ from headroom.domain.reports import (
     MOST_QUEUED,
     BlockedSaving,
     Change,
+    Counts,
     DailyDigest,
     ObservedChange,
     PendingApproval,
@@ -40,9 +41,11 @@ ENDED = {
     Step.INEFFECTIVE: "did not help",
     Step.DIVERGED: "changed by somebody else since",
     Step.FAILED: "AWS failed to make it",
-    Step.GONE: "it is gone",
+    Step.GONE: "its storage is gone",
     Step.RELEASED: "ended by hand",
 }
+COUNTED = {**ENDED, Step.FAILED: "that AWS failed to make", Step.GONE: "whose storage is gone"}
+"""The same after a number of changes."""
 T = TypeVar("T")
 
 
@@ -64,6 +67,7 @@ def digest_message(day: DailyDigest) -> Message:
             "until": day.until.isoformat(),
             "changes": day.changed.count,
             "ended": dict(day.ended),
+            "ended_earlier": dict(day.ended_earlier),
             "unsuccessful": day.unsuccessful.count,
             "escalated": day.escalated.count,
             "awaiting": [one.decision_id for one in day.awaiting],
@@ -97,18 +101,20 @@ def _headline(day: DailyDigest) -> str:
 
 
 def _facts(day: DailyDigest) -> Iterator[tuple[str, str]]:
-    helped = dict(day.ended)
-    if day.changed.count:
-        results = [f"{count:,} {ENDED.get(Step(step), step)}" for step, count in helped.items()]
-        yield (
-            "Changes",
-            "; ".join([_many(day.changed.count, "change", more=day.changed.more), *results]),
-        )
+    results, earlier = _results(day.ended), _results(day.ended_earlier)
+    if day.changed.count or earlier:
+        made = _many(day.changed.count, "change", more=day.changed.more)
+        before = [f"of earlier changes: {', '.join(earlier)}"] if earlier else []
+        yield "Changes", "; ".join([made, *results, *before])
     limit = "no limit can be read" if day.limit_usd is None else f"{_usd(day.limit_usd)} allowed"
     yield "Increases in force", f"{_usd(day.increase_usd)} a month, {limit}"
     if day.queued:
         least = "at least " if day.queued >= MOST_QUEUED else ""
         yield "Waiting in the queue", f"{least}{day.queued:,}"
+
+
+def _results(ends: Counts) -> list[str]:
+    return [f"{count:,} {COUNTED.get(Step(step), step)}" for step, count in ends]
 
 
 def _sections(day: DailyDigest) -> Iterator[Section]:

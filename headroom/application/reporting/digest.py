@@ -6,7 +6,6 @@ records of each kind counted and at most MOST_READ decisions read whole.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -88,16 +87,20 @@ def build_digest(
     since, until = span[0] + timedelta(microseconds=1), span[1]
     policy, stop_state = reporting.policies.current(), reporting.switches.stop_state()
     readable = isinstance(policy, Policy)
-    changed = _counted(reporting, [Step.APPLIED], since, until)
+    landed = [_glimpses(reporting, step.value, since, until) for step in days.LANDED]
+    changed = _together(landed)
     ends = [g for step in days.VERIFIED for g in _glimpses(reporting, step.value, since, until)]
+    ended, ended_earlier = days.count_ends((g for part in landed for g in part), ends)
     held, held_more = _held(reporting, since, until)
     observed = _decisions(reporting, held)
     waits = _waiting(reporting, now)
     return DailyDigest(
         account_id=account_id, region=region, since=span[0], until=until,
         changes=_changes(reporting, changed, days.final_steps(ends)), changed=changed,
-        ended=tuple(sorted(Counter(g.step.value for g in ends).items())),
-        unsuccessful=_counted(reporting, days.WENT_WRONG, since, until),
+        ended=ended, ended_earlier=ended_earlier,
+        unsuccessful=_together(
+            _glimpses(reporting, step.value, since, until) for step in days.WENT_WRONG
+        ),
         escalated=_open_escalations(reporting, now, since, until),
         observed=days.group_observed(observed),
         blocked_savings=days.blocked_savings(observed), observed_read=len(observed),
@@ -130,17 +133,9 @@ def _glimpses(
     return list(islice(found, MOST_COUNTED))
 
 
-def _counted(
-    reporting: Reporting, steps: Iterable[Step], since: datetime, until: datetime
-) -> RecordCount:
-    return _named(reporting, [step.value for step in steps], since, until)
-
-
-def _named(
-    reporting: Reporting, outcomes: Iterable[str], since: datetime, until: datetime
-) -> RecordCount:
-    """The newest records with any of these outcomes, and how many there are."""
-    each = [_glimpses(reporting, outcome, since, until) for outcome in outcomes]
+def _together(by_outcome: Iterable[Sequence[RecordSummary]]) -> RecordCount:
+    """The newest of these records, and how many there are."""
+    each = list(by_outcome)
     found = sorted((g for part in each for g in part), key=lambda g: g.at, reverse=True)
     return RecordCount(
         newest=tuple(found[:MOST_READ]),

@@ -17,6 +17,7 @@ from headroom.domain.reports.daily_digest import (
 )
 from headroom.domain.reports.handoff import handoff_text, handoff_values
 from headroom.domain.reports.message_rate import (
+    Counts,
     Priority,
     RateWindow,
     give_place_back,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -26,6 +26,8 @@ MOST_QUEUED = 1_000
 WENT_WRONG = (
     Step.REFUSED, Step.FAILED, Step.NOT_APPLIED, Step.INEFFECTIVE, Step.DIVERGED, Step.EXPIRED,
 )  # fmt: skip
+LANDED = (Step.APPLIED, Step.ALREADY_THERE)
+"""Steps after which a change counts as made."""
 VERIFIED = (
     Step.RELIEVED,
     Step.UNTESTED,
@@ -37,6 +39,8 @@ VERIFIED = (
     Step.RELEASED,
 )
 """Steps that end a change and say whether it helped."""
+ALSO_UNMADE = (Step.GONE, Step.RELEASED)
+"""Those that also end a chain whose change was never made."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +107,9 @@ class DailyDigest:
     """The newest; `changed` counts all."""
     changed: RecordCount = RecordCount()
     ended: Counts = ()
-    """How many changes ended with each step."""
+    """How many of the changes ended with each step."""
+    ended_earlier: Counts = ()
+    """The same of changes of earlier digests that ended in this period."""
     unsuccessful: RecordCount = RecordCount()
     escalated: RecordCount = RecordCount()
     """Escalations that are open now, also those of earlier digests."""
@@ -139,7 +145,7 @@ class DailyDigest:
         """Whether there is nothing to report."""
         return not (
             self.stuck or self.changed.count or self.unsuccessful.count or self.escalated.count
-            or self.observed or self.queued
+            or self.observed or self.queued or self.ended_earlier
         )  # fmt: skip
 
 
@@ -226,6 +232,19 @@ def newest_per_resource(record_summaries: Iterable[RecordSummary]) -> tuple[Reco
 def final_steps(record_summaries: Sequence[RecordSummary]) -> Mapping[str, Step]:
     """The final step of each chain, by decision id."""
     return {g.decision_id: g.step for g in record_summaries if g.step in VERIFIED}
+
+
+def count_ends(
+    changed: Iterable[RecordSummary], ends: Iterable[RecordSummary]
+) -> tuple[Counts, Counts]:
+    """How these changes ended, and how earlier ones did, by step."""
+    mine, of_these, earlier = {g.decision_id for g in changed}, Counter[str](), Counter[str]()
+    for end in ends:
+        if end.decision_id in mine:
+            of_these[end.step.value] += 1
+        elif end.step not in ALSO_UNMADE:
+            earlier[end.step.value] += 1
+    return tuple(sorted(of_these.items())), tuple(sorted(earlier.items()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -191,6 +191,17 @@ def test_whatever_aws_and_people_wrote_each_line_ends_in_its_whole_command() -> 
     ) in lines
 
 
+def test_results_are_counted_in_words() -> None:
+    day = replace(
+        NOTHING, changed=counted(5, Step.APPLIED),
+        ended=(("failed", 1), ("gone", 1), ("relieved", 3)), ended_earlier=(("untested", 2),),
+    )  # fmt: skip
+    assert (
+        "Changes: 5 changes; 1 that AWS failed to make; 1 whose storage is gone; 3 helped; "
+        "of earlier changes: 2 untested so far"
+    ) in text_of_message(digest_message(day))
+
+
 def test_a_policy_nobody_can_read_comes_first() -> None:
     day = replace(NOTHING, policy_unreadable="SSM parameter /headroom/policy is not JSON.")
     text = text_of_message(digest_message(day))

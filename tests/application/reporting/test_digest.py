@@ -126,6 +126,35 @@ def test_a_day_shows_changes_with_their_price_and_whether_they_helped() -> None:
     assert day.limit_usd == Decimal(2_000)
 
 
+def test_results_of_earlier_changes_are_counted_apart_and_are_worth_a_digest() -> None:
+    harness = Harness()
+    late = SEVEN - 5 * MINUTE
+    for name in ("a", "b"):  # they end 15 minutes after seven
+        harness.changed(name, Step.RELIEVED, at=late)
+    requested = act("w", "vol-w", at=late)
+    harness.ledger.decided(requested, due_at=None)
+    append(harness.ledger, requested, Step.AWAITING, at=late)
+    append(harness.ledger, requested, Step.GONE, at=SEVEN + MINUTE)
+    harness.send(SEVEN + SETTLING)
+    harness.send(SEVEN + timedelta(days=1) + SETTLING)
+    first, second = harness.people.days
+    assert (first.changed.count, first.ended, first.ended_earlier) == (2, (), ())
+    assert (second.changed.count, second.ended) == (0, ())
+    assert second.ended_earlier == (("relieved", 2),)
+    text = text_of_message(digest_message(second))
+    assert "Changes: 0 changes; of earlier changes: 2 helped" in text
+
+
+def test_a_change_that_was_there_already_counts() -> None:
+    harness = Harness()
+    decision = act("t", "vol-t", at=BEFORE)
+    intent = intended(harness.ledger, decision, BEFORE, lease_until=BEFORE + 20 * MINUTE)
+    append(harness.ledger, decision, Step.ALREADY_THERE, at=BEFORE, intent=intent)
+    day = harness.day()
+    assert day.changed.count == 1
+    assert [c.resource for c in day.changes] == ["vol-t"]
+
+
 def test_a_day_shows_what_would_have_been_done_grouped_with_prices() -> None:
     harness = Harness()
     for number in range(7):
