@@ -52,7 +52,9 @@ def reverted(modifications: Sequence[KnownModification]) -> Revert | None:
     in force, because AWS failed it, cannot be undone.
     """
     known = sorted(modifications, key=lambda m: m.started_at)
-    last_by_headroom = max((i for i, m in enumerate(known) if m.by == BY_HEADROOM), default=None)
+    last_by_headroom = max(
+        (i for i, m in enumerate(known) if m.by == BY_HEADROOM and not _only_grew(m)), default=None
+    )
     if last_by_headroom is None or last_by_headroom == len(known) - 1:
         return None
     ours, later = known[last_by_headroom], known[last_by_headroom + 1 :]
@@ -105,6 +107,18 @@ def _moved_back(
     """Of sustained IOPS and MiB/s: whether they went the other way between `held` and `now`."""
     reaches = zip(_reach(before), _reach(made), _reach(held), _reach(now), strict=True)
     return [(n - h) * (m - b) < 0 for b, m, h, n in reaches]
+
+
+def _only_grew(change: KnownModification) -> bool:
+    """Whether a change added space and moved nothing that anybody could undo: what was undone before still is."""
+    before, after = change.origin, change.target
+    return (
+        before is not None
+        and after is not None
+        and after.size_gib > before.size_gib
+        and after.volume_type is before.volume_type
+        and _reach(after) == _reach(before)
+    )
 
 
 def _never_in_force(ours: KnownModification, following: KnownModification) -> bool:

@@ -58,6 +58,13 @@ OURS = changed("headroom", LOW, HIGH, hours=48)
         ([changed("other", HIGH, LOW, hours=24), changed("other", LOW, HIGH, hours=2)], False),
         ([changed("other", HIGH, MID, hours=24), changed("other", MID, LOW, hours=2)], True),
         ([changed("other", HIGH, LOW, hours=24), changed("headroom", LOW, HIGH, hours=2)], False),
+        (  # more space is no raise of what was undone
+            [
+                changed("other", HIGH, LOW, hours=24),
+                changed("headroom", LOW, gp3(150, 3000, 125), hours=2),
+            ],
+            True,
+        ),
     ],
 )
 def test_undone_is_what_goes_back_the_way_we_came(
