@@ -121,10 +121,9 @@ class MonthView:
             "only after CloudWatch showed no pressure. An episode runs from the first decision that saw "
             "starvation to the record that ends it; it is no count of starved minutes.",
             "Calculated: dollars of storage. They are list prices of changes that landed within "
-            "these dates, for the hours that they were in force, and each resource counts as what it "
-            "cost more or less than before them: a raise that was given back or undone is no longer "
-            "in force, and its end saves nothing. Discounts of your contract and changes of earlier "
-            "months are not in them.",
+            "these dates, for the hours that they were in force: a raise that was given back or undone "
+            "counts no longer, and its end saves nothing. Discounts of your contract and changes of "
+            "earlier months are not in them.",
             "Estimated: what running Headroom costs (rates of `headroom cost` with default settings, "
             "as if it had run all these dates on the storage there is now), and the minutes a day that "
             "would starve without the changes (each decision's own forecast of the day after it).",
