@@ -95,6 +95,15 @@ def could_come_back(situation: Situation) -> tuple[float, float]:
     return iops, mibps
 
 
+def within_choice(situation: Situation, plan: Plan) -> bool:
+    """Whether a plan leaves or restores no more than the owner chose."""
+    chosen, then = capability(situation.owners_choice), plan.capability
+    return (
+        then.sustained_iops <= chosen.sustained_iops
+        and then.sustained_mibps <= chosen.sustained_mibps
+    )
+
+
 def leads_no_further(situation: Situation, plan: Plan) -> bool:
     """Whether no raise leads from a plan's storage to the load that was seen, and one does from the present storage.
 

@@ -10,7 +10,7 @@ from statistics import mean
 
 from headroom.domain.catalog.ebs import MAX_MODIFICATIONS, Capability, capability
 from headroom.domain.planning.plan import Plan, one_way
-from headroom.domain.planning.restoring import UNPROVEN_DAYS, leads_no_further
+from headroom.domain.planning.restoring import UNPROVEN_DAYS, leads_no_further, within_choice
 from headroom.domain.planning.schedule import ScheduleCost
 from headroom.domain.planning.situation import Situation
 from headroom.domain.resources import Configuration, VolumeType
@@ -131,10 +131,14 @@ def without_return(situation: Situation, plan: Plan) -> Plan:
     """The plan; where what it changes would stay so, its value is of the mean day so far.
 
     So is a saving from where no raise could follow the load, which is worth nothing for the first week: how often the
-    load comes is not known by then. And a raise that the owner alone may give back, but not for load that was announced.
+    load comes is not known by then. And a raise that the owner alone may give back, but not for load that was announced,
+    and not to what the owner chose, which Headroom lowered.
     """
     if plan.price_change_usd > 0 and not (
-        situation.limits.give_back or one_way(plan) or situation.known_loads
+        situation.limits.give_back
+        or one_way(plan)
+        or situation.known_loads
+        or within_choice(situation, plan)
     ):
         blip = 0 < situation.demand.pressed_minutes < STAYS_MIN
         coming = 0.0 if blip else plan.relieved_minutes_per_day

@@ -54,8 +54,8 @@ def schedule_cost(
 
     `free[hour]` is how many modifications are left in that hour if none is made before it;
     `reachable[i]` whether a later change may lead to level i, `only_from[i]` from which levels alone,
-    if not from all. A change prevents others for `locked_hours`, one now that lowers nothing for
-    `raise_locked_hours` if that is longer. For `late_hours` of it, a raise serves no
+    if not from all. A change prevents others for `locked_hours`, one now that lowers nothing, and
+    leads beyond the `chosen` level, for `raise_locked_hours` if that is longer. For `late_hours` of it, a raise serves no
     more than the level before it, and none follows at once when load comes. `ends` is what follows the day at each
     level, in USD; nothing if not given. With `last_for_raises`, the last slot is never for lowering: the
     guardrail `give_back_slot`. A minute that level `chosen` would serve is worth `more_usd` more, in USD.
@@ -97,8 +97,11 @@ def schedule_cost(
     unlocked = costs.reacting if free[0] > 0 else costs.locked
     following = after[1][-1]
     if raise_locked_hours > locked_hours:
-        rises = _not_below(levels, current)
-        following = [held[i] if i in rises else usd for i, usd in enumerate(following)]
+        rises, choice = _not_below(levels, current), levels[chosen]
+        following = [
+            held[i] if i in rises and (one.iops > choice.iops or one.mibps > choice.mibps) else usd
+            for i, (one, usd) in enumerate(zip(levels, following, strict=True))
+        ]
     change = [a + b + CHANGE_USD for a, b in zip(costs.locked, following, strict=True)]
     if late_hours:
         own = costs.short[current]

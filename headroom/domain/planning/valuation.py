@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-from headroom.domain.catalog.ebs import capability
 from headroom.domain.planning.coming_hours import (
     FORESEEN_USD,
     IN_FLIGHT_HOURS,
@@ -33,7 +32,7 @@ from headroom.domain.planning.levels import (
 from headroom.domain.planning.plan import Plan, one_way
 from headroom.domain.planning.plans_from_history import is_merged
 from headroom.domain.planning.present_load import PRESSED, present_load
-from headroom.domain.planning.restoring import leads_no_further
+from headroom.domain.planning.restoring import leads_no_further, within_choice
 from headroom.domain.planning.savings import (
     day_cost,
     keeping_a_slot,
@@ -282,12 +281,3 @@ def as_chosen(
 def _best(found: ScheduleCost, goals: Sequence[bool]) -> float:
     """The cost of the best schedule; where it changes at all, a little dearer minutes change none of it."""
     return min(found.stay, *(usd for usd, goal in zip(found.change, goals, strict=True) if goal))
-
-
-def within_choice(situation: Situation, plan: Plan) -> bool:
-    """Whether a plan leaves or restores no more than the owner chose."""
-    chosen, then = capability(situation.owners_choice), plan.capability
-    return (
-        then.sustained_iops <= chosen.sustained_iops
-        and then.sustained_mibps <= chosen.sustained_mibps
-    )

@@ -15,9 +15,10 @@ from headroom.domain.planning.levels import allowed, reachable
 from headroom.domain.planning.plan import HOURS_PER_MONTH, Plan, one_way
 from headroom.domain.planning.planner import candidates
 from headroom.domain.planning.present_load import leaves_what_is_used
+from headroom.domain.planning.restoring import within_choice
 from headroom.domain.planning.savings import uses_up_the_only_change
 from headroom.domain.planning.situation import Situation
-from headroom.domain.planning.valuation import Valuation, within_choice
+from headroom.domain.planning.valuation import Valuation
 from headroom.domain.resources import Configuration
 from headroom.domain.state import HOUR
 from headroom.domain.workload import HOURS, Binding, Forecast, checked_days

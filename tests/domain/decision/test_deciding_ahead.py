@@ -289,6 +289,20 @@ def test_load_of_one_day_of_five_is_not_raised_for_as_for_one_of_every_day() -> 
     assert not isinstance(once.answer, Act)
 
 
+@pytest.mark.parametrize("lowered", [True, False])
+def test_what_headroom_lowered_comes_back_also_where_a_raise_would_stay(lowered: bool) -> None:
+    """Four minutes are no reason to buy for good; what the owner chose is not bought."""
+    minutes = activity(
+        [300.0] * 176 + [3_000.0] * 4, queue=[0.3] * 176 + [1_024.0] * 4,
+        iops_check=[0.0] * 176 + [1.0] * 4, end=at(12),
+    )  # fmt: skip
+    known = lowered_at(at(-8)) if lowered else ()
+    decision = decided(
+        at(12), LOW, load=lambda _: 300.0, recent=minutes, known=known, give_back=False
+    )
+    assert isinstance(decision.answer, Act) == lowered, decision.summary
+
+
 # --- what keeps performance where it is
 
 

@@ -80,7 +80,8 @@ class Day:
                 short = [sum(minutes) for minutes in zip(*coming, strict=True)] or [0.0] * 3
                 missed = self.usd_of(short[level], short) - self.usd_of(short[to], short)
                 total += CHANGE_USD + max(0.0, missed)
-                longer = self.raise_locked_hours if first and not lowers else 0
+                beyond = self.heights[to] > self.heights[self.chosen]
+                longer = self.raise_locked_hours if first and beyond and not lowers else 0
                 lasts = max(self.locked_hours, longer)
                 level, used, since = to, used + 1, 0
             waiting = self.usd_of(self.locked[hour][level], self.locked[hour])
@@ -261,6 +262,10 @@ def test_a_raise_that_the_owners_cooldown_keeps_for_long_is_priced_for_all_of_th
         _, change, _ = replace(day, raise_locked_hours=hours).schedule_cost()
         back = CHANGE_USD if hours < HOURS else 0.0
         assert change[1] == pytest.approx(2 * 0.1 + usd + CHANGE_USD + back)
+    theirs = replace(day, raise_locked_hours=12, chosen=1)
+    assert theirs.schedule_cost() == replace(day, chosen=1).schedule_cost(), (
+        "what was lowered comes back"
+    )
     lowered = replace(day, raise_locked_hours=12).schedule_cost(current=1)[1][0]
     assert lowered == day.schedule_cost(current=1)[1][0], "it may be raised again at once"
 
