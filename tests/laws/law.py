@@ -446,7 +446,7 @@ class Law:
         found = [] if fresh >= LEAST_MINUTES else [f"data: {fresh} minutes are known"]
         if not _lowers(origin, target):
             return found
-        least = float(observed.allowed["give_back_after_days"])
+        least = observed.allowed.least_days
         changes = self.external_starts.get(ref, set()) - self.no_changes.get(ref, set())
         ages = [(at - start).total_seconds() / 86_400 for start in changes]
         seen = min([observed.days + 0.01, *ages])

@@ -20,7 +20,7 @@ DEFAULTS: Mapping[str, Any] = {
     "mode": "observe", "types": ["gp3", "io2"], "max_iops": 16_000, "max_throughput_mibps": 1_000,
     "max_size_gib": 16_384, "growth": False, "largest_step": 4, "slots_reserve": 1,
     "price_increase_usd_per_month": 250, "cooldown": "0m", "headroom_percent": 10,
-    "relief_value_usd_per_minute": 0.1, "give_back": True, "give_back_after_days": 1,
+    "relief_value_usd_per_minute": 0.1, "give_back": True, "give_back_after_days": "usual",
     "min_iops": 0, "min_throughput_mibps": 0, "tags_may": "enrol",
     "infrastructure_as_code": "act", "revert_wait": "10080m", "approve_above_usd_per_month": None,
     "approval_expires": "480m", "roll_back_ineffective": False,
@@ -64,6 +64,14 @@ class Permit:
     def __getitem__(self, name: str) -> Any:
         assert self.values is not None
         return self.values[name]
+
+    @property
+    def least_days(self) -> float:
+        """Measured days before a volume is lowered."""
+        said = self["give_back_after_days"]
+        if said != "usual":
+            return float(said)
+        return 0.25 if self["relief_value_usd_per_minute"] <= 0.01 else 1.0
 
     def span(self, name: str) -> timedelta:
         return span(self[name])
@@ -161,6 +169,9 @@ def _tighter(name: str, one: Any, other: Any) -> Any:
         return min(one, other, key=span)
     if name in FEWER:
         return min(each for each in (one, other) if each is not None)
+    if name == "give_back_after_days" and "usual" in (one, other):
+        said = other if one == "usual" else one
+        return one if said == "usual" or said < 1 else said
     if name in MORE:
         return max(one, other)
     raise LookupError(f"which {name} is tighter?")

@@ -52,7 +52,7 @@ SETTINGS = st.fixed_dictionaries(
         "discount_percent": st.floats(0, 75),
         "relief_value_usd_per_minute": st.floats(0, 1_000),
         "give_back": st.booleans(),
-        "give_back_after_days": st.floats(0, 14),
+        "give_back_after_days": st.floats(0, 14) | st.just("usual"),
         "min_iops": st.integers(0, 256_000),
         "min_throughput_mibps": st.integers(0, 4_000),
         "latency_objective_ms": st.floats(0.1, 1_000) | st.just("none"),

@@ -64,32 +64,29 @@ def give_back_data(case: Case) -> Verdict:
 
     A pressed database, or one whose credits run out, may go to gp3 at no higher price at once, if that
     has more sustained IOPS and all MiB/s the load ever used. What somebody else raised is kept for a week,
-    unless `give_back_after_days` is shorter than a day: it may be meant for a load to come.
+    unless you set `give_back_after_days` to less than a day: it may be meant for a load to come.
     """
     if not _lowers(case):
         return allowed(Guardrail.GIVE_BACK_DATA, "lowers nothing")
     if _more_for_no_more_money(case):
         return allowed(Guardrail.GIVE_BACK_DATA, "more IOPS for no more money")
-    others = _latest_of_others(case)
-    days, least = case.known_days, case.effective.limits.give_back_after_days
-    if others is not None:
-        since = (case.observation.at - others.started_at).total_seconds() / 86_400
+    known = changes_of_settings(case.resource_state.modifications, case.plan.origin)
+    limits, kind = case.effective.limits, case.observation.volume.ref.kind
+    days, least = case.known_days, limits.least_days(kind, raised=any(map(_raised, known)))
+    foreign = [change for change in known if change.by != BY_HEADROOM]
+    if foreign:
+        latest = max(foreign, key=lambda change: change.started_at)
+        since = (case.observation.at - latest.started_at).total_seconds() / 86_400
         days = min(days, since)
-        if _raised(others) and days == since:
-            least = max(least, min(RAISED_DAYS, RAISED_DAYS * least))
+        if _raised(latest) and days == since:
+            said = limits.give_back_after_days
+            least = max(least, RAISED_DAYS * (1.0 if said is None else min(1.0, said)))
     missing = least - round(days, 3)
     return verdict_of(
         Guardrail.GIVE_BACK_DATA, Relation.AT_LEAST, round(days, 3), least, "measured days",
         clears_at=case.observation.at + timedelta(days=missing) if missing > 0 else None,
         temporary=True,
     )  # fmt: skip
-
-
-def _latest_of_others(case: Case) -> KnownModification | None:
-    """The latest change by somebody else: what they set up may not have been used yet."""
-    known = changes_of_settings(case.resource_state.modifications, case.plan.origin)
-    foreign = [m for m in known if m.by != BY_HEADROOM]
-    return max(foreign, key=lambda m: m.started_at, default=None)
 
 
 def _raised(change: KnownModification) -> bool:

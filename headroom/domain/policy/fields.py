@@ -19,7 +19,9 @@ from headroom.domain.policy.readers import (
     NONE,
     SLOWEST_OBJECTIVE_MS,
     TARGET_TYPES,
+    USUAL,
     Reader,
+    days_or_usual,
     member,
     minutes,
     mode,
@@ -149,10 +151,11 @@ FRIENDLY: Mapping[str, Setting] = MappingProxyType(
             "give_back", "Whether IOPS and throughput that are not needed may be lowered again."
         ),
         "give_back_after_days": Setting(
-            name="give_back_after_days", read=real(0, 14, "a number of days, 0 to 14"),
-            schema={"type": "number", "minimum": 0, "maximum": 14},
-            meaning="Measured days of a volume's load before anything of it is lowered; what somebody else "
-            "raised is kept for a week, or for seven times as long if that is less.",
+            name="give_back_after_days", read=days_or_usual,
+            schema={"oneOf": [{"type": "number", "minimum": 0, "maximum": 14}, {"const": USUAL}]},
+            meaning="Measured days of a volume's load before anything of it is lowered; usual is 1, and 0.25 "
+            "for volumes whose starved minute is worth a cent or less until something was raised. What somebody else raised is kept "
+            "for a week, or for seven times as long as you say here if that is less.",
         ),
         "min_iops": _integer(
             "min_iops", 0, MOST_IOPS, "Sustained IOPS that giving back must leave."
@@ -239,7 +242,7 @@ POLICY_NAMES: Mapping[str, str] = MappingProxyType({s.name: name for name, s in 
 def plain_value(name: str, value: object) -> object:
     """The JSON value of a setting; its reader gives `value` back."""
     if value is None:
-        return NEVER if name == "approve_above_usd_per_month" else NONE
+        return {"approve_above_usd_per_month": NEVER, "give_back_after_days": USUAL}.get(name, NONE)
     if name in ("cooldown", "revert_wait", "approval_expires"):
         return f"{value}m"
     if isinstance(value, Decimal):

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from headroom.domain.policy.windows import Windows, both
-from headroom.domain.resources import Goal, VolumeType
+from headroom.domain.resources import Goal, Kind, VolumeType
 
 
 class Mode(StrEnum):
@@ -85,8 +85,8 @@ class Limits:
     """What a starved minute is worth to the owner."""
     give_back: bool = True
     """Whether IOPS and throughput that are not needed may be lowered again (size never)."""
-    give_back_after_days: float = 1.0
-    """Least measured days before anything is lowered."""
+    give_back_after_days: float | None = None
+    """Least measured days before anything is lowered; None is the usual, see `least_days`."""
     min_iops: int = 0
     """Sustained IOPS that giving back must leave."""
     min_throughput_mibps: int = 0
@@ -122,7 +122,20 @@ class Limits:
     tags_may: TagsMay = TagsMay.ENROL
     """What the resource's own tags may do to all of the above."""
 
+    def least_days(self, kind: Kind, *, raised: bool = False) -> float:
+        """Least measured days before anything is lowered, of a resource of this kind.
 
+        Usually a day. Of a volume whose starved minute is worth a cent or less a quarter of one, unless
+        its performance was `raised`: a day of what no load has used costs more there than an hour or two of a
+        load that nobody could foresee. A database can change once in six hours only.
+        """
+        if self.give_back_after_days is not None:
+            return self.give_back_after_days
+        cheap = kind is Kind.EBS and self.relief_value_usd_per_minute <= A_CENT
+        return LEAST_DAYS_AT_A_CENT if cheap and not raised else LEAST_DAYS
+
+
+LEAST_DAYS, LEAST_DAYS_AT_A_CENT, A_CENT = 1.0, 0.25, 0.01
 RDS_CEILINGS: tuple[tuple[str, int], ...] = (("max_iops", 64_000), ("max_throughput_mibps", 4_000))
 """The ceilings of databases, by field of Limits, where the policy says nothing else.
 
@@ -137,6 +150,14 @@ def _asks_sooner(one: Decimal | None, other: Decimal | None) -> Decimal | None:
 
 def _slower(one: float | None, other: float | None) -> float | None:
     return None if one is None or other is None else max(one, other)
+
+
+def _longer(one: float | None, other: float | None) -> float | None:
+    """The longer wait, `one` where that is unclear: the usual one, None, is a day at most."""
+    if one is not None and other is not None:
+        return max(one, other)
+    said = one if other is None else other
+    return one if said is None or said < LEAST_DAYS else said
 
 
 MODES = tuple(Mode)
@@ -175,7 +196,7 @@ NARROWER: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType(
         "discount_percent": min,
         "relief_value_usd_per_minute": min,
         "give_back": _both_allow,
-        "give_back_after_days": max,
+        "give_back_after_days": _longer,
         "min_iops": max,
         "min_throughput_mibps": max,
         "latency_objective_ms": _slower,
@@ -213,7 +234,9 @@ def narrower(field: str, before: Any, asked: Any, *, give_back: bool) -> Any:
 def no_wider(one: Limits, other: Limits) -> bool:
     """Whether `one` allows nothing, in any field, that `other` does not."""
     weighed_alike = all(getattr(one, name) == getattr(other, name) for name in TRADE_OFF_SETTINGS)
-    return (weighed_alike or not one.give_back) and all(
+    waits = all(one.least_days(kind) >= other.least_days(kind) for kind in Kind)
+    return ((weighed_alike and waits) or not one.give_back) and all(
         least(getattr(one, name), getattr(other, name)) == getattr(one, name)
         for name, least in NARROWER.items()
+        if name != "give_back_after_days"
     )

@@ -108,6 +108,7 @@ def money(value: object, source: str, path: str) -> Decimal:
 
 NEVER = "never"
 NONE = "none"
+USUAL = "usual"
 SLOWEST_OBJECTIVE_MS = 1_000
 
 
@@ -116,6 +117,12 @@ def objective_ms(value: object, source: str, path: str) -> object:
         return None
     wanted = f"milliseconds, 0.1 to {SLOWEST_OBJECTIVE_MS:,}, or {NONE}"
     return real(0.1, SLOWEST_OBJECTIVE_MS, wanted)(value, source, path)
+
+
+def days_or_usual(value: object, source: str, path: str) -> object:
+    if value == USUAL:
+        return None
+    return real(0, 14, f"a number of days, 0 to 14, or {USUAL}")(value, source, path)
 
 
 def money_or_never(value: object, source: str, path: str) -> object:

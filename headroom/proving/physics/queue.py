@@ -195,6 +195,11 @@ class VolumeQueue:
             sum(batch.ops * batch.load.mix.bytes_per_op for batch in self._queue),
         )
 
+    def count_from(self, seconds: float) -> None:
+        """Count time from `seconds` later on."""
+        for batch in self._queue:
+            batch.since -= seconds
+
     def run(self, start: float, end: float, load: Load) -> Iterator[Piece]:
         """Pass from `start` to `end` (seconds) under one load and one configuration."""
         now = start

@@ -107,6 +107,21 @@ class VolumePhysics:
         else:
             self._free.instance = free
 
+    def go_on_with(self, workload: Workload, burst_balance_percent: float | None = None) -> None:
+        """Come under another workload, which starts where this one ends; the queue and balances stay.
+
+        The bucket's level becomes `burst_balance_percent` unless that is None.
+        """
+        later = (workload.start - self.workload.start).total_seconds()
+        for queue in (self._station, self._free):
+            if queue is not None:
+                queue.count_from(later)
+        self.workload, self._steady = workload, None
+        if burst_balance_percent is not None:
+            bucket = self._station.credits
+            bucket.level = bucket.capacity * burst_balance_percent / 100
+            self._first_percent = burst_balance_percent
+
     @property
     def share(self) -> InstanceShare | None:
         """What its instance leaves for it; None if that never binds."""

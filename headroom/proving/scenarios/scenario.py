@@ -57,7 +57,8 @@ class Resource:
     """The volume at the start."""
 
     configuration: Configuration
-    burst_balance_percent: float = 100.0
+    burst_balance_percent: float | None = None
+    """How full the bucket is at the start; None is as the history leaves it, full without one."""
     tags: tuple[tuple[str, str], ...] = ()
 
 
@@ -164,9 +165,12 @@ def _resource(block: Block, of: Kind) -> Resource:
     tags = block.raw("tags")
     if tags is not None and not isinstance(tags, dict):
         raise block.wrong("tags", f"is {as_quoted(tags)}; it must be a mapping of tag to value")
+    said = block.raw("burst_balance_percent") is not None
     return Resource(
         configuration=configuration,
-        burst_balance_percent=block.number("burst_balance_percent", 100, low=0, high=100),
+        burst_balance_percent=block.number("burst_balance_percent", 100, low=0, high=100)
+        if said
+        else None,
         tags=tuple((str(k), _tag(block, str(k), v)) for k, v in (tags or {}).items()),
     )
 

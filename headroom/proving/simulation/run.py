@@ -115,7 +115,7 @@ def _with_owner_prices(scenario: Scenario, ref: ResourceRef) -> Scenario:
 
 def _volume(scenario: Scenario, ref: ResourceRef, start: datetime) -> SimulatedVolume:
     aws, attachment = scenario.aws, scenario.attachment_settings.attachment
-    history = scenario.history
+    history, percent = scenario.history, scenario.resource.burst_balance_percent
     created_at = start - AGE if history is None else min(start - AGE, history.start)
     lifecycle = VolumeLifecycle(
         scenario.resource.configuration,
@@ -138,8 +138,8 @@ def _volume(scenario: Scenario, ref: ResourceRef, start: datetime) -> SimulatedV
         ref=ref,
         lifecycle=lifecycle,
         physics=VolumePhysics(
-            scenario.workload,
-            burst_balance_percent=scenario.resource.burst_balance_percent,
+            scenario.workload if history is None else history,
+            burst_balance_percent=100.0 if history or percent is None else percent,
             queue_limit=scenario.attachment_settings.queue_limit,
             attachment=attachment,
         ),
@@ -165,14 +165,13 @@ def queue_noise(name: str, deviation: float) -> Callable[[int], float]:
 
 
 def _publish_history(scenario: Scenario, volume: SimulatedVolume, start: datetime) -> None:
-    """Publish the metrics of the unchanged volume under the load before the start."""
+    """Publish the metrics of the unchanged volume under the load before the start.
+
+    What waits then, and the balances, go on into the scenario.
+    """
     if scenario.history is None:
         return
-    physics = VolumePhysics(
-        scenario.history,
-        queue_limit=scenario.attachment_settings.queue_limit,
-        attachment=volume.attachment,
-    )
+    physics = volume.physics
     configuration = scenario.resource.configuration
     still = VolumeLifecycle(configuration, created_at=start - AGE)
     now = max(minute_floor(scenario.history.start), start - KEPT)
@@ -195,6 +194,7 @@ def _publish_history(scenario: Scenario, volume: SimulatedVolume, start: datetim
             volume.published.repeat(minute_number(now), minute_number(until))
             now = until
         before = facts
+    physics.go_on_with(scenario.workload, scenario.resource.burst_balance_percent)
     volume.published.forget_minutes(minute_number(minutes_from))
 
 

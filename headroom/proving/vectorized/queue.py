@@ -98,6 +98,8 @@ class ArrayQueue:
 
     def back(self, pieces: Pieces, instant: float, capacity: float) -> None:
         """Go back to `instant`, which `pieces` cover, with a bucket of `capacity`."""
+        if instant < pieces.at[0]:
+            raise ValueError(f"second {instant} is before the first known, {pieces.at[0]}.")
         place = max(0, int(np.searchsorted(pieces.at, instant, side="left")) - 1)
         spent = float(pieces.slope[place]) * (instant - float(pieces.at[place]))
         self.at = instant

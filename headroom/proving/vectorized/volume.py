@@ -139,9 +139,12 @@ class VectorizedVolume:
         self._known = int(instant // 60)
 
     def _extend(self, last: int) -> None:
-        """Run up to minute `last` and add up the minutes from the last known one on."""
+        """Run up to minute `last` and add up the minutes from the last known one on.
+
+        What is ahead of `minute` stays: a change may go back to any instant of it.
+        """
         end, first = 60.0 * last, self._known
-        kept = None if self._pieces is None else self._pieces.since(60.0 * first)
+        kept = None if self._pieces is None else self._pieces.since(60.0 * self.minute)
         if kept is not None and not len(kept.bound):
             kept = None
         while self._fluid.at < end:
@@ -178,7 +181,7 @@ class VectorizedVolume:
 
     def _sum(self, pieces: Pieces, first: int, last: int) -> None:
         """Add up minutes `first` to `last` under the limits now in force."""
-        limits = self._limits
+        limits, pieces = self._limits, pieces.since(60.0 * first)
         found = sum_minutes(self.load_series, pieces, first, last, limits.credits)
         place = slice(first, last)
         for array, values in (

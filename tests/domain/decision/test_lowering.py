@@ -11,7 +11,7 @@ from headroom.domain.catalog.ebs import capability
 from headroom.domain.decision import Act, Decision, Reason, decide
 from headroom.domain.guardrails import Case, Guardrail, Verdict, judge
 from headroom.domain.planning import CALM_MINUTES
-from headroom.domain.policy import Mode
+from headroom.domain.policy import Limits, Mode
 from headroom.domain.resources import Configuration, Database, Engine, Kind, VolumeType
 from headroom.domain.state import WINDOW, KnownModification
 from tests.builders import (
@@ -32,6 +32,7 @@ from tests.builders import (
 from tests.domain.earlier import history
 
 LOW, HIGH = gp3(400, 3_000, 125), gp3(400, 12_000, 500)
+OF_ANOTHER_TYPE = Configuration(volume_type=VolumeType.IO1, size_gib=400, iops=12_000)
 FOUR = (
     Guardrail.GIVE_BACK, Guardrail.GIVE_BACK_DATA, Guardrail.GIVE_BACK_STABILIZATION,
     Guardrail.GIVE_BACK_SLOT,
@@ -203,6 +204,53 @@ def test_missing_days_say_when_they_will_have_been_measured(days: float, least: 
         assert verdict.clears_at is not None
         missing = verdict.clears_at - NOW
         assert missing == pytest.approx(timedelta(days=least - days), abs=timedelta(hours=1))
+
+
+@pytest.mark.parametrize(
+    ("worth", "said", "kind", "least"),
+    [
+        (0.1, None, Kind.EBS, 1.0), (0.011, None, Kind.EBS, 1.0), (0.01, None, Kind.EBS, 0.25),
+        (0.0, None, Kind.EBS, 0.25), (0.01, None, Kind.RDS, 1.0), (0.01, 1.0, Kind.EBS, 1.0),
+        (0.01, 7.0, Kind.EBS, 7.0), (1.0, 0.0, Kind.EBS, 0.0), (0.01, 0.1, Kind.RDS, 0.1),
+    ],
+)  # fmt: skip
+def test_a_volume_whose_minute_is_worth_a_cent_waits_for_six_hours_where_nothing_is_said(
+    worth: float, said: float | None, kind: Kind, least: float
+) -> None:
+    limits = Limits(relief_value_usd_per_minute=worth, give_back_after_days=said)
+    assert limits.least_days(kind) == least
+
+
+@pytest.mark.parametrize(
+    ("days", "worth", "gives_back"),
+    [(0.2, 0.01, False), (0.26, 0.01, True), (0.26, 0.1, False), (1.0, 0.1, True)],
+)
+def test_six_measured_hours_are_enough_at_a_cent_a_minute(
+    days: float, worth: float, gives_back: bool
+) -> None:
+    decided = idle(days=days, give_back_after_days=None, relief_value_usd_per_minute=worth)
+    assert said(decided)[Guardrail.GIVE_BACK_DATA].allows is gives_back
+
+
+@pytest.mark.parametrize(
+    ("origin", "enough"),
+    [(LOW, False), (OF_ANOTHER_TYPE, True)],
+)
+def test_what_was_raised_is_kept_for_the_day_at_a_cent_a_minute_too(
+    origin: Configuration, enough: bool
+) -> None:
+    """Short spikes every hour: raised for, given back after six hours, and raised for again."""
+    ours = KnownModification(
+        started_at=NOW - timedelta(hours=8), by="headroom", origin=origin, target=HIGH
+    )
+    seen = observation(
+        activity([300.0] * 180), volume(HIGH), history=history(lambda _: 300.0, days=0.5)
+    )
+    stand = resource_state(modifications=(ours,))
+    decided = decide(
+        decision_input(seen, stand=stand, rules=policy(relief_value_usd_per_minute=0.01))
+    )
+    assert said(decided)[Guardrail.GIVE_BACK_DATA].allows is enough
 
 
 def test_days_count_only_as_far_as_they_were_measured() -> None:

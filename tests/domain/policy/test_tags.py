@@ -46,7 +46,7 @@ TEXTS = {
     "discount_percent": st.sampled_from(["0", "12.5", "75"]),
     "relief_value_usd_per_minute": st.sampled_from(["0", "0.01", "0.5", "1000"]),
     "give_back": st.sampled_from(["true", "false"]),
-    "give_back_after_days": st.sampled_from(["0", "1", "7", "14"]),
+    "give_back_after_days": st.sampled_from(["0", "0.5", "1", "7", "14", "usual"]),
     "min_iops": st.integers(0, 256_000).map(str),
     "min_throughput_mibps": st.integers(0, 4_000).map(str),
     "latency_objective_ms": st.sampled_from(["none", "0.5", "10"]),
@@ -110,7 +110,9 @@ def test_every_setting_but_what_tags_may_do_has_a_tag_and_a_narrower_side() -> N
 def test_a_tag_tightens_a_limit_and_widens_it_only_where_tags_may(
     tags_may: TagsMay, key: str, text: str, field: str, narrow: object, wide_text: str | None
 ) -> None:
-    rules = policy(tags_may=tags_may, min_iops=3_000, min_throughput_mibps=200)
+    rules = policy(
+        tags_may=tags_may, min_iops=3_000, min_throughput_mibps=200, give_back_after_days=1.0
+    )
     tight = limits({key: text}, rules)
     assert getattr(tight.limits, field) == narrow
     assert (field, f"tag {key}") in tight.origins

@@ -83,15 +83,17 @@ def test_what_somebody_else_just_set_up_is_not_taken_from_them() -> None:
     ("origin", "days", "least", "lowered"),
     [
         (LOW, 2.0, 1.0, False), (LOW, 6.9, 1.0, False), (LOW, 7.1, 1.0, True), (LOW, 2.0, 0.25, True),
-        (LOW, 7.1, 9.0, False), (TOP, 2.0, 1.0, True), (replace(LOW, size_gib=300), 2.0, 1.0, True),
+        (LOW, 6.9, None, False), (LOW, 7.1, None, True), (LOW, 7.1, 9.0, False), (TOP, 2.0, 1.0, True), (replace(LOW, size_gib=300), 2.0, 1.0, True),
     ],
 )  # fmt: skip
 def test_what_somebody_else_raised_is_kept_for_a_week_for_what_may_be_to_come(
-    origin: Configuration, days: float, least: float, lowered: bool
+    origin: Configuration, days: float, least: float | None, lowered: bool
 ) -> None:
     """A person raises on Friday for Monday's load, of which quiet days before say nothing."""
     theirs = change(24 * days, "other", origin, HIGH)
-    assert lowers(idle(known=(theirs,), give_back_after_days=least)) is lowered
+    for worth in (0.1, 0.01):
+        found = idle(known=(theirs,), give_back_after_days=least, relief_value_usd_per_minute=worth)
+        assert lowers(found) is lowered
 
 
 def test_days_under_another_instance_do_not_count_for_bursts_nobody_could_see() -> None:

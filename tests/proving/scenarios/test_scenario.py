@@ -54,7 +54,7 @@ def test_what_is_left_out_has_the_documented_defaults() -> None:
     assert scenario.name == "case.yaml"
     assert scenario.start == datetime(2026, 1, 5, tzinfo=UTC)
     assert scenario.end == scenario.start + timedelta(minutes=30)
-    assert scenario.resource.burst_balance_percent == 100
+    assert scenario.resource.burst_balance_percent is None
     assert scenario.attachment_settings.attachment.limits == BOUNDLESS
     assert scenario.attachment_settings.queue_limit == 1024
     aws = scenario.aws

@@ -165,11 +165,46 @@ def test_the_same_scenario_gives_the_same_record() -> None:
 
 
 def test_history_is_published_but_not_scored() -> None:
-    history = steps(("26h", 4_000))
+    history = steps(("26h", 4_000), ("12h", 100))
     found = said(run(GP3, steps(("30m", 100)), "none", history=history))
     assert found["simulated_minutes"] == 30
     assert found["starved_minutes"] == 0
     assert found["offered_ops"] == 100 * 1_800
+
+
+@pytest.mark.parametrize(
+    ("resource", "starved", "lowest"),
+    [
+        (GP3, 20, None),
+        ({"type": "gp2", "size_gib": 100}, 20, 0.0),
+        ({"type": "gp3", "size_gib": 100, "iops": 4_000}, 0, None),
+    ],
+)
+def test_what_the_history_leaves_goes_on_into_the_scenario(
+    resource: dict[str, object], starved: int, lowest: float | None
+) -> None:
+    """Three hours at 4,000 IOPS leave work for longer than the twenty minutes that are seen."""
+    found = said(run(resource, steps(("20m", 500)), "none", history=steps(("3h", 4_000))))
+    assert found["starved_minutes"] == starved
+    assert found["burst_balance_min"] == lowest
+
+
+@pytest.mark.parametrize(
+    ("said_of_it", "lowest"), [({}, 99.0), ({"burst_balance_percent": 30}, 30.0)]
+)
+def test_a_balance_that_is_given_is_that_of_the_start(
+    said_of_it: dict[str, object], lowest: float
+) -> None:
+    gp2 = {"type": "gp2", "size_gib": 100, **said_of_it}
+    found = said(run(gp2, steps(("20m", 100)), "none", history=steps(("3h", 100))))
+    assert lowest <= float(str(found["burst_balance_min"])) <= lowest + 5
+
+
+def test_credits_go_on_from_the_history_to_the_minute() -> None:
+    gp2 = {"type": "gp2", "size_gib": 100}
+    whole = said(run(gp2, steps(("40m", 2_000)), "none"))
+    parts = said(run(gp2, steps(("20m", 2_000)), "none", history=steps(("20m", 2_000))))
+    assert parts["burst_balance_min"] == whole["burst_balance_min"]
 
 
 def test_progress_is_reported_minute_by_minute() -> None:

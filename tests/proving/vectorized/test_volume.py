@@ -229,3 +229,32 @@ def test_a_refused_change_changes_nothing():
 def test_a_hard_disk_type_is_not_for_the_fast_physics():
     with pytest.raises(ValueError, match="st1 is no SSD type"):
         VectorizedVolume(load_series_of([1.0] * 60), volume(VolumeType.ST1, 500))
+
+
+@settings(max_examples=40)
+@given(st.data())
+def test_to_look_ahead_changes_nothing(data: st.DataObject) -> None:
+    """The alarms' next minute is looked for ahead of time; a change may then come before it."""
+    minutes = 4_000
+    ops = np.repeat(data.draw(st.lists(st.sampled_from([100.0, 2_900.0, 4_000.0, 9_000.0]),
+                                       min_size=8, max_size=8)), minutes // 8)  # fmt: skip
+    load_series = load_series_of(ops.tolist(), step_s=60)
+    configuration = data.draw(st.sampled_from([GP3, GP2, volume(VolumeType.GP2, 1_100)]))
+    at = sorted(data.draw(st.sets(st.integers(1, minutes - 1), min_size=1, max_size=3)))
+    looks = data.draw(st.lists(st.integers(0, 3_000), min_size=3, max_size=3))
+    straight, looking = (VectorizedVolume(load_series, configuration) for _ in range(2))
+    target = configuration
+    for minute, ahead in zip(at, looks, strict=False):
+        target = volume(VolumeType.GP3, target.size_gib, 6_000 + minute, 500)
+        for each in (straight, looking):
+            each.run(minute)
+        looking.run_ahead(minute + ahead)
+        for each in (straight, looking):
+            with contextlib.suppress(ModificationRefused):
+                each.modify(target)
+    for each in (straight, looking):
+        each.run(minutes)
+    for name in ("served_iops", "backlog", "shortfall", "starved", "queue"):
+        np.testing.assert_allclose(
+            getattr(looking, name), getattr(straight, name), atol=1e-3, err_msg=name
+        )
