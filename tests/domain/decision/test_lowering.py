@@ -32,7 +32,9 @@ from tests.builders import (
 from tests.domain.earlier import history
 
 LOW, HIGH = gp3(400, 3_000, 125), gp3(400, 12_000, 500)
-OF_ANOTHER_TYPE = Configuration(volume_type=VolumeType.IO1, size_gib=400, iops=12_000)
+OF_ANOTHER_TYPE = Configuration(
+    volume_type=VolumeType.IO1, size_gib=400, iops=12_000, throughput_mibps=None
+)
 FOUR = (
     Guardrail.GIVE_BACK, Guardrail.GIVE_BACK_DATA, Guardrail.GIVE_BACK_STABILIZATION,
     Guardrail.GIVE_BACK_SLOT,
