@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
+from operator import ge
 
-from headroom.domain.catalog.ebs import Capability, capability
+from headroom.domain.catalog.ebs import MAX_MODIFICATIONS, Capability, capability
 from headroom.domain.decision.action import Act, Action, Escalate, Hold, Reason
 from headroom.domain.decision.approval import (
     only_saves,
@@ -321,6 +322,12 @@ def _why_in_vain(analysis: Analysis, ways: Sequence[PlanJudgement], load: KnownL
             iops, mibps = reach_of(situation, changes=1)
             if iops >= load.iops and mibps >= load.mibps:
                 return None  # it is not yet worth what holding the storage until then costs
+        if situation is not None:
+            limits, wanted = situation.limits, (load.iops, load.mibps)
+            most = reach_of(situation, changes=MAX_MODIFICATIONS - limits.slots_reserve)
+            if all(map(ge, most, wanted)):
+                times = f"{limits.largest_step:g} times (largest_step)"
+                return f"no two changes of at most {times} serve that"
         return "no change that Headroom may make serves that"
     if any(v.guardrail is Guardrail.MODE for v in ways[0].blocking):
         return None

@@ -46,6 +46,7 @@ from headroom.domain.state import (
     hour_of,
     owners_choice,
     reduced_from,
+    served_by_hdd,
 )
 from headroom.domain.workload import (
     Binding,
@@ -229,6 +230,9 @@ def _situation(
         freezes=policy.freezes,
         known_loads=tuple(load for load in announced if load.start < at + KNOWN_AHEAD),
         announced=announced,
+        served_by_hdd=served_by_hdd(
+            resource_state.modifications, _owners_choice(decision_input), past.profile, at
+        ),
     )
 
 

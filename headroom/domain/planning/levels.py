@@ -16,6 +16,7 @@ from headroom.domain.planning.build_plan import ALIKE, plan_to
 from headroom.domain.planning.plan import HOURS_PER_MONTH, Plan
 from headroom.domain.planning.plans_from_history import HDD, plans_of_two_changes
 from headroom.domain.planning.situation import Situation, step_of, within_limits
+from headroom.domain.policy import OneWay
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.workload import Binding, Level, near_depletion
 
@@ -35,8 +36,10 @@ def level_of(situation: Situation, configuration: Configuration) -> Level:
     )
     iops = can.sustained_iops if lasting else can.burst_iops
     mibps = can.sustained_mibps if lasting else can.burst_mibps
-    if configuration.volume_type in HDD and _comes_in_large_operations(situation, iops):
-        iops *= PER_MIB  # as the profile counts them
+    if configuration.volume_type in HDD:
+        if _comes_in_large_operations(situation, iops):
+            iops *= PER_MIB  # as the profile counts them
+        iops, mibps = map(max, (iops, mibps), situation.sustains(configuration))
     if diagnosis.instance_iops_left is not None:
         iops = max(1.0, min(iops, diagnosis.instance_iops_left))
     if diagnosis.instance_mibps_left is not None:
@@ -93,8 +96,12 @@ def _included_in_a_raise(situation: Situation, configuration: Configuration) -> 
 
 
 def reachable(situation: Situation, plan: Plan, *, changes: int = 1) -> bool:
-    """Whether the owner's limits permit a schedule with this plan's target after so many changes."""
+    """Whether the owner's limits permit a schedule with this plan's target after so many changes.
+
+    No schedule counts on a change that can never be undone and that a person must agree to.
+    """
     origin, target = plan.origin.volume_type, plan.target.volume_type
+    for_good = DURABILITY_PERCENT[target] > DURABILITY_PERCENT[origin]
     return (
         allowed(situation, plan)
         and within_limits(situation, plan.target, changes=changes)
@@ -102,6 +109,7 @@ def reachable(situation: Situation, plan: Plan, *, changes: int = 1) -> bool:
         and not plan.full_copy
         and (situation.limits.give_back or not plan.lowers)
         and DURABILITY_PERCENT[target] >= DURABILITY_PERCENT[origin]
+        and (situation.limits.one_way is OneWay.ALLOW or not for_good)
     )
 
 

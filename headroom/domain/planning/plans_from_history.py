@@ -28,7 +28,7 @@ from headroom.domain.planning.build_plan import (
 )
 from headroom.domain.planning.plan import Plan
 from headroom.domain.planning.restoring import STEPS_BACK, freed, least_iops, least_mibps, most_used
-from headroom.domain.planning.situation import Situation, within_limits
+from headroom.domain.planning.situation import Situation, hardly_another, within_limits
 from headroom.domain.policy import Limits
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.state import LoadProfile
@@ -44,8 +44,6 @@ QUIET_TIMES = 2
 """The same in times of the longest pause between such load: what comes again each month has not ended."""
 HALVINGS = 8
 """How often the range is halved in which the part of a level lies that the limits permit."""
-MORE, MORE_OF_HIDDEN = 1.1, 1.25
-"""How many times as much a dearer plan of the same type has at least: in calm, and where a limit hides the load."""
 MERGED = 1.05
 """Load this many times above all that a volume had shows that its operations are merged before they count."""
 
@@ -96,7 +94,7 @@ def plans_from_history(situation: Situation) -> Iterator[Plan]:
     affordable = _affordable(situation, levels, free)
     levels = [*_thinned(levels, free), *affordable]  # also close below what is not permitted
     for plan in _plans_to(situation, levels):
-        if not _hardly_more(situation, plan) and (
+        if not hardly_another(situation, plan) and (
             situation.calm or situation.harmless(plan) or relieves(situation, plan)
         ):
             yield plan
@@ -262,16 +260,13 @@ def _to_hdd(situation: Situation) -> Iterator[Plan]:
 
 
 def _long_below(situation: Situation, plan: Plan) -> bool:
-    """Whether load beyond what the target sustains of random I/O has ended: a week ago at least.
-
-    A profile counts SSD operations, of which each may cost an HDD type a MiB of its baseline.
-    """
-    can, since, longest, known = plan.capability, 0, 0, False
+    """Whether load beyond what the target sustains of random I/O, or served before, has ended: a week ago at least."""
+    (iops, mibps), since, longest, known = situation.sustains(plan.target), 0, 0, False
     for hour in situation.past.profile.hours:
         if hour is None:
             continue
-        beyond = max(hour.peak_iops, hour.limit_iops) > can.sustained_iops or (
-            max(hour.peak_mibps, hour.limit_mibps) > can.sustained_mibps
+        beyond = max(hour.peak_iops, hour.limit_iops) > iops or (
+            max(hour.peak_mibps, hour.limit_mibps) > mibps
         )
         if beyond and known:
             longest = max(longest, since)
@@ -328,20 +323,3 @@ def _thinned(
 def _unit_usd(iops: float, mibps: float, base: tuple[float, float]) -> float:
     """The relative price of a level in USD per month, by gp3's prices in most Regions."""
     return 0.005 * max(0.0, iops - base[0]) + 0.04 * max(0.0, mibps - base[1])
-
-
-def _hardly_more(situation: Situation, plan: Plan) -> bool:
-    """Whether a plan of the same type costs more for hardly more; such steps would only use up slots.
-
-    The spare above what is needed covers that. Where a limit hides what the load takes, a small step shows little of it.
-    """
-    now, then, demand = capability(situation.current), plan.capability, situation.demand
-    if demand.pressed_minutes and not demand.tail:
-        return False
-    more = MORE_OF_HIDDEN if demand.pressed_minutes else MORE
-    return (
-        plan.price_change_usd > 0
-        and plan.target.volume_type is plan.origin.volume_type
-        and then.sustained_iops < now.sustained_iops * more
-        and then.sustained_mibps < now.sustained_mibps * more
-    )

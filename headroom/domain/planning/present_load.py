@@ -263,10 +263,10 @@ def leaves_what_is_used(situation: Situation, plan: Plan) -> bool:
         mibps = max(mibps, median(hour.mean_mibps for hour in hours))
     most_iops = min(chosen.sustained_iops, now.sustained_iops)
     most_mibps = min(chosen.sustained_mibps, now.sustained_mibps)
-    then = plan.capability
+    then_iops, then_mibps = situation.sustains(plan.target)
     return (
-        then.sustained_iops >= min(iops, most_iops)
-        and then.sustained_mibps >= min(mibps, most_mibps)
+        then_iops >= min(iops, most_iops)
+        and then_mibps >= min(mibps, most_mibps)
         and may_be_restored(situation, plan, *could_come_back(situation))
     )
 

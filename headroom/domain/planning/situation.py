@@ -11,10 +11,15 @@ from headroom.domain.catalog.ebs import capability
 from headroom.domain.planning.plan import Plan
 from headroom.domain.policy import Freeze, Limits, Mode, is_open
 from headroom.domain.resources import Configuration, Observation
+from headroom.domain.state import ServedByHdd
 from headroom.domain.workload import Binding, Demand, Diagnosis, KnownLoad, Past
 
 CALM_MINUTES = 30
 """Measured minutes without touching a limit after which a plan may lower anything."""
+MORE, MORE_OF_HIDDEN = 1.1, 1.25
+"""How many times as much a dearer plan of the same type has at least: in calm, and where a limit hides the load."""
+HARDLY_LESS = 0.98
+"""The share of what it has that a plan leaves which gives back too little to be made: a profile's rates are as coarse."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +55,7 @@ class Situation:
     """Whether people were asked for an approval some time ago, and did not answer."""
     freezes: tuple[Freeze, ...] = ()
     """The account's periods without changes."""
+    served_by_hdd: ServedByHdd | None = None
 
     @property
     def current(self) -> Configuration:
@@ -95,6 +101,21 @@ class Situation:
             and self.diagnosis.binding is not Binding.BURST_CREDITS
         )
 
+    def sustains(self, configuration: Configuration) -> tuple[float, float]:
+        """SSD operations/s and MiB/s that a configuration sustains.
+
+        Of random operations, of which an HDD type counts each as a MiB; what it served before, it serves again.
+        """
+        can, before = capability(configuration), self.served_by_hdd
+        again = (
+            before is not None
+            and configuration.volume_type is before.configuration.volume_type
+            and configuration.size_gib >= before.configuration.size_gib
+        )
+        if before is None or not again:
+            return can.sustained_iops, can.sustained_mibps
+        return max(can.sustained_iops, before.iops), max(can.sustained_mibps, before.mibps)
+
     def harmless(self, plan: Plan) -> bool:
         """Whether a plan is cheaper, lowers nothing, and there is no pressure: it need not wait."""
         return (
@@ -135,3 +156,25 @@ def within_limits(situation: Situation, target: Configuration, *, changes: int =
     return (
         increase <= limits.price_increase_usd and increase * changes <= situation.account_left_usd
     )
+
+
+def hardly_another(situation: Situation, plan: Plan) -> bool:
+    """Whether a plan of the same type costs more for hardly more, or gives hardly anything back: it only uses up a slot.
+
+    The spare above what is needed covers that. Where a limit hides what the load takes, a small step shows little of it.
+    """
+    now, then, demand = capability(situation.current), plan.capability, situation.demand
+    if demand.pressed_minutes and not demand.tail:
+        return False
+    more = MORE_OF_HIDDEN if demand.pressed_minutes else MORE
+    iops, mibps = (
+        then.sustained_iops / now.sustained_iops,
+        then.sustained_mibps / now.sustained_mibps,
+    )
+    dearer = plan.price_change_usd > 0
+    alike = (
+        max(iops, mibps) < more
+        if dearer
+        else HARDLY_LESS < min(iops, mibps) <= max(iops, mibps) <= 1
+    )
+    return alike and plan.target.volume_type is plan.origin.volume_type

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
 
-from headroom.domain.catalog.ebs import SSD_IO_BYTES, capability
-from headroom.domain.resources import Observation
-from headroom.domain.state.resource_state import MODIFICATION_RETENTION, KnownModification
+from headroom.domain.catalog.ebs import HDD_IO_BYTES, SSD_IO_BYTES, capability
+from headroom.domain.resources import Configuration, Observation
+from headroom.domain.state.profile import HOUR, LoadProfile
+from headroom.domain.state.resource_state import MODIFICATION_RETENTION, WINDOW, KnownModification
 
 LANDING_S = 3_600.0
 """How long after its start a change may be landing; the load then shows which limit binds."""
 DAY_S, LEAST_MIBPS, MERGED_PER_MIB = 86_400.0, 125.0, 4.0
 STILL_BELOW = 1.02
+A_DAY_H = 24
+LIKE_IT = 1.05
+"""Load of up to so many times what was served is like it: a profile's scale has steps of 2 %."""
 ABOVE = 1.02
 """Operations this far above every limit of the time prove that they were merged."""
 
@@ -103,3 +109,41 @@ class LimitHistory:
 def permits(limits: tuple[float, float], took: tuple[float, float]) -> bool:
     """Whether these limits let `took` through."""
     return took[0] <= limits[0] * STILL_BELOW and took[1] <= limits[1] * STILL_BELOW
+
+
+class ServedByHdd(NamedTuple):
+    """The owner's HDD configuration that Headroom changed, and the most that it served without touching a limit."""
+
+    configuration: Configuration
+    iops: float
+    """SSD operations/s, of which it counts several as one if they are large or sequential."""
+    mibps: float
+
+
+def served_by_hdd(
+    known: Sequence[KnownModification], chosen: Configuration | None, profile: LoadProfile,
+    at: datetime,
+) -> ServedByHdd | None:  # fmt: skip
+    """What an HDD type that the owner chose served, until a day before it was left for another type.
+
+    None without a day of it in the time of which all changes are known.
+    """
+    if chosen is None or capability(chosen).io_bytes != HDD_IO_BYTES:
+        return None
+    since, left = at - MODIFICATION_RETENTION, None
+    for change in known:
+        if change.origin is None or change.target is None:
+            continue
+        was, then = change.origin.volume_type, change.target.volume_type
+        if was is chosen.volume_type is not then:
+            left = change.started_at
+        elif then is chosen.volume_type is not was:
+            since, left = change.started_at, None
+    if left is None:
+        return None
+    first, last = (max(0, -((profile.start - one) // HOUR)) for one in (since, left - WINDOW))
+    hours = [h for h in profile.hours[first:last] if h is not None and not h.touched_minutes]
+    if len(hours) < A_DAY_H:
+        return None
+    iops, mibps = max(h.peak_iops for h in hours), max(h.peak_mibps for h in hours)
+    return ServedByHdd(chosen, LIKE_IT * iops, LIKE_IT * mibps)

@@ -102,7 +102,10 @@ def ratio_from_earlier_days(levels: Sequence[float], served: float) -> DemandRat
 
 
 def same_hours(earlier: Sequence[Minute], now: datetime, *, by_iops: bool) -> tuple[float, ...]:
-    """The most that each earlier day took (EBS operations/s, else MiB/s) about this time of day."""
+    """The most that each earlier day took (EBS operations/s, else MiB/s) about this time of day.
+
+    Days of this weekday are there twice: what comes once a week is no outlier on its day.
+    """
     levels: dict[int, float] = {}
     before_s, after_s = BEFORE.total_seconds(), AFTER.total_seconds()
     for minute in earlier:
@@ -112,7 +115,7 @@ def same_hours(earlier: Sequence[Minute], now: datetime, *, by_iops: bool) -> tu
             continue
         took = minute.ssd_iops if by_iops else minute.mibps
         levels[days] = max(levels.get(days, 0.0), took)
-    return tuple(levels[day] for day in sorted(levels))
+    return tuple(levels[day] for day in sorted(levels) for _ in range(1 if day % 7 else 2))
 
 
 def ratio_from_bursts(

@@ -110,9 +110,13 @@ def waits_for_a_raise(
 ) -> float:
     """Minutes after an overload in which a raise from `late` drains what came before it took effect.
 
-    None where the load itself leaves room to drain it.
+    None where the load itself leaves room to drain it. In its minutes at a limit it took that at least.
     """
-    means = hour.mean_iops, hour.mean_mibps
+    at_limit = hour.touched_minutes / 60
+    means = (
+        max(hour.mean_iops, at_limit * hour.limit_iops),
+        max(hour.mean_mibps, at_limit * hour.limit_mibps),
+    )
     waits = [
         (mean - before) / after
         for mean, before, after in zip(means, late, then, strict=True)

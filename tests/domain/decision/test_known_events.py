@@ -63,9 +63,10 @@ def decided(**case: Any) -> Decision:
         ),
         ({"price_increase_usd_per_month": 5}, "is blocked by price_per_resource"),
         ({"max_iops": 6_000}, "no change that Headroom may make serves that"),
-        ({"largest_step": 1.5}, "no change that Headroom may make serves that"),
+        ({"largest_step": 1.5}, "no two changes of at most 1.5 times (largest_step) serve that"),
+        ({"largest_step": 1.2}, "no change that Headroom may make serves that"),
     ],
-    ids=["window", "freeze", "price", "ceiling", "more than two steps"],
+    ids=["window", "freeze", "price", "ceiling", "more than two steps", "far too small steps"],
 )
 def test_what_cannot_be_served_is_told_the_day_before_and_once(
     case: dict[str, Any], says: str

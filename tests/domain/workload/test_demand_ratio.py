@@ -176,3 +176,16 @@ def test_an_hour_of_day_is_found_across_days() -> None:
     assert len(levels) == 3
     assert levels[0] > levels[1] > levels[2]
     assert NOW - timedelta(days=3) == past.read_iops.start
+
+
+@pytest.mark.parametrize(("highest_ago", "likely"), [(7, 4.0), (6, 2.0), (8, 2.0)])
+def test_what_this_weekday_took_a_week_ago_is_no_outlier(highest_ago: int, likely: float) -> None:
+    """12,000 IOPS on one of eight days that took 6,000: the second highest day counts, but for its weekday."""
+    load = [6_000.0] * (9 * 288)
+    then = len(load) - 288 * highest_ago
+    load[then - 12 : then + 24] = [12_000.0] * 36
+    past = activity(load, end=NOW, period_s=300)
+    levels = same_hours(minutes(past, capability(gp3(400, 16_000, 500))), NOW, by_iops=True)
+    found = ratio_from_earlier_days(levels, 3_000)
+    assert found is not None
+    assert found.likely == pytest.approx(likely)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from headroom.domain.state import ProfileHour
 from headroom.domain.workload import short_minutes
-from headroom.domain.workload.short_minutes import Belief
+from headroom.domain.workload.short_minutes import Belief, waits_for_a_raise
 from tests.domain.earlier import CALM_HOUR, by_hour, hour_at
 
 PLENTY = 1e7
@@ -162,3 +162,16 @@ def test_hours_in_a_row_are_counted_by_the_episodes_in_which_they_were_busy() ->
     past = by_hour([*day, *[CALM_HOUR] * 4, hour_at(9_000), *[CALM_HOUR] * 4, hour_at(5_000)])
     assert past.numbered[0] == (hour_at(9_000), hour_at(5_000))
     assert past.lasting == pytest.approx((65 / 9, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("mean", "touched", "waits"),
+    [(9_000, 60, 10.7), (7_600, 60, 10.7), (7_600, 0, 0.0), (4_000, 20, 0.0), (2_000, 60, 10.7)],
+)
+def test_a_load_at_a_limit_leaves_no_room_to_drain_what_waited_for_the_raise(
+    mean: float, touched: int, waits: float
+) -> None:
+    """The first hour of a load that was raised for late has a mean below the limit that it touched then."""
+    hour = ProfileHour(9_000.0, 70.0, mean, 60.0, 45, touched, 9_000.0 if touched else 0.0, 0.0)
+    found = waits_for_a_raise(hour, (3_000.0, 125.0), (9_000.0, 500.0), 16.0)
+    assert found == pytest.approx(waits, abs=0.1)

@@ -9,7 +9,7 @@ import pytest
 from headroom.domain.resources import VolumeType
 from headroom.proving.scenarios import parse_scenario
 from headroom.proving.simulation import simulate
-from tests.proving.simulation.situations import simulated, targets
+from tests.proving.simulation.situations import simulated, step, targets
 
 ONE_BATCH = [("1d", 2, 64), ("4h", 3_000, 64), ("10d", 2, 64)]
 NIGHTLY = [("22h", 2, 64), ("2h", 2_500, 16)] * 5
@@ -95,3 +95,21 @@ def test_a_batch_that_outlasts_the_credits_of_st1_is_met_before_they_end() -> No
     result = simulated({"type": "st1", "size_gib": 500}, night)
     assert result.starved_minutes == 0
     assert [one.volume_type for one in targets(result)] == [VolumeType.GP3]
+
+
+@pytest.mark.parametrize(
+    ("kind", "gib", "mib_ops", "batch"), [("st1", 4_000, 40, 420), ("sc1", 2_000, 20, 200)]
+)
+def test_streams_that_an_hdd_type_served_lead_back_to_it_after_a_batch(
+    kind: str, gib: int, mib_ops: int, batch: int
+) -> None:
+    """1 MiB operations count four times in a profile; st1 of 4,000 GiB sustains 156 random ones, and served these."""
+    result = simulated(
+        {"type": kind, "size_gib": gib},
+        [step("1d", mib_ops, 1024), step("8h", batch, 512), step("9d", mib_ops, 1024)],
+        history=[step("10d", mib_ops, 1024)],
+        policy={"version": 1, "defaults": {"mode": "auto", "types": ["gp3", "st1", "sc1"]}},
+    )
+    assert result.changes[0].target.volume_type is VolumeType.GP3
+    assert str(result.changes[-1].target.volume_type) == kind
+    assert result.shortfall_minutes < 15

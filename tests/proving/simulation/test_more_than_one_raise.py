@@ -81,3 +81,22 @@ def test_one_raise_leads_back_to_what_the_load_uses_where_no_second_would_follow
         sum(m.facts.starved for m in result.minutes if m.facts.start.day == day) < 100
         for day in (5, 6, 7, 8)
     )
+
+
+def test_a_pool_that_its_ceiling_holds_is_raised_for_before_it_comes() -> None:
+    """200 workers from 20 to 24 h, of which 9,000 IOPS serve nine tenths: it was lowered at 16:20, and starved at 20:04."""
+    pool = {"service_ms": 1, "io_kib": 8}
+    day = [
+        {"for": "20h", "outstanding": 10, "think_ms": 9, **pool},
+        {"for": "4h", "outstanding": 200, "think_ms": 19, **pool},
+    ]
+    result = simulated(
+        {"type": "gp3", "size_gib": 800}, day * 6,
+        policy={"version": 1, "defaults": {"mode": "auto", "max_iops": 9_000}},
+    )  # fmt: skip
+    late = [
+        sum(m.facts.shortfall for m in result.minutes[1440 * n : 1440 * (n + 1)]) for n in range(6)
+    ]
+    assert max(late[2:]) <= 24 + 1, "a tenth of four hours, and nothing for the reaction"
+    nightly = [hour % 24 for hour in hours(result) if hour > 48]
+    assert all(hour < 2 or 18 <= hour < 20 for hour in nightly)

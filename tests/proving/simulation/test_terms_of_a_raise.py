@@ -50,3 +50,25 @@ def test_what_the_owner_chose_is_back_before_load_that_it_serves_and_no_earlier_
     assert lowered.target.iops < 4_000 <= raised.target.iops  # type: ignore[operator]
     assert raised.at >= START + timedelta(hours=20)
     assert raised.at <= START + timedelta(hours=21, minutes=45)
+
+
+@pytest.mark.parametrize("one_way", ["never", "approve"])
+def test_what_a_person_must_agree_to_is_no_reason_to_wait_with_half_a_relief(one_way: str) -> None:
+    """200 MiB/s where 180 are allowed: io2 would serve it, but for good, and the $2 raise came after the load."""
+    load = [step("10h", 100, 256), step("4h", 800, 256), step("10h", 100, 256)]
+    rules = {"defaults": {"mode": "auto", "max_throughput_mibps": 180, "one_way": one_way}}
+    result = simulated({"type": "gp3", "size_gib": 600}, load, policy={"version": 1, **rules})
+    assert [change.target.throughput_mibps for change in result.changes[:1]] == [180]
+    assert result.changes[0].at <= START + timedelta(hours=10, minutes=10)
+
+
+def test_no_slot_is_used_to_give_hardly_anything_back() -> None:
+    """A database was lowered from 24,500 to 24,476 IOPS, which shut its storage for a day before the real change."""
+    load = [step("6d", 22_000), step("12d", 500)]
+    result = simulated(
+        {**RDS, "storage_type": "gp3", "allocated_storage_gib": 450,
+         "instance_class": "db.r6g.8xlarge"}, load, policy=owner(),
+    )  # fmt: skip
+    lowered = [c for c in result.changes if (c.target.iops or 0) < (c.origin.iops or 0)]
+    assert lowered
+    assert all((c.target.iops or 0) <= 0.98 * (c.origin.iops or 0) for c in lowered)

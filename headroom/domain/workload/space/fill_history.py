@@ -78,9 +78,14 @@ def _ours(free: Sequence[Point], started_at: datetime, added: int, until: dateti
 
 
 def _external(free: Sequence[Point], seen_at: datetime, added: int) -> Growth:
-    """A growth by somebody else, which may have landed a day before it was observed."""
+    """A growth by somebody else, which may have landed a day before it was observed.
+
+    What never shows in what is free is no rise of what is used: it counts as there, and in use, all along.
+    """
     shown_at = _appeared_at(free, seen_at - SEEN_LATE, seen_at + SEEN_WITHIN, added)
-    return Growth(started_at=seen_at, added_gib=added, landed_at=shown_at or seen_at)
+    if shown_at is None:
+        shown_at = free[0][0] if free else seen_at
+    return Growth(started_at=seen_at, added_gib=added, landed_at=shown_at)
 
 
 def _appeared_at(

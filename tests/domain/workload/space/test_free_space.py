@@ -168,6 +168,22 @@ def test_growth_by_others_is_dated_by_free_space_though_seen_a_day_late() -> Non
     assert hidden.short  # what somebody else may have done is not counted on
 
 
+@pytest.mark.parametrize("days", [0.27, 3.0])
+@pytest.mark.parametrize("hours_ago", [0.2, 0.5, 3.0, 11.0])
+def test_growth_by_others_that_does_not_show_is_no_load_that_fills_it(
+    hours_ago: float, days: float
+) -> None:
+    """RDS autoscaling raises the size at once, and what is free an hour later: 39 GiB were not written."""
+    found = space_forecast(
+        filling(rds(GP3, 429), steadily(38.1, 7.2), days=days),
+        (grown(hours_ago, 390, 429, "other"),),
+        LIMITS,
+    )
+    assert found is not None
+    assert found.fill_gib_per_day == pytest.approx(7.2, rel=0.05)
+    assert found.full_at is None or found.full_at > NOW + timedelta(days=4)
+
+
 def test_what_a_database_of_the_same_name_did_before_is_not_its_past() -> None:
     young = filling(free=lambda h: 60.0 if h < 30 else min(199.0, 45.0 + h / 2))
     made = replace(young.volume, created_at=NOW - timedelta(hours=30))
