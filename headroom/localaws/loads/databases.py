@@ -94,7 +94,7 @@ class DatabaseLoads(LoadsByName[_Loaded]):
                 continue
             store = database_store(self._cloud, loaded.account_region)
             if loaded.filling is not None and loaded.free_gib is not None:
-                store.free_space(loaded.name, loaded.free_gib, loaded.filling.gib_per_hour)
+                store.free_space(loaded.name, loaded.free_gib, loaded.filling.grown_gib)
             self._report_credits(loaded, minute.facts.burst_balance_percent)
             attachment = loaded.physics.attachment
             members = members_of(store, loaded.name)

@@ -129,9 +129,11 @@ class Disk:
     @classmethod
     def of(cls, contents: Contents, size_gib: int, start: datetime) -> Disk:
         """The data as it is at the start."""
+        filling = Filling(used_gib=size_gib - contents.free_gib)
+        free = free_space_history(contents, size_gib, HOUR_MIN + 1)
+        filling.earlier_gib.extend(size_gib - gib for gib in free[:-1])
         return cls(
-            contents=contents, start=start, free_gib=contents.free_gib,
-            filling=Filling(used_gib=size_gib - contents.free_gib),
+            contents=contents, start=start, free_gib=contents.free_gib, filling=filling,
         )  # fmt: skip
 
     def minute(self, start: datetime, lifecycle: VolumeLifecycle) -> float:
@@ -149,8 +151,8 @@ class Disk:
         most, found = self.contents.max_allocated_gib, lifecycle.described(now)
         if most is None or most <= found.size_gib or not self.space.needs_autoscaling(now):
             return
-        rate = max(0.0, self.filling.gib_per_hour)
-        size = autoscaled_size(found.size_gib, most_gib=most, gib_per_hour=rate)
+        grown = self.filling.grown_gib
+        size = autoscaled_size(found.size_gib, most_gib=most, gib_per_hour=grown)
         if size is None:
             return
         try:

@@ -161,6 +161,15 @@ def test_rds_grows_what_fills_where_its_owner_left_that_to_it(program: Program) 
     assert [s.ref.resource_id for s in signals(program, url) if s.ref is not None] == [name]
 
 
+def test_rds_grows_by_what_came_and_not_by_the_rate_of_the_moment(program: Program) -> None:
+    """60 GiB an hour for eight minutes are 8 GiB: 56 more, where 420 would be above the maximum."""
+    name = database(program, "jumped", MaxAllocatedStorage=399)
+    load = {"database_id": name, "workload": BUSY, "free_storage_gib": 12, "fill_gib_per_hour": 60}
+    program.aws.control("load", load)
+    program.tick(20)
+    assert 140 < seen(program, name).volume.configuration.size_gib < 170
+
+
 @pytest.mark.parametrize(
     ("query_name", "held", "minutes"),
     [("rds-burst-balance", "db.m6i.8xlarge", 8), ("rds-io-balance", "db.t3.medium", 70)],

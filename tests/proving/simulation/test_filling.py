@@ -72,6 +72,28 @@ def test_an_unexpected_load_of_hours_is_outrun() -> None:
     assert len(kept.changes) == 1
 
 
+@pytest.mark.parametrize(
+    ("free_gib", "fill", "to_gib"),
+    [
+        (30, [{"for": "55m", "gib_per_hour": 1}, {"for": "5m", "gib_per_hour": 120}], 177),
+        (11, [{"for": "10m", "gib_per_hour": 60}, {"for": "50m", "gib_per_hour": 0}], 170),
+        (11, [{"for": "10m", "gib_per_hour": 60}, {"for": "50m", "gib_per_hour": -12}], 110),
+    ],
+    ids=["slow after a jump", "a jump lasts on", "cleaned up after a jump"],
+)
+def test_rds_autoscaling_goes_by_what_came_in_the_last_hour(
+    free_gib: int, fill: list[dict[str, Any]], to_gib: int
+) -> None:
+    """Seven times the growth of the last hour, whatever the rate of the moment."""
+    document = scenario(
+        allocated_storage_gib=100, free_storage_gib=free_gib, fill_gib_per_hour=None, fill=fill,
+        max_allocated_storage_gib=3_000,
+    )  # fmt: skip
+    result = simulated(document, "none")
+    sizes = {minute.configuration.size_gib for minute in result.minutes}
+    assert sorted(sizes)[1] == to_gib
+
+
 def test_files_that_go_again_grow_nothing() -> None:
     spill = [{"for": "3h", "gib_per_hour": 0}, {"for": "30m", "gib_per_hour": 20},
              {"for": "30m", "gib_per_hour": -20}]  # fmt: skip
