@@ -118,10 +118,12 @@ def load_key(point: Datapoint) -> MetricKey:
 
 
 def as_json(minute: LoadedMinute) -> dict[str, Any]:
-    """A minute as plain values for plots: every fact but the latencies one by one."""
+    """A minute as plain values for plots: every fact but those that are lists."""
     facts, configuration = minute.facts, minute.configuration
     values: dict[str, Any] = {
-        name: value for name, value in facts._asdict().items() if name != "latencies"
+        name: value
+        for name, value in facts._asdict().items()
+        if name not in ("latencies", "served_measured")
     }
     values |= {
         "start": facts.start.isoformat(),

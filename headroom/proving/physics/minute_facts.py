@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from operator import add
 from typing import NamedTuple
 
 from headroom.proving.physics.queue import (
@@ -11,6 +12,7 @@ from headroom.proving.physics.queue import (
     INSTANCE_IOPS,
     VOLUME_BYTES,
     VOLUME_IOPS,
+    Bucket,
     Piece,
 )
 
@@ -27,6 +29,15 @@ class Waits(NamedTuple):
     ops: float
     low_ms: float
     high_ms: float
+
+
+class Served(NamedTuple):
+    """Operations and bytes that were served."""
+
+    read_ops: float = 0.0
+    write_ops: float = 0.0
+    read_bytes: float = 0.0
+    write_bytes: float = 0.0
 
 
 class MinuteFacts(NamedTuple):
@@ -51,6 +62,8 @@ class MinuteFacts(NamedTuple):
     served_write_ops: float
     served_read_bytes: float
     served_write_bytes: float
+    served_measured: Served
+    """What of it was served in the measured seconds."""
     ebs_ops: float
     queue_seen_avg: float
     """Mean VolumeQueueLength: the device reports at most its queue limit."""
@@ -62,6 +75,8 @@ class MinuteFacts(NamedTuple):
     instance_throughput_exceeded: int
     idle_s: float
     burst_balance_percent: float | None
+    lowest_burst_balance_percent: float | None
+    """Lowest of the minute, its start included."""
     instance_io_balance_percent: float | None
     instance_byte_balance_percent: float | None
     limit_iops: float
@@ -109,12 +124,14 @@ class MinuteTally:
         self._queue_limit = queue_limit
         self.offered = self.offered_ebs = self.offered_bytes = 0.0
         self.served = self.ebs_ops = self.idle_s = 0.0
-        self.read_ops = self.write_ops = self.read_bytes = self.write_bytes = 0.0
+        self.total = self.measured = Served()
         self.queue_seconds = 0.0
+        self.lowest_balance: float | None = None
+        """Lowest level of the volume's bucket, in percent; None without one."""
         self.latencies: list[Waits] = []
         self._bound_s = dict.fromkeys(_FLAGS, 0.0)
 
-    def add(self, piece: Piece, *, hdd: bool, service_s: float) -> None:
+    def add(self, piece: Piece, *, hdd: bool, service_s: float, measured: bool = True) -> None:
         """Count one piece; `service_s` is what an operation takes on a volume at rest."""
         seconds, mix = piece.end - piece.start, piece.mix
         served = piece.served * seconds
@@ -137,15 +154,23 @@ class MinuteTally:
             self.idle_s += 0.0 if piece.backlog_start or piece.backlog_end else seconds
             return
         reads = served * mix.read_share
+        writes = served - reads
+        counts = Served(reads, writes, reads * mix.read_bytes, writes * mix.write_bytes)
         self.served += served
-        self.read_ops += reads
-        self.write_ops += served - reads
-        self.read_bytes += reads * mix.read_bytes
-        self.write_bytes += (served - reads) * mix.write_bytes
+        self.total = _sum(self.total, counts)
+        if measured:
+            self.measured = _sum(self.measured, counts)
         self.ebs_ops += served * (mix.hdd_ops if hdd else mix.ssd_ops)
         self._wait(
             served, 1000 * (piece.wait_start + service_s), 1000 * (piece.wait_end + service_s)
         )
+
+    def see_balance(self, bucket: Bucket) -> None:
+        """Count the lowest level of the volume's bucket in a stretch of the minute."""
+        if bucket.capacity:
+            percent = 100 * bucket.lowest / bucket.capacity
+            known = self.lowest_balance
+            self.lowest_balance = percent if known is None else min(known, percent)
 
     def exceeded(self, flag: int) -> int:
         """1 when the limit behind `flag` bound for at least a second, else 0."""
@@ -169,6 +194,10 @@ class MinuteTally:
             return limit
         below = (limit - low) / (high - low)
         return below * (low + limit) / 2 + (1 - below) * limit
+
+
+def _sum(one: Served, other: Served) -> Served:
+    return Served._make(map(add, one, other))
 
 
 _FLAGS = (VOLUME_IOPS, VOLUME_BYTES, INSTANCE_IOPS, INSTANCE_BYTES)

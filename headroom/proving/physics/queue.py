@@ -38,11 +38,12 @@ class Bucket:
     which is the limit that ever finer time steps approach.
     """
 
-    __slots__ = ("capacity", "level")
+    __slots__ = ("capacity", "level", "lowest")
 
     def __init__(self, capacity: float, level: float | None = None) -> None:
         self.capacity = capacity
         self.level = capacity if level is None else min(level, capacity)
+        self.lowest = self.level
 
     def allowed(self, base: float, peak: float) -> float:
         """The rate that may be driven now."""
@@ -56,6 +57,7 @@ class Bucket:
         """Let `seconds` pass at `used`."""
         level = min(self.capacity, self.level + (base - used) * seconds)
         self.level = level if level > 1e-9 * self.capacity else 0.0
+        self.lowest = min(self.lowest, self.level)
 
     @property
     def percent(self) -> float:

@@ -200,12 +200,15 @@ class VolumePhysics:
         inside = measured = 0.0
         for begin, end, load, configuration in stretches:
             self._settle(configuration)
+            credits = self._station.credits
+            credits.lowest = credits.level
             inside += end - begin
             measured += end - begin if load is not None else 0.0
             pieces = list(self._station.run(begin, end, load or IDLE))
+            tally.see_balance(credits)
             hdd = self._limits.hdd
             for piece in pieces:
-                tally.add(piece, hdd=hdd, service_s=SERVICE_S[hdd])
+                tally.add(piece, hdd=hdd, service_s=SERVICE_S[hdd], measured=load is not None)
             real += pieces
             if self._free is not None:
                 free += self._free.run(begin, end, load or IDLE)
@@ -312,10 +315,11 @@ class VolumePhysics:
             offered_ebs_ops=tally.offered_ebs,
             offered_bytes=tally.offered_bytes,
             served_ops=tally.served,
-            served_read_ops=tally.read_ops,
-            served_write_ops=tally.write_ops,
-            served_read_bytes=tally.read_bytes,
-            served_write_bytes=tally.write_bytes,
+            served_read_ops=tally.total.read_ops,
+            served_write_ops=tally.total.write_ops,
+            served_read_bytes=tally.total.read_bytes,
+            served_write_bytes=tally.total.write_bytes,
+            served_measured=tally.measured,
             ebs_ops=tally.ebs_ops,
             queue_seen_avg=tally.queue_seconds / 60,
             backlog_end=self._station.backlog,
@@ -326,6 +330,7 @@ class VolumePhysics:
             instance_throughput_exceeded=tally.exceeded(INSTANCE_BYTES),
             idle_s=tally.idle_s,
             burst_balance_percent=credits.percent if limits.credits else None,
+            lowest_burst_balance_percent=tally.lowest_balance,
             instance_io_balance_percent=share.iops.percent if share else None,
             instance_byte_balance_percent=share.bytes.percent if share else None,
             limit_iops=units,

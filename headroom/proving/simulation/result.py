@@ -86,7 +86,7 @@ class Result:
         counts = {"act": 0, "hold": 0, "escalate": 0}
         for decision in self.decisions:
             counts[type(decision.answer).__name__.lower()] += 1
-        balances = [f.burst_balance_percent for f in facts if f.burst_balance_percent is not None]
+        lowest = [f.lowest_burst_balance_percent for f in facts]
         return {
             "scenario": self.scenario,
             "controller": self.controller,
@@ -102,7 +102,7 @@ class Result:
                 "p99": _rounded(self.latencies.percentile_ms(99)),
             },
             "served": served_rates(facts),
-            "burst_balance_min": _rounded(min(balances, default=None)),
+            "burst_balance_min": _rounded(min((v for v in lowest if v is not None), default=None)),
             "storage_usd": _money(self.storage_usd),
             "usd_per_month_start": _money(self.minutes[0].usd_per_month),
             "usd_per_month_end": _money(self.usd_per_month_end),
@@ -121,12 +121,13 @@ class Result:
 
 
 def served_rates(facts: Sequence[MinuteFacts]) -> dict[str, float]:
-    """Mean rates over the measured time."""
+    """Mean rates over the measured time, of what was served in it."""
     seconds = sum(f.measured_s for f in facts)
+    served = [f.served_measured for f in facts]
     totals = {
-        "read_iops": sum(f.served_read_ops for f in facts),
-        "write_iops": sum(f.served_write_ops for f in facts),
-        "mib_per_s": sum(f.served_read_bytes + f.served_write_bytes for f in facts) / MIB,
+        "read_iops": sum(one.read_ops for one in served),
+        "write_iops": sum(one.write_ops for one in served),
+        "mib_per_s": sum(one.read_bytes + one.write_bytes for one in served) / MIB,
     }
     return {name: round(total / seconds, 4) if seconds else 0.0 for name, total in totals.items()}
 

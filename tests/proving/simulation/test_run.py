@@ -70,6 +70,33 @@ def test_no_controller_changes_nothing_and_is_billed_by_the_second() -> None:
     assert found["starved_minutes"] == found["onset_to_relief_minutes"] == 360
 
 
+def test_what_is_served_in_a_gap_is_in_no_rate(tmp_path: Path) -> None:
+    """Half a minute at 10,000 IOPS leaves 210,000 operations: 180,000 of them are served in the gap."""
+    (tmp_path / "gap.csv").write_text(
+        "timestamp,read_ops,write_ops,read_bytes,write_bytes\n"
+        "2026-01-05T00:00:00Z,300000,0,4915200000,0\n"
+        "2026-01-05T00:00:30Z,,,,\n"
+        "2026-01-05T00:01:00Z,,,,\n"
+        "2026-01-05T00:01:30Z,60,0,983040,0\n"
+    )
+    document = {"resource": GP3, "workload": {"trace": {"file": "gap.csv"}}}
+    found = said(simulate(parse_scenario(document, source="case", base=tmp_path), "none"))
+    read_iops = (90_000 + 30_000 + 60) / 60
+    assert found["served"] == {
+        "read_iops": read_iops, "write_iops": 0, "mib_per_s": round(read_iops / 64, 4),
+    }  # fmt: skip
+    assert found["served_ops"] == found["offered_ops"] == 300_060
+
+
+def test_the_lowest_balance_is_the_buckets_own() -> None:
+    """It counts the start, and dips that are over before their minute is."""
+    filling = run(GP2 | {"burst_balance_percent": 10}, steps(("30m", 0)), "none")
+    assert said(filling)["burst_balance_min"] == 10
+    dip = steps(("15s", 3_000), ("45s", 0))
+    dipping = said(run(GP2 | {"burst_balance_percent": 10}, dip, "none"))
+    assert dipping["burst_balance_min"] == pytest.approx(10 - 100 * 15 * 1_800 / 5_400_000)
+
+
 def test_headroom_ends_a_starvation_on_the_first_change() -> None:
     result = run(GP3, steps(("30m", 1_000), ("5h", 5_000)))
     found = said(result)
