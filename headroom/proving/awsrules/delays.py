@@ -1,4 +1,4 @@
-"""How long a modification takes: always the same, or drawn for every change from ranges."""
+"""How long a modification takes: always the same, or drawn from ranges by the hour."""
 
 from __future__ import annotations
 

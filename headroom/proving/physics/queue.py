@@ -180,6 +180,15 @@ class _Batch:
         self.load, self.ops, self.since = load, 0.0, since
 
 
+class _Held:
+    """Workers of a pool that waited for an earlier backlog: `ops` operations took `wait_s` longer."""
+
+    __slots__ = ("load", "ops", "wait_s")
+
+    def __init__(self, load: Load) -> None:
+        self.load, self.ops, self.wait_s = load, load.outstanding, 0.0
+
+
 class VolumeQueue:
     """One fluid queue; `volume` None means a volume that is never the limit."""
 
@@ -189,6 +198,12 @@ class VolumeQueue:
         self.credits = Bucket(0.0)
         self.backlog = 0.0
         self._queue: deque[_Batch] = deque()
+        self._held: _Held | None = None
+
+    @property
+    def held_ops(self) -> float:
+        """Operations to come that workers asked for behind an earlier backlog."""
+        return 0.0 if self._held is None else self._held.ops
 
     def waiting(self) -> Rates:
         """EBS operations and bytes that wait now."""
@@ -205,6 +220,8 @@ class VolumeQueue:
     def run(self, start: float, end: float, load: Load) -> Iterator[Piece]:
         """Pass from `start` to `end` (seconds) under one load and one configuration."""
         now = start
+        if self._held is not None and self._held.load is not load:
+            self._held = None
         while end - now > 1e-9:
             pooled = load.outstanding and not self.backlog  # workers wait behind what came earlier
             piece = self._pooled(now, end, load) if pooled else self._open(now, end, load)
@@ -215,8 +232,15 @@ class VolumeQueue:
         mix, wanted = load.mix, load.free_rate
         cap, bound = self._tightest(mix)
         served = min(wanted, cap)
-        until = self._pass(now, end, mix, served)
+        held = self._held
+        lasts = held.ops / served if held is not None and served > 0 else inf
+        until = self._pass(now, min(end, now + lasts), mix, served)
         latency = load.outstanding / served - load.think_s if served > 0 else 0.0
+        if held is not None:
+            latency += held.wait_s
+            held.ops -= served * (until - now)
+            if until - now >= lasts - INSTANT_S:
+                self._held = None
         return Piece(
             now, until, 0.0, 0.0, served, served, mix, latency, latency,
             bound if wanted > cap * ABOVE else 0, load,
@@ -243,6 +267,9 @@ class VolumeQueue:
         head.ops = head.ops - served if seconds < lasts - INSTANT_S else 0.0
         head.since = since
         self._settle(tail, before + offered * seconds - served)
+        if load.outstanding:
+            self._held = self._held or _Held(load)
+            self._held.wait_s += seconds
         return Piece(
             now, until, before, self.backlog, offered, cap, mix, wait, until - since, bound, load
         )

@@ -186,7 +186,7 @@ class VolumePhysics:
         found = []
         for queue in (self._station, self._free):
             if queue is not None:
-                found += [queue.backlog, queue.credits.level]
+                found += [queue.backlog, queue.held_ops, queue.credits.level]
                 if queue.instance is not None:
                     found += [queue.instance.iops.level, queue.instance.bytes.level]
         return found

@@ -13,7 +13,7 @@ from headroom.domain.catalog.ebs.limits import GP2_CREDITS
 from headroom.domain.resources import Configuration
 from headroom.proving.awsrules import Delays
 from headroom.proving.physics import Attachment, MinuteFacts, VolumePhysics
-from headroom.proving.workloads import IDLE, Steps, Stretch, open_load
+from headroom.proving.workloads import IDLE, Steps, Stretch, closed_load, open_load
 from tests.proving.build import (
     MINUTE,
     T0,
@@ -203,6 +203,40 @@ def test_a_closed_loop_waits_by_littles_law() -> None:
     assert facts[0].latency_ms_avg == pytest.approx(1_000 * 256 / 3_000)
     assert facts[0].queue_seen_avg == pytest.approx(256)
     assert facts[0].starved
+
+
+@pytest.mark.parametrize("outstanding", [300, 250_000])
+def test_workers_behind_a_backlog_wait_until_it_is_worked_off(outstanding: int) -> None:
+    """A minute of twice what gp3 gives: each worker's first operation takes a minute longer."""
+    pool = closed_load(outstanding=outstanding, io_kib=16, service_ms=0.5)
+    facts = play(
+        Steps(
+            T0,
+            [
+                Stretch(duration_s=60, load=open_load(iops=6_000, io_kib=16)),
+                Stretch(duration_s=600, load=pool),
+            ],
+        ),
+        gp3(),
+        5,
+    )
+    assert facts[2].served_ops == facts[3].served_ops == pytest.approx(180_000)
+    waited = sum(
+        wait.ops * (wait.low_ms + wait.high_ms) / 2 for fact in facts[2:] for wait in fact.latencies
+    )
+    at_rest = 1_000 * outstanding / 3_000
+    assert waited == pytest.approx(3 * 180_000 * at_rest + outstanding * 60_000)
+    assert facts[4].latency_ms_avg == pytest.approx(at_rest)
+
+
+def test_a_pool_that_comes_again_waits_for_its_own_backlog_only() -> None:
+    pool = closed_load(outstanding=30_000, io_kib=16, service_ms=0.5)
+    quiet = Stretch(duration_s=60, load=IDLE)
+    busy = Stretch(duration_s=60, load=open_load(iops=4_000, io_kib=16))
+    behind = Stretch(duration_s=60, load=pool)
+    facts = play(Steps(T0, [busy, Stretch(duration_s=25, load=pool), quiet, behind]), gp3(), 4)
+    longest = max(wait.high_ms for wait in facts[2].latencies + facts[3].latencies)
+    assert longest == pytest.approx(1_000 * 30_000 / 3_000)
 
 
 def test_a_closed_loop_nothing_limits_is_not_starved() -> None:
