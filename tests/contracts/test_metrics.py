@@ -17,7 +17,14 @@ from headroom.adapters.cloudwatch import CloudWatchMetrics
 from headroom.domain.detection import Metric
 from headroom.domain.resources import Configuration, Series, VolumeType
 from headroom.ports import GlanceRequest, StorageView
-from headroom.proving.metrics import Datapoint, PublishedVolume, datapoints, instance_datapoints
+from headroom.proving.metrics import (
+    BALANCE_EVERY_MIN,
+    BALANCES,
+    Datapoint,
+    PublishedVolume,
+    datapoints,
+    instance_datapoints,
+)
 from headroom.proving.physics import Attachment, VolumePhysics
 from headroom.proving.simulation.world import SimulatedVolume, World
 from tests.builders import ACCOUNT, REGION, instance, ref, volume
@@ -28,10 +35,10 @@ MINUTES = 200
 
 
 class StatisticSets:
-    """GetMetricData over published datapoints, readable `delay` after their minute has ended."""
+    """GetMetricData over published datapoints, readable `delay` after their period has ended."""
 
     def __init__(self, points: Iterable[Datapoint], *, now: datetime, delay: timedelta) -> None:
-        self.points = [p for p in points if p.timestamp + timedelta(minutes=1) + delay <= now]
+        self.points = [p for p in points if p.timestamp + period_of(p) + delay <= now]
 
     def get_metric_data(self, **asked: Any) -> dict[str, Any]:
         start, end = asked["StartTime"], asked["EndTime"]
@@ -53,6 +60,10 @@ class StatisticSets:
             "Timestamps": [start + timedelta(seconds=period * place) for place in buckets],
             "Values": [statistic(stat["Stat"], found) for found in buckets.values()],
         }
+
+
+def period_of(point: Datapoint) -> timedelta:
+    return timedelta(minutes=BALANCE_EVERY_MIN if point.name in BALANCES else 1)
 
 
 def statistic(name: str, found: list[Datapoint]) -> float:

@@ -12,7 +12,7 @@ from headroom.domain.resources import Configuration
 from headroom.localaws.metrics import MetricKey
 from headroom.localaws.state import AccountRegion, Cloud
 from headroom.proving.inputs import BadInput
-from headroom.proving.metrics import Datapoint
+from headroom.proving.metrics import BALANCE_EVERY_MIN, BALANCES, Datapoint
 from headroom.proving.physics import MinuteFacts, VolumePhysics
 from headroom.proving.scenarios import parse_attachment, parse_workload
 from headroom.proving.workloads import minute_floor
@@ -104,7 +104,12 @@ def physics_of(cloud: Cloud, request: Request, attachment: object) -> VolumePhys
 def put_datapoints(
     cloud: Cloud, account_region: AccountRegion, point: Datapoint, *, ends: datetime
 ) -> None:
-    """Publish a datapoint, readable once the metric delay has passed since its period ended."""
+    """Publish a datapoint, readable once the metric delay has passed since its period ended.
+
+    Balances of an instance end with their five minutes, all others at `ends`.
+    """
+    if point.name in BALANCES:
+        ends = max(ends, point.timestamp + timedelta(minutes=BALANCE_EVERY_MIN))
     cloud.store(account_region).put(
         load_key(point), point.timestamp, total=point.sum, samples=point.samples,
         minimum=point.minimum, maximum=point.maximum,

@@ -22,4 +22,11 @@ from headroom.proving.metrics.published import (
     PublishedVolume,
     minute_number,
 )
-from headroom.proving.metrics.volume import Datapoint, datapoints, instance_datapoints, metric_sums
+from headroom.proving.metrics.volume import (
+    BALANCE_EVERY_MIN,
+    BALANCES,
+    Datapoint,
+    datapoints,
+    instance_datapoints,
+    metric_sums,
+)

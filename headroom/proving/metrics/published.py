@@ -178,7 +178,7 @@ class PublishedVolume:
             count = (end - begin) * per_hour
             return self._slow.cut(name, begin * per_hour, count, end * per_hour)
 
-        hours = {n: _hourly(n, slow(n, first, edge)) for n in VOLUME_SERIES}
+        hours = _hourly({n: slow(n, first, edge) for n in VOLUME_SERIES})
         fives = {n: slow(n, edge, until_hour) for n in VOLUME_SERIES}
         parts = ((first, HOUR_MIN, hours), (edge, SLOW_MIN, fives))
         return tuple(
@@ -207,7 +207,9 @@ class PublishedVolume:
             return _series(first, 1, self._instance.cut(name, first, ACTIVITY_MIN, visible))
 
         def balance(name: str) -> Series:
-            values = self._instance.cut(name, slow_first, ACTIVITY_MIN, visible)
+            values = self._instance.cut(
+                name, slow_first, ACTIVITY_MIN, visible - visible % SLOW_MIN
+            )
             return _series(slow_first, SLOW_MIN, values[::SLOW_MIN])
 
         others = self._other_loads(first)
@@ -235,27 +237,9 @@ class PublishedVolume:
             name: self._volume.cut(name, number * SLOW_MIN, SLOW_MIN, visible)
             for name in VOLUME_SERIES
         }
-        values: Values = {}
-        for name, column in minutes.items():
-            known = [v for v in column if v is not None]
-            if not known:
-                values[name] = None
-            elif name in RATES:
-                values[name] = sum(known) / SLOW_MIN
-            elif name == "burst_balance_percent":
-                values[name] = min(known)
-            elif name == "queue_length":
-                values[name] = sum(known) / len(known)
-            elif name != "latency_ms":
-                values[name] = sum(known)
+        values = _longer(minutes)
         values["busiest_iops"] = _busiest(minutes, "read_iops", "write_iops")
         values["busiest_mibps"] = _busiest(minutes, "read_mibps", "write_mibps")
-        weights = zip(
-            minutes["latency_ms"], minutes["read_iops"], minutes["write_iops"], strict=True
-        )
-        waits = [(ms, (r or 0.0) + (w or 0.0)) for ms, r, w in weights if ms is not None]
-        ops = sum(weight for _, weight in waits)
-        values["latency_ms"] = sum(ms * weight for ms, weight in waits) / ops if ops else None
         return values
 
 
@@ -274,21 +258,44 @@ def _busiest(
     return max(((r or 0.0) + (w or 0.0) for r, w, c in rows if c is not None), default=None)
 
 
-def _hourly(name: str, values: tuple[float | None, ...]) -> tuple[float | None, ...]:
-    """Values of whole hours from those of five minutes."""
-    per_hour = HOUR_MIN // SLOW_MIN
-    rows = (values[place : place + per_hour] for place in range(0, len(values), per_hour))
-    nothing = (None,) * per_hour  # as in most of the 400 days before a short history
-    found: list[float | None] = []
-    for row in rows:
-        known = [] if row == nothing else [value for value in row if value is not None]
-        if not known:
-            found.append(None)
+def _longer(parts: Mapping[str, tuple[float | None, ...]]) -> Values:
+    """The values of a period from those of its parts, as CloudWatch aggregates them.
+
+    Rates count missing parts as zero; a queue is the mean of the known parts, latency that of
+    operations.
+    """
+    values: Values = {}
+    for name, column in parts.items():
+        if column.count(None) == len(column):  # as in most of the 400 days before a short history
+            values[name] = None
+            continue
+        known = [value for value in column if value is not None]
+        if name in RATES:
+            values[name] = sum(known) / len(column)
         elif name == "burst_balance_percent":
-            found.append(min(known))
+            values[name] = min(known)
+        elif name == "queue_length":
+            values[name] = sum(known) / len(known)
+        elif name == "latency_ms":
+            rates = zip(column, parts["read_iops"], parts["write_iops"], strict=True)
+            waits = [(ms, (r or 0.0) + (w or 0.0)) for ms, r, w in rates if ms is not None]
+            ops = sum(weight for _, weight in waits)
+            values[name] = sum(ms * weight for ms, weight in waits) / ops if ops else None
         else:
-            found.append(sum(known) / (1 if "exceeded" in name else per_hour))
-    return tuple(found)
+            values[name] = sum(known)
+    return values
+
+
+def _hourly(
+    fives: Mapping[str, tuple[float | None, ...]],
+) -> dict[str, tuple[float | None, ...]]:
+    """Columns of whole hours from those of five minutes."""
+    per_hour = HOUR_MIN // SLOW_MIN
+    hours = [
+        _longer({name: column[place : place + per_hour] for name, column in fives.items()})
+        for place in range(0, len(fives["read_iops"]), per_hour)
+    ]
+    return {name: tuple([hour[name] for hour in hours]) for name in fives}
 
 
 def _lowest(minutes: Series) -> Series:

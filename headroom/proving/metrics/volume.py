@@ -17,6 +17,7 @@ from headroom.proving.physics import MinuteFacts
 
 BALANCE_EVERY_MIN = 5
 """Balances of an instance come with basic monitoring only."""
+BALANCES = ("EBSIOBalance%", "EBSByteBalance%")
 PROVISIONED = (VolumeType.IO1, VolumeType.IO2)
 BURSTING = (VolumeType.GP2, VolumeType.ST1, VolumeType.SC1)
 OF_THE_PAIR = frozenset(
@@ -142,9 +143,9 @@ def instance_metrics(
         ]
     if facts.start.minute % BALANCE_EVERY_MIN == 0:
         if limits.maximum_iops > limits.baseline_iops:
-            named.append(("EBSIOBalance%", facts.instance_io_balance_percent))
+            named.append((BALANCES[0], facts.instance_io_balance_percent))
         if limits.maximum_mibps > limits.baseline_mibps:
-            named.append(("EBSByteBalance%", facts.instance_byte_balance_percent))
+            named.append((BALANCES[1], facts.instance_byte_balance_percent))
     return [(name, value) for name, value in named if value is not None]
 
 

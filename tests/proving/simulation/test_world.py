@@ -65,7 +65,7 @@ def test_a_minute_is_readable_once_it_has_ended_and_the_delay_has_passed() -> No
 
 
 def test_what_is_never_published_is_missing_and_not_zero() -> None:
-    place = passed(world(gp3(), steady(0)), 10)
+    place = passed(world(gp3(), steady(0)), 12)
     activity, instance_activity = place.activity(place.view(REF), place.now)
     assert activity.burst_balance_percent.known() == ()
     assert activity.latency_ms.known() == ()
