@@ -43,8 +43,8 @@ def test_nothing_is_given_back_by_which_an_import_could_fill_a_database() -> Non
     database = {
         **FILLING, "iops": 20_000, "storage_throughput_mibps": 800, "free_storage_gib": 60,
         "fill": [
-            {"for": "30h", "gib_per_hour": 0.2}, {"for": "6h", "gib_per_hour": 20},
-            {"for": "12h", "gib_per_hour": 0.1},
+            {"for": "30h", "gib_per_hour": 0.2}, {"for": "4h", "gib_per_hour": 20},
+            {"for": "14h", "gib_per_hour": 0.1},
         ],
     }  # fmt: skip
     result = simulated(database, [step("48h", 1_000)], aws={"completes_after": "12h"})
