@@ -17,6 +17,7 @@ from headroom.domain.state import InFlight, Step
 from headroom.proving.awsrules import FULL_COPY_DELAYS, VolumeLifecycle
 from headroom.proving.metrics import SLOW_MIN, PublishedVolume, minute_number
 from headroom.proving.physics import (
+    BOUNDLESS,
     Disk,
     LatencyHistogram,
     MinuteFacts,
@@ -98,9 +99,22 @@ def simulate(
             changes, starts, since=scenario.start, resource=scenario.resource,
             aws=scenario.aws, policy=scenario.policy,
         ),
-        notes=(*scenario.notes, *scenario.workload.notes, *world.notes, *log.notes),
+        notes=(
+            *scenario.notes, *scenario.workload.notes, *_without_effect(scenario, world.now),
+            *world.notes, *log.notes,
+        ),
         space=None if volume.disk is None else volume.disk.result(),
     )  # fmt: skip
+
+
+def _without_effect(scenario: Scenario, end: datetime) -> Iterator[str]:
+    """Sentences on what the scenario gives and nothing in it depends on."""
+    later = sum(at >= end for at in scenario.aws.modified_at)
+    if later:
+        yield f"aws.modified_at: {later} instant(s) after the end have no effect."
+    attachment = scenario.attachment_settings.attachment
+    if attachment.has_other_load and attachment.limits == BOUNDLESS:
+        yield "attachment.other_load has no effect: the instance is never the limit."
 
 
 def _with_owner_prices(scenario: Scenario, ref: ResourceRef) -> Scenario:

@@ -174,6 +174,20 @@ def test_changes_of_others_use_slots_while_headroom_watches() -> None:
     assert first == timedelta(hours=27), "in the very minute in which used + reserve leaves room"
 
 
+def test_what_has_no_effect_is_in_the_notes() -> None:
+    nothing = run(
+        GP3, steps(("10m", 100)), "none", attachment={"other_load": {"iops": 5_000, "mibps": 100}},
+        aws={"modified_at": ["2026-01-05T00:05:00Z", "2026-01-05T00:10:00Z", "2026-01-05T09:00:00Z"]},
+    )  # fmt: skip
+    assert nothing.notes == (
+        "aws.modified_at: 2 instant(s) after the end have no effect.",
+        "attachment.other_load has no effect: the instance is never the limit.",
+    )
+    assert len(nothing.external_changes) == 1
+    with_limit = {"instance_type": "m6i.4xlarge", "other_load": {"iops": 5_000, "mibps": 100}}
+    assert run(GP3, steps(("10m", 100)), "none", attachment=with_limit).notes == ()
+
+
 def test_a_closed_loop_is_chased_no_further_than_its_limits_allow() -> None:
     loop = {"closed_loop": {"outstanding": 256, "io_kib": 4, "duration": "26h"}}
     result = run(GP3, loop)
