@@ -259,18 +259,13 @@ def _busiest(
 
 
 def _longer(parts: Mapping[str, tuple[float | None, ...]]) -> Values:
-    """The values of a period from those of its parts, as CloudWatch aggregates them.
-
-    Rates count missing parts as zero; a queue is the mean of the known parts, latency that of
-    operations.
-    """
+    """The values of a period from its parts, as CloudWatch: rates count missing parts as zero."""
     values: Values = {}
     for name, column in parts.items():
-        if column.count(None) == len(column):  # as in most of the 400 days before a short history
-            values[name] = None
-            continue
         known = [value for value in column if value is not None]
-        if name in RATES:
+        if not known:
+            values[name] = None
+        elif name in RATES:
             values[name] = sum(known) / len(column)
         elif name == "burst_balance_percent":
             values[name] = min(known)
@@ -289,11 +284,14 @@ def _longer(parts: Mapping[str, tuple[float | None, ...]]) -> Values:
 def _hourly(
     fives: Mapping[str, tuple[float | None, ...]],
 ) -> dict[str, tuple[float | None, ...]]:
-    """Columns of whole hours from those of five minutes."""
-    per_hour = HOUR_MIN // SLOW_MIN
+    """Columns of whole hours from those of five minutes; reads are published whenever anything is."""
+    per_hour, reads = HOUR_MIN // SLOW_MIN, fives["read_iops"]
+    nothing: Values = dict.fromkeys(fives)  # most of the 400 days before a short history
     hours = [
         _longer({name: column[place : place + per_hour] for name, column in fives.items()})
-        for place in range(0, len(fives["read_iops"]), per_hour)
+        if reads[place : place + per_hour].count(None) < per_hour
+        else nothing
+        for place in range(0, len(reads), per_hour)
     ]
     return {name: tuple([hour[name] for hour in hours]) for name in fives}
 
