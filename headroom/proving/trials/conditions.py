@@ -50,7 +50,7 @@ STARTS: Mapping[str, Configuration] = MappingProxyType(
 class Conditions:
     """The same for every controller: prices, AWS's delays and the owner's policy.
 
-    Delays in ranges are drawn per change, by the name of the load.
+    Delays in ranges are drawn by the name of the load, for the clock hour in which a change starts.
 
     `preset` sets the value of a starved minute; the policy is the default one with mode auto.
     Raises KeyError for a preset that does not exist.
