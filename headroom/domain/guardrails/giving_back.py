@@ -8,7 +8,14 @@ from math import inf
 from headroom.domain.catalog.ebs import MAX_MODIFICATIONS, capability
 from headroom.domain.guardrails.case import Case, allowed, verdict_of
 from headroom.domain.guardrails.verdicts import Guardrail, Relation, Verdict
-from headroom.domain.planning import CALM_MINUTES, STEPS_BACK, Plan, gives_up_only_unused, step_of
+from headroom.domain.planning import (
+    CALM_MINUTES,
+    STEPS_BACK,
+    costs_no_more,
+    gives_up_less_than_it_brings,
+    gives_up_only_unused,
+    step_of,
+)
 from headroom.domain.state import BY_HEADROOM, WINDOW, KnownModification, changes_of_settings
 from headroom.domain.workload import Binding
 
@@ -24,32 +31,26 @@ def _more_for_no_more_money(case: Case) -> bool:
     """Whether a pressed volume gets more IOPS at no higher price, and gives up no MiB/s.
 
     Such a plan serves whatever the volume serves today and more, so it needs no history. A database
-    may give up MiB/s that its load never used: its gp3 has its own, and none can be bought below a
-    size. For a volume another plan keeps all of them at little cost.
+    may give up MiB/s that its load never used, or that bring it less than the IOPS: its gp3 has its
+    own, and none can be bought below a size. For a volume another plan keeps all of them at little cost.
     """
     plan, now, then = case.plan, capability(case.plan.origin), case.plan.capability
     spare = 1 + case.effective.limits.headroom_percent / 100
     return (
         case.diagnosis.binding is not Binding.NOTHING
-        and _costs_no_more(plan)
+        and costs_no_more(plan)
         and then.sustained_iops > now.sustained_iops
         and then.burst_iops >= now.burst_iops
         and (
             then.sustained_mibps >= now.burst_mibps
             or (
                 plan.origin.database is not None
-                and gives_up_only_unused(plan, case.demand, spare=spare)
+                and gives_up_less_than_it_brings(
+                    plan, case.demand, case.observation, case.resource_state.profile, spare=spare
+                )
             )
         )
     )
-
-
-def _costs_no_more(plan: Plan) -> bool:
-    """Whether the price stays, or each GiB costs no more where it grows for free space."""
-    if plan.growth is None:
-        return plan.price_change_usd <= 0
-    before = plan.monthly_usd - plan.price_change_usd
-    return plan.monthly_usd * plan.origin.size_gib <= before * plan.target.size_gib
 
 
 def give_back(case: Case) -> Verdict:
@@ -63,7 +64,8 @@ def give_back_data(case: Case) -> Verdict:
     """Block lowering performance before enough of the load was measured.
 
     A pressed database, or one whose credits run out, may go to gp3 at no higher price at once, if that
-    has more sustained IOPS and all MiB/s the load ever used. What somebody else raised is kept for a week,
+    has more sustained IOPS and all MiB/s the load ever used, or its load so far came late for longer
+    without credits than it would on gp3. What somebody else raised is kept for a week,
     unless you set `give_back_after_days` to less than a day: it may be meant for a load to come.
     """
     if not _lowers(case):

@@ -8,7 +8,11 @@ from headroom.domain.planning.alternatives import Alternative, alternatives
 from headroom.domain.planning.announced import reach_of
 from headroom.domain.planning.build_plan import TIME_TO_EFFECT, relieves
 from headroom.domain.planning.coming_hours import FORESEEN_USD, LEAD
-from headroom.domain.planning.gp2_to_gp3 import gives_up_only_unused
+from headroom.domain.planning.gp2_to_gp3 import (
+    costs_no_more,
+    gives_up_less_than_it_brings,
+    gives_up_only_unused,
+)
 from headroom.domain.planning.groups import (
     Candidate,
     GroupConstraint,

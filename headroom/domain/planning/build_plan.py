@@ -8,7 +8,7 @@ from headroom.domain.catalog import why_invalid
 from headroom.domain.catalog.ebs import DURABILITY_PERCENT, Capability, capability
 from headroom.domain.catalog.rds import full_copy
 from headroom.domain.planning.full_copy import FULL_COPY_TIME
-from headroom.domain.planning.gp2_to_gp3 import gives_up_only_unused
+from headroom.domain.planning.gp2_to_gp3 import gives_up_less_than_it_brings
 from headroom.domain.planning.plan import Plan
 from headroom.domain.planning.situation import Situation
 from headroom.domain.resources import Configuration, PriceUnknown, VolumeType
@@ -60,7 +60,7 @@ def plan_for(
 
 
 def relieves(situation: Situation, plan: Plan) -> bool:
-    """Whether more of the load is served, and nothing is lowered that is used.
+    """Whether more of the load is served, and nothing is lowered that is used for longer than it brings more.
 
     Two limits are never bought apart where one of them binds alone: the rate that both let through
     has to rise.
@@ -74,7 +74,9 @@ def relieves(situation: Situation, plan: Plan) -> bool:
     if then.sustained_iops >= now.sustained_iops and then.sustained_mibps >= now.sustained_mibps:
         return True
     spare = 1 + situation.limits.headroom_percent / 100
-    return gives_up_only_unused(plan, situation.demand, spare=spare)
+    return gives_up_less_than_it_brings(
+        plan, situation.demand, situation.observation, situation.past.profile, spare=spare
+    )
 
 
 def useful(situation: Situation, can: Capability) -> tuple[float, ...]:

@@ -1,34 +1,45 @@
 """From gp2 to gp3: more IOPS for the same money, and less throughput that nobody used.
 
 gp3 has 3,000 IOPS and 125 MiB/s whatever its size (on RDS from the striping threshold on 12,000 and
-500), while gp2 has up to 250 MiB/s a volume. Only throughput that no load came near may be given up.
+500), while gp2 has up to 250 MiB/s a volume, but its IOPS only as long as its credits last. Throughput
+that a load came near is given up only by a database for which none can be bought, and which without
+credits was short for longer than it would be on gp3.
 Source: RDS User Guide, "Amazon RDS DB instance storage" (checked 2026-10).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from headroom.domain.catalog import cheapest, included
-from headroom.domain.catalog.ebs import capability
+from headroom.domain.catalog.ebs import Capability, capability
 from headroom.domain.planning.plan import Plan
-from headroom.domain.resources import Configuration, ValidStorage, VolumeType
-from headroom.domain.workload import Demand
+from headroom.domain.resources import Configuration, Observation, ValidStorage, VolumeType
+from headroom.domain.state import LoadProfile, ProfileHour
+from headroom.domain.workload import Demand, Minute, recent_minutes, since
 
 
 def least_gp3(
     current: Configuration, demand: Demand, valid: tuple[ValidStorage, ...], *, spare: float
 ) -> Configuration | None:
-    """The cheapest gp3 of gp2's size that sustains its IOPS and the throughput that was used."""
+    """The cheapest gp3 of gp2's size that sustains its IOPS and the throughput that was used.
+
+    For a database that can have no more throughput without growing, the gp3 of its size.
+    """
     if current.volume_type is not VolumeType.GP2:
         return None
     iops = max(
         capability(current).burst_iops,
         included(replace(current, volume_type=VolumeType.GP3, iops=None, throughput_mibps=None))[0],
     )
-    return cheapest(
+    found = cheapest(
         current, VolumeType.GP3, iops=iops, mibps=used_mibps(demand, iops) * spare, valid=valid
     )
+    if current.database is None or (found is not None and found.size_gib == current.size_gib):
+        return found
+    return cheapest(current, VolumeType.GP3, iops=iops, mibps=0.0, valid=valid)
 
 
 def gives_up_only_unused(plan: Plan, demand: Demand, *, spare: float) -> bool:
@@ -41,6 +52,74 @@ def gives_up_only_unused(plan: Plan, demand: Demand, *, spare: float) -> bool:
     if then.sustained_iops < now.sustained_iops or then.burst_iops < now.burst_iops:
         return False
     return used_mibps(demand, then.sustained_iops) * spare <= then.sustained_mibps
+
+
+def gives_up_less_than_it_brings(
+    plan: Plan, demand: Demand, observation: Observation, profile: LoadProfile | None, *,
+    spare: float,
+) -> bool:  # fmt: skip
+    """Whether `plan` lowers only unused throughput, or a database's load came late for longer on gp2.
+
+    `profile` is the past until the latest minutes of `observation`, where there is one.
+    """
+    if gives_up_only_unused(plan, demand, spare=spare):
+        return True
+    before, after = plan.origin, plan.target
+    if (
+        (before.volume_type, after.volume_type) != (VolumeType.GP2, VolumeType.GP3)
+        or before.database is None
+        or after.throughput_mibps is not None  # more of it can be bought
+        or not costs_no_more(plan)
+    ):
+        return False
+    hours = () if profile is None else profile.known
+    seen = recent_minutes(observation)
+    if profile is not None:
+        seen = since(seen, profile.end)
+    late = late_minutes(hours, seen, plan.capability)
+    return late.after <= late.before
+
+
+def costs_no_more(plan: Plan) -> bool:
+    """Whether the price stays, or each GiB costs no more where it grows for free space."""
+    if plan.growth is None:
+        return plan.price_change_usd <= 0
+    before = plan.monthly_usd - plan.price_change_usd
+    return plan.monthly_usd * plan.origin.size_gib <= before * plan.target.size_gib
+
+
+class LateMinutes(NamedTuple):
+    """Minutes in which load of the past came late: on gp2, and at most on gp3."""
+
+    before: float
+    after: float
+
+
+def late_minutes(
+    hours: Sequence[ProfileHour], minutes: Sequence[Minute], then: Capability
+) -> LateMinutes:
+    """How long the load of measured hours and minutes came late on gp2, and would at most with `then`.
+
+    What gp2 served, with credits or late, takes so long at the new limits: for no longer would anything
+    wait there. For gp2 only minutes count in which it could serve no more: of earlier hours those at an
+    IOPS limit below the new one, as others may have touched a limit in a short burst alone.
+    """
+    before = after = 0.0
+    for hour in hours:
+        if 0 < hour.limit_iops < then.sustained_iops and not hour.limit_mibps:
+            before += hour.touched_minutes
+        if hour.touched_minutes or _share(hour.peak_iops, hour.peak_mibps, then) > 1.0:
+            after += 60 * _share(hour.mean_iops, hour.mean_mibps, then)
+    for minute in minutes:
+        share = _share(minute.ssd_iops, minute.mibps, then)
+        before += minute.saturated
+        after += share if minute.pressed or share > 1.0 else 0.0
+    return LateMinutes(before, after)
+
+
+def _share(iops: float, mibps: float, can: Capability) -> float:
+    """Load as a share of what `can` serves of it: of its IOPS or its MiB/s, whichever is more."""
+    return max(iops / can.sustained_iops, mibps / can.sustained_mibps)
 
 
 def used_mibps(demand: Demand, iops: float) -> float:

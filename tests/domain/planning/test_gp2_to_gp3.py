@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from headroom.domain.catalog.ebs import capability
 from headroom.domain.decision import Act, Reason, decide
-from headroom.domain.planning.gp2_to_gp3 import least_gp3
+from headroom.domain.planning.gp2_to_gp3 import late_minutes, least_gp3
 from headroom.domain.resources import Configuration, Engine, Observation, VolumeType
-from headroom.domain.workload import estimate
+from headroom.domain.state import ProfileHour
+from headroom.domain.workload import Minute, estimate
 from tests.builders import NOW, activity, decision_input, gp2, gp3, observation, series, volume
 from tests.domain.databases import rds
 from tests.domain.decision.test_rds_planning import decided, starved
@@ -74,10 +75,72 @@ def test_throughput_that_a_night_needs_is_not_traded_for_iops() -> None:
     assert rds(GP3, 300, engine=Engine.MYSQL) not in {j.plan.target for j in decision.judgements}
 
 
-def test_a_load_of_large_operations_that_exceeds_gp3s_throughput_is_not_moved_to_it() -> None:
+def test_a_load_of_large_operations_without_credits_moves_where_gp3_serves_more_of_it() -> None:
     decision = decided(drained(300, io_kib=64, before=lambda _: 100.0))
-    # 64 KiB x 3,000 IOPS are 188 MiB/s: gp3 would hold it at 125, gp2 with credits at 250.
+    # 64 KiB x 900 IOPS are 56 MiB/s without credits; no load so far came above gp3's 125.
+    assert isinstance(decision.answer, Act)
+    assert decision.answer.plan.target == rds(GP3, 300, engine=Engine.MYSQL)
+
+
+def test_a_load_of_large_operations_stays_where_gp3_serves_less_of_it() -> None:
+    decision = decided(drained(300, io_kib=240, before=lambda _: 100.0))
+    # 240 KiB x 900 IOPS are 211 MiB/s, also without credits.
     assert rds(GP3, 300, engine=Engine.MYSQL) not in {j.plan.target for j in decision.judgements}
+
+
+CREDITS = ProfileHour(2_900.0, 181.25, 2_900.0, 181.25, 60, 0, 0.0, 0.0)
+"""An hour of 64 KiB operations that gp2 serves while it has credits."""
+EMPTY = ProfileHour(750.0, 46.875, 750.0, 46.875, 60, 60, 750.0, 0.0)
+"""The next ones, without: 250 GiB."""
+QUIET = ProfileHour(50.0, 0.8, 50.0, 0.8, 60, 0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("hours", "before", "after"),
+    [
+        ([], 0, 0),
+        ([QUIET], 0, 0),
+        ([QUIET._replace(peak_mibps=124.0, mean_mibps=124.0)], 0, 0),
+        ([CREDITS], 0, 87),
+        ([EMPTY], 60, 22.5),
+        ([QUIET, CREDITS, EMPTY, QUIET], 60, 109.5),
+        ([CREDITS, EMPTY, EMPTY, EMPTY], 180, 154.5),
+        # At 3,000 IOPS, or at gp2's own MiB/s, gp3 would be at its limit too.
+        ([EMPTY._replace(limit_iops=3_000.0)], 0, 22.5),
+        ([EMPTY._replace(limit_mibps=128.0)], 0, 22.5),
+        # Large operations: gp2 without credits moves more than gp3's 125 MiB/s.
+        ([EMPTY._replace(peak_mibps=175.0, mean_mibps=175.0)], 60, 84),
+        # Half an hour above 125 MiB/s takes as long as its bytes do.
+        ([CREDITS._replace(mean_iops=1_450.0, mean_mibps=90.625)], 0, 43.5),
+    ],
+)  # fmt: skip
+def test_what_came_late_on_gp2_and_would_at_most_on_gp3(
+    hours: list[ProfileHour], before: float, after: float
+) -> None:
+    assert late_minutes(hours, (), capability(rds(GP3, 250))) == pytest.approx((before, after))
+
+
+@pytest.mark.parametrize(
+    ("iops", "mibps", "limit", "pressed", "before", "after"),
+    [
+        (750.0, 46.875, 750.0, True, 1, 0.375),
+        (750.0, 46.875, 750.0, False, 0, 0),
+        (2_731.0, 128.0, 3_000.0, True, 1, 1.024),
+        (2_900.0, 181.25, 3_000.0, False, 0, 1.45),
+        (1_860.0, 116.25, 3_000.0, False, 0, 0),
+        # A burst inside the minute touched the limit: nothing waited by its end.
+        (500.0, 31.25, 750.0, True, 0, 0.25),
+    ],
+)
+def test_the_latest_minutes_count_as_hours_do(
+    iops: float, mibps: float, limit: float, pressed: bool, before: float, after: float
+) -> None:
+    minute = Minute(
+        at=NOW, iops=iops, mibps=mibps, queue=9.0, latency_ms=5.0, iops_pressed=pressed,
+        mibps_pressed=False, iops_limit=limit, mibps_limit=128.0, checked=False, ssd_iops=iops,
+    )  # fmt: skip
+    late = late_minutes((), [minute], capability(rds(GP3, 250)))
+    assert late == pytest.approx((before, after))
 
 
 def test_more_iops_for_the_same_money_need_no_day_of_measurements() -> None:
@@ -129,6 +192,9 @@ def least(current: Configuration, *, mibps: float = 1.0) -> Configuration | None
         (gp2(171), 150.0, gp3(171, 3_000, 165)),
         (gp2(2_000), 1.0, gp3(2_000, 6_000, 125)),
         (rds(GP2, 300, engine=Engine.MYSQL), 1.0, rds(GP3, 300, engine=Engine.MYSQL)),
+        # None can be bought at this size: it has 125 MiB/s whatever was used.
+        (rds(GP2, 150), 118.0, rds(GP3, 150)),
+        (rds(GP2, 350), 200.0, rds(GP3, 350)),
         # Striped: the same money brings 12,000 IOPS and 500 MiB/s.
         (rds(GP2, 400), 1.0, rds(GP3, 400, 12_000, 500)),
         (rds(GP2, 1_000), 1.0, rds(GP3, 1_000, 12_000, 500)),

@@ -123,6 +123,78 @@ def test_headroom_moves_a_draining_gp2_to_gp3_before_its_first_starved_minute() 
     assert simulated(document).starved_minutes > 30
 
 
+QUIET = {"iops": 50, "io_kib": 16}
+
+
+def of_small_gp2(
+    size_gib: int, *steps: dict[str, object], days: int = 1, history: str = "5d", **other: object
+) -> dict[str, Any]:
+    """A gp2 database below the striping threshold: three quiet hours, then `steps`, every day."""
+    document = scenario(
+        {"steps": [{"repeat": days, "steps": [{"for": "3h"} | QUIET, *steps]}]},
+        engine="postgres", allocated_storage_gib=size_gib, instance_class="db.r6g.2xlarge",
+        tags={"headroom": "auto"},
+    )  # fmt: skip
+    return document | {"history": {"steps": [{"for": history} | QUIET]}} | other
+
+
+@pytest.mark.parametrize(
+    ("size_gib", "iops", "io_kib", "hours"), [(150, 1_860, 64, 5), (100, 1_500, 80, 8)]
+)
+def test_a_gp2_without_spare_throughput_on_gp3_moves_before_its_credits_are_gone(
+    size_gib: int, iops: int, io_kib: int, hours: int
+) -> None:
+    """116 MiB/s of gp3's 125: less than a tenth is left, and gp2 would have 19 to 28 without credits."""
+    load = {"for": f"{hours}h", "iops": iops, "io_kib": io_kib}
+    document = of_small_gp2(size_gib, load, {"for": f"{21 - hours}h"} | QUIET)
+    result, as_it_was = simulated(document, "headroom"), simulated(document)
+    assert [str(change.target) for change in result.changes] == [f"gp3 {size_gib} GiB"]
+    assert result.shortfall_minutes == 0
+    assert result.usd_per_month_end == as_it_was.usd_per_month_end
+    assert as_it_was.starved_minutes > 1_000
+
+
+def test_no_io2_is_bought_for_good_where_gp3_serves_the_load_for_the_same_money() -> None:
+    """1,900 IOPS of 64 KiB for eight hours: io2 of 100 GiB cost $101 a month more for ever."""
+    rules = [{"match": {"kind": "rds"}, "set": {"mode": "auto", "one_way": "allow"}}]
+    document = of_small_gp2(
+        100, {"for": "8h", "iops": 1_900, "io_kib": 64}, {"for": "2d"} | QUIET, history="3h",
+        policy={"version": 1, "rules": rules},
+    )  # fmt: skip
+    result = simulated(document, "headroom")
+    assert [str(change.target) for change in result.changes] == ["gp3 100 GiB"]
+    assert result.shortfall_minutes == 0
+    assert result.usd_per_month_end == simulated(document).usd_per_month_end
+
+
+def test_a_gp2_moves_once_its_load_came_late_for_longer_than_on_gp3() -> None:
+    """2,900 IOPS of 64 KiB are 181 MiB/s: 42 minutes a night with credits, then 750 IOPS; gp3 has 2,000."""
+    night = {"for": "3h", "iops": 2_900, "io_kib": 64}
+    document = of_small_gp2(250, night, {"for": "18h"} | QUIET, days=4)
+    result, as_it_was = simulated(document, "headroom"), simulated(document)
+    assert [str(change.target) for change in result.changes] == ["gp3 250 GiB"]
+    assert result.usd_per_month_end == as_it_was.usd_per_month_end
+    assert result.shortfall_minutes < 1_100 < 2_000 < as_it_was.shortfall_minutes
+
+
+@pytest.mark.parametrize(
+    ("size_gib", "iops", "io_kib", "minutes"),
+    [
+        (300, 2_900, 64, 60),  # 17 minutes without credits, and 40 to drain; on gp3 90 in all
+        (350, 2_500, 100, 20),  # 244 MiB/s that credits last for
+        (390, 1_300, 240, 480),  # without credits 274 MiB/s, at most 250
+    ],
+)
+def test_a_gp2_that_serves_more_than_gp3_stays(
+    size_gib: int, iops: int, io_kib: int, minutes: int
+) -> None:
+    load = {"for": f"{minutes}m", "iops": iops, "io_kib": io_kib}
+    document = of_small_gp2(size_gib, load, {"for": f"{1_260 - minutes}m"} | QUIET, days=3)
+    result = simulated(document, "headroom")
+    assert result.changes == ()
+    assert result.shortfall_minutes == simulated(document).shortfall_minutes
+
+
 @pytest.mark.parametrize("rate", [11_800, 12_000])
 def test_a_load_that_just_fits_buys_nothing_and_needs_nobody(rate: int) -> None:
     """No check is published: operations that take no longer than on calm days wait for nothing."""
