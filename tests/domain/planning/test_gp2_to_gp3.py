@@ -13,11 +13,22 @@ from hypothesis import strategies as st
 
 from headroom.domain.catalog.ebs import capability
 from headroom.domain.decision import Act, Reason, decide
+from headroom.domain.guardrails import Case, Guardrail, judge
 from headroom.domain.planning.gp2_to_gp3 import late_minutes, least_gp3
 from headroom.domain.resources import Configuration, Engine, Observation, VolumeType
-from headroom.domain.state import ProfileHour
+from headroom.domain.state import HOUR, LoadProfile, ProfileHour
 from headroom.domain.workload import Minute, estimate
-from tests.builders import NOW, activity, decision_input, gp2, gp3, observation, series, volume
+from tests.builders import (
+    NOW,
+    activity,
+    decision_input,
+    gp2,
+    gp3,
+    observation,
+    policy,
+    series,
+    volume,
+)
 from tests.domain.databases import rds
 from tests.domain.decision.test_rds_planning import decided, starved
 from tests.domain.earlier import history
@@ -141,6 +152,25 @@ def test_the_latest_minutes_count_as_hours_do(
     )  # fmt: skip
     late = late_minutes((), [minute], capability(rds(GP3, 250)))
     assert late == pytest.approx((before, after))
+
+
+@pytest.mark.parametrize(("served_above", "moves"), [(0, True), (100, False)])
+def test_the_guardrails_judge_by_the_same_hours(served_above: int, moves: bool) -> None:
+    seen = drained(300, io_kib=64, before=lambda _: 100.0)
+    decision = decided(seen)
+    assert isinstance(decision.answer, Act)
+    hours = (CREDITS,) * served_above + (QUIET,) * 24
+    profile = LoadProfile(start=NOW - len(hours) * HOUR, hours=hours)
+    judged = judge(
+        Case(
+            plan=decision.answer.plan, observation=seen, demand=decision.demand,
+            diagnosis=decision.diagnosis, policy=policy(), effective=decision.effective,
+            resource_state=replace(decision.resource_state, profile=profile),
+        )
+    )  # fmt: skip
+    blocking = {v.guardrail for v in judged.blocking}
+    late = {Guardrail.GIVE_BACK_DATA, Guardrail.GIVE_BACK_STABILIZATION}
+    assert blocking & late == (set() if moves else late)
 
 
 def test_more_iops_for_the_same_money_need_no_day_of_measurements() -> None:
