@@ -214,7 +214,7 @@ def reason_of(analysis: Analysis, plan: Plan) -> Reason:
 
 def _why(demand: Demand, diagnosis: Diagnosis, plan: Plan) -> Reason:
     lowers = plan.gives_back(draining=diagnosis.binding is Binding.BURST_CREDITS)
-    if lowers and not gives_up_only_unused(plan, demand, spare=1.0):
+    if lowers and not plan.sustains_more and not gives_up_only_unused(plan, demand, spare=1.0):
         return Reason.SCALING_DOWN
     if demand.pressed_minutes > 0:
         return Reason.STARVED

@@ -28,7 +28,7 @@ from headroom.domain.planning.build_plan import (
 )
 from headroom.domain.planning.plan import Plan
 from headroom.domain.planning.restoring import STEPS_BACK, freed, least_iops, least_mibps, most_used
-from headroom.domain.planning.situation import Situation, hardly_another, within_limits
+from headroom.domain.planning.situation import Situation, hardly_more, within_limits
 from headroom.domain.policy import Limits
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.state import LoadProfile
@@ -94,7 +94,7 @@ def plans_from_history(situation: Situation) -> Iterator[Plan]:
     affordable = _affordable(situation, levels, free)
     levels = [*_thinned(levels, free), *affordable]  # also close below what is not permitted
     for plan in _plans_to(situation, levels):
-        if not hardly_another(situation, plan) and (
+        if not hardly_more(situation, plan) and (
             situation.calm or situation.harmless(plan) or relieves(situation, plan)
         ):
             yield plan

@@ -158,8 +158,8 @@ def within_limits(situation: Situation, target: Configuration, *, changes: int =
     )
 
 
-def hardly_another(situation: Situation, plan: Plan) -> bool:
-    """Whether a plan of the same type costs more for hardly more, or gives hardly anything back: it only uses up a slot.
+def hardly_more(situation: Situation, plan: Plan) -> bool:
+    """Whether a plan of the same type costs more for hardly more; such steps would only use up slots.
 
     The spare above what is needed covers that. Where a limit hides what the load takes, a small step shows little of it.
     """
@@ -167,14 +167,19 @@ def hardly_another(situation: Situation, plan: Plan) -> bool:
     if demand.pressed_minutes and not demand.tail:
         return False
     more = MORE_OF_HIDDEN if demand.pressed_minutes else MORE
-    iops, mibps = (
-        then.sustained_iops / now.sustained_iops,
-        then.sustained_mibps / now.sustained_mibps,
+    return (
+        plan.price_change_usd > 0
+        and plan.target.volume_type is plan.origin.volume_type
+        and then.sustained_iops < now.sustained_iops * more
+        and then.sustained_mibps < now.sustained_mibps * more
     )
-    dearer = plan.price_change_usd > 0
-    alike = (
-        max(iops, mibps) < more
-        if dearer
-        else HARDLY_LESS < min(iops, mibps) <= max(iops, mibps) <= 1
+
+
+def hardly_less(plan: Plan) -> bool:
+    """Whether a plan of the same type gives hardly anything back, which would use up a slot and lock the storage."""
+    now, then = capability(plan.origin), plan.capability
+    return (
+        plan.target.volume_type is plan.origin.volume_type
+        and HARDLY_LESS * now.sustained_iops < then.sustained_iops <= now.sustained_iops
+        and HARDLY_LESS * now.sustained_mibps < then.sustained_mibps <= now.sustained_mibps
     )
-    return alike and plan.target.volume_type is plan.origin.volume_type

@@ -17,7 +17,7 @@ from headroom.domain.planning.planner import candidates
 from headroom.domain.planning.present_load import leaves_what_is_used
 from headroom.domain.planning.restoring import within_choice
 from headroom.domain.planning.savings import uses_up_the_only_change
-from headroom.domain.planning.situation import Situation
+from headroom.domain.planning.situation import Situation, hardly_less
 from headroom.domain.planning.valuation import Valuation
 from headroom.domain.resources import Configuration
 from headroom.domain.state import HOUR
@@ -108,7 +108,7 @@ def _sensible(
     if situation.demand.expected_starved_minutes > 0:
         return True
     if plan.price_change_usd <= 0:
-        return not uses_up_the_only_change(situation)
+        return not (hardly_less(plan) or uses_up_the_only_change(situation))
     if situation.slow and one_way(plan):
         return True
     if forecast.seen_minutes[0] <= NEGLIGIBLE_MIN:
