@@ -37,6 +37,7 @@ CLIENTS_QUEUE, HARDLY_ABOVE, LONG_S, EVEN = 32.0, 1.05, 10.0, 2.0
 Then it is about as long in each, within a factor."""
 BEFORE, AFTER = timedelta(minutes=30), timedelta(minutes=60)
 """The same hours: from half an hour before this time of day to an hour after it."""
+WEEKLY = 2.0
 ABOVE = 1.02
 """Earlier days are evidence of higher demand only if they reached this factor more."""
 
@@ -104,7 +105,7 @@ def ratio_from_earlier_days(levels: Sequence[float], served: float) -> DemandRat
 def same_hours(earlier: Sequence[Minute], now: datetime, *, by_iops: bool) -> tuple[float, ...]:
     """The most that each earlier day took (EBS operations/s, else MiB/s) about this time of day.
 
-    Days of this weekday are there twice: what comes once a week is no outlier on its day.
+    A day of this weekday is there twice if it took twice the usual: what comes once a week is no outlier on its day.
     """
     levels: dict[int, float] = {}
     before_s, after_s = BEFORE.total_seconds(), AFTER.total_seconds()
@@ -115,7 +116,12 @@ def same_hours(earlier: Sequence[Minute], now: datetime, *, by_iops: bool) -> tu
             continue
         took = minute.ssd_iops if by_iops else minute.mibps
         levels[days] = max(levels.get(days, 0.0), took)
-    return tuple(levels[day] for day in sorted(levels) for _ in range(1 if day % 7 else 2))
+    usual = median(levels.values()) if levels else 0.0
+    return tuple(
+        level
+        for day, level in sorted(levels.items())
+        for _ in range(2 if day % 7 == 0 and level >= WEEKLY * usual else 1)
+    )
 
 
 def ratio_from_bursts(
