@@ -324,8 +324,9 @@ def _why_in_vain(analysis: Analysis, ways: Sequence[PlanJudgement], load: KnownL
                 return None  # it is not yet worth what holding the storage until then costs
         if situation is not None:
             limits, wanted = situation.limits, (load.iops, load.mibps)
-            most = reach_of(situation, changes=MAX_MODIFICATIONS - limits.slots_reserve)
-            if all(map(ge, most, wanted)):
+            least, most = 2, MAX_MODIFICATIONS - limits.slots_reserve
+            reached = [all(map(ge, reach_of(situation, changes=n), wanted)) for n in (least, most)]
+            if reached == [False, True]:
                 times = f"{limits.largest_step:g} times (largest_step)"
                 return f"no two changes of at most {times} serve that"
         return "no change that Headroom may make serves that"

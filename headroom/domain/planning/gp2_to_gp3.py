@@ -18,7 +18,9 @@ from headroom.domain.catalog.ebs import Capability, capability
 from headroom.domain.planning.plan import Plan
 from headroom.domain.resources import Configuration, Observation, ValidStorage, VolumeType
 from headroom.domain.state import LoadProfile, ProfileHour
-from headroom.domain.workload import Demand, Minute, recent_minutes, since
+from headroom.domain.workload import HOURS, Demand, Minute, recent_minutes, since
+
+LATELY_HOURS = 14 * HOURS
 
 
 def least_gp3(
@@ -60,7 +62,8 @@ def gives_up_less_than_it_brings(
 ) -> bool:  # fmt: skip
     """Whether `plan` lowers only unused throughput, or a database's load came late for longer on gp2.
 
-    `profile` is the past until the latest minutes of `observation`, where there is one.
+    By the last day or by a mean day of the last two weeks, of each side the larger: a load that began today counts, and one
+    that came last week. `profile` is the past until the latest minutes of `observation`, where there is one.
     """
     if gives_up_only_unused(plan, demand, spare=spare):
         return True
@@ -72,12 +75,22 @@ def gives_up_less_than_it_brings(
         or not costs_no_more(plan)
     ):
         return False
-    hours = () if profile is None else profile.known
+    hours = () if profile is None else profile.hours
     seen = recent_minutes(observation)
     if profile is not None:
         seen = since(seen, profile.end)
-    late = late_minutes(hours, seen, plan.capability)
-    return late.after <= late.before
+    a_day = [_a_day(hours[-span:], seen, plan.capability) for span in (HOURS, LATELY_HOURS)]
+    return max(late.after for late in a_day) <= max(late.before for late in a_day)
+
+
+def _a_day(
+    hours: Sequence[ProfileHour | None], minutes: Sequence[Minute], then: Capability
+) -> LateMinutes:
+    """The late minutes of a mean day."""
+    known = [hour for hour in hours if hour is not None]
+    days = max(1.0, (len(known) + len(minutes) / 60) / HOURS)
+    late = late_minutes(known, minutes, then)
+    return LateMinutes(late.before / days, late.after / days)
 
 
 def costs_no_more(plan: Plan) -> bool:

@@ -18,12 +18,13 @@ from headroom.domain.planning.plans_from_history import HDD, plans_of_two_change
 from headroom.domain.planning.situation import Situation, step_of, within_limits
 from headroom.domain.policy import OneWay
 from headroom.domain.resources import Configuration, VolumeType
+from headroom.domain.state import LARGE_MIB
 from headroom.domain.workload import Binding, Level, near_depletion
 
 UNUSED_MIBPS = 0.3
 """Chance that new load is one of throughput, which a type may have only by the way."""
-LARGE_MIB, PER_MIB = 0.2, HDD_IO_BYTES // SSD_IO_BYTES
-"""MiB per SSD operation of large or merged ones, and how many of them an HDD type counts as one."""
+PER_MIB = HDD_IO_BYTES // SSD_IO_BYTES
+"""How many large SSD operations an HDD type counts as one."""
 
 
 def level_of(situation: Situation, configuration: Configuration) -> Level:

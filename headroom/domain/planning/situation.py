@@ -18,7 +18,7 @@ CALM_MINUTES = 30
 """Measured minutes without touching a limit after which a plan may lower anything."""
 MORE, MORE_OF_HIDDEN = 1.1, 1.25
 """How many times as much a dearer plan of the same type has at least: in calm, and where a limit hides the load."""
-HARDLY_LESS = 0.98
+HARDLY_LESS, LITTLE_USD = 0.98, Decimal(3)
 """The share of what it has that a plan leaves which gives back too little to be made: a profile's rates are as coarse."""
 
 
@@ -176,10 +176,14 @@ def hardly_more(situation: Situation, plan: Plan) -> bool:
 
 
 def hardly_less(plan: Plan) -> bool:
-    """Whether a plan of the same type gives hardly anything back, which would use up a slot and lock the storage."""
+    """Whether a plan of the same type gives back less than 2 %, of less than $3 a month: as much as a change a day costs.
+
+    It would use up a slot and lock the storage.
+    """
     now, then = capability(plan.origin), plan.capability
     return (
         plan.target.volume_type is plan.origin.volume_type
+        and -plan.price_change_usd < LITTLE_USD
         and HARDLY_LESS * now.sustained_iops < then.sustained_iops <= now.sustained_iops
         and HARDLY_LESS * now.sustained_mibps < then.sustained_mibps <= now.sustained_mibps
     )

@@ -53,7 +53,7 @@ from headroom.domain.state.formats import (
     WrongFormat,
     require_format,
 )
-from headroom.domain.state.limit_history import LimitHistory, ServedByHdd, served_by_hdd
+from headroom.domain.state.limit_history import LARGE_MIB, LimitHistory, ServedByHdd, served_by_hdd
 from headroom.domain.state.modification_history import (
     after_modifications,
     after_resource_gone,

@@ -5,18 +5,21 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from datetime import datetime
+from itertools import accumulate
 from typing import NamedTuple
 
 from headroom.domain.catalog.ebs import HDD_IO_BYTES, SSD_IO_BYTES, capability
 from headroom.domain.resources import Configuration, Observation
-from headroom.domain.state.profile import HOUR, LoadProfile
+from headroom.domain.state.profile import HOUR, LoadProfile, ProfileHour
 from headroom.domain.state.resource_state import MODIFICATION_RETENTION, WINDOW, KnownModification
 
 LANDING_S = 3_600.0
 """How long after its start a change may be landing; the load then shows which limit binds."""
 DAY_S, LEAST_MIBPS, MERGED_PER_MIB = 86_400.0, 125.0, 4.0
 STILL_BELOW = 1.02
-A_DAY_H = 24
+A_DAY_H, A_WEEK_H = 24, 7 * 24
+LARGE_MIB = 0.2
+"""MiB per SSD operation of large or merged ones."""
 LIKE_IT = 1.05
 """Load of up to so many times what was served is like it: a profile's scale has steps of 2 %."""
 ABOVE = 1.02
@@ -126,7 +129,9 @@ def served_by_hdd(
 ) -> ServedByHdd | None:  # fmt: skip
     """What an HDD type that the owner chose served, until a day before it was left for another type.
 
-    None without a day of it in the time of which all changes are known.
+    Of large operations only: of others each costs a MiB, merged or not. None without a day of it in the time of which
+    all changes are known; nor if a day of the last week took more than any day then, which credits may have served,
+    or more operations that are not large than the type sustains.
     """
     if chosen is None or capability(chosen).io_bytes != HDD_IO_BYTES:
         return None
@@ -142,8 +147,26 @@ def served_by_hdd(
     if left is None:
         return None
     first, last = (max(0, -((profile.start - one) // HOUR)) for one in (since, left - WINDOW))
-    hours = [h for h in profile.hours[first:last] if h is not None and not h.touched_minutes]
-    if len(hours) < A_DAY_H:
+    before, lately = profile.hours[first:last], profile.hours[-A_WEEK_H:]
+    most = capability(chosen).sustained_iops
+    if sum(hour is not None for hour in before) < A_DAY_H or any(
+        hour is not None and hour.peak_iops > most and not _is_large(hour) for hour in lately
+    ):
         return None
-    iops, mibps = max(h.peak_iops for h in hours), max(h.peak_mibps for h in hours)
+    if max(_days(lately)) > LIKE_IT * max(_days(before)):
+        return None
+    served = [h for h in before if h is not None and not h.touched_minutes and _is_large(h)]
+    if not served:
+        return None
+    iops, mibps = max(h.peak_iops for h in served), max(h.peak_mibps for h in served)
     return ServedByHdd(chosen, LIKE_IT * iops, LIKE_IT * mibps)
+
+
+def _is_large(hour: ProfileHour) -> bool:
+    return hour.peak_mibps >= LARGE_MIB * hour.peak_iops
+
+
+def _days(hours: Sequence[ProfileHour | None]) -> list[float]:
+    """The load of every 24 hours in a row, in MiB/s times hours."""
+    sums = [0.0, *accumulate(0.0 if hour is None else hour.mean_mibps for hour in hours)]
+    return [sums[n] - sums[max(0, n - A_DAY_H)] for n in range(1, len(sums))]

@@ -431,3 +431,19 @@ def test_a_raise_has_no_spare_that_the_instance_does_not_let_through() -> None:
     assert max(target.iops or 0 for target in targets(result)) < 19_000
     assert result.shortfall_minutes < 15
     assert float(result.usd_per_month_end) == 57.5
+
+
+def test_how_long_the_past_is_does_not_keep_a_gp2_that_starves_now() -> None:
+    """An hour a night at 220 MiB/s, which gp3 would not serve, ended 40 days ago or lately: it came late on no day."""
+    night = [step("22h", 100), step("1h", 880, 256), step("1h", 100)]
+    moved = [
+        hours(
+            simulated(
+                {**RDS, "storage_type": "gp2", "allocated_storage_gib": 300, "instance_class": "db.m6g.4xlarge"},
+                [step("14h", 100), step("10h", 2_500)], history=night * days,
+            )
+        )[:1]
+        for days in (3, 40)
+    ]  # fmt: skip
+    assert moved[0] == moved[1]
+    assert moved[0][0] < 24
