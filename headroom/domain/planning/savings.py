@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from itertools import takewhile
 from operator import sub
 from statistics import mean
@@ -196,9 +197,26 @@ def value_for_good(situation: Situation, plan: Plan, *, coming_minutes: float = 
         / max(min(past.days, days), FOR_GOOD_DAYS)
         for since, days in ((0, past.days), (end - LATELY_DAYS * 24, LATELY_DAYS))
     )
+    a_day += _announced_minutes(situation, now, then) / MONTH_DAYS
     usd = situation.limits.relief_value_usd_per_minute * a_day
     worth = round(usd - float(plan.price_change_usd) / MONTH_DAYS, 4)
     return worth if worth != 0 else NOTHING_GAINED_USD
+
+
+def _announced_minutes(situation: Situation, now: Capability, then: Capability) -> float:
+    """Minutes of announced load that `then` relieves within a month, if some of it is due within the day."""
+    if not situation.known_loads:
+        return 0.0
+    until = situation.observation.at + timedelta(days=MONTH_DAYS)
+    return sum(
+        load.minutes_in(load.start, load.end)
+        * (
+            load.share_late((now.sustained_iops, now.sustained_mibps))
+            - load.share_late((then.sustained_iops, then.sustained_mibps))
+        )
+        for load in situation.announced
+        if load.start < until
+    )
 
 
 def _hours_that_count(situation: Situation) -> int:

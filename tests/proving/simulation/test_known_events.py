@@ -230,3 +230,18 @@ def test_no_full_copy_begins_so_late_that_it_runs_beside_the_announced_load() ->
         },
     )  # fmt: skip
     assert not result.changes
+
+
+def test_a_type_for_good_that_the_owner_allows_is_worth_what_was_announced() -> None:
+    """Only io2 is allowed, for good: it was bought as if nobody had announced the load, a step too small at first."""
+    defaults = {
+        "mode": "auto", "types": ["io2"], "one_way": "allow", "preset": "performance",
+        "price_increase_usd_per_month": 2_000,
+    }  # fmt: skip
+    event = {"name": "sale", "when": "once 2026-01-08 20:00 UTC", "for": "10h", "iops": 9_000}
+    result = simulated(
+        {"type": "gp2", "size_gib": 400}, [step("92h", 500), step("10h", 9_000), step("1d", 500)],
+        policy={"version": 1, "defaults": defaults, "known_events": [event]},
+    )  # fmt: skip
+    assert result.shortfall_minutes < 300
+    assert float(result.storage_usd) < 60
