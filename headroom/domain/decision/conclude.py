@@ -27,6 +27,7 @@ from headroom.domain.decision.decision_input import (
     current_price,
 )
 from headroom.domain.decision.escalation import (
+    AFTER_THE_LOAD,
     LONG_PRESSED_MINUTES,
     MORE_OF_THEIR_WORK,
     NOT_WORTH_IT,
@@ -326,10 +327,13 @@ def _blocked(
     ):
         names = ", ".join(v.guardrail.value for v in others)
         clears = "" if until is None else f" until {until:%Y-%m-%d %H:%M} UTC"
+        again = "Headroom decides again then, unless you change it before"
+        if any(v.guardrail is Guardrail.GIVE_BACK_STABILIZATION for v in others):
+            again = AFTER_THE_LOAD.format(plan.target)
         told = escalate_once(
             decision_input, effective, Reason.BLOCKED_TEMPORARILY, waiting_cause(others),
             f"it was at its limit for {demand.pressed_minutes} of the last measured minutes, and {names} "
-            f"blocks a change{clears}; Headroom decides again then, unless you change it before"
+            f"blocks a change{clears}; {again}"
             + "".join(f"; {v.detail}" for v in others if v.guardrail is Guardrail.REVERTED),
             plan,
         )  # fmt: skip

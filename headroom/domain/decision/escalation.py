@@ -32,6 +32,10 @@ MORE_OF_THEIR_WORK = (
     "a fixed number of workers seems to wait for this volume, which would use up any limit; if more of their "
     "work is wanted, raise the volume yourself"
 )
+AFTER_THE_LOAD = (
+    "{} has less of something, so Headroom makes it only after 30 minutes without pressure, which may be after the "
+    "load; if it should serve this load, change the volume yourself"
+)
 NOT_WORTH_IT = (
     "no allowed change is worth its price, not even {} for ${:.2f} a month more; raise "
     "relief_value_usd_per_minute, or change the volume yourself"

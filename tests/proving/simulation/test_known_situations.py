@@ -447,3 +447,17 @@ def test_how_long_the_past_is_does_not_keep_a_gp2_that_starves_now() -> None:
     ]  # fmt: skip
     assert moved[0] == moved[1]
     assert moved[0][0] < 24
+
+
+def test_a_change_that_also_lowers_something_is_not_promised_under_load() -> None:
+    """io2 of 1,000 IOPS has more MiB/s than a drained gp2 but fewer IOPS, which are taken in calm only: each midnight
+    Headroom was to decide again "then", and never could."""
+    database = {**RDS, "engine": "oracle", "storage_type": "gp2", "allocated_storage_gib": 150}
+    night = [step("21h", 50), step("3h", 640, 256)]
+    result = simulated(database, night * 2, policy={
+        "version": 1, "rules": [{"match": {"kind": "rds"}, "set": {"mode": "auto", "one_way": "allow"}}],
+    })  # fmt: skip
+    waiting = [d.summary for d in result.decisions if "give_back_stabilization blocks" in d.summary]
+    assert waiting
+    assert all("after 30 minutes without pressure" in text for text in waiting)
+    assert not any("decides again then" in text for text in waiting)
