@@ -166,12 +166,16 @@ def hardly_more(situation: Situation, plan: Plan) -> bool:
     now, then, demand = capability(situation.current), plan.capability, situation.demand
     if demand.pressed_minutes and not demand.tail:
         return False
-    more = MORE_OF_HIDDEN if demand.pressed_minutes else MORE
+    if plan.price_change_usd <= 0 or plan.target.volume_type is not plan.origin.volume_type:
+        return False
+    if demand.pressed_minutes:  # of MiB/s that its operations cannot use, twice as many are no more
+        served = (
+            demand.useful_rate(can.sustained_iops, can.sustained_mibps) for can in (now, then)
+        )
+        return all(after < before * MORE_OF_HIDDEN for before, after in zip(*served, strict=True))
     return (
-        plan.price_change_usd > 0
-        and plan.target.volume_type is plan.origin.volume_type
-        and then.sustained_iops < now.sustained_iops * more
-        and then.sustained_mibps < now.sustained_mibps * more
+        then.sustained_iops < now.sustained_iops * MORE
+        and then.sustained_mibps < now.sustained_mibps * MORE
     )
 
 

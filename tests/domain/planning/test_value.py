@@ -12,8 +12,10 @@ import pytest
 from headroom.domain.catalog import catalogue_prices
 from headroom.domain.decision.diagnose import diagnose
 from headroom.domain.planning import FORESEEN_USD, Plan, Situation, ValuedPlans, value_plans
+from headroom.domain.planning.build_plan import plan_to
 from headroom.domain.planning.planner import candidates
 from headroom.domain.planning.restoring import could_come_back
+from headroom.domain.planning.situation import hardly_more
 from headroom.domain.policy import Limits, parse_window
 from headroom.domain.resources import Configuration, ModificationState, Observation, VolumeType
 from headroom.domain.workload import estimate
@@ -455,3 +457,22 @@ def test_a_raise_that_is_not_yet_worth_enough_is_valued_again_within_the_hour() 
     found = value_plans(situation(seen, relief_value_usd_per_minute=0.02))
     assert 0 < best(found).value_usd_per_day < FORESEEN_USD
     assert found.next_change == NOW.replace(hour=2, minute=20)
+
+
+@pytest.mark.parametrize(
+    ("target", "small"),
+    [
+        (gp3(400, 3_600, 250), True),  # a fifth more, and MiB/s that 16 KiB operations cannot use
+        (gp3(400, 3_600, 125), True),
+        (gp3(400, 4_000, 125), False),
+        (gp3(400, 3_000, 500), True),
+    ],
+)
+def test_more_throughput_than_a_load_can_use_is_hardly_more(
+    target: Configuration, small: bool
+) -> None:
+    pressed = observation(activity([3_000.0] * 60, queue=[1_024.0] * 60, iops_check=1), volume(LOW))
+    found = situation(pressed)
+    plan = plan_to(found, target)
+    assert plan is not None
+    assert hardly_more(found, plan) is small
