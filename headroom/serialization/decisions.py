@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import fields, replace
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -86,6 +87,10 @@ def decision_from_json(text: str, *, for_display: bool = False) -> Decision:
             plain = with_repetition(plain, found)
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as problem:
             raise Unreadable(f"not a Decision: {type(problem).__name__}: {problem}") from None
+    with suppress(
+        KeyError, TypeError, AttributeError
+    ):  # the first records do not say it: it was a day
+        plain["effective"]["limits"].setdefault("give_back_after_days", 1.0)
     return from_plain(plain, Decision)
 
 

@@ -82,7 +82,8 @@ def give_back_data(case: Case) -> Verdict:
         days = min(days, since)
         if _raised(latest) and days == since:
             said = limits.give_back_after_days
-            least = max(least, RAISED_DAYS * (1.0 if said is None else min(1.0, said)))
+            usual = said in (None, limits.usual_days(kind))
+            least = max(least, RAISED_DAYS * (1.0 if usual or said is None else min(1.0, said)))
     missing = least - round(days, 3)
     return verdict_of(
         Guardrail.GIVE_BACK_DATA, Relation.AT_LEAST, round(days, 3), least, "measured days",

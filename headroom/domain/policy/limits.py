@@ -122,17 +122,22 @@ class Limits:
     tags_may: TagsMay = TagsMay.ENROL
     """What the resource's own tags may do to all of the above."""
 
-    def least_days(self, kind: Kind, *, raised: bool = False) -> float:
-        """Least measured days before anything is lowered, of a resource of this kind.
+    def usual_days(self, kind: Kind) -> float:
+        """`give_back_after_days` of a resource of this kind where nobody says it.
 
-        Usually a day. Of a volume whose starved minute is worth a cent or less a quarter of one, unless
-        its performance was `raised`: a day of what no load has used costs more there than an hour or two of a
-        load that nobody could foresee. A database can change once in six hours only.
+        A day. Of a volume whose starved minute is worth a cent or less a quarter of one: a day of what no load has
+        used costs more there than an hour or two of a load that nobody could foresee. A database can change once in
+        six hours only.
         """
-        if self.give_back_after_days is not None:
-            return self.give_back_after_days
         cheap = kind is Kind.EBS and self.relief_value_usd_per_minute <= A_CENT
-        return LEAST_DAYS_AT_A_CENT if cheap and not raised else LEAST_DAYS
+        return LEAST_DAYS_AT_A_CENT if cheap else LEAST_DAYS
+
+    def least_days(self, kind: Kind, *, raised: bool = False) -> float:
+        """Least measured days before anything is lowered; the usual quarter of a day only until something was `raised`."""
+        usual, said = self.usual_days(kind), self.give_back_after_days
+        if raised and said in (None, usual):
+            return LEAST_DAYS
+        return usual if said is None else said
 
 
 LEAST_DAYS, LEAST_DAYS_AT_A_CENT, A_CENT = 1.0, 0.25, 0.01

@@ -169,6 +169,8 @@ def _limits(policy: Policy, volume: Volume, rules: Mapping[int, Rule]) -> Effect
         asked = apply_tags(reading.limits, mode_tags(volume.tags)).limits.mode
         limits = replace(limits, mode=min(limits.mode, Mode.OBSERVE, key=list(Mode).index))
         origins["mode"] = "tag"
+    if limits.give_back_after_days is None:
+        limits = replace(limits, give_back_after_days=limits.usual_days(volume.ref.kind))
     notes = reading.notes(limits, [name for name, where in origins.items() if where[:3] == "tag"])
     limits, by_cap, capped = capped_limits(policy.caps, limits, volume.tags)
     origins |= by_cap

@@ -124,7 +124,7 @@ def test_later_rules_without_a_kind_only_narrow_what_was_said_by_name(
 def test_ceilings_and_money_count_for_databases_where_they_narrow(
     name: str, wider: object, narrower: object
 ) -> None:
-    usual = getattr(Limits(), name)
+    usual = 1.0 if name == "give_back_after_days" else getattr(Limits(), name)
     for said in ({name: wider}, {name: narrower}):
         by_default, by_rule = of(**said), of(rule(**said))
         kept = usual if said[name] == wider else narrower
@@ -213,6 +213,8 @@ def test_volumes_are_read_as_before(document: object) -> None:
     for one in policy.rules:
         if one.selector.matches(seen):
             limits = replace(limits, **dict(one.settings))  # type: ignore[arg-type]
+    if limits.give_back_after_days is None:
+        limits = replace(limits, give_back_after_days=limits.usual_days(Kind.EBS))
     assert limits_for(policy, seen).limits == limits
     assert defaults_for(Kind.EBS, policy.defaults, policy.rds_ceilings) == policy.defaults
 
