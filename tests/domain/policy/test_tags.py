@@ -300,9 +300,10 @@ def test_what_a_tag_says_is_what_a_policy_would_have_said(name: str, data: st.Da
              "aurora_goal", "aurora_restart", "one_way")  # fmt: skip
     if name == "change_windows":
         written = text.split("; ")
-    elif name not in words and plain not in ("never", "none"):
+    elif name not in words and plain not in ("never", "none", "usual"):
         written = float(plain) if "." in plain else int(plain)
-    asked = parse_policy({"defaults": {name: written}}, source="policy").defaults
+    rules = parse_policy({"defaults": {name: written}}, source="policy")
+    asked = limits_for(rules, volume(tags=())).limits
     assert getattr(found, FRIENDLY[name].name) == getattr(asked, FRIENDLY[name].name)
 
 
@@ -325,3 +326,12 @@ def test_the_narrower_of_two_is_one_that_neither_is_narrower_than(
     if field != "types":
         assert least in (getattr(one, field), getattr(other, field))
     assert narrower(field, least, getattr(other, field), give_back=gives) == least
+
+
+def test_the_usual_wait_may_be_asked_for_by_tag_and_is_a_number_in_force() -> None:
+    rules = policy(tags_may=TagsMay.WIDEN, give_back_after_days=7.0)
+    assert (
+        limits({"headroom:give-back-after-days": "usual"}, rules).limits.give_back_after_days == 1.0
+    )
+    cheap = policy(tags_may=TagsMay.WIDEN, relief_value_usd_per_minute=0.01)
+    assert limits({}, cheap).limits.give_back_after_days == 0.25
