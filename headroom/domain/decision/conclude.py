@@ -64,7 +64,7 @@ from headroom.domain.guardrails import (
     distance,
     in_the_policy,
 )
-from headroom.domain.planning import Plan, a_month, gives_up_only_unused, one_way
+from headroom.domain.planning import CALM_MINUTES, Plan, a_month, gives_up_only_unused, one_way
 from headroom.domain.policy import EffectiveLimits, PolicyUnreadable
 from headroom.domain.workload import Binding, Demand, Diagnosis, LoadShape
 
@@ -329,7 +329,7 @@ def _blocked(
         clears = "" if until is None else f" until {until:%Y-%m-%d %H:%M} UTC"
         again = "Headroom decides again then, unless you change it before"
         if any(v.guardrail is Guardrail.GIVE_BACK_STABILIZATION for v in others):
-            again = AFTER_THE_LOAD.format(plan.target)
+            again = AFTER_THE_LOAD.format(plan.target, CALM_MINUTES)
         told = escalate_once(
             decision_input, effective, Reason.BLOCKED_TEMPORARILY, waiting_cause(others),
             f"it was at its limit for {demand.pressed_minutes} of the last measured minutes, and {names} "

@@ -33,7 +33,7 @@ MORE_OF_THEIR_WORK = (
     "work is wanted, raise the volume yourself"
 )
 AFTER_THE_LOAD = (
-    "{} has less of something, so Headroom makes it only after 30 minutes without pressure, which may be after the "
+    "{} has less of something, so Headroom makes it only after {} minutes without pressure, which may be after the "
     "load; if it should serve this load, change the volume yourself"
 )
 NOT_WORTH_IT = (

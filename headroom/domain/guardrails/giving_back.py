@@ -81,9 +81,7 @@ def give_back_data(case: Case) -> Verdict:
         since = (case.observation.at - latest.started_at).total_seconds() / 86_400
         days = min(days, since)
         if _raised(latest) and days == since:
-            said = limits.give_back_after_days
-            usual = said in (None, limits.usual_days(kind))
-            least = max(least, RAISED_DAYS * (1.0 if usual or said is None else min(1.0, said)))
+            least = max(least, RAISED_DAYS * min(1.0, limits.least_days(kind, raised=True)))
     missing = least - round(days, 3)
     return verdict_of(
         Guardrail.GIVE_BACK_DATA, Relation.AT_LEAST, round(days, 3), least, "measured days",

@@ -56,6 +56,7 @@ class Situation:
     freezes: tuple[Freeze, ...] = ()
     """The account's periods without changes."""
     served_by_hdd: ServedByHdd | None = None
+    """What the owner's HDD type served before Headroom left it; None if that is not known, or no longer like the load."""
 
     @property
     def current(self) -> Configuration:

@@ -154,8 +154,8 @@ FRIENDLY: Mapping[str, Setting] = MappingProxyType(
             name="give_back_after_days", read=days_or_usual,
             schema={"oneOf": [{"type": "number", "minimum": 0, "maximum": 14}, {"const": USUAL}]},
             meaning="Measured days of a volume's load before anything of it is lowered; usual is 1, and 0.25 "
-            "for volumes whose starved minute is worth a cent or less until something was raised. What somebody else raised is kept "
-            "for a week, or for seven times as long as you say here if that is less.",
+            "for volumes whose starved minute is worth a cent or less until something was raised. What "
+            "somebody else raised is kept for a week, or for seven times as long as you say if that is less.",
         ),
         "min_iops": _integer(
             "min_iops", 0, MOST_IOPS, "Sustained IOPS that giving back must leave."
