@@ -19,7 +19,7 @@ from headroom.domain.decision.approval import (
     unapproved,
     why_approval,
 )
-from headroom.domain.decision.asking import KNOWN_EVENT, URGENT, act_or_hold, part_without_approval
+from headroom.domain.decision.asking import URGENT, act_or_hold, part_without_approval
 from headroom.domain.decision.assess import assess, assess_rollback, verification_timeout
 from headroom.domain.decision.cluster_detail import (
     BillCheck,
@@ -28,7 +28,14 @@ from headroom.domain.decision.cluster_detail import (
     ModeSwitch,
 )
 from headroom.domain.decision.conclude import EXPLAINED
-from headroom.domain.decision.decide import Decision, decide, written_back
+from headroom.domain.decision.decide import (
+    Decision,
+    decide,
+    place_of,
+    recorded,
+    with_judgements,
+    written_back,
+)
 from headroom.domain.decision.decision_input import (
     ANSWERED_WITHIN,
     DecisionInput,
@@ -43,6 +50,7 @@ from headroom.domain.decision.group_decision import (
     decide_group,
 )
 from headroom.domain.decision.group_shapes import beyond_the_instance
+from headroom.domain.decision.known_events import KNOWN_EVENT
 from headroom.domain.decision.next_reconcile import (
     CLOSE_TO_LIMIT,
     DAILY,
@@ -52,7 +60,6 @@ from headroom.domain.decision.next_reconcile import (
     urgency,
     urgency_of,
 )
-from headroom.domain.decision.recorded import place_of, recorded, with_judgements
 from headroom.domain.decision.revalidation import (
     NOT_DECIDED,
     Proceed,

@@ -15,11 +15,7 @@ from headroom.domain.decision.approval import (
     requested_in_advance,
     unanswered,
 )
-from headroom.domain.decision.asking import (
-    act_or_ask,
-    act_or_hold,
-    needed_of_people,
-)
+from headroom.domain.decision.asking import act_or_ask, act_or_hold
 from headroom.domain.decision.decision_input import (
     ANSWERED_WITHIN,
     Analysis,
@@ -42,6 +38,7 @@ from headroom.domain.decision.escalation import (
     unmeasured,
     waiting_cause,
 )
+from headroom.domain.decision.known_events import needed_of_people
 from headroom.domain.decision.space import (
     NOBODY_AGREED,
     GrowStorage,

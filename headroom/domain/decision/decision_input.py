@@ -65,6 +65,7 @@ from headroom.domain.workload import (
     past_of,
     recent_minutes,
     space_forecast,
+    through_instance,
     with_hidden_bursts,
 )
 
@@ -265,8 +266,8 @@ def _known_loads(
 ) -> tuple[KnownLoad, ...]:
     """All that the owner announced, months ahead.
 
-    An event that gives only IOPS takes the MiB/s of that many operations of the usual size. The next ones
-    count from when a raise for them may start for the last time.
+    An event that gives only IOPS takes the MiB/s of that many operations of the usual size. What the instance does
+    not let through is no load of the volume. The next ones count from when a raise for them may start for the last time.
     """
     at, events = observation.at, events_of(policy, observation.volume)
     earlier = earlier_events(events, at.date()) if events else ()
@@ -277,16 +278,14 @@ def _known_loads(
         for event in events
     }
     found = []
+    limited = None if observation.instance is None else observation.instance.limits
     for number, event in enumerate(occurrences(events, at, at + ANNOUNCED_AHEAD)):
-        start = event.start
+        start, iops = event.start, float(event.iops)
         if number < NEXT_EVENTS:
             start = last_chance(limits.change_windows, policy.freezes, start, now=at) or start
-        found.append(
-            KnownLoad(
-                start, event.end, float(event.iops), float(event.mibps) or event.iops * size_of[event.name],
-                event.name, event.start,
-            )
-        )  # fmt: skip
+        mibps = float(event.mibps) or iops * size_of[event.name]
+        load = KnownLoad(start, event.end, iops, mibps, event.name, event.start)
+        found.append(through_instance(load, limited))
     return tuple(sorted(found, key=lambda load: (load.start, load.end, load.name)))
 
 

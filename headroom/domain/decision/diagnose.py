@@ -91,7 +91,7 @@ def _slow(
         return None
     than = "usual" if objective_ms is None else "the owner's objective"
     return Binding.LATENCY, (
-        f"operations take {slow.latency_ms:.1f} ms ({than}: {slow.calm_ms:.1f}) at "
+        f"operations take {slow.latency_ms:.1f} ms ({than}: {slow.calm_ms:.{1 if objective_ms is None else 2}f}) at "
         f"{slow.share:.0%} of the limits"
     )
 

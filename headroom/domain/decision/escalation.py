@@ -59,7 +59,7 @@ SLOW_WITHOUT_CHECKS = (
     "type's own latency, and set latency_objective_ms if a faster type is wanted"
 )
 SLOWER_THAN_WISHED = (
-    "no limit was touched, and no type that may be chosen without a person is faster; look for first reads "
+    "no limit was touched, and no type that the limits allow without a person is faster; look for first reads "
     "of a snapshot or a stalled volume, or give latency_objective_ms what the type can do"
 )
 TAG_NOT_UNDERSTOOD = "{}; correct the tag: until then Headroom only watches this volume"

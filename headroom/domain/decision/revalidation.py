@@ -9,7 +9,7 @@ from decimal import Decimal
 
 from headroom.domain.decision.action import Act, Hold, Reason
 from headroom.domain.decision.approval import price_rise, requested_in_advance, similar
-from headroom.domain.decision.asking import URGENT, raises_at, serves, unserved_events
+from headroom.domain.decision.asking import URGENT, raises_at
 from headroom.domain.decision.decide import Decision, decide
 from headroom.domain.decision.decision_input import DecisionInput, analyze, situation_of
 from headroom.domain.decision.decision_input import case_of as case_of_analysis
@@ -22,7 +22,7 @@ from headroom.domain.guardrails import (
     judge,
     more_than_left,
 )
-from headroom.domain.planning import LEAD, Plan, group_of, value_targets
+from headroom.domain.planning import LEAD, Plan, group_of, serves, unserved_events, value_targets
 from headroom.domain.policy import PolicyUnreadable
 from headroom.domain.resources import Configuration, Kind, PriceUnknown, Volume, digest
 from headroom.domain.state import ApprovalRequest, plain_cents

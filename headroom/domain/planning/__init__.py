@@ -5,7 +5,13 @@ The door offers `Plan`, the planner, and plans with their value.
 """
 
 from headroom.domain.planning.alternatives import Alternative, alternatives
-from headroom.domain.planning.announced import reach_of
+from headroom.domain.planning.announced import (
+    events_in_sight,
+    hours_between_two,
+    reach_of,
+    serves,
+    unserved_events,
+)
 from headroom.domain.planning.build_plan import TIME_TO_EFFECT, relieves
 from headroom.domain.planning.coming_hours import FORESEEN_USD, LEAD
 from headroom.domain.planning.gp2_to_gp3 import (

@@ -7,31 +7,54 @@ from dataclasses import replace
 from math import ceil, floor
 
 from headroom.domain.catalog import included
-from headroom.domain.catalog.ebs import capability
+from headroom.domain.catalog.ebs import Capability, capability
 from headroom.domain.catalog.rds import band_of
 from headroom.domain.planning.schedule import LOCKED_HOURS
 from headroom.domain.planning.situation import Situation
-from headroom.domain.policy import Mode
+from headroom.domain.policy import IN_SIGHT, Mode
 from headroom.domain.resources import Configuration, VolumeType
+from headroom.domain.workload import KnownLoad
 
 MOST_GIB_FOR_TWO = 400
 """Largest volume in GiB on which a second change can follow in time: AWS works on a full one for 6 hours
 per TiB, so for 2 hours and 20 minutes on this one."""
 NOTHING = 0.0, 0.0
 """IOPS and MiB/s that the price of io1 and io2 includes."""
+NEARLY_ALL = 0.001
+"""Share of an announced load that may stay late and count as served: no more, as what is late waits."""
 SETTLES_HOURS_PER_TIB = 6.0
 """How long AWS works on a full volume. Source: EBS user guide, "Monitor the progress of volume modifications"."""
 
 
+def events_in_sight(situation: Situation) -> tuple[KnownLoad, ...]:
+    """The known events within sight that have not begun."""
+    at = situation.observation.at
+    return tuple(load for load in situation.known_loads if at < load.start <= at + IN_SIGHT)
+
+
+def unserved_events(situation: Situation | None) -> tuple[KnownLoad, ...]:
+    """The known events within sight that have not begun and that the present configuration does not serve."""
+    if situation is None:
+        return ()
+    can = capability(situation.current)
+    return tuple(load for load in events_in_sight(situation) if not serves(can, load))
+
+
+def serves(can: Capability, load: KnownLoad) -> bool:
+    """Whether it sustains nearly all of an announced load."""
+    return load.share_late((can.sustained_iops, can.sustained_mibps)) <= NEARLY_ALL
+
+
 def announced_levels(situation: Situation) -> list[tuple[float, float]]:
-    """IOPS and MiB/s with spare for each announced load, and for it and all that overlap it."""
-    spare, base = 1 + situation.limits.headroom_percent / 100, base_of(situation.current)
+    """IOPS and MiB/s for each announced load, and for it and all that overlap it; with spare, but not beyond the instance."""
+    margin, base = 1 + situation.limits.headroom_percent / 100, base_of(situation.current)
     loads = situation.known_loads
     found = []
     for one in loads:
         together = [other for other in loads if other.start < one.end and one.start < other.end]
         for some in ([one], together):
             iops, mibps = max(load.iops for load in some), max(load.mibps for load in some)
+            spare = margin if all(load.let_through >= 1 for load in some) else 1.0
             found.append((max(base[0], iops * spare), max(base[1], mibps * spare)))
     return found
 

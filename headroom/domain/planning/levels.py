@@ -41,6 +41,7 @@ def level_of(situation: Situation, configuration: Configuration) -> Level:
         if _comes_in_large_operations(situation, iops):
             iops *= PER_MIB  # as the profile counts them
         iops, mibps = map(max, (iops, mibps), situation.sustains(configuration))
+    own = iops, mibps
     if diagnosis.instance_iops_left is not None:
         iops = max(1.0, min(iops, diagnosis.instance_iops_left))
     if diagnosis.instance_mibps_left is not None:
@@ -64,6 +65,7 @@ def level_of(situation: Situation, configuration: Configuration) -> Level:
             max(iops, min(most[0], step * step * max(iops, least_iops))),
             max(mibps, min(most[1], step * step * max(mibps, least_mibps))),
         ),
+        own=None if own == (iops, mibps) else own,
     )  # fmt: skip
 
 

@@ -90,6 +90,7 @@ class Valuation:
             situation.past, self._levels, effect,
             present_load(situation, self._levels, recurrence),
             situation.known_loads, rest=rest_of_hour(situation), recurrence=recurrence,
+            second_after_hours=locked_hours(situation),
         )  # fmt: skip
         self._origins = only_from(situation, targets, goals)
         self._cost = partial(

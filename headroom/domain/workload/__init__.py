@@ -42,7 +42,13 @@ from headroom.domain.workload.instance_balance import (
     held_by_instance,
     imminent,
 )
-from headroom.domain.workload.known_load import KnownLoad, explained_hours, hours_of, mib_per_op
+from headroom.domain.workload.known_load import (
+    KnownLoad,
+    explained_hours,
+    hours_of,
+    mib_per_op,
+    through_instance,
+)
 from headroom.domain.workload.latency import slow_below_limits, slowest_ms
 from headroom.domain.workload.pressed_periods import (
     A_WEEK,

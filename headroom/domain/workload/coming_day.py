@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
-from math import inf
 from typing import NamedTuple
 
 from headroom.domain.state import HOUR, ProfileHour, hour_of
 from headroom.domain.workload.demand import Level
 from headroom.domain.workload.episodes import HELD, ONSET, REACTING, Episodes, recent_hours
 from headroom.domain.workload.history import Past
-from headroom.domain.workload.known_load import HourOfLoad, KnownLoad, Rates, loads_at
+from headroom.domain.workload.known_load import UNLIMITED, KnownLoad, Rates, loads_at
 from headroom.domain.workload.pressed_periods import belief_above_limits
 from headroom.domain.workload.recurrence import HOURS, IfHigher, Likely, Recurrence
 from headroom.domain.workload.rhythms import Coming
@@ -40,7 +39,6 @@ FOLLOWS_USD = 0.1
 """Nominal cost of the modification that follows an announced load, as a schedule counts its own."""
 SOON, SETTLED_HOURS = 0.5, 0.75
 """After t measured hours, `SOON / (t + SETTLED_HOURS)` onsets of load above all of it in the next; see `new_onsets`."""
-UNLIMITED = (inf, inf)
 NOTHING = (0.0,) * HOURS
 
 
@@ -101,11 +99,11 @@ class ComingDay:
 
     def __init__(
         self, past: Past, now: datetime, present: PresentLoad, known_loads: Sequence[KnownLoad],
-        recurrence: Recurrence, *, rest: float, top_usd_per_hour: float,
+        recurrence: Recurrence, *, rest: float, second_after_hours: float, top_usd_per_hour: float,
     ) -> None:  # fmt: skip
         begin = hour_of(now)
         self._past, self._recurrence, self._present, self._rest = past, recurrence, present, rest
-        self._top_usd = top_usd_per_hour
+        self._top_usd, self._second_after_hours = top_usd_per_hour, second_after_hours
         self._belief = belief_above_limits(past, recurrence.anyhow)
         self._recent = recent_hours(past, (begin - past.profile.start) // HOUR)
         self._new_onsets = new_onsets(past.days, pressed=present.shortfall_share[0] > 0)
@@ -133,7 +131,7 @@ class ComingDay:
         likely = recurrence.at(level.iops, level.mibps, shorts)
         episodes = self._episodes(shorts, likely)
         found = self._of_load(level, shorts, episodes)
-        _add_known(found, self._known, level, past.reaction_min, self._top_usd)
+        self._add_known(found, level)
         late, early, usd = found.late[:-1], found.early[:-1], found.usd[:-1]
         rest = self._rest * found.late[-1]
         if likely.strays:
@@ -222,6 +220,20 @@ class ComingDay:
             for number, phase in episodes.cases
         ]
 
+    def _add_known(self, found: ByHour, level: Level) -> None:
+        """Raise the minutes and dollars of a level, by hour, to what known events take in that hour."""
+        late, early, usd = found
+        dearer = self._top_usd - level.usd_per_hour
+        for hour, loads in self._known.items():
+            for load in loads:
+                short, left = load.shortfalls(
+                    level, self._past.reaction_min, self._second_after_hours
+                )
+                late[hour], early[hour] = max(late[hour], short), max(early[hour], left)
+                if short > 0:  # a raise that follows costs as much as one made ahead
+                    usd[hour] = max(usd[hour], dearer * load.minutes / 60)
+                    usd[hour] += FOLLOWS_USD if load.begun <= 0 else 0.0
+
     def _drained(self, episodes: Episodes, rates: Rates, late: Rates | None) -> Sequence[float]:
         """By hour, the minutes after its load in which what waits is drained at some rates.
 
@@ -253,23 +265,6 @@ class ComingDay:
             sum([weight * minutes[case] for case, weight in one.like])
             for one in episodes.coming[:-1]
         ]
-
-
-def _add_known(
-    found: ByHour, known: Mapping[int, Sequence[HourOfLoad]], level: Level, reaction_min: float,
-    top_usd_per_hour: float,
-) -> None:  # fmt: skip
-    """Raise the minutes and dollars of a level, by hour, to what known events take in that hour."""
-    reach, ceiling = level.reach or UNLIMITED, level.ceiling or UNLIMITED
-    late, early, usd = found
-    for hour, loads in known.items():
-        for load in loads:
-            short, left = load.shortfalls((level.iops, level.mibps), reach, ceiling, reaction_min)
-            late[hour], early[hour] = max(late[hour], short), max(early[hour], left)
-            if short > 0:  # a raise that follows costs as much as one made ahead
-                dearer = top_usd_per_hour - level.usd_per_hour
-                usd[hour] = max(usd[hour], dearer * load.minutes / 60)
-                usd[hour] += FOLLOWS_USD if load.hours_since <= 0 else 0.0
 
 
 def _with_higher(

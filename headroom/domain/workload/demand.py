@@ -299,6 +299,8 @@ class Level(NamedTuple):
     """IOPS and MiB/s that one change leads to from here; None for any."""
     ceiling: tuple[float, float] | None = None
     """What two changes lead to, the second once the first has completed; None for any."""
+    own: tuple[float, float] | None = None
+    """What the storage sustains by itself, where the instance sustains less of it; None for all of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,7 @@ from headroom.domain.workload.coming_day import (
 )
 from headroom.domain.workload.demand import Forecast, Level
 from headroom.domain.workload.episodes import Episodes, recent_hours
-from headroom.domain.workload.history import Past
+from headroom.domain.workload.history import HOLD_HOURS, Past
 from headroom.domain.workload.known_load import KnownLoad, loads_at
 from headroom.domain.workload.pressed_periods import belief_above_limits
 from headroom.domain.workload.recurrence import HOURS, Recurrence
@@ -34,14 +34,16 @@ NAMED = 0.2
 def demand_forecast(
     past: Past, levels: Sequence[Level], now: datetime, present: PresentLoad,
     known_loads: Sequence[KnownLoad] = (), *, rest: float = 0.0, recurrence: Recurrence | None = None,
+    second_after_hours: float = HOLD_HOURS,
 ) -> Forecast:  # fmt: skip
     """The forecast of the next 24 hours for each level; the first hour is the one of `now`.
 
     `rest` is which share of the hour before is still to come. `recurrence` is that of `now`, where it is at hand.
+    A second raise for announced load follows the first after `second_after_hours`.
     """
     recurrence = recurrence or Recurrence.of(past, now)
     day = ComingDay(
-        past, now, present, known_loads, recurrence, rest=rest,
+        past, now, present, known_loads, recurrence, rest=rest, second_after_hours=second_after_hours,
         top_usd_per_hour=max(level.usd_per_hour for level in levels),
     )  # fmt: skip
     found = list(map(day.at, levels, present.shortfall_share))
@@ -127,10 +129,7 @@ def chances_from_history(
         for higher in recurrence.if_higher:
             chance = higher.chance_above(level.iops, level.mibps)
             likely = [one + chance * due for one, due in zip(likely, higher.due[1:], strict=True)]
-        sure = [
-            any(part.load.share_late((level.iops, level.mibps)) > 0 for part in loads)
-            for loads in announced
-        ]
+        sure = [any(part.load.late_at(level) > 0 for part in loads) for loads in announced]
         by_level.append(
             [1.0 if due else min(SURE, one) for due, one in zip(sure, likely, strict=True)]
         )

@@ -72,7 +72,7 @@ def short_minutes(
         mean = by_iops if by_iops > by_mibps else by_mibps
         found = _overloaded(peak, mean, busy if busy > LEAST_BUSY_MIN else LEAST_BUSY_MIN)
         if mean > 1.0:
-            found = max(found, _late(60 * lasting, mean - 1.0) / lasting)
+            found = max(found, late_minutes(60 * lasting, mean - 1.0) / lasting)
     if touched:
         above = touched * above_a_limit(hour, iops, mibps, belief)
         found = above if above > found else found
@@ -191,7 +191,7 @@ def minutes_to_react(
         mean = max(mean_iops / iops, mean_mibps / mibps)
         raised = min(reach[0] / iops, reach[1] / mibps)
         drained = before * excess / max(0.1, raised - min(mean, raised))
-        late = _late(before, excess)
+        late = late_minutes(before, excess)
     if touched:  # how much more was due than the limit let through is unknown
         late = max(late, min(before, touched) * above_a_limit(hour, iops, mibps, belief))
     return late + min(MOST_DRAINED_MIN, drained)
@@ -208,7 +208,7 @@ def _overloaded(peak: float, mean: float, busy: float) -> float:
         least = 2 * mean - peak
     above = busy if least >= 1 else busy * (peak - 1) / (peak - least)
     excess = ((least if least > 1.0 else 1.0) + peak) / 2 - 1
-    late = _late(above, excess)
+    late = late_minutes(above, excess)
     backlog = excess * above
     draining = 60 - above
     if rest < 1 and backlog / (1 - rest) < draining:
@@ -216,7 +216,7 @@ def _overloaded(peak: float, mean: float, busy: float) -> float:
     return late + draining * (backlog if backlog < 1.0 else 1.0)
 
 
-def _late(minutes: float, excess: float) -> float:
+def late_minutes(minutes: float, excess: float) -> float:
     """Shortfall of `minutes` in a row with `excess` more than is served: the backlog grows."""
     full_after = 1 / excess if excess else minutes
     if minutes <= full_after:

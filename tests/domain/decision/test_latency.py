@@ -183,7 +183,7 @@ def test_io2_is_not_bought_for_less_than_what_it_is_designed_for() -> None:
     assert isinstance(decided(slow(), latency_objective_ms=0.5, **limits).answer, Act)
     impossible = decided(slow(), latency_objective_ms=0.4, **limits)
     assert isinstance(impossible.answer, Escalate)
-    assert "no type that may be chosen without a person is faster" in impossible.answer.remedy
+    assert "no type that the limits allow without a person is faster" in impossible.answer.remedy
 
 
 def test_nothing_is_bought_for_a_volume_that_completes_no_io() -> None:

@@ -102,6 +102,107 @@ def test_a_raise_for_an_event_each_day_is_given_back_as_it_ends() -> None:
     assert [round(at) for at in given_back[1:]] == [12] * len(given_back[1:])
 
 
+def one_sale(iops: int, lasts: str, preset: str) -> Result:
+    """A sale on Thursday evening, on gp3 with what its price includes."""
+    event = {"name": "sale", "when": "once 2026-01-08 20:00 UTC", "for": lasts, "iops": iops}
+    return simulated(
+        {"type": "gp3", "size_gib": 400}, [step("92h", 500), step(lasts, iops), step("1d", 500)],
+        policy={"version": 1, "defaults": {"preset": preset}, "known_events": [event]},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("iops", "lasts", "preset"), [(6_000, "5m", "balanced"), (12_000, "1h", "thrift")]
+)
+def test_what_waits_behind_a_short_event_is_worth_a_raise_ahead(
+    iops: int, lasts: str, preset: str
+) -> None:
+    """Counted without its backlog, the load was met late: 9.5 and 70 minutes of shortfall, for the same price."""
+    assert one_sale(iops, lasts, preset).shortfall_minutes == 0
+
+
+def test_of_an_event_that_is_not_worth_its_price_the_owner_is_notified_the_day_before() -> None:
+    [text] = told(one_sale(6_000, "20m", "thrift"))
+    assert text.startswith("not_cost_effective")
+    assert "takes 6,000 IOPS" in text
+    assert "relief_value_usd_per_minute" in text
+
+
+def told(result: Result) -> list[str]:
+    """What the owner was notified of before the event, by reason and text."""
+    before = [d for d in result.decisions if d.at < START + timedelta(hours=92)]
+    return [f"{d.answer.reason}: {d.summary}" for d in before if isinstance(d.answer, Escalate)]
+
+
+def sale(iops: int, lasts: str, resource: dict[str, Any], **more: Any) -> Result:
+    """The same sale, with detection as in a deployment."""
+    event = {"name": "sale", "when": "once 2026-01-08 20:00 UTC", "for": lasts, "iops": iops}
+    defaults = more.pop("defaults", {})
+    return simulated(
+        resource, [step("92h", 500), step(lasts, iops), step("1d", 500)], detection="adaptive",
+        policy={"version": 1, "defaults": defaults, "known_events": [event], **more.pop("policy", {})},
+        **more,
+    )  # fmt: skip
+
+
+GP3 = {"type": "gp3", "size_gib": 400}
+
+
+@pytest.mark.parametrize(
+    ("iops", "defaults", "named"),
+    [
+        (9_000, {"max_iops": 8_600}, "max_iops is 8,600"),
+        (3_150, {"max_iops": 3_000}, "max_iops is 3,000"),
+        (9_000, {"price_increase_usd_per_month": 30}, "blocked by price_per_resource"),
+    ],
+)
+def test_a_level_just_below_an_event_does_not_pass_for_serving_it(
+    iops: int, defaults: dict[str, Any], named: str
+) -> None:
+    """Five per cent less is short for as long as the event lasts: nobody was notified before."""
+    [text] = told(sale(iops, "4h", GP3, defaults=defaults))
+    assert text.startswith("blocked_permanently")
+    assert named in text
+
+
+def test_where_two_changes_do_not_follow_in_time_one_is_made_and_the_owner_is_notified() -> None:
+    """AWS may work for a day on 4 TiB: no second change of at most four times is sure to follow."""
+    result = sale(
+        14_000, "10h", {"type": "gp3", "size_gib": 4_096}, defaults={"preset": "performance"}
+    )
+    assert "two changes" in told(result)[0]
+    assert result.changes[0].at < START + timedelta(hours=92)
+    assert result.changes[0].target.iops == 12_000
+    assert result.shortfall_minutes < 200
+
+
+@pytest.mark.parametrize(
+    ("resource", "iops", "more"),
+    [
+        (GP3, 6_000, {"attachment": {"instance_type": "m6i.large"}}),
+        ({**RDS, "storage_type": "gp2", "allocated_storage_gib": 300}, 2_500, {}),
+    ],
+    ids=["within the instance's bursts", "for $0"],
+)
+def test_no_notice_says_that_an_event_is_not_worth_what_then_serves_it(
+    resource: dict[str, Any], iops: int, more: dict[str, Any]
+) -> None:
+    result = sale(iops, "1h", resource, **more)
+    assert told(result) == []
+    assert result.shortfall_minutes == 0
+
+
+@pytest.mark.parametrize("iops", [30_000, 50_000])
+def test_an_event_beyond_the_instance_is_raised_for_as_far_as_it_lets_it_through(iops: int) -> None:
+    """db.r6g.4xlarge sustains 20,000 IOPS. More than that was bought for the first, nothing for the second."""
+    result = sale(iops, "2h", {**RDS, "storage_type": "gp3", "allocated_storage_gib": 600})
+    assert result.changes[0].at < START + timedelta(hours=92)
+    assert result.changes[0].target.iops == 20_000
+    [text] = told(result)
+    assert text.startswith("instance_limited")
+    assert f"takes {iops:,} IOPS, and the instance lets {20_000 / iops:.0%} of it through" in text
+
+
 def announced_each_night(iops: float) -> Result:
     """Three nights of an announced load, on a database that may cost $250 a month more: 18,250 IOPS."""
     event = {"name": "nightly", "when": "daily 01:00 UTC", "for": "4h", "iops": iops}
