@@ -53,6 +53,7 @@ from headroom.domain.policy import EffectiveLimits, PolicyUnreadable
 from headroom.domain.resources import (
     AuroraObservation,
     Goal,
+    Kind,
     PriceUnknown,
     SeenMembers,
     StorageMode,
@@ -72,7 +73,7 @@ SAVES_TOO_LITTLE = (Guardrail.MARGIN, Guardrail.STEADY, Guardrail.RHYTHM)
 _REMEDY: Mapping[Guardrail, str] = MappingProxyType(
     {
         Guardrail.ENGINE_VERSION: "upgrade the engine to a version that supports I/O-Optimized",
-        Guardrail.RESTART: "allow it with aurora_restart, best with a change window",
+        Guardrail.RESTART: "allow it with aurora_restart in a rule with `match: {kind: aurora}`, best with a change window",
         Guardrail.PARALLEL_QUERY: "turn parallel query off and let it be read "
         "(rds:DescribeDBClusterParameters), or leave the cluster in Standard",
         Guardrail.RESERVATIONS: "let reservations be read (rds:DescribeReservedDBInstances)",
@@ -308,7 +309,7 @@ def _remedy(lasting: Sequence[Verdict]) -> str:
             texts.append(text)
         else:
             rest.append(verdict)
-    allows = in_the_policy(rest)
+    allows = in_the_policy(rest, kind=Kind.AURORA)
     return "; ".join([*texts, *([allows] if allows else [])])
 
 

@@ -277,7 +277,8 @@ def _blocked(
         by_policy = in_the_policy(
             [v for v in lasting if v.guardrail not in EXPLAINED],
             f"{plan.target}, which is {a_month(plan.price_change_usd)}{grows}",
-        )
+            tags=effective.tags_that_set, kind=decision_input.observation.volume.ref.kind,
+        )  # fmt: skip
         parts = [by_policy] if by_policy else []
         if any(v.guardrail is Guardrail.FULL_COPY for v in lasting):
             parts = [

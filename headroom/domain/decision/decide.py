@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
 
-from headroom.domain.decision.action import Act, Action
+from headroom.domain.decision.action import Act, Action, Escalate
 from headroom.domain.decision.cluster_detail import ClusterDetail
 from headroom.domain.decision.conclude import conclude
 from headroom.domain.decision.decision_input import (
@@ -126,6 +126,8 @@ class Decision(Deferring):
         blocking = tuple(g.value for g in guardrails if g not in CONCURRENCY_GUARDRAILS) or (
             ("places",) if guardrails else ()
         )
+        if isinstance(self.answer, Escalate):  # another cause is news
+            blocking = (*blocking, self.answer.cause)
         return Signature(
             answer=type(self.answer).__name__.lower(),
             binding=self.diagnosis.binding.value + self._space_suffix,

@@ -12,6 +12,7 @@ from headroom.domain.decision.diagnose import diagnose
 from headroom.domain.decision.space import space_forecast_for_owner
 from headroom.domain.guardrails import Case, less_promised
 from headroom.domain.planning import (
+    LEAD,
     NO_VALUED_PLANS,
     GroupConstraint,
     Plan,
@@ -240,7 +241,7 @@ def _situation(
 def look_ahead_at(analysis: Analysis) -> datetime | None:
     """When to look at load that is not of the coming day, for a resource that may be changed.
 
-    A known event, as soon as it is within sight. Busy hours, for as long as they may belong to a monthly
+    A known event, as soon as it is within sight and when a change for it may begin for the last time. Busy hours, for as long as they may belong to a monthly
     load: it no longer shows as trouble once it is met in time. What fell silent may be stopped.
     """
     situation = analysis.situation
@@ -248,6 +249,7 @@ def look_ahead_at(analysis: Analysis) -> datetime | None:
         return None
     at, past = situation.observation.at, situation.past
     times = [one.start - IN_SIGHT for one in situation.announced if one.start > at + IN_SIGHT][:1]
+    times += [one.start - LEAD for one in situation.announced if one.start > at + LEAD][:1]
     busy = (past.profile.start + place * HOUR for place in past.busy)
     if analysis.demand.known_minutes and any(hour > at - LATELY for hour in busy):
         times.append(at + DAILY)

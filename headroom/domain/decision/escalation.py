@@ -38,7 +38,7 @@ AFTER_THE_LOAD = (
 )
 NOT_WORTH_IT = (
     "no allowed change is worth its price, not even {} for ${:.2f} a month more; raise "
-    "relief_value_usd_per_minute, or change the volume yourself"
+    "relief_value_usd_per_minute, or choose a preset that says more in its place, or change the volume yourself"
 )
 LATE_METRICS = (
     "it was at its limit for {} measured minutes before that; wait until its metrics are published again, or "

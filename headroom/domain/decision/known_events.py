@@ -11,12 +11,13 @@ from headroom.domain.decision.action import Act, Action, Escalate, Reason
 from headroom.domain.decision.approval import why_approval
 from headroom.domain.decision.asking import act_or_hold, asked_ahead, raises_at
 from headroom.domain.decision.decision_input import Analysis, earlier_events, policy_of
-from headroom.domain.decision.escalation import LARGER_CLASS, LARGER_INSTANCE, escalate_once
+from headroom.domain.decision.escalation import escalate_once
 from headroom.domain.guardrails import Guardrail, PlanJudgement, distance
 from headroom.domain.planning import (
     LEAD,
     Plan,
     Situation,
+    credits_serve,
     events_in_sight,
     hours_between_two,
     may_have,
@@ -30,6 +31,7 @@ from headroom.domain.workload import KnownLoad, hours_of
 
 KNOWN_EVENT = "known_event"
 """Beginning of the causes of an announced load that cannot be served, or stays away."""
+A_CENT = 0.01
 MOST_LET_THROUGH = 0.95
 """An instance that lets less of an event through is notified: its MiB/s may be an estimate."""
 MISSED_TIMES, HALF = 3, 0.5
@@ -53,25 +55,35 @@ def _announced_in_vain(analysis: Analysis, judgements: Sequence[PlanJudgement]) 
     situation = analysis.situation
     if situation is None:
         return None
+    now = capability(situation.current)
     for load in events_in_sight(situation):
-        found = _beyond_the_instance(analysis, load)
-        if not serves(capability(situation.current), load) and not isinstance(found, Escalate):
+        found = None
+        if not (serves(now, load) or credits_serve(now, load)):
             found = _asked_or_notified(analysis, judgements, load)
+        if not isinstance(found, Act | Escalate):
+            found = _beyond_the_instance(analysis, load)
         if isinstance(found, Act | Escalate):
             return found
     return None
 
 
 def _beyond_the_instance(analysis: Analysis, load: KnownLoad) -> Action | None:
-    """The notice that the instance does not let through what is announced, whatever the volume has."""
-    if load.let_through >= MOST_LET_THROUGH:
+    """The notice that the instance does not let through what is announced, where nothing else is in the way."""
+    through = _through(load)
+    if not through:
         return None
     volume = analysis.decision_input.observation.volume.configuration
-    larger = LARGER_INSTANCE if volume.database is None else LARGER_CLASS
+    larger = "instance" if volume.database is None else "DB instance class"
     return escalate_once(
-        analysis.decision_input, analysis.effective, Reason.INSTANCE_LIMITED, f"{_cause(load)} and the instance",
-        f"{_due(load)}, and the instance lets {load.let_through:.0%} of it through; {larger}", None,
+        analysis.decision_input, analysis.effective, Reason.INSTANCE_LIMITED, _cause(load),
+        f"{_due(load)}{through}: for the rest use a larger {larger}, or spread the load", None,
     )  # fmt: skip
+
+
+def _through(load: KnownLoad) -> str:
+    """How much of an event the instance lets through, in words; empty for all."""
+    less = load.let_through < MOST_LET_THROUGH
+    return f", of which the instance lets {load.let_through:.0%} through" if less else ""
 
 
 def _asked_or_notified(
@@ -94,7 +106,7 @@ def _asked_or_notified(
     can = capability(analysis.decision_input.observation.volume.configuration)
     return escalate_once(
         analysis.decision_input, analysis.effective, reason, _cause(load),
-        f"{_due(load)}, the volume sustains {can.sustained_iops:,.0f} IOPS and {can.sustained_mibps:,.0f} MiB/s, "
+        f"{_due(load)}{_through(load)}, the volume sustains {can.sustained_iops:,.0f} IOPS and {can.sustained_mibps:,.0f} MiB/s, "
         f"and {why}; change the volume yourself before, or the policy",
         None if nearest is None else nearest.plan,
     )  # fmt: skip
@@ -142,14 +154,22 @@ def _why_not_worth(
     shortly = max(situation.observation.at, load.start - LEAD)
     if any(serves(plan.capability, load) for plan in raises_at(situation, shortly)):
         return None
+    left = analysis.diagnosis.instance_iops_left
+    if left is not None and left + load.bursts[0] < load.iops:
+        return f"its instance has {left:,.0f} IOPS left for it"
     value = situation.limits.relief_value_usd_per_minute
-    less = ""
+    can, less = capability(situation.current), ""
+    until = "its credits run low" if can.burst_iops > can.sustained_iops else "it is short"
     if nearest is not None:
         less = f", not even {nearest.plan.target} for ${nearest.plan.price_change_usd:,.2f} a month more"
     return (
-        f"no change that serves it is worth its price ahead of it at ${value:,.2f} a minute of shortfall "
-        f"(relief_value_usd_per_minute){less}; nothing is raised until it is short"
+        f"no change that serves it is worth its price ahead of it at ${_dollars(value)} a minute of shortfall "
+        f"(relief_value_usd_per_minute){less}; nothing is raised until {until}"
     )
+
+
+def _dollars(usd: float) -> str:
+    return f"{usd:,.2f}" if usd >= A_CENT else f"{usd:g}"
 
 
 def _announced_for_nothing(analysis: Analysis) -> Action | None:
@@ -248,5 +268,5 @@ def _why_no_way(situation: Situation, load: KnownLoad) -> str | None:
     if load.iops > limits.max_iops:
         return f"max_iops is {limits.max_iops:,}"
     if load.mibps > limits.max_throughput_mibps:
-        return f"max_throughput_mibps is {limits.max_throughput_mibps:,}"
+        return f"it takes {load.mibps:,.0f} MiB/s, and max_throughput_mibps is {limits.max_throughput_mibps:,}"
     return "no change that Headroom may make serves that"

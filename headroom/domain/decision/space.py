@@ -24,7 +24,7 @@ from headroom.domain.guardrails import (
 )
 from headroom.domain.planning import Plan, autoscaling_can_add, rds_autoscales
 from headroom.domain.policy import Limits
-from headroom.domain.resources import DatabaseFacts, Modification, Observation
+from headroom.domain.resources import DatabaseFacts, Kind, Modification, Observation
 from headroom.domain.state import HOUR, ApprovalRequest
 from headroom.domain.workload import Point, SpaceBasis, SpaceForecast
 
@@ -288,7 +288,8 @@ def _remedy(plan: Plan, lasting: Sequence[Verdict]) -> str:
         )
     others = [v for v in lasting if v.guardrail is not Guardrail.FULL_COPY]
     said = "".join(f"; {v.guardrail.value}: {v.detail}" for v in others if v.detail)
-    allows = in_the_policy(lasting)
+    kind = Kind.EBS if plan.origin.database is None else Kind.RDS
+    allows = in_the_policy(lasting, kind=kind, growth="grow_space")
     return f"{first}{f'; {allows}' if allows else ''}{said}"
 
 

@@ -12,7 +12,7 @@ from headroom.domain.decision.action import Act, Action, Escalate, Hold, Reason
 from headroom.domain.decision.decision_input import Analysis
 from headroom.domain.decision.escalation import given_up
 from headroom.domain.guardrails import Guardrail, PlanJudgement, Verdict
-from headroom.domain.planning import Plan, starvation_chances
+from headroom.domain.planning import Plan, serves, starvation_chances
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.state import HOUR
 from headroom.domain.workload import Binding, Recurrence, SpaceBasis
@@ -52,7 +52,7 @@ def _act(analysis: Analysis, answer: Act) -> str:
     because = f"{_WHY[why]}: " if why in _WHY else ""
     if why is Reason.CHEAPER_EQUIVALENT and plan.price_change_usd == 0:
         because = "another type does as much for the same price: "
-    event = _announced(analysis) if why is Reason.RECURRENCE_EXPECTED else ""
+    event = _announced(analysis, plan) if why is Reason.RECURRENCE_EXPECTED else ""
     expected = _expected(analysis, answer)
     if why in _WHY and (event or expected):
         because = f"{event or f'{_WHY[why]}, {expected}'}: "
@@ -121,18 +121,19 @@ def _obstacle(verdict: Verdict) -> str:
     return name
 
 
-def _announced(analysis: Analysis) -> str:
-    """The next known event that takes more than the resource sustains, in words; else empty."""
+def _announced(analysis: Analysis, plan: Plan) -> str:
+    """The next known event that takes more than the resource sustains, in words; one that a plan serves, if any."""
     situation = analysis.situation
     if situation is None:
         return ""
     now, at = capability(situation.current), situation.observation.at
-    for load in situation.known_loads:
-        if load.iops > now.sustained_iops or load.mibps > now.sustained_mibps:
-            due = load.due or load.start
-            comes = "is due at" if due > at else "has been due since"
-            return f"the known event {load.name} {comes} {_minute(due)}"
-    return ""
+    more = [load for load in situation.known_loads if not serves(now, load)]
+    load = next((one for one in more if serves(plan.capability, one)), next(iter(more), None))
+    if load is None:
+        return ""
+    due = load.due or load.start
+    comes = "is due at" if due > at else "has been due since"
+    return f"the known event {load.name} {comes} {_minute(due)}"
 
 
 def _expected(analysis: Analysis, answer: Act) -> str:

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import assert_never
 
 from headroom.domain.planning import Plan
-from headroom.domain.resources import Configuration, Deferring
+from headroom.domain.resources import Configuration, Deferring, Kind
 
 Quantity = int | float | Decimal | str | bool | None
 
@@ -249,22 +249,54 @@ CALLED: Mapping[Guardrail, str] = MappingProxyType(
 """The settings that move a guardrail, where they have another name."""
 
 
-def in_the_policy(verdicts: Sequence[Verdict], allowing: str = "it") -> str:
-    """What a person may change in the policy so that these allow a plan, in words; else empty."""
-    found = [_setting(v) for v in verdicts if v.guardrail not in WITHOUT_SETTING]
+FIELDS: Mapping[Guardrail, str] = MappingProxyType(
+    {
+        Guardrail.MAX_IOPS: "max_iops",
+        Guardrail.MAX_THROUGHPUT: "max_throughput_mibps",
+        Guardrail.MAX_SIZE: "max_size_gib",
+        Guardrail.PRICE_PER_RESOURCE: "price_increase_usd",
+        Guardrail.GROWTH: "growth",
+    }
+)
+"""The limits that a tag may set and one of these guardrails reads."""
+
+
+def in_the_policy(
+    verdicts: Sequence[Verdict], allowing: str = "it", *, tags: Mapping[str, str] = MappingProxyType({}),
+    kind: Kind = Kind.EBS, growth: str = "growth",
+) -> str:  # fmt: skip
+    """What a person may change so that these allow a plan, in words; else empty.
+
+    `tags` are the tags that set a limit, by its field: the policy allows more already. Of a database or a cluster
+    only a rule that names its `kind` permits anything; `growth` is the setting that permits to grow.
+    """
+    found = [v for v in verdicts if v.guardrail not in WITHOUT_SETTING]
+    tagged = [(tags[f], v) for v in found if (f := FIELDS.get(v.guardrail, "")) in tags]
+    by_tag = [f"the tag {tag}{_from_to(v)}" for tag, v in tagged]
+    by_policy = [_setting(v, growth) for v in found if all(v is not one for _, one in tagged)]
     all_of = "all of " if len(found) > 1 else ""
-    return f"to allow {allowing}, change {all_of}{', '.join(found)} in the policy" if found else ""
+    if by_policy:
+        named = "" if kind is Kind.EBS else f", in a rule with `match: {{kind: {kind}}}`"
+        by_policy[-1] += f" in the policy{named}"
+    return (
+        f"to allow {allowing}, change {all_of}{', '.join([*by_policy, *by_tag])}" if found else ""
+    )
 
 
-def _setting(verdict: Verdict) -> str:
+def _setting(verdict: Verdict, growth: str) -> str:
     """A setting, and from what to what it has to change where that is a number."""
     name = CALLED.get(verdict.guardrail, verdict.guardrail.value)
+    return (growth if verdict.guardrail is Guardrail.GROWTH else name) + _from_to(verdict)
+
+
+def _from_to(verdict: Verdict) -> str:
+    """From what to what a setting has to change, where that is a number."""
     value, limit = verdict.value, verdict.limit
     numbers = isinstance(value, int | float | Decimal) and isinstance(limit, int | float | Decimal)
     if verdict.relation is not Relation.AT_MOST or not numbers or verdict.detail:
-        return name
+        return ""
     alone = " for this change alone" if verdict.guardrail is Guardrail.PRICE_PER_ACCOUNT else ""
-    return f"{name} from {_plain(limit)} to {_plain(value)} or more{alone}"
+    return f" from {_plain(limit)} to {_plain(value)} or more{alone}"
 
 
 def _plain(number: object) -> str:

@@ -6,6 +6,7 @@ The door offers `Plan`, the planner, and plans with their value.
 
 from headroom.domain.planning.alternatives import Alternative, alternatives
 from headroom.domain.planning.announced import (
+    credits_serve,
     events_in_sight,
     hours_between_two,
     reach_of,

@@ -22,6 +22,8 @@ NOTHING = 0.0, 0.0
 """IOPS and MiB/s that the price of io1 and io2 includes."""
 NEARLY_ALL = 0.001
 """Share of an announced load that may stay late and count as served: no more, as what is late waits."""
+SURELY = 0.9
+"""Share of a full bucket that an announced load may spend and surely be served by it."""
 SETTLES_HOURS_PER_TIB = 6.0
 """How long AWS works on a full volume. Source: EBS user guide, "Monitor the progress of volume modifications"."""
 
@@ -43,6 +45,18 @@ def unserved_events(situation: Situation | None) -> tuple[KnownLoad, ...]:
 def serves(can: Capability, load: KnownLoad) -> bool:
     """Whether it sustains nearly all of an announced load."""
     return load.share_late((can.sustained_iops, can.sustained_mibps)) <= NEARLY_ALL
+
+
+def credits_serve(can: Capability, load: KnownLoad) -> bool:
+    """Whether a full bucket of burst credits surely serves an announced load whole."""
+
+    def covered(rate: float, sustained: float, burst: float, bucket: float) -> bool:
+        spends = max(0.0, rate - sustained) * 60 * load.minutes
+        return rate <= burst and spends <= SURELY * bucket
+
+    return covered(load.iops, can.sustained_iops, can.burst_iops, can.iops_credits) and covered(
+        load.mibps, can.sustained_mibps, can.burst_mibps, can.mib_credits
+    )
 
 
 def announced_levels(situation: Situation) -> list[tuple[float, float]]:

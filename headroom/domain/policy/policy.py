@@ -117,6 +117,15 @@ class EffectiveLimits:
     """Whether it would be enrolled if its tags were understood."""
 
     @property
+    def tags_that_set(self) -> dict[str, str]:
+        """The tags that decided a limit, by its field."""
+        return {
+            name: origin.removeprefix("tag ")
+            for name, origin in self.origins
+            if origin.startswith("tag ")
+        }
+
+    @property
     def by_hard_cap(self) -> tuple[str, ...]:
         """What a policy calls the limits that the deployment's hard caps set."""
         return tuple(POLICY_NAMES[name] for name, where in self.origins if where == HARD_CAP)

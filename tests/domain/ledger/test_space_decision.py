@@ -83,6 +83,9 @@ def test_without_the_owners_word_nothing_grows_and_the_owner_hears_of_it_when_it
     assert isinstance(near.answer, Escalate), near.summary
     assert near.answer.cause == "space_growth"
     assert "grow_space is not set" in near.answer.remedy
+    assert (
+        "change grow_space in the policy, in a rule with `match: {kind: rds}`" in near.answer.remedy
+    )
     # Permission to grow for IOPS is none to grow for space.
     extra_target = decided(filling(free=steadily(4.0, 2.0)), grow_space=False, growth=True)
     assert isinstance(extra_target.answer, Escalate)

@@ -200,7 +200,50 @@ def test_an_event_beyond_the_instance_is_raised_for_as_far_as_it_lets_it_through
     assert result.changes[0].target.iops == 20_000
     [text] = told(result)
     assert text.startswith("instance_limited")
-    assert f"takes {iops:,} IOPS, and the instance lets {20_000 / iops:.0%} of it through" in text
+    assert f"takes {iops:,} IOPS, of which the instance lets {20_000 / iops:.0%} through" in text
+
+
+def test_what_else_is_in_the_way_is_named_beside_the_instance() -> None:
+    """A larger instance alone would gain nothing: the ceiling is below what this one lets through."""
+    attached = {"attachment": {"instance_type": "m6i.large"}, "defaults": {"max_iops": 4_000}}
+    [text] = told(sale(9_000, "4h", GP3, **attached))
+    assert "of which the instance lets 91% through" in text
+    assert "max_iops is 4,000" in text
+
+
+def test_of_two_events_of_one_day_each_has_its_notice() -> None:
+    """The second was no news beside the first: 816 minutes were short without a word before."""
+    small = {"name": "small", "when": "once 2026-01-08 20:00 UTC", "for": "10m", "iops": 3_100}
+    big = {"name": "big", "when": "once 2026-01-08 23:00 UTC", "for": "4h", "iops": 9_000}
+    result = simulated(
+        GP3, [step("120h", 500)], detection="adaptive",
+        policy={"version": 1, "defaults": {"max_iops": 3_000}, "known_events": [small, big]},
+    )  # fmt: skip
+    assert [name for text in told(result) for name in ("small", "big") if f"event {name} " in text] == [
+        "small", "big",
+    ]  # fmt: skip
+
+
+def test_nobody_is_notified_of_an_event_that_burst_credits_serve() -> None:
+    result = sale(
+        3_000, "20m", {"type": "gp2", "size_gib": 334}, defaults={"types": ["gp2", "io1"]}
+    )
+    assert told(result) == []
+    assert result.shortfall_minutes == 0
+
+
+def test_the_last_opening_before_an_event_is_used_days_ahead_of_it() -> None:
+    """Nobody looked again at the end of the opening: neither raised nor notified, $29.25 instead of $17.32."""
+    event = {"name": "sale", "when": "once 2026-01-12 06:00 UTC", "for": "1h", "iops": 9_000}
+    result = simulated(
+        GP3, [step("174h", 500), step("1h", 9_000), step("12h", 500)], detection="adaptive",
+        policy={
+            "version": 1, "known_events": [event],
+            "defaults": {"change_windows": ["Tue 09:00-11:00 UTC"]},
+        },
+    )  # fmt: skip
+    assert result.shortfall_minutes == 0
+    assert result.changes[0].at < START + timedelta(hours=35)
 
 
 def announced_each_night(iops: float) -> Result:
