@@ -8,6 +8,7 @@ from decimal import Decimal
 from functools import lru_cache
 
 from headroom.domain.catalog import PriceTable
+from headroom.domain.catalog.ebs import capability
 from headroom.domain.decision.diagnose import diagnose
 from headroom.domain.decision.space import space_forecast_for_owner
 from headroom.domain.guardrails import Case, less_promised
@@ -19,6 +20,7 @@ from headroom.domain.planning import (
     Situation,
     ValuedPlans,
     least_planned,
+    serves,
     value_plans,
     with_space_plans,
 )
@@ -249,7 +251,9 @@ def look_ahead_at(analysis: Analysis) -> datetime | None:
         return None
     at, past = situation.observation.at, situation.past
     times = [one.start - IN_SIGHT for one in situation.announced if one.start > at + IN_SIGHT][:1]
-    times += [one.start - LEAD for one in situation.announced if one.start > at + LEAD][:1]
+    now = capability(situation.current)
+    last = [one.start - LEAD for one in situation.announced if not serves(now, one)]
+    times += [one for one in last if one > at][:1]
     busy = (past.profile.start + place * HOUR for place in past.busy)
     if analysis.demand.known_minutes and any(hour > at - LATELY for hour in busy):
         times.append(at + DAILY)
