@@ -29,10 +29,13 @@ from headroom.domain.state import KnownModification, RecordSummary, Step
 FOUND = frozenset(
     {
         Reason.STARVED, Reason.HIGH_LATENCY, Reason.INSTANCE_LIMITED, Reason.LOW_FREE_SPACE,
-        Reason.NO_PLAN, Reason.NOT_COST_EFFECTIVE, Reason.SLOW_COMMITS,
+        Reason.NO_PLAN, Reason.NOT_COST_EFFECTIVE,
     }
 )  # fmt: skip
 """Reasons of decisions that saw starvation, or storage that fills up."""
+RIGHT_MODE = frozenset({Reason.ALREADY_CHEAPEST, Reason.FAST_ENOUGH, Reason.KEPT_FOR_PERFORMANCE})
+OF_A_BILL = RIGHT_MODE | {Reason.CHEAPER, Reason.SLOW_COMMITS, Reason.NO_BILLED_IO}
+"""Reasons that only decisions about the bill of an Aurora cluster have."""
 FORESEEN = frozenset({Reason.DEPLETION_FORESEEN, Reason.RECURRENCE_EXPECTED})
 BLOCKED = frozenset(
     {
@@ -41,7 +44,7 @@ BLOCKED = frozenset(
     }
 )  # fmt: skip
 """Reasons of decisions that a guardrail or a person held; a price above zero means starvation."""
-CALM = frozenset({Reason.NO_PRESSURE, Reason.SCALING_DOWN, Reason.CHEAPER_EQUIVALENT})
+CALM = RIGHT_MODE | {Reason.NO_PRESSURE, Reason.SCALING_DOWN, Reason.CHEAPER_EQUIVALENT}
 LANDED = (Step.APPLIED, Step.ALREADY_THERE)
 OVER = (Step.GONE, Step.DIVERGED)
 """Steps after which no change that landed is in force any longer."""
@@ -63,6 +66,8 @@ class ResourceMonth:
     """ARN."""
     first_at: datetime | None = None
     """When the month's first record of it was written."""
+    has_bill: bool = False
+    """Whether it is an Aurora cluster: its decisions are about its bill, and see no starvation."""
     decisions: int = 0
     found: int = 0
     """Episodes of starvation, or of storage that fills up."""
@@ -159,6 +164,8 @@ class ResourceMonth:
     def add(self, record: RecordSummary) -> None:
         """The next record of this resource."""
         self.first_at = self.first_at or record.at
+        if record.reason in OF_A_BILL:
+            self.is_a_bill()
         if record.step is Step.DECIDED:
             self._decided(record)
         elif record.step in LANDED:
@@ -179,6 +186,13 @@ class ResourceMonth:
         elif record.step is Step.RELIEVED:
             self._relieved(record)
 
+    def is_a_bill(self) -> None:
+        """It turns out to be an Aurora cluster: what counted as an episode was none."""
+        self.has_bill = True
+        self.found = self.foreseen = self.ended = self.passed = 0
+        self.starved_since = self.passed_at = None
+        self.lasted = timedelta(0)
+
     def _decided(self, record: RecordSummary) -> None:
         self.decisions += 1
         self.newest_id = record.decision_id
@@ -190,14 +204,16 @@ class ResourceMonth:
         if reason in BLOCKED:
             self.blocked = record
         if reason in FOUND or (reason in BLOCKED and (record.price_change_usd or 0) > 0):
-            if self.starved_since is None:
+            if self.starved_since is None and not self.has_bill:
                 self.found += 1
                 self.starved_since = record.at
         elif reason in CALM:
             self._calm(record.at)
 
     def _relieved(self, record: RecordSummary) -> None:
-        if record.reason in FORESEEN:
+        if self.has_bill:
+            self._end(record.at)
+        elif record.reason in FORESEEN:
             self.foreseen += 1
         elif record.reason not in CALM:
             landed = self.landed.get(record.decision_id)
@@ -247,8 +263,12 @@ class Month:
 
     @property
     def newest(self) -> list[str]:
-        """Ids of the newest decision of each resource with a change that landed."""
-        return [r.newest_id for r in self.resources.values() if r.landed and r.newest_id]
+        """Ids of the newest decision of each resource with a change that landed, or that may be an Aurora cluster with
+        episodes: its ARN does not tell it from another cluster."""
+        read = (
+            r for r in self.resources.values() if r.landed or (r.found and _CLUSTER in r.resource)
+        )
+        return [r.newest_id for r in read if r.newest_id]
 
     @property
     def blocked_by(self) -> Counter[str]:
@@ -269,6 +289,7 @@ def month_of(records: Iterable[RecordSummary], *, since: datetime, until: dateti
     return Month(since=since, until=until, resources=resources, records=count)
 
 
+_CLUSTER = ":cluster:"
 _NOT_OF_A_RESOURCE = (Step.REJECTED_SIGNAL, Step.PAUSED, Step.RESUMED)
 
 
@@ -278,6 +299,8 @@ def add_decisions(month: Month, decisions: Iterable[Decision]) -> None:
         found = month.resources.get(decision.observation.volume.ref.arn)
         if found is None:
             continue
+        if decision.cluster is not None:
+            found.is_a_bill()
         if decision.decision_id == found.newest_id:
             found.newest = observed(decision)
         if isinstance(decision.answer, Act):

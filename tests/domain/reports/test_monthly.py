@@ -8,6 +8,7 @@ from decimal import Decimal
 
 import pytest
 
+from headroom.domain.aurora import decide_cluster
 from headroom.domain.decision import Act, Decision, Reason, decide
 from headroom.domain.policy import Mode
 from headroom.domain.reports import ResourceMonth, add_decisions, add_ledger, month_of
@@ -15,6 +16,7 @@ from headroom.domain.resources import Configuration
 from headroom.domain.state import KnownModification, RecordSummary, Step
 from tests.builders import decision_input, observation, policy, ref, starved_gp3, volume
 from tests.contracts.decisions import act
+from tests.domain.clusters import cluster_input, seen
 
 SINCE = datetime(2026, 10, 1, tzinfo=UTC)
 UNTIL = SINCE + timedelta(hours=730)
@@ -236,3 +238,54 @@ def test_decisions_add_the_target_the_estimate_and_what_blocks() -> None:
     assert found.resources[ARN].relieved_minutes == raised.answer.plan.relieved_minutes_per_day
     assert found.resources[other].blocked_by == ("mode", "instance_limit")
     assert found.blocked_by == {"mode": 1, "instance_limit": 1}
+
+
+BILL_ONLY = Reason.NOT_COST_EFFECTIVE
+
+
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize(
+    "records",
+    [
+        (decided("hold", BILL_ONLY, 2), decided("hold", Reason.ALREADY_CHEAPEST, 26)),
+        (decided("act", Reason.SLOW_COMMITS, 2, "12"),),
+        (decided("act", Reason.CHEAPER, 2, "-9"), record(Step.APPLIED, 2, reason="cheaper", usd="-9"),
+         record(Step.RELIEVED, 30, reason="cheaper", usd="-9")),
+        (decided("hold", Reason.BLOCKED_TEMPORARILY, 2, "12"),
+         decided("hold", Reason.KEPT_FOR_PERFORMANCE, 26)),
+        (record(Step.RELIEVED, 2, reason="slow_commits"),),
+    ],
+    ids=["in its right mode", "slow commits", "a switch that landed", "a switch that waited",
+         "a switch of the month before"],
+)  # fmt: skip
+def test_what_is_decided_about_a_clusters_bill_is_no_starvation(
+    records: tuple[RecordSummary, ...], first: bool
+) -> None:
+    before = () if first else (decided("hold", BILL_ONLY, 1, decision="d0"),)
+    found = month(*before, *records, decided("hold", BILL_ONLY, 50, "-1", "d3"))
+    assert episodes(found) == (0, 0, 0, False)
+    assert (found.foreseen, found.episode_minutes(UNTIL)) == (0, 0)
+
+
+def test_a_cluster_that_stays_in_its_right_mode_needs_nobody() -> None:
+    escalated = decided("escalate", Reason.BLOCKED_PERMANENTLY, 1)
+    for reason in (Reason.ALREADY_CHEAPEST, Reason.FAST_ENOUGH, Reason.KEPT_FOR_PERFORMANCE):
+        found = month(escalated, decided("hold", reason, 26, decision="d2"))
+        assert (found.escalation, found.blocked) == (None, None)
+
+
+def test_only_the_decision_tells_an_aurora_cluster_from_another_cluster() -> None:
+    seen_ = cluster_input(policy(mode=Mode.OBSERVE), seen(44_000_000.0))
+    bill = replace(decide_cluster(seen_), decision_id="d2")
+    assert bill.answer.reason is BILL_ONLY
+    arn = bill.observation.volume.ref.arn
+    records = [
+        replace(decided("hold", BILL_ONLY, hours, decision=f"d{number}"), resource=arn)
+        for number, hours in enumerate((1, 25, 49))
+    ]
+    found = month_of(records, since=SINCE, until=UNTIL)
+    assert episodes(found.resources[arn]) == (1, 0, 0, True)
+    assert found.newest == ["d2"]
+    add_decisions(found, [bill])
+    assert episodes(found.resources[arn]) == (0, 0, 0, False)
+    assert found.resources[arn].episode_minutes(UNTIL) == 0
