@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from headroom.application.space import may_run_out_of_space
@@ -31,6 +31,7 @@ from headroom.domain.detection import (
 from headroom.domain.policy import (
     EffectiveLimits,
     Limits,
+    Mode,
     Policy,
     PolicyUnreadable,
     events_of,
@@ -45,6 +46,7 @@ LATE = timedelta(minutes=10)
 BACK = tuple(timedelta(minutes=minutes) for minutes in (15, 30, 70))
 """How far back is read; few lengths, so that many resources share a call."""
 NEVER = Glanced(state=None, reconciled_at=None)
+OFF = Mode.OFF.value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +114,25 @@ def glance_at_due(
         for view in views
         for arn in [view.volume.ref.arn]
     ]  # fmt: skip
+
+
+def switched_off(
+    ports: Ports, views: Sequence[StorageView], now: datetime, fresh: timedelta
+) -> list[Seen]:
+    """Those that were switched off since they were last reconciled: once more, so that a pending request is withdrawn.
+
+    One that was reconciled within `fresh` is left for the next scan. Raises ReadFailed.
+    """
+    known = ports.work.glanced([view.volume.ref for view in views]) if views else {}
+    found: list[Seen] = []
+    for view in views:
+        before = known.get(view.volume.ref.arn, NEVER)
+        state = before.state or GlanceState(at=now, next_at=now)
+        if before.reconciled_at is None or state.mode == OFF or before.reconciled_at > now - fresh:
+            continue
+        state = replace(state, mode=OFF)
+        found.append(Seen(view=view, glance=None, reconcile=True, new=False, state=state))
+    return found
 
 
 def save_glances(ports: Ports, seen: Sequence[Seen], threads: int) -> None:

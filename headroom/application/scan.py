@@ -9,7 +9,7 @@ from functools import partial
 from hashlib import sha256
 
 from headroom.application.alarms import plan_alarms
-from headroom.application.glances import Seen, glance_at_due, save_glances
+from headroom.application.glances import Seen, glance_at_due, save_glances, switched_off
 from headroom.application.space import may_run_out_of_space
 from headroom.application.work import on_threads
 from headroom.domain.decision import urgency
@@ -171,20 +171,22 @@ def _seen(
     ports: Ports, batch: Sequence[StorageView], now: datetime, turn: Callable[[ResourceRef], bool], *,
     adaptive: bool,
 ) -> list[Seen]:  # fmt: skip
-    """A glance at everything that is not switched off, or at what is due."""
+    """A glance at everything that is not switched off, or at what is due; and what was switched off since the last."""
     policy = ports.policies.current()
     watched = [view for view in batch if _watched(policy, view)]
+    off = switched_off(ports, [v for v in batch if not _watched(policy, v)], now, FRESH)
     if adaptive:
-        return glance_at_due(ports, watched, policy, now, turn)
+        return [*glance_at_due(ports, watched, policy, now, turn), *off]
     glances = ports.metrics.glance(watched, now)
     found = ((view, glances.get(view.volume.ref.resource_id)) for view in watched)
-    return [
+    every = [
         Seen(
             view=view, glance=glance, new=True,
             reconcile=turn(view.volume.ref) or needs_attention(view, glance, now, timedelta(hours=1)),
         )
         for view, glance in found
     ]  # fmt: skip
+    return [*every, *off]
 
 
 def _suspects(

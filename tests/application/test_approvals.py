@@ -25,9 +25,9 @@ from headroom.domain.state import (
     Unknown,
     broken_link,
 )
-from headroom.ports import AnswerRejected, ReadFailed, StorageView
+from headroom.ports import AnswerRejected, ReadFailed, StorageView, WorkItem
 from tests.application.harness import Harness, calm, moved, reconcile_now, starving
-from tests.builders import activity, gp2, gp3, policy, volume
+from tests.builders import NOW, activity, gp2, gp3, policy, volume
 
 WHO = "arn:aws:iam::123456789012:user/alice"
 
@@ -666,3 +666,36 @@ def test_under_auto_nobody_is_asked_ahead_of_what_needs_nobody(harness: Harness)
     assert harness.steps(ref) == ["hold"]
     minutes(harness, 7 * 4, each=15)
     assert harness.steps(ref)[-1] == "applied"
+
+
+@pytest.mark.parametrize("adaptive", [False, True])
+@pytest.mark.parametrize("scanned_before", [False, True])
+def test_a_resource_that_is_switched_off_has_no_request_any_more_and_is_left_alone(
+    harness: Harness, adaptive: bool, scanned_before: bool
+) -> None:
+    harness.rules = policy(mode=Mode.OBSERVE)
+    ref = harness.add(volume(tags=(("headroom", "approve"),)))
+    if scanned_before:
+        harness.pressed = {ref.resource_id}
+        sweep(harness.ports, harness.now, adaptive=adaptive)
+    else:
+        reconcile_now(harness.ports, ref, harness.now, trigger="alarm", must_record=True)
+        harness.ledger.claim_work(
+            WorkItem(ref=ref, trigger="alarm", since=harness.now), holder="w", now=harness.now,
+            until=harness.now + timedelta(minutes=1), not_after=harness.now,
+        )  # fmt: skip
+        harness.ledger.finish_work(ref, holder="w", began=harness.now)
+    assert harness.steps(ref) == ["act", "awaiting"]
+    harness.later(minutes=2)
+    harness.volumes[ref.resource_id] = volume(tags=(("headroom", "off"),))
+    reconciled = 0
+    for _ in range(60):
+        harness.later(minutes=10)
+        reconciled += sweep(harness.ports, harness.now, adaptive=adaptive).reconciled
+        if harness.now - timedelta(minutes=20) > NOW:
+            assert harness.ledger.waiting(harness.now) == ()
+    assert harness.steps(ref) == ["act", "awaiting", "withdrawn", "hold"]
+    assert harness.view(ref).modification is None
+    assert [step for _, step, _ in harness.messages] == [Step.AWAITING, Step.WITHDRAWN]
+    assert "the mode is off now" in harness.messages[-1][2]
+    assert reconciled <= 3, "it is not woken at each scan"

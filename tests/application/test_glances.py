@@ -14,7 +14,7 @@ from headroom.domain.detection import LONGEST, Metric
 from headroom.domain.policy import PolicyUnreadable
 from headroom.domain.resources import ResourceRef
 from headroom.policy import parse_policy
-from headroom.ports import ScanPage
+from headroom.ports import ScanPage, WorkItem
 from tests.application.harness import Harness, calm
 from tests.application.test_work import Queue, fleet_of
 from tests.builders import NOW
@@ -234,3 +234,23 @@ def test_a_volume_whose_pressure_was_seen_late_comes_first(harness: Harness) -> 
 def watched(harness: Harness) -> dict[str, float]:
     """The score of every volume that is planned an alarm."""
     return {one.alarm.resource_id: one.score for one in harness.ledger.alarm_plan().watched}
+
+
+def test_what_is_switched_off_is_reconciled_once_more_and_again_once_it_is_on(
+    harness: Harness,
+) -> None:
+    start = settled(harness, 2)
+    ref, tags = harness.volumes["vol-0000"].ref, harness.volumes["vol-0000"].tags
+    harness.volumes["vol-0000"] = replace(harness.volumes["vol-0000"], tags=(("headroom", "off"),))
+    assert [tick(harness, start + n * TICK) for n in range(4)] == [[ref], [], [], []]
+    harness.volumes["vol-0000"] = replace(harness.volumes["vol-0000"], tags=tags)
+    assert [tick(harness, start + n * TICK) for n in range(4, 6)] == [[ref], []]
+
+
+def test_what_was_reconciled_within_the_minute_is_woken_by_the_next_scan(harness: Harness) -> None:
+    start = settled(harness, 2)
+    volume = harness.volumes["vol-0000"]
+    recent = start - timedelta(seconds=30)
+    work(harness.ports, [WorkItem(ref=volume.ref, trigger="alarm", since=recent)], lambda: recent)
+    harness.volumes["vol-0000"] = replace(volume, tags=(("headroom", "off"),))
+    assert [tick(harness, start + n * TICK) for n in range(3)] == [[], [volume.ref], []]
