@@ -219,12 +219,14 @@ def _observed(day: DailyDigest) -> Iterator[str]:
         yield _group(group)
     if day.observed and day.held > day.observed_read:
         most = f"{'at least ' if day.held_more else ''}{day.held:,}"
-        yield (f"this is the newest {day.observed_read:,} of {most} volumes: {_audit(day, 'hold')}")
+        yield (
+            f"this is the newest {day.observed_read:,} of {most} resources: {_audit(day, 'hold')}"
+        )
 
 
 def _group(group: ObservedChange) -> str:
     return (
-        f"{_many(group.volumes, 'volume')} {group.kind}, "
+        f"{_many(group.volumes, group.noun)} {group.kind}, "
         f"{group.price_change_usd:+,.2f} USD a month together"
     )
 
@@ -232,7 +234,7 @@ def _group(group: ObservedChange) -> str:
 def _blocked(one: BlockedSaving) -> str:
     return _line(
         f"{' and '.join(one.guardrails)}: {_usd(one.saving_usd)} a month, "
-        f"{_many(one.volumes, 'volume')}"
+        f"{_many(one.volumes, one.noun)}"
     )
 
 

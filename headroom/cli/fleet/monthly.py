@@ -13,7 +13,7 @@ from rich.console import Console
 from headroom.cli.fleet.page import NO_PLOTS
 from headroom.cli.fleet.tables import csv_of
 from headroom.cli.terminal.names import short
-from headroom.cli.terminal.output import money, number, say, table, utc
+from headroom.cli.terminal.output import counted, money, say, table, utc
 from headroom.cli.views.cost import CostView, amount
 from headroom.cli.views.cost import as_object as cost_object
 from headroom.cli.views.report import rendered
@@ -177,11 +177,13 @@ def summary(view: MonthView) -> list[str]:
     )  # fmt: skip
     without = total["without_headroom"]
     lines = [
-        f"{view.place}, {utc(month.since)} to {utc(month.until)}: {total['decisions']:,} decisions about "
-        f"{total['resources']:,} resources, {total['changes']:,} changes landed.",
-        f"Starvation: {starved['found']:,} episodes found, {starved['ended']:,} ended by a change that was "
-        f"verified, {starved['passed']:,} passed, {starved['remaining']:,} remain; {starved['prevented']:,} "
-        "more were prevented.",
+        f"{view.place}, {utc(month.since)} to {utc(month.until)}: "
+        f"{counted(total['decisions'], 'decision')} about {counted(total['resources'], 'resource')}, "
+        f"{counted(total['changes'], 'change')} landed.",
+        f"Starvation: {counted(starved['found'], 'episode')} found, {starved['ended']:,} ended by a change that "
+        f"was verified, {starved['passed']:,} passed, {starved['remaining']:,} "
+        f"{'remains' if starved['remaining'] == 1 else 'remain'}; {starved['prevented']:,} more "
+        f"{'was' if starved['prevented'] == 1 else 'were'} prevented.",
         f"Storage: changes cost {money(storage['added'])} and saved {money(storage['saved'])} in these dates; "
         f"{money(rates['up'], signed=True)} and {money(rates['down'])} a month are in force.",
     ]
@@ -198,7 +200,7 @@ def summary(view: MonthView) -> list[str]:
         )
     lines.append(
         f"Without Headroom: {_difference(without['storage_usd'])}, and "
-        f"{without['relieved_minutes_per_day']:,} minutes a day more would starve (estimated)."
+        f"{counted(without['relieved_minutes_per_day'], 'minute')} a day more would starve (estimated)."
     )
     lines.append(
         "With every resource fixed at its most expensive configuration of these dates: "
@@ -254,7 +256,7 @@ def _remaining(found: ResourceMonth, until: datetime) -> Row:
     escalated = "nothing; the owner was notified" if found.escalation else ""
     by = ", ".join(found.blocked_by) or escalated or "nothing; a change may be under way"
     return (
-        "failed", (short(found.resource), f"{number(round(minutes))} minutes", by, utc(since)),
+        "failed", (short(found.resource), counted(round(minutes), "minute"), by, utc(since)),
         (short(found.resource), minutes, by, since.isoformat()),
     )  # fmt: skip
 
@@ -304,10 +306,10 @@ def render(view: MonthView) -> str:
     total, running, net = view.totals, view.running_usd, view.totals["net_usd"]
     starved, storage = total["starvation"], total["storage_usd"]
     facts = [
-        ("starvation found", f"{starved['found']:,} episodes"),
+        ("starvation found", counted(starved["found"], "episode")),
         ("ended by a verified change", f"{starved['ended']:,}"),
         ("prevented", f"{starved['prevented']:,}"),
-        ("remains", f"{starved['remaining']:,} resources"),
+        ("remains", counted(starved["remaining"], "resource")),
         ("storage cost more by", money(storage["added"])),
         ("storage cost less by", money(storage["saved"])),
         ("running Headroom (estimated)", "unknown" if running is None else amount(running)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -71,7 +71,10 @@ class ObservedChange:
     kind: str
     """From which type to which, in words."""
     volumes: int
+    """How many resources."""
     price_change_usd: Decimal
+    noun: str = "volume"
+    """The word for one of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,8 +83,11 @@ class BlockedSaving:
 
     guardrails: tuple[str, ...]
     volumes: int
+    """How many resources."""
     saving_usd: Decimal
     """What their price would be lower, together."""
+    noun: str = "volume"
+    """The word for one of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +120,7 @@ class DailyDigest:
     escalated: RecordCount = RecordCount()
     """Escalations that are open now, also those of earlier digests."""
     observed: tuple[ObservedChange, ...] = ()
-    """From the newest holds that were read; `held` counts the volumes with one."""
+    """From the newest holds that were read; `held` counts the resources with one."""
     blocked_savings: tuple[BlockedSaving, ...] = ()
     """From the same holds."""
     observed_read: int = 0
@@ -123,7 +129,7 @@ class DailyDigest:
     awaiting: tuple[PendingApproval, ...] = ()
     awaiting_count: int = 0
     queued: int = 0
-    """How many volumes are queued, up to MOST_QUEUED."""
+    """How many resources are queued, up to MOST_QUEUED."""
     pause: Pause | None = None
     account_breaker: Breaker | None = None
     breakers: tuple[Breaker, ...] = ()
@@ -168,6 +174,7 @@ def group_observed(decisions: Iterable[Decision]) -> tuple[ObservedChange, ...]:
     """The changes that only the mode blocked, most volumes first."""
     volumes: dict[str, int] = defaultdict(int)
     prices: dict[str, Decimal] = defaultdict(Decimal)
+    nouns: dict[str, set[str]] = defaultdict(set)
     for decision in decisions:
         answer = decision.answer
         if not isinstance(answer, Hold) or answer.reason is not Reason.OBSERVE_ONLY:
@@ -179,8 +186,11 @@ def group_observed(decisions: Iterable[Decision]) -> tuple[ObservedChange, ...]:
             kind = f"{before} {lower}" if before == after else f"{before} to {after}"
             volumes[kind] += 1
             prices[kind] += plan.price_change_usd
+            nouns[kind].add(decision.observation.volume.ref.noun)
     groups = [
-        ObservedChange(kind=kind, volumes=count, price_change_usd=prices[kind])
+        ObservedChange(
+            kind=kind, volumes=count, price_change_usd=prices[kind], noun=_common(nouns[kind])
+        )
         for kind, count in volumes.items()
     ]
     return tuple(sorted(groups, key=lambda one: (-one.volumes, one.kind)))
@@ -202,6 +212,7 @@ def blocked_savings(decisions: Iterable[Decision]) -> tuple[BlockedSaving, ...]:
     """The largest saving of each resource that only the owner's limits block, the dearest first."""
     volumes: dict[tuple[str, ...], int] = defaultdict(int)
     savings: dict[tuple[str, ...], Decimal] = defaultdict(Decimal)
+    nouns: dict[tuple[str, ...], set[str]] = defaultdict(set)
     for decision in decisions:
         blocked = [
             (plan.price_change_usd, tuple(g.value for g in plan.blocked_by))
@@ -214,11 +225,19 @@ def blocked_savings(decisions: Iterable[Decision]) -> tuple[BlockedSaving, ...]:
             usd, guardrails = min(blocked)
             volumes[guardrails] += 1
             savings[guardrails] -= usd
+            nouns[guardrails].add(decision.observation.volume.ref.noun)
     found = [
-        BlockedSaving(guardrails=names, volumes=count, saving_usd=savings[names])
+        BlockedSaving(
+            guardrails=names, volumes=count, saving_usd=savings[names], noun=_common(nouns[names])
+        )
         for names, count in volumes.items()
     ]
     return tuple(sorted(found, key=lambda one: (-one.saving_usd, one.guardrails)))
+
+
+def _common(nouns: Collection[str]) -> str:
+    """The word for all of them."""
+    return next(iter(nouns)) if len(nouns) == 1 else "resource"
 
 
 def newest_per_resource(record_summaries: Iterable[RecordSummary]) -> tuple[RecordSummary, ...]:

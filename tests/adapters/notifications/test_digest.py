@@ -126,6 +126,25 @@ def test_a_busy_day_says_everything_in_the_order_of_what_needs_somebody() -> Non
         assert said in text, said
 
 
+def test_a_cluster_and_a_database_are_called_so() -> None:
+    day = replace(
+        BUSY, held=9, observed_read=2,
+        observed=(ObservedChange(kind="aurora to aurora-iopt1", volumes=1, price_change_usd=Decimal(-9),
+                                 noun="cluster"),
+                  ObservedChange(kind="gp3 raised", volumes=2, price_change_usd=Decimal(9), noun="database")),
+        blocked_savings=(BlockedSaving(guardrails=("mode",), volumes=1, saving_usd=Decimal(9),
+                                       noun="cluster"),),
+    )  # fmt: skip
+    text = text_of_message(digest_message(day))
+    for said in (
+        "1 cluster aurora to aurora-iopt1, -9.00 USD a month together",
+        "2 databases gp3 raised, +9.00 USD a month together",
+        "mode: 9.00 USD a month, 1 cluster",
+        "this is the newest 2 of 9 resources: headroom audit",
+    ):
+        assert said in text, said
+
+
 def test_what_is_left_out_is_counted_with_the_command_that_lists_it() -> None:
     day = replace(
         NOTHING, changes=tuple(change(n) for n in range(100)),
@@ -135,7 +154,7 @@ def test_what_is_left_out_is_counted_with_the_command_that_lists_it() -> None:
     text = text_of_message(digest_message(day))
     assert f"and at least 4,990 more: headroom audit --outcome applied {SPAN}" in text
     assert f"and 2 more: headroom audit {SPAN}" in text
-    assert "this is the newest 100 of at least 5,000 volumes: headroom audit --outcome hold" in text
+    assert "this is the newest 100 of at least 5,000 resources: headroom audit --outcome hold" in text
 
 
 def test_the_largest_day_fits_every_limit_and_nobody_loses_the_blocks() -> None:

@@ -68,9 +68,22 @@ def test_the_report_says_what_is_measured_and_what_is_estimated(
     assert run(["report", "--file", str(records)]) == 0
     output = " ".join(capsys.readouterr().out.split())
     assert "Starvation: 2 episodes found, 1 ended by a change that was verified" in output
+    assert ", 1 change landed." in output
     assert "Note: Measured: every count" in output
     assert "Note: Calculated: dollars of storage." in output
     assert "Note: Estimated: what running Headroom costs" in output
+
+
+def test_one_of_anything_is_counted_as_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen = starved_gp3(vol=volume(ref=ref("vol-2"), tags=()))
+    held = chain(decide(decision_input(seen, rules=policy(mode=Mode.OBSERVE))))
+    assert run(["report", "--file", str(written(tmp_path / "one.jsonl", held))]) == 0
+    output = " ".join(capsys.readouterr().out.split())
+    assert ": 1 decision about 1 resource, 0 changes landed." in output
+    assert "Starvation: 1 episode found, 0 ended by" in output
+    assert "0 passed, 1 remains; 0 more were prevented." in output
 
 
 def test_a_month_without_records_is_reported_as_empty(

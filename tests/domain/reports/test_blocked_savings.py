@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
 
-from headroom.domain.decision import Act, Decision, Hold, decide
+from headroom.domain.decision import Act, Decision, Hold, Reason, decide
 from headroom.domain.policy import Mode, parse_window
-from headroom.domain.reports.daily_digest import blocked_savings
-from headroom.domain.resources import Configuration
-from tests.builders import activity, decision_input, gp3, observation, policy, volume
+from headroom.domain.reports.daily_digest import blocked_savings, group_observed
+from headroom.domain.resources import Configuration, Kind
+from tests.builders import activity, decision_input, gp3, observation, policy, starved_gp3, volume
 from tests.domain.earlier import history
 
 
@@ -61,3 +62,27 @@ def test_the_dearest_comes_first() -> None:
                              idle(DEAR, give_back=False)])  # fmt: skip
     assert [one.guardrails for one in found] == [("give_back",), ("mode",)]
     assert found[0].saving_usd == found[1].saving_usd * 2 == Decimal(60 * 2)
+
+
+def named(decision: Decision, kind: Kind) -> Decision:
+    """The same decision about storage of another kind."""
+    seen = decision.observation
+    other = replace(seen.volume, ref=replace(seen.volume.ref, kind=kind))
+    return replace(decision, observation=replace(seen, volume=other))
+
+
+@pytest.mark.parametrize(
+    ("kinds", "noun"),
+    [((Kind.EBS, Kind.EBS), "volume"), ((Kind.RDS,), "database"), ((Kind.AURORA,), "cluster"),
+     ((Kind.EBS, Kind.RDS), "resource")],
+)  # fmt: skip
+def test_storage_is_counted_by_its_own_word(kinds: tuple[Kind, ...], noun: str) -> None:
+    starved = decide(decision_input(starved_gp3(), rules=policy(mode=Mode.OBSERVE)))
+    starved = replace(
+        starved, answer=Hold(reason=Reason.OBSERVE_ONLY, until=None, proposed_plan=starved.plan)
+    )
+    (group,) = group_observed([named(starved, kind) for kind in kinds])
+    assert (group.volumes, group.noun) == (len(kinds), noun)
+    saving = idle(DEAR, mode=Mode.OBSERVE)
+    (blocked,) = blocked_savings([named(saving, kind) for kind in kinds])
+    assert (blocked.volumes, blocked.noun) == (len(kinds), noun)
