@@ -16,6 +16,7 @@ from headroom.domain.aurora.summary import (
     action_summary,
     bill_check_summary,
     bill_summary,
+    longer_past_summary,
     saves_too_little,
 )
 from headroom.domain.aurora.terms import CONTENT, demand_of_days, diagnosis_of_bill, owner_note
@@ -325,6 +326,7 @@ def _explanation(detail: ClusterDetail) -> str:
 def _summary(detail: ClusterDetail, answer: Action, judgements: Sequence[PlanJudgement]) -> str:
     name = detail.cluster.ref.resource_id
     text = f"{name}: {_explanation(detail)}; {action_summary(answer)}"
+    text += longer_past_summary(detail, answer)
     if isinstance(answer, Hold) and answer.reason is Reason.NOT_COST_EFFECTIVE:
         too_little = (v for j in judgements for v in j.blocking if v.guardrail in SAVES_TOO_LITTLE)
         text += f", but {saves_too_little(next(too_little))}"

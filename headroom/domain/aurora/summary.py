@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headroom.domain.catalog.aurora import Bills
-from headroom.domain.decision import Act, Action, BillCheck, Escalate, Hold
+from headroom.domain.decision import Act, Action, BillCheck, ClusterDetail, Escalate, Hold
 from headroom.domain.guardrails import Guardrail, Verdict
 
 
@@ -33,6 +33,14 @@ def action_summary(action: Action) -> str:
             return text if plan is None else f"{text}; would take {plan.target}"
         case Escalate(cause=cause, remedy=remedy):
             return f"{cause.replace('_', ' ')}: {remedy}"
+
+
+def longer_past_summary(detail: ClusterDetail, action: Action) -> str:
+    """What a saving comes to by the longer past, in words; empty where that is no less."""
+    if not isinstance(action, Act) or action.plan.price_change_usd >= 0:
+        return ""
+    found = detail.by_longer_past(action.plan.price_change_usd)
+    return "" if found is None else f"; by the last {found[0]} days -${-found[1]:,.2f} a month"
 
 
 def saves_too_little(verdict: Verdict) -> str:

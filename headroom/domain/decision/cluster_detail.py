@@ -5,10 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from statistics import mean
 
-from headroom.domain.catalog.aurora import Bills
+from headroom.domain.catalog.aurora import HOURS_PER_MONTH, Bills
 from headroom.domain.resources import AuroraCluster, Goal, StorageMode
 from headroom.domain.workload import AuroraDemand
+
+MONTH_DAYS = 30
+"""Days of a month of the longer past."""
+CENT = Decimal("0.01")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,3 +72,21 @@ class ClusterDetail:
     earlier_days: tuple[BilledIoDay, ...] = ()
     """Days under the other mode, recorded before it was left."""
     check: BillCheck | None = None
+
+    def by_longer_past(self, usd: Decimal) -> tuple[int, Decimal] | None:
+        """What leaving the mode changes a month by the whole months of the longer past: their days, and USD.
+
+        `usd` is the same by the bills' days. After the busy days of a month it says too much. None where no whole
+        month is known, or where it comes to as much or more, or to the opposite: then the load has a new level.
+        """
+        past, both = self.demand.past_ios, self.bills
+        days = len(past) // MONTH_DAYS * MONTH_DAYS
+        if both is None or not days or both.break_even_ios <= 0:
+            return None
+        more = both.io_optimized.total_usd - (both.standard.total_usd - both.standard.io_usd)
+        ios = mean(past[-days:]) * HOURS_PER_MONTH / 24
+        change = more * (1 - Decimal(repr(ios / both.break_even_ios)))
+        if self.cluster.mode is StorageMode.IO_OPTIMIZED:
+            change = -change
+        change = change.quantize(CENT)
+        return (days, change) if change * usd > 0 and abs(change) < abs(usd) else None

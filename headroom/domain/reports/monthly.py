@@ -307,10 +307,19 @@ def add_decisions(month: Month, decisions: Iterable[Decision]) -> None:
             plan, landed = decision.answer.plan, found.landed.get(decision.decision_id)
             if landed is not None:
                 landed.before, landed.after = observed(decision), plan.target
+                landed.usd = _by_longer_past(decision, landed.usd)
                 found.relieved_minutes += max(0.0, plan.relieved_minutes_per_day)
         elif found.blocked is not None and found.blocked.decision_id == decision.decision_id:
             judged = next((j for j in decision.judgements if j.plan == decision.plan), None)
             found.blocked_by = tuple(v.guardrail.value for v in judged.blocking) if judged else ()
+
+
+def _by_longer_past(decision: Decision, usd: Decimal) -> Decimal:
+    """What a cluster's saving, or its rollback, comes to by whole months, where these show that it is less."""
+    if decision.cluster is None or (usd >= 0 and decision.rollback_of is None):
+        return usd
+    found = decision.cluster.by_longer_past(usd)
+    return usd if found is None else found[1]
 
 
 def add_ledger(month: Month, known: Mapping[str, Sequence[KnownModification]]) -> None:

@@ -154,7 +154,9 @@ def test_what_is_left_out_is_counted_with_the_command_that_lists_it() -> None:
     text = text_of_message(digest_message(day))
     assert f"and at least 4,990 more: headroom audit --outcome applied {SPAN}" in text
     assert f"and 2 more: headroom audit {SPAN}" in text
-    assert "this is the newest 100 of at least 5,000 resources: headroom audit --outcome hold" in text
+    assert (
+        "this is the newest 100 of at least 5,000 resources: headroom audit --outcome hold" in text
+    )
 
 
 def test_the_largest_day_fits_every_limit_and_nobody_loses_the_blocks() -> None:

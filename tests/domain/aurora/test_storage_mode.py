@@ -455,3 +455,56 @@ def test_without_an_instant_from_aws_thirty_days_count_from_the_change(
     assert isinstance(answer, Act if goes else Hold), answer
     if isinstance(answer, Hold):
         assert answer.until == NOW + timedelta(days=30 - days)
+
+
+def with_past(observation: AuroraObservation, *ios_a_day: float) -> AuroraObservation:
+    """The same after these earlier days, oldest first; the last fifteen stay."""
+    midnight = NOW.replace(hour=0, minute=0, second=0, microsecond=0)
+    hours = tuple(ios / 24 for ios in ios_a_day for _ in range(24))
+    start = midnight - timedelta(days=14 + len(ios_a_day))
+    past = Series(start=start, period_s=3600, values=hours)
+    return replace(observation, activity=replace(observation.activity, hourly_ios=past))
+
+
+@pytest.mark.parametrize(
+    ("earlier", "said"),
+    [
+        ((), None),
+        ((FORTY,) * 15, None),
+        ((EVEN * 1.2,) * 16, "; by the last 30 days -$"),
+        ((EVEN * 1.2,) * 50, "; by the last 60 days -$"),
+        ((0.0,) * 50, None),
+        ((2 * FORTY,) * 50, None),
+    ],
+    ids=["nothing longer", "29 days", "a month", "two months", "a new level", "it saved more"],
+)
+def test_a_saving_is_also_named_by_whole_months_where_they_show_less(
+    earlier: tuple[float, ...], said: str | None
+) -> None:
+    plain = decided(seen(FORTY))
+    decision = decided(with_past(seen(FORTY), *earlier))
+    assert isinstance(plain.answer, Act)
+    assert decision.cluster is not None
+    found = decision.cluster.by_longer_past(plain.answer.plan.price_change_usd)
+    assert (found is None) is (said is None)
+    assert "by the last" not in plain.summary
+    if isinstance(decision.answer, Act):
+        assert decision.answer.plan == plain.answer.plan, "what it is decided by stays"
+        assert ("by the last" in decision.summary) is (said is not None)
+        assert (said or "") in decision.summary
+    if found is not None:
+        assert plain.answer.plan.price_change_usd < found[1] < 0
+
+
+def test_a_saving_by_whole_months_is_the_difference_of_both_bills_at_their_io() -> None:
+    decision = decided(with_past(seen(FORTY), *[EVEN * 1.2] * 16))
+    assert decision.cluster is not None
+    mean_of_all = (15 * FORTY + 15 * EVEN * 1.2) / 30
+    usual = decided(seen(mean_of_all))
+    assert usual.cluster is not None
+    assert usual.cluster.bills is not None
+    saving = usual.cluster.bills.saving_usd(STANDARD)
+    found = decision.cluster.by_longer_past(Decimal("-292.64"))
+    assert found == (30, -round(saving, 2))
+    back = replace(decision.cluster, cluster=optimized())
+    assert back.by_longer_past(Decimal("292.64")) == (30, round(saving, 2)), "its rollback"

@@ -12,11 +12,11 @@ from headroom.domain.aurora import decide_cluster
 from headroom.domain.decision import Act, Decision, Reason, decide
 from headroom.domain.policy import Mode
 from headroom.domain.reports import ResourceMonth, add_decisions, add_ledger, month_of
-from headroom.domain.resources import Configuration
+from headroom.domain.resources import Configuration, Series
 from headroom.domain.state import KnownModification, RecordSummary, Step
-from tests.builders import decision_input, observation, policy, ref, starved_gp3, volume
+from tests.builders import NOW, decision_input, observation, policy, ref, starved_gp3, volume
 from tests.contracts.decisions import act
-from tests.domain.clusters import cluster_input, seen
+from tests.domain.clusters import IO_OPTIMIZED, cluster_input, seen
 
 SINCE = datetime(2026, 10, 1, tzinfo=UTC)
 UNTIL = SINCE + timedelta(hours=730)
@@ -289,3 +289,36 @@ def test_only_the_decision_tells_an_aurora_cluster_from_another_cluster() -> Non
     add_decisions(found, [bill])
     assert episodes(found.resources[arn]) == (0, 0, 0, False)
     assert found.resources[arn].episode_minutes(UNTIL) == 0
+
+
+def test_the_saving_of_a_clusters_mode_is_reckoned_by_whole_months() -> None:
+    observed_ = seen(90e6)
+    hours = Series(
+        start=NOW.replace(hour=0) - timedelta(days=64), period_s=3600, values=(50e6 / 24,) * 1200
+    )
+    past = replace(observed_, activity=replace(observed_.activity, hourly_ios=hours))
+    rules = policy(mode=Mode.AUTO)
+    made = replace(decide_cluster(cluster_input(rules, past)), decision_id="d1")
+    assert isinstance(made.answer, Act)
+    usd, arn = made.answer.plan.price_change_usd, made.observation.volume.ref.arn
+    records = [
+        replace(r, resource=arn, price_change_usd=usd)
+        for r in (decided("act", Reason.CHEAPER, 365), record(Step.APPLIED, 365, reason="cheaper"))
+    ]
+    found = month_of(records, since=SINCE, until=UNTIL)
+    add_decisions(found, [made])
+    assert made.cluster is not None
+    longer = made.cluster.by_longer_past(usd)
+    assert longer is not None
+    assert usd < longer[1] < 0
+    assert found.resources[arn].down_usd == longer[1]
+    assert found.resources[arn].saved_usd(UNTIL) == -longer[1] / 2
+    undone = replace(
+        made, decision_id="d2", rollback_of="d1",
+        answer=replace(made.answer, plan=replace(made.answer.plan, price_change_usd=-usd)),
+        cluster=replace(made.cluster, cluster=replace(made.cluster.cluster, mode=IO_OPTIMIZED)),
+    )  # fmt: skip
+    back = replace(record(Step.APPLIED, 438, decision="d2"), resource=arn, price_change_usd=-usd)
+    found = month_of([*records, back], since=SINCE, until=UNTIL)
+    add_decisions(found, [made, undone])
+    assert (found.resources[arn].up_usd, found.resources[arn].down_usd) == (0, 0)
