@@ -172,10 +172,8 @@ def _resource(view: MonthView, found: ResourceMonth) -> Json:
 def summary(view: MonthView) -> list[str]:
     """What it comes to, a line each."""
     total, month = view.totals, view.month
-    starved, storage, rates = (
-        total["starvation"], total["storage_usd"], total["storage_usd_per_month"],
-    )  # fmt: skip
-    without = total["without_headroom"]
+    starved, storage = total["starvation"], total["storage_usd"]
+    rates, without = total["storage_usd_per_month"], total["without_headroom"]
     lines = [
         f"{view.place}, {utc(month.since)} to {utc(month.until)}: "
         f"{counted(total['decisions'], 'decision')} about {counted(total['resources'], 'resource')}, "
