@@ -10,11 +10,11 @@ from decimal import Decimal
 
 from headroom.application.execute import LEASE, change_storage, is_notified, save_outcome
 from headroom.domain.decision import (
-    NEEDS_APPROVAL,
     Act,
     Decision,
     DecisionInput,
     GroupDecision,
+    approval_needed,
     blocked_by_members,
     decide,
     decide_group,
@@ -25,11 +25,15 @@ from headroom.domain.planning import (
     GroupConstraint,
     GroupDetail,
     group_of,
+    named,
+    set_names,
     under_way,
     why_not_a_group,
     why_not_alike,
+    why_not_one_set,
 )
 from headroom.domain.policy import Mode, Policy, limits_for
+from headroom.domain.resources import Volume
 from headroom.domain.state import (
     AlreadyThere,
     Applied,
@@ -69,21 +73,11 @@ def consider(
     alone = decide(decision_input, group=GroupConstraint(name=name))
     if not isinstance(alone.answer, Act):
         return GroupDecision(primary=alone, acts=())
-    if alone.answer.approval is not None:
-        said = GroupConstraint(name=name, problem=NEEDS_APPROVAL)
-        return GroupDecision(primary=decide(decision_input, group=said), acts=())
-    if not name or len(seen.instance_ids) != 1:
-        said = GroupConstraint(name=name, problem=why_not_a_group(name, seen, ()))
-        return GroupDecision(primary=decide(decision_input, group=said), acts=())
-    views = [
-        view
-        for view in ports.storage.attached(seen.instance_ids[0])
-        if group_of(policy, view.volume) == name
-    ]
+    views = _views(ports, policy, seen)
     others = [view for view in views if view.volume.ref != seen.ref]
     members = _candidates(ports, views, decision_input.observation.at)
     decision_input = _notified_elsewhere(decision_input, members)
-    said = _ready(name, policy, decision_input, views, members)
+    said = _ready(name, policy, alone, alone.answer.approval, members)
     if not said.problem:
         rest = [member for member in members if member.volume.ref != seen.ref]
         said = blocked_by_members(name, alone, alone.answer.plan, policy, rest)
@@ -100,8 +94,17 @@ def consider(
     together = decide_group(name, decision_input, found)
     if together.acts or alone.answer.plan.growth is None:
         return together
-    said = GroupConstraint(name=name, problem=NO_GROWTH)
+    said = GroupConstraint(name=name, problem=NO_GROWTH, cause="growth")
     return GroupDecision(primary=decide(decision_input, group=said), acts=())
+
+
+def _views(ports: Ports, policy: Policy, seen: Volume) -> list[StorageView]:
+    """The volumes of the instance whose tags name a set that the volume's own tags name."""
+    names = set_names(policy, seen)
+    if not seen.instance_ids:
+        return []
+    attached = ports.storage.attached(seen.instance_ids[0])
+    return [view for view in attached if names & set_names(policy, view.volume)]
 
 
 def _candidates(ports: Ports, views: Sequence[StorageView], now: datetime) -> tuple[Candidate, ...]:
@@ -116,23 +119,29 @@ def _candidates(ports: Ports, views: Sequence[StorageView], now: datetime) -> tu
 
 
 def _ready(
-    name: str, policy: Policy, decision_input: DecisionInput, views: Sequence[StorageView],
-    members: Sequence[Candidate],
+    name: str, policy: Policy, alone: Decision, approval: str | None, members: Sequence[Candidate]
 ) -> GroupConstraint:  # fmt: skip
-    """Whether the volumes that were found are a set that may be changed now, and why not."""
+    """Whether the volumes that were found are a set that may be changed now, and why not.
+
+    `approval` is why the volume of `alone` needs it.
+    """
+    seen, volumes = alone.observation.volume, [member.volume for member in members]
     off = [
-        view.volume.ref.resource_id
-        for view in views
-        if limits_for(policy, view.volume).limits.mode is Mode.OFF
+        volume.ref.resource_id
+        for volume in volumes
+        if limits_for(policy, volume).limits.mode is Mode.OFF
     ]
-    problem = why_not_a_group(
-        name, decision_input.observation.volume, [view.volume for view in views]
-    )
-    problem = problem or why_not_alike(members)
-    if not problem and off:
-        problem = f"{', '.join(off)} is not to be looked at (mode off)"
-    if problem:
-        return GroupConstraint(name=name, problem=problem)
+    problem = why_not_one_set(policy, name, volumes or [seen])
+    problem = problem or why_not_a_group(name, seen, volumes) or why_not_alike(name, members)
+    if problem is None and off:
+        problem = GroupConstraint(
+            name=name, problem=f"{named(off)} is not to be looked at (mode off)",
+            remedy=f"set the mode of {named(off)} to auto as well", cause=f"off: {named(off)}",
+        )  # fmt: skip
+    if problem is None and approval is not None:
+        problem = approval_needed(name, seen.ref.resource_id, approval)
+    if problem is not None:
+        return problem
     busy = under_way(members)
     return GroupConstraint(name=name, problem=busy, temporary=bool(busy))
 
@@ -145,7 +154,7 @@ def _notified_elsewhere(
         cause: None
         for member in members
         for cause in member.resource_state.escalated_causes
-        if Guardrail.GROUP.value in cause.split("+")
+        if any(part.startswith(Guardrail.GROUP.value) for part in cause.split("+"))
     }
     own = dict.fromkeys(decision_input.resource_state.escalated_causes)
     causes = tuple(own | notified)

@@ -43,8 +43,8 @@ from headroom.domain.decision.decision_input import (
     situation_of,
 )
 from headroom.domain.decision.escalation import escalate_once
+from headroom.domain.decision.group_blocks import approval_needed
 from headroom.domain.decision.group_decision import (
-    NEEDS_APPROVAL,
     GroupDecision,
     blocked_by_members,
     decide_group,

@@ -157,8 +157,8 @@ def waiting_cause(blocking: Sequence[Verdict]) -> str:
 
 
 def cause_of(verdict: Verdict) -> str:
-    """The cause that is notified once; a revert, once each time."""
-    if verdict.guardrail is Guardrail.REVERTED:
+    """The cause that is notified once; a revert, once each time; of a set, each of its problems."""
+    if verdict.guardrail in (Guardrail.REVERTED, Guardrail.GROUP):
         return f"{verdict.guardrail.value} ({verdict.value})"
     return verdict.guardrail.value
 

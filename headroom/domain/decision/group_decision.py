@@ -6,16 +6,19 @@ that change, or the decision about the primary volume.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC
 from decimal import Decimal
 
 from headroom.domain.decision.action import Act, Hold, Reason
-from headroom.domain.decision.approval import why_approval_after
 from headroom.domain.decision.conclude import reason_of
 from headroom.domain.decision.decide import Decision, build_decision, decision_id_of
 from headroom.domain.decision.decision_input import Analysis, DecisionInput, analyze, case_of
+from headroom.domain.decision.group_blocks import (
+    beyond_concurrency,
+    held_by,
+    needs_approval,
+)
 from headroom.domain.decision.group_shapes import (
     Beyond,
     GroupShape,
@@ -57,9 +60,6 @@ LOAD_INDEPENDENT_GUARDRAILS = frozenset(
     }
 )  # fmt: skip
 """Guardrails that depend neither on the load nor on the exact plan."""
-NEEDS_APPROVAL = "it needs approval, and approval of a whole set is not supported yet"
-MOST_NAMED = 4
-"""Members whose reasons are listed; the others are counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +90,10 @@ def decide_group(
         *((m.decision_input.observation, m.decision_input.resource_state) for m in members)
     )
     if chosen is None:
-        mine = _of_member(judged, 0)
+        # What the instance could serve comes first: a smaller shape needs no larger instance.
+        within = [_beyond_the_instance(members, share) is None for share in shares]
+        ordered = sorted(range(len(shares)), key=lambda place: not within[place])
+        mine = _of_member([judged[place] for place in ordered], 0)
         seen = _seen(name, members, None, token)
         return GroupDecision(
             primary=build_decision(members[0], mine, group=seen, token=token), acts=()
@@ -141,7 +144,12 @@ def _seen(
             for m, plan in zip(members, plans, strict=True)
         ),
         shared="" if share is None else _in_words(share.like),
+        price_change_usd=None if share is None else _usd(plans),
     )
+
+
+def _usd(plans: Sequence[Plan | None]) -> Decimal:
+    return sum((plan.price_change_usd for plan in plans if plan is not None), Decimal(0))
 
 
 def _in_words(like: VolumeShape) -> str:
@@ -159,13 +167,11 @@ def _judged(
         None if plan is None else judge(case_of(m, plan, s, GroupConstraint(name=name)))
         for m, plan, s in zip(members, share.plans, state_store, strict=True)
     ]
-    for_good = _needs_approval(members, share) or _beyond_concurrency(members, share)
-    beyond = beyond_the_instance(
-        [m.decision_input.observation for m in members], share.plans,
-        members[0].decision_input.resource_state.concurrency,
+    limits = (
+        needs_approval(members, share), beyond_concurrency(members, share),
+        _beyond_the_instance(members, share),
     )  # fmt: skip
-    if for_good and (beyond is None or beyond.temporary):
-        beyond = Beyond(why=for_good)
+    beyond = [each for each in limits if each is not None]
     together: list[PlanJudgement | None] = []
     for place, (member, plan, resource_state) in enumerate(
         zip(members, share.plans, state_store, strict=True)
@@ -178,6 +184,13 @@ def _judged(
             alone[place] if not said.problem else judge(case_of(member, plan, resource_state, said))
         )
     return tuple(together)
+
+
+def _beyond_the_instance(members: Sequence[Analysis], share: GroupShape) -> Beyond | None:
+    return beyond_the_instance(
+        [m.decision_input.observation for m in members], share.plans,
+        members[0].decision_input.resource_state.concurrency,
+    )  # fmt: skip
 
 
 def _states_in_flight(
@@ -231,7 +244,7 @@ def _increase(member: Analysis, plan: Plan) -> Decimal:
 
 def _constraint_by_others(
     name: str, members: Sequence[Analysis], judgements: Sequence[PlanJudgement | None],
-    place: int, beyond: Beyond | None,
+    place: int, beyond: Sequence[Beyond],
 ) -> GroupConstraint:  # fmt: skip
     """Why the others block a member, and whether that is temporary."""
     mine = judgements[place]
@@ -248,7 +261,9 @@ def _constraint_by_others(
         for other, judgement in enumerate(judgements)
         if other != place and judgement is not None
     }
-    return _held_by(name, held, beyond)
+    own = members[place].decision_input.observation.volume.ref.resource_id
+    every = held if mine is None else {**held, own: mine.blocking}
+    return held_by(name, held, every, beyond)
 
 
 def blocked_by_members(
@@ -269,61 +284,4 @@ def blocked_by_members(
         )  # fmt: skip
         blocking = [v for v in judge(case).blocking if v.guardrail in LOAD_INDEPENDENT_GUARDRAILS]
         held[other.volume.ref.resource_id] = blocking
-    return _held_by(name, held, None)
-
-
-def _held_by(
-    name: str, held: Mapping[str, Sequence[Verdict]], beyond: Beyond | None
-) -> GroupConstraint:
-    """The constraint that the blocked members put on the set."""
-    reasons = [
-        f"{volume_id} may not ({', '.join(v.guardrail.value for v in blocking)})"
-        for volume_id, blocking in held.items()
-        if blocking
-    ]
-    if len(reasons) > MOST_NAMED:
-        reasons = [*reasons[:MOST_NAMED], f"and {len(reasons) - MOST_NAMED} more"]
-    verdicts = [v for blocking in held.values() for v in blocking]
-    until = [v.clears_at for v in verdicts]
-    if beyond is not None:
-        reasons.insert(0, beyond.why)
-        until.append(beyond.clears_at)
-    passes = (beyond is None or beyond.temporary) and all(v.temporary for v in verdicts)
-    known = [at for at in until if at is not None]
-    return GroupConstraint(
-        name=name, problem="; ".join(reasons), temporary=passes,
-        clears_at=max(known).astimezone(UTC) if passes and known and len(known) == len(until) else None,
-    )  # fmt: skip
-
-
-def _needs_approval(members: Sequence[Analysis], share: GroupShape) -> str:
-    """Why the change needs approval; empty when it does not.
-
-    A price limit for approval applies to the whole set and to each of its volumes, with what Headroom added
-    to them before: what one saves pays for no other.
-    """
-    usd = sum((plan.price_change_usd for plan in share.plans if plan is not None), Decimal(0))
-    added = [m.decision_input.resource_state.resource_increase_usd for m in members]
-    for member, plan, own in zip(members, share.plans, added, strict=True):
-        if plan is None:
-            continue
-        limits, whole = member.effective.limits, replace(plan, price_change_usd=usd)
-        why = why_approval_after(limits, whole, sum(added, Decimal(0)))
-        why = why or why_approval_after(limits, plan, own)
-        if why is not None:
-            name = member.decision_input.observation.volume.ref.resource_id
-            return f"{NEEDS_APPROVAL} ({name}: {why})"
-    return ""
-
-
-def _beyond_concurrency(members: Sequence[Analysis], share: GroupShape) -> str:
-    """Which concurrency limit is smaller than the set; empty when none is."""
-    limits, count = members[0].policy.blast_radius, sum(plan is not None for plan in share.plans)
-    for name, most in (
-        ("max_in_flight", limits.max_in_flight),
-        ("max_in_flight_per_az", limits.max_in_flight_per_az),
-        ("max_changes_per_hour", limits.max_changes_per_hour),
-    ):
-        if count > most:
-            return f"it needs {count} changes at once, {name} allows {most}"
-    return ""
+    return held_by(name, held, held, ())

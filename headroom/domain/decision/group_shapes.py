@@ -23,6 +23,7 @@ from headroom.domain.resources import Observation
 from headroom.domain.state import ConcurrencyState, Promised, promised_beside
 from headroom.domain.workload import Binding
 
+LARGER_INSTANCE = "use a larger instance, or spread the load"
 MOST_SHAPES = 24
 """Shapes that are valued for a set, the members' own best ones first."""
 RECENT_POINTS = 15
@@ -190,9 +191,12 @@ class CapacityLeft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beyond:
-    """Why an instance could not serve a set in a new shape, and until when, if only for now."""
+    """A limit that a set in a new shape would exceed, and until when, if only for now."""
 
     why: str
+    remedy: str = ""
+    cause: str = ""
+    """The limit in short, without numbers that change with the load."""
     temporary: bool = False
     clears_at: datetime | None = None
 
@@ -241,7 +245,7 @@ def beyond_the_instance(
             f"their instance sustains {all_of_it:,.0f} {unit} for them"
         )
         if left.promised is None or sum(after) > max(all_of_it, sum(before)):
-            return Beyond(why=why)
+            return Beyond(why=why, remedy=LARGER_INSTANCE, cause=f"instance {unit}")
         why += f", of which others that were raised may still take {all_of_it - rest:,.0f}"
         return Beyond(why=why, temporary=True, clears_at=left.promised.until)
     return None

@@ -63,7 +63,7 @@ def whole_group(case: Case) -> Verdict:
             f"it belongs to the set {name!r}, which was not looked at",
         )  # fmt: skip
     return verdict_of(
-        Guardrail.GROUP, Relation.IS, "not all of it" if group.problem else "together", "together",
-        "", f"set {group.name}: {group.problem}" if group.problem else f"set {group.name}",
+        Guardrail.GROUP, Relation.IS,
+        (group.cause or "not all of it") if group.problem else "together", "together", "", group.detail,
         clears_at=group.clears_at, temporary=group.temporary,
     )  # fmt: skip

@@ -21,16 +21,20 @@ from headroom.domain.planning.gp2_to_gp3 import (
     gives_up_only_unused,
 )
 from headroom.domain.planning.groups import (
+    BY_HAND,
     Candidate,
     GroupConstraint,
     GroupDetail,
     GroupMember,
     VolumeShape,
     group_of,
+    named,
+    set_names,
     under_way,
     volume_shape,
     why_not_a_group,
     why_not_alike,
+    why_not_one_set,
     with_shape,
 )
 from headroom.domain.planning.levels import may_have, reached_by_two

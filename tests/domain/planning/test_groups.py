@@ -15,6 +15,7 @@ from headroom.domain.planning import (
     volume_shape,
     why_not_a_group,
     why_not_alike,
+    why_not_one_set,
     with_shape,
 )
 from headroom.domain.planning.groups import LARGEST
@@ -82,7 +83,6 @@ def named(*names: str, **changes: Any) -> list[Any]:
     [
         ("data", named("vol-1", "vol-2"), ""),
         ("data", named(*[f"vol-{i}" for i in range(LARGEST)]), ""),
-        ("", named("vol-1", "vol-2"), "do not name one set"),
         ("data", named("vol-1"), "no other volume of the set data is on i-1"),
         ("data", named("vol-2", "vol-3"), "vol-1 was not found"),
         ("data", named(*[f"vol-{i}" for i in range(LARGEST + 1)]), f"at most {LARGEST}"),
@@ -92,14 +92,39 @@ def test_a_set_has_a_name_and_two_to_thirty_two_volumes(
     name: str, members: list[Any], why: str
 ) -> None:
     said = why_not_a_group(name, volume(), members)
-    assert (said == "") is (why == "")
-    assert why in said
+    assert (said is None) is (why == "")
+    assert said is None or (why in said.problem and said.remedy and said.cause)
 
 
 @pytest.mark.parametrize("instances", [(), ("i-1", "i-2")])
 def test_the_set_of_a_volume_on_no_instance_or_two_is_not_known(instances: tuple[str, ...]) -> None:
     vol = volume(instance_ids=instances)
-    assert "is not attached to one instance" in why_not_a_group("data", vol, [])
+    said = why_not_a_group("data", vol, [])
+    assert said is not None
+    assert "is not attached to one instance" in said.problem
+
+
+@pytest.mark.parametrize(
+    ("values", "name", "said"),
+    [
+        (("data", "data"), "data", None),
+        (("", ""), "", "its tags do not name one set (the tag is empty)"),
+        (("data,logs", "data,logs"), "", "its tags do not name one set (they name data, logs)"),
+        (("data", "data,logs"), "data",
+         "the tags of vol-2 do not name one set (they name data, logs)"),
+    ],
+)  # fmt: skip
+def test_tags_that_do_not_name_one_set_are_named_whichever_volume_is_looked_at(
+    values: tuple[str, str], name: str, said: str | None
+) -> None:
+    keys = ("headroom:group", "Headroom:Group")
+    members = [
+        volume(ref=ref(f"vol-{n}"), tags=tuple(zip(keys, value.split(","), strict=False)))
+        for n, value in enumerate(values, 1)
+    ]
+    found = why_not_one_set(policy(), name, members)
+    assert said == (None if found is None else found.problem)
+    assert found is None or found.remedy.startswith("write the name of one set in the tag of each")
 
 
 def candidate(
@@ -136,7 +161,7 @@ def candidate(
 def test_a_set_is_of_one_type_or_was_before_we_changed_a_part_of_it(
     members: list[Candidate], alike: bool
 ) -> None:
-    assert (why_not_alike(members) == "") is alike
+    assert (why_not_alike("data", members) is None) is alike
 
 
 def test_what_is_under_way_is_reported_by_volume() -> None:
