@@ -136,7 +136,7 @@ def _ready(
     if problem is None and off:
         problem = GroupConstraint(
             name=name, problem=f"{named(off)} is not to be looked at (mode off)",
-            remedy=f"set the mode of {named(off)} to auto as well", cause=f"off: {named(off)}",
+            remedy=f"enrol {named(off)} as well, with the mode auto", cause=f"off: {named(off)}",
         )  # fmt: skip
     if problem is None and approval is not None:
         problem = approval_needed(name, seen.ref.resource_id, approval)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import assert_never
 
+from headroom.adapters.notifications import sets
 from headroom.adapters.notifications.requests import request_of, without_answer
 from headroom.domain.decision import Act, Decision, Escalate, Hold, Reason
 from headroom.domain.guardrails import Guardrail
@@ -36,6 +37,8 @@ HEADLINES = {
     "rolled_back": "{volume} is rolled back",
     "released": "the open change of {volume} was ended by hand",
 }
+GIVEN_BACK = "{volume} does not need what it gave back"
+"""Instead of `relieved`, where a change lowered performance."""
 """By step; any other step of a decision needs a person."""
 OF_CLUSTERS = {
     "relieved": "{volume} now uses {target}",
@@ -99,12 +102,19 @@ def decision_message(decision: Decision, step: Step, summary: str) -> Message:
     headline = HEADLINES.get(kind, "{volume} needs you")
     if decision.cluster is not None:
         headline = OF_CLUSTERS.get(kind, headline)
+    elif kind == "relieved" and plan is not None and plan.lowers and not plan.sustains_more:
+        headline = GIVEN_BACK
     if kind == "refused" and summary.startswith("not sent: "):
         headline = "{volume} was not changed"
+    whole = sets.set_of(decision, kind)
+    if whole is not None:
+        headline = sets.headline_of(whole, kind, summary, headline)
     if isinstance(answer, Escalate):
         headline = "{volume} needs you"
     label = ref.noun.capitalize()
-    facts = [(label, f"{ref.resource_id} ({ref.region}, account {ref.account_id})")]
+    facts = [] if whole is None else sets.set_facts(decision, whole)
+    facts.append((label, f"{ref.resource_id} ({ref.region}, account {ref.account_id})"))
+    of_one = "" if whole is None else f" of {ref.resource_id} alone"
     name = volume.tag("Name")
     if name:
         facts.append(("Name", name))
@@ -114,8 +124,10 @@ def decision_message(decision: Decision, step: Step, summary: str) -> Message:
     facts.append((binds, decision.diagnosis.explanation))
     if plan is not None:
         taken = "Change" if isinstance(answer, Act) else "Proposed change"
-        facts.append((taken, f"{plan.origin} -> {plan.target}"))
-        facts.append(("Price", price_of(plan)))
+        facts.append((taken + of_one, f"{plan.origin} -> {plan.target}"))
+        facts.append(("Price" + of_one, price_of(plan)))
+        if decision.group is not None and kind in UNDOABLE and isinstance(answer, Act):
+            facts.append(("Undo", sets.how_to_undo(plan)))
     if kind == "awaiting" and isinstance(answer, Act) and answer.expires is not None:
         until = f"{answer.expires:%Y-%m-%d %H:%M} UTC; {without_answer(decision, answer)}"
         facts += [("Approval is needed because", answer.approval or ""), ("Expires", until)]
@@ -130,7 +142,8 @@ def decision_message(decision: Decision, step: Step, summary: str) -> Message:
         kind=kind if not isinstance(answer, Escalate) else "escalated",
         priority=priority_of(step),
         headline=headline.format(
-            volume=single_line(ref.resource_id), target="" if plan is None else plan.target
+            volume=single_line(ref.resource_id if whole is None else whole.in_words),
+            target=(whole and whole.shared) or ("" if plan is None else plan.target),
         ),
         lead=single_line(summary),
         facts=tuple((label, single_line(value)) for label, value in facts),
@@ -226,7 +239,8 @@ def _commands(decision: Decision, kind: str) -> tuple[tuple[str, str], ...]:
             ("Approve", f"headroom approve {decision_id} --region {region}"),
             ("Reject", f"headroom reject {decision_id} --region {region}"),
         )
-    if kind in UNDOABLE and decision.answer.reason is not Reason.ROLLED_BACK:
+    undoable = kind in UNDOABLE and decision.group is None  # a set is never rolled back
+    if undoable and decision.answer.reason is not Reason.ROLLED_BACK:
         return (("Undo", f"headroom rollback {decision_id} --region {region}"),)
     return ()
 

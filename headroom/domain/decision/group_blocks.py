@@ -93,7 +93,7 @@ def held_by(name: str, held: Held, every: Held, beyond: Sequence[Beyond]) -> Gro
     return GroupConstraint(
         name=name, problem="; ".join(reasons), temporary=passes,
         clears_at=max(known).astimezone(UTC) if passes and known and len(known) == len(until) else None,
-        remedy="" if passes else "; ".join([e.remedy for e in beyond if e.remedy] + _remedies(held)),
+        remedy="" if passes else "; ".join([e.remedy for e in beyond if e.remedy] + _remedies(held, every)),
         cause="" if passes else _cause(every, beyond),
     )  # fmt: skip
 
@@ -120,15 +120,21 @@ def _cause(every: Held, beyond: Sequence[Beyond]) -> str:
     return "; ".join(parts)
 
 
-def _remedies(held: Held) -> list[str]:
-    """What a person can do about what blocks the members for good."""
+def _remedies(held: Held, every: Held) -> list[str]:
+    """What a person can do about what blocks the members for good.
+
+    What the volume itself needs as well is in its own verdicts, which the owner is notified of too.
+    """
+    own = {_remedy_of(v) for name, blocking in every.items() if name not in held for v in blocking}
     found: dict[str, list[str]] = {}
     for volume_id, blocking in held.items():
         misread = any(v.guardrail is Guardrail.POLICY for v in blocking)
         for verdict in blocking:
             # Tags that are not understood also take the mode away.
-            if not verdict.temporary and not (misread and verdict.guardrail is Guardrail.MODE):
-                found.setdefault(_remedy_of(verdict), []).append(volume_id)
+            if verdict.temporary or (misread and verdict.guardrail is Guardrail.MODE):
+                continue
+            if (remedy := _remedy_of(verdict)) not in own:
+                found.setdefault(remedy, []).append(volume_id)
     return [remedy.replace("{}", named(ids)) for remedy, ids in found.items()]
 
 
@@ -136,9 +142,9 @@ def _remedy_of(verdict: Verdict) -> str:
     """What to do about one verdict; `{}` stands for the volumes."""
     match verdict.guardrail:
         case Guardrail.MODE:
-            return "set the mode of {} to auto as well"
+            return "enrol {} as well, with the mode auto"
         case Guardrail.POLICY:
-            return "correct {}: " + (verdict.detail or "its tags are not understood")
+            return "{}: " + verdict.detail
         case each if each in EXPLAINED:
             return "{}: " + verdict.detail
         case each if each in WITHOUT_SETTING:

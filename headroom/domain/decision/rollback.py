@@ -50,6 +50,9 @@ IN_USE_WITHIN = timedelta(hours=1)
 IN_USE_MINUTES = 2
 IN_USE = 1.05
 """Share of the earlier limit above which a minute uses what the raise added."""
+ASK_AGAIN = "change the policy and ask again, or do it yourself"
+IN_A_SET = "it belongs to a striped set, and Headroom does not roll a set back"
+BACK_BY_HAND = "change all volumes of the set back yourself, together"
 NOTHING_TO_UNDO = frozenset({Step.FAILED, Step.GONE, Step.NOT_APPLIED})
 
 
@@ -239,6 +242,8 @@ def hold_while_blocked(judgement: PlanJudgement, asked: RollbackRequest, at: dat
     """Hold if the block clears in time, else give up and notify the owner."""
     names = ", ".join(v.guardrail.value for v in judgement.blocking)
     lasting = [v for v in judgement.blocking if not v.temporary]
+    if any(v.guardrail is Guardrail.GROUP for v in lasting):
+        return give_up(IN_A_SET, "rollback_blocked", judgement.plan, instead=BACK_BY_HAND)
     if lasting:
         return give_up(f"not allowed by {names}", "rollback_blocked", judgement.plan)
     if at >= asked.expires:
@@ -251,8 +256,9 @@ def hold_while_blocked(judgement: PlanJudgement, asked: RollbackRequest, at: dat
     return Hold(reason=Reason.BLOCKED_TEMPORARILY, until=until, proposed_plan=judgement.plan)
 
 
-def give_up(why: str, cause: str, plan: Plan | None) -> Escalate:
-    remedy = f"nothing was rolled back: {why}; change the policy and ask again, or do it yourself"
+def give_up(why: str, cause: str, plan: Plan | None, *, instead: str = ASK_AGAIN) -> Escalate:
+    """The owner is notified that nothing is rolled back, and what to do `instead`."""
+    remedy = f"nothing was rolled back: {why}; {instead}"
     return Escalate(
         reason=Reason.BLOCKED_PERMANENTLY, cause=cause, remedy=remedy, proposed_plan=plan
     )

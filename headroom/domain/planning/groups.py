@@ -21,7 +21,7 @@ Source: DynamoDB API reference, TransactWriteItems (2026-09)."""
 FEWEST = 2
 MOST_NAMED = 4
 """Volumes that are listed; the others are counted."""
-BY_HAND = "change its volumes yourself, all of them alike"
+BY_HAND = "change the volumes of the set yourself, all of them alike"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
