@@ -216,7 +216,7 @@ def test_a_set_is_not_changed_without_a_volume_whose_tags_name_two() -> None:
         (waits_for_approval, "approval", "or set the mode of all of them to auto"),
         (small_instance, "instance IOPS", "use a larger instance"),
         (few_places, "max_in_flight_per_az 3", "raise account.max_in_flight_per_az from 3 to 4"),
-        (only_one, "alone", "put the tag of the set on its other volumes as well"),
+        (only_one, "one volume", "put the tag of the set on its other volumes as well"),
         (two_names, "tags: vol-1", "write the name of one set in the tag of each"),
     ],
 )

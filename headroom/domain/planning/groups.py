@@ -138,7 +138,7 @@ def why_not_a_group(
     if len(members) < FEWEST:
         return no(
             f"no other volume of the set {name} is on {primary.instance_ids[0]}",
-            "put the tag of the set on its other volumes as well, or take it off this one", "alone",
+            "put the tag of the set on its other volumes as well, or take it off this one", "one volume",
         )  # fmt: skip
     if len(members) > LARGEST:
         return no(
