@@ -5,7 +5,23 @@ The door offers `Decision`, `decide`, `assess`, approval, rollback and revalidat
 """
 
 from headroom.domain.decision import rollback
-from headroom.domain.decision.action import Act, Action, Escalate, Hold, Reason
+from headroom.domain.decision.action import (
+    Act,
+    Action,
+    Diverged,
+    Escalate,
+    FailedAtAws,
+    Hold,
+    Ineffective,
+    Pending,
+    Reason,
+    ReducedTooFar,
+    ReductionConfirmed,
+    Relieved,
+    RollbackConfirmed,
+    Untested,
+    Verification,
+)
 from headroom.domain.decision.approval import (
     InvalidAnswer,
     after_answer,
@@ -81,18 +97,6 @@ from headroom.domain.decision.rollback import (
     reversal,
 )
 from headroom.domain.decision.space import SPACE_CAUSE, STORAGE_FULL, full_within_a_day, still_short
-from headroom.domain.decision.verification import (
-    Diverged,
-    FailedAtAws,
-    Ineffective,
-    Pending,
-    ReducedTooFar,
-    ReductionConfirmed,
-    Relieved,
-    RollbackConfirmed,
-    Untested,
-    Verification,
-)
 from headroom.domain.decision.write_back import (
     Settings,
     claim_patch,

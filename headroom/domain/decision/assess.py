@@ -7,9 +7,7 @@ from datetime import datetime, timedelta
 from statistics import mean
 
 from headroom.domain.catalog.ebs import Capability, capability
-from headroom.domain.decision.diagnose import diagnose
-from headroom.domain.decision.space import assess_space
-from headroom.domain.decision.verification import (
+from headroom.domain.decision.action import (
     RECHECK_INTERVAL,
     VERIFICATION_TIMEOUT,
     Diverged,
@@ -23,6 +21,8 @@ from headroom.domain.decision.verification import (
     Untested,
     Verification,
 )
+from headroom.domain.decision.diagnose import diagnose
+from headroom.domain.decision.space import assess_space
 from headroom.domain.planning import Plan
 from headroom.domain.resources import Modification, ModificationState, Observation, spoken
 from headroom.domain.workload import (

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from headroom.domain.decision.approval import requested_in_advance, why_approval
-from headroom.domain.decision.verification import (
+from headroom.domain.decision.action import (
     RECHECK_INTERVAL,
     VERIFICATION_TIMEOUT,
     Ineffective,
     Pending,
     Relieved,
 )
+from headroom.domain.decision.approval import requested_in_advance, why_approval
 from headroom.domain.guardrails import (
     Guardrail,
     PlanJudgement,

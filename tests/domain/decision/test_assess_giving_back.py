@@ -18,11 +18,11 @@ from headroom.domain.decision import (
     Verification,
     assess,
 )
+from headroom.domain.decision.action import VERIFICATION_TIMEOUT
 from headroom.domain.decision.assess import (
     REDUCED_TOO_FAR_MINUTES,
     REDUCTION_CONFIRMED_MINUTES,
 )
-from headroom.domain.decision.verification import VERIFICATION_TIMEOUT
 from headroom.domain.planning import Plan
 from headroom.domain.resources import Configuration, ModificationState, Observation, VolumeType
 from tests.builders import NOW, activity, gp2, gp3, io, modification, observation, volume
