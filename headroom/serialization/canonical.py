@@ -43,7 +43,7 @@ from headroom.domain.decision import (
     Verification,
 )
 from headroom.domain.guardrails import Guardrail, Quantity, Relation
-from headroom.domain.planning import Plan
+from headroom.domain.planning import GroupDetail, Plan
 from headroom.domain.policy import (
     EffectiveLimits,
     HardCaps,
@@ -137,6 +137,7 @@ GROWN = frozenset(
         InFlight,
         ConcurrencyState,
         Diagnosis,
+        GroupDetail,
     )
 )
 """Classes with fields marked `later`, which are left out at their default."""

@@ -181,7 +181,7 @@ def all_two_names(harness: Harness) -> None:
     "arrange", [all_approve, each_above_a_price, all_two_names, two_names, waits_for_approval]
 )
 def test_a_block_that_each_volume_meets_is_notified_once_for_the_set(arrange: Any) -> None:
-    harness = striped(16)
+    harness = striped(6)
     harness.instance = instance(baseline_iops=260_000, baseline_mibps=9_000.0)
     arrange(harness)
     harness.rules = replace(rules_of(harness), max_in_flight_per_az=16)
