@@ -212,7 +212,11 @@ def test_a_set_is_not_changed_without_a_volume_whose_tags_name_two() -> None:
         (another_type, "types", "give all of them one type yourself"),
         (another_size, "sizes", "grow the smaller ones yourself to 200 GiB"),
         (managed, "vol-3: managed_elsewhere", "change the volumes of the set yourself"),
-        (too_narrow, "vol-3: max_iops", "change max_iops from 3,000 to 12,000 or more in the"),
+        (
+            too_narrow,
+            "vol-3: max_iops",
+            "change the tag headroom:max-iops from 3,000 to 12,000 or more",
+        ),
         (waits_for_approval, "approval", "or set the mode of all of them to auto"),
         (small_instance, "instance IOPS", "use a larger instance"),
         (few_places, "max_in_flight_per_az 3", "raise account.max_in_flight_per_az from 3 to 4"),

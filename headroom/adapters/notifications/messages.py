@@ -37,9 +37,9 @@ HEADLINES = {
     "rolled_back": "{volume} is rolled back",
     "released": "the open change of {volume} was ended by hand",
 }
+"""By step; any other step of a decision needs a person."""
 GIVEN_BACK = "{volume} does not need what it gave back"
 """Instead of `relieved`, where a change lowered performance."""
-"""By step; any other step of a decision needs a person."""
 OF_CLUSTERS = {
     "relieved": "{volume} now uses {target}",
     "ineffective": "another storage mode did not help {volume}",

@@ -291,7 +291,7 @@ def _known_loads(
             start = last_chance(limits.change_windows, policy.freezes, start, now=at) or start
         mibps = float(event.mibps) or iops * size_of[event.name]
         load = KnownLoad(start, event.end, iops, mibps, event.name, event.start)
-        found.append(through_instance(load, limited))
+        found.append(through_instance(load, limited, mibps_announced=event.mibps > 0))
     return tuple(sorted(found, key=lambda load: (load.start, load.end, load.name)))
 
 

@@ -21,6 +21,8 @@ WITHOUT_APPROVAL = (
 )
 Held = Mapping[str, Sequence[Verdict]]
 """The verdicts that block, by volume id."""
+Tags = Mapping[str, Mapping[str, str]]
+"""The tags that set a limit, by volume id and field."""
 
 
 def approval_needed(name: str, volume_id: str, why: str) -> GroupConstraint:
@@ -76,7 +78,9 @@ def beyond_concurrency(members: Sequence[Analysis], share: GroupShape) -> Beyond
     )
 
 
-def held_by(name: str, held: Held, every: Held, beyond: Sequence[Beyond]) -> GroupConstraint:
+def held_by(
+    name: str, held: Held, every: Held, beyond: Sequence[Beyond], tags: Tags
+) -> GroupConstraint:
     """The constraint that the blocked members put on the set, and what of the whole is `beyond` its limits.
 
     `every` also holds the verdicts on the volume itself, so that the cause is the same from each.
@@ -93,7 +97,7 @@ def held_by(name: str, held: Held, every: Held, beyond: Sequence[Beyond]) -> Gro
     return GroupConstraint(
         name=name, problem="; ".join(reasons), temporary=passes,
         clears_at=max(known).astimezone(UTC) if passes and known and len(known) == len(until) else None,
-        remedy="" if passes else "; ".join([e.remedy for e in beyond if e.remedy] + _remedies(held, every)),
+        remedy="" if passes else "; ".join([e.remedy for e in beyond if e.remedy] + _remedies(held, every, tags)),
         cause="" if passes else _cause(every, beyond),
     )  # fmt: skip
 
@@ -120,12 +124,15 @@ def _cause(every: Held, beyond: Sequence[Beyond]) -> str:
     return "; ".join(parts)
 
 
-def _remedies(held: Held, every: Held) -> list[str]:
+def _remedies(held: Held, every: Held, tags: Tags) -> list[str]:
     """What a person can do about what blocks the members for good.
 
     What the volume itself needs as well is in its own verdicts, which the owner is notified of too.
     """
-    own = {_remedy_of(v) for name, blocking in every.items() if name not in held for v in blocking}
+    own = {
+        _remedy_of(v, tags[name])
+        for name, blocking in every.items() if name not in held for v in blocking
+    }  # fmt: skip
     found: dict[str, list[str]] = {}
     for volume_id, blocking in held.items():
         misread = any(v.guardrail is Guardrail.POLICY for v in blocking)
@@ -133,12 +140,12 @@ def _remedies(held: Held, every: Held) -> list[str]:
             # Tags that are not understood also take the mode away.
             if verdict.temporary or (misread and verdict.guardrail is Guardrail.MODE):
                 continue
-            if (remedy := _remedy_of(verdict)) not in own:
+            if (remedy := _remedy_of(verdict, tags[volume_id])) not in own:
                 found.setdefault(remedy, []).append(volume_id)
     return [remedy.replace("{}", named(ids)) for remedy, ids in found.items()]
 
 
-def _remedy_of(verdict: Verdict) -> str:
+def _remedy_of(verdict: Verdict, tags: Mapping[str, str]) -> str:
     """What to do about one verdict; `{}` stands for the volumes."""
     match verdict.guardrail:
         case Guardrail.MODE:
@@ -150,4 +157,4 @@ def _remedy_of(verdict: Verdict) -> str:
         case each if each in WITHOUT_SETTING:
             return f"Headroom does not change {{}} ({each.value}): {BY_HAND}"
         case _:
-            return in_the_policy([verdict], "it on {}")
+            return in_the_policy([verdict], "it on {}", tags=tags)

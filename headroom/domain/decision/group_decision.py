@@ -263,7 +263,11 @@ def _constraint_by_others(
     }
     own = members[place].decision_input.observation.volume.ref.resource_id
     every = held if mine is None else {**held, own: mine.blocking}
-    return held_by(name, held, every, beyond)
+    tags = {
+        m.decision_input.observation.volume.ref.resource_id: m.effective.tags_that_set
+        for m in members
+    }
+    return held_by(name, held, every, beyond, tags)
 
 
 def blocked_by_members(
@@ -273,7 +277,7 @@ def blocked_by_members(
 
     Only volumes with the shape of the volume of `alone` are checked: they would change with it.
     """
-    seen, held = alone.observation, dict[str, list[Verdict]]()
+    seen, held, tags = alone.observation, dict[str, list[Verdict]](), dict[str, dict[str, str]]()
     for other in others:
         if volume_shape(other.volume.configuration) != volume_shape(seen.volume.configuration):
             continue
@@ -284,4 +288,5 @@ def blocked_by_members(
         )  # fmt: skip
         blocking = [v for v in judge(case).blocking if v.guardrail in LOAD_INDEPENDENT_GUARDRAILS]
         held[other.volume.ref.resource_id] = blocking
-    return held_by(name, held, held, ())
+        tags[other.volume.ref.resource_id] = case.effective.tags_that_set
+    return held_by(name, held, held, (), tags)

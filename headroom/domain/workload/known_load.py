@@ -136,8 +136,13 @@ class HourOfLoad(NamedTuple):
         return (self.minutes * share + waits + drained) / 2
 
 
-def through_instance(load: KnownLoad, limits: InstanceLimits | None) -> KnownLoad:
-    """The part of an announced load that an instance lets through, with its bursts of half an hour."""
+def through_instance(
+    load: KnownLoad, limits: InstanceLimits | None, *, mibps_announced: bool
+) -> KnownLoad:
+    """The part of an announced load that an instance lets through, with its bursts of half an hour.
+
+    MiB/s that only follow from the size of earlier operations take no IOPS away that were announced.
+    """
     if limits is None:
         return load
     part = min(1.0, INSTANCE_BURST_MIN / load.minutes)
@@ -146,6 +151,8 @@ def through_instance(load: KnownLoad, limits: InstanceLimits | None) -> KnownLoa
         part * (limits.maximum_mibps - limits.baseline_mibps),
     )
     most = limits.baseline_iops + bursts[0], limits.baseline_mibps + bursts[1]
+    if not mibps_announced:
+        load = load._replace(mibps=min(load.mibps, most[1]))
     through = min(1.0, load.served(most))
     return load._replace(
         iops=through * load.iops, mibps=through * load.mibps, let_through=through, bursts=bursts

@@ -211,6 +211,19 @@ def test_what_else_is_in_the_way_is_named_beside_the_instance() -> None:
     assert "max_iops is 4,000" in text
 
 
+def test_large_operations_so_far_take_no_announced_iops_away() -> None:
+    """Idle operations of 256 KiB made 9,000 IOPS 2,250 MiB/s, of which the instance lets a part through."""
+    event = {"name": "sale", "when": "once 2026-01-08 20:00 UTC", "for": "1h", "iops": 9_000}
+    backup = {"for": "92h", "iops": 100, "io_kib": 256}
+    result = simulated(
+        GP3, [backup, step("1h", 9_000), step("12h", 500)], detection="adaptive",
+        attachment={"instance_type": "m6i.2xlarge"}, policy={"version": 1, "known_events": [event]},
+    )  # fmt: skip
+    assert told(result) == []
+    assert 9_900 in [one.target.iops for one in result.changes]
+    assert result.shortfall_minutes == 0
+
+
 def test_of_two_events_of_one_day_each_has_its_notice() -> None:
     """The second was no news beside the first: 816 minutes were short without a word before."""
     small = {"name": "small", "when": "once 2026-01-08 20:00 UTC", "for": "10m", "iops": 3_100}
