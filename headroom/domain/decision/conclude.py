@@ -226,9 +226,11 @@ def _reason_when_slow(plan: Plan) -> Reason:
 
 
 def _reason_in_calm(plan: Plan) -> Reason:
-    if plan.lowers and plan.price_change_usd <= 0:
-        return Reason.SCALING_DOWN
-    return Reason.CHEAPER_EQUIVALENT if plan.price_change_usd <= 0 else Reason.RECURRENCE_EXPECTED
+    if plan.price_change_usd > 0 or (
+        not plan.price_change_usd and plan.relieved_minutes_per_day > 0
+    ):
+        return Reason.RECURRENCE_EXPECTED
+    return Reason.SCALING_DOWN if plan.lowers else Reason.CHEAPER_EQUIVALENT
 
 
 def _in_calm(

@@ -86,7 +86,7 @@ def _slow(
     """Latency below every limit: a stalled volume, first reads from a snapshot, the type's own."""
     if _stalled(observation):
         return Binding.LATENCY, "the volume's stalled I/O check reads 1: it completes no I/O at all"
-    slow = slow_below_limits(seen, observation.at, objective_ms=objective_ms)
+    slow = slow_below_limits(observation, seen, objective_ms=objective_ms)
     if slow is None:
         return None
     than = "usual" if objective_ms is None else "the owner's objective"

@@ -19,7 +19,7 @@ from headroom.domain.planning.situation import Situation, step_of, within_limits
 from headroom.domain.policy import OneWay
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.state import LARGE_MIB
-from headroom.domain.workload import Binding, Level, near_depletion
+from headroom.domain.workload import A_WEEK, SEEN_ABOVE, Binding, Level, near_depletion
 
 UNUSED_MIBPS = 0.3
 """Chance that new load is one of throughput, which a type may have only by the way."""
@@ -34,6 +34,7 @@ def level_of(situation: Situation, configuration: Configuration) -> Level:
         configuration != situation.current
         or diagnosis.binding is Binding.BURST_CREDITS
         or bursts_to_the_end(situation)
+        or _ran_out(situation)
     )
     iops = can.sustained_iops if lasting else can.burst_iops
     mibps = can.sustained_mibps if lasting else can.burst_mibps
@@ -88,6 +89,17 @@ def bursts_to_the_end(situation: Situation) -> bool:
         at_limit
         and demand.pressed_minutes > 0
         and near_depletion(demand.credits, situation.observation)
+    )
+
+
+def _ran_out(situation: Situation) -> bool:
+    """Whether the load of the last week touched what gp2 sustains without credits: it may run out of them again."""
+    can = capability(situation.current)
+    return can.iops_credits > 0 and any(
+        hour is not None
+        and hour.touched_minutes > 0
+        and 0 < hour.limit_iops <= can.sustained_iops * SEEN_ABOVE < can.burst_iops
+        for hour in situation.past.profile.hours[-A_WEEK:]
     )
 
 

@@ -66,6 +66,7 @@ from headroom.domain.workload.pressure import (
 from headroom.domain.workload.profile import digest_of
 from headroom.domain.workload.recurrence import HOURS, Recurrence
 from headroom.domain.workload.short_minutes import (
+    SEEN_ABOVE,
     above_a_limit,
     drained_minutes,
     hidden_in_its_minutes,

@@ -136,7 +136,9 @@ def _reach(basis: DemandSamples, free: Sequence[Minute], at: tuple[float, float]
     bursts = [m for m in informative if not m.saturated and lately]
     reaches = [
         ratio_from_queue_growth(informative) if basis.ongoing else None,
-        ratio_from_earlier_days(same_hours(earlier, basis.at, by_iops=by_iops), served),
+        ratio_from_earlier_days(
+            same_hours(earlier, basis.at, by_iops=by_iops, least=ABOVE * served), served
+        ),
         ratio_from_bursts(bursts, free, by_iops=by_iops)
         if 2 * len(bursts) >= len(informative)
         else None,

@@ -102,12 +102,16 @@ def ratio_from_earlier_days(levels: Sequence[float], served: float) -> DemandRat
     )
 
 
-def same_hours(earlier: Sequence[Minute], now: datetime, *, by_iops: bool) -> tuple[float, ...]:
+def same_hours(
+    earlier: Sequence[Minute], now: datetime, *, by_iops: bool, least: float = 0.0
+) -> tuple[float, ...]:
     """The most that each earlier day took (EBS operations/s, else MiB/s) about this time of day.
 
-    A day of this weekday is there twice if it took twice the usual: what comes once a week is no outlier on its day.
+    At a limit only where it took less than `least` at all others: under a raised limit, what waited is served there
+    too. A day of this weekday is there twice if it took twice the usual: what comes once a week is no outlier on its day.
     """
     levels: dict[int, float] = {}
+    free: dict[int, float] = {}
     before_s, after_s = BEFORE.total_seconds(), AFTER.total_seconds()
     for minute in earlier:
         ago_s = (now - minute.at).total_seconds()
@@ -116,6 +120,9 @@ def same_hours(earlier: Sequence[Minute], now: datetime, *, by_iops: bool) -> tu
             continue
         took = minute.ssd_iops if by_iops else minute.mibps
         levels[days] = max(levels.get(days, 0.0), took)
+        if not minute.pressed:
+            free[days] = max(free.get(days, 0.0), took)
+    levels |= {day: took for day, took in free.items() if took >= least > 0}
     usual = median(levels.values()) if levels else 0.0
     return tuple(
         level

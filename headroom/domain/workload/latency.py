@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from statistics import median
 
-from headroom.domain.resources import VolumeActivity
+from headroom.domain.resources import Observation, VolumeActivity
 from headroom.domain.state import LimitHistory
 from headroom.domain.workload.demand import Minute
 
@@ -31,6 +31,8 @@ FAR_BELOW = 0.25
 """Share of the limits below which slow operations have another cause than the load."""
 LARGER_IO = 2.0
 """Operations this many times as large take longer by themselves."""
+LARGE_SLOW_MS = 200.0
+"""Longer than large operations take by themselves: 64 outstanding of 256 KiB take 128 ms at 125 MiB/s."""
 
 
 def latencies_below(
@@ -96,13 +98,36 @@ class SlowBelowLimits:
     """The most of any limit that they used, 0 to 1."""
 
 
+def _calm_of_days(observation: Observation) -> tuple[float, float] | None:
+    """The usual latency in ms, and MiB of an operation, of earlier busy periods far below every limit; None of few."""
+    history = observation.history
+    if history is None:
+        return None
+    iops, mibps = (FAR_BELOW * limit for limit in LimitHistory(observation, ()).lowest)
+    calm = []
+    for latency, *rates in zip(
+        history.latency_ms.values, history.read_iops.values, history.write_iops.values,
+        history.read_mibps.values, history.write_mibps.values, strict=False,
+    ):  # fmt: skip
+        if latency is None or None in rates:
+            continue
+        reads, writes, read_mibps, write_mibps = (rate or 0.0 for rate in rates)
+        ops, moved = reads + writes, read_mibps + write_mibps
+        if BUSY_IOPS <= ops < iops and moved < mibps:
+            calm.append((latency, moved / ops))
+    if len(calm) < LEAST_CALM:
+        return None
+    return median(latency for latency, _ in calm), median(size for _, size in calm)
+
+
 def slow_below_limits(
-    seen: Sequence[Minute], now: datetime, *, objective_ms: float | None
+    observation: Observation, seen: Sequence[Minute], *, objective_ms: float | None
 ) -> SlowBelowLimits | None:
     """The slow minutes of the last half hour if they are most of it; None otherwise.
 
     Slow is above the owner's objective, else far above the resource's own latency of the hours
-    before. With fewer operations a second than BUSY_IOPS one slow query makes the mean.
+    or days before: what has been slow for hours is not usual yet. With fewer operations a second than
+    BUSY_IOPS one slow query makes the mean.
     """
     busy = [
         m
@@ -111,19 +136,28 @@ def slow_below_limits(
         and m.ops >= BUSY_IOPS
         and not (m.iops_pressed or m.mibps_pressed)
     ]
-    since = now - LATELY
-    before = sorted(m.latency_ms or 0.0 for m in busy if m.at < since)
-    if objective_ms is None and len(before) < LEAST_CALM:
-        return None
-    calm_ms = before[len(before) // 2] if before else 0.0
-    slow_ms = max(LEAST_SLOW_MS, SLOW * calm_ms) if objective_ms is None else objective_ms
+    since = observation.at - LATELY
     lately = [m for m in busy if m.at >= since]
+    least_ms = LEAST_SLOW_MS if objective_ms is None else objective_ms
+    if sum((m.latency_ms or 0.0) > least_ms for m in lately) < LEAST_CALM:
+        return None
+    before = [m for m in busy if m.at < since]
+    of_days = _calm_of_days(observation) if objective_ms is None else None
+    usual = [] if of_days is None else [of_days]
+    if objective_ms is None and len(before) >= LEAST_CALM:
+        usual.append(
+            (median(m.latency_ms or 0.0 for m in before), median(m.mibps / m.ops for m in before))
+        )
+    if objective_ms is None and not usual:
+        return None
+    calm_ms = min((ms for ms, _ in usual), default=0.0)
+    slow_ms = max(least_ms, SLOW * calm_ms)
     slow = [m for m in lately if (m.latency_ms or 0.0) > slow_ms]
     if len(slow) < LEAST_CALM or 2 * len(slow) < len(lately):
         return None
     share = max(max(m.iops / m.iops_limit, m.mibps / m.mibps_limit) for m in slow)
-    sizes = [m.mibps / m.ops for m in slow], [m.mibps / m.ops for m in busy if m.at < since]
-    large = sizes[1] and median(sizes[0]) > LARGER_IO * median(sizes[1])
+    size = median(m.mibps / m.ops for m in slow)
+    large = any(size > LARGER_IO * mib for _, mib in usual)
     if objective_ms is None and (share >= FAR_BELOW or large):
         return None  # a batch with large or many operations takes its time
     return SlowBelowLimits(

@@ -18,6 +18,7 @@ from headroom.domain.state import (
 from headroom.domain.workload.demand import AT_LIMIT
 from headroom.domain.workload.history import Past
 from headroom.domain.workload.latency import (
+    LARGE_SLOW_MS,
     LEAST_SLOW_MS,
     SLOW,
     free_latency_ms,
@@ -118,12 +119,12 @@ def _waits(
     limits: tuple[float, float],
 ) -> bool:  # fmt: skip
     """Whether operations of a period waited while bursts used up a limit, of which the mean is a share."""
-    large = mean[0] > 0 and mean[1] * MIB / mean[0] > LARGE_IO_BYTES
-    share = max(mean[0] / limits[0], mean[1] / limits[1])
     waited = history.latency_ms.values[place]
-    return (
-        waited is not None and waited > slow_ms and share >= (LARGE_WAITS_AT if large else WAITS_AT)
-    )
+    if waited is None or waited <= slow_ms:
+        return False
+    large = mean[0] > 0 and mean[1] * MIB / mean[0] > LARGE_IO_BYTES and waited <= LARGE_SLOW_MS
+    share = max(mean[0] / limits[0], mean[1] / limits[1])
+    return share >= (LARGE_WAITS_AT if large else WAITS_AT)
 
 
 def busiest_minutes(series: Series | None, means: Sequence[float]) -> list[float]:

@@ -16,6 +16,7 @@ from headroom.domain.state import KnownModification, LimitHistory
 from headroom.domain.workload.demand import AT_LIMIT, Minute
 from headroom.domain.workload.latency import (
     FREE_AT,
+    LARGE_SLOW_MS,
     LEAST_SLOW_MS,
     SLOW,
     flows_up_to_ms,
@@ -31,7 +32,7 @@ WAITS_AT = 0.25
 Minutes below it are calm."""
 
 LARGE_IO_BYTES, LARGE_WAITS_AT = 128 * 1024, 0.6
-"""Large operations take long by themselves: only nearer to a limit do they wait for it."""
+"""Large operations take long by themselves: unless very long, only nearer to a limit do they wait for it."""
 
 _began = attrgetter("at")
 UNBROKEN = timedelta(minutes=15)
@@ -216,7 +217,8 @@ def _minutes_of(
         if by_iops is None or by_mibps is None:
             waits_for_iops = waits_for_mibps = False
             if not checked and _waits(activity, row, slow_ms()):
-                waits_at = WAITS_AT if taken.io_bytes <= LARGE_IO_BYTES else LARGE_WAITS_AT
+                large = taken.io_bytes > LARGE_IO_BYTES and not _waits(activity, row, LARGE_SLOW_MS)
+                waits_at = LARGE_WAITS_AT if large else WAITS_AT
                 by_operations = iops * low[1] >= driven * low[0]
                 waits_for_iops = by_operations and iops >= waits_at * low[0]
                 waits_for_mibps = not by_operations and driven >= waits_at * low[1]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import repeat
+from math import inf
 from typing import NamedTuple
 
 from headroom.domain.state import ProfileHour
@@ -128,10 +129,11 @@ def waits_for_a_raise(
 def above_a_limit(hour: ProfileHour, iops: float, mibps: float, belief: Belief = WHOLE) -> float:
     """The probability that demand which touched a limit exceeded IOPS and MiB/s too.
 
-    More of the same load has operations of the same size: the two limits serve one rate.
+    More of the same load has operations of the same size: the two limits serve one rate. A rate that is
+    infinite is not asked for.
     """
     peak_iops, peak_mibps, _, _, _, _, limit_iops, limit_mibps, _ = hour
-    if peak_iops and peak_mibps:
+    if peak_iops and peak_mibps and iops < inf and mibps < inf:
         per_mib = peak_iops / peak_mibps
         by_mibps, by_iops = mibps * per_mib, iops / per_mib
         iops = by_mibps if by_mibps < iops else iops

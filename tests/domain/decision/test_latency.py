@@ -67,6 +67,15 @@ def test_the_owner_is_notified_once_of_slow_operations_below_every_limit() -> No
     assert isinstance(again.answer, Hold)
 
 
+@pytest.mark.parametrize(("usual_ms", "slow_ms", "named"), [(1.0, 40.0, True), (20.0, 40.0, False)])
+def test_what_has_been_slow_for_hours_is_not_usual_yet(
+    usual_ms: float, slow_ms: float, named: bool
+) -> None:
+    earlier = history(lambda _: 300.0, days=10.0, latency_ms=lambda _: usual_ms)
+    decision = decided(replace(slow(latency_ms=slow_ms), history=earlier))
+    assert (decision.diagnosis.binding is Binding.LATENCY) is named
+
+
 @pytest.mark.parametrize("published", [True, False])
 def test_bursts_are_ruled_out_only_where_something_publishes_whether_a_limit_was_reached(
     published: bool,

@@ -87,6 +87,17 @@ def test_the_same_hours_are_half_an_hour_before_to_an_hour_after() -> None:
     assert levels == (900.0,)
 
 
+def test_what_a_raised_limit_drained_shows_no_load_of_earlier_days() -> None:
+    day, check = [100.0] * 288, [0.0] * 288
+    day[0], day[1], day[2] = 12_000.0, 12_000.0, 6_000.0
+    check[0] = check[1] = 5.0
+    past = minutes(
+        activity(day, iops_check=check, end=NOW, period_s=300), capability(gp3(400, 12_000))
+    )
+    assert same_hours(past, NOW, by_iops=True, least=3_300) == (6_000.0,)
+    assert same_hours(past, NOW, by_iops=True, least=7_000) == (12_000.0,)  # all of it at a limit
+
+
 def burst_minute(rate: float, seconds: float, rest: float) -> tuple[float, float]:
     """Average IOPS and queue of a minute with one burst, at a limit of 3,000."""
     backlog = (rate - 3_000) * seconds

@@ -46,6 +46,26 @@ def test_bursts_of_fifteen_seconds_on_rds_are_seen_by_latency_and_reported() -> 
     assert not result.changes, "only a full copy would serve it, which a person must start"
 
 
+@pytest.mark.parametrize(("preset", "most_starved"), [("performance", 40), ("balanced", 180)])
+def test_bursts_of_large_operations_on_rds_are_seen_by_how_long_they_wait(
+    preset: str, most_starved: int
+) -> None:
+    """15 s of each minute at 1,050 MiB/s on 500: operations of 256 KiB wait for seven seconds, at 56 % of the limit."""
+    bursts = [step("15s", 4_200, io_kib=256), step("45s", 100, io_kib=256)] * 180
+    result = simulated(
+        {"kind": "rds", "engine": "postgres", "storage_type": "gp3", "allocated_storage_gib": 1_000},
+        [step("1h", 300), *bursts],
+        policy={"version": 1, "defaults": {"mode": "auto", "preset": preset}},
+        history=[step("7d", 300)],
+    )  # fmt: skip
+    first = targets(result)[0].throughput_mibps
+    assert first is not None
+    assert first > 600
+    assert hours(result)[0] <= 1.5
+    assert result.starved_minutes <= most_starved
+    assert result.latencies.mean_ms < 6_000, "of 7,200 without any change"
+
+
 def test_a_pool_on_gp2_moves_within_the_hour_for_nothing() -> None:
     result = simulated(
         {**RDS, "instance_class": "db.r5.2xlarge", "multi_az": True, "storage_type": "gp2",
@@ -61,6 +81,30 @@ def test_a_pool_on_gp2_moves_within_the_hour_for_nothing() -> None:
     assert hours(result)[0] <= 1
     assert result.usd_per_month_end == 230
     assert result.shortfall_minutes < 20
+
+
+@pytest.mark.parametrize(
+    ("size_gib", "iops", "window", "most_starved"),
+    [
+        (300, 1_350, "Mon-Sun 03:00-05:00 UTC", 0),
+        (800, 4_000, "Mon-Sun 22:00-02:00 UTC", 0),
+        (1_500, 5_200, "Tue 03:00-05:00 UTC", 720),
+    ],
+)
+def test_gp2_that_runs_out_of_credits_every_day_moves_in_the_window_before(
+    size_gib: int, iops: int, window: str, most_starved: int
+) -> None:
+    """To gp3 at the same price: no window is open while the credits run out."""
+    days = {"steps": [step("8h", 150), step("10h", iops), step("6h", 150)]}
+    result = simulated(
+        {"kind": "rds", "engine": "postgres", "storage_type": "gp2", "allocated_storage_gib": size_gib},
+        [{**days, "repeat": 2}], history=[{**days, "repeat": 7}],
+        policy={"version": 1, "defaults": {"mode": "auto", "change_windows": [window]}},
+    )  # fmt: skip
+    assert [target.volume_type for target in targets(result)] == [VolumeType.GP3]
+    assert result.usd_per_month_end == pytest.approx(0.115 * size_gib)  # as before
+    assert result.changes[0].reason == "recurrence_expected"
+    assert result.starved_minutes <= most_starved
 
 
 def test_half_a_relief_is_taken_at_once() -> None:

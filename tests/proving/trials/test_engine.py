@@ -129,3 +129,17 @@ def test_another_policy_than_the_conditions_own_is_followed():
     run = run_engine(load_series, STARTS["gp3"], watching, policy=default_policy())
     assert run.changes == ()
     assert run.decisions
+
+
+@pytest.mark.parametrize("iops", [6_000, 8_000])
+def test_a_known_load_that_is_met_late_is_raised_for_with_room_for_what_waits(iops: int) -> None:
+    """Three nights, and again after ten days without: no longer short than on the first night, when nothing was known."""
+    nights, per_day = (0, 1, 2, 12), 288
+    load = np.full(13 * per_day, 300.0)
+    for night in nights:
+        load[night * per_day + 24 : night * per_day + 48] = iops
+    run = run_engine(load_series_of(load, step_s=300), STARTS["gp3"], Conditions())
+    short = [float(run.shortfall[1440 * night : 1440 * (night + 1)].sum()) for night in nights]
+    assert short[0] > 15
+    assert short[1] + short[2] == 0
+    assert short[3] < 1.1 * short[0]
