@@ -1,7 +1,8 @@
-"""Building one plan: target, capability, price, and whether it raises the binding limit."""
+"""Building one plan: target, capability, price, whether it raises the binding limit, and the spare."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
 from headroom.domain.catalog import why_invalid
@@ -12,7 +13,7 @@ from headroom.domain.planning.gp2_to_gp3 import gives_up_less_than_it_brings
 from headroom.domain.planning.plan import Plan
 from headroom.domain.planning.situation import Situation
 from headroom.domain.resources import Configuration, PriceUnknown, VolumeType
-from headroom.domain.workload import Diagnosis
+from headroom.domain.workload import HOURS, Diagnosis, load_rates
 
 TIME_TO_EFFECT = timedelta(minutes=30)
 """AWS says minutes to hours for new performance; the planner counts half an hour."""
@@ -164,3 +165,34 @@ def spared(
     if wanted <= included < found <= included / ALIKE:
         return included
     return chosen if wanted <= chosen < found else found
+
+
+def with_spare(
+    levels: Sequence[tuple[float, float]], situation: Situation, included: tuple[float, float]
+) -> Iterator[tuple[float, float]]:
+    """The levels, with spare where one just serves the highest load of the last day, or of now.
+
+    The levels for the load of other hours may lie between that load and what it needs with spare. What is `included` in the price needs none.
+    """
+    can, left = capability(situation.owners_choice), situation.diagnosis
+    chosen = can.sustained_iops, can.sustained_mibps
+    spare = 1 + situation.limits.headroom_percent / 100
+    hours = [
+        hour
+        for hour in situation.past.profile.hours[-HOURS:]
+        if hour is not None and not hour.touched_minutes
+    ]
+    clear = situation.demand.clear_minutes  # before these it may have drained what waited
+    now = [rates[-clear:] for rates in load_rates(situation.observation.activity)]
+    highest = (
+        ([hour.peak_iops for hour in hours], [hour.peak_mibps for hour in hours]),
+        (now[0], now[1]),
+    )
+    most = [(max(iops, default=0.0), max(mibps, default=0.0)) for iops, mibps in highest]
+    for iops, mibps in levels:
+        for most_iops, most_mibps in most:
+            if included[0] < most_iops <= iops < most_iops * spare:
+                iops = spared(most_iops, spare, included[0], chosen[0], left.instance_iops_left)
+            if included[1] < most_mibps <= mibps < most_mibps * spare:
+                mibps = spared(most_mibps, spare, included[1], chosen[1], left.instance_mibps_left)
+        yield iops, mibps

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from math import ceil
 from statistics import median
 
@@ -24,7 +25,7 @@ from headroom.domain.planning.build_plan import (
     plan_for,
     priced_only,
     relieves,
-    spared,
+    with_spare,
 )
 from headroom.domain.planning.plan import Plan
 from headroom.domain.planning.restoring import STEPS_BACK, freed, least_iops, least_mibps, most_used
@@ -32,7 +33,7 @@ from headroom.domain.planning.situation import Situation, hardly_more, within_li
 from headroom.domain.policy import Limits
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.state import LoadProfile
-from headroom.domain.workload import HOURS, demand_levels, load_rates
+from headroom.domain.workload import demand_levels
 
 TARGETS = (VolumeType.GP3, VolumeType.IO2, VolumeType.IO1, VolumeType.GP2)
 """Types a plan for demand may lead to; st1, sc1 and standard are only origins."""
@@ -67,8 +68,13 @@ def plans_from_history(situation: Situation) -> Iterator[Plan]:
             own = (chosen.sustained_iops, chosen.sustained_mibps) if enough else (0.0, 0.0)
             levels.append(both_spared((i, m), spare, base, own, situation.diagnosis))
         seen = most_used(situation, spare)
+        known_iops, known_mibps = max(base[0], seen[0]), max(base[1], seen[1])
+        levels += [  # each side without what no load used of the other
+            *((i, known_mibps) for i, m in levels if i > now.burst_iops and m > known_mibps),
+            *((known_iops, m) for i, m in levels if m > now.burst_mibps and i > known_iops),
+        ]
         levels = [
-            _in_proportion(level, most, seen) for level in _with_spare(levels, situation, spare)
+            _in_proportion(level, most, seen) for level in with_spare(levels, situation, base)
         ]
     levels += announced_levels(situation)
     step = limits.largest_step
@@ -119,10 +125,14 @@ def _affordable(
     situation: Situation, levels: Sequence[tuple[float, float]], free: tuple[float, float],
     changes: int = 1,
 ) -> Iterator[tuple[float, float]]:  # fmt: skip
-    """The part that the owner's limits permit, unasked, of the cheapest level that they do not, if any."""
+    """The parts that the owner's limits permit, unasked, of the cheapest levels that they do not, if any.
+
+    Of all levels, of those with more IOPS but no more MiB/s than the load used, and the other way round.
+    """
     current, (low_iops, low_mibps) = situation.current, free
     kind = current.volume_type if current.volume_type in TARGETS else VolumeType.GP3
 
+    @cache
     def permitted(level: tuple[float, float]) -> bool:
         target = cheapest(
             current, kind, iops=level[0], mibps=level[1], valid=situation.observation.valid
@@ -133,24 +143,41 @@ def _affordable(
             and not situation.asks_for(target)
         )
 
-    more = [level for level in levels if level[0] > low_iops or level[1] > low_mibps]
-    more.sort(key=lambda level: _unit_usd(level[0], level[1], free))
+    def by_price(level: tuple[float, float]) -> float:
+        return _unit_usd(level[0], level[1], free)
+
+    more = sorted((one for one in levels if one[0] > low_iops or one[1] > low_mibps), key=by_price)
     if not more or permitted(more[-1]):
         return
-    iops, mibps = next(level for level in more if not permitted(level))
-    found, most = (low_iops, low_mibps), 1.0
+    seen = most_used(situation, 1 + situation.limits.headroom_percent / 100)
+    iops, mibps = max(low_iops, seen[0]), max(low_mibps, seen[1])
+    found = {free}
+    for some in (
+        more,
+        [(i, min(m, mibps)) for i, m in more if i > low_iops],
+        [(min(i, iops), m) for i, m in more if m > low_mibps],
+    ):
+        level = next((one for one in sorted(some, key=by_price) if not permitted(one)), free)
+        part = _largest_part(free, level, permitted)
+        if part not in found:
+            found.add(part)
+            yield part
+
+
+def _largest_part(
+    low: tuple[float, float], high: tuple[float, float],
+    permitted: Callable[[tuple[float, float]], bool],
+) -> tuple[float, float]:  # fmt: skip
+    """The most on the way from one level to a higher one that is permitted; the lower one if nothing is."""
+    found, most = low, 1.0
     for halving in range(1, HALVINGS + 1):
         share = most - 0.5**halving
-        level = (
-            low_iops + share * max(0.0, iops - low_iops),
-            low_mibps + share * max(0.0, mibps - low_mibps),
-        )
-        if permitted(level):
-            found = level
+        iops, mibps = (a + share * max(0.0, b - a) for a, b in zip(low, high, strict=True))
+        if permitted((iops, mibps)):
+            found = iops, mibps
         else:
             most = share
-    if found > (low_iops, low_mibps):
-        yield found
+    return found
 
 
 def plans_of_two_changes(situation: Situation) -> Iterator[Plan]:
@@ -273,36 +300,6 @@ def _long_below(situation: Situation, plan: Plan) -> bool:
         known = known or beyond
         since = 0 if beyond else since + 1
     return since >= max(QUIET_HOURS, QUIET_TIMES * longest)
-
-
-def _with_spare(
-    levels: Sequence[tuple[float, float]], situation: Situation, spare: float
-) -> Iterator[tuple[float, float]]:
-    """The levels, with spare where one just serves the highest load of the last day, or of now.
-
-    The levels for the load of other hours may lie between that load and what it needs with spare.
-    """
-    can, base = capability(situation.owners_choice), base_of(situation.current)
-    chosen, left = (can.sustained_iops, can.sustained_mibps), situation.diagnosis
-    hours = [
-        hour
-        for hour in situation.past.profile.hours[-HOURS:]
-        if hour is not None and not hour.touched_minutes
-    ]
-    clear = situation.demand.clear_minutes  # before these it may have drained what waited
-    now = [rates[-clear:] for rates in load_rates(situation.observation.activity)]
-    highest = (
-        ([hour.peak_iops for hour in hours], [hour.peak_mibps for hour in hours]),
-        (now[0], now[1]),
-    )
-    most = [(max(iops, default=0.0), max(mibps, default=0.0)) for iops, mibps in highest]
-    for iops, mibps in levels:
-        for most_iops, most_mibps in most:
-            if base[0] < most_iops <= iops < most_iops * spare:
-                iops = spared(most_iops, spare, base[0], chosen[0], left.instance_iops_left)
-            if base[1] < most_mibps <= mibps < most_mibps * spare:
-                mibps = spared(most_mibps, spare, base[1], chosen[1], left.instance_mibps_left)
-        yield iops, mibps
 
 
 def _thinned(

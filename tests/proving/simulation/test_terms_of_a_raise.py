@@ -72,3 +72,27 @@ def test_no_slot_is_used_to_give_hardly_anything_back() -> None:
     lowered = [c for c in result.changes if (c.target.iops or 0) < (c.origin.iops or 0)]
     assert lowered
     assert all((c.target.iops or 0) <= 0.98 * (c.origin.iops or 0) for c in lowered)
+
+
+@pytest.mark.parametrize(
+    ("limits", "before", "load"),
+    [({"price_increase_usd_per_month": 40}, 15_000, 15_000), ({"preset": "thrift"}, 9_000, 13_500)],
+    ids=["$40 buy 2,000 IOPS", "a minute is worth little"],
+)
+def test_money_that_is_short_buys_no_throughput_that_no_load_used(
+    limits: dict[str, Any], before: int, load: int
+) -> None:
+    """At 16 KiB, 15,000 IOPS move 235 MiB/s of 500; the $40 bought 1,200 IOPS and 200 MiB/s."""
+
+    def day(iops: int) -> list[dict[str, Any]]:
+        return [step("8h", 1_500), step("10h", iops), step("6h", 1_500)]
+
+    result = simulated(
+        {**RDS, "storage_type": "gp3", "allocated_storage_gib": 1_000},
+        [step("8h", 1_500), step("1h", load)],
+        history=[*day(before) * 6, *day(load)], policy=owner(**limits),
+    )  # fmt: skip
+    first = targets(result)[0]
+    assert hours(result)[0] < 8
+    assert first.throughput_mibps == 500
+    assert first.iops > (13_900 if before == load else 13_100)  # type: ignore[operator]
