@@ -172,7 +172,8 @@ def with_spare(
 ) -> Iterator[tuple[float, float]]:
     """The levels, with spare where one just serves the highest load of the last day, or of now.
 
-    The levels for the load of other hours may lie between that load and what it needs with spare. What is `included` in the price needs none.
+    The levels for the load of other hours, and what one raise leads back from, may lie between that load and what
+    it needs with spare. What is `included` in the price needs none.
     """
     can, left = capability(situation.owners_choice), situation.diagnosis
     chosen = can.sustained_iops, can.sustained_mibps

@@ -73,9 +73,7 @@ def plans_from_history(situation: Situation) -> Iterator[Plan]:
             *((i, known_mibps) for i, m in levels if i > now.burst_iops and m > known_mibps),
             *((known_iops, m) for i, m in levels if m > now.burst_mibps and i > known_iops),
         ]
-        levels = [
-            _in_proportion(level, most, seen) for level in with_spare(levels, situation, base)
-        ]
+        levels = [_in_proportion(level, most, seen) for level in levels]
     levels += announced_levels(situation)
     step = limits.largest_step
     levels += [  # from where one step leads to the most that may come
@@ -88,6 +86,10 @@ def plans_from_history(situation: Situation) -> Iterator[Plan]:
     levels = [
         (max(lowest_iops, min(i, most[0])), max(lowest_mibps, min(m, most[1]))) for i, m in levels
     ]
+    if situation.past.known:  # also what is left so that raises lead back from it
+        levels = [
+            (min(i, most[0]), min(m, most[1])) for i, m in with_spare(levels, situation, free)
+        ]
     levels += [  # a raise of one side is possible while the other may not be lowered yet
         (max(i, now.sustained_iops), max(m, now.sustained_mibps))
         for i, m in levels
