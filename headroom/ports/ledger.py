@@ -44,9 +44,10 @@ class Ledger(Protocol):
         the resource is enrolled: the monthly price of the observed configuration, taken from
         `decision.current_usd`) and `due_at`: when the sweep reconciles this resource again.
         An Escalate adds its cause to `escalated_causes`; binding NOTHING empties them (the
-        episode is over). If the resource's last decision is an act that nobody began (a crash
-        between `decided` and `intend`), that one is WITHDRAWN with it: to intend it is refused
-        with `exists`. What people must hear of it (`notify`) is written in the same transaction.
+        episode is over), and a raise takes out the limits that it may meet again. If the resource's
+        last decision is an act that nobody began (a crash between `decided` and `intend`), that one
+        is WITHDRAWN with it: to intend it is refused with `exists`. What people must hear of it
+        (`notify`) is written in the same transaction.
         """
 
     def intend(

@@ -43,7 +43,6 @@ from headroom.domain.decision.cluster_detail import (
     ClusterDetail,
     ModeSwitch,
 )
-from headroom.domain.decision.conclude import EXPLAINED
 from headroom.domain.decision.decide import (
     Decision,
     decide,
@@ -58,7 +57,7 @@ from headroom.domain.decision.decision_input import (
     policy_of,
     situation_of,
 )
-from headroom.domain.decision.escalation import escalate_once
+from headroom.domain.decision.escalation import AMOUNTS, EXPLAINED, escalate_once
 from headroom.domain.decision.group_blocks import approval_needed
 from headroom.domain.decision.group_decision import (
     GroupDecision,

@@ -31,10 +31,11 @@ from headroom.domain.decision.escalation import (
     SLOW_WITHOUT_CHECKS,
     SLOWER_THAN_WISHED,
     TAG_NOT_UNDERSTOOD,
-    cause_of,
+    escalate_blocked,
     escalate_once,
     instance_limited,
     just_rolled_back,
+    least_useful,
     unmeasured,
     waiting_cause,
 )
@@ -54,14 +55,12 @@ from headroom.domain.decision.space import (
 from headroom.domain.guardrails import (
     MIN_KNOWN_MINUTES,
     QUEUEABLE_GUARDRAILS,
-    WITHOUT_SETTING,
     Guardrail,
     PlanJudgement,
     all_clear_at,
     distance,
-    in_the_policy,
 )
-from headroom.domain.planning import CALM_MINUTES, Plan, a_month, gives_up_only_unused, one_way
+from headroom.domain.planning import CALM_MINUTES, Plan, gives_up_only_unused, one_way
 from headroom.domain.policy import EffectiveLimits, PolicyUnreadable
 from headroom.domain.workload import Binding, Demand, Diagnosis, LoadShape
 
@@ -69,14 +68,6 @@ UNPAID_MINUTES = 120
 """Pressure after which the owner hears that nothing is worth its price."""
 SOON = timedelta(hours=1)
 """A change that may be made within this is worth no message."""
-
-EXPLAINED = frozenset(
-    {
-        Guardrail.INFRASTRUCTURE_AS_CODE, Guardrail.REVERTED, Guardrail.GROUP,
-        Guardrail.DATABASE_STATE, Guardrail.PENDING_CHANGES, Guardrail.STORAGE_AUTOSCALING,
-    }
-)  # fmt: skip
-"""Guardrails whose detail says what the owner can do."""
 
 
 def conclude(analysis: Analysis, judgements: tuple[PlanJudgement, ...]) -> Action:
@@ -198,7 +189,7 @@ def conclude_for_load(
     if best is not None:
         why = partial(_why, demand, diagnosis)
         return act_or_ask(decision_input, effective, best.plan, judgements, why)
-    return _blocked(decision_input, effective, demand, min(judgements, key=distance))
+    return _blocked(decision_input, effective, demand, judgements)
 
 
 def reason_of(analysis: Analysis, plan: Plan) -> Reason:
@@ -258,8 +249,9 @@ def _blocked(
     decision_input: DecisionInput,
     effective: EffectiveLimits,
     demand: Demand,
-    nearest: PlanJudgement,
+    judgements: tuple[PlanJudgement, ...],
 ) -> Action:
+    nearest = min(judgements, key=distance)
     plan, blocking = nearest.plan, nearest.blocking
     others = [v for v in blocking if v.guardrail is not Guardrail.MODE]
     if effective.kept_out:
@@ -272,37 +264,9 @@ def _blocked(
     short = demand.pressed_minutes < LONG_PRESSED_MINUTES
     if short and nearest.worthless:
         return Hold(reason=Reason.NOT_COST_EFFECTIVE, until=None, proposed_plan=plan)
-    lasting = [v for v in others if not v.temporary]
-    if lasting:
-        names = "+".join(map(cause_of, lasting))
-        grows = ", and cannot be undone" if plan.grows else ""
-        by_policy = in_the_policy(
-            [v for v in lasting if v.guardrail not in EXPLAINED],
-            f"{plan.target}, which is {a_month(plan.price_change_usd)}{grows}",
-            tags=effective.tags_that_set, kind=decision_input.observation.volume.ref.kind,
-        )  # fmt: skip
-        parts = [by_policy] if by_policy else []
-        if any(v.guardrail is Guardrail.FULL_COPY for v in lasting):
-            parts = [
-                f"a person may change it to {plan.target} ({a_month(plan.price_change_usd)}): RDS "
-                "would copy all data, which takes hours and cannot be undone"
-            ]
-            if effective.limits.full_copy:
-                parts += [v.detail for v in lasting if v.guardrail is Guardrail.FULL_COPY]
-        parts += [v.detail for v in lasting if v.guardrail in EXPLAINED]
-        parts += [
-            f"{v.guardrail.value}: {v.detail or 'only a person can change that'}"
-            for v in lasting
-            if v.guardrail in WITHOUT_SETTING - EXPLAINED
-        ]
-        if demand.shape is LoadShape.CLOSED_LOOP:
-            parts.append(
-                "a closed loop, as this seems to be, has no natural demand and would use up any limit"
-            )
-        remedy = "; ".join(parts)
-        return escalate_once(
-            decision_input, effective, Reason.BLOCKED_PERMANENTLY, names, remedy, plan
-        )
+    if any(not v.temporary for v in others):
+        named = least_useful(nearest, judgements, demand)
+        return escalate_blocked(decision_input, effective, demand, named)
     if {v.guardrail for v in others} - QUEUEABLE_GUARDRAILS == {Guardrail.COST_BENEFIT}:
         pool = demand.shape is LoadShape.CLOSED_LOOP
         if pool or demand.pressed_minutes >= UNPAID_MINUTES:

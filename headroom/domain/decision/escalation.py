@@ -1,4 +1,7 @@
-"""Escalations: the owner is notified once per episode and cause of what only the owner can change."""
+"""Escalations: the owner is notified once per episode and cause of what only the owner can change.
+
+Of load that a limit hides, the owner is asked for the least that helps, not for the most that the load may take.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,17 @@ from headroom.domain.decision.decision_input import (
     DecisionInput,
     policy_of,
 )
-from headroom.domain.guardrails import Guardrail, Verdict
-from headroom.domain.planning import Plan, reverted
+from headroom.domain.guardrails import (
+    WITHOUT_SETTING,
+    Guardrail,
+    PlanJudgement,
+    Verdict,
+    in_the_policy,
+)
+from headroom.domain.planning import Plan, a_month, one_way, reverted
 from headroom.domain.policy import CodeOwned, EffectiveLimits, Limits
 from headroom.domain.resources import CodeOwner, Observation, code_owner, spoken
-from headroom.domain.workload import Binding, Demand, Diagnosis
+from headroom.domain.workload import Binding, Demand, Diagnosis, LoadShape
 
 LONG_PRESSED_MINUTES = 60
 """Pressure this long is worth a word to the owner although nothing may be changed for now."""
@@ -23,6 +32,23 @@ LONG_UNMEASURED = timedelta(days=7)
 """Silence after which the owner hears what an increase costs that nothing may be decided about."""
 DRAINS = timedelta(hours=1)
 """After a raise in flight, what waited before may use all that the instance has for so long."""
+
+EXPLAINED = frozenset(
+    {
+        Guardrail.INFRASTRUCTURE_AS_CODE, Guardrail.REVERTED, Guardrail.GROUP,
+        Guardrail.DATABASE_STATE, Guardrail.PENDING_CHANGES, Guardrail.STORAGE_AUTOSCALING,
+    }
+)  # fmt: skip
+"""Guardrails whose detail says what the owner can do."""
+AMOUNTS = frozenset(
+    {
+        Guardrail.MAX_IOPS, Guardrail.MAX_THROUGHPUT, Guardrail.MAX_SIZE,
+        Guardrail.PRICE_PER_RESOURCE, Guardrail.PRICE_PER_ACCOUNT,
+    }
+)  # fmt: skip
+"""Guardrails that the owner may move by a little."""
+USEFUL = 0.5
+"""The share of the best plan's value from which a cheaper plan is worth asking for."""
 
 LARGER_INSTANCE = "use a larger instance, or spread the load; a faster volume would change nothing"
 ONLY_IN_BURSTS = (
@@ -62,6 +88,10 @@ SLOWER_THAN_WISHED = (
     "no limit was touched, and no type that the limits allow without a person is faster; look for first reads "
     "of a snapshot or a stalled volume, or give latency_objective_ms what the type can do"
 )
+MORE_LATER = "the load may be larger than it can show at its limit, so more may be asked for later"
+NO_NATURAL_DEMAND = (
+    "a closed loop, as this seems to be, has no natural demand and would use up any limit"
+)
 TAG_NOT_UNDERSTOOD = "{}; correct the tag: until then Headroom only watches this volume"
 LARGER_CLASS = (
     "use a larger DB instance class, or spread the load; faster storage would change nothing"
@@ -84,6 +114,79 @@ def escalate_once(
         return Hold(reason=reason, until=None, proposed_plan=plan)
     remedy = spoken(decision_input.observation.volume.ref.kind, remedy)
     return Escalate(reason=reason, cause=cause, remedy=remedy, proposed_plan=plan)
+
+
+def least_useful(
+    nearest: PlanJudgement, judgements: Sequence[PlanJudgement], demand: Demand
+) -> PlanJudgement:
+    """The cheapest plan that the same limits block and that is worth at least half as much as the nearest.
+
+    The nearest itself where something else than an amount blocks it, or no limit hides what the load takes.
+    """
+    best, names = nearest.plan, {v.guardrail for v in nearest.blocking}
+    lasting = {v.guardrail for v in nearest.blocking if not v.temporary}
+    if demand.tail == 0 or best.value_usd_per_day <= 0 or not lasting <= AMOUNTS:
+        return nearest
+    useful = (
+        judgement
+        for judgement in judgements
+        if judgement.plan.value_usd_per_day >= USEFUL * best.value_usd_per_day
+        and judgement.plan.monthly_usd < best.monthly_usd
+        and one_way(judgement.plan) <= one_way(best)
+        and {v.guardrail for v in judgement.blocking} == names
+    )
+    return min(useful, key=lambda judgement: judgement.plan.monthly_usd, default=nearest)
+
+
+def escalate_blocked(
+    decision_input: DecisionInput, effective: EffectiveLimits, demand: Demand, judgement: PlanJudgement
+) -> Action:  # fmt: skip
+    """Tell the owner what to change so that a plan is allowed."""
+    lasting = [v for v in judgement.blocking if not v.temporary]
+    return escalate_once(
+        decision_input, effective, Reason.BLOCKED_PERMANENTLY, "+".join(map(cause_of, lasting)),
+        _remedy(decision_input, effective, demand, judgement.plan, lasting), judgement.plan,
+    )  # fmt: skip
+
+
+def _remedy(
+    decision_input: DecisionInput, effective: EffectiveLimits, demand: Demand, plan: Plan,
+    lasting: Sequence[Verdict],
+) -> str:  # fmt: skip
+    """What allows a plan that these block for good, in words."""
+    grows = ", and cannot be undone" if plan.grows else ""
+    by_policy = in_the_policy(
+        [v for v in lasting if v.guardrail not in EXPLAINED],
+        f"{plan.target}, which is {a_month(plan.price_change_usd)}{grows}",
+        tags=effective.tags_that_set, kind=decision_input.observation.volume.ref.kind,
+    )  # fmt: skip
+    parts = [by_policy] if by_policy else []
+    if any(v.guardrail is Guardrail.FULL_COPY for v in lasting):
+        parts = [
+            f"a person may change it to {plan.target} ({a_month(plan.price_change_usd)}): RDS "
+            "would copy all data, which takes hours and cannot be undone"
+        ]
+        if effective.limits.full_copy:
+            parts += [v.detail for v in lasting if v.guardrail is Guardrail.FULL_COPY]
+    parts += [v.detail for v in lasting if v.guardrail in EXPLAINED]
+    parts += [
+        f"{v.guardrail.value}: {v.detail or 'only a person can change that'}"
+        for v in lasting
+        if v.guardrail in WITHOUT_SETTING - EXPLAINED
+    ]
+    if demand.shape is LoadShape.CLOSED_LOOP:
+        parts.append(NO_NATURAL_DEMAND)
+    elif {v.guardrail for v in lasting} <= AMOUNTS and _may_take_more(demand, plan):
+        parts.append(MORE_LATER)
+    return "; ".join(parts)
+
+
+def _may_take_more(demand: Demand, plan: Plan) -> bool:
+    """Whether a limit hides how much the load takes, and that may be more than a plan sustains."""
+    can = plan.capability
+    return demand.tail > 0 and (
+        can.sustained_iops < demand.iops.upper or can.sustained_mibps < demand.mibps.upper
+    )
 
 
 def unmeasured(decision_input: DecisionInput, effective: EffectiveLimits, demand: Demand) -> Action:

@@ -8,8 +8,8 @@ from datetime import UTC
 from decimal import Decimal
 
 from headroom.domain.decision.approval import why_approval_after
-from headroom.domain.decision.conclude import EXPLAINED
 from headroom.domain.decision.decision_input import Analysis
+from headroom.domain.decision.escalation import EXPLAINED
 from headroom.domain.decision.group_shapes import Beyond, GroupShape
 from headroom.domain.guardrails import WITHOUT_SETTING, Guardrail, Verdict, in_the_policy
 from headroom.domain.planning import BY_HAND, GroupConstraint, named

@@ -5,10 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from headroom.domain.decision import KNOWN_EVENT, Act, Decision, Escalate, Reason
+from headroom.domain.decision import (
+    AMOUNTS,
+    KNOWN_EVENT,
+    Act,
+    Decision,
+    Escalate,
+    Reason,
+    still_short,
+)
 from headroom.domain.decision import SPACE_CAUSE as SPACE
 from headroom.domain.guardrails import Guardrail
 from headroom.domain.state import Notified, StoredState
+from headroom.domain.workload import Binding
 
 KEPT_CAUSES = 20
 LASTING = (Guardrail.REVERTED.value, SPACE, KNOWN_EVENT)
@@ -17,6 +26,25 @@ ENOUGH = timedelta(days=1)
 """How long one notification of a cause is enough."""
 OWNERS = timedelta(days=7)
 """The same where only the owner can change it."""
+
+
+def causes_after(causes: Sequence[str], decision: Decision) -> tuple[str, ...]:
+    """The causes notified in the present episode, after `decision`.
+
+    Once more is allowed and a raise is made, its owner hears if the same limit is still too low.
+    """
+    answer, kept = decision.answer, tuple(causes)
+    if decision.diagnosis.binding is Binding.NOTHING:
+        # A revert and what is announced last longer than an episode of load, and are notified once.
+        kept = tuple(c for c in kept if c.startswith(LASTING))
+    if not still_short(decision.space, decision.observation.volume.facts):
+        kept = tuple(c for c in kept if not c.startswith(SPACE))
+    if isinstance(answer, Act) and answer.plan.sustains_more:
+        kept = tuple(c for c in kept if not AMOUNTS.issuperset(c.split("+")))
+    escalates = isinstance(answer, Escalate) and decision.rollback_of is None
+    if isinstance(answer, Escalate) and escalates and answer.cause not in kept:
+        kept = (*kept, answer.cause)[-KEPT_CAUSES:]
+    return kept
 
 
 def notified_after(notified: Sequence[Notified], decision: Decision) -> tuple[Notified, ...]:

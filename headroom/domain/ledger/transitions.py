@@ -6,18 +6,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from headroom.domain.decision import SPACE_CAUSE as SPACE
 from headroom.domain.decision import (
     Act,
     Decision,
     Escalate,
     after_rejection,
     queue_entry_of,
-    still_short,
     urgency_of,
 )
 from headroom.domain.ledger.baseline import owners_price, without_unmade
-from headroom.domain.ledger.notified import KEPT_CAUSES, LASTING, notified_after
+from headroom.domain.ledger.notified import KEPT_CAUSES, causes_after, notified_after
 from headroom.domain.resources import ModificationState
 from headroom.domain.state import (
     BY_HEADROOM,
@@ -44,7 +42,6 @@ from headroom.domain.state import (
     merge_modifications,
     without_resource,
 )
-from headroom.domain.workload import Binding
 
 RELEASING_STEPS = frozenset(
     {
@@ -66,8 +63,7 @@ def after_decided(state: StoredState, decision: Decision, due_at: datetime | Non
 
     The caller also records the withdrawal of `state.unstarted_act`, which is superseded.
     """
-    enrolment, causes = state.enrolment_usd, state.escalated_causes
-    owner = state.owner_configuration
+    enrolment, owner = state.enrolment_usd, state.owner_configuration
     change = decision.observation.modification
     landing = change is not None and change.state is ModificationState.MODIFYING
     if enrolment is not None and decision.effective.enrolled:
@@ -79,16 +75,9 @@ def after_decided(state: StoredState, decision: Decision, due_at: datetime | Non
         if enrolment is not None and decision.cluster is None:
             owner = decision.observation.volume.configuration
     state = without_unmade(state, decision, enrolment)
-    if decision.diagnosis.binding is Binding.NOTHING:
-        # A revert and what is announced last longer than an episode of load, and are notified once.
-        causes = tuple(c for c in causes if c.startswith(LASTING))
-    if not still_short(decision.space, decision.observation.volume.facts):
-        causes = tuple(c for c in causes if not c.startswith(SPACE))
-    escalates = isinstance(decision.answer, Escalate) and decision.rollback_of is None
-    if isinstance(decision.answer, Escalate) and escalates and decision.answer.cause not in causes:
-        causes = (*causes, decision.answer.cause)[-KEPT_CAUSES:]
     return replace(
-        state, enrolment_usd=enrolment, owner_configuration=owner, escalated_causes=causes,
+        state, enrolment_usd=enrolment, owner_configuration=owner,
+        escalated_causes=causes_after(state.escalated_causes, decision),
         notified=notified_after(state.notified, decision),
         last_reconciled_at=decision.at,
         last_signature=decision.signature, last_decision_id=decision.decision_id,

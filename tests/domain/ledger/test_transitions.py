@@ -12,7 +12,7 @@ from headroom.domain.ledger import after_decided, after_step
 from headroom.domain.resources import ModificationState
 from headroom.domain.state import Refusal, Step, StoredState, declined
 from tests.builders import NOW, gp2, modification
-from tests.contracts.decisions import ENROLMENT, hold
+from tests.contracts.decisions import ENROLMENT, act, escalate, hold
 
 
 @pytest.mark.parametrize(
@@ -45,3 +45,14 @@ def test_a_file_system_that_cannot_follow_holds_back_growth_and_opens_no_breaker
     assert (state.retry_not_before, state.failures_in_a_row, state.breaker_opened_at) == (
         None, 0, None,
     )  # fmt: skip
+
+
+def test_after_a_raise_the_owner_hears_again_of_a_limit_that_is_still_too_low() -> None:
+    """In the same episode: the raise took all that the owner allowed more."""
+    told = StoredState(escalated_causes=("max_iops+price_per_resource", "closed_loop", "growth"))
+    raised = after_decided(told, act("d1"), None)
+    assert raised.escalated_causes == ("closed_loop", "growth")
+    assert (
+        after_decided(raised, escalate("d2", "max_iops"), None).escalated_causes[-1] == "max_iops"
+    )
+    assert after_decided(told, hold("d1"), None).escalated_causes == told.escalated_causes
