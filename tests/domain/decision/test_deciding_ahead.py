@@ -138,8 +138,10 @@ def test_the_likely_hour_is_the_first_of_two_loads_also_where_the_raise_serves_p
 
 
 def test_the_likely_hour_is_the_first_load_also_where_a_later_one_is_likelier() -> None:
+    """Mornings without load follow no rhythm."""
+
     def daily(when: datetime) -> float:
-        mornings = (when - MIDNIGHT).days % 3 > 0
+        mornings = (when - MIDNIGHT).days not in {-3, -6, -8, -13}
         return 9_000.0 if (when.hour == 9 and mornings) or 12 <= when.hour < 14 else 300.0
 
     decision = decided(at(8, 20), LOW, load=daily, days=14.3)

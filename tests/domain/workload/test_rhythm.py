@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from headroom.domain.state import HOUR, ProfileHour
 from headroom.domain.workload import HOURS, Level, PresentLoad, demand_forecast
 from headroom.domain.workload.rhythms import Height, Rhythm, rhythms
+from headroom.domain.workload.rhythms.hypotheses import hypotheses
 from tests.domain.earlier import CALM_HOUR, MONDAY, by_hour, hour_at
 
 On = Callable[[datetime], bool]
@@ -124,6 +125,34 @@ def test_one_miss_is_no_end(name: str, on: On) -> None:
     left_out = times[7]
     missed = chance_at(lambda at: on(at) and at != MONDAY + left_out * HOUR, times[9])
     assert missed > 0.5
+
+
+SEVERAL: dict[str, On] = {
+    "every 10 days": lambda at: at.hour == 2 and days_since(at) % 10 in (3, 4),
+    "every 8 days": lambda at: at.hour == 6 and days_since(at) % 8 < 4,
+    "every 14 days": lambda at: at.hour == 18 and days_since(at) % 14 in (4, 5),
+    "every 3 days": lambda at: at.hour == (2, 10, 18)[days_since(at) % 3],
+}
+"""Load that comes several times in each turn."""
+
+
+@pytest.mark.parametrize(("name", "on"), SEVERAL.items(), ids=SEVERAL)
+def test_a_turn_in_which_load_comes_several_times_is_learned(name: str, on: On) -> None:
+    """The gaps between one time and the next say nothing of it."""
+    turn = int(name.split()[1])
+    since = 4 * turn * 24
+    assert max(believed(on, since), key=lambda one: one.weight).hypothesis.name == name
+    hour = next(place for place in hours_of(on) if place >= since) % 24
+    for place in range(since + hour, since + 24 * turn, 24):
+        chance = chance_at(on, place)
+        assert chance > 0.7 if on(MONDAY + place * HOUR) else chance < 0.3, place
+
+
+def test_a_period_that_days_or_weeks_explain_is_none_of_its_own() -> None:
+    for on in (RHYTHMS["daily"], RHYTHMS["on working days"], RHYTHMS["weekly"]):
+        onsets = hours_of(on)[:40]
+        names = [one.name for one in hypotheses(MONDAY, onsets, onsets[-1] + 1)]
+        assert not [name for name in names if name.startswith("every")]
 
 
 CHANGES: dict[str, tuple[On, On, int]] = {

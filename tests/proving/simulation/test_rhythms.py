@@ -100,6 +100,18 @@ def test_a_load_of_every_tenth_day_is_foreseen() -> None:
     assert result.starved_minutes == 0
 
 
+def test_a_load_of_two_nights_every_ten_days_is_foreseen_and_no_third_one() -> None:
+    quiet = [step("24h", 300)]
+    busy = [step("2h", 300), step("3h", 9_000), step("19h", 300)]
+    ten = [*quiet * 8, *busy * 2]
+    result = simulated(
+        {"type": "gp3", "size_gib": 500}, [*busy * 2, *quiet], history=[*ten * 3, *quiet * 8]
+    )
+    assert hours(result)[0] < 2
+    assert hours(result)[-1] < 48, "nothing is bought for a third night"
+    assert result.starved_minutes == 0
+
+
 def test_nothing_is_bought_on_a_day_on_which_no_load_comes() -> None:
     week = [step("6d", 300), step("2h", 300), step("3h", 9_000), step("19h", 300)]
     result = simulated({"type": "gp3", "size_gib": 500}, [step("4d", 300)], history=week * 2)

@@ -6,13 +6,13 @@ months: on a day or a working day of the month, from its beginning or end, or on
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from calendar import monthrange
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import islice, pairwise
+from itertools import combinations, islice, pairwise
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -30,7 +30,9 @@ LONGEST_HOURS = 72
 LATELY = BACK[0], 0.4
 """Weights of the latest two earlier hours alone: a rhythm that has just changed."""
 SAME_GAPS = 2
-"""Equal gaps between onsets that make a period a hypothesis."""
+"""Equal gaps between onsets, or times that load came again after so many days, that make a period a hypothesis."""
+WITH_ITS_OWN = 1, 7
+"""Periods of days that are hypotheses anyway."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,21 +199,40 @@ def _by_calendar(start: datetime, onsets: Sequence[int], count: int) -> Iterator
 
 
 def _periods(onsets: Sequence[int]) -> Iterator[Hypothesis]:
-    """The period in hours and in days that most gaps between onsets have, if several have it."""
-    gaps = [after - before for before, after in pairwise(onsets[-ONSETS:])]
-    by_day = Counter(round(gap / DAY) for gap in gaps if gap > DAY)
-    days, times = max(
-        ((d, n) for d, n in by_day.items() if d > 1 and d != 7),
-        key=lambda item: (item[1], -item[0]), default=(0, 0),
-    )  # fmt: skip
-    if times >= SAME_GAPS:
+    """The period in days after which load comes again, and the one in hours that most gaps between onsets have."""
+    latest = onsets[-ONSETS:]
+    if (days := _period_of_days(latest)) not in WITH_ITS_OWN:
         yield Hypothesis(f"every {days} days", _every(days * DAY), (days * DAY,), days * DAY)
+    gaps = [after - before for before, after in pairwise(latest)]
     short = [gap for gap in gaps if 1 < gap <= LONGEST_HOURS]
     alike = {gap: [g for g in short if abs(g - gap) <= 1] for gap in short}
     usual = max(alike.values(), key=len, default=[])
     if len(usual) >= SAME_GAPS and (period := sum(usual) / len(usual)) % DAY:
         named = round(period, 1)
         yield Hypothesis(f"every {named:g} hours", _every(period), (round(named),), round(period))
+
+
+def _period_of_days(onsets: Sequence[int]) -> int:
+    """After how many days load came again most often, and most reliably; 1 where it never did twice.
+
+    Not only gaps count: load of two nights every ten days begins one day after the last time, or nine, but each
+    time ten days after it began before.
+    """
+    again = Counter[int]()
+    for hours, times in Counter(
+        after - before for before, after in combinations(onsets, 2)
+    ).items():
+        days = (hours + 1) // DAY
+        if hours >= DAY - 1 and abs(hours - days * DAY) <= 1:
+            again[days] += times
+
+    def explained(days: int) -> tuple[float, int]:
+        may = len(onsets) - bisect_left(onsets, onsets[0] + days * DAY - 1)
+        return again[days] ** 2 / may, -days
+
+    return max(
+        (days for days, times in again.items() if times >= SAME_GAPS), key=explained, default=1
+    )
 
 
 def _every(hours: float) -> Callable[[int], Iterable[int]]:
