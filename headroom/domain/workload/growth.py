@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations, pairwise
 from math import inf, log
 from typing import NamedTuple
@@ -33,6 +34,10 @@ ANOTHER = 1.5
 """Load above so many times the highest that shows growth is another one."""
 MEASURED = 0.9
 """Share of a period's hours that must be measured."""
+FALL = 1.5
+"""A period whose highest load is so many times that of a later one ends an earlier growth."""
+PASSED = 1.1
+"""Growth that has come so many times as far as it did before a fall may go on."""
 
 
 class Growth(NamedTuple):
@@ -42,6 +47,8 @@ class Growth(NamedTuple):
     hours: int
     most_iops: float = inf
     """The highest peak of the periods that show it."""
+    until_iops: float = inf
+    """No hour is expected higher; the highest peak of the coming period where load fell before."""
 
     def __str__(self) -> str:
         """As in "5 % more each day"."""
@@ -51,7 +58,8 @@ class Growth(NamedTuple):
 def growth_of(profile: LoadProfile) -> Growth | None:
     """The growth of the highest load of the latest days, or of weeks; None where it is not steady.
 
-    Of all pairs (Theil and Sen's slopes) three of four grow less: too little is dearer than too much.
+    Of all pairs (Theil and Sen's slopes) three of four grow less: too little is dearer than too much. Growth
+    that has come as far as earlier growth, which ended in a fall, is taken to end there too.
     """
     for hours, periods, exceptions in RULES:
         peaks = _peaks(profile, hours, periods, exceptions)
@@ -63,8 +71,26 @@ def growth_of(profile: LoadProfile) -> Growth | None:
         )
         factor = min(MOST, rises[3 * len(rises) // 4])
         if rises[exceptions if len(peaks) == periods else 0] > 1.0 and factor >= LEAST:
-            return Growth(factor, hours, max(peak for _, peak in peaks))
+            most, fell = max(peak for _, peak in peaks), _before_a_fall(profile, hours)
+            if fell / factor < most <= fell * PASSED:
+                return None
+            return Growth(factor, hours, most, factor * most if fell else inf)
     return None
+
+
+def _before_a_fall(profile: LoadProfile, hours: int) -> float:
+    """The highest load before the highest one of a period last fell; 0 where it never did."""
+    lowest = inf
+    for end in range(len(profile.hours), hours - 1, -hours):
+        peak = _highest(profile.hours[end - hours : end])
+        if peak > FALL * lowest:
+            return _highest(profile.hours[:end])
+        lowest = min(lowest, peak or inf)
+    return 0.0
+
+
+def _highest(hours: Sequence[ProfileHour | None]) -> float:
+    return max([hour.peak_iops for hour in hours if hour is not None], default=0.0)
 
 
 def _without_a_step(peaks: list[tuple[int, float]]) -> list[tuple[int, float]]:
@@ -82,7 +108,8 @@ def _without_a_step(peaks: list[tuple[int, float]]) -> list[tuple[int, float]]:
 def grown(profile: LoadProfile, growth: Growth) -> LoadProfile:
     """The profile with the load that each hour of its latest periods would have in the coming one.
 
-    Load far above what grew is another one, and stays as it was.
+    Load far above what grew is another one, and stays as it was. Where load fell before, none grows beyond the
+    highest of the coming period: that of an earlier run of growth would.
     """
     last = len(profile.hours) - 1
     times = [growth.factor**periods for periods in range(MOST_PERIODS + 1)]
@@ -93,7 +120,13 @@ def grown(profile: LoadProfile, growth: Growth) -> LoadProfile:
             if hour is None
             else hour
             if hour.peak_iops > growth.most_iops * ANOTHER
-            else _times(hour, times[min(MOST_PERIODS, 1 + (last - place) // growth.hours)])
+            else _times(
+                hour,
+                min(
+                    times[min(MOST_PERIODS, 1 + (last - place) // growth.hours)],
+                    max(1.0, growth.until_iops / max(1.0, hour.peak_iops)),
+                ),
+            )
             for place, hour in enumerate(profile.hours)
         ),
     )

@@ -179,6 +179,40 @@ def test_an_hour_at_a_limit_and_one_not_measured_stay_as_they_were() -> None:
     assert after.hours[4 * 24 + 9] == profile.hours[4 * 24 + 9]
 
 
+def test_no_load_from_before_a_fall_is_expected_higher_than_the_coming_one() -> None:
+    """A queue that fills for ten days, and is emptied: the tenth day does not grow for six more."""
+    peaks = [*steadily(1.1, 10), *steadily(1.1, 7)]
+    profile = days(peaks)
+    growth = growth_of(profile)
+    assert growth is not None
+    coming = 2_000 * 1.1**7
+    busy = [hour.peak_iops for hour in grown(profile, growth).hours[9::24] if hour]
+    assert busy[-6:] == pytest.approx([coming] * 6)
+    assert busy[:10] == pytest.approx([max(coming, peak) for peak in peaks[:10]], rel=0.12)
+    assert max(busy) == max(peaks)
+
+
+@pytest.mark.parametrize(
+    ("count", "grows"),
+    [
+        pytest.param(9, True, id="below the height of the fall"),
+        pytest.param(10, False, id="as far as the last time"),
+        pytest.param(11, True, id="farther than the last time"),
+    ],
+)
+def test_growth_that_fell_before_is_expected_to_go_as_far_again(count: int, grows: bool) -> None:
+    found = growth_of(days([*steadily(1.12, 10), *steadily(1.12, count)]))
+    assert (found is not None) is grows
+
+
+def test_an_idle_day_long_ago_ends_no_growth() -> None:
+    peaks = steadily(1.05, 20)
+    peaks[8] = 300.0
+    growth = growth_of(days(peaks))
+    assert growth is not None
+    assert growth.factor == pytest.approx(1.05)
+
+
 def test_a_load_far_above_the_one_that_grows_stays_as_it_was() -> None:
     """Sundays at 8,000 IOPS grow no faster because idle days between them do."""
     idle = [400.0 * 1.2**day for day in range(6)]

@@ -250,6 +250,19 @@ def test_load_that_grows_by_a_twentieth_a_day_never_starves_once_that_is_known()
     assert 2 <= len(result.changes) <= 5
 
 
+def test_a_load_that_rises_through_each_week_is_not_raised_for_as_if_it_went_on() -> None:
+    """Back at 2,400 IOPS on Monday."""
+    week = [
+        each
+        for day in range(7)
+        for each in (step("9h", 300), step("8h", round(2_400 * 1.17**day)), step("7h", 300))
+    ]
+    volume = {"type": "gp3", "size_gib": 200, "iops": 7_000, "throughput_mibps": 125}
+    result = simulated(volume, week[:3], history=week * 4)
+    assert [target.iops for target in targets(result)] == [3_000]
+    assert result.starved_minutes == 0
+
+
 # --- what is not measured
 
 
