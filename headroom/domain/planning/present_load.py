@@ -28,6 +28,7 @@ from headroom.domain.workload import (
     PresentLoad,
     Recurrence,
     above_a_limit,
+    backlog_minutes,
     chances_from_history,
     hidden_in_its_minutes,
     recent_minutes,
@@ -64,12 +65,11 @@ def present_load(
     late = tuple(
         demand.expected_shortfall(iops=one.iops, mibps=one.mibps, touched=touched) for one in levels
     )
-    credits, drained = demand.credits, tuple[float, ...]()
+    credits = demand.credits
     if demand.pressed_minutes >= PRESSED:
         late = _like_earlier_episodes(situation, levels, late, recurrence)
         lengths = _episode_lengths(situation.past, levels[0])
         hours = _remaining_minutes(lengths, demand.pressed_minutes)
-        drained = _drained(situation, levels, late, sum(hours))
     elif situation.diagnosis.binding is Binding.BURST_CREDITS and credits and credits.empty_at:
         first = max(0.0, (credits.empty_at - at).total_seconds() / 3600)
         last = first + demand.expected_starved_minutes / 60
@@ -92,39 +92,24 @@ def present_load(
             60 * LOAD_LASTS_MIN / (LOAD_LASTS_MIN + 60 * hour + 30) if hour < LOAD_HOURS else 0.0
             for hour in range(HOURS)
         ]
-    return PresentLoad(minutes=tuple(hours), shortfall_share=late, drained=drained)
+    return PresentLoad(minutes=tuple(hours), shortfall_share=late)
 
 
-def _drained(
-    situation: Situation, levels: Sequence[Level], late: Sequence[float], lasts_min: float
+def waits_for(
+    situation: Situation, levels: Sequence[Level], present: PresentLoad, recurrence: Recurrence
 ) -> tuple[float, ...]:
-    """By level: the minutes in which what waits when a change has its effect is drained; a pool leaves nothing.
+    """By level: the minutes in which what waits under pressure is drained, as far as its height is known.
 
-    Beside the load where the level serves it, of which `late` is the chance that it does not, else after it.
+    The more earlier episodes were above the present level, the better it is. Empty where nothing waits.
     """
-    demand, at_limit = situation.demand, situation.diagnosis
-    likely, least = demand.iops.likely, demand.iops.least
-    if not demand.backlog_ops or not likely:
+    if situation.demand.pressed_minutes < PRESSED:
         return ()
-    size = demand.mibps.likely / likely
-
-    def rate(iops: float, mibps: float) -> float:
-        return min(iops, mibps / size) if size else iops
-
-    served = rate(at_limit.volume_iops_limit, at_limit.volume_mibps_limit)
-    arrives = (likely - served) * 60 * UNTIL_EFFECT_MIN
-    waits = (1.0 - demand.pool) * max(0.0, demand.backlog_ops + arrives) / 60
-    found = []
-    for level, share in zip(levels, late, strict=True):
-        most = rate(level.iops, level.mibps)
-        spare = max(0.0, most - min(likely, (least + most) / 2))
-        beside = (
-            waits / spare
-            if spare * lasts_min > waits
-            else (lasts_min + (waits - spare * lasts_min) / most)
-        )
-        found.append(share * waits / most + (1.0 - share) * beside)
-    return tuple(found)
+    known = len(_episodes(situation.past, levels[0])) * recurrence.due_now
+    limits = situation.diagnosis.volume_iops_limit, situation.diagnosis.volume_mibps_limit
+    drained = backlog_minutes(
+        situation.demand, limits, levels, present.shortfall_share, sum(present.minutes)
+    )
+    return tuple(known / (known + OWN_EPISODES) * minutes for minutes in drained) if known else ()
 
 
 def present_chances(

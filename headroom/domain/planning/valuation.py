@@ -31,7 +31,7 @@ from headroom.domain.planning.levels import (
 )
 from headroom.domain.planning.plan import Plan, one_way
 from headroom.domain.planning.plans_from_history import is_merged
-from headroom.domain.planning.present_load import PRESSED, present_load
+from headroom.domain.planning.present_load import PRESSED, present_load, waits_for
 from headroom.domain.planning.restoring import leads_no_further, within_choice
 from headroom.domain.planning.savings import (
     day_cost,
@@ -86,9 +86,10 @@ class Valuation:
         self._goals, self._levels = goals, _levels(situation, made, targets, goals)
         effect = situation.observation.at + LEAD
         recurrence = Recurrence.of(situation.past, effect)
+        present = present_load(situation, self._levels, recurrence)
+        self._drained = waits_for(situation, self._levels, present, recurrence)
         self._forecast = demand_forecast(
-            situation.past, self._levels, effect,
-            present_load(situation, self._levels, recurrence),
+            situation.past, self._levels, effect, present,
             situation.known_loads, rest=rest_of_hour(situation), recurrence=recurrence,
             second_after_hours=locked_hours(situation),
         )  # fmt: skip
@@ -147,6 +148,8 @@ class Valuation:
                 usd = found.stay - found.change[i] + kept.get(plan.target.volume_type, 0.0)
                 if plan.sustains_less and not (self._presses and plan.sustains_more):
                     usd -= self._risked + self._in_rest[i - 1] + in_flight[i]
+                if self._drained:
+                    usd += usd_per_minute * (self._drained[0] - self._drained[i])
                 usd = _value(situation, plan, usd)
             relieved = round(seen[0] - seen[i], 3)
             plans.append(replace(plan, relieved_minutes_per_day=relieved, value_usd_per_day=usd))

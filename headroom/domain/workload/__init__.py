@@ -68,6 +68,7 @@ from headroom.domain.workload.recurrence import HOURS, Recurrence
 from headroom.domain.workload.short_minutes import (
     SEEN_ABOVE,
     above_a_limit,
+    backlog_minutes,
     drained_minutes,
     hidden_in_its_minutes,
     short_minutes,

@@ -46,25 +46,11 @@ NOTHING = (0.0,) * HOURS
 class PresentLoad:
     """The present load: shortfall of each hour at a level that serves nothing of it.
 
-    `shortfall_share` is the share of it that is expected at each level, `drained` how many minutes what
-    waits by then takes to drain at each, beside it or after it.
+    `shortfall_share` is the share of it that is expected at each level.
     """
 
     minutes: tuple[float, ...]
     shortfall_share: tuple[float, ...]
-    drained: tuple[float, ...] = ()
-
-    def at(self, place: int) -> list[float]:
-        """Shortfall by hour at the level of that place."""
-        share = self.shortfall_share[place]
-        found = [minutes * share for minutes in self.minutes]
-        left = self.drained[place] if self.drained else 0.0
-        for hour, minutes in enumerate(found):
-            if left <= 0.0:
-                break
-            more = min(left, 60.0 - minutes)
-            found[hour], left = minutes + more, left - more
-        return found if any(found) else []
 
 
 class _Shortfalls(dict[int, float]):
@@ -135,8 +121,8 @@ class ComingDay:
         self._after_raise = cache(lambda rates: _Shortfalls(hours, rates))
         self._episodes_by: dict[tuple[tuple[bool, ...], int], Episodes] = {}
 
-    def at(self, level: Level, here: Sequence[float]) -> LevelForecast:
-        """The coming hours at a level that falls so many minutes `here` short of the present load, if at all."""
+    def at(self, level: Level, share: float) -> LevelForecast:
+        """The coming hours at a level that falls short of a share of the present load."""
         past, recurrence = self._past, self._recurrence
         hours = past.numbered[0]
         shorts = shortfalls(
@@ -154,25 +140,26 @@ class ComingDay:
             early = [minutes + stray for minutes in early]
         minutes_of_new = max(level.unproven * NEW_MIN, chance_of_more(past, level) * self._new_min)
         new = [minutes_of_new * onsets for onsets in self._new_onsets]
-        seen = sum(map(max, late, here)) if here else sum(late)
+        here = [minutes * share for minutes in self._present.minutes] if share else []
+        seen = sum(map(max, late, here)) if share else sum(late)
         dearer = self._top_usd - level.usd_per_hour
         for higher in recurrence.if_higher:
             rest += self._rest * higher.chance_above(level.iops, level.mibps) * higher.late[0]
             late, early, usd = _with_higher(higher, level, ByHour(late, early, usd), dearer)
         locked_earlier, reacting_earlier = _with_new(late, new), _reacting(late, early, new)
-        if here:
+        if share:
             late = [a if a >= b else b for a, b in zip(late, here, strict=True)]
             early = [a if a >= b else b for a, b in zip(early, here, strict=True)]
         rates, reach = (level.iops, level.mibps), level.reach or UNLIMITED
         drained = self._drained(episodes, rates, None)
         drained_raised = self._drained(episodes, reach, rates)
         return LevelForecast(
-            locked=_with_new(late, new) if here else locked_earlier,
-            reacting=_reacting(late, early, new) if here else reacting_earlier,
+            locked=_with_new(late, new) if share else locked_earlier,
+            reacting=_reacting(late, early, new) if share else reacting_earlier,
             locked_earlier=locked_earlier, reacting_earlier=reacting_earlier, reaction_usd=usd,
             drained=drained, drained_raised=drained_raised,
             drained_now=_still_there(drained_raised, drained, self._present.minutes)
-            if here else drained_raised,
+            if share else drained_raised,
             seen=seen, new=new[-1], rest=rest,
         )  # fmt: skip
 

@@ -46,7 +46,7 @@ def demand_forecast(
         past, now, present, known_loads, recurrence, rest=rest, second_after_hours=second_after_hours,
         top_usd_per_hour=max(level.usd_per_hour for level in levels),
     )  # fmt: skip
-    found = [day.at(level, present.at(place)) for place, level in enumerate(levels)]
+    found = list(map(day.at, levels, present.shortfall_share))
 
     def least(by_level: list[list[float]]) -> list[list[float]]:
         return never_less_for_less(by_level, levels) if recurrence.by_level else by_level

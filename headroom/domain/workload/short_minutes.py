@@ -12,7 +12,7 @@ from math import inf
 from typing import NamedTuple
 
 from headroom.domain.state import ProfileHour
-from headroom.domain.workload.demand import INSIDE, INSIDE_FALLS
+from headroom.domain.workload.demand import INSIDE, INSIDE_FALLS, Demand, Level
 
 BUSY_SHARE = 0.7
 """Load of the busy minutes lies between this share of the peak and the peak."""
@@ -29,6 +29,8 @@ MOST_DRAINED_MIN = 120.0
 """After this time another raise is possible."""
 FULL = 1.03
 """A rate up to so much above the mean of a load leaves no room to drain what waits beside it."""
+EFFECT_MIN = 10.0
+"""From a change to its effect, by AWS's word."""
 LEAST_BUSY_MIN = 1.0
 A_DAY = 24.0
 
@@ -153,6 +155,46 @@ def above_a_limit(hour: ProfileHour, iops: float, mibps: float, belief: Belief =
     needed = SATURATED * touched
     hidden = peak_iops / iops < needed and peak_mibps / mibps < needed
     return above * INSIDE * float(min(1.0, touched) ** INSIDE_FALLS) if hidden else above
+
+
+def backlog_minutes(
+    demand: Demand, served: tuple[float, float], levels: Sequence[Level], late: Sequence[float],
+    lasts_min: float,
+) -> tuple[float, ...]:  # fmt: skip
+    """By level: minutes in which what waits is drained beside the load, or after one that the level does not serve.
+
+    From when a change has its effect on. `late` says how likely the load is above each level, `served` is what IOPS and
+    MiB/s it gets now. A pool leaves nothing behind. Empty where nothing waits.
+    """
+    likely = demand.iops.likely
+    if not demand.backlog_ops or not likely:
+        return ()
+    size = demand.mibps.likely / likely
+
+    def rate(iops: float, mibps: float) -> float:
+        return min(iops, mibps / size) if size else iops
+
+    now = rate(*served)
+    if likely <= now:
+        return ()
+    waited_min = demand.backlog_ops / (likely - now) / 60 + EFFECT_MIN
+    rates = [rate(level.iops, level.mibps) for level in levels]
+    loads, below = [], (now, 1.0)
+    for most, share in sorted(zip(rates, late, strict=True)):
+        if most > below[0] and share < below[1]:
+            loads.append(((below[0] + most) / 2, below[1] - share))
+            below = most, share
+    loads.append((max(below[0], likely), below[1]))
+
+    def drained(most: float, load: float) -> float:
+        waits, spare = waited_min * (load - now), max(0.0, most - load)
+        left = waits - spare * lasts_min
+        return waits / spare if left <= 0 else lasts_min * (spare > 0) + left / most
+
+    return tuple(
+        (1.0 - demand.pool) * sum([chance * drained(most, load) for load, chance in loads])
+        for most in rates
+    )
 
 
 def shows_a_raise(hour: ProfileHour) -> bool:

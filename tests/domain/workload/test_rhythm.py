@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -153,6 +154,17 @@ def test_a_period_that_days_or_weeks_explain_is_none_of_its_own() -> None:
         onsets = hours_of(on)[:40]
         names = [one.name for one in hypotheses(MONDAY, onsets, onsets[-1] + 1)]
         assert not [name for name in names if name.startswith("every")]
+
+
+def test_nights_drawn_by_lot_seldom_have_a_period() -> None:
+    """Of all days between two of them, some are the most frequent by chance."""
+    draw = Random(3)
+    found = 0
+    for _ in range(50):
+        onsets = [24 * day + 2 for day in range(50) if draw.random() < 0.5]
+        names = [one.name for one in hypotheses(MONDAY, onsets, 50 * 24)]
+        found += any(name.startswith("every") and name.endswith("days") for name in names)
+    assert found < 12
 
 
 CHANGES: dict[str, tuple[On, On, int]] = {

@@ -31,6 +31,8 @@ LATELY = BACK[0], 0.4
 """Weights of the latest two earlier hours alone: a rhythm that has just changed."""
 SAME_GAPS = 2
 """Equal gaps between onsets, or times that load came again after so many days, that make a period a hypothesis."""
+COMES_AGAIN = 0.75
+"""Share of the times when it may have come again after so many days that make a period: fewer do by chance."""
 WITH_ITS_OWN = 1, 7
 """Periods of days that are hypotheses anyway."""
 
@@ -213,7 +215,7 @@ def _periods(onsets: Sequence[int]) -> Iterator[Hypothesis]:
 
 
 def _period_of_days(onsets: Sequence[int]) -> int:
-    """After how many days load came again most often, and most reliably; 1 where it never did twice.
+    """After how many days load came again most often, and most reliably; 1 where it did so rarely.
 
     Not only gaps count: load of two nights every ten days begins one day after the last time, or nine, but each
     time ten days after it began before.
@@ -226,13 +228,19 @@ def _period_of_days(onsets: Sequence[int]) -> int:
         if hours >= DAY - 1 and abs(hours - days * DAY) <= 1:
             again[days] += times
 
-    def explained(days: int) -> tuple[float, int]:
-        may = len(onsets) - bisect_left(onsets, onsets[0] + days * DAY - 1)
-        return again[days] ** 2 / may, -days
+    def times_of(days: int) -> tuple[int, int]:
+        """How often load came again after so many days, and how often it may have."""
+        return again[days], len(onsets) - bisect_left(onsets, onsets[0] + days * DAY - 1)
 
-    return max(
+    def explained(days: int) -> tuple[float, int]:
+        came, may = times_of(days)
+        return came * came / may, -days
+
+    best = max(
         (days for days, times in again.items() if times >= SAME_GAPS), key=explained, default=1
     )
+    came, may = times_of(best)
+    return best if came >= COMES_AGAIN * may else 1
 
 
 def _every(hours: float) -> Callable[[int], Iterable[int]]:
