@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from math import log
 from random import Random
+from statistics import fmean
 
 import pytest
 from hypothesis import given, settings
@@ -165,6 +167,25 @@ def test_nights_drawn_by_lot_seldom_have_a_period() -> None:
         names = [one.name for one in hypotheses(MONDAY, onsets, 50 * 24)]
         found += any(name.startswith("every") and name.endswith("days") for name in names)
     assert found < 12
+
+
+@pytest.mark.parametrize(("share", "most"), [(0.4, 0.65), (0.5, 0.75)])
+def test_load_that_comes_by_chance_is_expected_as_often_as_it_came(
+    share: float, most: float
+) -> None:
+    """A streak of such nights is no rhythm: the log score of weeks, not of days."""
+    scores = []
+    for seed in range(3):
+        chance = Random(seed)
+        came = [chance.random() < share for _ in range(55)]
+
+        def on(at: datetime, came: list[bool] = came) -> bool:
+            return at.hour == 2 and came[(at - MONDAY).days]
+
+        for night in range(40, 55):
+            expected = min(0.99, max(0.01, chance_at(on, night * 24 + 2)))
+            scores.append(log(expected if came[night] else 1 - expected))
+    assert -fmean(scores) < most
 
 
 CHANGES: dict[str, tuple[On, On, int]] = {

@@ -29,6 +29,11 @@ LONGEST_HOURS = 72
 """Longest period that is counted in hours and not in days."""
 LATELY = BACK[0], 0.4
 """Weights of the latest two earlier hours alone: a rhythm that has just changed."""
+_FADING = [0.96**turn for turn in range(28)]
+FOR_WEEKS = tuple(sum(BACK) / sum(_FADING) * weight for weight in _FADING)
+"""Weights by which weeks count as much as BACK does: load that comes on some days and not on others, without a rhythm."""
+LEAST_ONSETS = 6
+"""Onsets from which on that is tried."""
 SAME_GAPS = 2
 """Equal gaps between onsets, or times that load came again after so many days, that make a period a hypothesis."""
 COMES_AGAIN = 0.75
@@ -57,11 +62,18 @@ def hypotheses(start: datetime, onsets: Sequence[int], count: int) -> list[Hypot
         Hypothesis("daily", _every(DAY), (DAY,), DAY),
         Hypothesis("on working days", _working_days(start), (DAY, 3 * DAY, 6 * DAY), DAY),
         Hypothesis("weekly", _every(WEEK), (WEEK,), WEEK),
+        *_for_weeks(onsets),
         Hypothesis("daily of late", _every(DAY), (DAY,), DAY, LATELY),
         Hypothesis("weekly of late", _every(WEEK), (WEEK,), WEEK, LATELY),
         *_by_calendar(start, onsets, count),
         *_periods(onsets),
     ]
+
+
+def _for_weeks(onsets: Sequence[int]) -> Iterator[Hypothesis]:
+    """How often load came at this time of the day, once it came often enough to say."""
+    if len(onsets) >= LEAST_ONSETS:
+        yield Hypothesis("daily for weeks", _every(DAY), (DAY,), DAY, FOR_WEEKS)
 
 
 _MONTH = tuple(DAY * days for days in range(28, 32))

@@ -22,7 +22,7 @@ DOUBT = 0.5
 """Weight of the rate at any time beside them."""
 PRIORS = {
     AT_ANY_TIME: 1.0, "daily": 1.0, "on working days": 0.4, "weekly": 0.6,
-    "daily of late": 0.2, "weekly of late": 0.2,
+    "daily for weeks": 0.5, "daily of late": 0.2, "weekly of late": 0.2,
     "on a day of the month": 0.3, "before the end of the month": 0.3, "every k hours": 0.3,
     "every k days": 0.3, "on a weekday of the month": 0.1, "on the last such weekday of the month": 0.1,
     "on a working day of the month": 0.1, "on a working day before the end of the month": 0.1,
