@@ -30,7 +30,7 @@ gc.disable()  # until all tests are collected: what is imported stays
 QUIET = (HealthCheck.too_slow,)
 settings.register_profile(
     "headroom", derandomize=True, database=None, deadline=None, suppress_health_check=QUIET,
-    max_examples=50,
+    max_examples=40,
     print_blob=True,
 )  # fmt: skip
 settings.register_profile(

@@ -102,7 +102,7 @@ def waits_for(
 
     The more earlier episodes were above the present level, the better it is. Empty where nothing waits.
     """
-    if situation.demand.pressed_minutes < PRESSED:
+    if situation.demand.pressed_minutes < PRESSED or not situation.demand.backlog_ops:
         return ()
     known = len(_episodes(situation.past, levels[0])) * recurrence.due_now
     limits = situation.diagnosis.volume_iops_limit, situation.diagnosis.volume_mibps_limit
