@@ -39,6 +39,13 @@ def latencies_below(
     history: VolumeActivity, share: float, limits: tuple[float, float]
 ) -> Iterator[float]:
     """The latencies in ms of the periods of a history below a share of IOPS and MiB/s."""
+    return (latency for latency, _, _ in _below(history, share, limits))
+
+
+def _below(
+    history: VolumeActivity, share: float, limits: tuple[float, float]
+) -> Iterator[tuple[float, float, float]]:
+    """The same periods: latency in ms, IOPS and MiB/s of each."""
     iops, mibps = share * limits[0], share * limits[1]
     for latency, *rates in zip(
         history.latency_ms.values, history.read_iops.values, history.write_iops.values,
@@ -48,7 +55,7 @@ def latencies_below(
             continue
         reads, writes, read_mibps, write_mibps = (rate or 0.0 for rate in rates)
         if reads + writes < iops and read_mibps + write_mibps < mibps:
-            yield latency
+            yield latency, reads + writes, read_mibps + write_mibps
 
 
 def free_latency_ms(history: VolumeActivity, limits: LimitHistory) -> float:
@@ -103,18 +110,11 @@ def _calm_of_days(observation: Observation) -> tuple[float, float] | None:
     history = observation.history
     if history is None:
         return None
-    iops, mibps = (FAR_BELOW * limit for limit in LimitHistory(observation, ()).lowest)
-    calm = []
-    for latency, *rates in zip(
-        history.latency_ms.values, history.read_iops.values, history.write_iops.values,
-        history.read_mibps.values, history.write_mibps.values, strict=False,
-    ):  # fmt: skip
-        if latency is None or None in rates:
-            continue
-        reads, writes, read_mibps, write_mibps = (rate or 0.0 for rate in rates)
-        ops, moved = reads + writes, read_mibps + write_mibps
-        if BUSY_IOPS <= ops < iops and moved < mibps:
-            calm.append((latency, moved / ops))
+    calm = [
+        (latency, mibps / ops)
+        for latency, ops, mibps in _below(history, FAR_BELOW, LimitHistory(observation, ()).lowest)
+        if ops >= BUSY_IOPS
+    ]
     if len(calm) < LEAST_CALM:
         return None
     return median(latency for latency, _ in calm), median(size for _, size in calm)
