@@ -98,7 +98,7 @@ Generated from the code by `python -m tools.guardrails`; a test compares the two
 
 Headroom asks every guardrail about every plan. It carries out a plan only if **all of them allow it**. `headroom explain ID` shows every verdict on a decision's plan with its numbers. `headroom plan VOLUME` shows what would block a change now. A guardrail that fails for any reason blocks. No guardrail can be turned off.
 
-A temporary block is tried again when it clears, without a new alarm. When only a person can clear a block on an enrolled resource, Headroom notifies the owner once per episode, and at most once a week for the same cause until a change is made; also when load has waited at its limit for an hour and has to wait for longer than another.
+A temporary block is tried again when it clears, without a new alarm. When only a person can clear a block on an enrolled resource, Headroom notifies the owner once per episode, and at most once a week for the same cause; also when load has waited at its limit for an hour and has to wait for longer than another.
 
 Each section below ends with two real verdicts: one on a plan that every guardrail allows, and one after the change named under *Blocked*. The allowed plans are:
 """

@@ -26,6 +26,7 @@ ENOUGH = timedelta(days=1)
 """How long one notification of a cause is enough."""
 OWNERS = timedelta(days=7)
 """The same where only the owner can change it."""
+LEFT_TO_OWNERS = (Reason.BLOCKED_PERMANENTLY, Reason.NOT_COST_EFFECTIVE, Reason.INSTANCE_LIMITED)
 
 
 def causes_after(causes: Sequence[str], decision: Decision) -> tuple[str, ...]:
@@ -40,25 +41,37 @@ def causes_after(causes: Sequence[str], decision: Decision) -> tuple[str, ...]:
     if not still_short(decision.space, decision.observation.volume.facts):
         kept = tuple(c for c in kept if not c.startswith(SPACE))
     if isinstance(answer, Act) and answer.plan.sustains_more:
-        kept = tuple(c for c in kept if not AMOUNTS.issuperset(c.split("+")))
+        kept = tuple(c for c in kept if not _amounts(c))
     escalates = isinstance(answer, Escalate) and decision.rollback_of is None
     if isinstance(answer, Escalate) and escalates and answer.cause not in kept:
         kept = (*kept, answer.cause)[-KEPT_CAUSES:]
     return kept
 
 
-def notified_after(notified: Sequence[Notified], decision: Decision) -> tuple[Notified, ...]:
-    """What need not be notified again after `decision`; all of it may be once Headroom makes a change."""
+def notified_after(
+    notified: Sequence[Notified], causes: Sequence[str], decision: Decision
+) -> tuple[Notified, ...]:
+    """What need not be notified again after `decision`; `causes` were notified in the present episode.
+
+    Once more is allowed in that episode and a raise is made, its owner hears if the same limit is still too low. In
+    the next one, raised for as the last, it is no news.
+    """
     answer, at = decision.answer, decision.at
-    if isinstance(answer, Act):
-        return ()
     kept = tuple(one for one in notified if at < one.until)
+    if isinstance(answer, Act) and answer.plan.sustains_more:
+        return tuple(one for one in kept if one.cause not in causes or not _amounts(one.cause))
     escalates = isinstance(answer, Escalate) and decision.rollback_of is None
     if not isinstance(answer, Escalate) or not escalates or answer.cause.startswith(LASTING):
         return kept
-    lasting = answer.reason in (Reason.BLOCKED_PERMANENTLY, Reason.NOT_COST_EFFECTIVE)
-    found = Notified(cause=answer.cause, until=at + (OWNERS if lasting else ENOUGH))
+    found = Notified(
+        cause=answer.cause, until=at + (OWNERS if answer.reason in LEFT_TO_OWNERS else ENOUGH)
+    )
     return (*kept, found)[-KEPT_CAUSES:]
+
+
+def _amounts(cause: str) -> bool:
+    """Whether only limits that the owner may move by a little are named."""
+    return AMOUNTS.issuperset(cause.split("+"))
 
 
 def notified_causes(state: StoredState, now: datetime) -> tuple[str, ...]:

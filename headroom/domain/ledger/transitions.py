@@ -78,7 +78,7 @@ def after_decided(state: StoredState, decision: Decision, due_at: datetime | Non
     return replace(
         state, enrolment_usd=enrolment, owner_configuration=owner,
         escalated_causes=causes_after(state.escalated_causes, decision),
-        notified=notified_after(state.notified, decision),
+        notified=notified_after(state.notified, state.escalated_causes, decision),
         last_reconciled_at=decision.at,
         last_signature=decision.signature, last_decision_id=decision.decision_id,
         unstarted_act=decision.decision_id if isinstance(decision.answer, Act) else None,

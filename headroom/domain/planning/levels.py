@@ -23,6 +23,8 @@ from headroom.domain.workload import A_WEEK, SEEN_ABOVE, Binding, Level, near_de
 
 UNUSED_MIBPS = 0.3
 """Chance that new load is one of throughput, which a type may have only by the way."""
+ANOTHER_DAY = 23
+"""Hours from which on two hours are not of one day's load: the same hour of the next day, or the one before it."""
 PER_MIB = HDD_IO_BYTES // SSD_IO_BYTES
 """How many large SSD operations an HDD type counts as one."""
 
@@ -93,14 +95,21 @@ def bursts_to_the_end(situation: Situation) -> bool:
 
 
 def _ran_out(situation: Situation) -> bool:
-    """Whether the load of the last week touched what gp2 sustains without credits: it may run out of them again."""
+    """Whether the load of the last week touched what gp2 sustains without credits: it may run out of them again.
+
+    Not where it did so on one day alone: of an import, and not of what comes every day.
+    """
     can = capability(situation.current)
-    return can.iops_credits > 0 and any(
-        hour is not None
+    if not can.iops_credits:
+        return False
+    places = [
+        place
+        for place, hour in enumerate(situation.past.profile.hours[-A_WEEK:])
+        if hour is not None
         and hour.touched_minutes > 0
         and 0 < hour.limit_iops <= can.sustained_iops * SEEN_ABOVE < can.burst_iops
-        for hour in situation.past.profile.hours[-A_WEEK:]
-    )
+    ]
+    return bool(places) and places[-1] - places[0] >= ANOTHER_DAY
 
 
 def _included_in_a_raise(situation: Situation, configuration: Configuration) -> tuple[float, float]:

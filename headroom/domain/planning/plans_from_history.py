@@ -129,7 +129,8 @@ def _affordable(
 ) -> Iterator[tuple[float, float]]:  # fmt: skip
     """The parts that the owner's limits permit, unasked, of the cheapest levels that they do not, if any.
 
-    Of all levels, of those with more IOPS but no more MiB/s than the load used, and the other way round.
+    Of all levels; where no load used more MiB/s than are included, of those with more IOPS alone, and the other way
+    round. Where it used both, in turn, one side would have to make way for the other twice a day.
     """
     current, (low_iops, low_mibps) = situation.current, free
     kind = current.volume_type if current.volume_type in TARGETS else VolumeType.GP3
@@ -151,13 +152,12 @@ def _affordable(
     more = sorted((one for one in levels if one[0] > low_iops or one[1] > low_mibps), key=by_price)
     if not more or permitted(more[-1]):
         return
-    seen = most_used(situation, 1 + situation.limits.headroom_percent / 100)
-    iops, mibps = max(low_iops, seen[0]), max(low_mibps, seen[1])
+    iops, mibps = most_used(situation, 1 + situation.limits.headroom_percent / 100)
     found = {free}
     for some in (
         more,
-        [(i, min(m, mibps)) for i, m in more if i > low_iops],
-        [(min(i, iops), m) for i, m in more if m > low_mibps],
+        [(i, low_mibps) for i, m in more if i > low_iops and mibps <= low_mibps],
+        [(low_iops, m) for i, m in more if m > low_mibps and iops <= low_iops],
     ):
         level = next((one for one in sorted(some, key=by_price) if not permitted(one)), free)
         part = _largest_part(free, level, permitted)

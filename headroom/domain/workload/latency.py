@@ -31,8 +31,9 @@ FAR_BELOW = 0.25
 """Share of the limits below which slow operations have another cause than the load."""
 LARGER_IO = 2.0
 """Operations this many times as large take longer by themselves."""
-LARGE_SLOW_MS = 200.0
-"""Longer than large operations take by themselves: 64 outstanding of 256 KiB take 128 ms at 125 MiB/s."""
+LARGE_SLOW_MS, LARGE_QUEUE = 200.0, 128.0
+"""Longer than large operations take by themselves (64 outstanding of 256 KiB take 128 ms at 125 MiB/s), and more of
+them than workers who read the first blocks of a snapshot, each of which is as slow by itself."""
 
 
 def latencies_below(
@@ -80,6 +81,11 @@ def usual_latency_ms(calm: Iterable[float], *, hdd: bool = False) -> float:
     if len(found) < LEAST_CALM:
         return HDD_CALM_MS if hdd else SSD_CALM_MS
     return found[len(found) // 2]
+
+
+def large_waits(latency_ms: float, ops: float) -> bool:
+    """Whether large operations (`ops` a second) wait for a limit: for longer, and more of them, than by themselves."""
+    return latency_ms > LARGE_SLOW_MS and latency_ms * ops > LARGE_QUEUE * _MS_PER_S
 
 
 def slowest_ms(minutes: Iterable[tuple[float | None, float | None, float | None]]) -> float | None:

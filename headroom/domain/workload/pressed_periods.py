@@ -18,10 +18,10 @@ from headroom.domain.state import (
 from headroom.domain.workload.demand import AT_LIMIT
 from headroom.domain.workload.history import Past
 from headroom.domain.workload.latency import (
-    LARGE_SLOW_MS,
     LEAST_SLOW_MS,
     SLOW,
     free_latency_ms,
+    large_waits,
     latencies_below,
     usual_latency_ms,
 )
@@ -122,7 +122,8 @@ def _waits(
     waited = history.latency_ms.values[place]
     if waited is None or waited <= slow_ms:
         return False
-    large = mean[0] > 0 and mean[1] * MIB / mean[0] > LARGE_IO_BYTES and waited <= LARGE_SLOW_MS
+    ops = (history.read_iops.values[place] or 0.0) + (history.write_iops.values[place] or 0.0)
+    large = mean[1] * MIB > LARGE_IO_BYTES * mean[0] and not large_waits(waited, ops)
     share = max(mean[0] / limits[0], mean[1] / limits[1])
     return share >= (LARGE_WAITS_AT if large else WAITS_AT)
 

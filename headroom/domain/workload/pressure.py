@@ -16,11 +16,11 @@ from headroom.domain.state import KnownModification, LimitHistory
 from headroom.domain.workload.demand import AT_LIMIT, Minute
 from headroom.domain.workload.latency import (
     FREE_AT,
-    LARGE_SLOW_MS,
     LEAST_SLOW_MS,
     SLOW,
     flows_up_to_ms,
     free_latency_ms,
+    large_waits,
     usual_latency_ms,
 )
 
@@ -217,7 +217,9 @@ def _minutes_of(
         if by_iops is None or by_mibps is None:
             waits_for_iops = waits_for_mibps = False
             if not checked and _waits(activity, row, slow_ms()):
-                large = taken.io_bytes > LARGE_IO_BYTES and not _waits(activity, row, LARGE_SLOW_MS)
+                large = taken.io_bytes > LARGE_IO_BYTES and not large_waits(
+                    _waited(activity, row) or 0.0, ops
+                )
                 waits_at = LARGE_WAITS_AT if large else WAITS_AT
                 by_operations = iops * low[1] >= driven * low[0]
                 waits_for_iops = by_operations and iops >= waits_at * low[0]
@@ -249,11 +251,17 @@ def _limit_in_force(took: float, low: float, high: float) -> float:
 
 
 def _waits(activity: VolumeActivity, row: _Row, slow_ms: float, *, unknown: bool = False) -> bool:
-    """Whether operations waited, by Little's law from the queue, else by the latency; `unknown` without either."""
-    queue, ops = activity.queue_length.values[row.place], row.served.ops
-    latency = activity.latency_ms.values[row.place]
-    waited = 1000 * queue / ops if queue is not None and ops >= 1 else latency
+    """Whether operations waited; `unknown` without a latency."""
+    waited = _waited(activity, row)
     return unknown if waited is None else waited > slow_ms
+
+
+def _waited(activity: VolumeActivity, row: _Row) -> float | None:
+    """The latency in ms, by Little's law from the queue, else as it was published."""
+    queue, ops = activity.queue_length.values[row.place], row.served.ops
+    if queue is not None and ops >= 1:
+        return 1000 * queue / ops
+    return activity.latency_ms.values[row.place]
 
 
 def _at_limit(took: float, low: float, high: float) -> bool:

@@ -10,7 +10,7 @@ import pytest
 
 from headroom.domain.ledger import after_decided, after_step
 from headroom.domain.resources import ModificationState
-from headroom.domain.state import Refusal, Step, StoredState, declined
+from headroom.domain.state import Notified, Refusal, Step, StoredState, declined
 from tests.builders import NOW, gp2, modification
 from tests.contracts.decisions import ENROLMENT, act, escalate, hold
 
@@ -56,3 +56,16 @@ def test_after_a_raise_the_owner_hears_again_of_a_limit_that_is_still_too_low() 
         after_decided(raised, escalate("d2", "max_iops"), None).escalated_causes[-1] == "max_iops"
     )
     assert after_decided(told, hold("d1"), None).escalated_causes == told.escalated_causes
+
+
+def test_what_the_owner_heard_of_in_an_earlier_episode_is_no_news_after_the_next_raise() -> None:
+    """The same load every night, raised to the same ceiling every night: one message a week."""
+    a_week = NOW + timedelta(days=7)
+    known = (
+        Notified(cause="max_iops", until=a_week), Notified(cause="instance_iops", until=a_week),
+        Notified(cause="slots", until=NOW),
+    )  # fmt: skip
+    earlier = StoredState(notified=known)
+    assert after_decided(earlier, act("d1"), None).notified == known[:2]
+    present = StoredState(notified=known, escalated_causes=("max_iops", "instance_iops"))
+    assert after_decided(present, act("d1"), None).notified == known[1:2]

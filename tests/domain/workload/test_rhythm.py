@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from math import log
 from random import Random
 from statistics import fmean
@@ -186,6 +187,23 @@ def test_load_that_comes_by_chance_is_expected_as_often_as_it_came(
             expected = min(0.99, max(0.01, chance_at(on, night * 24 + 2)))
             scores.append(log(expected if came[night] else 1 - expected))
     assert -fmean(scores) < most
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_load_by_chance_that_stays_away_for_longer_than_ever_has_ended(seed: int) -> None:
+    """Twenty-eight turns fade slowly: a raise each night for ten nights after the last one."""
+    chance = Random(seed)
+    came = [chance.random() < 0.4 for _ in range(40)] + [False] * 40
+    last = max(night for night, on in enumerate(came) if on)
+    nights = [night for night, on in enumerate(came) if on]
+    longest = max(after - before for before, after in pairwise(nights))
+
+    def on(at: datetime) -> bool:
+        return at.hour == 2 and came[(at - MONDAY).days]
+
+    ended = last + longest + longest // 2 + 1
+    assert chance_at(on, 24 * last + 26) > 0.2
+    assert chance_at(on, 24 * ended + 26) < 0.1
 
 
 CHANGES: dict[str, tuple[On, On, int]] = {

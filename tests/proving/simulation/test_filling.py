@@ -113,7 +113,7 @@ def starving_while_it_fills(hours: int, gib_per_hour: float) -> Result:
 
 
 def test_a_database_grows_while_nobody_answers_whether_its_iops_may_be_raised_too() -> None:
-    result = starving_while_it_fills(48, 0.8)
+    result = starving_while_it_fills(36, 0.8)
     assert result.space is not None
     assert result.space.full_minutes == 0
     assert {change.target.iops for change in result.changes} == {12_000}

@@ -107,6 +107,34 @@ def test_gp2_that_runs_out_of_credits_every_day_moves_in_the_window_before(
     assert result.starved_minutes <= most_starved
 
 
+@pytest.mark.parametrize(("size_gib", "workers"), [(1_000, 64), (300, 10)])
+def test_large_operations_that_are_slow_by_themselves_are_no_pressure(
+    size_gib: int, workers: int
+) -> None:
+    """First reads of a snapshot, 300 ms for each: no MiB/s make them faster, nor a copy of all data."""
+    database = {**RDS, "storage_type": "gp3", "allocated_storage_gib": size_gib}
+    pool = {"outstanding": workers, "service_ms": 300, "think_ms": 0, "io_kib": 1_024}
+    night = [step("21h", 300), {**pool, "for": "3h"}]
+    result = simulated(database, [*night, step("1h", 300)], history=night * 3)
+    assert not result.changes
+    assert not [d for d in result.decisions if isinstance(d.answer, Escalate)]
+
+
+@pytest.mark.parametrize("types", [["io1"], ["gp2", "gp3", "io2"]])
+def test_gp2_that_ran_out_of_credits_once_pays_for_no_burst_that_they_cover(
+    types: list[str],
+) -> None:
+    """An import of three hours, and a quarter of an hour every day: io1 bought by day for 52 instead of 9 dollars."""
+    days = {"steps": [step("8h", 50), step("15m", 2_500), step("15h45m", 50)]}
+    history = [{**days, "repeat": 5}, step("3h", 3_000), step("21h", 50)]
+    result = simulated(
+        {"type": "gp2", "size_gib": 200}, [{**days, "repeat": 5}], history=history,
+        policy={"version": 1, "defaults": {"mode": "auto", "types": types}},
+    )  # fmt: skip
+    assert result.starved_minutes == 0
+    assert max(minute.usd_per_month for minute in result.minutes) <= 20
+
+
 def test_half_a_relief_is_taken_at_once() -> None:
     gp2 = {**RDS, "storage_type": "gp2", "allocated_storage_gib": 300}
     result = simulated(gp2, [step("2h", 5_000)], history=[step("72h", 300)])

@@ -96,11 +96,11 @@ def test_how_late_a_raise_has_its_effect_is_learned_from_the_first_one(
     """
     days = {"every": "24h", "after": "8h", "for": "2h", "else_iops": 1_500, "io_kib": 16}
     result = simulated(
-        resource, [{**days, "iops": high, "repeat": 20}],
+        resource, [{**days, "iops": high, "repeat": 17}],
         aws={"effect_delay": "2h", "completes_after": "5h"},
     )  # fmt: skip
-    assert len(late_days(result, 20)) <= 1
-    assert sum(change.reason == "scaling_down" for change in result.changes) >= 15
+    assert len(late_days(result, 17)) <= 1
+    assert sum(change.reason == "scaling_down" for change in result.changes) >= 13
 
 
 def test_an_effect_that_is_a_few_minutes_too_late_is_learned_as_well() -> None:

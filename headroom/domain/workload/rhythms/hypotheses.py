@@ -34,6 +34,8 @@ FOR_WEEKS = tuple(sum(BACK) / sum(_FADING) * weight for weight in _FADING)
 """Weights by which weeks count as much as BACK does: load that comes on some days and not on others, without a rhythm."""
 LEAST_ONSETS = 6
 """Onsets from which on that is tried."""
+STAYS_AWAY = 1.5
+"""How many times as long as between any two onsets load may stay away before such load is taken to have ended."""
 SAME_GAPS = 2
 """Equal gaps between onsets, or times that load came again after so many days, that make a period a hypothesis."""
 COMES_AGAIN = 0.75
@@ -62,7 +64,7 @@ def hypotheses(start: datetime, onsets: Sequence[int], count: int) -> list[Hypot
         Hypothesis("daily", _every(DAY), (DAY,), DAY),
         Hypothesis("on working days", _working_days(start), (DAY, 3 * DAY, 6 * DAY), DAY),
         Hypothesis("weekly", _every(WEEK), (WEEK,), WEEK),
-        *_for_weeks(onsets),
+        *_for_weeks(onsets, count),
         Hypothesis("daily of late", _every(DAY), (DAY,), DAY, LATELY),
         Hypothesis("weekly of late", _every(WEEK), (WEEK,), WEEK, LATELY),
         *_by_calendar(start, onsets, count),
@@ -70,9 +72,10 @@ def hypotheses(start: datetime, onsets: Sequence[int], count: int) -> list[Hypot
     ]
 
 
-def _for_weeks(onsets: Sequence[int]) -> Iterator[Hypothesis]:
-    """How often load came at this time of the day, once it came often enough to say."""
-    if len(onsets) >= LEAST_ONSETS:
+def _for_weeks(onsets: Sequence[int], count: int) -> Iterator[Hypothesis]:
+    """How often load came at this time of the day, once it came often enough to say, until it stays away for longer than ever."""
+    longest = max([after - before for before, after in pairwise(onsets[-ONSETS:])], default=0)
+    if len(onsets) >= LEAST_ONSETS and count - onsets[-1] <= STAYS_AWAY * longest:
         yield Hypothesis("daily for weeks", _every(DAY), (DAY,), DAY, FOR_WEEKS)
 
 
