@@ -257,11 +257,11 @@ def _waits(activity: VolumeActivity, row: _Row, slow_ms: float, *, unknown: bool
 
 
 def _waited(activity: VolumeActivity, row: _Row) -> float | None:
-    """The latency in ms, by Little's law from the queue, else as it was published."""
-    queue, ops = activity.queue_length.values[row.place], row.served.ops
-    if queue is not None and ops >= 1:
-        return 1000 * queue / ops
-    return activity.latency_ms.values[row.place]
+    """The latency in ms: the mean of all operations, else by Little's law from the queue, which is only sampled."""
+    latency, queue = activity.latency_ms.values[row.place], activity.queue_length.values[row.place]
+    if latency is None and queue is not None and row.served.ops >= 1:
+        return 1000 * queue / row.served.ops
+    return latency
 
 
 def _at_limit(took: float, low: float, high: float) -> bool:

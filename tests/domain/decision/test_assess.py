@@ -201,7 +201,9 @@ def test_before_completion_an_unchecked_volume_must_serve_more_than_the_old_limi
 
 def test_before_completion_an_unchecked_volume_with_waiting_operations_is_not_relieved() -> None:
     """3,400 of the new limit are served, but 900 operations wait a quarter of a second each."""
-    load = activity([3_400.0] * 110, iops_check=None, mibps_check=None, queue=900.0)
+    load = activity(
+        [3_400.0] * 110, iops_check=None, mibps_check=None, queue=900.0, latency_ms=265.0
+    )
     optimizing = change(ModificationState.OPTIMIZING)
     waiting = observation(load, volume(TARGET), modification=optimizing)
     assert isinstance(assess(waiting, plan(), APPLIED), Pending)

@@ -45,6 +45,7 @@ def served(
     load = activity(
         [500.0] * (60 - minutes) + [iops] * minutes, io_kib=io_kib, iops_check=None,
         mibps_check=None, queue=[1.0] * (60 - minutes) + [queue] * minutes,
+        latency_ms=[2.0] * (60 - minutes) + [1_000 * queue / iops] * minutes,
     )  # fmt: skip
     ref = ResourceRef(kind=Kind.RDS, account_id=ACCOUNT, region=REGION, resource_id="orders")
     known = instance(baseline_iops=baseline, baseline_mibps=mibps[0])

@@ -195,12 +195,15 @@ def test_a_gp2_that_serves_more_than_gp3_stays(
     assert result.shortfall_minutes == simulated(document).shortfall_minutes
 
 
-@pytest.mark.parametrize("rate", [11_800, 12_000])
-def test_a_load_that_just_fits_buys_nothing_and_needs_nobody(rate: int) -> None:
-    """No check is published: operations that take no longer than on calm days wait for nothing."""
+@pytest.mark.parametrize(("rate", "noise"), [(11_800, 0), (12_000, 0), (11_800, 15)])
+def test_a_load_that_just_fits_buys_nothing_and_needs_nobody(rate: int, noise: int) -> None:
+    """No check is published: operations that take no longer than on calm days wait for nothing.
+
+    Their latency says so, however the queue varies, which is only sampled.
+    """
     steps = [{"for": "1d", "iops": 3_000, "io_kib": 16}, {"for": "1d", "iops": rate, "io_kib": 16}]
     document = scenario({"steps": [*steps, steps[0]]}, **ENROLLED)
-    result = simulated(document, "headroom")
+    result = simulated({**document, "aws": {"queue_noise_percent": noise}}, "headroom")
     assert result.changes == ()
     assert not [d for d in result.decisions if d.answer.kind == "escalate"]
 
