@@ -60,8 +60,32 @@ def _below(
 
 
 def free_latency_ms(history: VolumeActivity, limits: LimitHistory) -> float:
-    """`flows_up_to_ms` by the periods of a history that are below every limit that was in force."""
-    return flows_up_to_ms(latencies_below(history, FREE_AT, limits.lowest)) if limits.ssd else 0.0
+    """`flows_up_to_ms` by the periods of a history that are below every limit that was in force.
+
+    Where none are, because little was left lately, by those below the one that was in force then.
+    """
+    if not limits.ssd:
+        return 0.0
+    return flows_up_to_ms(latencies_below(history, FREE_AT, limits.lowest)) or flows_up_to_ms(
+        _below_in_force(history, FREE_AT, limits)
+    )
+
+
+def _below_in_force(history: VolumeActivity, share: float, limits: LimitHistory) -> Iterator[float]:
+    """The latencies in ms of the periods below a share of the limits that were in force in each."""
+    begin, step = history.read_iops.start.timestamp(), history.read_iops.period_s
+    periods = zip(
+        history.latency_ms.values, history.read_iops.values, history.write_iops.values,
+        history.read_mibps.values, history.write_mibps.values, strict=False,
+    )  # fmt: skip
+    for place, (latency, *rates) in enumerate(periods):
+        if latency is None or None in rates:
+            continue
+        reads, writes, read_mibps, write_mibps = (rate or 0.0 for rate in rates)
+        took = reads + writes, read_mibps + write_mibps
+        iops, mibps = limits.at(begin + place * step, took, empty=True)
+        if took[0] < share * iops and took[1] < share * mibps:
+            yield latency
 
 
 def flows_up_to_ms(free: Iterable[float]) -> float:

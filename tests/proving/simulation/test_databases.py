@@ -208,6 +208,14 @@ def test_a_load_that_just_fits_buys_nothing_and_needs_nobody(rate: int, noise: i
     assert not [d for d in result.decisions if d.answer.kind == "escalate"]
 
 
+def test_a_load_that_just_fits_what_was_left_brings_nothing_back() -> None:
+    """1,440 IOPS at 1,467 after 1,333 at 5,000: at none of these did operations wait."""
+    io2: dict[str, Any] = {"storage_type": "io2", "allocated_storage_gib": 1_000, "iops": 5_000}
+    steps = [{"for": "5d", "iops": 1_333, "io_kib": 16}, {"for": "6h", "iops": 1_440, "io_kib": 16}]
+    result = simulated(scenario({"steps": steps}, **(ENROLLED | io2)), "headroom")
+    assert [(change.target.iops or 0) < 2_000 for change in result.changes] == [True]
+
+
 def test_what_nearly_reaches_what_the_class_sustains_gets_all_of_it() -> None:
     """19,800 of 20,000 IOPS would be short for as long as the load is higher, with no way to the rest."""
     days = {9_000: "1d", 12_000: "1d", 24_000: "6h"}
