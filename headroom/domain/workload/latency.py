@@ -5,7 +5,7 @@ This saves the CloudWatch metrics that would otherwise be read and paid for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from statistics import median
@@ -38,25 +38,31 @@ them than workers who read the first blocks of a snapshot, each of which is as s
 
 def latencies_below(
     history: VolumeActivity, share: float, limits: tuple[float, float]
-) -> Iterator[float]:
+) -> list[float]:
     """The latencies in ms of the periods of a history below a share of IOPS and MiB/s."""
-    return (latency for latency, _, _ in _below(history, share, limits))
+    return [latency for latency, _, _ in _below(history, share, limits)]
 
 
 def _below(
     history: VolumeActivity, share: float, limits: tuple[float, float]
-) -> Iterator[tuple[float, float, float]]:
+) -> list[tuple[float, float, float]]:
     """The same periods: latency in ms, IOPS and MiB/s of each."""
     iops, mibps = share * limits[0], share * limits[1]
-    for latency, *rates in zip(
+    periods = zip(
         history.latency_ms.values, history.read_iops.values, history.write_iops.values,
         history.read_mibps.values, history.write_mibps.values, strict=False,
-    ):  # fmt: skip
-        if latency is None or None in rates:
-            continue
-        reads, writes, read_mibps, write_mibps = (rate or 0.0 for rate in rates)
-        if reads + writes < iops and read_mibps + write_mibps < mibps:
-            yield latency, reads + writes, read_mibps + write_mibps
+    )  # fmt: skip
+    return [
+        (latency, reads + writes, read_mibps + write_mibps)
+        for latency, reads, writes, read_mibps, write_mibps in periods
+        if latency is not None
+        and reads is not None
+        and writes is not None
+        and read_mibps is not None
+        and write_mibps is not None
+        and reads + writes < iops
+        and read_mibps + write_mibps < mibps
+    ]
 
 
 def free_latency_ms(history: VolumeActivity, limits: LimitHistory) -> float:
