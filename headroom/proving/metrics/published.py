@@ -71,9 +71,12 @@ class PublishedVolume:
         self._instance = MinuteValues(tuple(INSTANCE_SERIES))
         self._slow = MinuteValues((*VOLUME_SERIES, *BUSIEST))
         self._free = MinuteValues((FREE,))
+        self._repeated_from: int | None = None
+        """The first of the latest minutes that were repeated."""
 
     def put(self, minute: int, sums: Mapping[str, float]) -> None:
         """Publish one minute: the sum of each metric that has a datapoint in it."""
+        self._repeated_from = None
         self._volume.put(minute, _volume_values(sums))
         self._instance.put(minute, _instance_values(sums))
         if minute % SLOW_MIN == SLOW_MIN - 1:
@@ -83,10 +86,14 @@ class PublishedVolume:
         """Publish the five minutes before `minute`, which are alike, again for all minutes until `until`."""
         for values in (self._volume, self._instance):
             values.repeat(until - minute, SLOW_MIN)  # some metrics have one datapoint in five
+        if self._repeated_from is None:
+            self._repeated_from = minute
         first, last = minute // SLOW_MIN, until // SLOW_MIN
-        for number in range(first, min(first + 2, last)):
-            self._slow.put(number, self._period(number, until))
-        self._slow.repeat(max(0, last - first - 2))
+        if first < last and first * SLOW_MIN < self._repeated_from:
+            self._slow.put(first, self._period(first, until))
+            first += 1
+        if first < last:  # whole periods like the one before them
+            self._slow.repeat(last - first)
 
     def forget_minutes(self, before: int) -> None:
         """Keep only longer periods of the minutes before `before`."""
@@ -101,10 +108,12 @@ class PublishedVolume:
         """The first minute that is not readable yet at `now`."""
         return int((now.timestamp() - self._delay_s) // 60)
 
-    def recent(self, name: str, now: datetime, minutes: int) -> tuple[float | None, ...]:
-        """The latest readable minutes of a volume's series, oldest first."""
+    def recent(
+        self, names: Sequence[str], now: datetime, minutes: int
+    ) -> list[tuple[float | None, ...]]:
+        """The latest readable minutes of some of a volume's series, oldest first."""
         visible = self.visible(now)
-        return self._volume.cut(name, visible - minutes, minutes, visible)
+        return [self._volume.cut(name, visible - minutes, minutes, visible) for name in names]
 
     def glance(self, now: datetime, minutes: int = GLANCE_MIN) -> Glance:
         """Summary of the last half hour, or of the given number of minutes."""
