@@ -62,6 +62,8 @@ LEAST_USD = 0.01
 DOUBLINGS = 3
 """Up to eight times the policy's value: load that may never come again is not kept for ever."""
 LITTLE = 1e-4
+FIRST_HOUR = 1
+"""The first hour of a schedule in which it may change what it stays with now."""
 
 
 class Valued(NamedTuple):
@@ -84,20 +86,20 @@ class Valuation:
         self._situation, self._made = situation, made
         targets, goals = _targets(situation, made)
         self._goals, self._levels = goals, _levels(situation, made, targets, goals)
-        effect = situation.observation.at + LEAD
+        effect, locked = situation.observation.at + LEAD, locked_hours(situation)
         recurrence = Recurrence.of(situation.past, effect)
         present = present_load(situation, self._levels, recurrence)
         self._drained = waits_for(situation, self._levels, present, recurrence)
         self._forecast = demand_forecast(
             situation.past, self._levels, effect, present,
             situation.known_loads, rest=rest_of_hour(situation), recurrence=recurrence,
-            second_after_hours=locked_hours(situation),
+            second_after_hours=locked,
         )  # fmt: skip
         self._origins = only_from(situation, targets, goals)
         self._cost = partial(
             schedule_cost, self._forecast, self._levels, current=0, reachable=goals,
             free=free_slots(situation), only_from=self._origins,
-            locked_hours=locked_hours(situation), raise_locked_hours=raise_locked_hours(situation),
+            locked_hours=locked, raise_locked_hours=raise_locked_hours(situation),
             late_hours=late_hours(situation), chosen=(choice := targets.index(situation.owners_choice)),
             usd_per_minute=situation.limits.relief_value_usd_per_minute,
         )  # fmt: skip
@@ -166,7 +168,8 @@ class Valuation:
             return day_cost(situation, self._levels, self._forecast, place)
 
         today = a_day(0)
-        if today - self._cost().stay > self._risked:  # a later change may be worth its risk
+        plain = self._cost() if self._worth.more_usd else self._worth.found
+        if today - plain.stay > self._risked:  # a later change may be worth its risk
             return plans
         return [
             over_calm_days(situation, plan, self._levels[i], today - a_day(i))
@@ -183,13 +186,13 @@ class Valuation:
             for plan, usd, goal in zip(plans, self._in_rest, goals, strict=False)
             if goal
         ]
+        found = self._worth.found.next_hour if self._saving_hour is None else self._saving_hour
         without_present = self._forecast.without_present
         earlier = None
-        if without_present is not None:
+        if without_present is not None and found != FIRST_HOUR:
             earlier = schedule_cost(
                 without_present, self._levels, more_usd=self._worth.more_usd, **self._cost.keywords
             ).next_hour
-        found = self._worth.found.next_hour if self._saving_hour is None else self._saving_hour
         return valued_again_in(self._situation, lost, found, earlier, slot_hour)
 
     def _later_minutes(self) -> list[float]:
