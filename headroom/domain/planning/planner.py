@@ -126,8 +126,10 @@ def _of_type(situation: Situation, volume_type: VolumeType) -> Iterator[Plan]:
             asks = asks or plan
     if volume_type is VolumeType.GP3:
         yield from _grown(situation, wanted)
-    within = partial(within_limits, situation)
-    for short, permits in ((blocked, within), (asks or blocked, partial(_unasked, situation))):
+    ways_to_permit = [(blocked, partial(within_limits, situation))]
+    if situation.asks_at_all:  # else both find the same
+        ways_to_permit.append((asks or blocked, partial(_unasked, situation)))
+    for short, permits in ways_to_permit:
         if short is None or one_way(short):
             continue
         for kept in ways:
@@ -208,7 +210,7 @@ def _rates(situation: Situation, *, bursts: bool = True) -> Callable[[float], tu
     below what the volume sustains today, with `bursts` nor below what it used of a burst; never above
     what its instance sustains.
     """
-    demand_of_both = situation.demand.iops, situation.demand.mibps
+    by_iops, by_mibps = situation.demand.iops, situation.demand.mibps
     diagnosis = situation.diagnosis
     spare = 1 + situation.limits.headroom_percent / 100
     now = capability(situation.current)
@@ -217,7 +219,8 @@ def _rates(situation: Situation, *, bursts: bool = True) -> Callable[[float], tu
     )
 
     def rates(level: float) -> tuple[float, float]:
-        iops, mibps = (min(one.floor * level, one.upper) * spare for one in demand_of_both)
+        iops = min(by_iops.floor * level, by_iops.upper) * spare
+        mibps = min(by_mibps.floor * level, by_mibps.upper) * spare
         iops = capped(iops, diagnosis.instance_iops_left)
         mibps = capped(mibps, diagnosis.instance_mibps_left)
         return max(iops, least_iops), max(mibps, least_mibps)

@@ -83,9 +83,14 @@ class Situation:
         Several changes that nobody has to approve never add up to more than one of them may.
         """
         above = self.limits.approve_above_usd
-        if above is None or self.limits.mode is not Mode.AUTO:
+        if above is None or not self.asks_at_all:
             return False
         return self.prices.monthly(target) - self.baseline_usd > max(above, Decimal(0))
+
+    @property
+    def asks_at_all(self) -> bool:
+        """Whether a person has to approve some prices, and others need none."""
+        return self.limits.approve_above_usd is not None and self.limits.mode is Mode.AUTO
 
     def may_change(self, at: datetime) -> bool:
         """Whether a change may start at `at`, by the owner's windows and freezes."""
