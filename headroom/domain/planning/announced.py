@@ -112,7 +112,9 @@ def reach_of(situation: Situation, *, changes: int) -> tuple[float, float]:
 
 def base_of(current: Configuration) -> tuple[float, float]:
     """IOPS and MiB/s that the price of gp3 of this size includes."""
-    return included(replace(current, volume_type=VolumeType.GP3, iops=None, throughput_mibps=None))
+    if current.volume_type is not VolumeType.GP3:
+        current = replace(current, volume_type=VolumeType.GP3, iops=None, throughput_mibps=None)
+    return included(current)
 
 
 def free_of(current: Configuration, types: Collection[VolumeType]) -> tuple[float, float]:

@@ -144,18 +144,18 @@ class _Costs(NamedTuple):
             early = tuple(map(add, early, demand_forecast.reacting_drained[hour]))
         at_chosen, raises = late[worth.chosen], demand_forecast.reaction_usd[hour]
         locked = list(map(add, worth.of(late, at_chosen), prices))
-        raised = [
-            waits + raising + usd
-            for waits, raising, usd in zip(worth.of(early, at_chosen), raises, prices, strict=True)
-        ]
         # a raise that costs more than waiting, or comes too late, would not follow
-        reacting = [a if a <= b or late_hours else b for a, b in zip(locked, raised, strict=True)]
         if not late_hours:
+            waits = worth.of(early, at_chosen)
+            reacting = [
+                a if a <= (b := wait + raising + usd) else b
+                for a, wait, raising, usd in zip(locked, waits, raises, prices, strict=True)
+            ]
             return cls(locked, reacting, [0.0] * len(prices))
         coming = demand_forecast.locked_minutes[hour : hour + late_hours]
         sums = [sum(minutes) for minutes in zip(*coming, strict=True)]
         short = worth.of(sums, sums[worth.chosen])
-        return cls(locked, reacting, short)
+        return cls(locked, locked, short)
 
 
 class _Ways(NamedTuple):
@@ -187,17 +187,15 @@ class _Ways(NamedTuple):
     ) -> list[float]:
         """By origin, the least cost of staying and of a change now, which costs `following` afterwards."""
         locked, short = costs.locked, costs.short
-        usd = [locked[i] + following[i] + CHANGE_USD for i in self.goals]
-        if last:
-            best = self._best_raise(usd, short)
-        elif any(short):
-            best = _least_missed(
-                short, [(short[i], usd) for i, usd in zip(self.goals, usd, strict=True)]
-            )
-        else:
-            best = [min(usd, default=inf)] * len(staying)
+        usd = [locked[i] + following[i] for i in self.goals]
         # Comparisons instead of `min`, which takes three times as long on two numbers.
-        row = [a if a <= b else b for a, b in zip(staying, best, strict=True)]
+        if last or any(short):
+            usd = [one + CHANGE_USD for one in usd]
+            best = self._best_raise(usd, short) if last else self._least_missed(usd, short)
+            row = [a if a <= b else b for a, b in zip(staying, best, strict=True)]
+        else:
+            least = min(usd, default=inf) + CHANGE_USD
+            row = [a if a <= least else least for a in staying]
         for goal, origins in self.only_from.items():
             going = locked[goal] + following[goal] + CHANGE_USD
             for origin in origins:
@@ -224,20 +222,16 @@ class _Ways(NamedTuple):
             for origin, above in enumerate(self.rises)
         ]
 
-
-def _least_missed(short: Sequence[float], goals: Sequence[tuple[float, float]]) -> list[float]:
-    """By origin, the least cost of a change to one of the goals, with what the origin is short of beside it.
-
-    `goals` has what each is short of while a change to it lands, and the cost of going there.
-    """
-    order = sorted(goals)
-    shorter = [inf, *accumulate((usd - missed for missed, usd in order), min)]
-    others = [inf, *accumulate((usd for _, usd in reversed(order)), min)][::-1]
-    found = []
-    for own in short:
-        place = bisect_left(order, (own,))
-        found.append(min(others[place], shorter[place] + own))
-    return found
+    def _least_missed(self, usd: Sequence[float], short: Sequence[float]) -> list[float]:
+        """By origin, the least cost of a change, with what the origin is short of beside the goal while it lands."""
+        order = sorted([(short[i], going) for i, going in zip(self.goals, usd, strict=True)])
+        shorter = [inf, *accumulate((going - missed for missed, going in order), min)]
+        others = [inf, *accumulate((going for _, going in reversed(order)), min)][::-1]
+        found = []
+        for own in short:
+            place = bisect_left(order, (own,))
+            found.append(min(others[place], shorter[place] + own))
+        return found
 
 
 def _not_below(levels: Sequence[Level], origin: int) -> frozenset[int]:

@@ -88,7 +88,8 @@ def never_less_for_less(
     for place, less in enumerate(order):
         for more in order[:place]:
             if levels[more].mibps >= levels[less].mibps:
-                found[less] = list(map(max, found[less], found[more]))
+                pairs = zip(found[less], found[more], strict=True)
+                found[less] = [a if a >= b else b for a, b in pairs]
     return found
 
 

@@ -252,7 +252,10 @@ def _middle(profile: LoadProfile, place: int) -> float:
 
 def same_load(one: Sequence[float], other: Sequence[float]) -> bool:
     """Whether two loads are about as high: hours, or IOPS and MiB/s alone."""
-    return all(ALIKE * a <= b and ALIKE * b <= a for a, b in zip(one[:2], other[:2], strict=True))
+    iops, mibps, other_iops, other_mibps = *one[:2], *other[:2]
+    return (ALIKE * iops <= other_iops and ALIKE * other_iops <= iops) and (
+        ALIKE * mibps <= other_mibps and ALIKE * other_mibps <= mibps
+    )
 
 
 def _larger(limits: LimitHistory, at: float, hour: ProfileHour, shown: ProfileHour) -> bool:

@@ -117,7 +117,7 @@ class Recurrence:
             of_higher = self._of_higher
             if of_higher and _falls_short_by(of_higher.numbers, shorts):
                 return of_higher.likely
-            return self._likely(self._all)[1]
+            return self._usual
         hours = self._past.numbered[0]
         most = max(shorts, default=0.0)
         near = [
@@ -129,8 +129,13 @@ class Recurrence:
         heavy = [0 < minutes >= HEAVY_SHARE * most for minutes in shorts]
         found = [one for one in map(self._likely_among, (tuple(near), tuple(heavy))) if one]
         if not found:
-            return self._likely(self._all)[1]
+            return self._usual
         return min(found, key=lambda one: one[0].anyhow)[1]  # the one that a rhythm explains best
+
+    @cached_property
+    def _usual(self) -> Likely:
+        """What the coming hours are like by all busy hours."""
+        return self._likely(self._all)[1]
 
     @cached_property
     def due_now(self) -> float:
@@ -138,7 +143,7 @@ class Recurrence:
 
         All, where no rhythm explains when they came; nothing, where load comes when those that do say none.
         """
-        likely = self._likely(self._all)[1]
+        likely = self._usual
         due = max(
             sum([weight for _, weight in hour[0]]) for hour in (likely.before, likely.coming[0])
         )
@@ -182,7 +187,7 @@ class Recurrence:
             return 1.0, late, early if onset else 0.0
 
         found = []
-        likely = self._likely(self._all)[1]
+        likely = self._usual
         for like, _ in (likely.before, *likely.coming):
             each = [
                 (weight, *short(numbers[place], begins[place] == place))
@@ -235,7 +240,7 @@ class Recurrence:
             if heights[begin] > usual and above[numbers[place]]
         ]
         own = self._weighed(begins_among(higher))
-        likely = _mixed(self._likely(own)[1], self._likely(self._all)[1], own.anyhow)
+        likely = _mixed(self._likely(own)[1], self._usual, own.anyhow)
         return _Higher(frozenset(numbers[place] for place in higher), likely)
 
     def _likely_among(self, counts: tuple[bool, ...]) -> tuple[_Weighed, Likely] | None:

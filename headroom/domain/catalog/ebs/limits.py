@@ -101,7 +101,8 @@ def capability(configuration: Configuration) -> Capability:
     """
     return _capability(
         configuration.volume_type, configuration.size_gib, configuration.iops,
-        configuration.throughput_mibps, volumes_under(configuration),
+        configuration.throughput_mibps,
+        1 if configuration.database is None else volumes_under(configuration),
     )  # fmt: skip
 
 
