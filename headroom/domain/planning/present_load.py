@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from statistics import fmean, median
 
@@ -262,23 +262,31 @@ def _held_back_inside(past: Past, iops: float, mibps: float) -> list[ProfileHour
     return bursts[-1:] if len(bursts) > 1 and 2 * len(bursts) >= len(alike) else []
 
 
-def leaves_what_is_used(situation: Situation, plan: Plan) -> bool:
+def what_is_used(situation: Situation) -> tuple[float, float]:
+    """IOPS and MiB/s that the load takes now, and took in half of the hours of the last day."""
+    hours = [hour for hour in situation.past.profile.hours[-HOURS:] if hour is not None]
+    iops, mibps = _load(situation)
+    if hours:
+        iops = max(iops, median(hour.mean_iops for hour in hours))
+        mibps = max(mibps, median(hour.mean_mibps for hour in hours))
+    return iops, mibps
+
+
+def leaves_what_is_used(
+    situation: Situation, plan: Plan, used: Callable[[], tuple[float, float]] | None = None
+) -> bool:
     """Whether a plan takes nothing that the owner chose and the load uses, whatever it costs.
 
-    The load uses what it takes now, and what it took in half of the hours of the last day; and all
-    that it takes at times, where Headroom could not raise to it again. Where no change may follow for
-    longer than a day, what the load took in twice that time stays, whoever chose it.
+    The load uses `what_is_used`; and all that it takes at times, where Headroom could not raise to it again. Where
+    no change may follow for longer than a day, what the load took in twice that time stays, whoever chose it.
+    `used` says what is used, where several plans are asked about.
     """
     if not situation.calm or not plan.sustains_less:
         return True
     if not _leaves_the_latest(situation, plan):
         return False
     chosen, now = capability(situation.owners_choice), capability(situation.current)
-    hours = [hour for hour in situation.past.profile.hours[-HOURS:] if hour is not None]
-    iops, mibps = _load(situation)
-    if hours:
-        iops = max(iops, median(hour.mean_iops for hour in hours))
-        mibps = max(mibps, median(hour.mean_mibps for hour in hours))
+    iops, mibps = what_is_used(situation) if used is None else used()
     most_iops = min(chosen.sustained_iops, now.sustained_iops)
     most_mibps = min(chosen.sustained_mibps, now.sustained_mibps)
     then_iops, then_mibps = situation.sustains(plan.target)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
+from functools import cache
 
 from headroom.domain.catalog.ebs import capability
 from headroom.domain.planning.build_plan import plan_to
@@ -14,7 +15,7 @@ from headroom.domain.planning.full_copy import full_copy_valued, may_copy_now
 from headroom.domain.planning.levels import allowed, reachable
 from headroom.domain.planning.plan import HOURS_PER_MONTH, Plan, one_way
 from headroom.domain.planning.planner import candidates
-from headroom.domain.planning.present_load import leaves_what_is_used
+from headroom.domain.planning.present_load import leaves_what_is_used, what_is_used
 from headroom.domain.planning.restoring import within_choice
 from headroom.domain.planning.savings import uses_up_the_only_change
 from headroom.domain.planning.situation import Situation, hardly_less
@@ -54,11 +55,12 @@ def value_plans(situation: Situation) -> ValuedPlans:
         full_copy_valued(situation, p, without) if p.full_copy and p.growth is None else p
         for p in valued.plans
     ]
+    used = cache(lambda: what_is_used(situation))
     kept = [
         plan
         for plan, later in zip(valued_plans, valued.later_minutes, strict=True)
         if _sensible(situation, valued.forecast, plan, later, valued_plans)
-        and leaves_what_is_used(situation, plan)
+        and leaves_what_is_used(situation, plan, used)
     ]
     first, next_hour, waits = begins(situation), valued.next_hour, valued.saving_hour
     return ValuedPlans(

@@ -318,8 +318,9 @@ def held_by_instance(observation: Observation, seen: Sequence[Minute]) -> tuple[
         (activity.iops_exceeded, activity.iops, True),
         (activity.throughput_exceeded, activity.mibps, False),
     ):
-        reached, total = {at for at, value in check.points() if value >= 1}, dict(load.points())
-        for m in seen:
+        reached = {at for at, value in check.points() if value >= 1}
+        total = dict(load.points()) if reached else {}
+        for m in seen if reached else ():
             own = m.ssd_iops if iops else m.mibps
             fair = count <= 1 or own * count >= total.get(m.at, inf)
             if m.at in reached and (fair or _waits_long(m)):
