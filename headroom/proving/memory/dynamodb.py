@@ -84,12 +84,13 @@ class DynamoDbInMemory:
 
     def query(self, **request: Any) -> Request:
         """Items of one partition in order of their sort key, `Limit` a page."""
-        table, values = self._tables[request["TableName"]], request["ExpressionAttributeValues"]
+        name, values = request["TableName"], request["ExpressionAttributeValues"]
+        partition = unwire(next(iter(values.values())))  # the partition's value comes first
+        if not self._partitions.get((request.get("IndexName", name), partition)):
+            return {"Items": []}
+        table = self._tables[name]
         index = table.index(request["IndexName"]) if "IndexName" in request else None
         own = ((index or table).sort.name, table.partition.name, table.sort.name)
-        partition = unwire(next(iter(values.values())))  # the partition's value comes first
-        if not self._partitions.get(((index or table).name, partition)):
-            return {"Items": []}
         with self._lock:
             found = [
                 ([stored[name] for name in own], stored.item)

@@ -11,6 +11,7 @@ from headroom.adapters.ledger import DynamoLedger
 from headroom.adapters.tables import DUE, DUE_SHARDS, RECORDS, STATE
 from headroom.domain.decision import Decision
 from headroom.domain.state import Notify, ScanProgress
+from headroom.ports import Due
 from headroom.proving.memory.dynamodb import DynamoDbInMemory
 from headroom.serialization import decision_to_json, stored
 
@@ -61,6 +62,11 @@ class TrialLedger(InMemoryLedger):
     def __init__(self, account_id: str, region: str) -> None:
         super().__init__(account_id, region)
         self._scan, self._scanning = ScanProgress(), Lock()
+
+    def due(self, now: datetime, limit: int) -> tuple[Due, ...]:
+        """As deployed; no shard is queried before anything is due."""
+        first = self.next_due()
+        return super().due(now, limit) if first is not None and first <= now else ()
 
     def scan_progress(self) -> ScanProgress:
         """How far the scan of the fleet is."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from math import exp, floor, log
 
 from headroom.proving.physics.minute_facts import Waits
@@ -18,30 +18,25 @@ class LatencyHistogram:
         self._bins: dict[int, list[float]] = {}  # operations, least and most milliseconds seen
         self._ops = 0.0
         self._total_ms = 0.0
+        self._latest: tuple[Waits, ...] = ()
+        self._spread: list[tuple[int, tuple[float, float, float]]] = []
 
-    def add(self, waits: Iterable[Waits]) -> None:
+    def add(self, waits: tuple[Waits, ...]) -> None:
         """Count operations whose latencies lie evenly between two values."""
+        if waits is not self._latest:  # a minute like the one before it has the same
+            self._latest = waits
+            self._spread = [part for one in waits for part in _spread(*one)]
         for ops, low, high in waits:
             self._ops += ops
             self._total_ms += ops * (low + high) / 2
-            first, last = _bin(low), _bin(high)
-            if first == last:
-                self._count(first, ops, low, high)
-                continue
-            edge = low
-            for number in range(first, last + 1):
-                upper = min(high, _edge(number + 1)) if number < last else high
-                self._count(number, ops * (upper - edge) / (high - low), edge, upper)
-                edge = upper
-
-    def _count(self, number: int, ops: float, low: float, high: float) -> None:
-        found = self._bins.get(number)
-        if found is None:
-            self._bins[number] = [ops, low, high]
-        else:
-            found[0] += ops
-            found[1] = min(found[1], low)
-            found[2] = max(found[2], high)
+        for number, (ops, low, high) in self._spread:
+            found = self._bins.get(number)
+            if found is None:
+                self._bins[number] = [ops, low, high]
+            else:
+                found[0] += ops
+                found[1] = min(found[1], low)
+                found[2] = max(found[2], high)
 
     @property
     def mean_ms(self) -> float | None:
@@ -60,6 +55,21 @@ class LatencyHistogram:
                 return low + (high - low) * min(1.0, max(0.0, (wanted - passed) / count))
             passed += count
         return high
+
+
+def _spread(
+    ops: float, low: float, high: float
+) -> Iterator[tuple[int, tuple[float, float, float]]]:
+    """The bins that the operations are in, with those of each and between what latencies they are."""
+    first, last = _bin(low), _bin(high)
+    if first == last:
+        yield first, (ops, low, high)
+        return
+    edge = low
+    for number in range(first, last + 1):
+        upper = min(high, _edge(number + 1)) if number < last else high
+        yield number, (ops * (upper - edge) / (high - low), edge, upper)
+        edge = upper
 
 
 def _bin(ms: float) -> int:

@@ -157,7 +157,7 @@ class VolumePhysics:
         before = self._steady
         self.repeats = before is not None and self._goes_on(before, start, configuration, lifecycle)
         if before is not None and self.repeats:
-            return before.facts._replace(start=start)
+            return MinuteFacts._make((start, *before.facts[1:]))
         stretches = self._stretches(start, lifecycle)
         state = self._state()
         facts = self._minute(start, stretches)

@@ -69,14 +69,15 @@ def simulate(
     prices, billed = scenario.aws.prices, volume.lifecycle.billed(start)
     price = prices.monthly(billed)
     end = scenario.end
-    while world.now < end:
-        if volume.lifecycle.billed(world.now) is not billed:
-            billed = volume.lifecycle.billed(world.now)
-            price = prices.monthly(billed)
+    now = world.now
+    while now < end:
+        if (configuration := volume.lifecycle.billed(now)) is not billed:
+            billed, price = configuration, prices.monthly(configuration)
         facts = world.advance()[name]
         latencies.add(facts.latencies)
         minutes.append(SimulatedMinute(facts=facts, configuration=billed, usd_per_month=price))
-        engine.minute(world.now, world.signals())
+        now = world.now
+        engine.minute(now, world.signals())
         if on_minute is not None:
             on_minute(facts)
     log = engine.log()

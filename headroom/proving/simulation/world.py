@@ -49,19 +49,20 @@ class World(SimulatedStorage[SimulatedVolume]):
 
     def advance(self) -> dict[str, MinuteFacts]:
         """Let one clock minute pass; the facts of each volume by its id."""
-        start = self.now
+        start = self._now
         facts = {name: self._minute(volume, start) for name, volume in self._volumes.items()}
         self._now = start + MINUTE
         return facts
 
     def signals(self) -> Iterator[Signal]:
         """The events that reach Headroom at `now`: changed modifications, raised alarms."""
+        now = self._now
         for volume in self._volumes.values():
-            event = volume.modification_event(self.now)
+            event = volume.modification_event(now)
             if event is not None:
                 yield event
-            for name in volume.alarms.raised(volume.published, self.now):
-                yield volume.alarm_event(name, self.now)
+            for name in volume.alarms.raised(volume.published, now):
+                yield volume.alarm_event(name, now)
 
     def _minute(self, volume: SimulatedVolume, start: datetime) -> MinuteFacts:
         for instant in volume.others:
