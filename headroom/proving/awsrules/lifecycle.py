@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 
 from headroom.domain.catalog.ebs import MAX_MODIFICATIONS
 from headroom.domain.catalog.rds import full_copy
@@ -23,12 +24,21 @@ MODIFICATION_WINDOW = timedelta(hours=24)
 """AWS counts the modifications of a volume over this rolling window."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class _Change:
     start: datetime
     origin: Configuration
     target: Configuration
     delays: Delays
+
+    @cached_property
+    def completed(self) -> Modification:
+        """What is reported of it for ever once it has completed."""
+        return Modification(
+            state=ModificationState.COMPLETED, started_at=self.start,
+            ended_at=self.start + self.delays.completed, origin=self.origin, target=self.target,
+            progress_percent=100,
+        )  # fmt: skip
 
 
 class VolumeLifecycle:
@@ -198,16 +208,17 @@ class VolumeLifecycle:
 
     def _reported(self, change: _Change, now: datetime) -> Modification:
         age, delays = now - change.start, change.delays
-        state, progress, ended = ModificationState.COMPLETED, 100, change.start + delays.completed
         if age < delays.modifying:
             state, progress = ModificationState.MODIFYING, 0
         elif age < delays.completed:
             done = (age - delays.modifying) / (delays.completed - delays.modifying)
             state, progress = ModificationState.OPTIMIZING, int(99 * done)
+        else:
+            return change.completed
         return Modification(
             state=state,
             started_at=change.start,
-            ended_at=ended if state is ModificationState.COMPLETED else None,
+            ended_at=None,
             origin=change.origin,
             target=change.target,
             progress_percent=progress,

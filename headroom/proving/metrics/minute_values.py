@@ -57,9 +57,9 @@ class MinuteValues:
         """`count` values from minute `first`; from minute `visible` on they are None."""
         if self.first is None:
             return (None,) * count
-        column, offset = self.columns[name], self.first
-        if offset <= first and first + count <= min(visible, offset + len(column)):
-            return tuple(column[first - offset : first - offset + count])
+        column, offset, end = self.columns[name], self.first, first + count
+        if offset <= first and end <= visible and end <= offset + len(column):
+            return tuple(column[first - offset : end - offset])
         low = min(max(first, offset), first + count)
         high = max(low, min(first + count, visible, offset + len(column)))
         middle = column[low - offset : high - offset]

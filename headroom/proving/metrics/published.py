@@ -162,12 +162,12 @@ class PublishedVolume:
         first, visible = minute_number(now) // SLOW_MIN - count, self.visible(now)
         whole = visible // SLOW_MIN
         growing = self._period(whole, visible)
-        place = whole - first
+        known = whole - first if 0 <= whole - first < count else count
         columns: dict[str, Series] = {}
         for name in (*VOLUME_SERIES, *BUSIEST):
-            values = self._slow.cut(name, first, count, whole)
-            if 0 <= place < count and growing[name] is not None:
-                values = (*values[:place], growing[name], *values[place + 1 :])
+            values = self._slow.cut(name, first, known, whole)
+            if known < count:
+                values = (*values, growing[name], *(None,) * (count - known - 1))
             columns[name] = _series(first * SLOW_MIN, SLOW_MIN, values)
         if columns["read_iops"].values == (None,) * count:
             return None
