@@ -149,7 +149,8 @@ def _compared(
     for number, trial in enumerate(zip(*logs, strict=True)):
         best = max(odds)
         odds = [
-            max(one, best + (new if number == first else low)) + likelihood
+            (one if one >= (other := best + (new if number == first else low)) else other)
+            + likelihood
             for one, new, low, first, likelihood in zip(
                 odds, begin, least, firsts, trial, strict=True
             )
@@ -166,7 +167,8 @@ def _judged(
     Second, the first trial that it has anything to compare with; third, the share of it that failed.
     """
     found: list[float] = []
-    tried, failed, since, like = 0, 0, hypothesis.since, hypothesis.like
+    tried, failed, since = 0, 0, hypothesis.since
+    like, back = hypothesis.like, hypothesis.back
     first = len(trials)
     for number, (hour, at_any_time, began, log_anyhow, as_high, usual) in enumerate(trials):
         if hour < since:
@@ -174,17 +176,18 @@ def _judged(
             continue
         least = weighed = DOUBT * at_any_time
         total, alike = DOUBT, HEIGHT_DOUBT * usual
-        for weight, earlier in zip(hypothesis.back, like(hour), strict=False):
+        for weight, earlier in zip(back, like(hour), strict=False):
             if what := seen[earlier]:
                 total += weight
                 if what == NEAR:
                     weighed += weight
-                    if heights[earlier] in as_high:
+                    if as_high and heights[earlier] in as_high:
                         alike += weight
         if total == DOUBT:
             found.append(log_anyhow)
             continue
-        first = min(first, number)
+        if number < first:
+            first = number
         chance = weighed / total
         chance = SURE if chance > SURE else 1 - SURE if chance < 1 - SURE else chance
         came, expected = bool(as_high), 2 * (weighed - least) > total - DOUBT
