@@ -34,9 +34,10 @@ class Series:
 
     def points(self) -> Iterator[tuple[datetime, float]]:
         """The periods that have a value, oldest first, as (start of period, value)."""
+        start, step = self.start, timedelta(seconds=self.period_s)
         for i, value in enumerate(self.values):
             if value is not None:
-                yield self.start + timedelta(seconds=i * self.period_s), value
+                yield start + i * step, value
 
     def known(self) -> tuple[float, ...]:
         """The published values, oldest first."""

@@ -7,10 +7,12 @@ so no single load, delete or temporary file moves them much.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
+from operator import itemgetter
 from statistics import median, median_low
 
 from headroom.domain.resources import Series
@@ -29,6 +31,7 @@ SHOWS = 0.5
 """Least share of the added GiB for a single rise of free space to count as the growth."""
 
 Point = tuple[datetime, float]
+began: Callable[[Point], datetime] = itemgetter(0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,14 +103,18 @@ def _appeared_at(
 
 def used(free: Sequence[Point], size_gib: int, grown: Sequence[Growth]) -> tuple[Point, ...]:
     """What was used at each point: the size in effect then less what was free."""
+    if not grown:
+        return tuple([(at, size_gib - gib) for at, gib in free])
     return tuple(
-        (
-            at,
-            size_gib
-            - sum(g.added_gib for g in grown if g.landed_at is None or g.landed_at > at)
-            - gib,
-        )
-        for at, gib in free
+        [
+            (
+                at,
+                size_gib
+                - sum([g.added_gib for g in grown if g.landed_at is None or g.landed_at > at])
+                - gib,
+            )
+            for at, gib in free
+        ]
     )
 
 
@@ -117,7 +124,7 @@ def merge_series(history: Series | None, recent: Series | None) -> tuple[Point, 
     coarse = () if history is None else tuple(history.points())
     if not fine:
         return coarse
-    return tuple(p for p in coarse if p[0] < fine[0][0]) + fine
+    return coarse[: bisect_left(coarse, fine[0][0], key=began)] + fine
 
 
 def by_hour(points: Iterable[Point], now: datetime) -> dict[int, float]:

@@ -12,6 +12,7 @@ Source: RDS User Guide, "Managing capacity automatically with Amazon RDS storage
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -23,6 +24,7 @@ from headroom.domain.resources import Observation, Series
 from headroom.domain.state import KnownModification
 from headroom.domain.workload.space.fill_history import (
     Point,
+    began,
     by_hour,
     daily_slope,
     fastest_day,
@@ -97,7 +99,8 @@ def space_forecast(
         return None
     at, made_at = observation.at, observation.volume.created_at
     # Metrics of an earlier database with the same name are excluded.
-    free = tuple(p for p in merge_series(history, recent) if p[0] >= made_at)
+    free = merge_series(history, recent)
+    free = free[bisect_left(free, made_at, key=began) :]
     if not free:
         return None
     grown = growths([m for m in modifications if m.started_at >= made_at], free, at)
@@ -105,8 +108,8 @@ def space_forecast(
     if odd is not None:
         return odd
     taken = _of_this(used(free, configuration.size_gib, grown), configuration.size_gib)
-    fresh = [p for p in taken if p[0] > at - FRESH]
-    lately = [p for p in taken if p[0] > at - timedelta(hours=1)]
+    fresh = taken[bisect_right(taken, at - FRESH, key=began) :]
+    lately = taken[bisect_right(taken, at - timedelta(hours=1), key=began) :]
     if not fresh or len(lately) < LEAST_MINUTES:
         return _unclear(configuration.size_gib, limits, taken[-1][1], "too little was measured")
     lost = [g for g in grown if not g.shown and g.landed_at and g.started_at > at - DOUBTED]
