@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import cycle, islice
 
 Values = dict[str, float | None]
+Column = tuple[float | None, ...]
 
 
 class MinuteValues:

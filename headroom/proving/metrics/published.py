@@ -15,7 +15,7 @@ from headroom.domain.catalog.ebs import MIB
 from headroom.domain.resources import InstanceActivity, Series, VolumeActivity
 from headroom.domain.workload import slowest_ms
 from headroom.ports import Glance
-from headroom.proving.metrics.minute_values import MinuteValues, Values
+from headroom.proving.metrics.minute_values import Column, MinuteValues, Values
 from headroom.proving.physics import OtherLoad
 
 ACTIVITY_MIN = 3 * 60
@@ -39,7 +39,6 @@ INSTANCE_SERIES = {
 RATES = VOLUME_SERIES[:4]
 BUSIEST = ("busiest_iops", "busiest_mibps")
 """What only periods of more than a minute have; see VolumeActivity."""
-
 FREE = "free_gib"
 
 
@@ -71,8 +70,7 @@ class PublishedVolume:
         self._instance = MinuteValues(tuple(INSTANCE_SERIES))
         self._slow = MinuteValues((*VOLUME_SERIES, *BUSIEST))
         self._free = MinuteValues((FREE,))
-        self._repeated_from: int | None = None
-        """The first of the latest minutes that were repeated."""
+        self._repeated_from: int | None = None  # the first of the latest minutes that were
 
     def put(self, minute: int, sums: Mapping[str, float]) -> None:
         """Publish one minute: the sum of each metric that has a datapoint in it."""
@@ -108,9 +106,7 @@ class PublishedVolume:
         """The first minute that is not readable yet at `now`."""
         return int((now.timestamp() - self._delay_s) // 60)
 
-    def recent(
-        self, names: Sequence[str], now: datetime, minutes: int
-    ) -> list[tuple[float | None, ...]]:
+    def recent(self, names: Sequence[str], now: datetime, minutes: int) -> list[Column]:
         """The latest readable minutes of some of a volume's series, oldest first."""
         visible = self.visible(now)
         return [self._volume.cut(name, visible - minutes, minutes, visible) for name in names]
@@ -290,9 +286,7 @@ def _longer(parts: Mapping[str, tuple[float | None, ...]]) -> Values:
     return values
 
 
-def _hourly(
-    fives: Mapping[str, tuple[float | None, ...]],
-) -> dict[str, tuple[float | None, ...]]:
+def _hourly(fives: Mapping[str, Column]) -> dict[str, Column]:
     """Columns of whole hours from those of five minutes; reads are published whenever anything is."""
     per_hour, reads = HOUR_MIN // SLOW_MIN, fives["read_iops"]
     nothing: Values = dict.fromkeys(fives)  # most of the 400 days before a short history
