@@ -5,7 +5,7 @@ This saves the CloudWatch metrics that would otherwise be read and paid for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from statistics import median
