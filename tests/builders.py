@@ -87,7 +87,10 @@ def activity(
     end: datetime = NOW,
     period_s: int = 60,
 ) -> VolumeActivity:
-    """Activity with half of `iops` reads; a None minute was not measured at all."""
+    """Activity with half of `iops` reads; a None minute was not measured at all.
+
+    A latency of one millisecond is that of an idle device: it is as long as the queue says.
+    """
 
     def spread(value: Sequence[float | None] | float | None) -> list[float | None]:
         each = [value] * len(iops) if value is None or isinstance(value, int | float) else [*value]
@@ -96,6 +99,12 @@ def activity(
     def make(values: Sequence[float | None]) -> Series:
         return series(values, end=end, period_s=period_s)
 
+    latencies = spread(latency_ms)
+    if latency_ms == 1.0:
+        latencies = [
+            ms if ms is None or q is None or not i else max(ms, 1_000 * q / i)
+            for ms, q, i in zip(latencies, spread(queue), iops, strict=True)
+        ]
     half = make([None if i is None else i / 2 for i in iops])
     bytes_half = make([None if i is None else i / 2 * io_kib / 1024 for i in iops])
     return VolumeActivity(
@@ -104,7 +113,7 @@ def activity(
         read_mibps=bytes_half,
         write_mibps=bytes_half,
         queue_length=make(spread(queue)),
-        latency_ms=make(spread(latency_ms)),
+        latency_ms=make(latencies),
         burst_balance_percent=make(spread(balance)),
         iops_exceeded=make(spread(iops_check)),
         throughput_exceeded=make(spread(mibps_check)),
