@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from operator import ge
 
-from headroom.domain.catalog.ebs import MAX_MODIFICATIONS, capability
+from headroom.domain.catalog.ebs import MAX_MODIFICATIONS, Capability, capability
 from headroom.domain.decision.action import Act, Action, Escalate, Reason
 from headroom.domain.decision.approval import why_approval
 from headroom.domain.decision.asking import act_or_hold, asked_ahead, raises_at
@@ -25,8 +25,8 @@ from headroom.domain.planning import (
     reached_by_two,
     serves,
 )
-from headroom.domain.policy import KnownEvent, Mode, events_of
-from headroom.domain.state import HOUR, ProfileHour
+from headroom.domain.policy import KnownEvent, Mode, Occurrence, events_of
+from headroom.domain.state import HOUR, MODIFICATION_RETENTION, ProfileHour
 from headroom.domain.workload import KnownLoad, hours_of
 
 KNOWN_EVENT = "known_event"
@@ -192,6 +192,8 @@ def _announced_for_nothing(analysis: Analysis) -> Action | None:
         seen = [hours_of(one, situation.past.profile) for one in came[-MISSED_TIMES:]]
         if len(seen) < MISSED_TIMES or not all(_stayed_away(event, hours) for hours in seen):
             continue
+        if not all(_raised_for(analysis, had, one) for one in came[-MISSED_TIMES:]):
+            continue  # announced only lately, or never served
         known = [hour for hours in seen for hour in hours if hour is not None]
         iops, mibps = max(h.peak_iops for h in known), max(h.peak_mibps for h in known)
         takes = [f"{event.iops:,} IOPS"] if event.iops else []
@@ -200,13 +202,29 @@ def _announced_for_nothing(analysis: Analysis) -> Action | None:
             decision_input, effective, Reason.NOT_COST_EFFECTIVE,
             f"{KNOWN_EVENT} {event.name} without its load in {at:%Y-%m}",
             f"it is announced with {' and '.join(takes)}, and the last {MISSED_TIMES} times there were at most "
-            f"{iops:,.0f} IOPS and {mibps:,.0f} MiB/s; storage is raised and paid for each time, as far as the policy allows: "
+            f"{iops:,.0f} IOPS and {mibps:,.0f} MiB/s; storage was raised and paid for: "
             "announce less, or take the event out of the policy",
             None,
         )  # fmt: skip
         if isinstance(found, Escalate):
             return found
     return None
+
+
+def _raised_for(analysis: Analysis, had: Capability, event: Occurrence) -> bool:
+    """Whether storage was raised above what the owner chose when an event began, as far as that is remembered."""
+    if event.start < analysis.decision_input.observation.at - MODIFICATION_RETENTION:
+        return True
+    begun = [
+        m
+        for m in analysis.decision_input.resource_state.modifications
+        if m.target is not None and m.started_at <= event.start
+    ]
+    latest = max(begun, key=lambda m: m.started_at, default=None)
+    if latest is None or latest.target is None:
+        return False
+    can = capability(latest.target)
+    return can.sustained_iops > had.sustained_iops or can.sustained_mibps > had.sustained_mibps
 
 
 def _stayed_away(event: KnownEvent, hours: Sequence[ProfileHour | None]) -> bool:

@@ -22,7 +22,7 @@ from headroom.domain.decision import (
     decide,
     revalidate,
 )
-from headroom.domain.state import ApprovalRequest
+from headroom.domain.state import ApprovalRequest, KnownModification
 from headroom.policy import parse_policy
 from tests.builders import NOW, activity, decision_input, gp3, observation, resource_state, volume
 from tests.domain.earlier import Load, history
@@ -167,15 +167,30 @@ def test_an_approved_raise_that_waits_is_withdrawn_when_other_load_needs_a_chang
 # --- events whose load stays away
 
 
-def announced_daily(load: Load, *, check: float = 0.0, **more: Any) -> Decision:
-    """A week of an event that was announced for 22:00 each day, decided at noon; `load` is what came."""
+def announced_daily(load: Load, *, check: float = 0.0, raised: int = 7, **more: Any) -> Decision:
+    """A week of an event at 22:00 each day, decided at noon; `load` is what came.
+
+    It was raised for, and given back after it, on the latest `raised` days.
+    """
     event = {"name": "boom", "when": "daily 22:00 UTC", "for": "3h", "iops": 10_000, **more}
     document = {"version": 1, "known_events": [event], "defaults": {"mode": "auto"}}
     seen = observation(activity([500.0] * 180), volume(gp3(200), tags=()))
     past = history(load, days=7, check=lambda at: check if at.hour >= 22 else 0.0)
+    nights = [NOW.replace(hour=21, minute=0) - timedelta(days=day) for day in range(raised, 0, -1)]
+    changes = [
+        KnownModification(started_at=at, by="headroom", origin=origin, target=target)
+        for night in nights
+        for at, origin, target in (
+            (night, gp3(200), gp3(200, 11_000, 172)),
+            (night + timedelta(hours=5), gp3(200, 11_000, 172), gp3(200)),
+        )
+    ]
     return decide(
         decision_input(
-            replace(seen, history=past), rules=parse_policy(document, source="test"), trigger="due"
+            replace(seen, history=past),
+            rules=parse_policy(document, source="test"),
+            trigger="due",
+            stand=replace(resource_state(), modifications=tuple(changes)),
         )
     )
 
@@ -195,9 +210,19 @@ def test_the_owner_hears_of_an_event_whose_load_stays_away() -> None:
         (lambda at: None if at.hour == 23 and at.day == NOW.day - 2 else 500.0, {}),
         (lambda at: 500.0, {"check": 5.0}),
         (lambda at: 500.0, {"iops": 2_900}),
+        (lambda at: 500.0, {"raised": 0}),
+        (lambda at: 500.0, {"raised": 2}),
         (lambda at: 500.0, {"when": f"weekly {NOW:%a} 01:00 UTC"}),
     ],
-    ids=["it came once", "not measured", "a limit hid more", "costs nothing", "came once so far"],
+    ids=[
+        "it came once",
+        "not measured",
+        "a limit hid more",
+        "costs nothing",
+        "announced just now",
+        "announced two days ago",
+        "came once so far",
+    ],
 )
 def test_nobody_hears_of_an_event_whose_load_may_have_come(
     load: Load, more: dict[str, Any]
