@@ -66,7 +66,8 @@ def give_back_data(case: Case) -> Verdict:
     A pressed database, or one whose credits run out, may go to gp3 at no higher price at once, if that
     has more sustained IOPS and all MiB/s the load ever used, or its load so far came late for longer
     without credits than it would on gp3. What somebody else raised is kept for a week,
-    unless you set `give_back_after_days` to less than a day: it may be meant for a load to come.
+    unless you set `give_back_after_days` to less than a day: it may be meant for a load to come. What Headroom
+    raised beyond that is given back as usual.
     """
     if not _lowers(case):
         return allowed(Guardrail.GIVE_BACK_DATA, "lowers nothing")
@@ -76,8 +77,8 @@ def give_back_data(case: Case) -> Verdict:
     limits, kind = case.effective.limits, case.observation.volume.ref.kind
     days, least = case.known_days, limits.least_days(kind, raised=any(map(_raised, known)))
     foreign = [change for change in known if change.by != BY_HEADROOM]
-    if foreign:
-        latest = max(foreign, key=lambda change: change.started_at)
+    latest = max(foreign, key=lambda change: change.started_at, default=None)
+    if latest is not None and _below(case, latest):
         since = (case.observation.at - latest.started_at).total_seconds() / 86_400
         days = min(days, since)
         if _raised(latest) and days == since:
@@ -88,6 +89,16 @@ def give_back_data(case: Case) -> Verdict:
         clears_at=case.observation.at + timedelta(days=missing) if missing > 0 else None,
         temporary=True,
     )  # fmt: skip
+
+
+def _below(case: Case, change: KnownModification) -> bool:
+    """Whether a plan leaves less than a change led to; so if that is not known."""
+    if change.target is None:
+        return True
+    left, set_to = case.plan.capability, capability(change.target)
+    return (
+        left.sustained_iops < set_to.sustained_iops or left.sustained_mibps < set_to.sustained_mibps
+    )
 
 
 def _raised(change: KnownModification) -> bool:
