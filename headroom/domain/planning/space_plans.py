@@ -1,7 +1,8 @@
 """Plans that give storage more space: growth alone, or combined with a plan for its load. Pure.
 
 One change does both if both are needed, because each uses one of four slots a day and may block the
-next for hours. Growth alone keeps the type; IOPS rise only where RDS's ratios require it. A volume
+next for hours. Where its price only fits once IOPS or MiB/s are given back, one change does that too.
+Growth alone keeps the type; IOPS rise only where RDS's ratios require it. A volume
 grows by a tenth at least, as RDS requires of databases: its owner must extend the file system.
 """
 
@@ -23,6 +24,7 @@ TOGETHER = 3
 """Plans for the load that are combined with growth, best first."""
 LEAST_OF_VOLUME_GIB = 2
 """The least that a volume grows by, so that it shows whether its file system followed."""
+ANY_PRICE = Decimal(10**9)
 AUTOSCALING_ADDS_GIB = 10
 """The least that RDS's autoscaling adds; a tenth of the size where that is more."""
 
@@ -57,7 +59,8 @@ def with_space_plans(
         and (not plan.lowers or (not situation.calm and relieves(situation, plan)))
     ][:TOGETHER]
     found: dict[Configuration, Plan] = {}
-    for plan in (*_together(situation, worthwhile, alone), *approved, *alone, *others):
+    paid_for = _paid_by_giving_back(situation, others, alone)
+    for plan in (*_together(situation, worthwhile, alone), *paid_for, *approved, *alone, *others):
         found.setdefault(plan.target, plan)
     return tuple(found.values())
 
@@ -133,13 +136,19 @@ def _most(situation: Situation, below_gib: int) -> Configuration | None:
     return _grown(situation, current, low)
 
 
-def _largest(situation: Situation, below_gib: int, *, unasked: bool = False) -> int | None:
-    """The largest size under `below_gib` that the owner's limits permit without a full copy; or without asking."""
+def _largest(
+    situation: Situation, below_gib: int, *, unasked: bool = False,
+    kept: Configuration | None = None,
+) -> int | None:  # fmt: skip
+    """The largest size under `below_gib` that the owner's limits permit without a full copy; or without asking.
+
+    With the IOPS and MiB/s of `kept`, else the present ones.
+    """
     current = situation.current
     low, high = least_size(current, current.size_gib + 1), below_gib - 1
 
     def fits(size: int) -> bool:
-        target = _grown(situation, current, size)
+        target = _grown(situation, kept or current, size)
         return (
             target is not None
             and target.size_gib < below_gib
@@ -187,22 +196,65 @@ def _together(situation: Situation, plans: Sequence[Plan], alone: Sequence[Plan]
             larger = None if target is None else plan_to(situation, target)
             if larger is None or growth.growth is None or larger.full_copy != growth.full_copy:
                 continue
-            yield replace(
-                larger, why=f"{plan.why}; {growth.why}", meets_need=plan.meets_need,
-                demand_iops=plan.demand_iops, demand_mibps=plan.demand_mibps,
-                relieved_minutes_per_day=plan.relieved_minutes_per_day,
-                value_usd_per_day=plan.value_usd_per_day, capped_from=growth.capped_from,
-                growth=replace(growth.growth, alone=False),
-            )  # fmt: skip
+            yield _for_both(plan, growth, replace(larger, capped_from=growth.capped_from))
+
+
+def _for_both(plan: Plan, growth: Plan, larger: Plan) -> Plan:
+    """`larger`, which makes the change of `plan` at the size of a growth, with the value of `plan`."""
+    return replace(
+        larger, why=f"{plan.why}; {growth.why}", meets_need=plan.meets_need,
+        demand_iops=plan.demand_iops, demand_mibps=plan.demand_mibps,
+        relieved_minutes_per_day=plan.relieved_minutes_per_day,
+        value_usd_per_day=plan.value_usd_per_day,
+        growth=None if growth.growth is None else replace(growth.growth, alone=False),
+    )  # fmt: skip
+
+
+def _paid_by_giving_back(
+    situation: Situation, plans: Sequence[Plan], alone: Sequence[Plan]
+) -> Iterator[Plan]:
+    """Growth with a worthwhile give-back, in calm, where only the price keeps growth alone from being as large."""
+    without_price = replace(
+        situation, account_left_usd=ANY_PRICE,
+        limits=replace(situation.limits, price_increase_usd=ANY_PRICE),
+    )  # fmt: skip
+    full = alone[0]
+    most = max((p.target.size_gib for p in alone if _fits(situation, p.target)), default=0)
+    if not situation.calm or most >= _as_large(without_price, situation.current, full):
+        return
+    lowering = (
+        plan
+        for plan in plans
+        if plan.lowers
+        and plan.value_usd_per_day > 0
+        and plan.price_change_usd < 0
+        and plan.target.size_gib == plan.origin.size_gib
+        and not plan.full_copy
+    )
+    for plan, _ in zip(lowering, range(TOGETHER), strict=False):
+        size = _as_large(situation, plan.target, full)
+        target = _grown(situation, plan.target, size) if size > most else None
+        larger = None if target is None else plan_to(situation, target)
+        if larger is None or not _fits(situation, larger.target):
+            continue
+        growth = full
+        if size < full.target.size_gib:
+            larger = replace(larger, capped_from=full.target)
+            growth = replace(full, why=_why_larger(size, full.target.size_gib))
+        yield _for_both(plan, growth, larger)
+
+
+def _as_large(situation: Situation, kept: Configuration, full: Plan) -> int:
+    """The largest size up to that of a growth that the limits permit with the IOPS of `kept`; 0 for none."""
+    size = full.target.size_gib
+    target = _grown(situation, kept, size)
+    if target is not None and _fits(situation, target):
+        return size
+    return _largest(situation, size, kept=kept) or 0
 
 
 def _for_space(plan: Plan, space: SpaceForecast, target_size_gib: int, *, alone: bool) -> Plan:
-    cut = (
-        "" if plan.target.size_gib >= target_size_gib else f" of the {target_size_gib} GiB it needs"
-    )
-    why = plan.why
-    if not plan.full_copy:
-        why = f"grow to {plan.target.size_gib} GiB{cut} for free space; cannot be undone"
+    why = plan.why if plan.full_copy else _why_larger(plan.target.size_gib, target_size_gib)
     return replace(
         plan,
         why=why,
@@ -213,6 +265,11 @@ def _for_space(plan: Plan, space: SpaceForecast, target_size_gib: int, *, alone:
             alone=alone,
         ),
     )  # fmt: skip
+
+
+def _why_larger(size_gib: int, needed_gib: int) -> str:
+    cut = "" if size_gib >= needed_gib else f" of the {needed_gib} GiB it needs"
+    return f"grow to {size_gib} GiB{cut} for free space; cannot be undone"
 
 
 def _approved_growth(situation: Situation, plans: Sequence[Plan], other: Plan) -> Iterator[Plan]:
