@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from headroom.domain.catalog import PriceTable
 from headroom.domain.catalog.ebs import capability
+from headroom.domain.decision.approval import growth_refused_until
 from headroom.domain.decision.diagnose import diagnose
 from headroom.domain.decision.space import space_forecast_for_owner
 from headroom.domain.guardrails import Case, less_promised
@@ -20,6 +21,7 @@ from headroom.domain.planning import (
     Situation,
     ValuedPlans,
     least_planned,
+    next_growth_usd,
     serves,
     value_plans,
     with_space_plans,
@@ -128,6 +130,8 @@ def analyze(decision_input: DecisionInput) -> Analysis:
         situation = _situation(
             decision_input, decision_input.prices, policy, effective, demand, diagnosis
         )
+        if situation is not None and space is not None and _may_grow(decision_input):
+            situation = replace(situation, next_growth_usd=next_growth_usd(situation, space))
         valued_plans = valued_plans if situation is None else value_plans(situation)
     if situation is not None and space is not None:
         valued_plans = replace(
@@ -137,6 +141,14 @@ def analyze(decision_input: DecisionInput) -> Analysis:
         decision_input=decision_input, policy=policy, effective=effective, demand=demand,
         diagnosis=diagnosis, situation=situation, valued_plans=valued_plans, space=space,
     )  # fmt: skip
+
+
+def _may_grow(decision_input: DecisionInput) -> bool:
+    """Whether nobody rejected growth lately, and no file system was found that cannot follow."""
+    seen, state = decision_input.observation, decision_input.resource_state
+    size = seen.volume.configuration.size_gib
+    rejected = growth_refused_until(state.declined, size, seen.at) is not None
+    return not rejected and state.growth_not_before is None
 
 
 def situation_of(decision_input: DecisionInput) -> Situation | None:
@@ -171,7 +183,9 @@ def case_of(
         plan=plan, observation=analysis.decision_input.observation, demand=analysis.demand,
         diagnosis=analysis.diagnosis, resource_state=resource_state, policy=analysis.policy,
         effective=analysis.effective, known_days=analysis.valued_plans.known_days, group=group,
-        space=analysis.space,
+        space=analysis.space, next_growth_usd=Decimal(0)
+        if analysis.situation is None
+        else analysis.situation.next_growth_usd,
     )  # fmt: skip
 
 

@@ -51,6 +51,8 @@ class Case:
     """The price change a person agreed to, USD per month, when an approved plan is judged again."""
     space: SpaceForecast | None = None
     """The forecast of a database's free space; None where there is none."""
+    next_growth_usd: Decimal = Decimal(0)
+    """The price of the growth for space that will be needed within a day, USD per month."""
 
 
 def verdict_of(

@@ -170,31 +170,42 @@ def _in_force(case: Case) -> Decimal:
     return max(Decimal(0), _increase(case) - case.plan.price_change_usd)
 
 
+def _for_space(case: Case) -> Decimal:
+    """What a raise has to leave for the growth that will be needed within a day."""
+    plan = case.plan
+    return Decimal(0) if plan.grows or plan.price_change_usd <= 0 else case.next_growth_usd
+
+
 def price_per_resource(case: Case) -> Verdict:
     """Block a monthly price too far above the price at enrolment; a lower price always passes.
 
-    A change that adds nothing to the increase already in force always passes, even if the owner
+    A raise must leave the price of the growth for free space that will be needed within a day. A change that adds nothing to the increase already in force always passes, even if the owner
     has lowered the limit since.
     """
     own, limit = max(_increase(case), Decimal(0)), case.effective.limits.price_increase_usd
+    later = _for_space(case)
     in_force, detail = _in_force(case), ""
     if limit < own <= in_force:  # giving back is never blocked by money
         limit, detail = in_force, f"what is in force; the limit itself is {limit}"
-    return verdict_of(
-        Guardrail.PRICE_PER_RESOURCE, Relation.AT_MOST, own, limit, "USD/month", detail
-    )
+    elif own > in_force:
+        own += later
+    unit = "USD/month with the growth that follows" if later else "USD/month"
+    return verdict_of(Guardrail.PRICE_PER_RESOURCE, Relation.AT_MOST, own, limit, unit, detail)
 
 
 def price_per_account(case: Case) -> Verdict:
     """Block a change that lifts the sum of increases in force above the account's limit.
 
-    The increase is reserved atomically with the intent. A change that adds nothing always passes.
+    The increase is reserved atomically with the intent. A change that adds nothing always passes. A raise
+    must leave the price of the growth for free space that will be needed within a day.
     """
     resource_state = case.resource_state
     others = resource_state.account_increase_usd - resource_state.resource_increase_usd
     own = max(Decimal(0), _increase(case))
     if own <= _in_force(case):  # nothing is added: giving back is never blocked by money
         others = min(others, max(Decimal(0), case.policy.account_increase_usd - own))
+    else:
+        own += _for_space(case)
     return verdict_of(
         Guardrail.PRICE_PER_ACCOUNT, Relation.AT_MOST, others + own,
         case.policy.account_increase_usd, "USD/month",

@@ -55,6 +55,8 @@ class Situation:
     """Whether people were asked for an approval some time ago, and did not answer."""
     freezes: tuple[Freeze, ...] = ()
     """The account's periods without changes."""
+    next_growth_usd: Decimal = Decimal(0)
+    """The price of the growth for space that will be needed within a day, which no raise may use up."""
     served_by_hdd: ServedByHdd | None = None
     """What the owner's HDD type served before Headroom left it; None if that is not known, or no longer like the load."""
 
@@ -158,7 +160,10 @@ def within_limits(situation: Situation, target: Configuration, *, changes: int =
         return False
     if step_of(situation.current, target) > limits.largest_step**changes:
         return False
-    increase = max(Decimal(0), situation.prices.monthly(target) - situation.baseline_usd)
+    usd, now_usd = situation.prices.monthly(target), situation.prices.monthly(situation.current)
+    increase = max(Decimal(0), usd - situation.baseline_usd)
+    if target.size_gib == situation.current.size_gib and usd > max(now_usd, situation.baseline_usd):
+        increase += situation.next_growth_usd
     return (
         increase <= limits.price_increase_usd and increase * changes <= situation.account_left_usd
     )

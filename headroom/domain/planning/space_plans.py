@@ -65,6 +65,20 @@ def with_space_plans(
     return tuple(found.values())
 
 
+def next_growth_usd(situation: Situation, space: SpaceForecast) -> Decimal:
+    """USD a month of the growth that will be needed within a day, where Headroom may grow the storage."""
+    current, more = situation.current, space.next_growth_gib
+    if not more or not situation.limits.grow_space:
+        return Decimal(0)
+    if rds_autoscales(situation.observation.volume.facts):
+        return Decimal(0)
+    size = min(current.size_gib + more, situation.limits.max_size_gib)
+    larger = _grown(situation, current, size) if size > current.size_gib else None
+    if larger is None or full_copy(current, larger):
+        return Decimal(0)
+    return situation.prices.monthly(larger) - situation.prices.monthly(current)
+
+
 def rds_autoscales(facts: DatabaseFacts | None) -> bool:
     """Whether RDS's autoscaling manages the size."""
     return facts is not None and facts.grows_by_itself

@@ -131,23 +131,22 @@ def test_what_needs_no_approval_is_grown_where_all_that_is_needed_does() -> None
 
 
 def loaded_while_it_fills(
-    hours: int, limits: dict[str, Any] | None = None, **resource: Any
+    hours: int, loaded_hours: int = 4, limits: dict[str, Any] | None = None
 ) -> Result:
-    """A load of 22,000 IOPS from 9 to 13 h on 12,000, for which all of the price limit would be spent."""
+    """22,000 IOPS from 9 h on, on 12,000: all of the price limit would be spent for it. Full after 33 hours."""
     document = scenario(
         {"mode": "auto", **(limits or {})}, instance_class="db.r6g.8xlarge",
-        allocated_storage_gib=600, **{"free_storage_gib": 200, "fill_gib_per_hour": 6, **resource},
+        allocated_storage_gib=600, free_storage_gib=200, fill_gib_per_hour=6,
     )  # fmt: skip
     calm = {"for": "144h", "iops": 2_000, "io_kib": 16}
-    day = [("9h", 2_000), ("4h", 22_000), (f"{hours - 13}h", 2_000)]
-    steps = [{"for": time, "iops": iops, "io_kib": 16} for time, iops in day]
+    day = [(9, 2_000), (loaded_hours, 22_000), (hours - 9 - loaded_hours, 2_000)]
+    steps = [{"for": f"{time}h", "iops": iops, "io_kib": 16} for time, iops in day if time]
     return simulated({**document, "history": {"steps": [calm]}, "workload": {"steps": steps}})
 
 
 def test_one_change_gives_back_what_was_raised_and_grows_where_the_price_is_only_enough_for_one() -> (
     None
 ):
-    """The raise of the morning uses the price limit; the storage would be full 33 hours after the start."""
     result = loaded_while_it_fills(36)
     assert result.space is not None
     assert result.space.full_minutes == 0
@@ -156,6 +155,17 @@ def test_one_change_gives_back_what_was_raised_and_grows_where_the_price_is_only
     assert grown.target.iops == raised.origin.iops == 12_000
     assert grown.target.size_gib > 2_000
     assert grown.reason == "low_free_space"
+
+
+def test_a_raise_leaves_the_price_of_the_growth_that_is_needed_within_a_day() -> None:
+    """The load never rests, so nothing could be given back."""
+    result = loaded_while_it_fills(36, loaded_hours=27)
+    assert result.space is not None
+    assert result.space.full_minutes == 0
+    raised, grown = result.changes
+    assert 22_000 < (raised.target.iops or 0) < 24_500  # which would cost all of the $250
+    assert grown.target.size_gib > 700
+    assert grown.target.iops == raised.target.iops
 
 
 def test_rds_grows_what_it_owns_and_headroom_leaves_it_alone() -> None:
