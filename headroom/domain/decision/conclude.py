@@ -60,7 +60,13 @@ from headroom.domain.guardrails import (
     all_clear_at,
     distance,
 )
-from headroom.domain.planning import CALM_MINUTES, Plan, gives_up_only_unused, one_way
+from headroom.domain.planning import (
+    CALM_MINUTES,
+    Plan,
+    gives_up_only_unused,
+    held_by_raises,
+    one_way,
+)
 from headroom.domain.policy import EffectiveLimits, PolicyUnreadable
 from headroom.domain.workload import Binding, Demand, Diagnosis, LoadShape
 
@@ -106,6 +112,8 @@ def _for_space(analysis: Analysis, space_action: SpaceAction, by_load: Action) -
             return Hold(reason=why, until=until, proposed_plan=plan)
         case NotifyOwner(cause=cause, remedy=remedy, plan=plan, until=until):
             why = Reason.LOW_FREE_SPACE
+            if Guardrail.PRICE_PER_RESOURCE in cause or Guardrail.PRICE_PER_ACCOUNT in cause:
+                remedy += _held_by_raises(analysis)
             escalation = escalate_once(decision_input, effective, why, cause, remedy, plan)
             if isinstance(escalation, Escalate):
                 return escalation
@@ -116,6 +124,25 @@ def _for_space(analysis: Analysis, space_action: SpaceAction, by_load: Action) -
             return Hold(reason=why, until=until, proposed_plan=plan) if silent else by_load
         case _:
             assert_never(space_action)
+
+
+def _held_by_raises(analysis: Analysis) -> str:
+    """What Headroom's own raises hold of the price limits that block growth, and who gives it back."""
+    situation, limits = analysis.situation, analysis.effective.limits
+    held = None if situation is None else held_by_raises(situation)
+    if held is None:
+        return ""
+    usd, without = held
+    by_itself = (
+        "Headroom gives back what the load no longer needs of it together with the growth, once the load "
+        f"has been calm for {CALM_MINUTES} minutes; earlier, set it"
+        if limits.grow_space and limits.give_back
+        else "set it"
+    )
+    return (
+        f"; ${usd:.2f} a month of that limit pay for the IOPS and MiB/s that Headroom added for its load: "
+        f"{by_itself} back to {without} yourself"
+    )
 
 
 def _growing(analysis: Analysis, plan: Plan, unasked: Plan | None, by_load: Action) -> Action:

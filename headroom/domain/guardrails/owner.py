@@ -183,13 +183,11 @@ def price_per_resource(case: Case) -> Verdict:
     has lowered the limit since.
     """
     own, limit = max(_increase(case), Decimal(0)), case.effective.limits.price_increase_usd
-    later = _for_space(case)
-    in_force, detail = _in_force(case), ""
+    in_force, detail, unit = _in_force(case), "", "USD/month"
     if limit < own <= in_force:  # giving back is never blocked by money
         limit, detail = in_force, f"what is in force; the limit itself is {limit}"
-    elif own > in_force:
-        own += later
-    unit = "USD/month with the growth that follows" if later else "USD/month"
+    elif own > in_force and (later := _for_space(case)):
+        own, unit = own + later, "USD/month with the growth that is needed next"
     return verdict_of(Guardrail.PRICE_PER_RESOURCE, Relation.AT_MOST, own, limit, unit, detail)
 
 

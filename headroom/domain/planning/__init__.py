@@ -46,6 +46,7 @@ from headroom.domain.planning.reverts import reverted
 from headroom.domain.planning.situation import CALM_MINUTES, Situation, step_of
 from headroom.domain.planning.space_plans import (
     autoscaling_can_add,
+    held_by_raises,
     next_growth_usd,
     rds_autoscales,
     with_space_plans,

@@ -79,6 +79,18 @@ def next_growth_usd(situation: Situation, space: SpaceForecast) -> Decimal:
     return situation.prices.monthly(larger) - situation.prices.monthly(current)
 
 
+def held_by_raises(situation: Situation) -> tuple[Decimal, Configuration] | None:
+    """USD a month of the IOPS and MiB/s that Headroom added to what the owner chose, and the storage without them."""
+    current, chosen = situation.current, situation.owners_choice
+    if chosen.volume_type is not current.volume_type:
+        return None
+    without = _grown(situation, chosen, current.size_gib)
+    if without is None:
+        return None
+    usd = situation.prices.monthly(current) - situation.prices.monthly(without)
+    return (usd, without) if usd > 0 else None
+
+
 def rds_autoscales(facts: DatabaseFacts | None) -> bool:
     """Whether RDS's autoscaling manages the size."""
     return facts is not None and facts.grows_by_itself

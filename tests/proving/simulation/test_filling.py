@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headroom.domain.decision import Act
+from headroom.domain.decision import Act, Escalate
 from headroom.domain.resources import STRIPED_FROM_GIB, Engine
 from headroom.proving.inputs import BadInput
 from headroom.proving.scenarios import load_scenario, parse_scenario
@@ -166,6 +166,29 @@ def test_a_raise_leaves_the_price_of_the_growth_that_is_needed_within_a_day() ->
     assert 22_000 < (raised.target.iops or 0) < 24_500  # which would cost all of the $250
     assert grown.target.size_gib > 700
     assert grown.target.iops == raised.target.iops
+
+
+@pytest.mark.parametrize(
+    ("grow_space", "said"),
+    [
+        (True, "gives back what the load no longer needs of it together with the growth"),
+        (False, "for its load: set it back to"),
+    ],
+)
+def test_the_owner_is_notified_of_what_a_raise_holds_of_the_price_limit(
+    grow_space: bool, said: str
+) -> None:
+    result = loaded_while_it_fills(28, loaded_hours=19, limits={"grow_space": grow_space})
+    held = 0.02 * ((result.changes[0].target.iops or 0) - 12_000)  # USD per IOPS and month
+    remedies = [
+        d.answer.remedy
+        for d in result.decisions
+        if isinstance(d.answer, Escalate) and "price_per_resource" in d.answer.cause
+    ]
+    about_space = next(one for one in remedies if "it would grow to" in one)
+    assert f"${held:.2f} a month of that limit pay for" in about_space
+    assert said in about_space
+    assert "12000 IOPS" in about_space
 
 
 def test_rds_grows_what_it_owns_and_headroom_leaves_it_alone() -> None:
