@@ -179,8 +179,9 @@ def _for_space(case: Case) -> Decimal:
 def price_per_resource(case: Case) -> Verdict:
     """Block a monthly price too far above the price at enrolment; a lower price always passes.
 
-    A raise must leave the price of the growth for free space that will be needed within a day. A change that adds nothing to the increase already in force always passes, even if the owner
-    has lowered the limit since.
+    A raise must leave the price of the growth for free space that will be needed within a day. A change
+    that adds nothing to the increase already in force always passes, even if the owner has lowered the
+    limit since.
     """
     own, limit = max(_increase(case), Decimal(0)), case.effective.limits.price_increase_usd
     in_force, detail, unit = _in_force(case), "", "USD/month"
