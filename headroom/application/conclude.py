@@ -64,11 +64,13 @@ def conclude(
 
 
 def _uneventful(decision: Decision) -> bool:
-    """Storage that is new and healthy, or publishes nothing: no news, unless something blocks a saving."""
+    """Storage that is new and healthy, or publishes nothing lately: no news, unless something blocks a saving."""
     answer, facts = decision.answer, decision.observation.volume.facts
     if not isinstance(answer, Hold):
         return False
-    silent = answer.reason is Reason.NOT_ENOUGH_DATA and not decision.demand.known_minutes
+    demand = decision.demand
+    unmeasured = not demand.known_minutes and not demand.pressed_minutes
+    silent = answer.reason is Reason.NOT_ENOUGH_DATA and unmeasured
     if silent and facts is not None and facts.additional:
         return False
     return silent or (answer.reason is Reason.NO_PRESSURE and answer.proposed_plan is None)

@@ -147,6 +147,8 @@ def save_outcome(
     """
     ref = decision.observation.volume.ref
     step, summary, due_at = _recorded_as(outcome, ref, now)
+    if isinstance(outcome, Refused) and outcome.refusal is Refusal.THROTTLED:
+        due_at = _less_often(decision, now)
     if isinstance(outcome, Refused) and outcome.refusal is Refusal.SLOTS:
         due_at = _learn_full(ports, decision, ref, outcome, now)
         summary += f"; no slot before {due_at:%Y-%m-%d %H:%M} UTC"
@@ -227,6 +229,12 @@ def _recorded_as(outcome: Outcome, ref: ResourceRef, now: datetime) -> tuple[Ste
             return Step.REFUSED, summary, again
         case Unknown(detail=detail):
             return Step.UNKNOWN, f"no clear answer: {detail}", now + RESOLVE_AFTER
+
+
+def _less_often(decision: Decision, now: datetime) -> datetime:
+    """When to call again after a throttled call: twice as late each time in a row, so as not to add to it."""
+    since = decision.resource_state.refused_since or now
+    return now + min(RETRY[Refusal.THROTTLED] + (now - since), RETRY[Refusal.IN_FLIGHT])
 
 
 def _learn_full(

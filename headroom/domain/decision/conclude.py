@@ -36,6 +36,7 @@ from headroom.domain.decision.escalation import (
     instance_limited,
     just_rolled_back,
     least_useful,
+    still_refused,
     unmeasured,
     waiting_cause,
 )
@@ -77,6 +78,12 @@ SOON = timedelta(hours=1)
 
 
 def conclude(analysis: Analysis, judgements: tuple[PlanJudgement, ...]) -> Action:
+    """What to do; instead, once in an episode, that AWS has refused it for too long."""
+    answer = _concluded(analysis, judgements)
+    return still_refused(analysis.decision_input, analysis.effective, analysis.demand, answer)
+
+
+def _concluded(analysis: Analysis, judgements: tuple[PlanJudgement, ...]) -> Action:
     """The action for free space if it needs one, else the action for the load."""
     decision_input, effective = analysis.decision_input, analysis.effective
     for_load = tuple(j for j in judgements if j.plan.growth is None or for_a_person(j))

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from headroom.domain.catalog.ebs import capability
-from headroom.domain.decision.action import Action, Escalate, Hold, Reason
+from headroom.domain.decision.action import Act, Action, Escalate, Hold, Reason
 from headroom.domain.decision.decision_input import (
     DecisionInput,
     policy_of,
@@ -24,12 +24,15 @@ from headroom.domain.guardrails import (
 from headroom.domain.planning import Plan, a_month, one_way, reverted
 from headroom.domain.policy import CodeOwned, EffectiveLimits, Limits
 from headroom.domain.resources import CodeOwner, Observation, code_owner, spoken
-from headroom.domain.workload import Binding, Demand, Diagnosis, LoadShape
+from headroom.domain.state import Refusal
+from headroom.domain.workload import Binding, Demand, Diagnosis, LoadShape, recent_minutes
 
 LONG_PRESSED_MINUTES = 60
 """Pressure this long is worth a word to the owner although nothing may be changed for now."""
 LONG_UNMEASURED = timedelta(days=7)
 """Silence after which the owner hears what an increase costs that nothing may be decided about."""
+LATE_AT_MOST = timedelta(minutes=75)
+"""Metrics whose newest are older than this have stopped."""
 DRAINS = timedelta(hours=1)
 """After a raise in flight, what waited before may use all that the instance has for so long."""
 
@@ -70,6 +73,17 @@ LATE_METRICS = (
     "it was at its limit for {} measured minutes before that; wait until its metrics are published again, or "
     "change the volume yourself"
 )
+REFUSED_CAUSE = "still_refused"
+STILL_REFUSED = (
+    "AWS has refused every change since {:%Y-%m-%d %H:%M} UTC, each time for a reason that mostly clears within "
+    "minutes: {}; Headroom goes on trying, unless you change it before"
+)
+REFUSALS = {
+    Refusal.IN_FLIGHT: "it does not take one in the volume's present state (look at that state, and ask AWS Support "
+    "if nothing of yours is under way)",
+    Refusal.THROTTLED: "it throttles the calls (look at what else calls AWS's API in this account and Region)",
+}
+"""What AWS says, and what to look at, in words."""
 LONG_SILENT = (
     "nothing was measured for {} days, and what Headroom added costs ${:.2f} a month: without measured load it gives "
     "nothing back; lower the volume yourself, or have the change rolled back, if it is not needed any more"
@@ -190,9 +204,11 @@ def _may_take_more(demand: Demand, plan: Plan) -> bool:
 
 
 def unmeasured(decision_input: DecisionInput, effective: EffectiveLimits, demand: Demand) -> Action:
-    """Hold; escalate where a limit was long in use before metrics stopped, or an increase long stands in silence."""
+    """Hold; escalate where a limit was long in use before metrics stopped or while they come late, or an
+    increase long stands in silence."""
     reason = Reason.NOT_ENOUGH_DATA
-    if demand.known_minutes and demand.pressed_minutes >= LONG_PRESSED_MINUTES:
+    late = demand.known_minutes or _comes_late(decision_input)
+    if late and demand.pressed_minutes >= LONG_PRESSED_MINUTES:
         remedy = LATE_METRICS.format(demand.pressed_minutes)
         return escalate_once(decision_input, effective, reason, "late_metrics", remedy, None)
     costs = decision_input.resource_state.resource_increase_usd
@@ -200,6 +216,22 @@ def unmeasured(decision_input: DecisionInput, effective: EffectiveLimits, demand
         remedy = LONG_SILENT.format(LONG_UNMEASURED.days, costs)
         return escalate_once(decision_input, effective, reason, "long_unmeasured", remedy, None)
     return Hold(reason=reason, until=None, proposed_plan=None)
+
+
+def _comes_late(decision_input: DecisionInput) -> bool:
+    """Whether metrics are published late, as the look before found none that were recent either.
+
+    Those of a stopped instance are older an hour after such a look.
+    """
+    last = decision_input.resource_state.last_signature
+    blind = last is not None and last.binding.startswith(Binding.UNKNOWN.value)
+    return blind and published_lately(decision_input.observation)
+
+
+def published_lately(observation: Observation) -> bool:
+    """Whether the newest metrics are late at most, as far as one look can know."""
+    seen = recent_minutes(observation)
+    return bool(seen) and seen[-1].at >= observation.at - LATE_AT_MOST
 
 
 def _long_silent(observation: Observation) -> bool:
@@ -243,6 +275,35 @@ def _bursts(observation: Observation, diagnosis: Diagnosis) -> bool:
     if diagnosis.binding is Binding.INSTANCE_IOPS:
         return limits.maximum_iops > limits.baseline_iops
     return limits.maximum_mibps > limits.baseline_mibps
+
+
+def still_refused(
+    decision_input: DecisionInput, effective: EffectiveLimits, demand: Demand, answer: Action
+) -> Action:
+    """The answer; of a change that long pressure or free space needs and AWS refuses for an hour, a word to the owner.
+
+    A refusal that mostly clears within minutes is no news before. Who approved the change heard of it.
+    """
+    state, lasts = decision_input.resource_state, timedelta(minutes=LONG_PRESSED_MINUTES)
+    since, last = state.refused_since, state.last_refusal_at
+    blocked = isinstance(answer, Hold) and answer.reason is Reason.BLOCKED_TEMPORARILY
+    sent = isinstance(answer, Act) and answer.approval is None
+    plan = answer.plan if isinstance(answer, Act) else answer.proposed_plan
+    if since is None or last is None or last - since < lasts:
+        return answer
+    if plan is None or not (sent or blocked):
+        return answer
+    helps = plan.sustains_more and demand.pressed_minutes >= LONG_PRESSED_MINUTES
+    if state.approval_request is not None or not (helps or plan.growth is not None):
+        return answer
+    said = [
+        words for why, words in REFUSALS.items() if f"refused:{why.value}" in state.escalated_causes
+    ]
+    remedy = STILL_REFUSED.format(since, "; ".join(said or REFUSALS.values()))
+    told = escalate_once(
+        decision_input, effective, Reason.BLOCKED_TEMPORARILY, REFUSED_CAUSE, remedy, plan
+    )
+    return told if isinstance(told, Escalate) else answer
 
 
 def just_rolled_back(decision_input: DecisionInput, blocking: Sequence[Verdict]) -> bool:

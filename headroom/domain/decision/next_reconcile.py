@@ -14,6 +14,7 @@ from headroom.domain.catalog.ebs import capability
 from headroom.domain.decision.action import Act, Escalate, Hold, Reason
 from headroom.domain.decision.decide import Decision
 from headroom.domain.decision.decision_input import ANSWERED_WITHIN
+from headroom.domain.decision.escalation import REFUSED_CAUSE, published_lately
 from headroom.domain.decision.space import full_within_a_day
 from headroom.domain.guardrails import (
     CONCURRENCY_GUARDRAILS,
@@ -124,6 +125,8 @@ def _by_answer(decision: Decision) -> datetime | None:
     if isinstance(answer, Act):
         return at + CLOSE_TO_LIMIT  # the outcome moves it; else a crash is found then
     if isinstance(answer, Escalate):
+        if answer.cause == REFUSED_CAUSE:
+            return at + timedelta(minutes=1)  # it is tried all the same
         again = answer.reason in (Reason.NOT_ENOUGH_DATA, Reason.BLOCKED_TEMPORARILY)
         return at + THIN_DATA if again else None
     if answer.until is not None:
@@ -146,6 +149,10 @@ def _by_answer(decision: Decision) -> datetime | None:
             return at + THIN_DATA
         case Reason.NOT_ENOUGH_DATA if _may_publish_soon(decision):
             return at + NOTHING_YET
+        case Reason.NOT_ENOUGH_DATA if decision.effective.enrolled and published_lately(
+            decision.observation
+        ):
+            return at + UNREPORTED  # nothing else sees what metrics show that are late
         case Reason.NOT_ENOUGH_DATA if _fell_silent(decision):
             return at + UNREPORTED
         case Reason.NO_PRESSURE if decision.effective.enrolled and decision.demand.pressed_minutes:

@@ -12,6 +12,7 @@ from headroom.domain.state import (
     ConcurrencyState,
     ResourceState,
     StoredState,
+    in_a_row,
     recent_modifications,
     usd,
 )
@@ -35,6 +36,7 @@ def resource_state_of(
         modifications=modifications,
         slots_full_until=_ahead(state.slots_full_until, now),
         last_refusal_at=state.last_refusal_at,
+        refused_since=state.refused_since if in_a_row(refused_at, now) else None,
         last_act_at=state.last_act_at,
         open_chain=state.chain,
         last_signature=state.last_signature,

@@ -38,6 +38,7 @@ from headroom.domain.state import (
     Step,
     StoredState,
     earliest_instant,
+    first_in_a_row,
     is_failure,
     merge_modifications,
     without_resource,
@@ -292,6 +293,7 @@ def _count(state: StoredState, step: Step, at: datetime, body: Mapping[str, obje
     return replace(
         state, last_refusal_at=at, failures_in_a_row=failures, escalated_causes=causes,
         breaker_opened_at=opened_at,
+        refused_since=first_in_a_row(outcome, state.refused_since, state.last_refusal_at, at),
     )  # fmt: skip
 
 
@@ -334,5 +336,5 @@ def _retry(
     if step is Step.REFUSED:
         return replace(state, retry_not_before=due_at)
     if step in (Step.APPLIED, Step.ALREADY_THERE):
-        return replace(state, retry_not_before=None)
+        return replace(state, retry_not_before=None, refused_since=None)
     return state

@@ -68,6 +68,7 @@ from headroom.domain.state.modification_history import (
 )
 from headroom.domain.state.notices import Notice, Notify
 from headroom.domain.state.outcome import (
+    BRIEF,
     NOT_SENT,
     TRANSIENT,
     AlreadyThere,
@@ -78,6 +79,8 @@ from headroom.domain.state.outcome import (
     Stale,
     Unknown,
     declined,
+    first_in_a_row,
+    in_a_row,
 )
 from headroom.domain.state.owner_changes import at_present_prices, never_made
 from headroom.domain.state.profile import (

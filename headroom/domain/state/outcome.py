@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from headroom.domain.resources import LATER, Configuration
@@ -54,6 +54,10 @@ class Stale:
 
 TRANSIENT = frozenset({Refusal.SLOTS, Refusal.IN_FLIGHT, Refusal.THROTTLED})
 """Refusals after which an approval stands: they say nothing against the change."""
+BRIEF = frozenset({Refusal.IN_FLIGHT, Refusal.THROTTLED})
+"""Refusals that mostly clear within minutes: people need not hear of them before they last."""
+IN_A_ROW = timedelta(hours=1)
+"""The longest time between two refusals in a row."""
 NOT_SENT = "NotSent"
 """The code of a refusal by Headroom itself: nothing was sent to AWS."""
 
@@ -74,6 +78,20 @@ class Refused:
         if self.refusal is Refusal.FILE_SYSTEM:
             return f"space_refused:{self.refusal.value}"
         return f"refused:{self.refusal.value}"
+
+
+def in_a_row(last: datetime | None, now: datetime) -> bool:
+    """Whether a refusal now follows the `last` one."""
+    return last is not None and now - last <= IN_A_ROW
+
+
+def first_in_a_row(
+    outcome: object, since: datetime | None, last: datetime | None, now: datetime
+) -> datetime | None:
+    """Since when AWS refuses for reasons that mostly clear within minutes, if `outcome` is such a refusal."""
+    if not isinstance(outcome, Refused) or outcome.refusal not in BRIEF:
+        return None
+    return since if since is not None and in_a_row(last, now) else now
 
 
 def declined(refusal: Refusal, message: str) -> Refused:

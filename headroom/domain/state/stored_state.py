@@ -56,6 +56,8 @@ class StoredState:
     modifications: tuple[KnownModification, ...] = ()
     slots_full_until: datetime | None = None
     last_refusal_at: datetime | None = None
+    refused_since: datetime | None = None
+    """The first of the latest refusals in a row that mostly clear within minutes; None after any other outcome."""
     retry_not_before: datetime | None = None
     """After a refusal: the earliest retry; cleared by an accepted change."""
     growth_not_before: datetime | None = None

@@ -15,7 +15,7 @@ from headroom.domain.decision.next_reconcile import THIN_DATA, queue_entry_of
 from headroom.domain.guardrails import Guardrail
 from headroom.domain.policy import Mode, OneWay, PolicyUnreadable, parse_window
 from headroom.domain.resources import Configuration, ModificationState, Observation, VolumeType
-from headroom.domain.state import HOUR, KnownModification
+from headroom.domain.state import HOUR, KnownModification, ResourceState, Signature
 from headroom.domain.workload import Binding, LoadShape
 from tests.builders import (
     NOW,
@@ -238,6 +238,64 @@ def test_late_metrics_after_an_hour_at_a_limit_are_reported_once_and_change_noth
     assert (late.answer.reason, late.answer.cause) == (Reason.NOT_ENOUGH_DATA, "late_metrics")
     assert "for 60 measured minutes" in late.answer.remedy
     assert next_reconcile_at(late) == NOW + THIN_DATA, "they may come any minute"
+
+
+BLIND = Signature(answer="hold", binding="unknown", plan="", blocking=())
+"""The last look found nothing recent either."""
+
+
+@pytest.mark.parametrize(
+    ("silent", "pressed", "last", "notified", "again"),
+    [
+        (30, 60, BLIND, True, THIN_DATA), (70, 60, BLIND, True, THIN_DATA),
+        (30, 59, BLIND, False, HOUR), (30, 60, None, False, HOUR),
+        (30, 60, replace(BLIND, binding="volume_iops"), False, HOUR),
+        (80, 60, BLIND, False, None),  # an hour after a look that found nothing: it has stopped
+        (80, 10, BLIND, False, None),
+    ],
+)  # fmt: skip
+def test_metrics_that_always_come_late_are_looked_at_each_hour_until_an_hour_of_pressure_is_known(
+    silent: int, pressed: int, last: Signature | None, notified: bool, again: timedelta | None
+) -> None:
+    stand = resource_state(last_signature=last)
+    decision = decide(
+        decision_input(at_its_limit(pressed, silent=silent), stand=stand, trigger="due")
+    )
+    assert decision.answer.reason is Reason.NOT_ENOUGH_DATA
+    assert isinstance(decision.answer, Escalate) is notified
+    assert next_reconcile_at(decision) == (None if again is None else NOW + again)
+
+
+def refused(minutes: int, **more: object) -> ResourceState:
+    """AWS refused every change for so many minutes, the last one ten minutes ago."""
+    last = NOW - timedelta(minutes=10)
+    since = last - timedelta(minutes=minutes)
+    known: dict[str, object] = {"escalated_causes": ("refused:in_flight",), **more}
+    return resource_state(refused_since=since, last_refusal_at=last, **known)
+
+
+@pytest.mark.parametrize(
+    ("pressed", "stand", "notified"),
+    [
+        (60, refused(60), True), (59, refused(60), False), (60, refused(59), False),
+        (60, refused(60, escalated_causes=("still_refused",)), False),
+        (60, refused(60, retry_not_before=NOW + timedelta(minutes=5)), True),
+    ],
+)  # fmt: skip
+def test_a_raise_that_aws_refuses_for_an_hour_of_pressure_is_reported_and_then_tried_again(
+    pressed: int, stand: ResourceState, notified: bool
+) -> None:
+    decision = decide(decision_input(at_its_limit(pressed), stand=stand))
+    if not notified:
+        assert isinstance(decision.answer, Act)
+        return
+    assert isinstance(decision.answer, Escalate)
+    assert (decision.answer.cause, decision.answer.reason) == (
+        "still_refused", Reason.BLOCKED_TEMPORARILY,
+    )  # fmt: skip
+    assert "does not take one in the volume's present state" in decision.summary
+    assert "throttles" not in decision.summary
+    assert next_reconcile_at(decision) == NOW + timedelta(minutes=1)
 
 
 @pytest.mark.parametrize(("silent", "held_for"), [(15, 16), (29, 30), (60, 61)])

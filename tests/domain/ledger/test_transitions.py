@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 
 import pytest
 
-from headroom.domain.ledger import after_decided, after_step
+from headroom.domain.ledger import after_decided, after_step, resource_state_of
 from headroom.domain.resources import ModificationState
-from headroom.domain.state import Notified, Refusal, Step, StoredState, declined
+from headroom.domain.state import AccountStopState, Notified, Refusal, Step, StoredState, declined
 from tests.builders import NOW, gp2, modification
 from tests.contracts.decisions import ENROLMENT, act, escalate, hold
 
@@ -45,6 +45,30 @@ def test_a_file_system_that_cannot_follow_holds_back_growth_and_opens_no_breaker
     assert (state.retry_not_before, state.failures_in_a_row, state.breaker_opened_at) == (
         None, 0, None,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("why", [Refusal.IN_FLIGHT, Refusal.THROTTLED])
+def test_refusals_in_a_row_are_known_since_the_first(why: Refusal) -> None:
+    def after(state: StoredState, minutes: int, step: Step, **body: object) -> StoredState:
+        at = NOW + timedelta(minutes=minutes)
+        return after_step(state, f"d{minutes}", step, at=at, due_at=at, body=body)
+
+    def since(state: StoredState, minutes: int) -> datetime | None:
+        return resource_state_of(
+            state, account_micro_usd=0, stop_state=AccountStopState(),
+            now=NOW + timedelta(minutes=minutes),
+        ).refused_since  # fmt: skip
+
+    state = StoredState()
+    for minutes in (0, 15, 60, 120):
+        state = after(state, minutes, Step.REFUSED, outcome=declined(why, "not now"))
+        assert since(state, minutes) == NOW
+    assert (since(state, 180), since(state, 181)) == (NOW, None), "no longer in a row"
+    anew = after(state, 181, Step.REFUSED, outcome=declined(why, "not now"))
+    assert since(anew, 181) == NOW + timedelta(minutes=181)
+    denied = after(state, 130, Step.REFUSED, outcome=declined(Refusal.DENIED, "no"))
+    applied = after(state, 130, Step.APPLIED)
+    assert (since(denied, 130), since(applied, 130)) == (None, None)
 
 
 def test_after_a_raise_the_owner_hears_again_of_a_limit_that_is_still_too_low() -> None:

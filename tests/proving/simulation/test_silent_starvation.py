@@ -1,0 +1,128 @@
+"""No resource starves for hours without a word to its owner, whatever AWS or CloudWatch does."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from headroom.domain.decision import Act, Escalate, Reason
+from headroom.domain.state import Refusal
+from headroom.proving.awsrules import ModificationRefused, VolumeLifecycle
+from headroom.proving.metrics import PublishedVolume
+from headroom.proving.metrics.published import minute_number
+from headroom.proving.simulation import Result, storage
+from tests.proving.simulation.situations import RDS, START, simulated, step
+
+GP3 = {"type": "gp3", "size_gib": 400}
+DATABASE = {**RDS, "storage_type": "gp3", "allocated_storage_gib": 800}
+DAY = [step("9h", 800), step("4h", 9_000), step("11h", 800)]
+DATABASES_DAY = [step("9h", 2_000), step("4h", 19_000), step("11h", 2_000)]
+
+
+def messages(result: Result) -> list[tuple[float, str]]:
+    """Hours from the start, and the causes."""
+    return [
+        ((decision.at - START) / timedelta(hours=1), decision.answer.cause)
+        for decision in result.decisions
+        if isinstance(decision.answer, Escalate)
+    ]
+
+
+def always_refused(
+    monkeypatch: pytest.MonkeyPatch, code: str, *, minutes: int | None = None
+) -> None:
+    """AWS refuses every change, if only for so many minutes after 09:00."""
+    modify = VolumeLifecycle.modify
+
+    def refuse(self: VolumeLifecycle, now: Any, **asked: Any) -> Any:
+        if minutes is None or now < START + timedelta(hours=9, minutes=minutes):
+            raise ModificationRefused(code, "not now")
+        return modify(self, now, **asked)
+
+    monkeypatch.setattr(VolumeLifecycle, "modify", refuse)
+    monkeypatch.setitem(storage.REFUSALS, "RequestLimitExceeded", Refusal.THROTTLED)
+
+
+@pytest.mark.parametrize(
+    ("code", "what"),
+    [
+        ("IncorrectModificationState", "does not take one in the volume's present state"),
+        ("RequestLimitExceeded", "throttles the calls"),
+    ],
+)
+def test_changes_that_aws_refuses_for_an_hour_are_reported_once_in_the_episode(
+    code: str, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    always_refused(monkeypatch, code)
+    result = simulated(GP3, DAY)
+    assert not result.changes
+    (hour, cause), *others = messages(result)
+    assert cause == "still_refused"
+    assert 10 < hour <= 10.5, "the load came at 9"
+    assert not others
+    said = next(d.summary for d in result.decisions if isinstance(d.answer, Escalate))
+    assert what in said
+    assert "has refused every change since 2026-01-05 09:0" in said
+    last = max(refusal.at for refusal in result.refusals)
+    assert last > START + timedelta(hours=13), "it goes on trying"
+
+
+def test_a_throttled_call_is_repeated_less_and_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    always_refused(monkeypatch, "RequestLimitExceeded")
+    calls = [refusal.at for refusal in simulated(GP3, DAY[:2]).refusals]
+    waits = [round((b - a) / timedelta(minutes=1)) for a, b in pairwise(calls)]
+    assert waits[:3] == [2, 4, 8]
+    assert {15} <= set(waits[3:]) <= {15, 16, 17, 20}
+
+
+@pytest.mark.parametrize("minutes", [10, 55])
+def test_a_refusal_that_clears_within_an_hour_is_no_message(
+    minutes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    always_refused(monkeypatch, "IncorrectModificationState", minutes=minutes)
+    result = simulated(GP3, DAY)
+    assert result.refusals
+    assert result.changes
+    assert not messages(result)
+
+
+@pytest.mark.parametrize("late_min", [30, 45, 60])
+@pytest.mark.parametrize("detection", ["fleet", "adaptive"])
+@pytest.mark.parametrize(
+    ("resource", "day"), [(GP3, DAY), (DATABASE, DATABASES_DAY)], ids=["volume", "database"]
+)
+def test_metrics_that_always_come_late_are_reported_once_an_hour_of_pressure_is_known(
+    resource: dict[str, Any], day: list[dict[str, Any]], detection: str, late_min: int
+) -> None:
+    result = simulated(
+        resource, day, history=[step("24h", 800)], detection=detection,
+        aws={"metric_delay": f"{late_min}m"},
+    )  # fmt: skip
+    assert not any(isinstance(decision.answer, Act) for decision in result.decisions)
+    (hour, cause), *others = messages(result)
+    assert cause == "late_metrics"
+    known = 10 + late_min / 60
+    assert known <= hour <= known + 1
+    assert not others
+
+
+@pytest.mark.parametrize("stops_after_min", [100, 120, 140])
+def test_an_instance_that_stops_has_no_late_metrics(
+    stops_after_min: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At a ceiling of its owner, who hears of that."""
+    put, first = PublishedVolume.put, minute_number(START)
+    since = first + 9 * 60 + stops_after_min
+
+    def publish(self: PublishedVolume, minute: int, sums: Any) -> None:
+        put(self, minute, sums if minute < since else {})
+
+    monkeypatch.setattr(PublishedVolume, "put", publish)
+    rules = {"version": 1, "defaults": {"max_iops": 3_000, "types": ["gp3"]}}
+    result = simulated(GP3, DAY, detection="adaptive", policy=rules)
+    assert [cause for _, cause in messages(result)] == ["max_iops"]
+    blind = [d for d in result.decisions if d.answer.reason is Reason.NOT_ENOUGH_DATA]
+    assert len(blind) <= 2
