@@ -74,8 +74,11 @@ def plans_from_history(situation: Situation) -> Iterator[Plan]:
             *((known_iops, m) for i, m in levels if m > now.burst_mibps and i > known_iops),
         ]
         levels = [_in_proportion(level, most, seen) for level in levels]
-        if chosen.sustained_iops > base[0] or chosen.sustained_mibps > base[1]:
-            levels.append((chosen.sustained_iops, chosen.sustained_mibps))
+        if situation.owners_choice.volume_type is current.volume_type and (
+            now.sustained_iops > chosen.sustained_iops > base[0]
+            or now.sustained_mibps > chosen.sustained_mibps > base[1]
+        ):
+            levels.append((chosen.sustained_iops, chosen.sustained_mibps))  # what Headroom raised
     levels += announced_levels(situation)
     step = limits.largest_step
     levels += [  # from where one step leads to the most that may come
