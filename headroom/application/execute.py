@@ -232,7 +232,12 @@ def _recorded_as(outcome: Outcome, ref: ResourceRef, now: datetime) -> tuple[Ste
 
 
 def _less_often(decision: Decision, now: datetime) -> datetime:
-    """When to call again after a throttled call: twice as late each time in a row, so as not to add to it."""
+    """When to call again after a throttled call: twice as late each time in a row, so as not to add to it.
+
+    Not while load waits for the change: under a partial throttle one of a few calls soon gets through.
+    """
+    if decision.demand.pressed_minutes:
+        return now + RETRY[Refusal.THROTTLED]
     since = decision.resource_state.refused_since or now
     return now + min(RETRY[Refusal.THROTTLED] + (now - since), RETRY[Refusal.IN_FLIGHT])
 

@@ -26,6 +26,7 @@ from headroom.domain.planning import (
     serves,
 )
 from headroom.domain.policy import KnownEvent, Mode, Occurrence, events_of
+from headroom.domain.resources import Configuration
 from headroom.domain.state import HOUR, MODIFICATION_RETENTION, ProfileHour
 from headroom.domain.workload import KnownLoad, hours_of
 
@@ -192,7 +193,8 @@ def _announced_for_nothing(analysis: Analysis) -> Action | None:
         seen = [hours_of(one, situation.past.profile) for one in came[-MISSED_TIMES:]]
         if len(seen) < MISSED_TIMES or not all(_stayed_away(event, hours) for hours in seen):
             continue
-        if not all(_raised_for(analysis, had, one) for one in came[-MISSED_TIMES:]):
+        remembered = came[-1].start >= at - MODIFICATION_RETENTION
+        if not (remembered and all(_raised_for(analysis, had, o) for o in came[-MISSED_TIMES:])):
             continue  # announced only lately, or never served
         known = [hour for hours in seen for hour in hours if hour is not None]
         iops, mibps = max(h.peak_iops for h in known), max(h.peak_mibps for h in known)
@@ -212,18 +214,22 @@ def _announced_for_nothing(analysis: Analysis) -> Action | None:
 
 
 def _raised_for(analysis: Analysis, had: Capability, event: Occurrence) -> bool:
-    """Whether storage was raised above what the owner chose when an event began, as far as that is remembered."""
-    if event.start < analysis.decision_input.observation.at - MODIFICATION_RETENTION:
+    """Whether storage was more than what the owner chose when an event began, as far as changes are remembered."""
+    seen, known = (
+        analysis.decision_input.observation, analysis.decision_input.resource_state.modifications,
+    )  # fmt: skip
+    if event.start < seen.at - MODIFICATION_RETENTION:
         return True
-    begun = [
-        m
-        for m in analysis.decision_input.resource_state.modifications
-        if m.target is not None and m.started_at <= event.start
-    ]
-    latest = max(begun, key=lambda m: m.started_at, default=None)
-    if latest is None or latest.target is None:
+    before = [m for m in known if m.started_at <= event.start]
+    after = [m for m in known if m.started_at > event.start]
+    then: Configuration | None = seen.volume.configuration
+    if before:
+        then = max(before, key=lambda m: m.started_at).target
+    elif after:
+        then = min(after, key=lambda m: m.started_at).origin
+    if then is None:
         return False
-    can = capability(latest.target)
+    can = capability(then)
     return can.sustained_iops > had.sustained_iops or can.sustained_mibps > had.sustained_mibps
 
 

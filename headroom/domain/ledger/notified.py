@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from headroom.domain.catalog.ebs import capability
 from headroom.domain.decision import (
     AMOUNTS,
     KNOWN_EVENT,
@@ -26,7 +27,9 @@ ENOUGH = timedelta(days=1)
 """How long one notification of a cause is enough."""
 OWNERS = timedelta(days=7)
 """The same where only the owner can change it."""
-LEFT_TO_OWNERS = (Reason.BLOCKED_PERMANENTLY, Reason.NOT_COST_EFFECTIVE, Reason.INSTANCE_LIMITED)
+LEFT_TO_OWNERS = (Reason.BLOCKED_PERMANENTLY, Reason.NOT_COST_EFFECTIVE)
+NEW_HIGH = 1.05
+"""Times more than the storage ever had, as far as that is remembered, that shows that a limit was moved."""
 
 
 def causes_after(causes: Sequence[str], decision: Decision) -> tuple[str, ...]:
@@ -53,13 +56,14 @@ def notified_after(
 ) -> tuple[Notified, ...]:
     """What need not be notified again after `decision`; `causes` were notified in the present episode.
 
-    Once more is allowed in that episode and a raise is made, its owner hears if the same limit is still too low. In
-    the next one, raised for as the last, it is no news.
+    Once more is allowed and a raise is made, in that episode or to more than ever, its owner hears if the same limit is
+    still too low. In the next one, raised for as the last, it is no news.
     """
     answer, at = decision.answer, decision.at
     kept = tuple(one for one in notified if at < one.until)
     if isinstance(answer, Act) and answer.plan.sustains_more:
-        return tuple(one for one in kept if one.cause not in causes or not _amounts(one.cause))
+        news = {one.cause for one in kept if _new_high(decision) or one.cause in causes}
+        return tuple(one for one in kept if one.cause not in news or not _amounts(one.cause))
     escalates = isinstance(answer, Escalate) and decision.rollback_of is None
     if not isinstance(answer, Escalate) or not escalates or answer.cause.startswith(LASTING):
         return kept
@@ -67,6 +71,21 @@ def notified_after(
         cause=answer.cause, until=at + (OWNERS if answer.reason in LEFT_TO_OWNERS else ENOUGH)
     )
     return (*kept, found)[-KEPT_CAUSES:]
+
+
+def _new_high(decision: Decision) -> bool:
+    """Whether a raise leads to more than the storage has had in the changes that are remembered."""
+    if not isinstance(decision.answer, Act):
+        return False
+    plan, known = decision.answer.plan, decision.resource_state.modifications
+    had = [capability(plan.origin)]
+    had += [capability(one) for m in known for one in (m.origin, m.target) if one is not None]
+    then = plan.capability
+    return all(
+        then.sustained_iops > NEW_HIGH * can.sustained_iops
+        or then.sustained_mibps > NEW_HIGH * can.sustained_mibps
+        for can in had
+    )
 
 
 def _amounts(cause: str) -> bool:

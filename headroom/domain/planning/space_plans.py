@@ -66,15 +66,18 @@ def with_space_plans(
 
 
 def next_growth_usd(situation: Situation, space: SpaceForecast) -> Decimal:
-    """USD a month of the growth that will be needed within a day, where Headroom may grow the storage."""
-    current, more = situation.current, space.next_growth_gib
-    if not more or not situation.limits.grow_space:
+    """USD a month of the least growth, where one will be needed within a day and Headroom may make it by itself.
+
+    Not of all that is needed, which nobody knows: of an import that ends, or a batch that deletes again. With the
+    least there is time for the rest. What the limits do not permit anyway needs no money.
+    """
+    current = situation.current
+    if not space.grows_soon or not situation.limits.grow_space:
         return Decimal(0)
     if rds_autoscales(situation.observation.volume.facts):
         return Decimal(0)
-    size = min(current.size_gib + more, situation.limits.max_size_gib)
-    larger = _grown(situation, current, size) if size > current.size_gib else None
-    if larger is None or full_copy(current, larger):
+    larger = _grown(situation, current, least_size(current, current.size_gib + 1))
+    if larger is None or not _fits(situation, larger) or _asks(situation, larger):
         return Decimal(0)
     return situation.prices.monthly(larger) - situation.prices.monthly(current)
 

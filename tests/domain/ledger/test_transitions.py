@@ -8,9 +8,18 @@ from decimal import Decimal
 
 import pytest
 
+from headroom.domain.decision import Act, Decision
 from headroom.domain.ledger import after_decided, after_step, resource_state_of
 from headroom.domain.resources import ModificationState
-from headroom.domain.state import AccountStopState, Notified, Refusal, Step, StoredState, declined
+from headroom.domain.state import (
+    AccountStopState,
+    KnownModification,
+    Notified,
+    Refusal,
+    Step,
+    StoredState,
+    declined,
+)
 from tests.builders import NOW, gp2, modification
 from tests.contracts.decisions import ENROLMENT, act, escalate, hold
 
@@ -90,6 +99,23 @@ def test_what_the_owner_heard_of_in_an_earlier_episode_is_no_news_after_the_next
         Notified(cause="slots", until=NOW),
     )  # fmt: skip
     earlier = StoredState(notified=known)
-    assert after_decided(earlier, act("d1"), None).notified == known[:2]
+    assert after_decided(earlier, raised_before("d1"), None).notified == known[:2]
     present = StoredState(notified=known, escalated_causes=("max_iops", "instance_iops"))
-    assert after_decided(present, act("d1"), None).notified == known[1:2]
+    assert after_decided(present, raised_before("d1"), None).notified == known[1:2]
+
+
+def test_a_raise_to_more_than_ever_shows_that_the_owner_moved_a_limit() -> None:
+    """In the evening, after the load: the next morning it is too low again."""
+    known = (Notified(cause="max_iops", until=NOW + timedelta(days=7)),)
+    assert after_decided(StoredState(notified=known), act("d1"), None).notified == ()
+
+
+def raised_before(decision_id: str) -> Decision:
+    """A raise that was made an earlier night, too."""
+    again = act(decision_id)
+    assert isinstance(again.answer, Act)
+    plan = again.answer.plan
+    earlier = KnownModification(
+        started_at=NOW - timedelta(days=1), by="headroom", origin=plan.origin, target=plan.target
+    )
+    return replace(again, resource_state=replace(again.resource_state, modifications=(earlier,)))

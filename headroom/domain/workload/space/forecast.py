@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from math import ceil
 
 from headroom.domain.resources import LATER
 
@@ -64,15 +63,11 @@ class SpaceForecast:
         return 0 < self.free_gib <= self.pace_gib_per_hour * SURGE_HOURS
 
     @property
-    def next_growth_gib(self) -> int:
-        """What must be added within a day, so that the reserve stays free for a day more; 0 where enough is free.
-
-        At least a tenth, as RDS requires.
-        """
+    def grows_soon(self) -> bool:
+        """Whether some space must be added within a day, so that the reserve stays free for a day more."""
         missing = self.reserve_gib - self.lowest_gib + self.fill_gib_per_day
-        if self.unclear or self.basis is SpaceBasis.FILE_SYSTEM or not (self.short or missing > 0):
-            return 0
-        return ceil(max(self.size_gib / 10, missing + self.fill_gib_per_day))
+        known = not self.unclear and self.basis is not SpaceBasis.FILE_SYSTEM
+        return known and (self.short or missing > 0)
 
     @property
     def unclear(self) -> bool:
