@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from math import inf
 from statistics import median
 
 from headroom.domain.resources import Observation, VolumeActivity
@@ -40,21 +41,21 @@ def latencies_below(
     history: VolumeActivity, share: float, limits: tuple[float, float]
 ) -> list[float]:
     """The latencies in ms of the periods of a history below a share of IOPS and MiB/s."""
-    return [latency for latency, _, _ in _below(history, share, limits)]
+    return [latency for latency, *_ in _below(history, share, limits)]
 
 
 def _below(
     history: VolumeActivity, share: float, limits: tuple[float, float]
-) -> list[tuple[float, float, float]]:
-    """The same periods: latency in ms, IOPS and MiB/s of each."""
+) -> list[tuple[float, float, float, int]]:
+    """The same periods: latency in ms, IOPS and MiB/s of each, and its place in the history."""
     iops, mibps = share * limits[0], share * limits[1]
     periods = zip(
         history.latency_ms.values, history.read_iops.values, history.write_iops.values,
         history.read_mibps.values, history.write_mibps.values, strict=False,
     )  # fmt: skip
     return [
-        (latency, reads + writes, read_mibps + write_mibps)
-        for latency, reads, writes, read_mibps, write_mibps in periods
+        (latency, reads + writes, read_mibps + write_mibps, place)
+        for place, (latency, reads, writes, read_mibps, write_mibps) in enumerate(periods)
         if latency is not None
         and reads is not None
         and writes is not None
@@ -80,17 +81,9 @@ def free_latency_ms(history: VolumeActivity, limits: LimitHistory) -> float:
 def _below_in_force(history: VolumeActivity, share: float, limits: LimitHistory) -> Iterator[float]:
     """The latencies in ms of the periods below a share of the limits that were in force in each."""
     begin, step = history.read_iops.start.timestamp(), history.read_iops.period_s
-    periods = zip(
-        history.latency_ms.values, history.read_iops.values, history.write_iops.values,
-        history.read_mibps.values, history.write_mibps.values, strict=False,
-    )  # fmt: skip
-    for place, (latency, *rates) in enumerate(periods):
-        if latency is None or None in rates:
-            continue
-        reads, writes, read_mibps, write_mibps = (rate or 0.0 for rate in rates)
-        took = reads + writes, read_mibps + write_mibps
-        iops, mibps = limits.at(begin + place * step, took, empty=True)
-        if took[0] < share * iops and took[1] < share * mibps:
+    for latency, iops, mibps, place in _below(history, 1.0, (inf, inf)):
+        most_iops, most_mibps = limits.at(begin + place * step, (iops, mibps), empty=True)
+        if iops < share * most_iops and mibps < share * most_mibps:
             yield latency
 
 
@@ -148,7 +141,9 @@ def _calm_of_days(observation: Observation) -> tuple[float, float] | None:
         return None
     calm = [
         (latency, mibps / ops)
-        for latency, ops, mibps in _below(history, FAR_BELOW, LimitHistory(observation, ()).lowest)
+        for latency, ops, mibps, _ in _below(
+            history, FAR_BELOW, LimitHistory(observation, ()).lowest
+        )
         if ops >= BUSY_IOPS
     ]
     if len(calm) < LEAST_CALM:
