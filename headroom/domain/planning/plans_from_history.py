@@ -312,12 +312,17 @@ def _long_below(situation: Situation, plan: Plan) -> bool:
 def _thinned(
     levels: list[tuple[float, float]], base: tuple[float, float]
 ) -> list[tuple[float, float]]:
-    """Levels that differ, the most expensive first, without those just below another."""
+    """Levels that differ, the most expensive first, without those just below another.
+
+    What `base` includes is never just below what costs more: a small database has gp3 only of that.
+    """
     kept: list[tuple[float, float]] = []
     for iops, mibps in sorted(levels, key=lambda w: (_unit_usd(w[0], w[1], base), w), reverse=True):
+        wanted = max(iops, base[0]), max(mibps, base[1])
         if not any(
-            i * ALIKE <= max(iops, base[0]) <= max(i, base[0])
-            and m * ALIKE <= max(mibps, base[1]) <= max(m, base[1])
+            i * ALIKE <= wanted[0] <= max(i, base[0])
+            and m * ALIKE <= wanted[1] <= max(m, base[1])
+            and (wanted != base or (i <= base[0] and m <= base[1]))
             for i, m in kept
         ):
             kept.append((iops, mibps))

@@ -107,6 +107,20 @@ def test_gp2_that_runs_out_of_credits_every_day_moves_in_the_window_before(
     assert result.starved_minutes <= most_starved
 
 
+def test_a_small_gp2_moves_in_a_calm_window_though_gp3_has_a_little_less_throughput() -> None:
+    """125 MiB/s, not 128 with credits: the next level means that RDS copies all data, which nobody allowed."""
+    days = {"steps": [step("10h", 60), step("4h", 1_200), step("10h", 60)]}
+    result = simulated(
+        {"kind": "rds", "engine": "postgres", "storage_type": "gp2", "allocated_storage_gib": 100},
+        [{**days, "repeat": 2}], history=[{**days, "repeat": 7}],
+        policy={
+            "version": 1, "defaults": {"mode": "auto", "change_windows": ["Mon-Sun 02:00-04:00 UTC"]},
+        },
+    )  # fmt: skip
+    assert [str(target) for target in targets(result)] == ["gp3 100 GiB"]
+    assert result.starved_minutes == 0
+
+
 @pytest.mark.parametrize(("size_gib", "workers"), [(1_000, 64), (300, 10)])
 def test_large_operations_that_are_slow_by_themselves_are_no_pressure(
     size_gib: int, workers: int
