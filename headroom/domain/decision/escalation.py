@@ -280,21 +280,22 @@ def _bursts(observation: Observation, diagnosis: Diagnosis) -> bool:
 def still_refused(
     decision_input: DecisionInput, effective: EffectiveLimits, demand: Demand, answer: Action
 ) -> Action:
-    """The answer; of a change that long pressure or free space needs and AWS refuses for an hour, a word to the owner.
+    """The answer; of a raise or growth that AWS refuses for hours, once a day a word to the owner.
 
-    A refusal that mostly clears within minutes is no news before. Who approved the change heard of it.
+    After an hour where long pressure or free space needs it, after three of another raise: a refusal that mostly clears
+    within minutes is no news before. Who approved the change heard of it.
     """
-    state, lasts = decision_input.resource_state, timedelta(minutes=LONG_PRESSED_MINUTES)
+    state = decision_input.resource_state
     since, last = state.refused_since, state.last_refusal_at
     blocked = isinstance(answer, Hold) and answer.reason is Reason.BLOCKED_TEMPORARILY
     sent = isinstance(answer, Act) and answer.approval is None
     plan = answer.plan if isinstance(answer, Act) else answer.proposed_plan
-    if since is None or last is None or last - since < lasts:
+    if since is None or last is None or plan is None or not (sent or blocked):
         return answer
-    if plan is None or not (sent or blocked):
+    if state.approval_request is not None or not (plan.sustains_more or plan.growth is not None):
         return answer
-    helps = plan.sustains_more and demand.pressed_minutes >= LONG_PRESSED_MINUTES
-    if state.approval_request is not None or not (helps or plan.growth is not None):
+    urgent = plan.growth is not None or demand.pressed_minutes >= LONG_PRESSED_MINUTES
+    if last - since < timedelta(hours=1 if urgent else 3):
         return answer
     said = [
         words for why, words in REFUSALS.items() if f"refused:{why.value}" in state.escalated_causes

@@ -62,8 +62,8 @@ def gives_up_less_than_it_brings(
 ) -> bool:  # fmt: skip
     """Whether `plan` lowers only unused throughput, or a database's load came late for longer on gp2.
 
-    By the last day or by a mean day of the last two weeks, of each side the larger: a load that began today counts, and one
-    that came last week. `profile` is the past until the latest minutes of `observation`, where there is one.
+    In the last two weeks; what the last day would have had late on gp3, that day or a mean one of them had late on gp2.
+    `profile` is the past until the latest minutes of `observation`, where there is one.
     """
     if gives_up_only_unused(plan, demand, spare=spare):
         return True
@@ -79,8 +79,8 @@ def gives_up_less_than_it_brings(
     seen = recent_minutes(observation)
     if profile is not None:
         seen = since(seen, profile.end)
-    a_day = [_a_day(hours[-span:], seen, plan.capability) for span in (HOURS, LATELY_HOURS)]
-    return max(late.after for late in a_day) <= max(late.before for late in a_day)
+    today, lately = (_a_day(hours[-n:], seen, plan.capability) for n in (HOURS, LATELY_HOURS))
+    return lately.after <= lately.before and today.after <= max(today.before, lately.before)
 
 
 def _a_day(

@@ -165,7 +165,8 @@ def only_from(
 ) -> dict[int, list[int]]:
     """For each target that one step does not reach from every other: from which it does.
 
-    Nothing returns to the present configuration, the first, that the owner does not let Headroom give back.
+    Nothing returns to the present configuration, the first, that the owner does not let Headroom give back. What is
+    above a ceiling or price limit can be left, not raised to.
     """
     step = situation.limits.largest_step
     can = [capability(target) for target in targets]
@@ -178,9 +179,28 @@ def only_from(
         ) > step * max(least_mibps, mibps)
         if far and goals[goal]:
             found[goal] = [i for i, one in enumerate(targets) if step_of(one, target) <= step]
+    for goal, above in enumerate(_above_limits(situation, one) for one in targets):
+        if above and goals[goal]:
+            iops, mibps = can[goal].sustained_iops, can[goal].sustained_mibps
+            found[goal] = [
+                i
+                for i in found.get(goal, range(len(targets)))
+                if can[i].sustained_iops >= iops and can[i].sustained_mibps >= mibps
+            ]
     if not all(returns := [_may_return(situation, one) for one in targets]):
         found[0] = [i for i in found.get(0, range(len(targets))) if returns[i]]
     return found
+
+
+def _above_limits(situation: Situation, configuration: Configuration) -> bool:
+    """Whether a configuration has, or costs, more than the owner lets Headroom raise to."""
+    limits, can = situation.limits, capability(configuration)
+    return (
+        can.sustained_iops > limits.max_iops
+        or (configuration.throughput_mibps or 0) > limits.max_throughput_mibps
+        or situation.prices.monthly(configuration) - situation.baseline_usd
+        > limits.price_increase_usd
+    )
 
 
 def _may_return(situation: Situation, configuration: Configuration) -> bool:

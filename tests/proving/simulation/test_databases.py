@@ -195,6 +195,24 @@ def test_a_gp2_that_serves_more_than_gp3_stays(
     assert result.shortfall_minutes == simulated(document).shortfall_minutes
 
 
+def test_one_import_moves_no_gp2_that_serves_its_weekly_load_better_than_gp3() -> None:
+    """225 MiB/s for three hours a week, and once 1,800 IOPS for three hours, which run out of credits."""
+    week = [
+        {"for": "1h"} | QUIET,
+        {"for": "3h", "iops": 900, "io_kib": 256},
+        {"for": "164h"} | QUIET,
+    ]
+    cut = [*week[:2], {"for": "76h"} | QUIET]
+    loads = [*week, *cut, {"for": "3h", "iops": 1_800, "io_kib": 16}, {"for": "85h"} | QUIET, *week]
+    document = scenario(
+        {"steps": loads}, engine="postgres", storage_type="gp2", allocated_storage_gib=300,
+        instance_class=None, tags={"headroom": "auto"},
+    )  # fmt: skip
+    result = simulated(document, "headroom")
+    assert result.changes == ()
+    assert result.starved_minutes == simulated(document).starved_minutes
+
+
 @pytest.mark.parametrize(("rate", "noise"), [(11_800, 0), (12_000, 0), (11_800, 15)])
 def test_a_load_that_just_fits_buys_nothing_and_needs_nobody(rate: int, noise: int) -> None:
     """No check is published: operations that take no longer than on calm days wait for nothing.

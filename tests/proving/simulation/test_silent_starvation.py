@@ -70,6 +70,18 @@ def test_changes_that_aws_refuses_for_an_hour_are_reported_once_in_the_episode(
     assert last > START + timedelta(hours=13), "it goes on trying"
 
 
+def test_short_loads_that_come_again_and_again_are_no_less_reported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A quarter of an hour every 35 minutes: never an hour at the limit, and never a message."""
+    always_refused(monkeypatch, "IncorrectModificationState")
+    pulse = [step("20m", 800), step("15m", 4_500)]
+    result = simulated(GP3, pulse * 14)
+    (hour, cause), *others = messages(result)
+    assert (cause, others) == ("still_refused", [])
+    assert 3 <= hour <= 4
+
+
 def test_a_throttled_call_is_repeated_less_and_less_often_unless_load_waits_for_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
