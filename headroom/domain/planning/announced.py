@@ -129,6 +129,10 @@ def pays_for_every_iops(current: Configuration, types: Collection[VolumeType]) -
     """
     if current.volume_type is not VolumeType.IO1:
         return current.volume_type is VolumeType.IO2
+    return has_fixed_gp3(current) or VolumeType.GP3 not in types
+
+
+def has_fixed_gp3(current: Configuration) -> bool:
+    """Whether gp3 of this size has no IOPS and MiB/s but what it includes, as of a small database."""
     gp3 = band_of(replace(current, volume_type=VolumeType.GP3))
-    fixed = current.database is not None and (gp3 is None or not gp3.iops)
-    return fixed or VolumeType.GP3 not in types
+    return current.database is not None and (gp3 is None or not gp3.iops)

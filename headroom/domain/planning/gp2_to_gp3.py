@@ -62,8 +62,8 @@ def gives_up_less_than_it_brings(
 ) -> bool:  # fmt: skip
     """Whether `plan` lowers only unused throughput, or a database's load came late for longer on gp2.
 
-    In the last two weeks; what the last day would have had late on gp3, that day or a mean one of them had late on gp2.
-    `profile` is the past until the latest minutes of `observation`, where there is one.
+    In the last two weeks, by their mean day; or gp2 was late for longer on the last day, which may be the first of a new load,
+    than gp3 would have been on any. `profile` is the past until the latest minutes of `observation`, where there is one.
     """
     if gives_up_only_unused(plan, demand, spare=spare):
         return True
@@ -75,12 +75,16 @@ def gives_up_less_than_it_brings(
         or not costs_no_more(plan)
     ):
         return False
-    hours = () if profile is None else profile.hours
+    hours = () if profile is None else profile.hours[-LATELY_HOURS:]
     seen = recent_minutes(observation)
     if profile is not None:
         seen = since(seen, profile.end)
-    today, lately = (_a_day(hours[-n:], seen, plan.capability) for n in (HOURS, LATELY_HOURS))
-    return lately.after <= lately.before and today.after <= max(today.before, lately.before)
+    then = plan.capability
+    today, lately = _a_day(hours[-HOURS:], seen, then), _a_day(hours, seen, then)
+    days = (hours[first : first + HOURS] for first in range(0, len(hours), HOURS // 2))
+    worst = max([today.after, *(_a_day(day, (), then).after for day in days)])
+    longer = today.after <= max(today.before, lately.before) and lately.after <= lately.before
+    return longer or worst <= today.before
 
 
 def _a_day(

@@ -14,6 +14,7 @@ from headroom.domain.planning.announced import (
     announced_levels,
     base_of,
     free_of,
+    has_fixed_gp3,
     hours_between_two,
     pays_for_every_iops,
     reach_of,
@@ -106,6 +107,8 @@ def plans_from_history(situation: Situation) -> Iterator[Plan]:
     ]
     affordable = _affordable(situation, levels, free)
     levels = [*_thinned(levels, free), *affordable]  # also close below what is not permitted
+    if has_fixed_gp3(current):  # or below what takes a copy of all data
+        levels.append(base)
     for plan in _plans_to(situation, levels):
         if not hardly_more(situation, plan) and (
             situation.calm or situation.harmless(plan) or relieves(situation, plan)
@@ -312,17 +315,12 @@ def _long_below(situation: Situation, plan: Plan) -> bool:
 def _thinned(
     levels: list[tuple[float, float]], base: tuple[float, float]
 ) -> list[tuple[float, float]]:
-    """Levels that differ, the most expensive first, without those just below another.
-
-    What `base` includes is never just below what costs more: a small database has gp3 only of that.
-    """
+    """Levels that differ, the most expensive first, without those just below another."""
     kept: list[tuple[float, float]] = []
     for iops, mibps in sorted(levels, key=lambda w: (_unit_usd(w[0], w[1], base), w), reverse=True):
-        wanted = max(iops, base[0]), max(mibps, base[1])
         if not any(
-            i * ALIKE <= wanted[0] <= max(i, base[0])
-            and m * ALIKE <= wanted[1] <= max(m, base[1])
-            and (wanted != base or (i <= base[0] and m <= base[1]))
+            i * ALIKE <= max(iops, base[0]) <= max(i, base[0])
+            and m * ALIKE <= max(mibps, base[1]) <= max(m, base[1])
             for i, m in kept
         ):
             kept.append((iops, mibps))
