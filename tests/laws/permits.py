@@ -223,12 +223,12 @@ def _step(origin: Configuration, target: Configuration) -> float:
 
 
 def _broken_floors(allowed: Permit, origin: Configuration, target: Configuration) -> list[str]:
-    then, found = capability(target), []
+    now, then, found = capability(origin), capability(target), []
     if not allowed["give_back"]:
         found.append("give_back: it lowers what is sustained")
-    if then.sustained_iops < allowed["min_iops"]:
+    if then.sustained_iops < min(allowed["min_iops"], int(now.sustained_iops)):
         found.append(f"give_back_floor: {then.sustained_iops} IOPS")
-    if then.sustained_mibps < allowed["min_throughput_mibps"]:
+    if then.sustained_mibps < min(allowed["min_throughput_mibps"], int(now.sustained_mibps)):
         found.append(f"give_back_floor: {then.sustained_mibps} MiB/s")
     if _step(target, origin) > float(allowed["largest_step"]) ** 2 + 1e-3:
         found.append(f"give_back_reversible: {origin} could not be reached again")

@@ -1,4 +1,4 @@
-"""Asking people: for approval, and ahead of load that Headroom cannot serve without them."""
+"""Asking people: for approval, ahead of load that Headroom cannot serve without them, and for help where AWS refuses."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from headroom.domain.catalog.ebs import capability
-from headroom.domain.decision.action import Act, Action, Hold, Reason
+from headroom.domain.decision.action import Act, Action, Escalate, Hold, Reason
 from headroom.domain.decision.approval import (
     only_saves,
     quiet_until,
@@ -21,6 +21,7 @@ from headroom.domain.decision.decision_input import (
     Analysis,
     DecisionInput,
 )
+from headroom.domain.decision.escalation import LONG_PRESSED_MINUTES, escalate_once
 from headroom.domain.guardrails import PlanJudgement, all_clear_by
 from headroom.domain.planning import (
     FORESEEN_USD,
@@ -30,7 +31,8 @@ from headroom.domain.planning import (
 )
 from headroom.domain.policy import EffectiveLimits, Limits, Mode
 from headroom.domain.resources import Configuration
-from headroom.domain.state import ApprovalRequest
+from headroom.domain.state import ApprovalRequest, Refusal
+from headroom.domain.workload import Demand
 
 PRESSING = frozenset({Reason.STARVED, Reason.DEPLETION_FORESEEN})
 MUCH_MORE, MORE = 1.5, 1.1
@@ -41,6 +43,17 @@ URGENT = frozenset(
     }
 )  # fmt: skip
 """Reasons for a change that do not wait for an answer about money."""
+REFUSED_CAUSE = "still_refused"
+STILL_REFUSED = (
+    "AWS has refused every change since {:%Y-%m-%d %H:%M} UTC, each time for a reason that mostly clears within "
+    "minutes: {}; Headroom goes on trying, unless you change it before"
+)
+REFUSALS = {
+    Refusal.IN_FLIGHT: "it does not take one in the volume's present state (look at that state, and ask AWS Support "
+    "if nothing of yours is under way)",
+    Refusal.THROTTLED: "it throttles the calls (look at what else calls AWS's API in this account and Region)",
+}
+"""What AWS says, and what to look at, in words."""
 HOUR_MOVES = timedelta(hours=1)
 """By how much the hour for which a raise was asked may move until it comes."""
 
@@ -167,3 +180,33 @@ def raises_at(situation: Situation, due: datetime) -> Iterator[Plan]:
         worth = plan.value_usd_per_day >= FORESEEN_USD
         if worth and plan.sustains_more and plan.price_change_usd > 0:
             yield plan
+
+
+def still_refused(
+    decision_input: DecisionInput, effective: EffectiveLimits, demand: Demand, answer: Action
+) -> Action:
+    """The answer; of a raise or growth that AWS refuses for hours, once a day a word to the owner.
+
+    After an hour where long pressure or free space needs it, after three of another raise: a refusal that mostly clears
+    within minutes is no news before. Who approved the change heard of it.
+    """
+    state = decision_input.resource_state
+    since, last = state.refused_since, state.last_refusal_at
+    blocked = isinstance(answer, Hold) and answer.reason is Reason.BLOCKED_TEMPORARILY
+    sent = isinstance(answer, Act) and answer.approval is None
+    plan = answer.plan if isinstance(answer, Act) else answer.proposed_plan
+    if since is None or last is None or plan is None or not (sent or blocked):
+        return answer
+    if state.approval_request is not None or not (plan.sustains_more or plan.growth is not None):
+        return answer
+    urgent = plan.growth is not None or demand.pressed_minutes >= LONG_PRESSED_MINUTES
+    if last - since < timedelta(hours=1 if urgent else 3):
+        return answer
+    said = [
+        words for why, words in REFUSALS.items() if f"refused:{why.value}" in state.escalated_causes
+    ]
+    remedy = STILL_REFUSED.format(since, "; ".join(said or REFUSALS.values()))
+    told = escalate_once(
+        decision_input, effective, Reason.BLOCKED_TEMPORARILY, REFUSED_CAUSE, remedy, plan
+    )
+    return told if isinstance(told, Escalate) else answer

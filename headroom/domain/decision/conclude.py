@@ -15,7 +15,7 @@ from headroom.domain.decision.approval import (
     requested_in_advance,
     unanswered,
 )
-from headroom.domain.decision.asking import act_or_ask, act_or_hold
+from headroom.domain.decision.asking import act_or_ask, act_or_hold, still_refused
 from headroom.domain.decision.decision_input import (
     ANSWERED_WITHIN,
     Analysis,
@@ -30,13 +30,12 @@ from headroom.domain.decision.escalation import (
     SLOW_BELOW_LIMITS,
     SLOW_WITHOUT_CHECKS,
     SLOWER_THAN_WISHED,
-    TAG_NOT_UNDERSTOOD,
     escalate_blocked,
+    escalate_blocked_by_tags,
     escalate_once,
     instance_limited,
     just_rolled_back,
     least_useful,
-    still_refused,
     unmeasured,
     waiting_cause,
 )
@@ -262,7 +261,14 @@ def _in_calm(
     decision_input: DecisionInput, effective: EffectiveLimits, judgements: tuple[PlanJudgement, ...],
     best: PlanJudgement | None,
 ) -> Action:  # fmt: skip
-    """No limit binds: take a worthwhile, allowed plan; a blocked one is no reason to escalate."""
+    """No limit binds: take a worthwhile, allowed plan; a blocked one is no reason to escalate.
+
+    Tags that are not understood are one while they keep what Headroom added from being given back.
+    """
+    if effective.kept_out and decision_input.resource_state.resource_increase_usd > 0:
+        told = escalate_blocked_by_tags(decision_input, effective, None)
+        if isinstance(told, Escalate):
+            return told
     if best is not None:
         return act_or_ask(decision_input, effective, best.plan, judgements, _reason_in_calm)
     worthwhile = [j for j in judgements if not j.worthless]
@@ -289,10 +295,7 @@ def _blocked(
     plan, blocking = nearest.plan, nearest.blocking
     others = [v for v in blocking if v.guardrail is not Guardrail.MODE]
     if effective.kept_out:
-        return escalate_once(
-            decision_input, effective, Reason.BLOCKED_PERMANENTLY, Guardrail.POLICY.value,
-            TAG_NOT_UNDERSTOOD.format(effective.problem), plan,
-        )  # fmt: skip
+        return escalate_blocked_by_tags(decision_input, effective, plan)
     if len(others) < len(blocking):
         return Hold(reason=Reason.OBSERVE_ONLY, until=None, proposed_plan=plan)
     short = demand.pressed_minutes < LONG_PRESSED_MINUTES

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from headroom.domain.catalog.ebs import capability
-from headroom.domain.decision.action import Act, Action, Escalate, Hold, Reason
+from headroom.domain.decision.action import Action, Escalate, Hold, Reason
 from headroom.domain.decision.decision_input import (
     DecisionInput,
     policy_of,
@@ -24,7 +24,6 @@ from headroom.domain.guardrails import (
 from headroom.domain.planning import Plan, a_month, one_way, reverted
 from headroom.domain.policy import CodeOwned, EffectiveLimits, Limits
 from headroom.domain.resources import CodeOwner, Observation, code_owner, spoken
-from headroom.domain.state import Refusal
 from headroom.domain.workload import Binding, Demand, Diagnosis, LoadShape, recent_minutes
 
 LONG_PRESSED_MINUTES = 60
@@ -73,17 +72,6 @@ LATE_METRICS = (
     "it was at its limit for {} measured minutes before that; wait until its metrics are published again, or "
     "change the volume yourself"
 )
-REFUSED_CAUSE = "still_refused"
-STILL_REFUSED = (
-    "AWS has refused every change since {:%Y-%m-%d %H:%M} UTC, each time for a reason that mostly clears within "
-    "minutes: {}; Headroom goes on trying, unless you change it before"
-)
-REFUSALS = {
-    Refusal.IN_FLIGHT: "it does not take one in the volume's present state (look at that state, and ask AWS Support "
-    "if nothing of yours is under way)",
-    Refusal.THROTTLED: "it throttles the calls (look at what else calls AWS's API in this account and Region)",
-}
-"""What AWS says, and what to look at, in words."""
 LONG_SILENT = (
     "nothing was measured for {} days, and what Headroom added costs ${:.2f} a month: without measured load it gives "
     "nothing back; lower the volume yourself, or have the change rolled back, if it is not needed any more"
@@ -128,6 +116,19 @@ def escalate_once(
         return Hold(reason=reason, until=None, proposed_plan=plan)
     remedy = spoken(decision_input.observation.volume.ref.kind, remedy)
     return Escalate(reason=reason, cause=cause, remedy=remedy, proposed_plan=plan)
+
+
+def escalate_blocked_by_tags(
+    decision_input: DecisionInput, effective: EffectiveLimits, plan: Plan | None
+) -> Action:
+    """Escalate what a tag that is not understood keeps from being done, and what Headroom added meanwhile costs."""
+    usd = decision_input.resource_state.resource_increase_usd
+    remedy = TAG_NOT_UNDERSTOOD.format(effective.problem)
+    if usd > 0:
+        remedy += f", and gives back nothing of what it added for ${usd:.2f} a month"
+    return escalate_once(
+        decision_input, effective, Reason.BLOCKED_PERMANENTLY, Guardrail.POLICY.value, remedy, plan
+    )
 
 
 def least_useful(
@@ -275,36 +276,6 @@ def _bursts(observation: Observation, diagnosis: Diagnosis) -> bool:
     if diagnosis.binding is Binding.INSTANCE_IOPS:
         return limits.maximum_iops > limits.baseline_iops
     return limits.maximum_mibps > limits.baseline_mibps
-
-
-def still_refused(
-    decision_input: DecisionInput, effective: EffectiveLimits, demand: Demand, answer: Action
-) -> Action:
-    """The answer; of a raise or growth that AWS refuses for hours, once a day a word to the owner.
-
-    After an hour where long pressure or free space needs it, after three of another raise: a refusal that mostly clears
-    within minutes is no news before. Who approved the change heard of it.
-    """
-    state = decision_input.resource_state
-    since, last = state.refused_since, state.last_refusal_at
-    blocked = isinstance(answer, Hold) and answer.reason is Reason.BLOCKED_TEMPORARILY
-    sent = isinstance(answer, Act) and answer.approval is None
-    plan = answer.plan if isinstance(answer, Act) else answer.proposed_plan
-    if since is None or last is None or plan is None or not (sent or blocked):
-        return answer
-    if state.approval_request is not None or not (plan.sustains_more or plan.growth is not None):
-        return answer
-    urgent = plan.growth is not None or demand.pressed_minutes >= LONG_PRESSED_MINUTES
-    if last - since < timedelta(hours=1 if urgent else 3):
-        return answer
-    said = [
-        words for why, words in REFUSALS.items() if f"refused:{why.value}" in state.escalated_causes
-    ]
-    remedy = STILL_REFUSED.format(since, "; ".join(said or REFUSALS.values()))
-    told = escalate_once(
-        decision_input, effective, Reason.BLOCKED_TEMPORARILY, REFUSED_CAUSE, remedy, plan
-    )
-    return told if isinstance(told, Escalate) else answer
 
 
 def just_rolled_back(decision_input: DecisionInput, blocking: Sequence[Verdict]) -> bool:

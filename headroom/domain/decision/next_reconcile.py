@@ -12,9 +12,10 @@ from hashlib import sha256
 from headroom.domain.catalog import included
 from headroom.domain.catalog.ebs import capability
 from headroom.domain.decision.action import Act, Escalate, Hold, Reason
+from headroom.domain.decision.asking import REFUSED_CAUSE
 from headroom.domain.decision.decide import Decision
 from headroom.domain.decision.decision_input import ANSWERED_WITHIN
-from headroom.domain.decision.escalation import REFUSED_CAUSE, published_lately
+from headroom.domain.decision.escalation import published_lately
 from headroom.domain.decision.space import full_within_a_day
 from headroom.domain.guardrails import (
     CONCURRENCY_GUARDRAILS,

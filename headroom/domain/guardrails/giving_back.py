@@ -163,15 +163,22 @@ def give_back_slot(case: Case) -> Verdict:
 def give_back_floor(case: Case) -> Verdict:
     """Block lowering performance below the IOPS and MiB/s that the owner wants kept.
 
-    The verdict shows the side that is shorter; the detail shows the other.
+    Where only what Headroom added is given back, as far as they are there. The verdict shows the side that is shorter; the
+    detail shows the other.
     """
     if not _lowers(case):
         return allowed(Guardrail.GIVE_BACK_FLOOR, "lowers nothing")
     can, limits = case.plan.capability, case.effective.limits
-    sides = (
-        (can.sustained_iops, limits.min_iops, "IOPS"),
-        (can.sustained_mibps, limits.min_throughput_mibps, "MiB/s"),
-    )
+    iops, mibps = limits.min_iops, limits.min_throughput_mibps
+    owner, now = case.resource_state.owner_configuration, capability(case.plan.origin)
+    own = None if owner is None else capability(owner)
+    if (
+        own
+        and can.sustained_iops >= own.sustained_iops
+        and can.sustained_mibps >= own.sustained_mibps
+    ):
+        iops, mibps = min(iops, int(now.sustained_iops)), min(mibps, int(now.sustained_mibps))
+    sides = (can.sustained_iops, iops, "IOPS"), (can.sustained_mibps, mibps, "MiB/s")
     (value, least, unit), (left, floor, other) = sorted(
         sides, key=lambda side: side[0] / side[1] if side[1] else inf
     )

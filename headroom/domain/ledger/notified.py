@@ -27,7 +27,9 @@ ENOUGH = timedelta(days=1)
 """How long one notification of a cause is enough."""
 OWNERS = timedelta(days=7)
 """The same where only the owner can change it."""
-LEFT_TO_OWNERS = (Reason.BLOCKED_PERMANENTLY, Reason.NOT_COST_EFFECTIVE)
+LEFT_TO_OWNERS = (
+    Reason.BLOCKED_PERMANENTLY, Reason.NOT_COST_EFFECTIVE, Reason.INSTANCE_LIMITED,
+)  # fmt: skip
 NEW_HIGH = 1.05
 """Times more than the storage ever had, as far as that is remembered, that shows that a limit was moved."""
 
@@ -60,7 +62,9 @@ def notified_after(
     still too low. In the next one, raised for as the last, it is no news.
     """
     answer, at = decision.answer, decision.at
-    kept = tuple(one for one in notified if at < one.until)
+    instance = decision.observation.instance
+    kind = "" if instance is None or instance.limits is None else instance.limits.instance_type
+    kept = tuple(one for one in notified if at < one.until and one.instance_type in ("", kind))
     if isinstance(answer, Act) and answer.plan.sustains_more:
         news = {one.cause for one in kept if _new_high(decision) or one.cause in causes}
         return tuple(one for one in kept if one.cause not in news or not _amounts(one.cause))
@@ -68,8 +72,9 @@ def notified_after(
     if not isinstance(answer, Escalate) or not escalates or answer.cause.startswith(LASTING):
         return kept
     found = Notified(
-        cause=answer.cause, until=at + (OWNERS if answer.reason in LEFT_TO_OWNERS else ENOUGH)
-    )
+        cause=answer.cause, until=at + (OWNERS if answer.reason in LEFT_TO_OWNERS else ENOUGH),
+        instance_type=kind if answer.reason is Reason.INSTANCE_LIMITED else "",
+    )  # fmt: skip
     return (*kept, found)[-KEPT_CAUSES:]
 
 

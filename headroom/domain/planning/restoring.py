@@ -31,6 +31,8 @@ NEARLY = 0.97
 """Share from which one rate counts as much as another."""
 TYPES_BACK = (VolumeType.GP3, VolumeType.IO1, VolumeType.IO2)
 """Types that a raise may lead to."""
+LATE = timedelta(hours=6)
+"""For longer closed, windows keep what nobody has used yet from being back in time."""
 AHEAD = timedelta(days=15)
 """How far ahead closed windows and freezes count."""
 
@@ -38,21 +40,22 @@ AHEAD = timedelta(days=15)
 def may_be_restored(situation: Situation, plan: Plan, most_iops: float, most_mibps: float) -> bool:
     """Whether Headroom could by itself raise to `most_iops` and `most_mibps` again, or nothing uses them.
 
-    No raise may lead there, a person would have to approve the price, or no change may start for longer
-    than a schedule looks ahead. What nothing has used yet counts as used until `UNPROVEN_DAYS` were
-    measured; where a person has to approve, or no type leads back, until `ENDED_DAYS`. What the owner
-    announced counts as used.
+    No raise may lead there, a person would have to approve it, or no change may start for hours. What nothing has used
+    yet counts as used until `UNPROVEN_DAYS` were measured; where a person has to approve the price, or no type leads back,
+    until `ENDED_DAYS`. What the owner announced counts as used.
     """
     limits, past, then, left = (
         situation.limits, situation.past, plan.capability, situation.diagnosis,
     )  # fmt: skip
     above, iops, mibps = limits.approve_above_usd, then.sustained_iops, then.sustained_mibps
     asks = above is not None and -plan.price_change_usd > above
-    closed = longest_closed(situation) > timedelta(hours=HOURS)
+    closed_for = longest_closed(situation)
+    closed = closed_for > timedelta(hours=HOURS)
     again_iops, again_mibps = _raised_again(situation, plan, most_iops, most_mibps)
     no_type = iops < min(most_iops, limits.max_iops) > again_iops
     forbidden = (
-        closed
+        limits.mode is Mode.APPROVE
+        or closed_for > LATE
         or iops < most_iops > again_iops
         or (
             plan.origin.throughput_mibps is not None  # nobody chose MiB/s that come with IOPS

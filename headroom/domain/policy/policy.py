@@ -173,9 +173,10 @@ def _limits(policy: Policy, volume: Volume, rules: Mapping[int, Rule]) -> Effect
             reading.rule(number, rule.settings, rule.selector.kind)
     own = apply_tags(reading.limits, volume.tags)
     limits, origins = own.limits, reading.origins | dict(own.origins)
-    asked = limits.mode
-    if own.problem is not None:
-        asked = apply_tags(reading.limits, mode_tags(volume.tags)).limits.mode
+    asked = {limits.mode}
+    if own.problem is not None:  # of tags that contradict each other, each counts
+        each = [(), *((tag,) for tag in mode_tags(volume.tags))]
+        asked = {apply_tags(reading.limits, tags).limits.mode for tags in each}
         limits = replace(limits, mode=min(limits.mode, Mode.OBSERVE, key=list(Mode).index))
         origins["mode"] = "tag"
     if limits.give_back_after_days is None:
@@ -190,7 +191,7 @@ def _limits(policy: Policy, volume: Volume, rules: Mapping[int, Rule]) -> Effect
         problem=None if own.problem is None else spoken(volume.ref.kind, own.problem),
         origins=tuple(sorted(origins.items())),
         notes=(*notes, *own.notes, *capped),
-        kept_out=own.problem is not None and asked in (Mode.APPROVE, Mode.AUTO),
+        kept_out=own.problem is not None and not asked.isdisjoint((Mode.APPROVE, Mode.AUTO)),
     )
 
 

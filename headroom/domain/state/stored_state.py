@@ -34,6 +34,8 @@ class Notified:
 
     cause: str
     until: datetime
+    instance_type: str = ""
+    """Of an instance that is too small, its type: another type that is too small is news."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,9 +8,9 @@ from decimal import Decimal
 
 import pytest
 
-from headroom.domain.decision import Act, Decision
+from headroom.domain.decision import Act, Decision, Escalate, Reason
 from headroom.domain.ledger import after_decided, after_step, resource_state_of
-from headroom.domain.resources import ModificationState
+from headroom.domain.resources import Instance, InstanceLimits, ModificationState
 from headroom.domain.state import (
     AccountStopState,
     KnownModification,
@@ -108,6 +108,25 @@ def test_a_raise_to_more_than_ever_shows_that_the_owner_moved_a_limit() -> None:
     """In the evening, after the load: the next morning it is too low again."""
     known = (Notified(cause="max_iops", until=NOW + timedelta(days=7)),)
     assert after_decided(StoredState(notified=known), act("d1"), None).notified == ()
+
+
+def test_an_instance_that_is_too_small_is_reported_once_a_week_and_another_type_again() -> None:
+    def seen(decision: Decision, kind: str) -> Decision:
+        limits = InstanceLimits(
+            instance_type=kind, nitro=True, baseline_iops=4_000, baseline_mibps=80.0,
+            maximum_iops=20_000, maximum_mibps=600.0,
+        )  # fmt: skip
+        instance = Instance(instance_id="i-1", limits=limits, volume_ids=())
+        return replace(decision, observation=replace(decision.observation, instance=instance))
+
+    small = escalate("d1", "instance_iops")
+    assert isinstance(small.answer, Escalate)
+    small = replace(small, answer=replace(small.answer, reason=Reason.INSTANCE_LIMITED))
+    told = after_decided(StoredState(), seen(small, "m5.large"), None)
+    assert [one.cause for one in told.notified] == ["instance_iops"]
+    assert told.notified[0].until == NOW + timedelta(days=7)
+    assert after_decided(told, seen(hold("d2"), "m5.large"), None).notified == told.notified
+    assert after_decided(told, seen(hold("d3"), "m5.xlarge"), None).notified == ()
 
 
 def raised_before(decision_id: str) -> Decision:

@@ -229,8 +229,7 @@ def test_a_tag_nobody_understands_stops_everything(tags: dict[str, str], says: s
     assert "\n" not in (found.problem or "")
     assert found.limits.mode is Mode.OBSERVE
     assert not found.enrolled
-    modes = {tags.get("headroom", "auto"), tags.get("headroom:mode", "auto")}
-    assert found.kept_out is (modes == {"auto"})
+    assert found.kept_out is (tags.get("headroom", "auto") == "auto")
     assert found.limits.max_iops == 5_000
 
 

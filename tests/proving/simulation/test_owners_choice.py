@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from headroom.domain.decision import Act
 from headroom.domain.resources import VolumeType
 from tests.proving.simulation.situations import (
     RDS,
@@ -284,17 +285,19 @@ def test_a_load_that_its_own_limit_stretches_may_fit_into_the_bursts_of_the_inst
     [
         {"account": {"freezes": [{"from": "2026-01-09", "until": "2026-01-14"}]}},
         {"defaults": {"change_windows": ["Sat 00:00-24:00 UTC"]}},
+        {"defaults": {"change_windows": ["Mon-Sun 22:00-04:00 UTC"]}},
+        {"defaults": {"mode": "approve", "tags_may": "narrow"}},
     ],
-    ids=["a freeze", "a window a week"],
+    ids=["a freeze", "a window a week", "a window a night", "a person agrees"],
 )
-def test_nothing_is_lowered_shortly_before_changes_are_impossible(policy: dict[str, Any]) -> None:
+def test_nothing_is_lowered_that_would_be_back_too_late(policy: dict[str, Any]) -> None:
     """What the owner chose for a load of which nothing was seen yet stays until a week is known."""
     result = simulated(
         {"type": "gp3", "size_gib": 400, "iops": 10_000, "throughput_mibps": 200},
         [step("128h", 300), step("3h", 9_000), step("13h", 300)],
         policy={"version": 1, **policy},
     )  # fmt: skip
-    assert not result.changes
+    assert not any(isinstance(decision.answer, Act) for decision in result.decisions)
     assert result.starved_minutes == 0
 
 
