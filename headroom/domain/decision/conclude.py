@@ -140,8 +140,8 @@ def _held_by_raises(analysis: Analysis) -> str:
         return ""
     usd, without = held
     by_itself = (
-        "Headroom gives back what the load no longer needs of it together with the growth, once the load "
-        f"has been calm for {CALM_MINUTES} minutes; earlier, set it"
+        "Headroom gives back what the load no longer needs of it together with the growth, within a day of being "
+        f"full what that costs, once the load has been calm for {CALM_MINUTES} minutes; earlier, set it"
         if limits.grow_space and limits.give_back
         else "set it"
     )

@@ -37,13 +37,15 @@ NEW_HIGH = 1.05
 def causes_after(causes: Sequence[str], decision: Decision) -> tuple[str, ...]:
     """The causes notified in the present episode, after `decision`.
 
-    Once more is allowed and a raise is made, its owner hears if the same limit is still too low.
+    Once more is allowed and a raise is made, its owner hears if the same limit is still too low. Once it grows, the next
+    shortage of space is news.
     """
     answer, kept = decision.answer, tuple(causes)
     if decision.diagnosis.binding is Binding.NOTHING:
         # A revert and what is announced last longer than an episode of load, and are notified once.
         kept = tuple(c for c in kept if c.startswith(LASTING))
-    if not still_short(decision.space, decision.observation.volume.facts):
+    grows = isinstance(answer, Act) and answer.plan.growth is not None
+    if grows or not still_short(decision.space, decision.observation.volume.facts):
         kept = tuple(c for c in kept if not c.startswith(SPACE))
     if isinstance(answer, Act) and answer.plan.sustains_more:
         kept = tuple(c for c in kept if not _amounts(c))

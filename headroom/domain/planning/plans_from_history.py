@@ -168,13 +168,13 @@ def _affordable(
         [(low_iops, m) for i, m in more if m > low_mibps and iops <= low_iops],
     ):
         level = next((one for one in sorted(some, key=by_price) if not permitted(one)), free)
-        part = _largest_part(free, level, permitted)
+        part = largest_part(free, level, permitted)
         if part not in found:
             found.add(part)
             yield part
 
 
-def _largest_part(
+def largest_part(
     low: tuple[float, float], high: tuple[float, float],
     permitted: Callable[[tuple[float, float]], bool],
 ) -> tuple[float, float]:  # fmt: skip

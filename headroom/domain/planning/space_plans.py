@@ -11,11 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
+from math import ceil
 
 from headroom.domain.catalog import why_invalid
 from headroom.domain.catalog.rds import at_size, full_copy, least_size
 from headroom.domain.planning.build_plan import plan_to, relieves
 from headroom.domain.planning.plan import Plan, SpaceGrowth
+from headroom.domain.planning.plans_from_history import largest_part
 from headroom.domain.planning.situation import Situation, within_limits
 from headroom.domain.resources import Configuration, DatabaseFacts
 from headroom.domain.workload import SpaceForecast
@@ -59,7 +61,8 @@ def with_space_plans(
         and (not plan.lowers or (not situation.calm and relieves(situation, plan)))
     ][:TOGETHER]
     found: dict[Configuration, Plan] = {}
-    paid_for = _paid_by_giving_back(situation, others, alone)
+    given_back = _paid_by_giving_back(situation, others, alone)
+    paid_for = *given_back, *_paid_by_a_cut(situation, space, alone)
     for plan in (*_together(situation, worthwhile, alone), *paid_for, *approved, *alone, *others):
         found.setdefault(plan.target, plan)
     return tuple(found.values())
@@ -271,6 +274,35 @@ def _paid_by_giving_back(
             larger = replace(larger, capped_from=full.target)
             growth = replace(full, why=_why_larger(size, full.target.size_gib))
         yield _for_both(plan, growth, larger)
+
+
+def _paid_by_a_cut(
+    situation: Situation, space: SpaceForecast, alone: Sequence[Plan]
+) -> Iterator[Plan]:
+    """Growth for a day, in calm and within a day of being full, where the price of Headroom's own raises leaves none.
+
+    It lowers as little of them as pays for it, also below what the load uses: a full database stops.
+    """
+    full, chosen = alone[0], situation.owners_choice
+    if not situation.calm or space.lowest_gib > 0 or any(_fits(situation, p.target) for p in alone):
+        return
+    missing = space.reserve_gib - space.lowest_gib + space.fill_gib_per_day
+    size = least_size(situation.current, situation.current.size_gib + max(1, ceil(missing)))
+    current, size = situation.current, min(size, full.target.size_gib)
+    if held_by_raises(situation) is None:
+        return
+
+    def grown(level: tuple[float, float]) -> Configuration | None:
+        iops, mibps = current.iops and int(level[0]), current.throughput_mibps and int(level[1])
+        target = _grown(situation, replace(current, iops=iops, throughput_mibps=mibps), size)
+        return target if target is not None and _fits(situation, target) else None
+
+    low, high = ((float(c.iops or 0), float(c.throughput_mibps or 0)) for c in (chosen, current))
+    target = grown(largest_part(low, high, lambda level: grown(level) is not None))
+    plan = None if target is None else plan_to(situation, target)
+    if plan is not None and plan.lowers:
+        plan = _for_space(replace(plan, capped_from=full.target), space, size, alone=False)
+        yield replace(plan, why=f"{_why_larger(size, full.target.size_gib)}; paid for by less IOPS")
 
 
 def _as_large(situation: Situation, kept: Configuration, full: Plan) -> int:

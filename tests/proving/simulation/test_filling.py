@@ -157,13 +157,31 @@ def test_one_change_gives_back_what_was_raised_and_grows_where_the_price_is_only
     assert grown.reason == "low_free_space"
 
 
+def test_the_least_of_a_raise_makes_way_for_growth_within_a_day_of_being_full() -> None:
+    """14,500 IOPS but for two hours at either end of a day, at a price limit of $60: giving all of it back is worth nothing."""
+    document = scenario(
+        {"mode": "auto", "price_increase_usd_per_month": 60}, instance_class="db.r6g.8xlarge",
+        allocated_storage_gib=600, free_storage_gib=90, fill_gib_per_hour=0.8,
+    )  # fmt: skip
+    day = [(2, 2_000), (20, 14_500), (2, 2_000)]
+    steps = [{"for": f"{time}h", "iops": iops, "io_kib": 16} for time, iops in day]
+    result = simulated({**document, "workload": {"steps": [{"repeat": 6, "steps": steps}]}})
+    assert result.space is not None
+    assert result.space.full_minutes == 0
+    assert result.starved_minutes < 200
+    raised, grown = result.changes
+    assert 14_500 < (grown.target.iops or 0) < (raised.target.iops or 0)
+    assert grown.reason == "low_free_space"
+
+
 def test_a_raise_leaves_the_price_of_the_growth_that_is_needed_within_a_day() -> None:
-    """The load never rests, so nothing could be given back."""
+    """The load never rests, so nothing could be given back but what it leaves."""
     result = loaded_while_it_fills(36, loaded_hours=27)
     assert result.space is not None
     assert result.space.full_minutes == 0
-    raised, grown = result.changes
+    raised, grown, *later = result.changes
     assert 22_000 < (raised.target.iops or 0) < 24_500  # which would cost all of the $250
+    assert all((change.target.iops or 0) > 22_000 for change in later)
     assert grown.target.size_gib >= 660
     assert grown.target.iops == raised.target.iops
 
