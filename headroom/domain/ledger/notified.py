@@ -41,9 +41,10 @@ def causes_after(causes: Sequence[str], decision: Decision) -> tuple[str, ...]:
     shortage of space is news.
     """
     answer, kept = decision.answer, tuple(causes)
-    if decision.diagnosis.binding is Binding.NOTHING:
+    binding = decision.diagnosis.binding
+    if binding in (Binding.NOTHING, Binding.LATENCY):  # no limit is touched
         # A revert and what is announced last longer than an episode of load, and are notified once.
-        kept = tuple(c for c in kept if c.startswith(LASTING))
+        kept = tuple(c for c in kept if c.startswith(LASTING) or c == binding.value)
     grows = isinstance(answer, Act) and answer.plan.growth is not None
     if grows or not still_short(decision.space, decision.observation.volume.facts):
         kept = tuple(c for c in kept if not c.startswith(SPACE))

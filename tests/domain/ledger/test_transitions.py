@@ -20,6 +20,7 @@ from headroom.domain.state import (
     StoredState,
     declined,
 )
+from headroom.domain.workload import Binding
 from tests.builders import NOW, gp2, modification
 from tests.contracts.decisions import ENROLMENT, act, escalate, hold
 
@@ -78,6 +79,21 @@ def test_refusals_in_a_row_are_known_since_the_first(why: Refusal) -> None:
     denied = after(state, 130, Step.REFUSED, outcome=declined(Refusal.DENIED, "no"))
     applied = after(state, 130, Step.APPLIED)
     assert (since(denied, 130), since(applied, 130)) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("binding", "kept"),
+    [
+        (Binding.VOLUME_IOPS, ("latency", "max_iops")),
+        (Binding.LATENCY, ("latency",)),
+        (Binding.NOTHING, ()),
+    ],
+)
+def test_an_episode_of_load_ends_where_no_limit_is_touched_however_slow_operations_are(
+    binding: Binding, kept: tuple[str, ...]
+) -> None:
+    told = StoredState(escalated_causes=("latency", "max_iops"))
+    assert after_decided(told, hold("d1", binding=binding), None).escalated_causes == kept
 
 
 def test_after_a_raise_the_owner_hears_again_of_a_limit_that_is_still_too_low() -> None:
