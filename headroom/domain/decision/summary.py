@@ -12,10 +12,16 @@ from headroom.domain.decision.action import Act, Action, Escalate, Hold, Reason
 from headroom.domain.decision.decision_input import Analysis
 from headroom.domain.decision.escalation import given_up
 from headroom.domain.guardrails import Guardrail, PlanJudgement, Verdict
-from headroom.domain.planning import Plan, serves, starvation_chances
+from headroom.domain.planning import (
+    Plan,
+    begins,
+    closed_hours_after,
+    serves,
+    starvation_chances,
+)
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.state import HOUR
-from headroom.domain.workload import Binding, Recurrence, SpaceBasis
+from headroom.domain.workload import HOURS, Binding, Recurrence, SpaceBasis
 
 EXPECTED = 0.5
 """Chance from which load counts as expected in an hour: the first such hour is named."""
@@ -152,13 +158,17 @@ def _expected(analysis: Analysis, answer: Act) -> str:
     least = min(EXPECTED, NEARLY_LIKELIEST * likeliest)
     hour, likely = next((hour, one) for hour, (one,) in enumerate(chances) if one >= least)
     growth = situation.past.growth
+    grows = "" if growth is None else f"{growth}, "
+    if likeliest < EXPECTED and (closed := closed_hours_after(situation)):
+        opens = begins(situation) + (HOURS + closed) * HOUR
+        return f"{grows}before the next change may start on {opens:%Y-%m-%d}"
     early = hour > 0 and any(
         higher.due[hour + 1] > 0  # they begin with the hour before the first
         for higher in Recurrence.of(situation.past, first).if_higher
     )
     return (
-        f"{'' if growth is None else f'{growth}, '}{100 * likely:.0f} % likely in the hour "
-        f"from {first + hour * HOUR:%H:%M} UTC{', and may be higher than lately' if early else ''}"
+        f"{grows}{100 * likely:.0f} % likely in the hour from "
+        f"{first + hour * HOUR:%H:%M} UTC{', and may be higher than lately' if early else ''}"
     )
 
 

@@ -14,7 +14,12 @@ from headroom.domain.planning.announced import (
     unserved_events,
 )
 from headroom.domain.planning.build_plan import TIME_TO_EFFECT, relieves
-from headroom.domain.planning.coming_hours import FORESEEN_USD, LEAD
+from headroom.domain.planning.coming_hours import (
+    FORESEEN_USD,
+    LEAD,
+    begins,
+    closed_hours_after,
+)
 from headroom.domain.planning.gp2_to_gp3 import (
     costs_no_more,
     gives_up_less_than_it_brings,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from itertools import takewhile
 from math import ceil
 
 from headroom.domain.catalog.ebs import MAX_MODIFICATIONS
@@ -25,6 +26,8 @@ STILL = 0.5
 """Chance that the first change which is in flight for longer than a schedule assumes still is an hour later."""
 OFF_SINCE = (HOURS, 2 * HOURS, 3 * HOURS), (7 * HOURS, 14 * HOURS)
 """Hours before another: nothing was measured in all of these, so nothing is expected to be. An instance is off."""
+MOST_CLOSED_HOURS = 14 * HOURS
+"""Load is foreseen for no longer than this."""
 SLOTS_OF_A_DAY = 3
 """A raise, its give-back, and the slot that a give-back leaves for the next raise."""
 SLOWER = 1.5
@@ -115,6 +118,20 @@ def open_hours(situation: Situation) -> list[bool]:
             one and not _is_off(past, place + hour) for hour, one in enumerate(may[1:], start=1)
         ]
     return may
+
+
+def closed_hours_after(situation: Situation) -> int:
+    """How many hours after the coming day no change may start, if its last hour is not open; no more than two weeks.
+
+    0 where no change may start within the day either.
+    """
+    if not (situation.limits.change_windows or situation.freezes) or not any(open_hours(situation)):
+        return 0
+    after = begins(situation) + HOURS * HOUR
+    closed = takewhile(
+        lambda hour: not situation.may_change(after + hour * HOUR), range(MOST_CLOSED_HOURS)
+    )
+    return sum(1 for _ in closed)
 
 
 def _is_off(past: Sequence[ProfileHour | None], place: int) -> bool:

@@ -102,16 +102,18 @@ def kept_savings(made: Sequence[Plan]) -> dict[VolumeType, float]:
 
 def waits_hours(
     situation: Situation, kept: Mapping[VolumeType, float], targets: Sequence[Configuration],
-    goals: Sequence[bool], cost: Callable[..., ScheduleCost],
+    goals: Sequence[bool], cost: Callable[..., ScheduleCost], ends: Sequence[float],
 ) -> int | None:  # fmt: skip
     """Hours until which a saving for good waits, as it is as large after load that may come before; None for not.
 
     On the first day it waits only while the load is so near a limit that the next rise may exceed it. `kept` is
-    what each type saves; the first of `targets` is the present one, `goals` says which may be reached.
+    what each type saves; the first of `targets` is the present one, `goals` says which may be reached, `ends` what
+    follows the day at each.
     """
     if not kept:
         return None
-    then = cost(ends=[-kept.get(one.volume_type, 0.0) for one in targets])
+    pairs = zip(targets, ends, strict=True)
+    then = cost(ends=[usd - kept.get(one.volume_type, 0.0) for one, usd in pairs])
     at_once = min(usd for usd, goal in zip(then.change, goals, strict=True) if goal)
     worth_waiting = FIRST_DAY_USD if situation.past.days < 1.0 else 0.0
     better = at_once > then.stay + worth_waiting

@@ -11,6 +11,7 @@ from headroom.domain.planning.coming_hours import (
     FORESEEN_USD,
     IN_FLIGHT_HOURS,
     LEAD,
+    closed_hours_after,
     free_slots,
     late_hours,
     locked_hours,
@@ -45,6 +46,7 @@ from headroom.domain.planning.savings import (
 from headroom.domain.planning.schedule import ScheduleCost, schedule_cost
 from headroom.domain.planning.situation import Situation
 from headroom.domain.resources import Configuration
+from headroom.domain.state import HOUR
 from headroom.domain.workload import (
     HOURS,
     Binding,
@@ -53,6 +55,7 @@ from headroom.domain.workload import (
     LoadShape,
     Recurrence,
     demand_forecast,
+    later_minutes,
 )
 
 MISSED_MIN = 30.0
@@ -95,22 +98,25 @@ class Valuation:
             situation.known_loads, rest=rest_of_hour(situation), recurrence=recurrence,
             second_after_hours=locked,
         )  # fmt: skip
+        self._days, ends = 1.0, [0.0] * len(targets)
+        if closed := closed_hours_after(situation):
+            ends = self._held_while_closed(closed)
         self._origins = only_from(situation, targets, goals)
         self._cost = partial(
             schedule_cost, self._forecast, self._levels, current=0, reachable=goals,
             free=free_slots(situation), only_from=self._origins,
             locked_hours=locked, raise_locked_hours=raise_locked_hours(situation),
             late_hours=late_hours(situation), chosen=(choice := targets.index(situation.owners_choice)),
-            usd_per_minute=situation.limits.relief_value_usd_per_minute,
+            usd_per_minute=situation.limits.relief_value_usd_per_minute, ends=ends,
         )  # fmt: skip
         usd_per_minute = situation.limits.relief_value_usd_per_minute
-        self._worth = as_chosen(self._cost, usd_per_minute, self._levels, goals, choice)
+        self._worth = as_chosen(self._cost, usd_per_minute, self._levels, goals, choice, min(ends))
         self._presses = situation.diagnosis.binding is not Binding.NOTHING
         self._kept = kept_savings(made)
         self._saving_hour = (
             None
             if self._presses
-            else waits_hours(situation, self._kept, targets, goals, self._cost)
+            else waits_hours(situation, self._kept, targets, goals, self._cost, ends)
         )
         self._risked = (  # what a raise could have met if giving back, and no raise, were in flight
             usd_per_minute * IN_FLIGHT_HOURS * self._forecast.new_minutes
@@ -119,6 +125,23 @@ class Valuation:
         self._in_rest = [  # no raise is in time for it
             usd_per_minute * max(0.0, minutes - first) for minutes in others
         ]
+
+    def _held_while_closed(self, hours: int) -> list[float]:
+        """USD by level of the hours after the coming day in which no change may start: the last level stays until then.
+
+        Minutes and values per day are then those of a mean day until the next change may start.
+        """
+        situation, forecast = self._situation, self._forecast
+        after = situation.observation.at + LEAD + HOURS * HOUR
+        late, seen = later_minutes(situation.past, self._levels, after, hours)
+        self._days += hours / HOURS
+        both = zip(forecast.seen_minutes, seen, strict=True)
+        self._forecast = replace(
+            forecast, seen_minutes=tuple([(today + later) / self._days for today, later in both])
+        )
+        usd = situation.limits.relief_value_usd_per_minute
+        pairs = zip(late, self._levels, strict=True)
+        return [usd * minutes + hours * level.usd_per_hour for minutes, level in pairs]
 
     def valued(self) -> Valued:
         """The plans with their value."""
@@ -152,7 +175,7 @@ class Valuation:
                     usd -= self._risked + self._in_rest[i - 1] + in_flight[i]
                 if self._drained:
                     usd += usd_per_minute * (self._drained[0] - self._drained[i])
-                usd = _value(situation, plan, usd)
+                usd = _value(situation, plan, usd / self._days)
             relieved = round(seen[0] - seen[i], 3)
             plans.append(replace(plan, relieved_minutes_per_day=relieved, value_usd_per_day=usd))
         return plans
@@ -258,12 +281,12 @@ class Worth(NamedTuple):
 
 def as_chosen(
     cost: Callable[..., ScheduleCost], usd_per_minute: float, levels: Sequence[Level],
-    goals: Sequence[bool], chosen: int,
+    goals: Sequence[bool], chosen: int, ends_usd: float = 0.0,
 ) -> Worth:  # fmt: skip
     """The value at which the best schedule is hardly short where the owner's choice would not be.
 
     `cost` is `schedule_cost` but for its `more_usd`; `goals` says which levels may be reached, `chosen` is the owner's
-    choice. No minute is worth more than 2 ** DOUBLINGS times `usd_per_minute`, and none more than that which the owner's
+    choice, `ends_usd` the least of what follows the day. No minute is worth more than 2 ** DOUBLINGS times `usd_per_minute`, and none more than that which the owner's
     choice would not serve.
     """
     own = levels[chosen]
@@ -272,7 +295,7 @@ def as_chosen(
         return Worth(0.0, cost())
     value = max(LEAST_USD, usd_per_minute)
     worth = Worth(value - usd_per_minute, cost(more_usd=value - usd_per_minute))
-    least_usd = HOURS * min(level.usd_per_hour for level in levels)
+    least_usd = HOURS * min(level.usd_per_hour for level in levels) + ends_usd
     if _best(worth.found, goals) - least_usd <= value * MISSED_MIN:
         return worth  # even if all the rest were for shortfall
     for _ in range(DOUBLINGS):

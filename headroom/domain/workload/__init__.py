@@ -31,7 +31,12 @@ from headroom.domain.workload.demand import (
     Minute,
 )
 from headroom.domain.workload.estimate import estimate, near_depletion
-from headroom.domain.workload.forecast import calm_days, chances_from_history, demand_forecast
+from headroom.domain.workload.forecast import (
+    calm_days,
+    chances_from_history,
+    demand_forecast,
+    later_minutes,
+)
 from headroom.domain.workload.growth import grown, growth_of
 from headroom.domain.workload.history import Past, checked_days, demand_levels, load_rates, past_of
 from headroom.domain.workload.instance_balance import (

@@ -75,6 +75,24 @@ def demand_forecast(
     return replace(forecast, without_present=earlier)
 
 
+def later_minutes(
+    past: Past, levels: Sequence[Level], now: datetime, hours: int
+) -> tuple[list[float], list[float]]:
+    """Minutes of shortfall in the next `hours` hours by level, and without load above everything seen.
+
+    No raise follows, and no present load or known event counts: it is about hours after the coming day.
+    """
+    late, seen = [0.0] * len(levels), [0.0] * len(levels)
+    nothing = PresentLoad(minutes=(0.0,) * HOURS, shortfall_share=(0.0,) * len(levels))
+    for first in range(0, hours, HOURS):
+        found = demand_forecast(past, levels, now + first * HOUR, nothing)
+        for level, minutes in enumerate(_by_hour(found.locked_minutes)):
+            part = sum(minutes[: hours - first])
+            late[level] += part
+            seen[level] += found.seen_minutes[level] * part / sum(minutes) if part else 0.0
+    return late, seen
+
+
 def _by_hour(by_level: Sequence[Sequence[float]]) -> tuple[tuple[float, ...], ...]:
     return tuple(zip(*by_level, strict=True))
 

@@ -422,3 +422,31 @@ def test_an_instance_that_is_stopped_at_night_and_at_weekends_gets_what_its_load
     result = recorded(tmp_path, 15, by_day)
     assert starved_between(result, timedelta(days=10), timedelta(days=15)) == 0
     assert any(change.target.iops == 3_000 for change in result.changes), "given back by day"
+
+
+@pytest.mark.parametrize(
+    ("window", "opens"),
+    [("Sun 02:00-06:00 UTC", "2026-01-25"), ("Sat,Sun 00:00-24:00 UTC", "2026-01-24")],
+)
+def test_a_load_that_comes_days_after_the_last_window_is_raised_for_in_it(
+    window: str, opens: str
+) -> None:
+    """On Wednesdays: the first shows that it comes, the second when."""
+    week = [step("57h", 800), step("4h", 9_000), step("107h", 800)]
+    rules = {"version": 1, "defaults": {"mode": "auto", "change_windows": [window]}}
+    result = simulated({"type": "gp3", "size_gib": 400}, week * 4, policy=rules)
+    assert starved_between(result, timedelta(days=14), timedelta(days=28)) == 0
+    said = f"expected to come again, before the next change may start on {opens}: "
+    assert any(said in decision.summary for decision in result.decisions)
+
+
+def test_a_load_in_a_long_freeze_is_raised_for_before_it_begins() -> None:
+    """The day after the freeze began: within the coming day there is no load."""
+    nights = [step("20h", 800), step("2h", 9_000), step("2h", 800)]
+    freeze = {"from": "2026-01-10T12:00:00Z", "until": "2026-01-18T12:00:00Z"}
+    every_third = [*nights, step("48h", 800)]
+    result = simulated(
+        {"type": "gp3", "size_gib": 400}, every_third * 4, history=every_third * 6,
+        policy={"version": 1, "account": {"freezes": [freeze]}},
+    )  # fmt: skip
+    assert result.starved_minutes == 0
