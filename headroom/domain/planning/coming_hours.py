@@ -123,9 +123,11 @@ def open_hours(situation: Situation) -> list[bool]:
 def closed_hours_after(situation: Situation) -> int:
     """How many hours after the coming day no change may start, if its last hour is not open; no more than two weeks.
 
-    0 where no change may start within the day either.
+    0 where no change may start within the day either, or the owner announced what comes after it.
     """
     if not (situation.limits.change_windows or situation.freezes) or not any(open_hours(situation)):
+        return 0
+    if any(load.due is not None for load in situation.known_loads):
         return 0
     after = begins(situation) + HOURS * HOUR
     closed = takewhile(

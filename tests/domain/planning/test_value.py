@@ -140,16 +140,16 @@ def rest_of(load: Load, days: float) -> float:
     return next((p.value_usd_per_day for p in found.plans if p.target == LOW), -1.0)
 
 
-def test_a_small_saving_waits_where_it_could_not_be_taken_back() -> None:
-    seen = replace(situation(calm(gp3(400, 3_400, 125), lambda _: 100.0, days=14.2)), chosen=LOW)
+@pytest.mark.parametrize(
+    ("last", "given_back"), [(400, True), (20, False)], ids=["calm for two weeks", "lately"]
+)
+def test_what_a_load_may_use_before_the_next_window_is_kept(last: int, given_back: bool) -> None:
+    """Of a load of every third day nothing is due within the coming one."""
+    low = situation(calm(gp3(400, 3_400, 125), every(72, last), days=14.2))
     window = parse_window("Mon 11:00-13:00 UTC")
-    weekly = replace(seen, limits=replace(seen.limits, change_windows=(window,)))
-    values = [
-        [p.value_usd_per_day for p in value_plans(one).plans if p.target == LOW]
-        for one in (seen, weekly)
-    ]
-    assert values[0][0] > 0
-    assert all(value <= 0 for value in values[1])
+    seen = replace(low, chosen=LOW, limits=replace(low.limits, change_windows=(window,)))
+    values = [p.value_usd_per_day for p in value_plans(seen).plans if p.target == LOW]
+    assert (max(values, default=-1.0) > 0) is given_back
 
 
 @pytest.mark.parametrize(
