@@ -17,9 +17,9 @@ from headroom.domain.workload import (
     Diagnosis,
     Minute,
     class_pressed,
-    fits_in_bursts,
     forecast_balance,
     forecast_text,
+    given_in_bursts,
     imminent,
     minutes,
     near_depletion,
@@ -54,9 +54,7 @@ def diagnose(
     if seen is None:
         seen = recent_minutes(observation)
     balance = _instance_balance(observation, can, seen)
-    iops_left, mibps_left = _instance_left(
-        observation, seen, bursts=fits_in_bursts(observation, profile)
-    )
+    iops_left, mibps_left = _instance_left(observation, seen, given_in_bursts(observation, profile))
     recent = list(since(seen, observation.at - RECENT))
     iops_limit = recent[-1].iops_limit if recent else can.burst_iops
     mibps_limit = recent[-1].mibps_limit if recent else can.burst_mibps
@@ -309,7 +307,7 @@ def _ones(check: Series, observation: Observation) -> int:
 
 
 def _instance_left(
-    observation: Observation, seen: tuple[Minute, ...], *, bursts: bool
+    observation: Observation, seen: tuple[Minute, ...], bursts: tuple[float, float] | None
 ) -> tuple[float | None, float | None]:
     """IOPS and MiB/s the instance has left for this volume: sustained, or in its bursts; None if unknown."""
     instance = observation.instance
@@ -319,11 +317,7 @@ def _instance_left(
     if others is None:
         return None, None
     limits = instance.limits
-    iops, mibps = (
-        (limits.maximum_iops, limits.maximum_mibps)
-        if bursts
-        else (limits.baseline_iops, limits.baseline_mibps)
-    )
+    iops, mibps = bursts or (limits.baseline_iops, limits.baseline_mibps)
     return max(0.0, iops - others[0]), max(0.0, mibps - others[1])
 
 

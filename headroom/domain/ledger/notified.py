@@ -28,7 +28,7 @@ ENOUGH = timedelta(days=1)
 OWNERS = timedelta(days=7)
 """The same where only the owner can change it."""
 LEFT_TO_OWNERS = (
-    Reason.BLOCKED_PERMANENTLY, Reason.NOT_COST_EFFECTIVE, Reason.INSTANCE_LIMITED,
+    Reason.BLOCKED_PERMANENTLY, Reason.NOT_COST_EFFECTIVE, Reason.INSTANCE_LIMITED, Reason.HIGH_LATENCY,
 )  # fmt: skip
 NEW_HIGH = 1.05
 """Times more than the storage ever had, as far as that is remembered, that shows that a limit was moved."""

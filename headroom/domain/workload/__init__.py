@@ -41,9 +41,9 @@ from headroom.domain.workload.growth import grown, growth_of
 from headroom.domain.workload.history import Past, checked_days, demand_levels, load_rates, past_of
 from headroom.domain.workload.instance_balance import (
     class_pressed,
-    fits_in_bursts,
     forecast_balance,
     forecast_text,
+    given_in_bursts,
     held_by_instance,
     imminent,
 )

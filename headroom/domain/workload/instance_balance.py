@@ -1,26 +1,26 @@
 """The forecast of the instance's EBS balance: when it is used up, the instance is the limit.
 
-An instance size that bursts drives its maximum while its balance lasts, then its baseline.
-EBSIOBalance% and EBSByteBalance% come every five minutes. Source: EC2 User Guide, "EBS-optimized
-instances" (checked 2026-10): the maximum for at least 30 minutes a day.
+An instance size that bursts drives its maximum while its balance lasts, then its baseline. EBSIOBalance% and
+EBSByteBalance% come every five minutes. Source: EC2 User Guide, "EBS-optimized instances" (checked 2026-10): the maximum
+for at least 30 minutes a day.
 
-Whether the class of a DB instance is the limit is derived: RDS publishes no check. A class gives its
-baseline once its balance is used up, its maximum before; one that does not burst always gives its
-baseline. What was served comes up to what the class gives, and the storage has more. Source: RDS User
-Guide, "Amazon RDS DB instance storage".
+Whether the class of a DB instance is the limit is derived: RDS publishes no check. A class gives its baseline once its
+balance is used up, its maximum before; one that does not burst always gives its baseline. What was served comes up to what
+the class gives, and the storage has more. Source: RDS User Guide, "Amazon RDS DB instance storage".
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
 from math import inf
+from operator import attrgetter
 from statistics import mean
 
 from headroom.domain.resources import InstanceActivity, InstanceLimits, Observation, Series
-from headroom.domain.state import LoadProfile
+from headroom.domain.state import LoadProfile, ProfileHour
 from headroom.domain.workload.demand import AT_LIMIT, BalanceForecast, Binding, Minute
 from headroom.domain.workload.latency import LEAST_SLOW_MS
 from headroom.domain.workload.pressure import EMPTY_PERCENT, since
@@ -28,7 +28,7 @@ from headroom.domain.workload.pressure import EMPTY_PERCENT, since
 BURST_S = 30 * 60
 """How long a full balance lasts at the instance's maximum, at least."""
 BURST_MIN = 45
-"""The most minutes a day above what the instance sustains that count as a burst; few reach its maximum."""
+"""The same a day where other volumes take what the instance sustains: all operations count, and few reach its maximum."""
 BURST_DAYS, BURSTS_SEEN, HALF_PERCENT = 14, 2, 50.0
 LOAD_MINUTES = 10
 SLOPE_POINTS = 4
@@ -66,8 +66,7 @@ def forecast_balance(
 ) -> BalanceForecast | None:
     """The balance that runs out first under the present load; None if none does.
 
-    `seen` and `earlier` are the volume's own minutes: with earlier days, what the volume does in
-    the same hours takes over from the present load after half an hour.
+    `seen` and `earlier` are the volume's own minutes: what it did in the same hours of earlier days counts after half an hour.
     """
     activity = observation.instance_activity
     if activity is None:
@@ -80,9 +79,8 @@ def forecast_balance(
 def imminent(found: BalanceForecast | None, now: datetime) -> bool:
     """Whether the instance is about to be the limit.
 
-    What has gone on for some time is expected to go on as long again (Lindy's law), so a balance
-    counts as good as gone once no more time is left than it has been falling for; where earlier
-    days say so, three quarters of an hour before.
+    What has gone on for some time is expected to go on as long again (Lindy's law), so a balance counts as good as gone
+    once no more time is left than it has been falling for; where earlier days say so, three quarters of an hour before.
     """
     if found is None:
         return False
@@ -200,11 +198,9 @@ def _falling_minutes(points: Sequence[tuple[datetime, float]]) -> float:
 def _profile(now: datetime, side: _Side, earlier: Sequence[Minute]) -> tuple[float, ...]:
     """Percent lost per minute in each coming five minutes, as the same hours of earlier days say.
 
-    The volume's own load is that of earlier days, the other volumes' is the present one. Empty
-    without three such days, or where the instance's limits are not known.
+    The volume's own load is that of earlier days, the others' the present one. Empty without three days, or known limits.
     """
-    present = _present(side)
-    own = side.own
+    present, own = _present(side), side.own
     if present is None or not own or _modelled(present, side) is None:
         return ()
     others = max(0.0, present - mean(own))
@@ -237,50 +233,65 @@ def _balance_empty_at(
     return None
 
 
-def fits_in_bursts(observation: Observation, profile: LoadProfile | None) -> bool:
-    """Whether the instance's bursts are enough: load above what it sustains was short every time so far.
+def given_in_bursts(
+    observation: Observation, profile: LoadProfile | None
+) -> tuple[float, float] | None:
+    """IOPS and MiB/s for which the instance's bursts are enough; None where only what it sustains counts.
 
-    At least twice, and no more than `BURST_MIN` minutes of what it gives at most in any 24 hours; its balances
-    must be half full. Then that counts. Load whose length is not known yet counts as lasting.
+    Load above that was seen on two days, and takes no more than half an hour of what it gives at most in any 24 hours,
+    beside what it sustains; its balances are half full. Load whose length is not known yet counts as lasting.
     """
     instance, activity = observation.instance, observation.instance_activity
     if instance is None or instance.limits is None or activity is None or profile is None:
-        return False
+        return None
     limits = instance.limits
     for balance in (activity.io_balance_percent, activity.byte_balance_percent):
         points = list(balance.points())
         if not points or observation.at - points[-1][0] > STALE or points[-1][1] < HALF_PERCENT:
-            return False
-    places, minutes_of = list[int](), list[float]()
-    for place, hour in enumerate(profile.hours[-BURST_DAYS * 24 :]):
-        if hour is None:
-            continue
-        above = (
-            hour.peak_iops >= AT_LIMIT * limits.baseline_iops
+            return None
+    busy = {
+        place: hour
+        for place, hour in enumerate(profile.hours[-BURST_DAYS * 24 :])
+        if hour is not None
+        and (
+            hour.touched_minutes
+            or hour.peak_iops >= AT_LIMIT * limits.baseline_iops
             or hour.peak_mibps >= AT_LIMIT * limits.baseline_mibps
         )
-        if above or hour.touched_minutes:
-            places.append(place)
-            at_most = 60 * max(
-                hour.mean_iops / limits.maximum_iops, hour.mean_mibps / limits.maximum_mibps
-            )  # what a limit held back was served later: operations count, not how long they took
-            minutes_of.append(at_most if hour.touched_minutes else min(at_most, hour.busy_minutes))
-    if len({place // 24 for place in places}) < BURSTS_SEEN:
-        return False
-    return all(
-        sum(
-            took
-            for other, took in zip(places, minutes_of, strict=True)
-            if place <= other < place + 24
+    }
+    if len({place // 24 for place in busy}) < BURSTS_SEEN:
+        return None
+    days = [[busy[h] for h in range(place, place + 24) if h in busy] for place in busy]
+    alone = set(instance.volume_ids) <= {observation.volume.ref.resource_id}
+    iops, mibps = (
+        max(free, min(_burst_rate(free if alone else 0.0, most, day, mean) for day in days))
+        for free, most, mean in (
+            (limits.baseline_iops, limits.maximum_iops, attrgetter("mean_iops")),
+            (limits.baseline_mibps, limits.maximum_mibps, attrgetter("mean_mibps")),
         )
-        <= BURST_MIN
-        for place in places
     )
+    return iops, mibps
+
+
+def _burst_rate(
+    free: float, maximum: float, hours: Sequence[ProfileHour], mean_of: Callable[[ProfileHour], float]
+) -> float:  # fmt: skip
+    """The rate for which one balance is enough in these hours; what is `free` drains nothing.
+
+    What a limit held back, of the volume or of the instance, is served at the rate that is given: operations count.
+    """
+    late = short = 0.0
+    for hour in hours:
+        if hour.touched_minutes or mean_of(hour) >= AT_LIMIT * free:
+            late += 60 * mean_of(hour)
+        else:
+            short += max(0.0, 60 * mean_of(hour) - free * hour.busy_minutes)
+    left = max(0.0, (BURST_S / 60 if free else BURST_MIN) * (maximum - free) - short)
+    return maximum if late <= left else min(maximum, free / (1.0 - left / late))
 
 
 def class_pressed(observation: Observation, seen: Sequence[Minute]) -> tuple[Binding, str] | None:
-    """Which limit of its class a database touches, and why; None for volumes, and where the class's
-    limits are unknown or not touched."""
+    """Which limit of its class a database touches, and why; None for volumes, and where its limits are unknown."""
     instance, activity = observation.instance, observation.instance_activity
     database = observation.volume.configuration.database
     if database is None or instance is None or instance.limits is None or activity is None:
