@@ -13,6 +13,7 @@ from headroom.domain.decision.decision_input import Analysis
 from headroom.domain.decision.escalation import given_up
 from headroom.domain.guardrails import Guardrail, PlanJudgement, Verdict
 from headroom.domain.planning import (
+    LEAD,
     Plan,
     begins,
     closed_hours_after,
@@ -160,7 +161,7 @@ def _expected(analysis: Analysis, answer: Act) -> str:
     growth = situation.past.growth
     grows = "" if growth is None else f"{growth}, "
     if likeliest < EXPECTED and (closed := closed_hours_after(situation)):
-        opens = begins(situation) + (HOURS + closed) * HOUR
+        opens = begins(situation) + (HOURS + closed) * HOUR + LEAD
         return f"{grows}before the next change may start on {opens:%Y-%m-%d}"
     early = hour > 0 and any(
         higher.due[hour + 1] > 0  # they begin with the hour before the first

@@ -48,7 +48,7 @@ def causes_after(causes: Sequence[str], decision: Decision) -> tuple[str, ...]:
     grows = isinstance(answer, Act) and answer.plan.growth is not None
     if grows or not still_short(decision.space, decision.observation.volume.facts):
         kept = tuple(c for c in kept if not c.startswith(SPACE))
-    if isinstance(answer, Act) and answer.plan.sustains_more:
+    if isinstance(answer, Act) and (answer.plan.sustains_more or _makes_way(answer)):
         kept = tuple(c for c in kept if not _amounts(c))
     escalates = isinstance(answer, Escalate) and decision.rollback_of is None
     if isinstance(answer, Escalate) and escalates and answer.cause not in kept:
@@ -68,8 +68,9 @@ def notified_after(
     instance = decision.observation.instance
     kind = "" if instance is None or instance.limits is None else instance.limits.instance_type
     kept = tuple(one for one in notified if at < one.until and one.instance_type in ("", kind))
-    if isinstance(answer, Act) and answer.plan.sustains_more:
-        news = {one.cause for one in kept if _new_high(decision) or one.cause in causes}
+    if isinstance(answer, Act) and (answer.plan.sustains_more or _makes_way(answer)):
+        again = _new_high(decision) or _makes_way(answer)
+        news = {one.cause for one in kept if again or one.cause in causes}
         return tuple(one for one in kept if one.cause not in news or not _amounts(one.cause))
     escalates = isinstance(answer, Escalate) and decision.rollback_of is None
     if not isinstance(answer, Escalate) or not escalates or answer.cause.startswith(LASTING):
@@ -79,6 +80,11 @@ def notified_after(
         instance_type=kind if answer.reason is Reason.INSTANCE_LIMITED else "",
     )  # fmt: skip
     return (*kept, found)[-KEPT_CAUSES:]
+
+
+def _makes_way(act: Act) -> bool:
+    """Whether less of what serves the load pays for growth: what the load may miss then is news."""
+    return act.plan.growth is not None and act.plan.lowers
 
 
 def _new_high(decision: Decision) -> bool:

@@ -7,12 +7,12 @@ from datetime import datetime, timedelta
 from itertools import takewhile
 from math import ceil
 
-from headroom.domain.catalog.ebs import MAX_MODIFICATIONS
-from headroom.domain.planning.announced import SETTLES_HOURS_PER_TIB, hours_between_two
+from headroom.domain.catalog.ebs import MAX_MODIFICATIONS, capability
+from headroom.domain.planning.announced import SETTLES_HOURS_PER_TIB, hours_between_two, serves
 from headroom.domain.planning.plan import Plan
 from headroom.domain.planning.schedule import LOCKED_HOURS
 from headroom.domain.planning.situation import Situation
-from headroom.domain.policy import Mode
+from headroom.domain.policy import Mode, next_opening
 from headroom.domain.state import HOUR, WINDOW, ProfileHour, hour_of
 from headroom.domain.workload import HOURS, Binding, Forecast
 
@@ -111,7 +111,7 @@ def open_hours(situation: Situation) -> list[bool]:
     first, past = begins(situation), situation.past.profile.hours
     may = [True] * HOURS
     if situation.limits.change_windows or situation.freezes:
-        may = [situation.may_change(first + hour * HOUR) for hour in range(HOURS)]
+        may = [_opens(situation, first + hour * HOUR) for hour in range(HOURS)]
     if None in past[-OFF_SINCE[-1][-1] :]:
         place = (hour_of(first) - situation.past.profile.start) // HOUR
         may[1:] = [
@@ -120,18 +120,27 @@ def open_hours(situation: Situation) -> list[bool]:
     return may
 
 
+def _opens(situation: Situation, hour: datetime) -> bool:
+    """Whether a change may start at `hour`, or from some minute of the hour that begins then on."""
+    if situation.may_change(hour):
+        return True
+    opening = next_opening(situation.limits.change_windows, hour)
+    return opening is not None and opening < hour + HOUR and situation.may_change(opening)
+
+
 def closed_hours_after(situation: Situation) -> int:
     """How many hours after the coming day no change may start, if its last hour is not open; no more than two weeks.
 
-    0 where no change may start within the day either, or the owner announced what comes after it.
+    0 where no change may start within the day either, or something is to be done for what the owner announced after it.
     """
     if not (situation.limits.change_windows or situation.freezes) or not any(open_hours(situation)):
         return 0
-    if any(load.due is not None for load in situation.known_loads):
+    now = capability(situation.current)
+    if any(load.due is not None and not serves(now, load) for load in situation.known_loads):
         return 0
     after = begins(situation) + HOURS * HOUR
     closed = takewhile(
-        lambda hour: not situation.may_change(after + hour * HOUR), range(MOST_CLOSED_HOURS)
+        lambda hour: not _opens(situation, after + hour * HOUR), range(MOST_CLOSED_HOURS)
     )
     return sum(1 for _ in closed)
 

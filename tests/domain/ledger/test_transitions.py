@@ -8,8 +8,10 @@ from decimal import Decimal
 
 import pytest
 
+from headroom.domain.catalog.ebs import capability
 from headroom.domain.decision import Act, Decision, Escalate, Reason
 from headroom.domain.ledger import after_decided, after_step, resource_state_of
+from headroom.domain.planning.plan import SpaceGrowth
 from headroom.domain.resources import Instance, InstanceLimits, ModificationState
 from headroom.domain.state import (
     AccountStopState,
@@ -21,7 +23,7 @@ from headroom.domain.state import (
     declined,
 )
 from headroom.domain.workload import Binding
-from tests.builders import NOW, gp2, modification
+from tests.builders import NOW, gp2, gp3, modification
 from tests.contracts.decisions import ENROLMENT, act, escalate, hold
 
 
@@ -143,6 +145,21 @@ def test_an_instance_that_is_too_small_is_reported_once_a_week_and_another_type_
     assert told.notified[0].until == NOW + timedelta(days=7)
     assert after_decided(told, seen(hold("d2"), "m5.large"), None).notified == told.notified
     assert after_decided(told, seen(hold("d3"), "m5.xlarge"), None).notified == ()
+
+
+def test_a_limit_is_news_once_less_for_the_load_makes_way_for_growth() -> None:
+    made = act("d1")
+    assert isinstance(made.answer, Act)
+    growth = SpaceGrowth(needed_gib=900, target_size_gib=660, free_gib=20.0, alone=False)
+    plan = replace(
+        made.answer.plan, origin=gp3(400, 16_000, 500), target=gp3(660, 12_000, 500), growth=growth,
+        capability=capability(gp3(660, 12_000, 500)),
+    )  # fmt: skip
+    cut = replace(made, answer=replace(made.answer, plan=plan))
+    known = (Notified(cause="price_per_resource", until=NOW + timedelta(days=7)),)
+    told = StoredState(notified=known, escalated_causes=("price_per_resource", "space_today"))
+    after = after_decided(told, cut, None)
+    assert (after.notified, after.escalated_causes) == ((), ())
 
 
 def raised_before(decision_id: str) -> Decision:
