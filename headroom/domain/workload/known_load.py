@@ -181,11 +181,11 @@ def explained_hours(past: Past, events: Sequence[Occurrence], at: datetime) -> s
             continue
         after = -((begin - event.end) // HOUR)
         for place in range((event.start - begin) // HOUR, after + DRAINS_HOURS):
-            if place in busy and _explains(event, busy[place]):
+            if place in busy and _explains(event, busy[place], past):
                 found.add(place)
         place = after + DRAINS_HOURS
         while place - 1 in found and place in busy and busy[place].touched_minutes:
-            if not _explains(event, busy[place]):
+            if not _explains(event, busy[place], past):
                 break
             found.add(place)
             place += 1
@@ -220,8 +220,12 @@ def _size_of(mibps: Sequence[float], iops: Sequence[float]) -> float:
     return sum(mibps) / ops if ops else 0.0
 
 
-def _explains(event: Occurrence, hour: ProfileHour) -> bool:
-    """Whether the load of an hour was no more than what the owner announced."""
-    return (not event.iops or hour.peak_iops <= EXPLAINED * event.iops) and (
+def _explains(event: Occurrence, hour: ProfileHour, past: Past) -> bool:
+    """Whether the load of an hour was no more than what the owner announced.
+
+    With MiB/s alone none was announced of so many operations that they are busy by themselves.
+    """
+    most_iops = EXPLAINED * event.iops if event.iops else past.least_iops
+    return hour.peak_iops <= most_iops and (
         not event.mibps or hour.peak_mibps <= EXPLAINED * event.mibps
     )
