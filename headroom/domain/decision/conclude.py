@@ -9,6 +9,7 @@ from datetime import timedelta
 from functools import partial
 from typing import assert_never
 
+from headroom.domain.catalog.ebs import capability
 from headroom.domain.decision.action import Act, Action, Escalate, Hold, Reason
 from headroom.domain.decision.approval import (
     growth_refused_until,
@@ -138,11 +139,11 @@ def _held_by_raises(analysis: Analysis) -> str:
     held = None if situation is None else held_by_raises(situation)
     if held is None:
         return ""
-    usd, without = held
+    (usd, without), can = held, capability(held[1])
     by_itself = (
         "Headroom gives back what the load no longer needs of it together with the growth, within a day of being "
         f"full what that costs, once the load has been calm for {CALM_MINUTES} minutes; earlier, set it"
-        if limits.grow_space and limits.give_back
+        if limits.grow_space and limits.give_back and can.sustained_iops >= limits.min_iops
         else "set it"
     )
     return (

@@ -187,16 +187,18 @@ def test_a_raise_leaves_the_price_of_the_growth_that_is_needed_within_a_day() ->
 
 
 @pytest.mark.parametrize(
-    ("grow_space", "said"),
+    ("limits", "said"),
     [
-        (True, "gives back what the load no longer needs of it together with the growth"),
-        (False, "for its load: set it back to"),
+        ({"grow_space": True}, "gives back what the load no longer needs of it together with the growth"),
+        ({"grow_space": False}, "for its load: set it back to"),
+        ({"grow_space": True, "min_iops": 14_000}, "for its load: set it back to"),
     ],
-)
+    ids=["by itself", "no growth", "a floor"],
+)  # fmt: skip
 def test_the_owner_is_notified_of_what_a_raise_holds_of_the_price_limit(
-    grow_space: bool, said: str
+    limits: dict[str, Any], said: str
 ) -> None:
-    result = loaded_while_it_fills(28, loaded_hours=19, limits={"grow_space": grow_space})
+    result = loaded_while_it_fills(28, loaded_hours=19, limits=limits)
     held = 0.02 * ((result.changes[0].target.iops or 0) - 12_000)  # USD per IOPS and month
     remedies = [
         d.answer.remedy
