@@ -123,7 +123,7 @@ def test_a_database_grows_while_nobody_answers_whether_its_iops_may_be_raised_to
 
 def test_what_needs_no_approval_is_grown_where_all_that_is_needed_does() -> None:
     """4 GiB an hour need $20 a month more at once; nobody answers."""
-    result = starving_while_it_fills(72, 4)
+    result = starving_while_it_fills(60, 4)
     assert result.space is not None
     assert result.space.full_minutes == 0
     grown = [change.target.size_gib - change.origin.size_gib for change in result.changes]

@@ -57,7 +57,7 @@ def test_changes_that_aws_refuses_for_an_hour_are_reported_once_in_the_episode(
     code: str, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     always_refused(monkeypatch, code)
-    result = simulated(GP3, DAY)
+    result = simulated(GP3, [*DAY[:2], step("2h", 800)])
     assert not result.changes
     (hour, cause), *others = messages(result)
     assert cause == "still_refused"
