@@ -67,7 +67,11 @@ def notified_after(
     answer, at = decision.answer, decision.at
     instance = decision.observation.instance
     kind = "" if instance is None or instance.limits is None else instance.limits.instance_type
-    kept = tuple(one for one in notified if at < one.until and one.instance_type in ("", kind))
+    kept = tuple(
+        one
+        for one in notified
+        if at < one.until and (not kind or one.instance_type in ("", kind))  # unknown is no other
+    )
     if isinstance(answer, Act) and (answer.plan.sustains_more or _makes_way(answer)):
         again = _new_high(decision) or _makes_way(answer)
         news = {one.cause for one in kept if again or one.cause in causes}

@@ -70,17 +70,18 @@ def over_calm_days(situation: Situation, plan: Plan, level: Level, saved_usd: fl
 
 
 def keeping_a_slot(
-    valued_plans: Sequence[Plan], found: ScheduleCost, slotted: ScheduleCost
+    valued_plans: Sequence[Plan], found: ScheduleCost, slotted: ScheduleCost, days: float = 1.0
 ) -> list[Plan]:
     """The plans, without value where lowering waits for a better time as the last slot of a day is never for it.
 
     A raise and a give-back late in the day block the give-back after the next load, day after day;
-    skipping one breaks that. `slotted` is the cost of schedules that keep the slot, `found` of others.
+    skipping one breaks that. `slotted` is the cost of schedules that keep the slot, `found` of others, both of so many days.
     """
     kept = []
     for i, plan in enumerate(valued_plans, start=1):
         worth = plan.value_usd_per_day
-        slotted_worth = worth + slotted.stay - slotted.change[i] - (found.stay - found.change[i])
+        more = slotted.stay - slotted.change[i] - (found.stay - found.change[i])
+        slotted_worth = worth + more / days
         waits = plan.sustains_less and slotted_worth <= 0 < worth
         kept.append(replace(plan, value_usd_per_day=round(slotted_worth, 4)) if waits else plan)
     return kept

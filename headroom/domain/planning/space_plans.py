@@ -283,26 +283,26 @@ def _paid_by_a_cut(
 
     It lowers as little of them as pays for it, also below what the load uses: a full database stops.
     """
-    full, chosen = alone[0], situation.owners_choice
-    if not situation.calm or space.lowest_gib > 0 or any(_fits(situation, p.target) for p in alone):
+    current, chosen, needed = situation.current, situation.owners_choice, alone[0].target
+    if not situation.calm or space.lowest_gib > 0 or held_by_raises(situation) is None:
         return
-    missing = space.reserve_gib - space.lowest_gib + space.fill_gib_per_day
-    size = least_size(situation.current, situation.current.size_gib + max(1, ceil(missing)))
-    current, size = situation.current, min(size, full.target.size_gib)
-    if held_by_raises(situation) is None:
+    if any(_fits(situation, plan.target) for plan in alone):
         return
+    missing = max(1, ceil(space.reserve_gib - space.lowest_gib + space.fill_gib_per_day))
+    size = min(needed.size_gib, least_size(current, current.size_gib + missing))
 
     def grown(level: tuple[float, float]) -> Configuration | None:
         iops, mibps = current.iops and int(level[0]), current.throughput_mibps and int(level[1])
         target = _grown(situation, replace(current, iops=iops, throughput_mibps=mibps), size)
         return target if target is not None and _fits(situation, target) else None
 
-    low, high = ((float(c.iops or 0), float(c.throughput_mibps or 0)) for c in (chosen, current))
+    own, high = ((float(c.iops or 0), float(c.throughput_mibps or 0)) for c in (chosen, current))
+    low = min(own[0], high[0]), min(own[1], high[1])
     target = grown(largest_part(low, high, lambda level: grown(level) is not None))
     plan = None if target is None else plan_to(situation, target)
     if plan is not None and plan.lowers:
-        plan = _for_space(replace(plan, capped_from=full.target), space, size, alone=False)
-        yield replace(plan, why=f"{_why_larger(size, full.target.size_gib)}; paid for by less IOPS")
+        plan = _for_space(replace(plan, capped_from=needed), space, size, alone=False)
+        yield replace(plan, why=f"{_why_larger(size, needed.size_gib)}; paid for by less IOPS")
 
 
 def _as_large(situation: Situation, kept: Configuration, full: Plan) -> int:

@@ -98,9 +98,7 @@ class Valuation:
             situation.known_loads, rest=rest_of_hour(situation), recurrence=recurrence,
             second_after_hours=locked,
         )  # fmt: skip
-        self._days, ends = 1.0, [0.0] * len(targets)
-        if closed := closed_hours_after(situation):
-            ends = self._held_while_closed(closed)
+        ends = self._until_the_next_opening(closed_hours_after(situation))
         self._origins = only_from(situation, targets, goals)
         self._cost = partial(
             schedule_cost, self._forecast, self._levels, current=0, reachable=goals,
@@ -126,15 +124,16 @@ class Valuation:
             usd_per_minute * max(0.0, minutes - first) for minutes in others
         ]
 
-    def _held_while_closed(self, hours: int) -> list[float]:
-        """USD by level of the hours after the coming day in which no change may start: the last level stays until then.
+    def _until_the_next_opening(self, hours: int) -> list[float]:
+        """USD by level of so many hours after the coming day, in which no change may start: the last level stays.
 
-        Minutes and values per day are then those of a mean day until the next change may start.
+        Minutes and values per day are those of a mean day until then.
         """
-        situation, forecast = self._situation, self._forecast
+        situation, forecast, self._days = self._situation, self._forecast, 1.0 + hours / HOURS
+        if not hours:
+            return [0.0] * len(self._levels)
         after = situation.observation.at + LEAD + HOURS * HOUR
         late, seen = later_minutes(situation.past, self._levels, after, hours)
-        self._days += hours / HOURS
         both = zip(forecast.seen_minutes, seen, strict=True)
         self._forecast = replace(
             forecast, seen_minutes=tuple([(today + later) / self._days for today, later in both])
@@ -150,7 +149,7 @@ class Valuation:
         lowers = any(plan.sustains_less and plan.value_usd_per_day > 0 for plan in plans)
         if lowers and not self._presses:
             slotted = self._cost(more_usd=self._worth.more_usd, last_for_raises=True)
-            plans = keeping_a_slot(plans, self._worth.found, slotted)
+            plans = keeping_a_slot(plans, self._worth.found, slotted, self._days)
             slot_hour = slotted.next_hour
         plans = self._over_calm_days(plans)
         return Valued(
@@ -184,7 +183,7 @@ class Valuation:
         """The plans; where nothing is worth its change within the day, give-backs for as many days as were calm."""
         situation = self._situation
         worthless = all(plan.value_usd_per_day <= 0 for plan in plans)
-        if not (situation.calm and worthless and all(open_hours(situation))):
+        if self._days > 1 or not (situation.calm and worthless and all(open_hours(situation))):
             return plans
 
         def a_day(place: int) -> float:
@@ -286,8 +285,8 @@ def as_chosen(
     """The value at which the best schedule is hardly short where the owner's choice would not be.
 
     `cost` is `schedule_cost` but for its `more_usd`; `goals` says which levels may be reached, `chosen` is the owner's
-    choice, `ends_usd` the least of what follows the day. No minute is worth more than 2 ** DOUBLINGS times `usd_per_minute`, and none more than that which the owner's
-    choice would not serve.
+    choice, `ends_usd` the least of what follows the day. No minute is worth more than 2 ** DOUBLINGS times
+    `usd_per_minute`, and none more than that which the owner's choice would not serve.
     """
     own = levels[chosen]
     reached = (one for one, goal in zip(levels, goals, strict=True) if goal)

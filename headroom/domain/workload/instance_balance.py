@@ -157,7 +157,7 @@ def _found(
 
 
 def _drain(points: Sequence[tuple[datetime, float]], side: _Side) -> float | None:
-    """Percent lost per minute; the documented bucket says whether, as it knows that load has just ended, the balance how fast."""
+    """Percent lost per minute. The documented bucket says whether: a balance still falls when the load has just ended."""
     modelled = _modelled(_present(side), side)
     if modelled is not None and modelled <= 0:
         return modelled
@@ -344,5 +344,5 @@ def _waits_long(minute: Minute) -> bool:
 
 def _gone(balance: Series, now: datetime) -> bool:
     """Whether the balance is used up; one that is not published is not."""
-    at, percent = (list(balance.points()) or [(now - 2 * STALE, 0.0)])[-1]
-    return now - at <= STALE and percent <= EMPTY_PERCENT
+    points = list(balance.points())
+    return bool(points) and now - points[-1][0] <= STALE and points[-1][1] <= EMPTY_PERCENT

@@ -145,6 +145,9 @@ def test_an_instance_that_is_too_small_is_reported_once_a_week_and_another_type_
     assert told.notified[0].until == NOW + timedelta(days=7)
     assert after_decided(told, seen(hold("d2"), "m5.large"), None).notified == told.notified
     assert after_decided(told, seen(hold("d3"), "m5.xlarge"), None).notified == ()
+    detached = hold("d4")
+    detached = replace(detached, observation=replace(detached.observation, instance=None))
+    assert after_decided(told, detached, None).notified == told.notified
 
 
 def test_a_limit_is_news_once_less_for_the_load_makes_way_for_growth() -> None:
