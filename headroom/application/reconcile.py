@@ -13,7 +13,14 @@ from headroom.application.profile import with_profile
 from headroom.application.queue import others_first
 from headroom.application.space import warn
 from headroom.domain.catalog import PriceTable
-from headroom.domain.decision import DAILY, Decision, DecisionInput, next_reconcile_at
+from headroom.domain.decision import (
+    DAILY,
+    LEFT_AS_CHANGED,
+    Decision,
+    DecisionInput,
+    has_less,
+    next_reconcile_at,
+)
 from headroom.domain.policy import Mode, Policy, limits_for, owner_prices
 from headroom.domain.resources import (
     Kind,
@@ -79,7 +86,7 @@ def reconcile(
             ports.state_store.reconciled(ref, at=now, due_at=now + STEPS_ASIDE)
             return EventOutcome(led_to=LedTo.CHANGE_OPEN, which=chain_id)
     off = isinstance(policy, Policy) and limits_for(policy, view.volume).limits.mode is Mode.OFF
-    if off and not awaits_person(resource_state):
+    if off and not awaits_person(resource_state) and not _leaves_changed(resource_state, view):
         if resource_state.resource_increase_usd > 0:  # its owner may have undone it meanwhile
             prices = owner_prices(policy, view.volume, _prices(ports, ref.region))
             resource_state = save_observed_modifications(ports, view, resource_state, prices, now)
@@ -235,6 +242,14 @@ def save_observed_modifications(
         view.volume.ref, [foreign], now=now, prices=prices if landed else None
     )
     return ports.state_store.resource_state(view.volume.ref, now)
+
+
+def _leaves_changed(state: ResourceState, view: StorageView) -> bool:
+    """Whether Headroom's own changes may be in force of what it may not change any more, and nobody heard of it."""
+    chosen, said = state.owner_configuration, LEFT_AS_CHANGED in state.escalated_causes
+    if chosen is None or said:
+        return False
+    return state.resource_increase_usd > 0 or has_less(view.volume.configuration, chosen)
 
 
 def save_slow_effect(

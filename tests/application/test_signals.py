@@ -505,3 +505,30 @@ def test_a_change_that_is_not_understood_is_left_alone_until_a_person_releases_i
     reconcile_now(harness.ports, vol, harness.now, trigger="due")
     assert harness.steps(vol)[:4] == ["act", "intended", "applied", "released"]
     assert len(harness.steps(vol)) > 4
+
+
+@pytest.mark.parametrize("tags", [(("headroom", "off"),), (("headroom", "observe"),)])
+def test_what_headroom_may_no_longer_change_is_reported_once_as_it_is_left(
+    harness: Harness, tags: tuple[tuple[str, str], ...]
+) -> None:
+    vol = harness.add(volume())
+    remediate(harness.ports, alarm(vol), harness.now)
+    harness.loads[vol.resource_id] = running_free()
+    for _ in range(40):
+        harness.later(minutes=5)
+        sweep(harness.ports, harness.now)
+    raised = harness.view(vol).volume.configuration
+    assert (raised.iops or 0) > 3_000
+    for _ in range(2):
+        harness.volumes["vol-1"] = replace(harness.volumes["vol-1"], tags=tags)
+        before = len(harness.messages)
+        for _ in range(3):
+            harness.later(hours=30)
+            sweep(harness.ports, harness.now)
+            remediate(harness.ports, alarm(vol), harness.now)
+        (said,) = [text for _, _, text in harness.messages[before:] if "left as changed" in text]
+        assert f"leaves it as it last changed it: {raised}, where you had gp3 100 GiB 3000" in said
+        assert "a month more; set yourself what its load needs" in said
+        harness.volumes["vol-1"] = replace(harness.volumes["vol-1"], tags=(("headroom", "auto"),))
+        harness.later(hours=30)
+        remediate(harness.ports, alarm(vol), harness.now)  # again, so that the next time is news

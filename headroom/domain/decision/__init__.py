@@ -35,7 +35,13 @@ from headroom.domain.decision.approval import (
     unapproved,
     why_approval,
 )
-from headroom.domain.decision.asking import URGENT, act_or_hold, part_without_approval
+from headroom.domain.decision.asking import (
+    LEFT_AS_CHANGED,
+    URGENT,
+    act_or_hold,
+    has_less,
+    part_without_approval,
+)
 from headroom.domain.decision.assess import assess, assess_rollback, verification_timeout
 from headroom.domain.decision.cluster_detail import (
     BillCheck,

@@ -20,17 +20,20 @@ from headroom.domain.decision.decision_input import (
     ANSWERED_WITHIN,
     Analysis,
     DecisionInput,
+    chosen_by_owner,
+    current_price,
 )
 from headroom.domain.decision.escalation import LONG_PRESSED_MINUTES, escalate_once
-from headroom.domain.guardrails import PlanJudgement, all_clear_by
+from headroom.domain.guardrails import Guardrail, PlanJudgement, all_clear_by
 from headroom.domain.planning import (
     FORESEEN_USD,
     Plan,
     Situation,
+    a_month,
     value_plans,
 )
-from headroom.domain.policy import EffectiveLimits, Limits, Mode
-from headroom.domain.resources import Configuration
+from headroom.domain.policy import EffectiveLimits, Limits, Mode, PolicyUnreadable
+from headroom.domain.resources import Configuration, PriceUnknown, spoken
 from headroom.domain.state import ApprovalRequest, Refusal
 from headroom.domain.workload import Demand
 
@@ -54,6 +57,20 @@ REFUSALS = {
     Refusal.THROTTLED: "it throttles the calls (look at what else calls AWS's API in this account and Region)",
 }
 """What AWS says, and what to look at, in words."""
+LEFT_AS_CHANGED = "left_as_changed"
+"""The cause of the word that Headroom may no longer change what it changed."""
+LEFT = (
+    "Headroom may no longer change this volume, and leaves it as it last changed it: {}, where you had {}, which is "
+    "{}; set yourself what its load needs"
+)
+KEPT_FROM = frozenset({Guardrail.PENDING_CHANGES, Guardrail.DATABASE_STATE})
+"""What neither the owner's limits nor time will clear, and nobody may know of."""
+KEPT_FROM_RAISING = "load of earlier days is expected to come again, for which Headroom would change it to {}, but {}"
+KEPT_FROM_GIVING_BACK = (
+    "Headroom would give back ${:.2f} a month that the load no longer needs, but {}"
+)
+LONG_KEPT = timedelta(days=1)
+"""How long after Headroom's last change its owner hears that it may not be given back."""
 HOUR_MOVES = timedelta(hours=1)
 """By how much the hour for which a raise was asked may move until it comes."""
 
@@ -182,7 +199,16 @@ def raises_at(situation: Situation, due: datetime) -> Iterator[Plan]:
             yield plan
 
 
-def still_refused(
+def or_a_word(analysis: Analysis, answer: Action) -> Action:
+    """The answer; instead, once, what the owner has to know of what AWS refuses or Headroom may not change any more."""
+    if isinstance(answer, Hold) and not isinstance(
+        analysis.decision_input.policy, PolicyUnreadable
+    ):
+        answer = _left_as_changed(analysis.decision_input, analysis.effective) or answer
+    return _still_refused(analysis.decision_input, analysis.effective, analysis.demand, answer)
+
+
+def _still_refused(
     decision_input: DecisionInput, effective: EffectiveLimits, demand: Demand, answer: Action
 ) -> Action:
     """The answer; of a raise or growth that AWS refuses for hours, once a day a word to the owner.
@@ -210,3 +236,55 @@ def still_refused(
         decision_input, effective, Reason.BLOCKED_TEMPORARILY, REFUSED_CAUSE, remedy, plan
     )
     return told if isinstance(told, Escalate) else answer
+
+
+def _left_as_changed(decision_input: DecisionInput, effective: EffectiveLimits) -> Escalate | None:
+    """Once Headroom may no longer change what it changed: the word that it stays so, unless it has all and costs no more."""
+    volume, found = decision_input.observation.volume, chosen_by_owner(decision_input)
+    said = LEFT_AS_CHANGED in decision_input.resource_state.escalated_causes
+    if effective.enrolled or effective.kept_out or found is None or said:
+        return None
+    chosen = replace(found, size_gib=volume.configuration.size_gib)
+    try:
+        usd = None if decision_input.prices is None else decision_input.prices.monthly(chosen)
+    except PriceUnknown:
+        usd = None
+    now_usd = current_price(decision_input)
+    dearer = usd is not None and now_usd is not None and now_usd > usd
+    if not dearer and not has_less(volume.configuration, chosen):
+        return None
+    costs = "at a price not known" if usd is None or now_usd is None else a_month(now_usd - usd)
+    remedy = spoken(volume.ref.kind, LEFT.format(volume.configuration, chosen, costs))
+    return Escalate(
+        reason=Reason.OBSERVE_ONLY, cause=LEFT_AS_CHANGED, remedy=remedy, proposed_plan=None
+    )
+
+
+def has_less(now: Configuration, than: Configuration) -> bool:
+    """Whether storage sustains fewer IOPS or MiB/s."""
+    can, had = capability(now), capability(than)
+    return can.sustained_iops < had.sustained_iops or can.sustained_mibps < had.sustained_mibps
+
+
+def kept_from(
+    decision_input: DecisionInput, effective: EffectiveLimits, nearest: PlanJudgement
+) -> Escalate | None:
+    """The word that something lasting keeps Headroom from a raise ahead of load, or for a day from giving back."""
+    at, state, plan = decision_input.observation.at, decision_input.resource_state, nearest.plan
+    lasting = [v for v in nearest.blocking if not v.temporary]
+    if not lasting or not {v.guardrail for v in lasting} <= KEPT_FROM:
+        return None
+    why = "; ".join(v.detail for v in lasting)
+    if plan.sustains_more:
+        remedy = KEPT_FROM_RAISING.format(plan.target, why)
+    elif (
+        state.resource_increase_usd > 0
+        and state.last_act_at is not None
+        and at - state.last_act_at >= LONG_KEPT
+    ):
+        remedy = KEPT_FROM_GIVING_BACK.format(-plan.price_change_usd, why)
+    else:
+        return None
+    cause = "+".join(v.guardrail.value for v in lasting)
+    told = escalate_once(decision_input, effective, Reason.BLOCKED_PERMANENTLY, cause, remedy, plan)
+    return told if isinstance(told, Escalate) else None

@@ -16,7 +16,7 @@ from headroom.domain.decision.approval import (
     requested_in_advance,
     unanswered,
 )
-from headroom.domain.decision.asking import act_or_ask, act_or_hold, still_refused
+from headroom.domain.decision.asking import act_or_ask, act_or_hold, kept_from, or_a_word
 from headroom.domain.decision.decision_input import (
     ANSWERED_WITHIN,
     Analysis,
@@ -73,14 +73,14 @@ from headroom.domain.workload import Binding, Demand, Diagnosis, LoadShape
 
 UNPAID_MINUTES = 120
 """Pressure after which the owner hears that nothing is worth its price."""
+SAYS_WHY = (Guardrail.REVERTED, Guardrail.DATABASE_STATE)
 SOON = timedelta(hours=1)
 """A change that may be made within this is worth no message."""
 
 
 def conclude(analysis: Analysis, judgements: tuple[PlanJudgement, ...]) -> Action:
-    """What to do; instead, once in an episode, that AWS has refused it for too long."""
-    answer = _concluded(analysis, judgements)
-    return still_refused(analysis.decision_input, analysis.effective, analysis.demand, answer)
+    """What to do; instead, once, that AWS has refused it for too long, or that Headroom may no longer do it."""
+    return or_a_word(analysis, _concluded(analysis, judgements))
 
 
 def _concluded(analysis: Analysis, judgements: tuple[PlanJudgement, ...]) -> Action:
@@ -276,6 +276,8 @@ def _in_calm(
     if not worthwhile:
         return Hold(reason=Reason.NO_PRESSURE, until=None, proposed_plan=None)
     nearest = min(worthwhile, key=distance)
+    if kept := kept_from(decision_input, effective, nearest):
+        return kept
     if any(v.guardrail is Guardrail.MODE for v in nearest.blocking):
         return Hold(reason=Reason.OBSERVE_ONLY, until=None, proposed_plan=nearest.plan)
     for_now = all(v.temporary for v in nearest.blocking)
@@ -329,14 +331,15 @@ def _blocked(
     ):
         names = ", ".join(v.guardrail.value for v in others)
         clears = "" if until is None else f" until {until:%Y-%m-%d %H:%M} UTC"
-        again = "Headroom decides again then, unless you change it before"
+        then = "as soon as that has passed" if until is None else "then"
+        again = f"Headroom decides again {then}, unless you change it before"
         if any(v.guardrail is Guardrail.GIVE_BACK_STABILIZATION for v in others):
             again = AFTER_THE_LOAD.format(plan.target, CALM_MINUTES)
         told = escalate_once(
             decision_input, effective, Reason.BLOCKED_TEMPORARILY, waiting_cause(others),
             f"it was at its limit for {demand.pressed_minutes} of the last measured minutes, and {names} "
             f"blocks a change{clears}; {again}"
-            + "".join(f"; {v.detail}" for v in others if v.guardrail is Guardrail.REVERTED),
+            + "".join(f"; {v.detail}" for v in others if v.guardrail in SAYS_WHY),
             plan,
         )  # fmt: skip
         if isinstance(told, Escalate):

@@ -240,7 +240,7 @@ def _situation(
             resource_state.modifications, decision_input.observation.volume.configuration
         ),
         extra_target=decision_input.extra_target,
-        chosen=_owners_choice(decision_input),
+        chosen=chosen_by_owner(decision_input),
         raises_take=timedelta(minutes=resource_state.raises_take_minutes),
         unanswered=resource_state.approval_request is not None
         and resource_state.approval_request.approved_at is None
@@ -249,7 +249,7 @@ def _situation(
         known_loads=tuple(load for load in announced if load.start < at + KNOWN_AHEAD),
         announced=announced,
         served_by_hdd=served_by_hdd(
-            resource_state.modifications, _owners_choice(decision_input), past.profile, at
+            resource_state.modifications, chosen_by_owner(decision_input), past.profile, at
         ),
     )
 
@@ -274,7 +274,7 @@ def look_ahead_at(analysis: Analysis) -> datetime | None:
     return min(times, default=None)
 
 
-def _owners_choice(decision_input: DecisionInput) -> Configuration | None:
+def chosen_by_owner(decision_input: DecisionInput) -> Configuration | None:
     """What the owner chose; None where it is not known, and Headroom changed nothing lately."""
     state = decision_input.resource_state
     current = decision_input.observation.volume.configuration
@@ -323,7 +323,7 @@ def _past(decision_input: DecisionInput, policy: Policy, limits: Limits) -> Past
     profile = with_hidden_bursts(profile if growth is None else grown(profile, growth), known)
     current = observation.volume.configuration
     least_iops, least_mibps = least_planned(
-        current, _owners_choice(decision_input) or current, profile, limits
+        current, chosen_by_owner(decision_input) or current, profile, limits
     )
     past = past_of(profile, least_iops=least_iops, least_mibps=least_mibps, growth=growth)
     if past.days < 1:  # the profile knows whole hours, of which there are few

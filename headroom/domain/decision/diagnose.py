@@ -42,6 +42,9 @@ BURSTS_BELOW = 0.9
 """Share of a limit below which a pressed minute reached it in bursts only."""
 
 
+SUSTAINS = "the instance sustains"
+
+
 def diagnose(
     observation: Observation, demand: Demand, seen: tuple[Minute, ...] | None = None, *,
     latency_objective_ms: float | None = None, profile: LoadProfile | None = None,
@@ -54,7 +57,8 @@ def diagnose(
     if seen is None:
         seen = recent_minutes(observation)
     balance = _instance_balance(observation, can, seen)
-    iops_left, mibps_left = _instance_left(observation, seen, given_in_bursts(observation, profile))
+    bursts = given_in_bursts(observation, profile)
+    iops_left, mibps_left = _instance_left(observation, seen, bursts)
     recent = list(since(seen, observation.at - RECENT))
     iops_limit = recent[-1].iops_limit if recent else can.burst_iops
     mibps_limit = recent[-1].mibps_limit if recent else can.burst_mibps
@@ -73,7 +77,10 @@ def diagnose(
         volume_mibps_limit=mibps_limit,
         instance_iops_left=iops_left,
         instance_mibps_left=mibps_left,
-        explanation=spoken(observation.volume.ref.kind, why),
+        explanation=spoken(
+            observation.volume.ref.kind,
+            why.replace(SUSTAINS, "the instance gives, with its bursts,") if bursts else why,
+        ),
         instance_balance=balance,
     )
 
@@ -196,12 +203,12 @@ def _pressed_binding(
     if iops_binds:
         if iops_left is not None and iops_left <= iops_limit * HARDLY_MORE:
             return Binding.INSTANCE_IOPS, (
-                f"the instance sustains {iops_left:.0f} IOPS for this volume, "
+                f"{SUSTAINS} {iops_left:.0f} IOPS for this volume, "
                 f"which itself has {iops_limit:.0f}"
             )
         if size and mibps_left is not None and mibps_left / size <= iops_limit * HARDLY_MORE:
             return Binding.INSTANCE_THROUGHPUT, (
-                f"the instance sustains {mibps_left:.0f} MiB/s for this volume, which is "
+                f"{SUSTAINS} {mibps_left:.0f} MiB/s for this volume, which is "
                 f"{mibps_left / size:.0f} such operations/s; the volume itself has {iops_limit:.0f}"
             )
         if can.iops_credits and iops_limit < can.burst_iops:
@@ -214,12 +221,11 @@ def _pressed_binding(
         return Binding.VOLUME_IOPS, _at_limit(held, iops_limit, "IOPS", 0)
     if mibps_left is not None and mibps_left <= mibps_limit * HARDLY_MORE:
         return Binding.INSTANCE_THROUGHPUT, (
-            f"the instance sustains {mibps_left:.0f} MiB/s for this volume, "
-            f"which itself has {mibps_limit:.0f}"
+            f"{SUSTAINS} {mibps_left:.0f} MiB/s for this volume, which itself has {mibps_limit:.0f}"
         )
     if size and iops_left is not None and iops_left * size <= mibps_limit * HARDLY_MORE:
         return Binding.INSTANCE_IOPS, (
-            f"the instance sustains {iops_left:.0f} IOPS for this volume, which is "
+            f"{SUSTAINS} {iops_left:.0f} IOPS for this volume, which is "
             f"{iops_left * size:.0f} MiB/s of such operations; the volume itself has {mibps_limit:.0f}"
         )
     if can.mib_credits and mibps_limit < can.burst_mibps:

@@ -288,7 +288,10 @@ def _why_no_way(situation: Situation, load: KnownLoad) -> str | None:
     if load.due not in (None, load.start) and enough[0]:
         return None  # it is not yet worth what holding the storage until then costs
     if enough[1:] == [False, True]:
-        return f"no two changes of at most {limits.largest_step:g} times (largest_step) serve that"
+        step = f"{limits.largest_step:g} times (largest_step)"
+        return (
+            f"it takes more than two changes of at most {step}, of which the last may be too late"
+        )
     if load.iops > limits.max_iops:
         return f"max_iops is {limits.max_iops:,}"
     if load.mibps > limits.max_throughput_mibps:

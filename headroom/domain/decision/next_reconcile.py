@@ -139,7 +139,8 @@ def _by_answer(decision: Decision) -> datetime | None:
     match answer.reason:
         case Reason.BLOCKED_TEMPORARILY:
             # An event reports the end of a change in flight; this is for when that is lost.
-            return at + (CLOSE_TO_LIMIT if decision.demand.pressed_minutes else UNREPORTED)
+            soon = decision.demand.pressed_minutes or _raises_once_available(decision)
+            return at + (CLOSE_TO_LIMIT if soon else UNREPORTED)
         case Reason.NOT_COST_EFFECTIVE if not decision.demand.pressed_minutes:
             return at + UNREPORTED  # new pressure is reported
         case Reason.NOT_COST_EFFECTIVE if decision.demand.pressed_minutes < LONG_PRESSURE_MINUTES:
@@ -164,6 +165,18 @@ def _by_answer(decision: Decision) -> datetime | None:
             return at + CLOSE_TO_LIMIT
         case _:
             return None
+
+
+def _raises_once_available(decision: Decision) -> bool:
+    """Whether a raise waits for RDS to end a backup, which no event reports."""
+    plan = getattr(decision.answer, "proposed_plan", None)
+    judged = next((one for one in decision.judgements if one.plan == plan), None)
+    return (
+        plan is not None
+        and judged is not None
+        and plan.sustains_more
+        and {v.guardrail for v in judged.blocking} == {Guardrail.DATABASE_STATE}
+    )
 
 
 def _to_give_back(decision: Decision) -> datetime | None:

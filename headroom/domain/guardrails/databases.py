@@ -42,6 +42,8 @@ def database_state(case: Case) -> Verdict:
         detail = "the database has stopped until it has more storage, which only a person can give it now"
     elif unusual is not None:
         detail = f"it is unusual ({unusual}): its metrics do not tell what is needed to judge it"
+    elif status != AVAILABLE:
+        detail = f"RDS reports {status}, and takes no change before it reports {AVAILABLE}"
     passes = unusual is None and not status.startswith(FOR_A_PERSON)
     return verdict_of(
         Guardrail.DATABASE_STATE, Relation.IS, unusual or status, AVAILABLE, "", detail,

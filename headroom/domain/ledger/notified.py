@@ -9,6 +9,7 @@ from headroom.domain.catalog.ebs import capability
 from headroom.domain.decision import (
     AMOUNTS,
     KNOWN_EVENT,
+    LEFT_AS_CHANGED,
     Act,
     Decision,
     Escalate,
@@ -21,7 +22,7 @@ from headroom.domain.state import Notified, StoredState
 from headroom.domain.workload import Binding
 
 KEPT_CAUSES = 20
-LASTING = (Guardrail.REVERTED.value, SPACE, KNOWN_EVENT)
+LASTING = (Guardrail.REVERTED.value, SPACE, KNOWN_EVENT, LEFT_AS_CHANGED)
 """How causes begin that last longer than an episode of load, and are notified by rules of their own."""
 ENOUGH = timedelta(days=1)
 """How long one notification of a cause is enough."""
@@ -45,6 +46,8 @@ def causes_after(causes: Sequence[str], decision: Decision) -> tuple[str, ...]:
     if binding in (Binding.NOTHING, Binding.LATENCY):  # no limit is touched
         # A revert and what is announced last longer than an episode of load, and are notified once.
         kept = tuple(c for c in kept if c.startswith(LASTING) or c == binding.value)
+    if decision.effective.enrolled:
+        kept = tuple(c for c in kept if c != LEFT_AS_CHANGED)
     grows = isinstance(answer, Act) and answer.plan.growth is not None
     if grows or not still_short(decision.space, decision.observation.volume.facts):
         kept = tuple(c for c in kept if not c.startswith(SPACE))

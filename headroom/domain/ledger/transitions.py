@@ -16,6 +16,7 @@ from headroom.domain.decision import (
 )
 from headroom.domain.ledger.baseline import owners_price, without_unmade
 from headroom.domain.ledger.notified import KEPT_CAUSES, causes_after, notified_after
+from headroom.domain.ledger.waits import after_waiting
 from headroom.domain.resources import ModificationState
 from headroom.domain.state import (
     BY_HEADROOM,
@@ -75,7 +76,7 @@ def after_decided(state: StoredState, decision: Decision, due_at: datetime | Non
         )  # while a change lands, AWS still reports the earlier configuration
         if enrolment is not None and decision.cluster is None:
             owner = decision.observation.volume.configuration
-    state = without_unmade(state, decision, enrolment)
+    state = after_waiting(without_unmade(state, decision, enrolment), decision)
     return replace(
         state, enrolment_usd=enrolment, owner_configuration=owner,
         escalated_causes=causes_after(state.escalated_causes, decision),

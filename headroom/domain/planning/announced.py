@@ -24,6 +24,8 @@ NEARLY_ALL = 0.001
 """Share of an announced load that may stay late and count as served: no more, as what is late waits."""
 SURELY = 0.9
 """Share of a full bucket that an announced load may spend and surely be served by it."""
+SLOWER = 1.5
+"""How many times as long as the latest change the next one is expected to take, to be on the safe side."""
 SETTLES_HOURS_PER_TIB = 6.0
 """How long AWS works on a full volume. Source: EBS user guide, "Monitor the progress of volume modifications"."""
 
@@ -83,7 +85,7 @@ def second_in_time(situation: Situation) -> bool:
 def hours_between_two(situation: Situation) -> int:
     """After how many hours a second change surely follows, where announced load needs two; 0 where it does not.
 
-    How long AWS works on a full TiB at least, and the owner's cooldown. Where a person must approve each,
+    How long AWS works on a full TiB at least, on the latest change, and the owner's cooldown. Where a person must approve each,
     no schedule can count on it.
     """
     if situation.limits.mode is Mode.APPROVE:
@@ -96,7 +98,8 @@ def hours_between_two(situation: Situation) -> int:
     ):
         return 0
     settles = SETTLES_HOURS_PER_TIB * max(1.0, situation.current.size_gib / 1024)
-    return ceil(max(settles, situation.limits.cooldown_minutes / 60))
+    took = SLOWER * situation.change_takes_hours
+    return ceil(max(settles, took, situation.limits.cooldown_minutes / 60))
 
 
 def reach_of(situation: Situation, *, changes: int) -> tuple[float, float]:

@@ -8,7 +8,12 @@ from itertools import takewhile
 from math import ceil
 
 from headroom.domain.catalog.ebs import MAX_MODIFICATIONS, capability
-from headroom.domain.planning.announced import SETTLES_HOURS_PER_TIB, hours_between_two, serves
+from headroom.domain.planning.announced import (
+    SETTLES_HOURS_PER_TIB,
+    SLOWER,
+    hours_between_two,
+    serves,
+)
 from headroom.domain.planning.plan import Plan
 from headroom.domain.planning.schedule import LOCKED_HOURS
 from headroom.domain.planning.situation import Situation
@@ -30,8 +35,6 @@ MOST_CLOSED_HOURS = 14 * HOURS
 """Load is foreseen for no longer than this."""
 SLOTS_OF_A_DAY = 3
 """A raise, its give-back, and the slot that a give-back leaves for the next raise."""
-SLOWER = 1.5
-"""How many times as long as the latest change the next one is expected to take, to be on the safe side."""
 
 
 def locked_hours(situation: Situation) -> int:

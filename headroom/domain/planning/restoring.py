@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
-from math import inf
+from math import ceil, inf, log
 
 from headroom.domain.catalog import cheapest
 from headroom.domain.catalog.ebs import DURABILITY_PERCENT, capability
@@ -179,6 +180,8 @@ def least_iops(situation: Situation, included_iops: float) -> float:
     used = min(most_used(situation)[0], had) * spare
     if used > step * included_iops and not has_ended(past, used / spare / step, inf):
         undone = max(undone, min(round(used, 3), limits.max_iops) / step)
+    needed = [min(load.iops, limits.max_iops) for load in situation.announced]
+    undone = max([undone, *_reaching(situation, needed, have, included_iops)])
     return min(have, max(limits.min_iops, undone))
 
 
@@ -194,7 +197,22 @@ def least_mibps(situation: Situation, included_mibps: float) -> float:
     used = min(most_used(situation)[1], bought) * spare
     if used > step * included_mibps and not has_ended(past, inf, used / spare / step):
         undone = max(undone, min(round(used, 3), limits.max_throughput_mibps) / step)
+    needed = [min(load.mibps, limits.max_throughput_mibps) for load in situation.announced]
+    undone = max([undone, *_reaching(situation, needed, have, included_mibps)])
     return min(have, max(limits.min_throughput_mibps, undone))
+
+
+def _reaching(
+    situation: Situation, needed: Sequence[float], have: float, included: float
+) -> Iterator[float]:
+    """The least from which as many raises lead to each announced rate as from `have`; two where the second follows in time."""
+    step, follows = situation.limits.largest_step, 1 + second_in_time(situation)
+    for rate in needed:
+        if rate > max(have, included):
+            from_here = ceil(round(log(rate / max(have, included), step), 6))
+            yield rate / step ** max(from_here, follows)
+        elif rate > included:
+            yield rate / step**follows
 
 
 def _unseen_days(situation: Situation) -> float:

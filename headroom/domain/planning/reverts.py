@@ -46,10 +46,11 @@ class Revert:
 def reverted(modifications: Sequence[KnownModification]) -> Revert | None:
     """The external change that undid Headroom's latest one, in whole or in part, if it is undone still.
 
-    A change undoes another if it moves IOPS, throughput or type back; a rollback counts. Of several it is the last
-    that moved them further back: growth after it, and what nobody knows the target of, are no new undoing. If
-    somebody then repeats Headroom's change, by code or by hand, nothing is undone any more. A change that was never
-    in force, because AWS failed it, cannot be undone.
+        A change undoes another if it moves IOPS, throughput or type back; a rollback counts. Of several it is the last
+        that moved them further back: growth after it, and what nobody knows the target of, are no new undoing. If
+        somebody then repeats Headroom's change, by code or by hand, nothing is undone any more. A change that was never
+        in force, because AWS failed it, cannot be undone. Nor is one that somebody went beyond since: what they
+    lower then is their own.
     """
     known = sorted(modifications, key=lambda m: m.started_at)
     last_by_headroom = max(
@@ -64,6 +65,8 @@ def reverted(modifications: Sequence[KnownModification]) -> Revert | None:
     for change in later:
         if change.target is None:
             continue
+        if _goes_beyond(ours.origin, ours.target, change.target):
+            return None
         undone = _undone(ours.origin, ours.target, change, change.target)
         if undone and found and not _further_back(ours.origin, ours.target, held, change.target):
             undone = replace(
@@ -89,6 +92,16 @@ def _undone(
         lowered=any(down) if down else None, type_undone=type_undone,
         rolled_back=change.by == ROLLBACK,
     )  # fmt: skip
+
+
+def _goes_beyond(before: Configuration, made: Configuration, now: Configuration) -> bool:
+    """Whether `now` has all of the change from `before` to `made`, and more of it."""
+    ways = [
+        (then - have) * (1 if have > had else -1)
+        for had, have, then in zip(_reach(before), _reach(made), _reach(now), strict=True)
+        if had != have
+    ]
+    return all(way >= 0 for way in ways) and any(way > 0 for way in ways)
 
 
 def _further_back(

@@ -90,6 +90,10 @@ class StoredState:
     """Its queue entry; None if it is not queued."""
     slow_effect: SlowEffect | None = None
     """The slowest of its raises; None where none was seen to come late."""
+    wanted_since: datetime | None = None
+    """Since when a raise is wanted and only work that others began is in the way; None if that is not so."""
+    waited: SlowEffect | None = None
+    """How long the last raise waited so."""
     notified: tuple[Notified, ...] = ()
     """Causes that are not to be notified again for some time, also in a later episode."""
 

@@ -235,8 +235,8 @@ def given_in_bursts(
 ) -> tuple[float, float] | None:
     """IOPS and MiB/s for which the instance's bursts are enough; None where only what it sustains counts.
 
-    Load above that was seen on two days, and takes no more than half an hour of what it gives at most in any 24 hours,
-    beside what it sustains; its balances are half full. Load whose length is not known yet counts as lasting.
+    Load above that was seen on two days, and takes no more than half an hour of what it gives at most in the 24 hours
+    from when it begins, beside what it sustains; its balances are half full. Load whose length is not known yet counts as lasting.
     """
     instance, activity = observation.instance, observation.instance_activity
     if instance is None or instance.limits is None or activity is None or profile is None:
@@ -258,7 +258,8 @@ def given_in_bursts(
     }
     if len({place // 24 for place in busy}) < BURSTS_SEEN:
         return None
-    days = [[busy[h] for h in range(place, place + 24) if h in busy] for place in busy]
+    begins = [place for place in busy if place - 1 not in busy] or busy
+    days = [[busy[h] for h in range(place, place + 24) if h in busy] for place in begins]
     alone = set(instance.volume_ids) <= {observation.volume.ref.resource_id}
     iops, mibps = (
         max(free, min(_burst_rate(free if alone else 0.0, most, day, mean) for day in days))

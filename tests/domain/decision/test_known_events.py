@@ -63,7 +63,10 @@ def decided(**case: Any) -> Decision:
         ),
         ({"price_increase_usd_per_month": 5}, "is blocked by price_per_resource"),
         ({"max_iops": 6_000}, "max_iops is 6,000"),
-        ({"largest_step": 1.5}, "no two changes of at most 1.5 times (largest_step) serve that"),
+        (
+            {"largest_step": 1.5},
+            "it takes more than two changes of at most 1.5 times (largest_step)",
+        ),
         ({"largest_step": 1.2}, "no change that Headroom may make serves that"),
     ],
     ids=["window", "freeze", "price", "ceiling", "more than two steps", "far too small steps"],

@@ -41,6 +41,7 @@ def changed(
     )
 
 
+BEYOND = gp3(100, 6500, 250)
 OURS = changed("headroom", LOW, HIGH, hours=48)
 
 
@@ -84,9 +85,13 @@ def test_undone_is_what_goes_back_the_way_we_came(
         ([(HIGH, gp3(110, 6000, 250)), (gp3(110, 6000, 250), gp3(110, 3000, 125))], 39),
         ([(HIGH, LOW), (LOW, HIGH)], None),
         ([(HIGH, LOW), (LOW, HIGH), (HIGH, LOW)], 38),
+        ([(HIGH, LOW), (LOW, BEYOND), (BEYOND, LOW)], None),
+        ([(HIGH, BEYOND), (BEYOND, HIGH)], None),
+        ([(HIGH, LOW), (LOW, gp3(100, 9000, 125)), (gp3(100, 9000, 125), LOW)], 38),
     ],
     ids=["grown", "grown twice", "target not known", "some of it again", "lowered further",
-         "grown before", "repeated", "repeated and undone again"],
+         "grown before", "repeated", "repeated and undone again",
+         "gone beyond and lowered again", "gone beyond, and back", "beyond it in IOPS alone"],
 )  # fmt: skip
 def test_only_what_goes_further_back_is_a_new_undoing(
     after: list[tuple[Configuration, Configuration | None]], hours: float | None

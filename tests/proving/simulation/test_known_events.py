@@ -410,3 +410,20 @@ def test_an_event_of_mibps_alone_hides_no_load_of_iops() -> None:
     event = {"name": "batch", "when": "daily 02:00 UTC", "for": "3h", "throughput_mibps": 145}
     result = simulated(GP3, night * 12, policy={"version": 1, "known_events": [event]})
     assert starved_between(result, timedelta(days=1), timedelta(days=12)) == 0
+
+
+@pytest.mark.parametrize("takes", ["2h", "12h"])
+def test_nothing_is_lowered_from_where_more_changes_than_follow_in_time_lead_to_an_event(
+    takes: str,
+) -> None:
+    """One step of 2 leads there from what the owner chose, two from half of that, three from what gp3 includes."""
+    event = {"name": "launch", "when": "once 2026-01-10 00:00 UTC", "for": "12h", "iops": 15_000}
+    result = simulated(
+        {"type": "gp3", "size_gib": 400, "iops": 8_000},
+        [step("120h", 500), step("12h", 15_000), step("12h", 500)],
+        policy={"version": 1, "known_events": [event], "defaults": {"largest_step": 2}},
+        aws={"completes_after": takes},
+    )  # fmt: skip
+    assert result.starved_minutes == 0
+    assert min(target.iops or 0 for target in targets(result)) < 8_000
+    assert not [d for d in result.decisions if isinstance(d.answer, Escalate)]

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
+from headroom.domain.decision import Escalate
+from headroom.domain.resources import Volume
 from headroom.proving.simulation import Result
+from headroom.proving.simulation.storage import AccountVolume
 from tests.proving.simulation.situations import (
     RDS,
     START,
@@ -165,3 +170,66 @@ def test_a_daily_load_is_raised_for_ahead_once_it_is_known_how_long_a_reaction_t
     day = [step("8h", 500, 32), step("4h", 7_000, 32), step("12h", 500, 32)]
     result = simulated(database, day * 6, start="2026-03-02T06:00:00Z")
     assert 0 < result.starved_minutes < 100  # on the first day
+
+
+def busy_at(
+    monkeypatch: pytest.MonkeyPatch, when: Callable[[datetime], bool], **facts: object
+) -> None:
+    """RDS reports this of the database at such instants."""
+    described = AccountVolume.described
+
+    def at(volume: AccountVolume, now: datetime) -> Volume:
+        seen = described(volume, now)
+        assert seen.facts is not None
+        return replace(seen, facts=replace(seen.facts, **facts)) if when(now) else seen  # type: ignore[arg-type]
+
+    monkeypatch.setattr(AccountVolume, "described", at)
+
+
+OWNED = {
+    **RDS, "instance_class": "db.r6g.8xlarge", "storage_type": "gp3", "allocated_storage_gib": 500,
+    "iops": 24_000, "storage_throughput_mibps": 500, "free_storage_gib": 200,
+}  # fmt: skip
+"""What its owner chose serves 20,000 IOPS."""
+
+
+@pytest.mark.parametrize(
+    ("begins", "ends", "late"),
+    [(75, 120, 110), (60, 300, 500)],
+    ids=["before the load", "through it"],
+)
+def test_a_raise_comes_before_the_backup_of_every_night(
+    begins: int, ends: int, late: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From 02:00 to 05:00; RDS takes no change during its backup. Two nights show that it is in the way."""
+    busy_at(
+        monkeypatch, lambda now: begins <= 60 * now.hour + now.minute < ends, status="backing-up"
+    )
+    result = simulated(OWNED, [step("2h", 1_000), step("3h", 20_000), step("19h", 1_000)] * 6)
+    assert starved_between(result, timedelta(0), timedelta(days=4)) < late
+    assert starved_between(result, timedelta(days=4), timedelta(days=6)) == 0
+    waits = [d.summary for d in result.decisions if isinstance(d.answer, Escalate)]
+    assert all("RDS reports backing-up" in said for said in waits)
+    assert all("decides again as soon as that has passed" in said for said in waits)
+
+
+@pytest.mark.parametrize("kept", ["the raise", "the give-back"])
+def test_what_somebody_left_pending_is_reported_before_it_hurts(
+    kept: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    raised = kept == "the give-back"
+    since = START + (timedelta(days=2, hours=12) if raised else timedelta(days=4, hours=20))
+    busy_at(monkeypatch, lambda now: now >= since, pending=("DBInstanceClass",))
+    database = {**OWNED, "iops": 12_000} if raised else OWNED
+    day = [step("9h", 1_000), step("3h", 20_000), step("12h", 1_000)]
+    result = simulated(database, [*day * 3, step("3d", 1_000)] if raised else day * 6)
+    first, *_ = [d for d in result.decisions if d.at >= since and isinstance(d.answer, Escalate)]
+    assert isinstance(first.answer, Escalate)
+    assert first.answer.cause == "pending_changes"
+    assert "somebody left DBInstanceClass pending" in first.summary
+    if raised:
+        assert timedelta(hours=22) < first.at - since < timedelta(hours=30)
+        assert "would give back $" in first.summary
+    else:
+        assert START + timedelta(days=5, hours=8) < first.at < START + timedelta(days=5, hours=9)
+        assert "load of earlier days is expected to come again" in first.summary

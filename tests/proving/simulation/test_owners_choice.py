@@ -294,6 +294,16 @@ def test_a_load_a_little_above_what_the_instance_sustains_counts_with_what_it_ta
     assert starved_between(result, timedelta(days=2), timedelta(days=5)) == 0
 
 
+def test_a_late_day_and_the_next_one_in_time_do_not_count_as_one_load() -> None:
+    """11,000 IOPS for two hours a day, which the instance's bursts serve."""
+    day = [step("9h", 500), step("2h", 11_000), step("13h", 500)]
+    result = simulated(
+        {"type": "gp3", "size_gib": 500}, day * 5, attachment={"instance_type": "m6i.large"},
+    )  # fmt: skip
+    assert starved_between(result, timedelta(0), timedelta(days=2)) > 500
+    assert starved_between(result, timedelta(days=2), timedelta(days=5)) == 0
+
+
 @pytest.mark.parametrize(
     "policy",
     [

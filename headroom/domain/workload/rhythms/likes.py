@@ -29,6 +29,8 @@ def hours_like(
     names the busy hours that count, and where the episode of each began; `begun` keeps which episodes have
     begun again, by the place where each was due.
     """
+    if _is_off(hours, place):
+        return [], 0.0
     known = len(hours)
     found: dict[int, float] = {}
     doubt = anyhow
@@ -59,6 +61,14 @@ def hours_like(
                 weight *= NOT_BEGUN
             found[like] = found.get(like, 0.0) + SURE * rhythm.weight * weight / total
     return list(found.items()), doubt
+
+
+def _is_off(hours: Sequence[ProfileHour | None], place: int) -> bool:
+    """Whether nothing was ever measured at this hour of the day, on days of which other hours were."""
+    if any(hours[place % 24 :: 24]):
+        return False
+    days = [day for day in range(place, -1, -24) if day < len(hours)]
+    return sum(any(hours[max(0, day - 23) : day + 1]) for day in days) >= NEVER_MEASURED
 
 
 def _has_begun(hours: Sequence[ProfileHour | None], begins: Mapping[int, int], due: int) -> bool:
