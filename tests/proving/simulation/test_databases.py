@@ -189,7 +189,7 @@ def test_a_gp2_that_serves_more_than_gp3_stays(
     size_gib: int, iops: int, io_kib: int, minutes: int
 ) -> None:
     load = {"for": f"{minutes}m", "iops": iops, "io_kib": io_kib}
-    document = of_small_gp2(size_gib, load, {"for": f"{1_260 - minutes}m"} | QUIET, days=3)
+    document = of_small_gp2(size_gib, load, {"for": f"{1_260 - minutes}m"} | QUIET, days=2)
     result = simulated(document, "headroom")
     assert result.changes == ()
     assert result.shortfall_minutes == simulated(document).shortfall_minutes

@@ -165,7 +165,7 @@ def test_the_least_of_a_raise_makes_way_for_growth_within_a_day_of_being_full() 
     )  # fmt: skip
     day = [(2, 2_000), (20, 14_500), (2, 2_000)]
     steps = [{"for": f"{time}h", "iops": iops, "io_kib": 16} for time, iops in day]
-    result = simulated({**document, "workload": {"steps": [{"repeat": 5, "steps": steps}]}})
+    result = simulated({**document, "workload": {"steps": [{"repeat": 4, "steps": steps}]}})
     assert result.space is not None
     assert result.space.full_minutes == 0
     assert result.starved_minutes < 200

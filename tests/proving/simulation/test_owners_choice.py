@@ -34,7 +34,7 @@ def test_what_the_owner_bought_for_office_hours_is_there_whatever_a_minute_is_wo
         "storage_throughput_mibps": 2_000, "multi_az": True,
     }  # fmt: skip
     policy = {"version": 1, "rules": [rule]}
-    days = OFFICE_HOURS * 3
+    days = OFFICE_HOURS * 2
     result = simulated(database, days, history=OFFICE_HOURS * 10, policy=policy)
     left_alone = simulated(database, days, history=OFFICE_HOURS * 10, controller="none")
     assert result.starved_minutes == 0
