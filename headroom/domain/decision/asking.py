@@ -211,10 +211,10 @@ def or_a_word(analysis: Analysis, answer: Action) -> Action:
 def _still_refused(
     decision_input: DecisionInput, effective: EffectiveLimits, demand: Demand, answer: Action
 ) -> Action:
-    """The answer; of a raise or growth that AWS refuses for hours, once a day a word to the owner.
+    """The answer; of what AWS refuses for hours, once a day a word to the owner; once a week of a raise to be given back.
 
-    After an hour where long pressure or free space needs it, after three of another raise: a refusal that mostly clears
-    within minutes is no news before. Who approved the change heard of it.
+    After an hour where long pressure or free space needs it, else after three: a refusal that mostly clears within
+    minutes is no news before. Who approved the change heard of it.
     """
     state = decision_input.resource_state
     since, last = state.refused_since, state.last_refusal_at
@@ -223,7 +223,8 @@ def _still_refused(
     plan = answer.plan if isinstance(answer, Act) else answer.proposed_plan
     if since is None or last is None or plan is None or not (sent or blocked):
         return answer
-    if state.approval_request is not None or not (plan.sustains_more or plan.growth is not None):
+    more = plan.sustains_more or plan.growth is not None
+    if state.approval_request is not None or not (more or state.resource_increase_usd > 0):
         return answer
     urgent = plan.growth is not None or demand.pressed_minutes >= LONG_PRESSED_MINUTES
     if last - since < timedelta(hours=1 if urgent else 3):
@@ -232,9 +233,10 @@ def _still_refused(
         words for why, words in REFUSALS.items() if f"refused:{why.value}" in state.escalated_causes
     ]
     remedy = STILL_REFUSED.format(since, "; ".join(said or REFUSALS.values()))
-    told = escalate_once(
-        decision_input, effective, Reason.BLOCKED_TEMPORARILY, REFUSED_CAUSE, remedy, plan
-    )
+    if not more:
+        remedy += f"; what it added costs ${state.resource_increase_usd:.2f} a month meanwhile"
+    why = Reason.BLOCKED_TEMPORARILY if more else Reason.BLOCKED_PERMANENTLY
+    told = escalate_once(decision_input, effective, why, REFUSED_CAUSE, remedy, plan)
     return told if isinstance(told, Escalate) else answer
 
 

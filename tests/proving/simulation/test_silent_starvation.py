@@ -14,7 +14,7 @@ from headroom.proving.awsrules import ModificationRefused, VolumeLifecycle
 from headroom.proving.metrics import PublishedVolume
 from headroom.proving.metrics.published import minute_number
 from headroom.proving.simulation import Result, storage
-from tests.proving.simulation.situations import RDS, START, simulated, step
+from tests.proving.simulation.situations import RDS, START, simulated, step, targets
 
 GP3 = {"type": "gp3", "size_gib": 400}
 DATABASE = {**RDS, "storage_type": "gp3", "allocated_storage_gib": 800}
@@ -32,13 +32,15 @@ def messages(result: Result) -> list[tuple[float, str]]:
 
 
 def always_refused(
-    monkeypatch: pytest.MonkeyPatch, code: str, *, minutes: int | None = None
+    monkeypatch: pytest.MonkeyPatch, code: str, *, minutes: int | None = None, since: int = 0
 ) -> None:
-    """AWS refuses every change, if only for so many minutes after 09:00."""
+    """AWS refuses every change, if only for so many minutes after 09:00, or from an hour on."""
     modify = VolumeLifecycle.modify
 
     def refuse(self: VolumeLifecycle, now: Any, **asked: Any) -> Any:
-        if minutes is None or now < START + timedelta(hours=9, minutes=minutes):
+        late = now >= START + timedelta(hours=since)
+        early = minutes is None or now < START + timedelta(hours=9, minutes=minutes)
+        if late and early:
             raise ModificationRefused(code, "not now")
         return modify(self, now, **asked)
 
@@ -147,3 +149,16 @@ def test_an_instance_that_stops_has_no_late_metrics(
     assert [cause for _, cause in messages(result)] == ["max_iops"]
     blind = [d for d in result.decisions if d.answer.reason is Reason.NOT_ENOUGH_DATA]
     assert len(blind) <= 2
+
+
+def test_a_raise_that_aws_does_not_let_be_given_back_is_reported_once_a_week(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    always_refused(monkeypatch, "IncorrectModificationState", since=24)
+    result = simulated(GP3, [*DAY, step("94h", 800)])
+    assert [target.iops for target in targets(result)] == [12_000]
+    ((hour, cause),) = messages(result)
+    assert cause == "still_refused"
+    assert hour < 5 * 24
+    said = next(d.summary for d in result.decisions if isinstance(d.answer, Escalate))
+    assert "what it added costs $47.52 a month meanwhile" in said
