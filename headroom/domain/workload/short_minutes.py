@@ -229,10 +229,10 @@ def minutes_to_react(
     peak_iops, peak_mibps, mean_iops, mean_mibps, busy, touched, _, _, _ = hour
     peak = max(peak_iops / iops, peak_mibps / mibps)
     before = min(reaction_min, max(LEAST_BUSY_MIN, busy, touched))
-    excess = max(0.0, MIDDLE * peak - 1)
+    mean = max(mean_iops / iops, mean_mibps / mibps)
+    excess = max(0.0, MIDDLE * peak - 1, mean - 1)  # the busy minutes have at least the mean of all
     late = drained = 0.0
     if excess:
-        mean = max(mean_iops / iops, mean_mibps / mibps)
         raised = min(reach[0] / iops, reach[1] / mibps)
         drained = before * excess / max(0.1, raised - min(mean, raised))
         late = late_minutes(before, excess)

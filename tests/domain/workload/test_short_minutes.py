@@ -8,7 +8,13 @@ from hypothesis import strategies as st
 
 from headroom.domain.state import ProfileHour
 from headroom.domain.workload import short_minutes
-from headroom.domain.workload.short_minutes import Belief, waits_for_a_raise
+from headroom.domain.workload.short_minutes import (
+    REACTION_MIN,
+    Belief,
+    late_minutes,
+    minutes_to_react,
+    waits_for_a_raise,
+)
 from tests.domain.earlier import CALM_HOUR, by_hour, hour_at
 
 PLENTY = 1e7
@@ -175,3 +181,12 @@ def test_a_load_at_a_limit_leaves_no_room_to_drain_what_waited_for_the_raise(
     hour = ProfileHour(9_000.0, 70.0, mean, 60.0, 45, touched, 9_000.0 if touched else 0.0, 0.0)
     found = waits_for_a_raise(hour, (3_000.0, 125.0), (9_000.0, 500.0), 16.0)
     assert found == pytest.approx(waits, abs=0.1)
+
+
+@pytest.mark.parametrize("iops", [3_100.0, 3_400.0, 3_500.0])
+def test_a_reaction_to_a_small_overload_costs_what_waits_in_it(iops: float) -> None:
+    """An hour that is as busy throughout is above its limit throughout."""
+    steady = ProfileHour(iops, 1.0, iops, 1.0, 60, 0, 0.0, 0.0)
+    excess = iops / 3_000 - 1
+    found = minutes_to_react(steady, 3_000.0, 1e6, (12_000.0, 4e6))
+    assert late_minutes(REACTION_MIN, excess) <= found < REACTION_MIN + 1
