@@ -249,7 +249,8 @@ def _leaves_changed(state: ResourceState, view: StorageView) -> bool:
     chosen, said = state.owner_configuration, LEFT_AS_CHANGED in state.escalated_causes
     if chosen is None or said:
         return False
-    return state.resource_increase_usd > 0 or has_less(view.volume.configuration, chosen)
+    now = view.volume.configuration
+    return has_less(now, chosen) or (state.resource_increase_usd > 0 and has_less(chosen, now))
 
 
 def save_slow_effect(

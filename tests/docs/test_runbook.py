@@ -31,7 +31,7 @@ NEVER_A_CAUSE = frozenset(
 OTHER_CAUSES = (
     Binding.INSTANCE_IOPS, Binding.INSTANCE_THROUGHPUT, "closed_loop", "cost_benefit", "late_metrics",
     "long_unmeasured", "no_plan", "price_unknown", "still_refused",
-    "left_as_changed",
+    "left_as_changed", "kept_from_raising", "kept_from_giving_back",
     "rollback_blocked", "rollback_expired", "rollback_has_no_way", "rollback_in_use",
     "space_growth", "space_approval_today", "space_autoscaling_maximum", "space_autoscaling_waits",
     "space_autoscaling_late",

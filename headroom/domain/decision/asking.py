@@ -22,8 +22,9 @@ from headroom.domain.decision.decision_input import (
     DecisionInput,
     chosen_by_owner,
     current_price,
+    policy_of,
 )
-from headroom.domain.decision.escalation import LONG_PRESSED_MINUTES, escalate_once
+from headroom.domain.decision.escalation import LONG_PRESSED_MINUTES, escalate_once, unmanaged
 from headroom.domain.guardrails import Guardrail, PlanJudgement, all_clear_by
 from headroom.domain.planning import (
     FORESEEN_USD,
@@ -33,7 +34,7 @@ from headroom.domain.planning import (
     value_plans,
 )
 from headroom.domain.policy import EffectiveLimits, Limits, Mode, PolicyUnreadable
-from headroom.domain.resources import Configuration, PriceUnknown, spoken
+from headroom.domain.resources import Configuration, PriceUnknown, code_owner, spoken
 from headroom.domain.state import ApprovalRequest, Refusal
 from headroom.domain.workload import Demand
 
@@ -63,12 +64,10 @@ LEFT = (
     "Headroom may no longer change this volume, and leaves it as it last changed it: {}, where you had {}, which is "
     "{}; set yourself what its load needs"
 )
-KEPT_FROM = frozenset({Guardrail.PENDING_CHANGES, Guardrail.DATABASE_STATE})
-"""What neither the owner's limits nor time will clear, and nobody may know of."""
+KEPT_FROM = "kept_from"
+"""How causes begin that nobody suffers from yet: they last as long as what is pending."""
 KEPT_FROM_RAISING = "load of earlier days is expected to come again, for which Headroom would change it to {}, but {}"
-KEPT_FROM_GIVING_BACK = (
-    "Headroom would give back ${:.2f} a month that the load no longer needs, but {}"
-)
+KEPT_FROM_GIVING_BACK = "Headroom would now give back what costs ${:.2f} a month, but {}"
 LONG_KEPT = timedelta(days=1)
 """How long after Headroom's last change its owner hears that it may not be given back."""
 HOUR_MOVES = timedelta(hours=1)
@@ -246,6 +245,9 @@ def _left_as_changed(decision_input: DecisionInput, effective: EffectiveLimits) 
     said = LEFT_AS_CHANGED in decision_input.resource_state.escalated_causes
     if effective.enrolled or effective.kept_out or found is None or said:
         return None
+    policy, _ = policy_of(decision_input)
+    if unmanaged(effective, code_owner(volume.tags, policy.code_tags)):
+        return None
     chosen = replace(found, size_gib=volume.configuration.size_gib)
     try:
         usd = None if decision_input.prices is None else decision_input.prices.monthly(chosen)
@@ -263,30 +265,32 @@ def _left_as_changed(decision_input: DecisionInput, effective: EffectiveLimits) 
 
 
 def has_less(now: Configuration, than: Configuration) -> bool:
-    """Whether storage sustains fewer IOPS or MiB/s."""
-    can, had = capability(now), capability(than)
+    """Whether storage sustains fewer IOPS or MiB/s than another would of the same size."""
+    can, had = capability(now), capability(replace(than, size_gib=now.size_gib))
     return can.sustained_iops < had.sustained_iops or can.sustained_mibps < had.sustained_mibps
 
 
 def kept_from(
     decision_input: DecisionInput, effective: EffectiveLimits, nearest: PlanJudgement
 ) -> Escalate | None:
-    """The word that something lasting keeps Headroom from a raise ahead of load, or for a day from giving back."""
+    """The word that what somebody left pending keeps Headroom from a raise ahead of load, or for a day from giving back."""
     at, state, plan = decision_input.observation.at, decision_input.resource_state, nearest.plan
     lasting = [v for v in nearest.blocking if not v.temporary]
-    if not lasting or not {v.guardrail for v in lasting} <= KEPT_FROM:
+    if [v.guardrail for v in lasting] != [Guardrail.PENDING_CHANGES]:
         return None
-    why = "; ".join(v.detail for v in lasting)
-    if plan.sustains_more:
+    what, why, usd = "raising", lasting[0].detail, plan.price_change_usd
+    if plan.sustains_more and usd > 0:
         remedy = KEPT_FROM_RAISING.format(plan.target, why)
     elif (
-        state.resource_increase_usd > 0
+        usd < 0 < state.resource_increase_usd
         and state.last_act_at is not None
         and at - state.last_act_at >= LONG_KEPT
     ):
-        remedy = KEPT_FROM_GIVING_BACK.format(-plan.price_change_usd, why)
+        what, remedy = "giving_back", KEPT_FROM_GIVING_BACK.format(-usd, why)
     else:
         return None
-    cause = "+".join(v.guardrail.value for v in lasting)
-    told = escalate_once(decision_input, effective, Reason.BLOCKED_PERMANENTLY, cause, remedy, plan)
+    told = escalate_once(
+        decision_input, effective, Reason.BLOCKED_PERMANENTLY,
+        f"{KEPT_FROM}_{what} ({lasting[0].value})", remedy, plan,
+    )  # fmt: skip
     return told if isinstance(told, Escalate) else None

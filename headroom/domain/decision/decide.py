@@ -105,6 +105,12 @@ class Decision(Deferring):
     """In a record: what was dropped so that it is not too large, in words."""
 
     @property
+    def proposed(self) -> PlanJudgement | None:
+        """What was judged of the plan that the answer proposes and does not make; None without one."""
+        plan = getattr(self.answer, "proposed_plan", None)
+        return next((j for j in self.judgements if j.plan == plan), None)
+
+    @property
     def plan(self) -> Plan | None:
         """The plan that was chosen, or would be."""
         answer = self.answer

@@ -169,12 +169,10 @@ def _by_answer(decision: Decision) -> datetime | None:
 
 def _raises_once_available(decision: Decision) -> bool:
     """Whether a raise waits for RDS to end a backup, which no event reports."""
-    plan = getattr(decision.answer, "proposed_plan", None)
-    judged = next((one for one in decision.judgements if one.plan == plan), None)
+    judged = decision.proposed
     return (
-        plan is not None
-        and judged is not None
-        and plan.sustains_more
+        judged is not None
+        and judged.plan.sustains_more
         and {v.guardrail for v in judged.blocking} == {Guardrail.DATABASE_STATE}
     )
 
@@ -270,11 +268,10 @@ def _by_forecast(decision: Decision) -> datetime | None:
 
 def queue_entry_of(decision: Decision) -> QueueEntry | None:
     """The queue entry of a decision, None when it is not queued."""
-    plan = getattr(decision.answer, "proposed_plan", None)
-    judged = next((j for j in decision.judgements if j.plan == plan), None)
-    if plan is None or judged is None or not decision.effective.enrolled:
+    judged = decision.proposed
+    if judged is None or not decision.effective.enrolled:
         return None
-    blocking = judged.blocking
+    plan, blocking = judged.plan, judged.blocking
     if not blocking or any(
         v.guardrail not in QUEUEABLE_GUARDRAILS or not v.temporary for v in blocking
     ):

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from headroom.domain.catalog.ebs import capability
 from headroom.domain.decision import (
     AMOUNTS,
+    KEPT_FROM,
     KNOWN_EVENT,
     LEFT_AS_CHANGED,
     Act,
@@ -22,7 +23,7 @@ from headroom.domain.state import Notified, StoredState
 from headroom.domain.workload import Binding
 
 KEPT_CAUSES = 20
-LASTING = (Guardrail.REVERTED.value, SPACE, KNOWN_EVENT, LEFT_AS_CHANGED)
+LASTING = (Guardrail.REVERTED.value, SPACE, KNOWN_EVENT, LEFT_AS_CHANGED, KEPT_FROM)
 """How causes begin that last longer than an episode of load, and are notified by rules of their own."""
 ENOUGH = timedelta(days=1)
 """How long one notification of a cause is enough."""
@@ -30,6 +31,7 @@ OWNERS = timedelta(days=7)
 """The same where only the owner can change it."""
 LEFT_TO_OWNERS = (
     Reason.BLOCKED_PERMANENTLY, Reason.NOT_COST_EFFECTIVE, Reason.INSTANCE_LIMITED, Reason.HIGH_LATENCY,
+    Reason.OBSERVE_ONLY,
 )  # fmt: skip
 NEW_HIGH = 1.05
 """Times more than the storage ever had, as far as that is remembered, that shows that a limit was moved."""
@@ -48,6 +50,9 @@ def causes_after(causes: Sequence[str], decision: Decision) -> tuple[str, ...]:
         kept = tuple(c for c in kept if c.startswith(LASTING) or c == binding.value)
     if decision.effective.enrolled:
         kept = tuple(c for c in kept if c != LEFT_AS_CHANGED)
+    facts = decision.observation.volume.facts
+    if facts is None or not facts.pending:
+        kept = tuple(c for c in kept if not c.startswith(KEPT_FROM))
     grows = isinstance(answer, Act) and answer.plan.growth is not None
     if grows or not still_short(decision.space, decision.observation.volume.facts):
         kept = tuple(c for c in kept if not c.startswith(SPACE))
@@ -80,7 +85,9 @@ def notified_after(
         news = {one.cause for one in kept if again or one.cause in causes}
         return tuple(one for one in kept if one.cause not in news or not _amounts(one.cause))
     escalates = isinstance(answer, Escalate) and decision.rollback_of is None
-    if not isinstance(answer, Escalate) or not escalates or answer.cause.startswith(LASTING):
+    if not isinstance(answer, Escalate) or not escalates:
+        return kept
+    if answer.cause.startswith(LASTING) and answer.cause != LEFT_AS_CHANGED:
         return kept
     found = Notified(
         cause=answer.cause, until=at + (OWNERS if answer.reason in LEFT_TO_OWNERS else ENOUGH),

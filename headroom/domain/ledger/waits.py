@@ -10,19 +10,17 @@ from headroom.domain.guardrails import Guardrail
 from headroom.domain.state import BY_HEADROOM, SlowEffect, StoredState, slower
 
 WORK_OF_OTHERS = frozenset({Guardrail.DATABASE_STATE, Guardrail.IN_FLIGHT})
-AT_MOST = timedelta(hours=24)
+AT_MOST = timedelta(hours=6)
 EFFECT = timedelta(minutes=10)
 """After which a raise that waited has its effect."""
-ANOTHER = timedelta(hours=12)
-"""From when on a wait is another one."""
-AGAIN = timedelta(days=8)
-"""A raise that waits again within this is expected to: once in a while something else is always in the way."""
+A_DAY_LATER = timedelta(hours=20), timedelta(hours=28)
+"""After which a raise that waits again is expected to each day: once in a while something is always in the way."""
 
 
 def after_waiting(state: StoredState, decision: Decision) -> StoredState:
     """The state with how long raises wait, once `decision` is recorded.
 
-    The shorter of two waits within `AGAIN` counts as a raise that took as long.
+    The shorter of two waits on two days running counts as a raise that took as long.
     """
     at, since = decision.at, state.wanted_since
     if _waits(decision):
@@ -35,16 +33,15 @@ def after_waiting(state: StoredState, decision: Decision) -> StoredState:
     waited, last = min(at - since + EFFECT, AT_MOST), state.waited
     now = SlowEffect(minutes=int(waited / timedelta(minutes=1)), seen_at=at)
     slow = state.slow_effect
-    if last is not None and ANOTHER < at - last.seen_at <= AGAIN:
+    if last is not None and A_DAY_LATER[0] <= at - last.seen_at <= A_DAY_LATER[1]:
         slow = slower(slow, replace(now, minutes=min(now.minutes, last.minutes)))
     return replace(state, wanted_since=None, waited=now, slow_effect=slow)
 
 
 def _waits(decision: Decision) -> bool:
     """Whether nothing but work that Headroom did not begin is in the way of the raise that is wanted."""
-    plan = getattr(decision.answer, "proposed_plan", None)
-    judged = next((one for one in decision.judgements if one.plan == plan), None)
-    if plan is None or judged is None or not plan.sustains_more:
+    judged = decision.proposed
+    if judged is None or not judged.plan.sustains_more:
         return False
     blocking = {v.guardrail for v in judged.blocking}
     known = decision.resource_state.modifications

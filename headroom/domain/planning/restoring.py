@@ -16,7 +16,7 @@ from headroom.domain.planning.situation import Situation
 from headroom.domain.policy import Mode, next_closing, next_opening
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.state import hour_of
-from headroom.domain.workload import HOURS, Level, Past, calm_days, shortfalls
+from headroom.domain.workload import HOURS, KnownLoad, Level, Past, calm_days, shortfalls
 
 ENDED_DAYS = 35.0
 """Calm days beyond the longest pause so far after which a load has ended: what comes each month has not."""
@@ -180,7 +180,7 @@ def least_iops(situation: Situation, included_iops: float) -> float:
     used = min(most_used(situation)[0], had) * spare
     if used > step * included_iops and not has_ended(past, used / spare / step, inf):
         undone = max(undone, min(round(used, 3), limits.max_iops) / step)
-    needed = [min(load.iops, limits.max_iops) for load in situation.announced]
+    needed = [min(load.iops, limits.max_iops) for load in _coming(situation)]
     undone = max([undone, *_reaching(situation, needed, have, included_iops)])
     return min(have, max(limits.min_iops, undone))
 
@@ -197,22 +197,26 @@ def least_mibps(situation: Situation, included_mibps: float) -> float:
     used = min(most_used(situation)[1], bought) * spare
     if used > step * included_mibps and not has_ended(past, inf, used / spare / step):
         undone = max(undone, min(round(used, 3), limits.max_throughput_mibps) / step)
-    needed = [min(load.mibps, limits.max_throughput_mibps) for load in situation.announced]
+    needed = [min(load.mibps, limits.max_throughput_mibps) for load in _coming(situation)]
     undone = max([undone, *_reaching(situation, needed, have, included_mibps)])
     return min(have, max(limits.min_throughput_mibps, undone))
+
+
+def _coming(situation: Situation) -> list[KnownLoad]:
+    """The announced load that is near enough to keep storage for."""
+    until = situation.observation.at + AHEAD
+    return [load for load in situation.announced if load.start <= until]
 
 
 def _reaching(
     situation: Situation, needed: Sequence[float], have: float, included: float
 ) -> Iterator[float]:
-    """The least from which as many raises lead to each announced rate as from `have`; two where the second follows in time."""
-    step, follows = situation.limits.largest_step, 1 + second_in_time(situation)
+    """The least from which no more raises lead to each announced rate than from `have`, or two."""
+    step, free = situation.limits.largest_step, max(have, included)
     for rate in needed:
-        if rate > max(have, included):
-            from_here = ceil(round(log(rate / max(have, included), step), 6))
-            yield rate / step ** max(from_here, follows)
-        elif rate > included:
-            yield rate / step**follows
+        from_here = ceil(round(log(rate / free, step), 6)) if rate > free else 0
+        if rate > included:
+            yield rate / step ** max(from_here, STEPS_BACK)
 
 
 def _unseen_days(situation: Situation) -> float:

@@ -46,11 +46,11 @@ class Revert:
 def reverted(modifications: Sequence[KnownModification]) -> Revert | None:
     """The external change that undid Headroom's latest one, in whole or in part, if it is undone still.
 
-        A change undoes another if it moves IOPS, throughput or type back; a rollback counts. Of several it is the last
-        that moved them further back: growth after it, and what nobody knows the target of, are no new undoing. If
-        somebody then repeats Headroom's change, by code or by hand, nothing is undone any more. A change that was never
-        in force, because AWS failed it, cannot be undone. Nor is one that somebody went beyond since: what they
-    lower then is their own.
+    A change undoes another if it moves IOPS, throughput or type back; a rollback counts. Of several it is the last
+    that moved them further back: growth after it, and what nobody knows the target of, are no new undoing. If
+    somebody then repeats Headroom's change, by code or by hand, nothing is undone any more. A change that was never
+    in force, because AWS failed it, cannot be undone. Nor is a raise that somebody went beyond since: what they lower
+    then is their own.
     """
     known = sorted(modifications, key=lambda m: m.started_at)
     last_by_headroom = max(
@@ -95,13 +95,16 @@ def _undone(
 
 
 def _goes_beyond(before: Configuration, made: Configuration, now: Configuration) -> bool:
-    """Whether `now` has all of the change from `before` to `made`, and more of it."""
-    ways = [
-        (then - have) * (1 if have > had else -1)
-        for had, have, then in zip(_reach(before), _reach(made), _reach(now), strict=True)
-        if had != have
-    ]
-    return all(way >= 0 for way in ways) and any(way > 0 for way in ways)
+    """Whether `now` has all of the raise from `before` to `made`, of the same type, and more of it."""
+    if not before.volume_type is made.volume_type is now.volume_type:
+        return False
+    rows = list(zip(_reach(before), _reach(made), _reach(now), strict=True))
+    raised = [(then, have) for had, have, then in rows if have != had]
+    return (
+        all(have >= had for had, have, _ in rows)
+        and all(then >= have for then, have in raised)
+        and any(then > have for then, have in raised)
+    )
 
 
 def _further_back(

@@ -246,19 +246,19 @@ def given_in_bursts(
         points = list(balance.points())
         if not points or observation.at - points[-1][0] > STALE or points[-1][1] < HALF_PERCENT:
             return None
-    busy = {
-        place: hour
-        for place, hour in enumerate(profile.hours[-BURST_DAYS * 24 :])
-        if hour is not None
-        and (
-            hour.touched_minutes
-            or hour.peak_iops >= AT_LIMIT * limits.baseline_iops
-            or hour.peak_mibps >= AT_LIMIT * limits.baseline_mibps
-        )
-    }
+    busy, heavy = dict[int, ProfileHour](), set[int]()
+    for place, hour in enumerate(profile.hours[-BURST_DAYS * 24 :]):
+        if hour is None:
+            continue
+        of_iops, of_mibps = AT_LIMIT * limits.baseline_iops, AT_LIMIT * limits.baseline_mibps
+        if hour.touched_minutes or hour.mean_iops >= of_iops or hour.mean_mibps >= of_mibps:
+            heavy.add(place)
+        if place in heavy or hour.peak_iops >= of_iops or hour.peak_mibps >= of_mibps:
+            busy[place] = hour
     if len({place // 24 for place in busy}) < BURSTS_SEEN:
         return None
-    begins = [place for place in busy if place - 1 not in busy] or busy
+    loads = heavy or busy.keys()  # each counts from its begin; one that goes on, each later day
+    begins = [p for p in loads if p - 1 not in loads or loads >= set(range(p - 24, p))]
     days = [[busy[h] for h in range(place, place + 24) if h in busy] for place in begins]
     alone = set(instance.volume_ids) <= {observation.volume.ref.resource_id}
     iops, mibps = (

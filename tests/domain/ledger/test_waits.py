@@ -52,15 +52,15 @@ def nights(*waits: tuple[float, float]) -> StoredState:
         ([(0, 45)], None),
         ([(0, 45), (1, 30)], 40),
         ([(0, 45), (0.3, 30)], None),
-        ([(0, 45), (7, 60)], 55),
-        ([(0, 45), (9, 60)], None),
+        ([(0, 45), (3, 60)], None),
+        ([(0, 45), (3, 60), (4, 50)], 60),
         ([(0, 45), (1, 60), (2, 20)], 55),
-        ([(0, 3_000), (1, 3_000)], 1_440),
+        ([(0, 800), (1, 800)], 360),
     ],
-    ids=["once", "twice", "twice in one night", "a week later", "much later", "a short one after",
-         "no longer than a day"],
+    ids=["once", "the next night too", "twice in one night", "three days later", "two nights running",
+         "a short one after", "no longer than six hours"],
 )  # fmt: skip
-def test_the_shorter_of_two_waits_in_a_week_counts(
+def test_the_shorter_of_two_waits_on_two_days_running_counts(
     waits: list[tuple[float, float]], takes: int | None
 ) -> None:
     found = nights(*waits).slow_effect

@@ -277,3 +277,16 @@ def test_a_volume_nobody_else_owns_has_nothing_to_write_back() -> None:
     )
     assert isinstance(decision.answer, Act)
     assert (decision.code_owner, decision.write_back) == (None, ())
+
+
+def test_what_goes_beyond_a_change_of_the_type_leaves_the_type_undone_that_is_put_back() -> None:
+    """Nor does a change that goes beyond a lowering end what is undone of it."""
+    old, new, more = gp2(500), gp3(500, 3000, 125), gp3(500, 6000, 125)
+    moved = changed("headroom", old, new, hours=48)
+    back = [changed("other", new, more, hours=24), changed("other", more, old, hours=2)]
+    found = reverted([moved, *back])
+    assert found is not None
+    assert found.type_undone
+    lowered = changed("headroom", HIGH, LOW, hours=48)
+    lower, restored = gp3(100, 3000, 125), HIGH
+    assert reverted([lowered, changed("other", lower, restored, hours=2)]) is not None

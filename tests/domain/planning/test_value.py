@@ -454,7 +454,7 @@ def test_nothing_is_given_back_minutes_before_a_load_that_is_due_in_the_same_hou
 def test_a_raise_that_is_not_yet_worth_enough_is_valued_again_within_the_hour() -> None:
     """No later hour is better for it, so that nothing else would bring it up again before the load."""
     seen = calm(load=partial(nightly, iops=3_800.0), days=9.2, now=NOW.replace(hour=1, minute=30))
-    found = value_plans(situation(seen, relief_value_usd_per_minute=0.02))
+    found = value_plans(situation(seen, relief_value_usd_per_minute=0.013))
     assert 0 < best(found).value_usd_per_day < FORESEEN_USD
     assert found.next_change == NOW.replace(hour=2, minute=20)
 

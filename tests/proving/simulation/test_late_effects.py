@@ -225,11 +225,11 @@ def test_what_somebody_left_pending_is_reported_before_it_hurts(
     result = simulated(database, [*day * 3, step("3d", 1_000)] if raised else day * 6)
     first, *_ = [d for d in result.decisions if d.at >= since and isinstance(d.answer, Escalate)]
     assert isinstance(first.answer, Escalate)
-    assert first.answer.cause == "pending_changes"
+    assert first.answer.cause.startswith("kept_from_")
     assert "somebody left DBInstanceClass pending" in first.summary
     if raised:
         assert timedelta(hours=22) < first.at - since < timedelta(hours=30)
-        assert "would give back $" in first.summary
+        assert "would now give back what costs $" in first.summary
     else:
         assert START + timedelta(days=5, hours=8) < first.at < START + timedelta(days=5, hours=9)
         assert "load of earlier days is expected to come again" in first.summary

@@ -206,7 +206,7 @@ def test_a_nightly_load_that_doubles_is_met_from_the_second_night_on() -> None:
         aws={"effect_delay": "10m", "completes_after": "3h"},
     )  # fmt: skip
     assert starved_between(result, timedelta(days=1), timedelta(days=7)) == 0
-    assert starved_between(result, timedelta(days=7), timedelta(days=8)) > 60
+    assert starved_between(result, timedelta(days=7), timedelta(days=8)) > 40
     assert starved_between(result, timedelta(days=8), timedelta(days=11)) == 0
 
 
@@ -433,10 +433,10 @@ def test_hours_in_which_an_instance_was_always_off_are_expected_without_load(
         busy = at < START + timedelta(days=3) and 9 <= at.hour < 17
         return None if not 8 <= at.hour < 18 else 8_000 if busy else 300
 
-    result = recorded(tmp_path, 14, by_day)
+    result = recorded(tmp_path, 12, by_day)
     last = result.changes[-1]
     assert last.target.iops == 3_000
-    assert last.at < START + timedelta(days=10)
+    assert last.at < START + timedelta(days=11)
 
 
 def test_a_load_that_comes_days_after_the_last_window_is_raised_for_in_it() -> None:
