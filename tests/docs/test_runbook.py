@@ -30,7 +30,7 @@ NEVER_A_CAUSE = frozenset(
 """Guardrails that do not clear by themselves and end in a hold, without a notification."""
 OTHER_CAUSES = (
     Binding.INSTANCE_IOPS, Binding.INSTANCE_THROUGHPUT, "closed_loop", "cost_benefit", "late_metrics",
-    "long_unmeasured", "no_plan", "price_unknown", "still_refused",
+    "long_unmeasured", "no_plan", "price_unknown", "still_refused", "still_refused_giving_back",
     "left_as_changed", "kept_from_raising", "kept_from_giving_back",
     "rollback_blocked", "rollback_expired", "rollback_has_no_way", "rollback_in_use",
     "space_growth", "space_approval_today", "space_autoscaling_maximum", "space_autoscaling_waits",

@@ -35,7 +35,7 @@ from headroom.domain.planning import (
 )
 from headroom.domain.policy import EffectiveLimits, Limits, Mode, PolicyUnreadable
 from headroom.domain.resources import Configuration, PriceUnknown, code_owner, spoken
-from headroom.domain.state import ApprovalRequest, Refusal
+from headroom.domain.state import BY_HEADROOM, ApprovalRequest, Refusal, changes_of_settings
 from headroom.domain.workload import Demand
 
 PRESSING = frozenset({Reason.STARVED, Reason.DEPLETION_FORESEEN})
@@ -223,7 +223,8 @@ def _still_refused(
     if since is None or last is None or plan is None or not (sent or blocked):
         return answer
     more = plan.sustains_more or plan.growth is not None
-    if state.approval_request is not None or not (more or state.resource_increase_usd > 0):
+    gives_back = plan.price_change_usd < 0 < state.resource_increase_usd
+    if state.approval_request is not None or not (more or gives_back):
         return answer
     urgent = plan.growth is not None or demand.pressed_minutes >= LONG_PRESSED_MINUTES
     if last - since < timedelta(hours=1 if urgent else 3):
@@ -232,19 +233,25 @@ def _still_refused(
         words for why, words in REFUSALS.items() if f"refused:{why.value}" in state.escalated_causes
     ]
     remedy = STILL_REFUSED.format(since, "; ".join(said or REFUSALS.values()))
+    why, cause = Reason.BLOCKED_TEMPORARILY, REFUSED_CAUSE
     if not more:
-        remedy += f"; what it added costs ${state.resource_increase_usd:.2f} a month meanwhile"
-    why = Reason.BLOCKED_TEMPORARILY if more else Reason.BLOCKED_PERMANENTLY
-    told = escalate_once(decision_input, effective, why, REFUSED_CAUSE, remedy, plan)
+        why, cause = Reason.BLOCKED_PERMANENTLY, f"{REFUSED_CAUSE}_giving_back"
+        remedy += f"; it would give back ${-plan.price_change_usd:.2f} a month"
+    told = escalate_once(decision_input, effective, why, cause, remedy, plan)
     return told if isinstance(told, Escalate) else answer
 
 
 def _left_as_changed(decision_input: DecisionInput, effective: EffectiveLimits) -> Escalate | None:
     """Once Headroom may no longer change what it changed: the word that it stays so, unless it has all and costs no more."""
     volume, found = decision_input.observation.volume, chosen_by_owner(decision_input)
-    said = LEFT_AS_CHANGED in decision_input.resource_state.escalated_causes
+    state = decision_input.resource_state
+    said = LEFT_AS_CHANGED in state.escalated_causes
     if effective.enrolled or effective.kept_out or found is None or said:
         return None
+    known = changes_of_settings(state.modifications, volume.configuration)
+    latest = known[-1] if known else state.earlier_modification
+    if latest is None or latest.by != BY_HEADROOM:
+        return None  # what is there, somebody else chose
     policy, _ = policy_of(decision_input)
     if unmanaged(effective, code_owner(volume.tags, policy.code_tags)):
         return None
@@ -277,6 +284,9 @@ def kept_from(
     at, state, plan = decision_input.observation.at, decision_input.resource_state, nearest.plan
     lasting = [v for v in nearest.blocking if not v.temporary]
     if [v.guardrail for v in lasting] != [Guardrail.PENDING_CHANGES]:
+        return None
+    said = Guardrail.PENDING_CHANGES.value in state.escalated_causes
+    if said or why_approval_after(effective.limits, plan, state.resource_increase_usd) is not None:
         return None
     what, why, usd = "raising", lasting[0].detail, plan.price_change_usd
     if plan.sustains_more and usd > 0:

@@ -126,10 +126,10 @@ def _by_answer(decision: Decision) -> datetime | None:
     if isinstance(answer, Act):
         return at + CLOSE_TO_LIMIT  # the outcome moves it; else a crash is found then
     if isinstance(answer, Escalate):
-        if answer.cause == REFUSED_CAUSE:
+        if answer.cause.startswith(REFUSED_CAUSE):
             return at + timedelta(minutes=1)  # it is tried all the same
         again = answer.reason in (Reason.NOT_ENOUGH_DATA, Reason.BLOCKED_TEMPORARILY)
-        return at + THIN_DATA if again else None
+        return at + THIN_DATA if again or _raises_once_available(decision) else None
     if answer.until is not None:
         asked, until = decision.resource_state.approval_request, answer.until
         if answer.reason is Reason.AWAITING_APPROVAL and asked is not None:
@@ -141,6 +141,8 @@ def _by_answer(decision: Decision) -> datetime | None:
             # An event reports the end of a change in flight; this is for when that is lost.
             soon = decision.demand.pressed_minutes or _raises_once_available(decision)
             return at + (CLOSE_TO_LIMIT if soon else UNREPORTED)
+        case Reason.NO_PRESSURE if _raises_once_available(decision):
+            return at + CLOSE_TO_LIMIT
         case Reason.NOT_COST_EFFECTIVE if not decision.demand.pressed_minutes:
             return at + UNREPORTED  # new pressure is reported
         case Reason.NOT_COST_EFFECTIVE if decision.demand.pressed_minutes < LONG_PRESSURE_MINUTES:
@@ -168,12 +170,14 @@ def _by_answer(decision: Decision) -> datetime | None:
 
 
 def _raises_once_available(decision: Decision) -> bool:
-    """Whether a raise waits for RDS to end a backup, which no event reports."""
+    """Whether a raise waits for RDS to end a backup, or for somebody's pending change: no event reports that they end."""
     judged = decision.proposed
-    return (
-        judged is not None
-        and judged.plan.sustains_more
-        and {v.guardrail for v in judged.blocking} == {Guardrail.DATABASE_STATE}
+    if judged is None or not judged.blocking or judged.plan.price_change_usd <= 0:
+        return False
+    return judged.plan.sustains_more and all(
+        v.guardrail is Guardrail.PENDING_CHANGES
+        or (v.guardrail is Guardrail.DATABASE_STATE and v.temporary)
+        for v in judged.blocking
     )
 
 

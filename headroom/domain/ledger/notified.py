@@ -25,6 +25,8 @@ from headroom.domain.workload import Binding
 KEPT_CAUSES = 20
 LASTING = (Guardrail.REVERTED.value, SPACE, KNOWN_EVENT, LEFT_AS_CHANGED, KEPT_FROM)
 """How causes begin that last longer than an episode of load, and are notified by rules of their own."""
+ALSO_A_WEEK = (LEFT_AS_CHANGED, KEPT_FROM)
+"""Those of them that may end and come again within days."""
 ENOUGH = timedelta(days=1)
 """How long one notification of a cause is enough."""
 OWNERS = timedelta(days=7)
@@ -87,7 +89,7 @@ def notified_after(
     escalates = isinstance(answer, Escalate) and decision.rollback_of is None
     if not isinstance(answer, Escalate) or not escalates:
         return kept
-    if answer.cause.startswith(LASTING) and answer.cause != LEFT_AS_CHANGED:
+    if answer.cause.startswith(LASTING) and not answer.cause.startswith(ALSO_A_WEEK):
         return kept
     found = Notified(
         cause=answer.cause, until=at + (OWNERS if answer.reason in LEFT_TO_OWNERS else ENOUGH),

@@ -1,4 +1,4 @@
-"""How long a raise waits for what others have RDS or AWS do: nightly backups, growth by RDS itself."""
+"""How long a raise waits for the backup that RDS makes every night."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from datetime import timedelta
 
 from headroom.domain.decision import Act, Decision
 from headroom.domain.guardrails import Guardrail
-from headroom.domain.state import BY_HEADROOM, SlowEffect, StoredState, slower
+from headroom.domain.state import SlowEffect, StoredState, slower
 
-WORK_OF_OTHERS = frozenset({Guardrail.DATABASE_STATE, Guardrail.IN_FLIGHT})
-AT_MOST = timedelta(hours=6)
+BACKING_UP = "backing-up"
+"""The status during a backup. What else passes, such as maintenance, comes once."""
+AT_MOST = timedelta(hours=4)
 EFFECT = timedelta(minutes=10)
 """After which a raise that waited has its effect."""
 A_DAY_LATER = timedelta(hours=20), timedelta(hours=28)
-"""After which a raise that waits again is expected to each day: once in a while something is always in the way."""
+"""After which a raise that waits again is expected to each day."""
 
 
 def after_waiting(state: StoredState, decision: Decision) -> StoredState:
@@ -39,11 +40,11 @@ def after_waiting(state: StoredState, decision: Decision) -> StoredState:
 
 
 def _waits(decision: Decision) -> bool:
-    """Whether nothing but work that Headroom did not begin is in the way of the raise that is wanted."""
+    """Whether nothing but a backup is in the way of the raise that is wanted."""
     judged = decision.proposed
-    if judged is None or not judged.plan.sustains_more:
-        return False
-    blocking = {v.guardrail for v in judged.blocking}
-    known = decision.resource_state.modifications
-    ours = Guardrail.IN_FLIGHT in blocking and known and known[-1].by == BY_HEADROOM
-    return bool(blocking) and blocking <= WORK_OF_OTHERS and not ours
+    return (
+        judged is not None
+        and judged.plan.sustains_more
+        and {v.guardrail for v in judged.blocking} == {Guardrail.DATABASE_STATE}
+        and all(v.value == BACKING_UP for v in judged.blocking)
+    )

@@ -91,7 +91,7 @@ class StoredState:
     slow_effect: SlowEffect | None = None
     """The slowest of its raises; None where none was seen to come late."""
     wanted_since: datetime | None = None
-    """Since when a raise is wanted and only work that others began is in the way; None if that is not so."""
+    """Since when a raise is wanted and only RDS's backup is in the way; None if that is not so."""
     waited: SlowEffect | None = None
     """How long the last raise waited so."""
     notified: tuple[Notified, ...] = ()

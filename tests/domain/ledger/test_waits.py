@@ -1,4 +1,4 @@
-"""How long raises wait for work that others began, as the ledger remembers it."""
+"""How long raises wait for a backup, as the ledger remembers it."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ import pytest
 from headroom.domain.decision import Act, Decision, Hold, decide
 from headroom.domain.ledger import after_decided
 from headroom.domain.resources import DatabaseFacts, ModificationState
-from headroom.domain.state import KnownModification, SlowEffect, StoredState
+from headroom.domain.state import SlowEffect, StoredState
 from tests.builders import (
     NOW,
     decision_input,
     gp3,
     modification,
-    resource_state,
     starved_gp3,
     volume,
 )
@@ -55,10 +54,10 @@ def nights(*waits: tuple[float, float]) -> StoredState:
         ([(0, 45), (3, 60)], None),
         ([(0, 45), (3, 60), (4, 50)], 60),
         ([(0, 45), (1, 60), (2, 20)], 55),
-        ([(0, 800), (1, 800)], 360),
+        ([(0, 800), (1, 800)], 240),
     ],
     ids=["once", "the next night too", "twice in one night", "three days later", "two nights running",
-         "a short one after", "no longer than six hours"],
+         "a short one after", "no longer than four hours"],
 )  # fmt: skip
 def test_the_shorter_of_two_waits_on_two_days_running_counts(
     waits: list[tuple[float, float]], takes: int | None
@@ -75,13 +74,12 @@ def test_a_raise_that_was_slower_stays_the_slowest() -> None:
     assert raised.slow_effect == slow
 
 
-def test_what_headroom_itself_began_is_no_work_of_others() -> None:
-    change = modification(gp3(), state=ModificationState.OPTIMIZING)
-    seen = starved_gp3(modification=change)
-    for by, waits in (("headroom", False), ("other", True)):
-        known = KnownModification(
-            started_at=change.started_at, by=by, origin=change.origin, target=change.target
-        )
-        decision = decide(decision_input(seen, stand=resource_state(modifications=(known,))))
+def test_what_else_is_under_way_is_no_nightly_backup() -> None:
+    for status, waits in (("backing-up", True), ("maintenance", False), ("upgrading", False)):
+        decision = decided(NOW, status=status)
         assert isinstance(decision.answer, Hold)
         assert (after_decided(StoredState(), decision, None).wanted_since is not None) is waits
+    seen = starved_gp3(modification=modification(gp3(), state=ModificationState.OPTIMIZING))
+    under_way = decide(decision_input(seen))
+    assert isinstance(under_way.answer, Hold)
+    assert after_decided(StoredState(), under_way, None).wanted_since is None

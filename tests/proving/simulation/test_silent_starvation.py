@@ -158,7 +158,7 @@ def test_a_raise_that_aws_does_not_let_be_given_back_is_reported_once_a_week(
     result = simulated(GP3, [*DAY, step("94h", 800)])
     assert [target.iops for target in targets(result)] == [12_000]
     ((hour, cause),) = messages(result)
-    assert cause == "still_refused"
+    assert cause == "still_refused_giving_back"
     assert hour < 5 * 24
     said = next(d.summary for d in result.decisions if isinstance(d.answer, Escalate))
-    assert "what it added costs $47.52 a month meanwhile" in said
+    assert "it would give back $47.52 a month" in said
