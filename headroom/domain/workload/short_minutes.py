@@ -233,7 +233,7 @@ def minutes_to_react(
     excess = max(0.0, MIDDLE * peak - 1, mean - 1)  # the busy minutes have at least the mean of all
     late = drained = 0.0
     if excess:
-        raised = mean * min(reach[0] / (mean_iops or reach[0]), reach[1] / (mean_mibps or reach[1]))
+        raised = min(reach[0] / iops, reach[1] / mibps)
         drained = before * excess / max(0.1, raised - min(mean, raised))
         late = late_minutes(before, excess)
     if touched:  # how much more was due than the limit let through is unknown

@@ -184,10 +184,9 @@ def test_a_load_at_a_limit_leaves_no_room_to_drain_what_waited_for_the_raise(
 
 
 @pytest.mark.parametrize("iops", [3_100.0, 3_400.0, 3_500.0])
-@pytest.mark.parametrize("mibps", [500.0, 125.0], ids=["more MiB/s too", "MiB/s at their ceiling"])
-def test_a_reaction_to_a_small_overload_costs_what_waits_in_it(iops: float, mibps: float) -> None:
-    """An hour that is as busy throughout is above its limit throughout; MiB/s that it does not need hold nothing up."""
-    steady = ProfileHour(iops, 50.0, iops, 50.0, 60, 0, 0.0, 0.0)
+def test_a_reaction_to_a_small_overload_costs_what_waits_in_it(iops: float) -> None:
+    """An hour that is as busy throughout is above its limit throughout."""
+    steady = ProfileHour(iops, 1.0, iops, 1.0, 60, 0, 0.0, 0.0)
     excess = iops / 3_000 - 1
-    found = minutes_to_react(steady, 3_000.0, 125.0, (12_000.0, mibps))
+    found = minutes_to_react(steady, 3_000.0, 1e6, (12_000.0, 4e6))
     assert late_minutes(REACTION_MIN, excess) <= found < REACTION_MIN + 1
