@@ -532,3 +532,20 @@ def test_what_headroom_may_no_longer_change_is_reported_once_as_it_is_left(
         harness.volumes["vol-1"] = replace(harness.volumes["vol-1"], tags=(("headroom", "auto"),))
         harness.later(hours=30)
         remediate(harness.ports, alarm(vol), harness.now)  # again, so that the next time is news
+
+
+def test_what_its_owner_changed_last_is_not_reported_as_left_by_headroom(harness: Harness) -> None:
+    vol = harness.add(volume())
+    remediate(harness.ports, alarm(vol), harness.now)
+    harness.loads[vol.resource_id] = running_free()
+    for _ in range(40):
+        harness.later(minutes=5)
+        sweep(harness.ports, harness.now)
+    harness.later(hours=8)
+    harness.change(vol, gp3(100, 16_000, 500))
+    harness.volumes["vol-1"] = replace(harness.volumes["vol-1"], tags=(("headroom", "observe"),))
+    for _ in range(3):
+        harness.later(hours=30)
+        sweep(harness.ports, harness.now)
+        remediate(harness.ports, alarm(vol), harness.now)
+    assert not [text for _, _, text in harness.messages if "left as changed" in text]

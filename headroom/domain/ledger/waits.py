@@ -12,6 +12,7 @@ from headroom.domain.state import SlowEffect, StoredState, slower
 BACKING_UP = "backing-up"
 """The status during a backup. What else passes, such as maintenance, comes once."""
 AT_MOST = timedelta(hours=4)
+"""Of a longer wait only so much counts: to hold storage for longer costs more than a late raise."""
 EFFECT = timedelta(minutes=10)
 """After which a raise that waited has its effect."""
 A_DAY_LATER = timedelta(hours=20), timedelta(hours=28)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime, time, timedelta
 from typing import Any
 
 import pytest
@@ -233,3 +233,33 @@ def test_what_somebody_left_pending_is_reported_before_it_hurts(
     else:
         assert START + timedelta(days=5, hours=8) < first.at < START + timedelta(days=5, hours=9)
         assert "load of earlier days is expected to come again" in first.summary
+
+
+def test_a_change_that_is_staged_every_morning_is_reported_once_a_week_and_not_waited_for_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Pending from 08:00 to 08:50; the load comes at nine."""
+    staged = ("DBInstanceClass",)
+    busy_at(monkeypatch, lambda now: now.hour == 8 and now.minute < 50, pending=staged)
+    result = simulated(OWNED, [step("9h", 1_000), step("3h", 20_000), step("12h", 1_000)] * 8)
+    causes = [d.answer.cause for d in result.decisions if isinstance(d.answer, Escalate)]
+    assert causes == ["kept_from_raising (DBInstanceClass)"]
+    raised = [c.at for c in result.changes if (c.target.iops or 0) > (c.origin.iops or 0)]
+    assert len(raised) >= 5
+    assert all(at.time() <= time(9, 5) for at in raised), "at once, not when it starves"
+
+
+def test_a_raise_that_needs_approval_is_not_announced_as_kept_from(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    since = START + timedelta(days=4, hours=20)
+    busy_at(monkeypatch, lambda now: now >= since, pending=("DBInstanceClass",))
+    rule = {"match": {"kind": "rds"}, "set": {"approve_above_usd_per_month": 20}}
+    database = {**OWNED, "iops": 12_000}
+    result = simulated(
+        database, [step("9h", 1_000), step("3h", 20_000), step("12h", 1_000)] * 6,
+        policy={"version": 1, "rules": [rule]},
+    )  # fmt: skip
+    causes = {d.answer.cause for d in result.decisions if isinstance(d.answer, Escalate)}
+    assert not [cause for cause in causes if cause.startswith("kept_from")]
+    assert "pending_changes" in causes
