@@ -268,8 +268,8 @@ def look_ahead_at(analysis: Analysis) -> datetime | None:
     now = capability(situation.current)
     last = [one.start - LEAD for one in situation.announced if not serves(now, one)]
     times += [one for one in last if one > at][:1]
-    busy = (past.profile.start + place * HOUR for place in past.busy)
-    if analysis.demand.known_minutes and any(hour > at - LATELY for hour in busy):
+    latest = past.profile.start + past.places[-1] * HOUR if past.busy else None
+    if analysis.demand.known_minutes and latest is not None and latest > at - LATELY:
         times.append(at + DAILY)
     return min(times, default=None)
 

@@ -12,7 +12,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import combinations, islice, pairwise
+from functools import cache
+from itertools import combinations, pairwise
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -148,25 +149,25 @@ def _last_weekday(day: int, this: _Month, then: _Month) -> int | None:
 
 def _working_day(day: int, this: _Month, then: _Month) -> int | None:
     """The third working day is like the third."""
-    before = sum(_works(this, other) for other in range(day))
-    return _nth_working_day(day, this, then, range(then.days), before)
+    return _same_place(day, _works(this.first, this.days), _works(then.first, then.days))
 
 
 def _working_day_from_end(day: int, this: _Month, then: _Month) -> int | None:
-    after = sum(_works(this, other) for other in range(day + 1, this.days))
-    return _nth_working_day(day, this, then, range(then.days - 1, -1, -1), after)
+    return _same_place(
+        day, _works(this.first, this.days)[::-1], _works(then.first, then.days)[::-1]
+    )
 
 
-def _nth_working_day(
-    day: int, this: _Month, then: _Month, days: Iterable[int], place: int
-) -> int | None:
-    if not _works(this, day):
-        return None
-    return next(islice((other for other in days if _works(then, other)), place, None), None)
+def _same_place(day: int, these: Sequence[int], those: Sequence[int]) -> int | None:
+    """The day at the same place of another month's; None if it is none of these, or there are too few."""
+    place = these.index(day) if day in these else len(those)
+    return those[place] if place < len(those) else None
 
 
-def _works(month: _Month, day: int) -> bool:
-    return (month.first + day) % WEEKDAYS < SATURDAY
+@cache
+def _works(first: int, days: int) -> tuple[int, ...]:
+    """The working days of a month of so many days that begins with this day of the week."""
+    return tuple(day for day in range(days) if (first + day) % WEEKDAYS < SATURDAY)
 
 
 def _monthly(months: Sequence[_Month], same: _SameDay) -> Callable[[int], Iterator[int]]:
