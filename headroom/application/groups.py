@@ -142,7 +142,7 @@ def _ready(
         problem = approval_needed(name, seen.ref.resource_id, approval)
     if problem is not None:
         return problem
-    busy = under_way(members)
+    busy = under_way(members, seen)
     return GroupConstraint(name=name, problem=busy, temporary=bool(busy))
 
 

@@ -10,17 +10,19 @@ from headroom.application import reconcile_cluster as clusters
 from headroom.application.chains import advance
 from headroom.application.conclude import awaits_person, conclude
 from headroom.application.profile import with_profile
-from headroom.application.queue import others_first
+from headroom.application.queue import kept_for_a_set, others_first
 from headroom.application.space import warn
 from headroom.domain.catalog import PriceTable
 from headroom.domain.decision import (
     DAILY,
     LEFT_AS_CHANGED,
+    Act,
     Decision,
     DecisionInput,
     has_less,
     next_reconcile_at,
 )
+from headroom.domain.guardrails import only_saves
 from headroom.domain.policy import Mode, Policy, limits_for, owner_prices
 from headroom.domain.resources import (
     Kind,
@@ -139,6 +141,16 @@ def reconcile(
         decision = rollback.consider(ports, decision_input, resource_state.rollback)
     else:
         found = groups.consider(ports, decision_input, read)
+        answer = found.primary.answer
+        if (
+            isinstance(policy, Policy)
+            and isinstance(answer, Act)
+            and only_saves(answer.plan, found.primary.diagnosis)
+        ):
+            kept = kept_for_a_set(ports, policy, now)
+            state = replace(decision_input.resource_state, kept_places=kept)
+            decision_input = replace(decision_input, resource_state=state)
+            found = groups.consider(ports, decision_input, read) if kept else found
         if found.acts:
             groups.change_together(ports, found.acts, now, next_reconcile_at)
         decision = found.primary

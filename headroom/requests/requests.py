@@ -21,6 +21,8 @@ LONGEST_REQUEST = 4_096
 """Bytes."""
 LONGEST_REASON = 500
 LONGEST_PAUSE = timedelta(days=90)
+RESOURCE_ID = r"[A-Za-z0-9:-]{1,128}(/[A-Za-z0-9-]{1,64})?"
+"""Of a volume, a database or a cluster, or of an additional storage volume of a database."""
 ATTEMPTS = 5
 """At a pause that others change at the same time."""
 
@@ -278,6 +280,6 @@ def _ref(given: dict[str, Any], account_id: str, region: str) -> ResourceRef | N
     kind, name = found["kind"], found["resource_id"]
     if not isinstance(kind, str) or kind not in set(Kind):
         raise InvalidRequest("The resource is no storage that Headroom knows.")
-    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9:-]{1,128}", name):
+    if not isinstance(name, str) or not re.fullmatch(RESOURCE_ID, name):
         raise InvalidRequest("The resource has no id.")
     return ResourceRef(kind=Kind(kind), account_id=account_id, region=region, resource_id=name)

@@ -191,6 +191,17 @@ def test_a_block_that_each_volume_meets_is_notified_once_for_the_set(arrange: An
     assert nobody_moved(harness)
 
 
+def test_a_wait_that_each_volume_has_is_notified_once_for_the_set_with_its_reason() -> None:
+    harness = striped()
+    harness.unmeasured = {"vol-3"}
+    harness.loads = {name: activity([3000.0] * 180, iops_check=1.0, queue=900.0) for name in SET}
+    for name in ("vol-1", "vol-2", "vol-4"):
+        remediate(harness.ports, alarm(ref(name)), harness.now)
+    ((_, _, message),) = harness.messages
+    assert "group (waiting)" in message
+    assert "vol-3 could not be read" in message
+
+
 def test_a_set_is_not_changed_without_a_volume_whose_tags_name_two() -> None:
     harness = striped()
     two_names(harness)

@@ -6,12 +6,14 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 
 import pytest
 
 from headroom.application import sweep
 from headroom.application.queue import MOST_AT_ONCE, next_in_queue
 from headroom.domain.decision import Act, Decision, Hold, Reason
+from headroom.domain.guardrails import Guardrail
 from headroom.domain.policy import Freeze, Mode, Policy, parse_window
 from headroom.domain.resources import InstanceActivity, ResourceRef, VolumeActivity, VolumeType
 from headroom.domain.state import (
@@ -206,6 +208,76 @@ def test_savings_leave_a_quarter_of_the_places_to_load(limit: str) -> None:
     assert [one.waiting.saves for one in waiting] == [True]
     harness.later(minutes=1)
     assert next_in_queue(harness.ports, harness.rules, harness.now, set()) == ()
+
+
+def test_a_set_that_only_saves_leaves_places_to_load_too() -> None:
+    """Two sets of three that cost less as gp3: one at a time, whatever the quarter is."""
+    harness = Harness(
+        rules=rules(max_in_flight=6, max_in_flight_per_az=6, limits={"mode": Mode.AUTO})
+    )
+    harness.instance = instance(baseline_iops=400_000, baseline_mibps=50_000.0)
+    for number in range(6):
+        name = "one" if number < 3 else "two"
+        vol = volume(
+            gp2(400), ref=ref(f"vol-{number}"), instance_ids=(f"i-{name}",),
+            tags=(("headroom:group", name),),
+        )  # fmt: skip
+        harness.loads[harness.add(vol).resource_id] = running_free(500)
+    held = [asked(harness, ref(f"vol-{number}")) for number in (0, 3)][-1]
+    assert "max_in_flight" in {v.guardrail.value for v in held.judgements[0].blocking}
+    assert [len(began(harness, ref(f"vol-{n}"))) for n in range(6)] == [1, 1, 1, 0, 0, 0]
+    assert [one.waiting.saves for one in harness.ledger.queue(9)] == [True]
+
+
+def test_savings_leave_a_starving_set_as_many_places_as_it_needs() -> None:
+    """Six places, of which two are taken: savings could take two more, and the set would wait for ever."""
+    harness = Harness(
+        rules=rules(max_in_flight=6, max_in_flight_per_az=6, limits={"mode": Mode.AUTO})
+    )
+    harness.instance = instance(baseline_iops=400_000, baseline_mibps=50_000.0)
+    taken(harness, 2)
+    tags = (("headroom:group", "data"),)
+    members = [harness.add(volume(ref=ref(f"vol-of-set-{n}"), tags=tags)) for n in range(5)]
+    asked(harness, members[0])
+    cheaper = harness.add(volume(gp2(400), ref=ref("vol-0")), load=running_free(500))
+    held = asked(harness, cheaper)
+    assert isinstance(held.answer, Hold)
+    assert "max_in_flight" in {v.guardrail.value for v in held.judgements[0].blocking}
+    assert queued(harness) == ["vol-of-set-0", "vol-0"]
+    assert next_in_queue(harness.ports, harness.rules, harness.now, set()) == ()
+    under_way(harness)
+    assert next_in_queue(harness.ports, harness.rules, harness.now, set()) == (members[0],)
+    sweep_until(harness, harness.now + MINUTE)
+    assert all(began(harness, each) for each in members)
+
+
+def test_what_the_account_has_left_goes_to_the_most_starved_as_soon_as_it_is_enough() -> None:
+    """The price of one raise is all that the account may add. It is vol-a's, then free."""
+    harness = Harness(
+        rules=rules(account_increase_usd=Decimal("46"), limits={"cooldown_minutes": 0})
+    )
+    first = harness.add(volume(ref=ref("vol-a")))
+    raised = asked(harness, first)
+    assert isinstance(raised.answer, Act)
+    starving = [
+        harness.add(volume(ref=ref(name)), load=starved(minutes))
+        for name, minutes in (("vol-b", 12), ("vol-c", 40), ("vol-d", 20))
+    ]
+    for vol in starving:
+        assert Guardrail.PRICE_PER_ACCOUNT in {
+            v.guardrail for v in asked(harness, vol).judgements[0].blocking
+        }
+    assert queued(harness) == ["vol-c", "vol-d", "vol-b"]
+    assert next_in_queue(harness.ports, harness.rules, harness.now, set()) == ()
+    del harness.volumes["vol-a"]
+    harness.ledger.append(
+        raised.decision_id, Step.GONE, ref=first, at=harness.now, summary="gone", body={},
+        fencing=harness.ledger.resource_state(first, harness.now).open_chain.fencing, due_at=None,
+    )  # fmt: skip
+    harness.ledger.forget(first, at=harness.now)
+    assert next_in_queue(harness.ports, harness.rules, harness.now, set()) == (ref("vol-c"),)
+    sweep_until(harness, harness.now + MINUTE)
+    assert [name for name in "bcd" if began(harness, ref(f"vol-{name}"))] == ["c"]
 
 
 def test_another_zone_is_not_held_up_by_a_full_one() -> None:

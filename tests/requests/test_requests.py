@@ -37,6 +37,10 @@ def test_each_verb_is_read_with_what_it_takes() -> None:
     ref = parsed(text("close_breaker", resource={"kind": "ebs", "resource_id": "vol-1"})).ref
     assert ref is not None
     assert ref.arn == f"arn:aws:ec2:{REGION}:{ACCOUNT}:volume/vol-1"
+    additional = {"kind": "rds", "resource_id": "orders/rdsdbdata2"}
+    ref = parsed(text("close_breaker", resource=additional)).ref
+    assert ref is not None
+    assert ref.resource_id == "orders/rdsdbdata2"
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from headroom.ports import QueuedResource
 
 QUEUE_READ = 1_000
 QUEUE_LISTED = 5
+OF_BUDGET = ", for the account's budget"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +103,8 @@ def as_object(view: ConcurrencyView) -> dict[str, object]:
         "queue": [
             {"resource": one.ref.arn, "starved_minutes": one.waiting.starved_minutes,
              "since": one.waiting.since, "zone": one.waiting.zone,
-             "not_before": one.waiting.not_before}
+             "not_before": one.waiting.not_before,
+             "account_usd_at_most": one.waiting.account_usd_at_most}
             for one in view.queue
         ],
     }  # fmt: skip
@@ -136,6 +138,6 @@ def _closed(one: CalendarState) -> str:
 def _next(queue: Sequence[QueuedResource]) -> str:
     return ", ".join(
         f"{short(one.ref.arn)} ({one.waiting.starved_minutes} starved minutes, since "
-        f"{utc(one.waiting.since)})"
+        f"{utc(one.waiting.since)}{'' if one.waiting.account_usd_at_most is None else OF_BUDGET})"
         for one in queue[:QUEUE_LISTED]
     )

@@ -198,7 +198,7 @@ def _pressure_after(
     settled = [
         m for m in after
         if completed_at is not None
-        and (m.at >= completed_at or (not clear and _used_up(m, old, plan.capability)))
+        and (m.at >= completed_at or (not clear_run(since) and _used_up(m, old, plan.capability)))
     ]  # fmt: skip
     if sum(m.pressed for m in settled) >= PRESSED_MINUTES:
         diagnosis = diagnose(observation, estimate(observation))

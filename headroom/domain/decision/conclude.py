@@ -73,7 +73,7 @@ from headroom.domain.workload import Binding, Demand, Diagnosis, LoadShape
 
 UNPAID_MINUTES = 120
 """Pressure after which the owner hears that nothing is worth its price."""
-SAYS_WHY = (Guardrail.REVERTED, Guardrail.DATABASE_STATE)
+SAYS_WHY = (Guardrail.REVERTED, Guardrail.DATABASE_STATE, Guardrail.GROUP)
 SOON = timedelta(hours=1)
 """A change that may be made within this is worth no message."""
 
@@ -95,7 +95,7 @@ def _concluded(analysis: Analysis, judgements: tuple[PlanJudgement, ...]) -> Act
     if isinstance(by_load, Hold) and analysis.diagnosis.binding is Binding.NOTHING:
         by_load = needed_of_people(analysis, for_load) or by_load
     space_action = decide_space(
-        analysis.space, decision_input.observation.volume.facts, effective.limits, judgements,
+        analysis.space, decision_input.observation.volume.facts, effective, judgements,
         decision_input.observation.at, priced=current_price(decision_input) is not None,
         change=decision_input.observation.modification,
     )  # fmt: skip
@@ -324,9 +324,10 @@ def _blocked(
     if too_little_data or demand.known_minutes < MIN_KNOWN_MINUTES:
         return Hold(reason=Reason.NOT_ENOUGH_DATA, until=None, proposed_plan=plan)
     until, at = all_clear_at(others), decision_input.observation.at
+    queued = decision_input.resource_state.queued_since or at
     if (
         not short
-        and (until is None or until > at + SOON)
+        and (until is None or until > at + SOON or queued < at - SOON)
         and not just_rolled_back(decision_input, others)
     ):
         names = ", ".join(v.guardrail.value for v in others)

@@ -170,9 +170,10 @@ def _remedy(
 ) -> str:  # fmt: skip
     """What allows a plan that these block for good, in words."""
     grows = ", and cannot be undone" if plan.grows else ""
+    each = " for each volume" if any(v.guardrail is Guardrail.GROUP for v in lasting) else ""
     by_policy = in_the_policy(
         [v for v in lasting if v.guardrail not in EXPLAINED],
-        f"{plan.target}, which is {a_month(plan.price_change_usd)}{grows}",
+        f"{plan.target}, which is {a_month(plan.price_change_usd)}{each}{grows}",
         tags=effective.tags_that_set, kind=decision_input.observation.volume.ref.kind,
     )  # fmt: skip
     parts = [by_policy] if by_policy else []
@@ -288,7 +289,9 @@ def just_rolled_back(decision_input: DecisionInput, blocking: Sequence[Verdict])
 
 
 def waiting_cause(blocking: Sequence[Verdict]) -> str:
-    """The cause of a wait: once per episode, or once per rollback."""
+    """The cause of a wait: once per episode, or once per rollback; of a set, once for all its volumes."""
+    if any(v.guardrail is Guardrail.GROUP for v in blocking):
+        return f"{Guardrail.GROUP.value} (waiting)"
     return next((cause_of(v) for v in blocking if v.guardrail is Guardrail.REVERTED), "waiting")
 
 

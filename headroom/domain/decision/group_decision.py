@@ -32,6 +32,7 @@ from headroom.domain.guardrails import (
     PlanJudgement,
     Verdict,
     judge,
+    only_saves,
 )
 from headroom.domain.planning import (
     Candidate,
@@ -163,8 +164,13 @@ def _judged(
 ) -> tuple[PlanJudgement | None, ...]:
     """The verdicts on each member's plan, including what the other members' verdicts add."""
     state_store = _states_in_flight(members, share.plans)
+    changing = [(m, plan) for m, plan in zip(members, share.plans, strict=True) if plan is not None]
+    constraint = GroupConstraint(
+        name=name, together=len(changing),
+        for_load=not all(only_saves(plan, m.diagnosis) for m, plan in changing),
+    )  # fmt: skip
     alone = [
-        None if plan is None else judge(case_of(m, plan, s, GroupConstraint(name=name)))
+        None if plan is None else judge(case_of(m, plan, s, constraint))
         for m, plan, s in zip(members, share.plans, state_store, strict=True)
     ]
     limits = (
@@ -180,6 +186,7 @@ def _judged(
             together.append(None)
             continue
         said = _constraint_by_others(name, members, alone, place, beyond)
+        said = replace(said, together=constraint.together, for_load=constraint.for_load)
         together.append(
             alone[place] if not said.problem else judge(case_of(member, plan, resource_state, said))
         )

@@ -12,11 +12,12 @@ from headroom.domain.decision.approval import why_approval
 from headroom.domain.decision.asking import act_or_hold, asked_ahead, raises_at
 from headroom.domain.decision.decision_input import Analysis, earlier_events, policy_of
 from headroom.domain.decision.escalation import escalate_once
-from headroom.domain.guardrails import Guardrail, PlanJudgement, distance
+from headroom.domain.guardrails import NEVER, Guardrail, PlanJudgement, distance
 from headroom.domain.planning import (
     LEAD,
     Plan,
     Situation,
+    at_any_price,
     credits_serve,
     events_in_sight,
     hours_between_two,
@@ -92,7 +93,10 @@ def _asked_or_notified(
 ) -> Action | None:
     """The request for the approval that an event needs, or the notice that Headroom raises nothing that serves it."""
     limits = analysis.effective.limits
-    ways = [j for j in judgements if serves(j.plan.capability, load)]
+    ways = [
+        j for j in judgements
+        if serves(j.plan.capability, load) and NEVER.isdisjoint(v.guardrail for v in j.blocking)
+    ]  # fmt: skip
     ready = [j for j in ways if {v.guardrail for v in j.blocking} <= {Guardrail.COST_BENEFIT}]
     cheapest = min(ready, key=lambda j: (j.plan.monthly_usd, str(j.plan.target)), default=None)
     if cheapest is not None and why_approval(limits, cheapest.plan) is not None:
@@ -296,4 +300,7 @@ def _why_no_way(situation: Situation, load: KnownLoad) -> str | None:
         return f"max_iops is {limits.max_iops:,}"
     if load.mibps > limits.max_throughput_mibps:
         return f"it takes {load.mibps:,.0f} MiB/s, and max_throughput_mibps is {limits.max_throughput_mibps:,}"
+    if may_have(at_any_price(situation), *wanted):
+        most = min(limits.price_increase_usd, situation.account_left_usd)
+        return f"what serves that adds more than ${most:,.2f} a month, which is what the price limits leave"
     return "no change that Headroom may make serves that"

@@ -6,7 +6,9 @@ resource goes first, then the one that has waited longest.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
+from decimal import Decimal
 from hashlib import sha256
 
 from headroom.domain.catalog import included
@@ -58,6 +60,8 @@ HANDLED_BY_QUEUE = CONCURRENCY_GUARDRAILS | {Guardrail.FREEZE, Guardrail.CALENDA
 """Guardrails that the sweep checks itself before it dequeues anything."""
 MOST_PRESSED = 9_999
 NEARLY_FULL = timedelta(hours=24)
+OF_BUDGET = frozenset({Guardrail.PRICE_PER_ACCOUNT, Guardrail.GROUP})
+"""What blocks a volume, or a set, for which the account's increases leave too little."""
 DEARER = (VolumeType.GP2, VolumeType.IO1, VolumeType.IO2)
 """Types that cost more than gp3, whatever they deliver."""
 
@@ -78,7 +82,8 @@ def next_reconcile_at(decision: Decision) -> datetime | None:
     found = [at for at in times if at is not None]
     waiting = queue_entry_of(decision)
     if waiting is not None:
-        found = [_in_queue(decision, waiting)]
+        again = _in_queue(decision, waiting)
+        found = [again] if waiting.account_usd_at_most is None else [*found, again]
     resource_state = decision.resource_state
     if resource_state.resource_increase_usd > 0:
         found.append(decision.at + DAILY)
@@ -102,6 +107,8 @@ def _in_queue(decision: Decision, waiting: QueueEntry) -> datetime:
     """When a queued resource is reconciled even if its turn does not come: seldom while nothing can start."""
     soon, spread = decision.at + QUEUED, _spread(decision)
     opens = min(waiting.not_before or soon, decision.at + CLOSED)
+    if waiting.account_usd_at_most is not None:
+        opens = decision.at + CLOSED
     return max(soon, opens) + spread
 
 
@@ -276,8 +283,11 @@ def queue_entry_of(decision: Decision) -> QueueEntry | None:
     if judged is None or not decision.effective.enrolled:
         return None
     plan, blocking = judged.plan, judged.blocking
+    of_budget = _fits_in_budget_at(decision, blocking)
     if not blocking or any(
-        v.guardrail not in QUEUEABLE_GUARDRAILS or not v.temporary for v in blocking
+        v.guardrail not in QUEUEABLE_GUARDRAILS or not v.temporary
+        for v in blocking
+        if of_budget is None or v.guardrail not in OF_BUDGET
     ):
         return None
     since = decision.resource_state.queued_since
@@ -287,9 +297,21 @@ def queue_entry_of(decision: Decision) -> QueueEntry | None:
         zone=decision.observation.volume.availability_zone,
         not_before=_not_before(blocking),
         counts=quota_usage(plan.origin, plan.target),
-        saves=decision.group is None and only_saves(plan, decision.diagnosis),
+        saves=only_saves(plan, decision.diagnosis),
         slots_needed=1 if decision.group is None else max(1, len(decision.group.members)),
+        account_usd_at_most=of_budget,
     )
+
+
+def _fits_in_budget_at(decision: Decision, blocking: Sequence[Verdict]) -> Decimal | None:
+    """At which sum of the account's increases its limit allows the change; None if it does now."""
+    lacking = [v for v in blocking if v.guardrail is Guardrail.PRICE_PER_ACCOUNT]
+    if not lacking:
+        return None
+    value, limit = lacking[0].value, lacking[0].limit
+    if not isinstance(value, Decimal) or not isinstance(limit, Decimal):
+        raise TypeError(f"{lacking[0]} compares no dollars")
+    return decision.resource_state.account_increase_usd - (value - limit)
 
 
 def urgency(*, enrolled: bool, pressed_minutes: int, empty_percent: float = 0.0) -> int:

@@ -105,12 +105,14 @@ def reversal(change: Plan, current: Configuration, noun: str = "volume") -> Conf
 
 
 def performance_still_used(observation: Observation, back: Configuration) -> str | None:
-    """What the recent load uses that `back` could not sustain, in words; None if nothing.
+    """What the load of the last hour, or since the change began, uses that `back` could not sustain; None if nothing.
 
     Only a person may take away performance that is in use.
     """
-    can = capability(back)
-    seen = [m for m in recent_minutes(observation) if m.at >= observation.at - IN_USE_WITHIN]
+    can, since, change = capability(back), observation.at - IN_USE_WITHIN, observation.modification
+    if change is not None:
+        since = min(since, change.started_at)
+    seen = [m for m in recent_minutes(observation) if m.at >= since]
     for unit, most, served in (
         ("IOPS", can.sustained_iops, [m.iops for m in seen]),
         ("MiB/s", can.sustained_mibps, [m.mibps for m in seen]),

@@ -23,7 +23,7 @@ from headroom.domain.guardrails import (
     in_the_policy,
 )
 from headroom.domain.planning import Plan, autoscaling_can_add, rds_autoscales
-from headroom.domain.policy import Limits
+from headroom.domain.policy import EffectiveLimits, Limits
 from headroom.domain.resources import DatabaseFacts, Kind, Modification, Observation
 from headroom.domain.state import HOUR, ApprovalRequest
 from headroom.domain.workload import Point, SpaceBasis, SpaceForecast
@@ -97,10 +97,11 @@ def space_forecast_for_owner(
 
 
 def decide_space(
-    space: SpaceForecast | None, facts: DatabaseFacts | None, limits: Limits,
+    space: SpaceForecast | None, facts: DatabaseFacts | None, effective: EffectiveLimits,
     judgements: Sequence[PlanJudgement], at: datetime, *, priced: bool, change: Modification | None,
 ) -> SpaceAction | None:  # fmt: skip
     """The action for a shortage of space; None if there is none or RDS grows the storage itself."""
+    limits = effective.limits
     for_space = [j for j in judgements if j.plan.growth is not None]
     if is_full(facts):
         return _storage_full(for_space)
@@ -114,14 +115,14 @@ def decide_space(
     if not space.short:
         return None
     busy = change is not None and change.in_flight
-    found = _if_short(space, facts, limits, for_space, at, priced=priced, busy=busy)
+    found = _if_short(space, facts, effective, for_space, at, priced=priced, busy=busy)
     if isinstance(found, NotifyOwner) and full_within_a_day(space, at):
         return replace(found, cause=f"{found.cause}_today")
     return found
 
 
 def _if_short(
-    space: SpaceForecast, facts: DatabaseFacts | None, limits: Limits,
+    space: SpaceForecast, facts: DatabaseFacts | None, effective: EffectiveLimits,
     for_space: Sequence[PlanJudgement], at: datetime, *, priced: bool, busy: bool,
 ) -> SpaceAction | None:  # fmt: skip
     if facts is not None and facts.max_allocated_gib is not None and rds_autoscales(facts):
@@ -132,6 +133,7 @@ def _if_short(
             cause=f"{SPACE_CAUSE}{'no_plan' if priced else 'price_unknown'}",
             remedy=f"{why}: make room, or grow it yourself", plan=None,
         )  # fmt: skip
+    limits = effective.limits
     best = next((j for j in for_space if j.allowed or requested_in_advance(limits, j, at)), None)
     if best is not None:
         unasked = (
@@ -141,7 +143,7 @@ def _if_short(
         )
         return GrowStorage(plan=best.plan, unasked=next(unasked, None))
     alone = [j for j in for_space if j.plan.only_for_space]
-    return _blocked(space, min(alone or for_space, key=distance), at)
+    return _blocked(space, min(alone or for_space, key=distance), effective, at)
 
 
 def for_a_person(judged: PlanJudgement) -> bool:
@@ -229,14 +231,16 @@ def _long_below_a_tenth(space: SpaceForecast) -> bool:
     return space.free_gib + per_hour * (SCALES_WITHIN / HOUR) < space.size_gib / 10
 
 
-def _blocked(space: SpaceForecast, nearest: PlanJudgement, at: datetime) -> SpaceAction:
+def _blocked(space: SpaceForecast, nearest: PlanJudgement, effective: EffectiveLimits, at: datetime) -> SpaceAction:  # fmt: skip
     plan, blocking = nearest.plan, nearest.blocking
     others = [v for v in blocking if v.guardrail is not Guardrail.MODE]
     if len(others) < len(blocking):
         return HoldForSpace(plan=plan, until=None, observed=True)
     lasting = [v for v in others if not v.temporary]
     if lasting:
-        return NotifyOwner(cause=_cause(lasting), remedy=_remedy(plan, lasting), plan=plan)
+        return NotifyOwner(
+            cause=_cause(lasting), remedy=_remedy(plan, lasting, effective), plan=plan
+        )
     until = all_clear_at(others)
     if space.full_at is None or not _too_late(space.full_at, until, at):
         return HoldForSpace(plan=plan, until=until)
@@ -275,7 +279,7 @@ def _cause(verdicts: Sequence[Verdict]) -> str:
     return SPACE_CAUSE + "+".join(v.guardrail.value for v in verdicts)
 
 
-def _remedy(plan: Plan, lasting: Sequence[Verdict]) -> str:
+def _remedy(plan: Plan, lasting: Sequence[Verdict], effective: EffectiveLimits) -> str:
     if plan.full_copy:
         first = (
             f"it needs {plan.target.size_gib} GiB, for which RDS would copy all data for hours, "
@@ -289,7 +293,11 @@ def _remedy(plan: Plan, lasting: Sequence[Verdict]) -> str:
     others = [v for v in lasting if v.guardrail is not Guardrail.FULL_COPY]
     said = "".join(f"; {v.guardrail.value}: {v.detail}" for v in others if v.detail)
     kind = Kind.EBS if plan.origin.database is None else Kind.RDS
-    allows = in_the_policy(lasting, kind=kind, growth="grow_space")
+    needed = {"grow_space": effective.limits.grow_space}
+    if plan.full_copy:
+        needed["growth"] = effective.limits.growth
+    missing = [name for name, given in needed.items() if not given]
+    allows = in_the_policy(lasting, kind=kind, growth=missing, tags=effective.tags_that_set)
     return f"{first}{f'; {allows}' if allows else ''}{said}"
 
 

@@ -25,6 +25,7 @@ from headroom.domain.guardrails.registry import (
 )
 from headroom.domain.guardrails.verdicts import (
     CONCURRENCY_GUARDRAILS,
+    NEVER,
     QUEUEABLE_GUARDRAILS,
     WITHOUT_SETTING,
     Guardrail,

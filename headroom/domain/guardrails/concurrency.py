@@ -60,10 +60,12 @@ def _why_closed(one: CalendarState) -> str:
 
 
 def _limits(case: Case) -> BlastRadius:
-    """The limits, or the part of them for savings; a striped set needs room for all of it at once."""
-    limits = case.policy.blast_radius
-    part = case.group is None and only_saves(case.plan, case.diagnosis)
-    return limits.for_savings if part else limits
+    """The limits, or the part of them for savings; a striped set that saves may need more at once."""
+    limits, group = case.policy.blast_radius, case.group
+    if not only_saves(case.plan, case.diagnosis) or (group is not None and group.for_load):
+        return limits
+    together = 1 if group is None else group.together
+    return limits.for_savings(together, kept=case.resource_state.kept_places)
 
 
 def only_saves(plan: Plan, diagnosis: Diagnosis) -> bool:

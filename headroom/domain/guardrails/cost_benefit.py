@@ -14,6 +14,8 @@ from headroom.domain.workload import Binding, Diagnosis
 MIN_KNOWN_MINUTES = 5
 """Measured minutes of the last 30 below which data is too thin to spend money on."""
 FRESH = timedelta(minutes=30)
+ENOUGH_FOR_HOURS = 1.5
+"""By what factor a raise has to be at least that is not made larger for hours, where one within the hour could be."""
 
 
 def instance_limit(case: Case) -> Verdict:
@@ -21,7 +23,7 @@ def instance_limit(case: Case) -> Verdict:
 
     Also block a dearer plan that serves no more than today even with all that the instance gives, and
     a raise beyond what is left once its other volumes take what they were raised to, as far as the
-    metrics do not show that yet. Before that, a plan is reduced to what is left.
+    metrics do not show that yet. Before that, a plan is reduced to what is left, unless waiting for them is worth more.
     A plan that only adds free space passes, and a faster type where the owner's latency objective is
     missed.
     """
@@ -44,16 +46,36 @@ def instance_limit(case: Case) -> Verdict:
             value, detail = "not known", "neither the instance's limits nor its own check are known"
     elif case.plan.price_change_usd > 0 and not diagnosis.slower_than_objective and _vain(case):
         value, detail = "nothing more served", "with what the instance gives at most"
-    elif promised is not None and asks_too_much(
-        case.plan,
-        case.observation,
-        left_of_instance(diagnosis, promised.iops, promised.mibps),
-    ):
+    elif promised is not None and (
+        asks_too_much(case.plan, case.observation, left_of_instance(diagnosis, promised.iops, promised.mibps))
+        or (promised.soon_over and _too_little_for_hours(case))
+    ):  # fmt: skip
         value, clears_at = "just promised", promised.until
     return verdict_of(
         Guardrail.INSTANCE_LIMIT, Relation.IS, value, "volume", "", detail, clears_at=clears_at,
         temporary=True,
     )  # fmt: skip
+
+
+def _too_little_for_hours(case: Case) -> bool:
+    """Whether a raise is so small that the load does better if it waits until the metrics show what others take.
+
+    AWS takes no other change while it optimizes this one, and more is left by what was measured.
+    """
+    left, now, then = (
+        case.diagnosis.measured_left,
+        capability(case.plan.origin),
+        case.plan.capability,
+    )
+    if left is None or case.plan.price_change_usd <= 0:
+        return False
+    by_iops = now.sustained_iops, then.sustained_iops, left[0]
+    by_mibps = now.sustained_mibps, then.sustained_mibps, left[1]
+    bound = {Binding.VOLUME_IOPS: by_iops, Binding.VOLUME_THROUGHPUT: by_mibps}
+    if case.diagnosis.binding not in bound:
+        return False
+    before, after, have = bound[case.diagnosis.binding]
+    return after < min(have, ENOUGH_FOR_HOURS * before)
 
 
 def _in_words(diagnosis: Diagnosis) -> str:

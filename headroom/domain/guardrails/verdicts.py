@@ -255,7 +255,6 @@ FIELDS: Mapping[Guardrail, str] = MappingProxyType(
         Guardrail.MAX_THROUGHPUT: "max_throughput_mibps",
         Guardrail.MAX_SIZE: "max_size_gib",
         Guardrail.PRICE_PER_RESOURCE: "price_increase_usd",
-        Guardrail.GROWTH: "growth",
     }
 )
 """The limits that a tag may set and one of these guardrails reads."""
@@ -263,17 +262,19 @@ FIELDS: Mapping[Guardrail, str] = MappingProxyType(
 
 def in_the_policy(
     verdicts: Sequence[Verdict], allowing: str = "it", *, tags: Mapping[str, str] = MappingProxyType({}),
-    kind: Kind = Kind.EBS, growth: str = "growth",
+    kind: Kind = Kind.EBS, growth: Sequence[str] = ("growth",),
 ) -> str:  # fmt: skip
     """What a person may change so that these allow a plan, in words; else empty.
 
     `tags` are the tags that set a limit, by its field: the policy allows more already. Of a database or a cluster
-    only a rule that names its `kind` permits anything; `growth` is the setting that permits to grow.
+    only a rule that names its `kind` permits anything; `growth` are the settings that permit to grow.
     """
-    found = [v for v in verdicts if v.guardrail not in WITHOUT_SETTING]
-    tagged = [(tags[f], v) for v in found if (f := FIELDS.get(v.guardrail, "")) in tags]
-    by_tag = [f"the tag {tag}{_from_to(v)}" for tag, v in tagged]
-    by_policy = [_setting(v, growth) for v in found if all(v is not one for _, one in tagged)]
+    found = [
+        (name, tags.get(field), _from_to(v))
+        for v in verdicts if v.guardrail not in WITHOUT_SETTING for name, field in _settings(v, growth)
+    ]  # fmt: skip
+    by_tag = [f"the tag {tag}{numbers}" for _, tag, numbers in found if tag is not None]
+    by_policy = [f"{name}{numbers}" for name, tag, numbers in found if tag is None]
     all_of = "all of " if len(found) > 1 else ""
     if by_policy:
         named = "" if kind is Kind.EBS else f", in a rule with `match: {{kind: {kind}}}`"
@@ -283,10 +284,12 @@ def in_the_policy(
     )
 
 
-def _setting(verdict: Verdict, growth: str) -> str:
-    """A setting, and from what to what it has to change where that is a number."""
+def _settings(verdict: Verdict, growth: Sequence[str]) -> list[tuple[str, str]]:
+    """The settings that move a guardrail: what the policy calls them, and their fields in the limits."""
+    if verdict.guardrail is Guardrail.GROWTH:
+        return [(name, name) for name in growth]
     name = CALLED.get(verdict.guardrail, verdict.guardrail.value)
-    return (growth if verdict.guardrail is Guardrail.GROWTH else name) + _from_to(verdict)
+    return [(name, FIELDS.get(verdict.guardrail, ""))]
 
 
 def _from_to(verdict: Verdict) -> str:

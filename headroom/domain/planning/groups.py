@@ -13,7 +13,7 @@ from decimal import Decimal
 
 from headroom.domain.policy import GROUP_TAG, Policy
 from headroom.domain.resources import LATER, Configuration, Volume, VolumeType
-from headroom.domain.state import BY_HEADROOM, ResourceState
+from headroom.domain.state import BY_HEADROOM, KnownModification, ResourceState
 
 LARGEST = 32
 """Volumes of a set: two actions each and a few for all must fit the 100 of one transaction.
@@ -37,6 +37,10 @@ class GroupConstraint:
     """What a person can do about it; empty where time clears it."""
     cause: str = ""
     """The problem in short, the same from each volume of the set: it is notified once."""
+    together: int = 1
+    """How many of its volumes change at once."""
+    for_load: bool = False
+    """Whether one of its changes does more than save money."""
 
     @property
     def detail(self) -> str:
@@ -176,27 +180,33 @@ def named(volume_ids: Sequence[str]) -> str:
 
 def _type_before(member: Candidate) -> VolumeType:
     """The type before Headroom's latest change, if that is still in force."""
-    latest = max(member.resource_state.modifications, key=lambda m: m.started_at, default=None)
-    current = member.volume.configuration
-    if (
-        latest is None
-        or latest.by != BY_HEADROOM
-        or latest.origin is None
-        or latest.target != current
-    ):
-        return current.volume_type
+    latest = _changed_by_us(member)
+    if latest is None or latest.origin is None:
+        return member.volume.configuration.volume_type
     return latest.origin.volume_type
 
 
-def under_way(members: Sequence[Candidate]) -> str:
-    """Which volumes have a change or request that has not ended; empty if none."""
-    return "; ".join(_under_way(members))
+def _changed_by_us(member: Candidate) -> KnownModification | None:
+    """The latest change, if it is Headroom's and in force."""
+    latest = max(member.resource_state.modifications, key=lambda m: m.started_at, default=None)
+    if latest is None or latest.by != BY_HEADROOM or latest.target != member.volume.configuration:
+        return None
+    return latest
 
 
-def _under_way(members: Sequence[Candidate]) -> Iterator[str]:
+def under_way(members: Sequence[Candidate], seen: Volume) -> str:
+    """Which volumes have a change or request that has not ended; empty if none.
+
+    AWS may still optimize those that Headroom gave another shape than `seen` has: they can keep it.
+    """
+    return "; ".join(_under_way(members, volume_shape(seen.configuration)))
+
+
+def _under_way(members: Sequence[Candidate], shape: VolumeShape) -> Iterator[str]:
     for member in members:
         name, chain = member.volume.ref.resource_id, member.resource_state.open_chain
-        if member.in_flight:
+        stays = volume_shape(member.volume.configuration) != shape and _changed_by_us(member)
+        if member.in_flight and not stays:
             yield f"{name} has a change in flight"
         elif chain is not None:
             yield f"{name} has a change of ours that has not ended ({chain.phase})"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
@@ -14,6 +14,7 @@ from headroom.domain.resources import Configuration, Observation
 from headroom.domain.state import ServedByHdd
 from headroom.domain.workload import Binding, Demand, Diagnosis, KnownLoad, Past
 
+ANY_PRICE = Decimal(10**9)
 CALM_MINUTES = 30
 """Measured minutes without touching a limit after which a plan may lower anything."""
 MORE, MORE_OF_HIDDEN = 1.1, 1.25
@@ -167,6 +168,12 @@ def within_limits(situation: Situation, target: Configuration, *, changes: int =
     return (
         increase <= limits.price_increase_usd and increase * changes <= situation.account_left_usd
     )
+
+
+def at_any_price(situation: Situation) -> Situation:
+    """The situation of an owner who limits no price."""
+    limits = replace(situation.limits, price_increase_usd=ANY_PRICE)
+    return replace(situation, account_left_usd=ANY_PRICE, limits=limits)
 
 
 def hardly_more(situation: Situation, plan: Plan) -> bool:

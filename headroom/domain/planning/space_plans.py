@@ -18,7 +18,7 @@ from headroom.domain.catalog.rds import at_size, full_copy, least_size
 from headroom.domain.planning.build_plan import plan_to, relieves
 from headroom.domain.planning.plan import Plan, SpaceGrowth
 from headroom.domain.planning.plans_from_history import largest_part
-from headroom.domain.planning.situation import Situation, within_limits
+from headroom.domain.planning.situation import Situation, at_any_price, within_limits
 from headroom.domain.resources import Configuration, DatabaseFacts
 from headroom.domain.workload import SpaceForecast
 
@@ -26,7 +26,6 @@ TOGETHER = 3
 """Plans for the load that are combined with growth, best first."""
 LEAST_OF_VOLUME_GIB = 2
 """The least that a volume grows by, so that it shows whether its file system followed."""
-ANY_PRICE = Decimal(10**9)
 AUTOSCALING_ADDS_GIB = 10
 """The least that RDS's autoscaling adds; a tenth of the size where that is more."""
 
@@ -246,10 +245,7 @@ def _paid_by_giving_back(
     situation: Situation, plans: Sequence[Plan], alone: Sequence[Plan]
 ) -> Iterator[Plan]:
     """Growth with a worthwhile give-back, in calm, where only the price keeps growth alone from being as large."""
-    without_price = replace(
-        situation, account_left_usd=ANY_PRICE,
-        limits=replace(situation.limits, price_increase_usd=ANY_PRICE),
-    )  # fmt: skip
+    without_price = at_any_price(situation)
     full = alone[0]
     most = max((p.target.size_gib for p in alone if _fits(situation, p.target)), default=0)
     if not situation.calm or most >= _as_large(without_price, situation.current, full):

@@ -45,13 +45,21 @@ class BlastRadius:
     """Changes started in any 60 minutes, without those that AWS refused."""
     max_in_flight_per_az: int = 10
 
-    @property
-    def for_savings(self) -> BlastRadius:
-        """What changes that only save money may use of it: the last quarter is kept for load."""
+    def for_savings(self, together: int = 1, *, kept: int = 0) -> BlastRadius:
+        """What changes that only save money may use of it: the last quarter is kept for load.
+
+        So many `together` may use as much as they need. While a set waits for its load, as many places are
+        `kept` as it needs.
+        """
+
+        def part(most: int) -> int:
+            usual = min(most, max(together, most * SAVINGS // 4))
+            return min(usual, max(0, most - kept)) if kept else usual
+
         return BlastRadius(
-            max_in_flight=max(1, self.max_in_flight * SAVINGS // 4),
-            max_changes_per_hour=max(1, self.max_changes_per_hour * SAVINGS // 4),
-            max_in_flight_per_az=max(1, self.max_in_flight_per_az * SAVINGS // 4),
+            max_in_flight=part(self.max_in_flight),
+            max_changes_per_hour=part(self.max_changes_per_hour),
+            max_in_flight_per_az=part(self.max_in_flight_per_az),
         )
 
 

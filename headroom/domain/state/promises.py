@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from statistics import mean
 
-from headroom.domain.resources import Observation, Series
+from headroom.domain.resources import LATER, Observation, Series
 from headroom.domain.state.concurrency import ConcurrencyState, InFlight, Landed
 
 QUARTER = timedelta(minutes=15)
@@ -24,6 +24,8 @@ class Promised:
     mibps: float
     until: datetime | None
     """Until when it counts at most; None while one of the raises has not ended."""
+    soon_over: bool = field(default=False, metadata=LATER)
+    """Whether all were raises for load that was there: the metrics show within the hour what they take."""
 
 
 def promised_beside(
@@ -55,6 +57,7 @@ def promised_beside(
             {} if activity is None else dict(activity.mibps.points()),
         ),
         until=None if open_ else max(one.until for one in ended),
+        soon_over=not any(one.ahead for one in (*open_, *(one.change for one in ended))),
     )  # fmt: skip
     return found if found.iops or found.mibps else None
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from decimal import Decimal
+
+from headroom.domain.resources import LATER
 
 MOST_MINUTES = 99_999
 
@@ -23,6 +26,8 @@ class QueueEntry:
     """Concurrency slots it needs at once: one for each volume of its striped set."""
     saves: bool = False
     """Whether it only saves money: then it may not use the places that are kept for load."""
+    account_usd_at_most: Decimal | None = field(default=None, metadata=LATER)
+    """It is skipped while the account's increases are more; None where its budget is not what it waits for."""
 
     @property
     def rank(self) -> str:

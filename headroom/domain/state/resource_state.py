@@ -126,6 +126,8 @@ class ResourceState:
     """Since when an increase counts of which the owner's part is not known: AWS may never have made it."""
     raises_take_minutes: int = field(default=0, metadata=LATER)
     """The longest that a raise of it was seen to have no effect yet; 0 where none came late."""
+    kept_places: int = field(default=0, metadata=LATER)
+    """How many places for changes are kept for a striped set that waits for its load; 0 if none does."""
     refused_since: datetime | None = field(default=None, metadata=LATER)
     """Since when AWS refuses every change for reasons that mostly clear within minutes; None if it does not."""
 

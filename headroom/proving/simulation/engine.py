@@ -63,7 +63,11 @@ class EngineController(SimulationController):
     def _next_work(self, now: datetime) -> datetime:
         """When a sweep next finds anything to do: what is due, who waits for a place, a scan."""
         scan = (now.timestamp() // self._scan_every_s + 1) * self._scan_every_s
-        queued = (one.waiting.not_before or now for one in self._ledger.queue(MOST_QUEUED))
+        queued = (
+            one.waiting.not_before or now
+            for one in self._ledger.queue(MOST_QUEUED)
+            if one.waiting.account_usd_at_most is None  # nobody else gives any back
+        )
         due = self._ledger.next_due() or LAST
         return min(due, datetime.fromtimestamp(scan, UTC), *queued)
 

@@ -117,6 +117,20 @@ def test_a_backlog_that_fills_the_new_limit_while_it_drains_is_no_proof_against_
     assert isinstance(assess(found, plan(), applied), verdict)
 
 
+def test_pressure_that_ended_long_before_aws_was_done_is_no_proof_against_the_change() -> None:
+    """Forty minutes at the new limit, an hour of rest, and AWS completes it; as at RDS, without checks."""
+    applied = NOW - timedelta(minutes=102)
+    busy, rest = [LIMIT] * 40, [300.0] * 60
+    load = activity(busy + rest, queue=[900.0] * 40 + [1.0] * 60, iops_check=None, mibps_check=None)
+    done = replace(modification(TARGET, started_at=applied), ended_at=NOW)
+    found = observation(
+        load, volume(TARGET), modification=done, instance=instance(baseline_iops=40_000)
+    )
+    assert isinstance(assess(found, plan(), applied), Pending)
+    lasts = activity([LIMIT] * 100, queue=900.0, iops_check=None, mibps_check=None)
+    assert isinstance(assess(replace(found, activity=lasts), plan(), applied), Ineffective)
+
+
 def test_an_instance_that_turns_out_to_be_the_limit_is_named() -> None:
     assessed = assess(
         seen(3900.0, check=1.0, instance=instance(baseline_iops=4000)), plan(), APPLIED

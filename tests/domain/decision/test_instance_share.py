@@ -31,7 +31,9 @@ from tests.builders import (
 BESIDE = 3_000.0
 
 
-def decided(promised: int, *, sustains: int = 18_750, known: bool = True) -> Decision:
+def decided(
+    promised: int, *, sustains: int = 18_750, known: bool = True, ahead: bool = False
+) -> Decision:
     """About vol-1, starving at 3,000 IOPS, beside a volume that takes 3,000 and was raised by so many."""
     machine = instance(baseline_iops=sustains, maximum_iops=sustains, volumes=("vol-2",))
     seen = starved_gp3(
@@ -42,7 +44,7 @@ def decided(promised: int, *, sustains: int = 18_750, known: bool = True) -> Dec
     )
     beside = InFlight(
         resource=ref("vol-2").arn, decision_id="d2", since=NOW - timedelta(minutes=20), zone="a",
-        adds_iops=promised, instance_iops=6_000,
+        adds_iops=promised, instance_iops=6_000, ahead=ahead,
     )  # fmt: skip
     stand = resource_state(concurrency=ConcurrencyState(in_flight=(beside,) if promised else ()))
     return decide(decision_input(seen, stand=stand))
@@ -76,6 +78,22 @@ def test_where_nothing_is_left_it_waits_and_says_how_much_others_may_take() -> N
     assert "of the 15,750 IOPS" in verdict.detail
     assert "may still take 15,750 and" in verdict.detail  # never more than there is
     assert target(decided(12_750)) == target(decided(12_700))  # hardly more is no reason to raise
+
+
+@pytest.mark.parametrize(
+    ("promised", "ahead", "raised_to"),
+    [(9_000, False, 6_750), (11_000, False, 4_750), (12_000, False, None), (12_000, True, 3_750)],
+)
+def test_a_raise_of_less_than_half_waits_until_the_metrics_show_what_others_take(
+    promised: int, ahead: bool, raised_to: int | None
+) -> None:
+    """Of 15,750 IOPS: AWS takes no other change for hours. Of a raise ahead of load they show it much later."""
+    found = decided(promised, ahead=ahead)
+    assert isinstance(found.answer, Hold if raised_to is None else Act)
+    if raised_to is None:
+        assert on_the_instance(found).value == "just promised"
+    else:
+        assert target(found).iops == raised_to
 
 
 def test_an_instance_without_known_limits_promises_nothing() -> None:

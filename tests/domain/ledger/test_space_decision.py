@@ -91,6 +91,43 @@ def test_without_the_owners_word_nothing_grows_and_the_owner_hears_of_it_when_it
     assert isinstance(extra_target.answer, Escalate)
 
 
+@pytest.mark.parametrize(
+    ("given", "change"),
+    [
+        ({}, "change all of grow_space, growth, full_copy in the policy"),
+        ({"grow_space": True}, "change all of growth, full_copy in the policy"),
+        ({"grow_space": True, "full_copy": True}, "change growth in the policy"),
+    ],
+)
+def test_what_is_missing_for_growth_that_copies_all_data_is_named_and_nothing_else(
+    given: dict[str, bool], change: str
+) -> None:
+    seen = filling(rds(GP3, 380), free=steadily(9.0, 4.0))
+    answer = decided(seen, **{"grow_space": False, **given}).answer
+    assert isinstance(answer, Escalate)
+    assert "RDS would copy all data for hours" in answer.remedy
+    assert f"to allow it, {change}" in answer.remedy
+
+
+@pytest.mark.parametrize(
+    ("tag", "change"),
+    [
+        (("headroom:max-size-gib", "205"), "headroom:max-size-gib from 205 to 249 or more"),
+        (("headroom:price-increase-usd-per-month", "1"), "headroom:price-increase-usd-per-month from 1 to 5.64 or more"),
+        (("headroom:grow-space", "false"), "headroom:grow-space;"),
+    ],
+)  # fmt: skip
+def test_a_limit_that_a_tag_sets_is_to_be_changed_in_the_tag(
+    tag: tuple[str, str], change: str
+) -> None:
+    seen = filling(free=steadily(4.0, 2.0))
+    volume = replace(seen.volume, tags=(*seen.volume.tags, tag))
+    answer = decided(replace(seen, volume=volume)).answer
+    assert isinstance(answer, Escalate)
+    assert f"to allow it, change the tag {change}" in answer.remedy
+    assert "policy" not in answer.remedy
+
+
 def test_mode_observe_reports_the_change_it_would_make() -> None:
     decision = decided(mode=Mode.OBSERVE)
     assert isinstance(decision.answer, Hold)

@@ -169,10 +169,25 @@ def test_what_is_under_way_is_reported_by_volume() -> None:
     quiet = candidate(gp3())
     busy = replace(quiet, in_flight=True)
     ours = candidate(gp3(), open_chain=chain)
-    assert under_way([quiet, quiet]) == ""
-    assert under_way([quiet, busy, ours]) == (
+    assert under_way([quiet, quiet], quiet.volume) == ""
+    assert under_way([quiet, busy, ours], quiet.volume) == (
         "vol-1 has a change in flight; vol-1 has a change of ours that has not ended (applied)"
     )
+
+
+@pytest.mark.parametrize(
+    ("by", "now", "waits"),
+    [
+        ("headroom", gp3(100, 12_000), False),
+        ("headroom", gp3(), True),  # it would be changed with the others
+        ("other", gp3(100, 12_000), True),  # somebody changes them one after the other
+    ],
+)
+def test_a_volume_that_headroom_raised_may_be_optimized_while_the_others_follow(
+    by: str, now: Configuration, waits: bool
+) -> None:
+    raised = replace(candidate(now, before=gp3(100, 3_001), by=by), in_flight=True)
+    assert bool(under_way([raised, candidate(gp3())], candidate(gp3()).volume)) is waits
 
 
 @pytest.mark.parametrize("configuration", [gp3(100, 6000, 250), gp2(400), io(size=200, iops=9000)])

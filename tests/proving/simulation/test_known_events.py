@@ -83,6 +83,20 @@ def test_the_part_of_a_known_event_that_the_price_limit_permits_is_raised_ahead(
     assert told[0] < START + timedelta(hours=30)
 
 
+@pytest.mark.parametrize("most", [250, 1_000])
+def test_of_io2_at_rds_the_price_is_named_and_no_type_that_nobody_may_choose(most: int) -> None:
+    """gp3 would serve the event and is less durable: Headroom never goes there, whatever the policy says."""
+    event = {"name": "launch", "when": "once 2026-01-06 16:00 UTC", "for": "10h", "iops": 9_500}
+    rule = {"match": {"kind": "rds"}, "set": {"mode": "auto", "price_increase_usd_per_month": most}}
+    result = simulated(
+        RDS | {"storage_type": "io2", "allocated_storage_gib": 500, "iops": 3_000},
+        [step("20h", 300)],
+        policy={"version": 1, "known_events": [event], "rules": [rule]},
+    )  # fmt: skip
+    told = [d.answer.remedy for d in result.decisions if isinstance(d.answer, Escalate)]
+    assert ["adds more than $250.00 a month" in remedy for remedy in told] == [True] * (most == 250)
+
+
 def test_a_raise_for_an_event_each_day_is_given_back_as_it_ends() -> None:
     """The first is given back at night, as a day must be measured; that must not block all that follow."""
     event = {"name": "ev", "when": "daily 09:00 UTC", "for": "3h", "iops": 8_000}
