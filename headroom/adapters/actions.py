@@ -45,8 +45,8 @@ METRICS_READ_ACTIONS = ("cloudwatch:GetMetricData",)
 """Adapter cloudwatch. Knows no resource: takes `*` only."""
 
 LIST_METRICS_ACTIONS = ("cloudwatch:ListMetrics",)
-"""Adapter cloudwatch, only where free space of volumes is read, or databases may have additional storage
-volumes. Knows no resource: takes `*` only."""
+"""Adapter cloudwatch: of volumes that moved between instances, where free space of volumes is read, and of databases
+that may have additional storage volumes. Knows no resource: takes `*` only."""
 
 EXTEND_ACTIONS = ("ssm:SendCommand",)
 """Adapter instances, only where free space of volumes is read. Takes the one document's ARN, and those of

@@ -212,5 +212,5 @@ def _settings(
 def _storage_statements(config: DeploymentConfig, kept: Kept) -> list[iam.PolicyStatement]:
     return loop_statements(
         kept, config.names, databases=config.databases, clusters=config.clusters,
-        disks=config.ebs_free_space == "on", resource_tag=config.hard_caps.resource_tag,
+        resource_tag=config.hard_caps.resource_tag,
     )  # fmt: skip

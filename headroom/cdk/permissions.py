@@ -99,12 +99,11 @@ def deny_others(sid: str, actions: Sequence[str], names: Names) -> iam.PolicySta
 
 def loop_statements(
     kept: Kept, names: Names, *, databases: bool = False, clusters: bool = False,
-    disks: bool = False, resource_tag: tuple[str, str | None] | None = None,
+    resource_tag: tuple[str, str | None] | None = None,
 ) -> list[iam.PolicyStatement]:  # fmt: skip
     """What observing, deciding, acting and recording takes, and nothing else.
 
-    With `databases` the storage of databases too, with `clusters` that of Aurora, with `disks` what
-    agents measure of free space on volumes. With `resource_tag` (key, and value unless any) only storage that has this tag can be changed.
+    With `databases` the storage of databases too, with `clusters` that of Aurora. With `resource_tag` (key, and value unless any) only storage that has this tag can be changed.
     """
     here = f"{Aws.REGION}:{Aws.ACCOUNT_ID}"
     return [
@@ -118,11 +117,7 @@ def loop_statements(
         *(_database_statements(here, resource_tag) if databases else ()),
         *((allow(actions.AURORA_READ_ACTIONS, "*", sid="SeeClusters"),) if clusters else ()),
         allow(actions.METRICS_READ_ACTIONS, "*", sid="ReadMetrics"),
-        *(
-            (allow(actions.LIST_METRICS_ACTIONS, "*", sid="FindMetrics"),)
-            if disks or databases
-            else ()
-        ),
+        allow(actions.LIST_METRICS_ACTIONS, "*", sid="FindMetrics"),
         *dispatch_statements(kept, names),
     ]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import boto3
@@ -166,6 +167,9 @@ def test_cloudwatch_calls_what_it_names(aws: tuple[boto3.Session, set[str]]) -> 
     metrics.activity(view, NOW)
     metrics.history(view, NOW)
     assert called == set(actions.METRICS_READ_ACTIONS)
+    moved = replace(view, volume=volume(attached_at=NOW - timedelta(hours=1)))
+    metrics.history(moved, NOW)
+    assert called == {*actions.METRICS_READ_ACTIONS, *actions.LIST_METRICS_ACTIONS}
     called.clear()
     disks = CloudWatchMetrics(
         session.client("cloudwatch"), account_id=ACCOUNT, region=REGION, disks=True

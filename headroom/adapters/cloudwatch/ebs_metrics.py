@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from headroom.adapters.cloudwatch.disk_metrics import DiskSpace
@@ -53,6 +53,19 @@ def with_served(
         peak_iops=_busiest(_per_second(reads, 1), _per_second(writes, 1)),
         peak_mibps=_busiest(_per_second(read_bytes, _MIB), _per_second(written_bytes, _MIB)),
     )
+
+
+def together_with(
+    found: Mapping[Query, Series], elsewhere: Mapping[Query, Sequence[Query]]
+) -> Mapping[Query, Series]:
+    """What was found, where nothing was published with what was `elsewhere`."""
+    both = dict(found)
+    for query, others in elsewhere.items():
+        for other in others:
+            pairs = zip(both[query].values, found[other].values, strict=True)
+            values = tuple([there if here is None else here for here, there in pairs])
+            both[query] = replace(both[query], values=values)
+    return both
 
 
 def _busiest(reads: Series, writes: Series) -> float | None:

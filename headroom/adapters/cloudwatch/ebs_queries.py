@@ -7,6 +7,8 @@ EC2 User Guide, "EBS metrics for Nitro-based instances" (2026-10).
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from headroom.adapters.cloudwatch.metric_data import Query, Statistic
 from headroom.domain.detection import Glance, Metric
 from headroom.domain.resources import Instance, Volume, VolumeType
@@ -59,6 +61,21 @@ def check_queries(volume: Volume, period_s: int = 60) -> tuple[Query | None, Que
         _of_pair(volume, "VolumeIOPSExceededCheck", statistic),
         _of_pair(volume, "VolumeThroughputExceededCheck", statistic),
     )
+
+
+def checks_elsewhere(volume: Volume, instance_id: str, period_s: int) -> dict[Query, Query]:
+    """What the same volume published of limits under another instance, by the query of its present one."""
+    there = replace(volume, instance_ids=(instance_id,))
+    return {
+        here: other
+        for of in (check_queries, _busiest_in)
+        for here, other in zip(of(volume, period_s), of(there, period_s), strict=True)
+        if here is not None and other is not None
+    }
+
+
+def _busiest_in(volume: Volume, period_s: int) -> tuple[Query | None, Query | None]:
+    return busiest_minute_queries(volume) if period_s > 60 else (None, None)
 
 
 def busiest_minute_queries(volume: Volume) -> tuple[Query | None, Query | None]:
@@ -150,7 +167,7 @@ def volume_queries(
         queue_query(volume),
         burst_balance_query(volume),
         *check_queries(volume, period_s),
-        *(busiest_minute_queries(volume) if period_s > 60 else ()),
+        *_busiest_in(volume, period_s),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
@@ -13,11 +14,13 @@ from headroom.adapters.cloudwatch.disk_metrics import DiskSpace, Lists, disks_of
 from headroom.adapters.cloudwatch.ebs_metrics import (
     glance_of,
     instance_activity,
+    together_with,
     volume_activity,
     with_served,
 )
 from headroom.adapters.cloudwatch.ebs_queries import (
     balance_queries,
+    checks_elsewhere,
     glance_queries,
     instance_queries,
     profile_queries,
@@ -25,6 +28,7 @@ from headroom.adapters.cloudwatch.ebs_queries import (
     volume_queries,
 )
 from headroom.adapters.cloudwatch.history import older_windows
+from headroom.adapters.cloudwatch.instances import instances_of
 from headroom.adapters.cloudwatch.metric_data import Query, Window, read, window
 from headroom.adapters.cloudwatch.past import PastReads
 from headroom.adapters.errors import code_of, reading
@@ -49,6 +53,8 @@ LATE = timedelta(minutes=10)
 and a scan may start late."""
 ACTIVITY = timedelta(hours=3)
 HISTORY = timedelta(days=14)
+MOST_MOVED = 10_000
+"""Volumes of which the earlier instances are remembered."""
 MOST_PAGES = 100
 """Pages of contributors that are read: an alarm has at most 500, and a token may repeat for ever."""
 ALARM_GONE = frozenset({"ResourceNotFound", "ResourceNotFoundException"})
@@ -91,6 +97,7 @@ class CloudWatchMetrics:
         self._account_id = account_id
         self._region = region
         self._past = PastReads()
+        self._moved: dict[tuple[str, ...], tuple[str, ...]] = {}
 
     def glance(self, views: Sequence[StorageView], now: datetime) -> Mapping[str, Glance]:
         """A Glance at the last half hour of every volume, by volume id; raises ReadFailed.
@@ -149,7 +156,9 @@ class CloudWatchMetrics:
         disks = self._disks(views, now)
         space = (query for disk in disks.values() for query in disk.queries)
         of_instances = (q for one in instances for q in instance_queries(one))
-        found = self._read((*own, *of_instances, *space), span)
+        moved = self._checks_elsewhere(views, span)
+        found = self._read((*own, *of_instances, *space, *chain(*moved.values())), span)
+        found = together_with(found, moved)
         slow = self._read((q for one in instances for q in balance_queries(one)), slow_span)
         return {
             view.volume.ref.arn: (
@@ -171,8 +180,9 @@ class CloudWatchMetrics:
         span = window(now, length=HISTORY, period_s=300)
         disk = self._disks([view], now).get(view.volume.ref.resource_id)
         space = () if disk is None else disk.queries
-        queries = (*volume_queries(view.volume, span.period_s), *space)
-        found = self._past.read(self._read, queries, span)
+        moved = self._checks_elsewhere([view], span)
+        queries = (*volume_queries(view.volume, span.period_s), *space, *chain(*moved.values()))
+        found = together_with(self._past.read(self._read, queries, span), moved)
         if not any(series.known() for series in found.values()):
             return None
         return volume_activity(view.volume, found, span, disk=disk)
@@ -190,6 +200,38 @@ class CloudWatchMetrics:
             )
             for span in older_windows(now, since, until)
         )
+
+    def _checks_elsewhere(
+        self, views: Sequence[StorageView], span: Window
+    ) -> Mapping[Query, Sequence[Query]]:
+        """For the checks of volumes that moved within `span`, or shortly before: the same under their instances of before."""
+        found: dict[Query, list[Query]] = {}
+        for volume in (view.volume for view in views):
+            if volume.attached_at is None or volume.attached_at <= span.start:
+                continue
+            for instance_id in self._earlier_instances(volume):
+                for here, there in checks_elsewhere(volume, instance_id, span.period_s).items():
+                    found.setdefault(here, []).append(there)
+        return found
+
+    def _earlier_instances(self, volume: Volume) -> tuple[str, ...]:
+        """Other instances of the last two weeks under which a volume has metrics, listed once for each that it moves to.
+
+        None where the role may not list them: its load is handled all the same.
+        """
+        key = (volume.ref.resource_id, *volume.instance_ids)
+        if key not in self._moved:
+            if len(self._moved) >= MOST_MOVED:
+                self._moved.clear()
+            try:
+                self._moved[key] = instances_of(self._client, volume)
+            except ReadFailed as problem:
+                cause = problem.__cause__
+                if not isinstance(cause, ClientError) or code_of(cause) not in REFUSED:
+                    raise
+                _log.warning("earlier instances of %s are not known: %s", key[0], problem)
+                self._moved[key] = ()
+        return self._moved[key]
 
     def _disks(self, views: Sequence[StorageView], now: datetime) -> Mapping[str, DiskSpace]:
         """None where the role may not list them: loads are handled all the same."""

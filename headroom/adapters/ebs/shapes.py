@@ -5,10 +5,10 @@ Shapes: EC2 API 2016-11-15 (botocore 1.44). Every function takes one element of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
-from typing import Any
+from datetime import UTC, datetime, timedelta
+from typing import Any, cast
 
 from headroom.domain.catalog.ebs import LIMITS
 from headroom.domain.resources import (
@@ -30,6 +30,8 @@ MALFORMED = (KeyError, ValueError, TypeError, AttributeError)
 
 _MIB_PER_MB = 1_000_000 / (1024 * 1024)
 _EBS_WEIGHT = 1.25
+OLDER = timedelta(hours=1)
+"""How much older than its attachment a volume is that was attached to another instance before, or to none."""
 _GP3_INCLUDED = (3_000, 125)
 """IOPS and MiB/s of a gp3 volume that were never set. Source: General Purpose SSD volumes."""
 
@@ -68,7 +70,16 @@ def volume(shape: Shape, *, account_id: str, region: str) -> Volume:
         managed_by=_managed_by(shape, attachments),
         on_outpost=bool(shape.get("OutpostArn")),
         tags=tuple(sorted((t["Key"], t.get("Value", "")) for t in shape.get("Tags", ()))),
+        attached_at=_attached_at(shape, attachments),
     )
+
+
+def _attached_at(shape: Shape, attachments: Sequence[Shape]) -> datetime | None:
+    """Since when a volume that existed before is attached to one instance."""
+    since = attachments[0].get("AttachTime") if len(attachments) == 1 else None
+    if since is None or since - shape["CreateTime"] < OLDER:
+        return None
+    return cast("datetime", since.astimezone(UTC))
 
 
 def _managed_by(shape: Shape, attachments: Iterable[Shape]) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -15,15 +16,20 @@ if TYPE_CHECKING:
 
 CALENDAR_TTL = timedelta(minutes=1)
 """How long a calendar's state is cached: a scan reads it once, not for each volume."""
+AHEAD, AHEAD_TTL = timedelta(days=8), timedelta(hours=1)
+"""How far ahead it is asked when it will be closed, and how long the answer is cached."""
+MOST_ASKED = 20
+"""Calls for one such answer."""
 STATES = {"OPEN": True, "CLOSED": False}
 
 
 class ManagerCalendars:
-    """Calendars by name or ARN, each asked at most once a minute."""
+    """Calendars by name or ARN, each asked at most once a minute, and once an hour for the coming days."""
 
     def __init__(self, client: SSMClient) -> None:
         self._client: Any = client
         self._asked: dict[str, tuple[datetime, CalendarState]] = {}
+        self._ahead: dict[str, tuple[datetime, CalendarState]] = {}
 
     def seen(self, names: Sequence[str], now: datetime) -> tuple[CalendarState, ...]:
         """What each of them says at `now`; one that cannot be read is closed, and says why."""
@@ -39,15 +45,42 @@ class ManagerCalendars:
 
     def _ask(self, name: str, now: datetime) -> CalendarState:
         try:
-            with reading(f"GetCalendarState of {name}"):
-                answer = self._client.get_calendar_state(
-                    CalendarNames=[name], AtTime=now.astimezone(UTC).isoformat(timespec="seconds")
-                )
-                is_open = STATES[answer["State"]]
+            state = self._state(name, now)
         except ReadFailed as error:
             return CalendarState(name=name, open=False, problem=str(error))
-        changes_at = _instant(answer.get("NextTransitionTime"))
-        return CalendarState(name=name, open=is_open, changes_at=changes_at)
+        at, known = self._ahead.get(name, (now, None))
+        same = (
+            known is not None and known.open == state.open and known.changes_at == state.changes_at
+        )
+        if known is None or not same or now >= at + AHEAD_TTL:
+            self._ahead[name] = now, self._with_coming(state, now)
+        return self._ahead[name][1]
+
+    def _state(self, name: str, at: datetime) -> CalendarState:
+        with reading(f"GetCalendarState of {name}"):
+            answer = self._client.get_calendar_state(
+                CalendarNames=[name], AtTime=at.astimezone(UTC).isoformat(timespec="seconds")
+            )
+            changes_at = _instant(answer.get("NextTransitionTime"))
+            return CalendarState(name=name, open=STATES[answer["State"]], changes_at=changes_at)
+
+    def _with_coming(self, state: CalendarState, now: datetime) -> CalendarState:
+        """The state with when it is closed in the coming days, as far as it says so."""
+        closed: list[tuple[datetime, datetime]] = []
+        latest, at = state, state.changes_at
+        for _ in range(MOST_ASKED):
+            if at is None or not now < at < now + AHEAD:
+                break
+            try:
+                found = self._state(state.name, at)
+            except ReadFailed:
+                break  # it says what it is now: that counts
+            if found.open == latest.open or (found.changes_at or now + AHEAD) <= at:
+                break
+            if not found.open:
+                closed.append((at, found.changes_at or at + AHEAD))
+            latest, at = found, found.changes_at
+        return replace(state, closed_ahead=tuple(closed))
 
 
 def _holds(known: CalendarState, at: datetime, now: datetime) -> bool:

@@ -36,6 +36,7 @@ from headroom.domain.decision.approval import (
     why_approval,
 )
 from headroom.domain.decision.asking import (
+    FOR_GOOD,
     KEPT_FROM,
     LEFT_AS_CHANGED,
     URGENT,

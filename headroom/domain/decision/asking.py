@@ -68,6 +68,14 @@ KEPT_FROM = "kept_from"
 """How causes begin that nobody suffers from yet: they last as long as what is pending."""
 KEPT_FROM_RAISING = "load of earlier days is expected to come again, for which Headroom would change it to {}, but {}"
 KEPT_FROM_GIVING_BACK = "Headroom would now give back what costs ${:.2f} a month, but {}"
+NO_CHANGE_AT_ALL = frozenset(
+    {
+        Guardrail.GROUP, Guardrail.INFRASTRUCTURE_AS_CODE, Guardrail.MANAGED_ELSEWHERE,
+        Guardrail.MULTI_ATTACH,
+    }
+)  # fmt: skip
+"""What forbids giving back, too, until a person changes it."""
+FOR_GOOD = "forbidden"
 LONG_KEPT = timedelta(days=1)
 """How long after Headroom's last change its owner hears that it may not be given back."""
 HOUR_MOVES = timedelta(hours=1)
@@ -280,16 +288,23 @@ def has_less(now: Configuration, than: Configuration) -> bool:
 def kept_from(
     decision_input: DecisionInput, effective: EffectiveLimits, nearest: PlanJudgement
 ) -> Escalate | None:
-    """The word that what somebody left pending keeps Headroom from a raise ahead of load, or for a day from giving back."""
+    """The word that what somebody left pending keeps Headroom from a raise ahead of load, or for a day from giving back.
+
+    Of giving back also what forbids every change for good.
+    """
     at, state, plan = decision_input.observation.at, decision_input.resource_state, nearest.plan
     lasting = [v for v in nearest.blocking if not v.temporary]
-    if [v.guardrail for v in lasting] != [Guardrail.PENDING_CHANGES]:
+    pending = [v.guardrail for v in lasting] == [Guardrail.PENDING_CHANGES]
+    if not pending and not (lasting and {v.guardrail for v in lasting} <= NO_CHANGE_AT_ALL):
         return None
     said = Guardrail.PENDING_CHANGES.value in state.escalated_causes
     if said or why_approval_after(effective.limits, plan, state.resource_increase_usd) is not None:
         return None
     what, why, usd = "raising", lasting[0].detail, plan.price_change_usd
-    if plan.sustains_more and usd > 0:
+    if not pending:
+        why = "; ".join(f"{v.guardrail.value}: {v.detail or v.value}" for v in lasting)
+        why += f": set it to {plan.target} yourself, or clear what forbids it"
+    if plan.sustains_more and usd > 0 and pending:
         remedy = KEPT_FROM_RAISING.format(plan.target, why)
     elif (
         usd < 0 < state.resource_increase_usd
@@ -301,6 +316,6 @@ def kept_from(
         return None
     told = escalate_once(
         decision_input, effective, Reason.BLOCKED_PERMANENTLY,
-        f"{KEPT_FROM}_{what} ({lasting[0].value})", remedy, plan,
+        f"{KEPT_FROM}_{what} ({lasting[0].value if pending else FOR_GOOD})", remedy, plan,
     )  # fmt: skip
     return told if isinstance(told, Escalate) else None

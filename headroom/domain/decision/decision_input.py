@@ -20,6 +20,7 @@ from headroom.domain.planning import (
     Plan,
     Situation,
     ValuedPlans,
+    closed_by,
     least_planned,
     next_growth_usd,
     serves,
@@ -217,7 +218,7 @@ def _situation(
         return None
     others = resource_state.account_increase_usd - resource_state.resource_increase_usd
     at, past = decision_input.observation.at, _past(decision_input, policy, effective.limits)
-    announced = _known_loads(policy, decision_input.observation, past, effective.limits)
+    announced = _known_loads(decision_input, policy, past, effective.limits)
     return Situation(
         observation=decision_input.observation,
         past=past,
@@ -245,7 +246,7 @@ def _situation(
         unanswered=resource_state.approval_request is not None
         and resource_state.approval_request.approved_at is None
         and at >= resource_state.approval_request.requested_at + ANSWERED_WITHIN,
-        freezes=policy.freezes,
+        freezes=closed_by(policy.freezes, resource_state.calendars, at),
         known_loads=tuple(load for load in announced if load.start < at + KNOWN_AHEAD),
         announced=announced,
         served_by_hdd=served_by_hdd(
@@ -282,14 +283,16 @@ def chosen_by_owner(decision_input: DecisionInput) -> Configuration | None:
 
 
 def _known_loads(
-    policy: Policy, observation: Observation, past: Past, limits: Limits
+    decision_input: DecisionInput, policy: Policy, past: Past, limits: Limits
 ) -> tuple[KnownLoad, ...]:
     """All that the owner announced, months ahead.
 
     An event that gives only IOPS takes the MiB/s of that many operations of the usual size. What the instance does
     not let through is no load of the volume. The next ones count from when a raise for them may start for the last time.
     """
+    observation = decision_input.observation
     at, events = observation.at, events_of(policy, observation.volume)
+    closed = closed_by(policy.freezes, decision_input.resource_state.calendars, at)
     earlier = earlier_events(events, at.date()) if events else ()
     size_of = {
         event.name: mib_per_op(
@@ -302,7 +305,7 @@ def _known_loads(
     for number, event in enumerate(occurrences(events, at, at + ANNOUNCED_AHEAD)):
         start, iops = event.start, float(event.iops)
         if number < NEXT_EVENTS:
-            start = last_chance(limits.change_windows, policy.freezes, start, now=at) or start
+            start = last_chance(limits.change_windows, closed, start, now=at) or start
         mibps = float(event.mibps) or iops * size_of[event.name]
         load = KnownLoad(start, event.end, iops, mibps, event.name, event.start)
         found.append(through_instance(load, limited, mibps_announced=event.mibps > 0))

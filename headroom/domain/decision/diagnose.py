@@ -7,6 +7,7 @@ from math import ceil
 from statistics import mean
 
 from headroom.domain.catalog.ebs import Capability, capability
+from headroom.domain.guardrails import instance_left
 from headroom.domain.resources import Observation, Series, spoken
 from headroom.domain.state import LoadProfile
 from headroom.domain.workload import (
@@ -20,6 +21,7 @@ from headroom.domain.workload import (
     forecast_balance,
     forecast_text,
     given_in_bursts,
+    held_by_instance,
     imminent,
     minutes,
     near_depletion,
@@ -58,7 +60,7 @@ def diagnose(
         seen = recent_minutes(observation)
     balance = _instance_balance(observation, can, seen)
     bursts = given_in_bursts(observation, profile)
-    iops_left, mibps_left = _instance_left(observation, seen, bursts)
+    iops_left, mibps_left = instance_left(observation, seen, bursts)
     recent = list(since(seen, observation.at - RECENT))
     iops_limit = recent[-1].iops_limit if recent else can.burst_iops
     mibps_limit = recent[-1].mibps_limit if recent else can.burst_mibps
@@ -138,7 +140,8 @@ def _binding(
         if binding in ON_INSTANCE and volume_is_next and demand.credits is not None:
             return _credits_run_out(demand.credits, observation.at)
         return binding, why
-    if stolen is not None and not volume_is_next:
+    held = stolen is not None and len(held_by_instance(observation, recent)) >= 2
+    if held and stolen is not None and not volume_is_next:
         return stolen, "the instance's own Exceeded check is 1 and the volume's is not"
     of_class = class_pressed(observation, recent)
     if of_class is not None and not volume_is_next:
@@ -310,41 +313,3 @@ def _takes_its_share(observation: Observation, seen: tuple[Minute, ...], binding
 
 def _ones(check: Series, observation: Observation) -> int:
     return sum(v >= 1 for v in check.since(observation.at - RECENT).known())
-
-
-def _instance_left(
-    observation: Observation, seen: tuple[Minute, ...], bursts: tuple[float, float] | None
-) -> tuple[float | None, float | None]:
-    """IOPS and MiB/s the instance has left for this volume: sustained, or in its bursts; None if unknown."""
-    instance = observation.instance
-    if instance is None or instance.limits is None:
-        return None, None
-    others = _others(observation, seen)
-    if others is None:
-        return None, None
-    limits = instance.limits
-    iops, mibps = bursts or (limits.baseline_iops, limits.baseline_mibps)
-    return max(0.0, iops - others[0]), max(0.0, mibps - others[1])
-
-
-def _others(observation: Observation, seen: tuple[Minute, ...]) -> tuple[float, float] | None:
-    """What the instance's other volumes take on average; None when that was not measured.
-
-    The last quarter of an hour if it was measured, else the latest minutes that were.
-    """
-    activity, instance = observation.instance_activity, observation.instance
-    if instance is None or set(instance.volume_ids) <= {observation.volume.ref.resource_id}:
-        return 0.0, 0.0
-    if activity is None:
-        return None
-    own = {m.at: m for m in seen}
-    mibps = dict(activity.mibps.points())
-    both = [
-        (at, max(0.0, total - own[at].iops), max(0.0, mibps[at] - own[at].mibps))
-        for at, total in activity.iops.points()
-        if at in own and at in mibps
-    ]
-    recent = [b for b in both if b[0] >= observation.at - RECENT] or both[-RECENT_MINUTES:]
-    if not recent:
-        return None
-    return mean(b[1] for b in recent), mean(b[2] for b in recent)

@@ -56,6 +56,7 @@ LARGER_INSTANCE = "use a larger instance, or spread the load; a faster volume wo
 ONLY_IN_BURSTS = (
     " beyond the instance's own bursts, which count only for load that was short every time so far"
 )
+WHILE_LIMITED = "; what Headroom added costs ${:.2f} a month, and it gives nothing back while the instance is the limit"
 MORE_OF_THEIR_WORK = (
     "a fixed number of workers seems to wait for this volume, which would use up any limit; if more of their "
     "work is wanted, raise the volume yourself"
@@ -251,11 +252,14 @@ def instance_limited(
     observation = decision_input.observation
     if _drains(observation):
         return Hold(reason=Reason.INSTANCE_LIMITED, until=None, proposed_plan=None)
-    larger = LARGER_INSTANCE if observation.volume.configuration.database is None else LARGER_CLASS
+    remedy = LARGER_INSTANCE if observation.volume.configuration.database is None else LARGER_CLASS
+    if _bursts(observation, diagnosis):
+        remedy += ONLY_IN_BURSTS
+    if (usd := decision_input.resource_state.resource_increase_usd) > 0:
+        remedy += WHILE_LIMITED.format(usd)
     return escalate_once(
-        decision_input, effective, Reason.INSTANCE_LIMITED, diagnosis.binding.value,
-        larger + (ONLY_IN_BURSTS if _bursts(observation, diagnosis) else ""), None,
-    )  # fmt: skip
+        decision_input, effective, Reason.INSTANCE_LIMITED, diagnosis.binding.value, remedy, None
+    )
 
 
 def _drains(observation: Observation) -> bool:

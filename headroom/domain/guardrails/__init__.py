@@ -11,6 +11,7 @@ from headroom.domain.guardrails.cost_benefit import MIN_KNOWN_MINUTES
 from headroom.domain.guardrails.databases import AVAILABLE
 from headroom.domain.guardrails.instance_share import (
     asks_too_much,
+    instance_left,
     left_of_instance,
     less_promised,
     more_than_left,

@@ -3,19 +3,83 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from math import ceil
+from statistics import mean
 
 from headroom.domain.catalog import cheapest
 from headroom.domain.catalog.ebs import capability
 from headroom.domain.planning import Plan
-from headroom.domain.resources import Observation
+from headroom.domain.resources import InstanceLimits, Observation
 from headroom.domain.state import ConcurrencyState, promised_beside
-from headroom.domain.workload import Binding, Diagnosis
+from headroom.domain.workload import Binding, Diagnosis, Minute
 
 USEFUL = 1.05
 """By what factor a rate has to rise at least for a raise to be worth a change."""
 FIXED = 1.1
 """How much more than what is left a target may be that was fixed earlier: the others' load varies."""
+LATELY, LATELY_MINUTES = timedelta(minutes=15), 15
+"""Over which what an instance's volumes take is averaged."""
+
+
+def instance_left(
+    observation: Observation, seen: tuple[Minute, ...], bursts: tuple[float, float] | None
+) -> tuple[float | None, float | None]:
+    """IOPS and MiB/s the instance has left for this volume: sustained, or in its bursts; None if unknown."""
+    instance = observation.instance
+    if instance is None or instance.limits is None:
+        return None, None
+    others = _others(observation, seen)
+    if others is None or _contradicted(observation, instance.limits):
+        return None, None
+    limits = instance.limits
+    iops, mibps = bursts or (limits.baseline_iops, limits.baseline_mibps)
+    return max(0.0, iops - others[0]), max(0.0, mibps - others[1])
+
+
+def _others(observation: Observation, seen: tuple[Minute, ...]) -> tuple[float, float] | None:
+    """What the instance's other volumes take on average; None when that was not measured.
+
+    The last quarter of an hour if it was measured, else the latest minutes that were.
+    """
+    activity, instance = observation.instance_activity, observation.instance
+    if instance is None or set(instance.volume_ids) <= {observation.volume.ref.resource_id}:
+        return 0.0, 0.0
+    if activity is None:
+        return None
+    own = {m.at: m for m in seen}
+    mibps = dict(activity.mibps.points())
+    both = [
+        (at, max(0.0, total - own[at].iops), max(0.0, mibps[at] - own[at].mibps))
+        for at, total in activity.iops.points()
+        if at in own and at in mibps
+    ]
+    recent = [b for b in both if b[0] >= observation.at - LATELY] or both[-LATELY_MINUTES:]
+    if not recent:
+        return None
+    return mean(b[1] for b in recent), mean(b[2] for b in recent)
+
+
+def _contradicted(observation: Observation, limits: InstanceLimits) -> bool:
+    """Whether all volumes together took more than the instance can give, and its own checks are 0.
+
+    Metrics of a volume that several instances share are those of all of them. One that moved here had its load elsewhere.
+    """
+    activity, since = observation.instance_activity, observation.at - LATELY
+    if activity is None or observation.volume.configuration.database is not None:
+        return False
+    checks = [
+        value
+        for check in (activity.iops_exceeded, activity.throughput_exceeded)
+        for value in check.since(since).known()
+    ]
+    return bool(checks) and max(checks) < 1 and any(
+        mean(taken) > FIXED * most
+        for series, most in (
+            (activity.iops, limits.maximum_iops), (activity.mibps, limits.maximum_mibps)
+        )
+        if (taken := series.since(since).known())
+    )  # fmt: skip
 
 
 def less_promised(

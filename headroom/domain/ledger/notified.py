@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from headroom.domain.catalog.ebs import capability
 from headroom.domain.decision import (
     AMOUNTS,
+    FOR_GOOD,
     KEPT_FROM,
     KNOWN_EVENT,
     LEFT_AS_CHANGED,
@@ -54,7 +55,8 @@ def causes_after(causes: Sequence[str], decision: Decision) -> tuple[str, ...]:
         kept = tuple(c for c in kept if c != LEFT_AS_CHANGED)
     facts = decision.observation.volume.facts
     if facts is None or not facts.pending:
-        kept = tuple(c for c in kept if not c.startswith(KEPT_FROM))
+        lasts = not isinstance(answer, Act)  # what forbids it: it is over with the next change
+        kept = tuple(c for c in kept if not c.startswith(KEPT_FROM) or (lasts and FOR_GOOD in c))
     grows = isinstance(answer, Act) and answer.plan.growth is not None
     if grows or not still_short(decision.space, decision.observation.volume.facts):
         kept = tuple(c for c in kept if not c.startswith(SPACE))

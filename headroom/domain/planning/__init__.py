@@ -48,7 +48,13 @@ from headroom.domain.planning.plans_from_history import TARGETS, least_planned
 from headroom.domain.planning.present_load import leaves_what_is_used, starvation_chances
 from headroom.domain.planning.restoring import STEPS_BACK
 from headroom.domain.planning.reverts import reverted
-from headroom.domain.planning.situation import CALM_MINUTES, Situation, at_any_price, step_of
+from headroom.domain.planning.situation import (
+    CALM_MINUTES,
+    Situation,
+    at_any_price,
+    closed_by,
+    step_of,
+)
 from headroom.domain.planning.space_plans import (
     autoscaling_can_add,
     held_by_raises,

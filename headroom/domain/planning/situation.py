@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -11,7 +12,7 @@ from headroom.domain.catalog.ebs import capability
 from headroom.domain.planning.plan import Plan
 from headroom.domain.policy import Freeze, Limits, Mode, is_open
 from headroom.domain.resources import Configuration, Observation
-from headroom.domain.state import ServedByHdd
+from headroom.domain.state import CalendarState, ServedByHdd
 from headroom.domain.workload import Binding, Demand, Diagnosis, KnownLoad, Past
 
 ANY_PRICE = Decimal(10**9)
@@ -168,6 +169,23 @@ def within_limits(situation: Situation, target: Configuration, *, changes: int =
     return (
         increase <= limits.price_increase_usd and increase * changes <= situation.account_left_usd
     )
+
+
+def closed_by(
+    freezes: tuple[Freeze, ...], calendars: Iterable[CalendarState], at: datetime
+) -> tuple[Freeze, ...]:
+    """The freezes, and from `at` on what Change Calendars say of when they are closed."""
+    found = list(freezes)
+    for one in calendars:
+        closed = one.closed_ahead
+        if not one.open and one.problem is None and one.changes_at is not None:
+            closed = ((at, one.changes_at), *closed)
+        found += [
+            Freeze(begins=begins, until=until, reason=one.name)
+            for begins, until in closed
+            if at < until
+        ]
+    return tuple(found)
 
 
 def at_any_price(situation: Situation) -> Situation:

@@ -167,6 +167,8 @@ class Volume:
     tags: tuple[tuple[str, str], ...]
     facts: DatabaseFacts | None = field(default=None, metadata=LATER)
     """What RDS reports about the database; None for an EBS volume."""
+    attached_at: datetime | None = field(default=None, metadata=LATER)
+    """Since when it is attached to its one instance, if it existed before; else None."""
 
     @property
     def in_local_zone(self) -> bool:

@@ -67,6 +67,8 @@ class CalendarState:
     changes_at: datetime | None = None
     """When it says it will be the other of open and closed; None when it does not say."""
     problem: str | None = None
+    closed_ahead: tuple[tuple[datetime, datetime], ...] = field(default=(), metadata=LATER)
+    """From when until when it says it will be closed in the coming days, in order of time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

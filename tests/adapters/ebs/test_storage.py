@@ -18,6 +18,7 @@ from moto import mock_aws
 
 from headroom.adapters.ebs import EbsStorage
 from headroom.adapters.ebs.shapes import instance_limits, weighted
+from headroom.adapters.ebs.shapes import volume as read_volume
 from headroom.domain.resources import Configuration, ModificationState, VolumeType
 from headroom.domain.state import (
     AlreadyThere,
@@ -143,6 +144,23 @@ def test_a_volume_carries_its_tags_zone_age_and_place(ec2: Ec2) -> None:
     assert volume.created_at == NOW - timedelta(days=90)
     assert volume.on_outpost
     assert volume.multi_attach
+
+
+@pytest.mark.parametrize(
+    ("attachments", "since"),
+    [
+        ([attached(AttachTime=NOW - timedelta(days=3))], NOW - timedelta(days=3)),
+        ([attached(AttachTime=NOW - timedelta(days=90, minutes=-5))], None),  # as it was made
+        ([attached()], None),
+        ([attached(AttachTime=NOW), attached("i-2", AttachTime=NOW)], None),
+        ([], None),
+    ],
+)
+def test_a_volume_that_was_attached_later_than_it_was_made_may_have_moved(
+    attachments: list[dict[str, object]], since: datetime | None
+) -> None:
+    described = shape(Attachments=attachments)
+    assert read_volume(described, account_id=ACCOUNT, region=REGION).attached_at == since
 
 
 @pytest.mark.parametrize(

@@ -38,10 +38,10 @@ def answers(stubber: Stubber, at: str, **answer: str) -> None:
     ("answer", "seen"),
     [
         ({"State": "OPEN"}, {"open": True}),
-        ({"State": "CLOSED", "NextTransitionTime": "2026-01-05T14:00:00Z"},
-         {"open": False, "changes_at": NOW + timedelta(hours=2)}),
-        ({"State": "CLOSED", "NextTransitionTime": "2026-01-05T15:00:00+01:00"},
-         {"open": False, "changes_at": NOW + timedelta(hours=2)}),
+        ({"State": "CLOSED", "NextTransitionTime": "2026-01-25T14:00:00Z"},
+         {"open": False, "changes_at": NOW + timedelta(days=20, hours=2)}),
+        ({"State": "CLOSED", "NextTransitionTime": "2026-01-25T15:00:00+01:00"},
+         {"open": False, "changes_at": NOW + timedelta(days=20, hours=2)}),
         ({"State": "CLOSED", "NextTransitionTime": "one day"}, {"open": False}),
     ],
 )  # fmt: skip
@@ -83,6 +83,7 @@ def test_a_calendar_is_asked_once_a_minute_and_when_it_said_it_would_change(
     calendars, stubber = stub
     answers(stubber, "2026-01-05T12:00:00+00:00", State="OPEN",
             NextTransitionTime="2026-01-05T12:00:30Z")  # fmt: skip
+    stubber.add_client_error("get_calendar_state", "ThrottlingException", "later")  # for what comes
     answers(stubber, "2026-01-05T12:00:30+00:00", State="CLOSED")
     answers(stubber, "2026-01-05T12:01:30+00:00", State="OPEN")
     states = [
@@ -90,6 +91,35 @@ def test_a_calendar_is_asked_once_a_minute_and_when_it_said_it_would_change(
         for later in (0, 29, 30, 89, 90)
     ]
     assert states == [True, True, False, False, True]
+
+
+def test_it_is_asked_once_an_hour_when_it_is_closed_in_the_coming_days(
+    stub: tuple[ManagerCalendars, Stubber],
+) -> None:
+    calendars, stubber = stub
+    nights = [NOW + timedelta(hours=hours) for hours in (6, 20, 30, 44, 24 * 8)]
+    iso = [at.isoformat(timespec="seconds") for at in (NOW, *nights)]
+    states = ["OPEN", "CLOSED"] * 3
+    for at, state, then in zip(iso, states, iso[1:], strict=False):
+        answers(stubber, at, State=state, NextTransitionTime=then)
+    later = (NOW + timedelta(minutes=59)).isoformat(timespec="seconds")
+    answers(stubber, later, State="OPEN", NextTransitionTime=iso[1])
+    expected = ((nights[0], nights[1]), (nights[2], nights[3]))
+    for minutes in (0, 59):
+        (seen,) = calendars.seen([NAME], NOW + timedelta(minutes=minutes))
+        assert (seen.open, seen.changes_at, seen.closed_ahead) == (True, nights[0], expected)
+
+
+def test_answers_that_contradict_each_other_say_nothing_of_what_comes(
+    stub: tuple[ManagerCalendars, Stubber],
+) -> None:
+    calendars, stubber = stub
+    closes = NOW + timedelta(hours=6)
+    at, then = NOW.isoformat(timespec="seconds"), closes.isoformat(timespec="seconds")
+    answers(stubber, at, State="OPEN", NextTransitionTime=then)
+    answers(stubber, then, State="OPEN", NextTransitionTime=then)
+    (seen,) = calendars.seen([NAME], NOW)
+    assert (seen.changes_at, seen.closed_ahead) == (closes, ())
 
 
 def test_the_action_that_is_named_is_the_call_that_is_made() -> None:

@@ -9,13 +9,15 @@ from decimal import Decimal
 import pytest
 
 from headroom.domain.catalog.ebs import capability
-from headroom.domain.decision import Act, Decision, Hold, decide
+from headroom.domain.decision import Act, Decision, Escalate, Hold, decide
 from headroom.domain.guardrails import Guardrail, Verdict, asks_too_much, more_than_left
 from headroom.domain.planning import Plan
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.state import ConcurrencyState, InFlight
+from headroom.domain.workload import Binding
 from tests.builders import (
     NOW,
+    activity,
     decision_input,
     gp2,
     gp3,
@@ -25,7 +27,9 @@ from tests.builders import (
     observation,
     ref,
     resource_state,
+    series,
     starved_gp3,
+    volume,
 )
 
 BESIDE = 3_000.0
@@ -152,3 +156,38 @@ def test_a_target_fixed_earlier_is_compared_with_what_is_left_now(
         assert "leaves it 6,750 IOPS" in why
     cheaper = plan(gp3(), gp3(iops=12_000), usd=0)
     assert more_than_left(cheaper, seen.observation, seen.diagnosis) is None
+
+
+@pytest.mark.parametrize(("check", "acts"), [(0.0, True), (1.0, False), (None, False)])
+def test_more_than_the_instance_can_give_is_not_what_its_volumes_take_where_its_check_is_0(
+    check: float | None, acts: bool
+) -> None:
+    """Metrics of a volume that several instances share are those of all of them."""
+    machine = instance(baseline_iops=20_000, maximum_iops=20_000, volumes=("vol-shared",))
+    beside = instance_activity([23_000.0] * 60, [300.0] * 60, iops_check=check or 0.0)
+    if check is None:
+        silent = series([None] * 60)
+        beside = replace(beside, iops_exceeded=silent, throughput_exceeded=silent)
+    answer = decide(decision_input(starved_gp3(instance=machine, instance_activity=beside))).answer
+    assert isinstance(answer, Act) is acts
+
+
+@pytest.mark.parametrize(("iops", "held"), [(20.0, False), (3_900.0, True)])
+def test_an_instance_that_others_use_up_is_no_limit_of_a_volume_that_takes_less_than_its_share(
+    iops: float, held: bool
+) -> None:
+    """Else nothing that was added to it is given back, and its owner is told to use a larger instance."""
+    machine = instance(
+        baseline_iops=12_000, maximum_iops=12_000, volumes=("vol-2", "vol-3", "vol-4")
+    )
+    seen = observation(
+        activity([iops] * 180, iops_check=0.0, queue=iops / 1_000), volume(gp3(iops=6_000)),
+        instance=machine,
+        instance_activity=instance_activity([12_000.0] * 180, [190.0] * 180, iops_check=1.0),
+    )  # fmt: skip
+    stand = resource_state(resource_increase_usd=Decimal(15), account_increase_usd=Decimal(15))
+    decision = decide(decision_input(seen, stand=stand))
+    assert (decision.diagnosis.binding is Binding.INSTANCE_IOPS) is held
+    if held:
+        assert isinstance(decision.answer, Escalate)
+        assert "what Headroom added costs $15.00 a month" in decision.answer.remedy

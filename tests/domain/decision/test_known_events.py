@@ -22,7 +22,7 @@ from headroom.domain.decision import (
     decide,
     revalidate,
 )
-from headroom.domain.state import ApprovalRequest, KnownModification
+from headroom.domain.state import ApprovalRequest, CalendarState, KnownModification
 from headroom.policy import parse_policy
 from tests.builders import NOW, activity, decision_input, gp3, observation, resource_state, volume
 from tests.domain.earlier import Load, history
@@ -51,6 +51,25 @@ def announced(
 
 def decided(**case: Any) -> Decision:
     return decide(announced(**case))
+
+
+def test_an_event_while_a_calendar_is_closed_is_raised_for_before_as_in_a_freeze() -> None:
+    closes, opens = NOW + timedelta(hours=3), DUE + timedelta(days=1)
+    frozen = {
+        "from": f"{closes:%Y-%m-%dT%H:%MZ}",
+        "until": f"{opens:%Y-%m-%dT%H:%MZ}",
+        "reason": "",
+    }
+    calendar = CalendarState(
+        name="ops", open=True, changes_at=closes, closed_ahead=((closes, opens),)
+    )
+    given = announced(account={"calendars": ["ops"]})
+    state = replace(given.resource_state, calendars=(calendar,))
+    found = decide(replace(given, resource_state=state))
+    as_frozen, neither = decided(account={"freezes": [frozen]}), decided()
+    assert found.next_change_at == as_frozen.next_change_at
+    assert found.next_change_at is not None
+    assert found.next_change_at < closes < neither.next_change_at  # type: ignore[operator]
 
 
 @pytest.mark.parametrize(

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from decimal import Decimal
 
 import pytest
 
 from headroom.domain.catalog.ebs import capability
-from headroom.domain.decision import Act, Decision, Reason, decide
+from headroom.domain.decision import Act, Decision, Escalate, Hold, Reason, decide
 from headroom.domain.guardrails import Case, Guardrail, Verdict, judge
+from headroom.domain.ledger import after_decided
 from headroom.domain.planning import CALM_MINUTES
 from headroom.domain.policy import Limits, Mode
 from headroom.domain.resources import Configuration, Database, Engine, Kind, VolumeType
-from headroom.domain.state import WINDOW, KnownModification
+from headroom.domain.state import WINDOW, KnownModification, StoredState
 from tests.builders import (
     NOW,
     activity,
@@ -293,3 +295,37 @@ def test_a_lowering_is_judged_by_how_long_no_limit_was_touched(clear: int) -> No
     calm = next(v for v in judge(case).verdicts if v.guardrail is Guardrail.GIVE_BACK_STABILIZATION)
     assert (calm.value, calm.limit) == (clear, CALM_MINUTES)
     assert calm.allows == (clear >= CALM_MINUTES)
+
+
+@pytest.mark.parametrize(
+    ("forbids", "says"),
+    [
+        ({"multi_attach": True}, "multi_attach: "),
+        ({"managed_by": "eks.amazonaws.com"}, "managed_elsewhere: eks.amazonaws.com"),
+        ({}, None),
+    ],
+)
+def test_what_may_never_be_given_back_is_reported_with_its_price_and_once(
+    forbids: dict[str, object], says: str | None
+) -> None:
+    seen = observation(activity([300.0] * 180), volume(HIGH, **forbids))
+    seen = replace(seen, history=history(lambda _: 300.0, days=5.2))
+    state = resource_state(
+        enrolment_usd=Decimal(32), resource_increase_usd=Decimal(60),
+        account_increase_usd=Decimal(60), last_act_at=NOW - timedelta(days=2),
+    )  # fmt: skip
+    first = decide(decision_input(seen, stand=state))
+    if says is None:
+        assert isinstance(first.answer, Act)
+        return
+    assert isinstance(first.answer, Escalate), first.summary
+    assert first.answer.cause == "kept_from_giving_back (forbidden)"
+    assert "would now give back what costs $60.00 a month" in first.answer.remedy
+    assert says in first.answer.remedy
+    after = after_decided(StoredState(), first, None)
+    told = replace(state, escalated_causes=after.escalated_causes)
+    again = decide(decision_input(replace(seen, at=NOW), stand=told))
+    assert isinstance(again.answer, Hold)
+    assert after_decided(after, again, None).escalated_causes == after.escalated_causes
+    lately = replace(state, last_act_at=NOW - timedelta(hours=20))
+    assert isinstance(decide(decision_input(seen, stand=lately)).answer, Hold)
