@@ -23,7 +23,7 @@ from headroom.domain.guardrails import (
 )
 from headroom.domain.planning import Plan, a_month, one_way, reverted
 from headroom.domain.policy import CodeOwned, EffectiveLimits, Limits
-from headroom.domain.resources import CodeOwner, Observation, code_owner, spoken
+from headroom.domain.resources import CodeOwner, Kind, Observation, code_owner, spoken
 from headroom.domain.workload import Binding, Demand, Diagnosis, LoadShape, recent_minutes
 
 LONG_PRESSED_MINUTES = 60
@@ -73,6 +73,7 @@ LATE_METRICS = (
     "it was at its limit for {} measured minutes before that; wait until its metrics are published again, or "
     "change the volume yourself"
 )
+DETACHED = "it is attached to no instance; "
 LONG_SILENT = (
     "nothing was measured for {} days, and what Headroom added costs ${:.2f} a month: without measured load it gives "
     "nothing back; lower the volume yourself, or have the change rolled back, if it is not needed any more"
@@ -216,7 +217,10 @@ def unmeasured(decision_input: DecisionInput, effective: EffectiveLimits, demand
         return escalate_once(decision_input, effective, reason, "late_metrics", remedy, None)
     costs = decision_input.resource_state.resource_increase_usd
     if costs > 0 and not demand.known_minutes and _long_silent(decision_input.observation):
-        remedy = LONG_SILENT.format(LONG_UNMEASURED.days, costs)
+        volume = decision_input.observation.volume
+        detached = volume.ref.kind is Kind.EBS and not volume.instance_ids
+        remedy = DETACHED if detached else ""
+        remedy += LONG_SILENT.format(LONG_UNMEASURED.days, costs)
         return escalate_once(decision_input, effective, reason, "long_unmeasured", remedy, None)
     return Hold(reason=reason, until=None, proposed_plan=None)
 

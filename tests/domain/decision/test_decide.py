@@ -333,7 +333,12 @@ def test_an_increase_that_stands_through_a_week_of_silence_is_reported_once_with
     assert answer.reason is Reason.NOT_ENOUGH_DATA
     assert isinstance(answer, Escalate) is escalates
     if isinstance(answer, Escalate):
+        assert answer.remedy.startswith("nothing was measured for 7 days")
         assert "what Headroom added costs $15.49 a month" in answer.remedy
+        detached = replace(silent, volume=replace(silent.volume, instance_ids=()))
+        there = decide(decision_input(detached, stand=stand)).answer
+        assert isinstance(there, Escalate)
+        assert there.remedy.startswith("it is attached to no instance; nothing was measured")
 
 
 def test_metrics_of_fourteen_minutes_ago_are_still_decided_on() -> None:
