@@ -267,6 +267,18 @@ def test_what_is_no_longer_worth_it_is_withdrawn_with_every_verdict(harness: Har
     assert harness.view(ref).modification is None
 
 
+def test_what_a_lower_limit_forbids_is_withdrawn_with_what_would_allow_it(harness: Harness) -> None:
+    ref, decision = asked(harness)
+    harness.rules = replace(policy(mode=Mode.APPROVE), account_increase_usd=Decimal(20))
+    answer(harness, decision, Step.APPROVED)
+    minutes(harness, 1)
+    last = harness.ledger.chain(decision.decision_id)[-1]
+    assert last.step is Step.WITHDRAWN
+    assert "it is blocked by price_per_account; to allow it, change" in last.summary
+    assert "account.price_increase_usd_per_month from 20 to 48.28 or more" in last.summary
+    assert harness.view(ref).modification is None
+
+
 def test_a_volume_that_was_changed_meanwhile_needs_no_answer_any_more(harness: Harness) -> None:
     ref, decision = asked(harness)
     harness.later(hours=1)

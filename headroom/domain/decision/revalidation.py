@@ -13,12 +13,14 @@ from headroom.domain.decision.asking import URGENT, raises_at
 from headroom.domain.decision.decide import Decision, decide
 from headroom.domain.decision.decision_input import DecisionInput, analyze, situation_of
 from headroom.domain.decision.decision_input import case_of as case_of_analysis
+from headroom.domain.decision.escalation import AMOUNTS
 from headroom.domain.decision.rollback import case_of, judge_rollback
 from headroom.domain.guardrails import (
     Guardrail,
     PlanJudgement,
     all_known_clear_at,
     approved_price,
+    in_the_policy,
     judge,
     more_than_left,
 )
@@ -105,6 +107,11 @@ def revalidate(
     if not for_now or max(known, default=at) >= asked.expires:
         rise = price_rise(plan, asked)
         why = f"judged again, it is blocked by {names}{f': {rise}' if rise else ''}"
+        allows = in_the_policy(
+            [v for v in judgement.blocking if v.guardrail in AMOUNTS],
+            tags=base.effective.tags_that_set, kind=base.observation.volume.ref.kind,
+        )  # fmt: skip
+        why += f"; {allows}" if allows else ""
         if pointless and idle:
             why = f"the load that it was for is over, or no longer worth its price ({names})"
         return Withdrawal(why=why, judgement=judgement)
