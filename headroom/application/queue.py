@@ -82,7 +82,8 @@ def kept_for_a_set(ports: Ports, policy: Policy, now: datetime) -> int:
 
 
 def _set_for_load(waiting: QueueEntry, now: datetime) -> bool:
-    return waiting.slots_needed > 1 and not waiting.saves and waiting.is_eligible(now)
+    more = waiting.slots_needed > 1 and waiting.for_places
+    return more and not waiting.saves and waiting.is_eligible(now)
 
 
 class _Left:

@@ -12,7 +12,7 @@ import pytest
 from headroom.adapters.notifications.messages import Message, decision_message
 from headroom.application import remediate, sweep
 from headroom.domain.decision import Act, Escalate
-from headroom.domain.policy import Policy
+from headroom.domain.policy import Mode, Policy
 from headroom.domain.resources import VolumeActivity
 from headroom.domain.state import Step
 from headroom.ports import NoticeDetail, StorageView
@@ -40,7 +40,7 @@ from tests.application.test_groups import (
     waits_for_approval,
 )
 from tests.application.test_signals import alarm
-from tests.builders import activity, gp3, instance, policy, ref
+from tests.builders import activity, gp3, instance, io, policy, ref
 from tests.domain.earlier import history
 
 
@@ -245,6 +245,21 @@ def test_an_escalation_names_the_problem_as_its_cause_and_what_to_do(
     assert answer.cause == f"group ({cause})"
     assert remedy in answer.remedy
     assert "set :" not in answer.remedy
+
+
+def test_a_set_beyond_a_quota_of_aws_is_told_so_and_does_not_wait_for_ever() -> None:
+    """Each of the four has 3,000 IOPS, and AWS changes 12,500 at once."""
+    harness = striped(configuration=io(size=400, iops=3_000))
+    harness.instance = instance(baseline_iops=400_000, baseline_mibps=50_000.0)
+    harness.rules = replace(
+        policy(mode=Mode.AUTO, price_increase_usd=Decimal(5_000)),
+        account_increase_usd=Decimal(50_000), quotas=(("io2_iops", 12_500),),
+    )  # fmt: skip
+    answer = reconcile(harness).answer
+    assert isinstance(answer, Escalate)
+    assert answer.cause == "group (quota io2_iops)"
+    assert "IOPS of the quota" in answer.remedy
+    assert "have AWS raise that quota and say so in account.regional_quotas" in answer.remedy
 
 
 def test_an_escalation_about_a_set_is_titled_with_its_name() -> None:

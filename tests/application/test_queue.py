@@ -251,6 +251,23 @@ def test_savings_leave_a_starving_set_as_many_places_as_it_needs() -> None:
     assert all(began(harness, each) for each in members)
 
 
+def test_a_set_that_waits_for_budget_keeps_no_places_from_what_would_free_it() -> None:
+    """Else what others no longer need is never given back, and the set waits for ever."""
+    harness = Harness(
+        rules=rules(account_increase_usd=Decimal("60"), limits={"mode": Mode.AUTO}, max_in_flight=6)
+    )
+    harness.instance = instance(baseline_iops=400_000, baseline_mibps=50_000.0)
+    taken(harness, 1)
+    asked(harness, harness.add(volume(ref=ref("vol-a"))))  # has all of the budget
+    tags = (("headroom:group", "data"),)
+    members = [harness.add(volume(ref=ref(f"vol-of-set-{n}"), tags=tags)) for n in range(4)]
+    asked(harness, members[0])
+    ((waiting,),) = [[one.waiting for one in harness.ledger.queue(9)]]
+    assert (waiting.slots_needed, waiting.for_places) == (4, False)
+    cheaper = harness.add(volume(gp2(400), ref=ref("vol-0")), load=running_free(500))
+    assert isinstance(asked(harness, cheaper).answer, Act)
+
+
 def test_what_the_account_has_left_goes_to_the_most_starved_as_soon_as_it_is_enough() -> None:
     """The price of one raise is all that the account may add. It is vol-a's, then free."""
     harness = Harness(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headroom.adapters.errors import reading
 from headroom.domain.resources import Volume
@@ -10,8 +10,8 @@ from headroom.domain.resources import Volume
 if TYPE_CHECKING:
     from mypy_boto3_cloudwatch import CloudWatchClient
 
-MOST = 20
-"""Instances of which metrics are read, the last ones that are listed."""
+MOST = 10
+"""Instances of which metrics are read, those with recent ones first."""
 
 
 def instances_of(client: CloudWatchClient, volume: Volume) -> tuple[str, ...]:
@@ -21,13 +21,15 @@ def instances_of(client: CloudWatchClient, volume: Volume) -> tuple[str, ...]:
     """
     found: dict[str, None] = {}
     name = volume.ref.resource_id
+    asked: dict[str, Any] = {
+        "Namespace": "AWS/EBS", "MetricName": "VolumeIOPSExceededCheck",
+        "Dimensions": [{"Name": "VolumeId", "Value": name}],
+    }  # fmt: skip
     with reading(f"ListMetrics of {name}"):
-        pages = client.get_paginator("list_metrics").paginate(
-            Namespace="AWS/EBS", MetricName="VolumeIOPSExceededCheck",
-            Dimensions=[{"Name": "VolumeId", "Value": name}],
-        )  # fmt: skip
-        for metric in (one for page in pages for one in page["Metrics"]):
-            dimensions = {d["Name"]: d["Value"] for d in metric["Dimensions"]}
-            if set(dimensions) == {"InstanceId", "VolumeId"}:
-                found[dimensions["InstanceId"]] = None
-    return tuple(one for one in found if one not in volume.instance_ids)[-MOST:]
+        for recently in ({"RecentlyActive": "PT3H"}, {}):
+            pages = client.get_paginator("list_metrics").paginate(**(asked | recently))
+            for metric in (one for page in pages for one in page["Metrics"]):
+                dimensions = {d["Name"]: d["Value"] for d in metric["Dimensions"]}
+                if set(dimensions) == {"InstanceId", "VolumeId"}:
+                    found[dimensions["InstanceId"]] = None
+    return tuple(one for one in found if one not in volume.instance_ids)[:MOST]

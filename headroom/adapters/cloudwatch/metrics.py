@@ -217,19 +217,19 @@ class CloudWatchMetrics:
     def _earlier_instances(self, volume: Volume) -> tuple[str, ...]:
         """Other instances of the last two weeks under which a volume has metrics, listed once for each that it moves to.
 
-        None where the role may not list them: its load is handled all the same.
+        None where they cannot be listed: its load is handled all the same.
         """
-        key = (volume.ref.resource_id, *volume.instance_ids)
+        key = (volume.ref.resource_id, str(volume.attached_at))
         if key not in self._moved:
             if len(self._moved) >= MOST_MOVED:
                 self._moved.clear()
             try:
                 self._moved[key] = instances_of(self._client, volume)
             except ReadFailed as problem:
+                _log.warning("earlier instances of %s are not known: %s", key[0], problem)
                 cause = problem.__cause__
                 if not isinstance(cause, ClientError) or code_of(cause) not in REFUSED:
-                    raise
-                _log.warning("earlier instances of %s are not known: %s", key[0], problem)
+                    return ()  # it is asked again next time
                 self._moved[key] = ()
         return self._moved[key]
 

@@ -18,6 +18,8 @@ CALENDAR_TTL = timedelta(minutes=1)
 """How long a calendar's state is cached: a scan reads it once, not for each volume."""
 AHEAD, AHEAD_TTL = timedelta(days=8), timedelta(hours=1)
 """How far ahead it is asked when it will be closed, and how long the answer is cached."""
+AGAIN = timedelta(minutes=5)
+"""After which that is asked again if it failed."""
 MOST_ASKED = 20
 """Calls for one such answer."""
 STATES = {"OPEN": True, "CLOSED": False}
@@ -53,7 +55,8 @@ class ManagerCalendars:
             known is not None and known.open == state.open and known.changes_at == state.changes_at
         )
         if known is None or not same or now >= at + AHEAD_TTL:
-            self._ahead[name] = now, self._with_coming(state, now)
+            found, complete = self._with_coming(state, now)
+            self._ahead[name] = now if complete else now - AHEAD_TTL + AGAIN, found
         return self._ahead[name][1]
 
     def _state(self, name: str, at: datetime) -> CalendarState:
@@ -64,8 +67,8 @@ class ManagerCalendars:
             changes_at = _instant(answer.get("NextTransitionTime"))
             return CalendarState(name=name, open=STATES[answer["State"]], changes_at=changes_at)
 
-    def _with_coming(self, state: CalendarState, now: datetime) -> CalendarState:
-        """The state with when it is closed in the coming days, as far as it says so."""
+    def _with_coming(self, state: CalendarState, now: datetime) -> tuple[CalendarState, bool]:
+        """The state with when it is closed in the coming days, as far as it says so, and whether it answered each time."""
         closed: list[tuple[datetime, datetime]] = []
         latest, at = state, state.changes_at
         for _ in range(MOST_ASKED):
@@ -74,13 +77,13 @@ class ManagerCalendars:
             try:
                 found = self._state(state.name, at)
             except ReadFailed:
-                break  # it says what it is now: that counts
+                return replace(state, closed_ahead=tuple(closed)), False
             if found.open == latest.open or (found.changes_at or now + AHEAD) <= at:
                 break
             if not found.open:
                 closed.append((at, found.changes_at or at + AHEAD))
             latest, at = found, found.changes_at
-        return replace(state, closed_ahead=tuple(closed))
+        return replace(state, closed_ahead=tuple(closed)), True
 
 
 def _holds(known: CalendarState, at: datetime, now: datetime) -> bool:

@@ -54,6 +54,7 @@ from headroom.domain.decision.space import (
     nobody_agreed,
 )
 from headroom.domain.guardrails import (
+    CONCURRENCY_GUARDRAILS,
     MIN_KNOWN_MINUTES,
     QUEUEABLE_GUARDRAILS,
     Guardrail,
@@ -310,11 +311,8 @@ def _blocked(
     if {v.guardrail for v in others} - QUEUEABLE_GUARDRAILS == {Guardrail.COST_BENEFIT}:
         pool = demand.shape is LoadShape.CLOSED_LOOP
         if pool or demand.pressed_minutes >= UNPAID_MINUTES:
-            remedy = (
-                MORE_OF_THEIR_WORK
-                if pool
-                else NOT_WORTH_IT.format(plan.target, plan.price_change_usd)
-            )
+            worth = NOT_WORTH_IT.format(plan.target, plan.price_change_usd)
+            remedy = MORE_OF_THEIR_WORK if pool else worth
             return escalate_once(
                 decision_input, effective, Reason.NOT_COST_EFFECTIVE,
                 "closed_loop" if pool else Guardrail.COST_BENEFIT.value, remedy, plan,
@@ -332,12 +330,14 @@ def _blocked(
     ):
         names = ", ".join(v.guardrail.value for v in others)
         clears = "" if until is None else f" until {until:%Y-%m-%d %H:%M} UTC"
-        then = "as soon as that has passed" if until is None else "then"
-        again = f"Headroom decides again {then}, unless you change it before"
+        again = f"decides again {'as soon as that has passed' if until is None else 'then'}"
+        if all(v.guardrail in CONCURRENCY_GUARDRAILS for v in others):
+            again, clears = "changes it when its turn comes", ""  # others may come first
+        again = f"Headroom {again}, unless you change it before"
         if any(v.guardrail is Guardrail.GIVE_BACK_STABILIZATION for v in others):
             again = AFTER_THE_LOAD.format(plan.target, CALM_MINUTES)
         told = escalate_once(
-            decision_input, effective, Reason.BLOCKED_TEMPORARILY, waiting_cause(others),
+            decision_input, effective, Reason.BLOCKED_TEMPORARILY, waiting_cause(decision_input, others),
             f"it was at its limit for {demand.pressed_minutes} of the last measured minutes, and {names} "
             f"blocks a change{clears}; {again}"
             + "".join(f"; {v.detail}" for v in others if v.guardrail in SAYS_WHY),

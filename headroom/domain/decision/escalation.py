@@ -21,7 +21,7 @@ from headroom.domain.guardrails import (
     Verdict,
     in_the_policy,
 )
-from headroom.domain.planning import Plan, a_month, one_way, reverted
+from headroom.domain.planning import Plan, a_month, group_of, one_way, reverted
 from headroom.domain.policy import CodeOwned, EffectiveLimits, Limits
 from headroom.domain.resources import CodeOwner, Kind, Observation, code_owner, spoken
 from headroom.domain.workload import Binding, Demand, Diagnosis, LoadShape, recent_minutes
@@ -296,9 +296,10 @@ def just_rolled_back(decision_input: DecisionInput, blocking: Sequence[Verdict])
     return found is not None and decision_input.observation.at < found.at + lasts
 
 
-def waiting_cause(blocking: Sequence[Verdict]) -> str:
+def waiting_cause(decision_input: DecisionInput, blocking: Sequence[Verdict]) -> str:
     """The cause of a wait: once per episode, or once per rollback; of a set, once for all its volumes."""
-    if any(v.guardrail is Guardrail.GROUP for v in blocking):
+    policy, _ = policy_of(decision_input)
+    if group_of(policy, decision_input.observation.volume) is not None:
         return f"{Guardrail.GROUP.value} (waiting)"
     return next((cause_of(v) for v in blocking if v.guardrail is Guardrail.REVERTED), "waiting")
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC
 from decimal import Decimal
 
+from headroom.domain.catalog import QUOTAS, quota_limit
 from headroom.domain.decision.approval import why_approval_after
 from headroom.domain.decision.decision_input import Analysis
 from headroom.domain.decision.escalation import EXPLAINED
 from headroom.domain.decision.group_shapes import Beyond, GroupShape
 from headroom.domain.guardrails import WITHOUT_SETTING, Guardrail, Verdict, in_the_policy
 from headroom.domain.planning import BY_HAND, GroupConstraint, named
+from headroom.domain.state import quota_usage
 
 NEEDS_APPROVAL = "it needs approval, and approval of a whole set is not supported yet"
 WITHOUT_APPROVAL = (
@@ -52,6 +55,24 @@ def needs_approval(members: Sequence[Analysis], share: GroupShape) -> Beyond | N
                 "", member.decision_input.observation.volume.ref.resource_id, why
             )
             return Beyond(why=said.problem, remedy=said.remedy, cause=said.cause)
+    return None
+
+
+def beyond_quotas(members: Sequence[Analysis], share: GroupShape) -> Beyond | None:
+    """The quota of AWS for concurrent changes that is too small for the set; None when none is."""
+    policy, needs = members[0].policy, Counter[str]()
+    for plan in share.plans:
+        if plan is not None:
+            needs.update(dict(quota_usage(plan.origin, plan.target)))
+    for name, amount in sorted(needs.items()):
+        quota, most = QUOTAS[name], quota_limit(name, policy.quotas)
+        if amount > most:
+            unit = "IOPS" if quota.unit == "IOPS" else "GiB"
+            return Beyond(
+                why=f"it needs {amount:,} {unit} of the quota {quota.name}, which is {most:,}",
+                remedy=f"have AWS raise that quota and say so in account.regional_quotas, or {BY_HAND}",
+                cause=f"quota {name}",
+            )  # fmt: skip
     return None
 
 

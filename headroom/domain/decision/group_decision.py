@@ -16,6 +16,7 @@ from headroom.domain.decision.decide import Decision, build_decision, decision_i
 from headroom.domain.decision.decision_input import Analysis, DecisionInput, analyze, case_of
 from headroom.domain.decision.group_blocks import (
     beyond_concurrency,
+    beyond_quotas,
     held_by,
     needs_approval,
 )
@@ -174,7 +175,7 @@ def _judged(
         for m, plan, s in zip(members, share.plans, state_store, strict=True)
     ]
     limits = (
-        needs_approval(members, share), beyond_concurrency(members, share),
+        needs_approval(members, share), beyond_concurrency(members, share), beyond_quotas(members, share),
         _beyond_the_instance(members, share),
     )  # fmt: skip
     beyond = [each for each in limits if each is not None]

@@ -26,7 +26,7 @@ from headroom.domain.planning import (
     reached_by_two,
     serves,
 )
-from headroom.domain.policy import KnownEvent, Mode, Occurrence, events_of
+from headroom.domain.policy import KnownEvent, Mode, Occurrence, events_of, last_chance
 from headroom.domain.resources import Configuration
 from headroom.domain.state import HOUR, MODIFICATION_RETENTION, ProfileHour
 from headroom.domain.workload import KnownLoad, hours_of
@@ -276,7 +276,9 @@ def _why_no_way(situation: Situation, load: KnownLoad) -> str | None:
     """Why no plan serves an event; None if one change will, or two in time."""
     limits, wanted = situation.limits, (load.iops, load.mibps)
     if any(serves(plan.capability, load) for plan in reached_by_two(situation)):
-        hours = hours_between_two(situation)
+        hours, at = hours_between_two(situation), situation.observation.at
+        if last_chance(limits.change_windows, situation.freezes, load.start, now=at) is None:
+            return "no change may start before it, by change_windows, freezes or calendars"
         if situation.observation.at + hours * HOUR <= load.start:
             return None
         return (
@@ -296,6 +298,10 @@ def _why_no_way(situation: Situation, load: KnownLoad) -> str | None:
         return (
             f"it takes more than two changes of at most {step}, of which the last may be too late"
         )
+    unasked = replace(limits, mode=Mode.AUTO, approve_above_usd=None)
+    without_asking = reached_by_two(replace(situation, limits=unasked))
+    if limits != unasked and any(serves(p.capability, load) for p in without_asking):
+        return "it takes two changes, and the second is requested only once the first is done"
     if load.iops > limits.max_iops:
         return f"max_iops is {limits.max_iops:,}"
     if load.mibps > limits.max_throughput_mibps:

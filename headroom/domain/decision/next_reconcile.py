@@ -299,6 +299,7 @@ def queue_entry_of(decision: Decision) -> QueueEntry | None:
         counts=quota_usage(plan.origin, plan.target),
         saves=only_saves(plan, decision.diagnosis),
         slots_needed=1 if decision.group is None else max(1, len(decision.group.members)),
+        for_places=all(v.guardrail in CONCURRENCY_GUARDRAILS for v in blocking),
         account_usd_at_most=of_budget,
     )
 

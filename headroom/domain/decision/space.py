@@ -24,7 +24,7 @@ from headroom.domain.guardrails import (
 )
 from headroom.domain.planning import Plan, autoscaling_can_add, rds_autoscales
 from headroom.domain.policy import EffectiveLimits, Limits
-from headroom.domain.resources import DatabaseFacts, Kind, Modification, Observation
+from headroom.domain.resources import DatabaseFacts, Kind, Modification, Observation, VolumeType
 from headroom.domain.state import HOUR, ApprovalRequest
 from headroom.domain.workload import Point, SpaceBasis, SpaceForecast
 
@@ -238,9 +238,8 @@ def _blocked(space: SpaceForecast, nearest: PlanJudgement, effective: EffectiveL
         return HoldForSpace(plan=plan, until=None, observed=True)
     lasting = [v for v in others if not v.temporary]
     if lasting:
-        return NotifyOwner(
-            cause=_cause(lasting), remedy=_remedy(plan, lasting, effective), plan=plan
-        )
+        remedy = _remedy(plan, lasting, effective)
+        return NotifyOwner(cause=_cause(lasting), remedy=remedy, plan=plan)
     until = all_clear_at(others)
     if space.full_at is None or not _too_late(space.full_at, until, at):
         return HoldForSpace(plan=plan, until=until)
@@ -290,12 +289,13 @@ def _remedy(plan: Plan, lasting: Sequence[Verdict], effective: EffectiveLimits) 
             f"it would grow to {plan.target.size_gib} GiB for ${plan.price_change_usd:.2f} a month "
             "more, which cannot be undone"
         )
+    limits = effective.limits
     others = [v for v in lasting if v.guardrail is not Guardrail.FULL_COPY]
+    if limits.full_copy or plan.origin.volume_type is VolumeType.GP2:  # no setting allows it then
+        lasting, others = others, list(lasting)
     said = "".join(f"; {v.guardrail.value}: {v.detail}" for v in others if v.detail)
     kind = Kind.EBS if plan.origin.database is None else Kind.RDS
-    needed = {"grow_space": effective.limits.grow_space}
-    if plan.full_copy:
-        needed["growth"] = effective.limits.growth
+    needed = {"grow_space": limits.grow_space, "growth": limits.growth or not plan.full_copy}
     missing = [name for name, given in needed.items() if not given]
     allows = in_the_policy(lasting, kind=kind, growth=missing, tags=effective.tags_that_set)
     return f"{first}{f'; {allows}' if allows else ''}{said}"

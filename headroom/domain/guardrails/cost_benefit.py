@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from headroom.domain.catalog.ebs import capability
 from headroom.domain.guardrails.case import Case, verdict_of
-from headroom.domain.guardrails.instance_share import asks_too_much, left_of_instance
+from headroom.domain.guardrails.instance_share import USEFUL, asks_too_much, left_of_instance
 from headroom.domain.guardrails.verdicts import Guardrail, Relation, Verdict
 from headroom.domain.planning import FORESEEN_USD
 from headroom.domain.workload import Binding, Diagnosis
@@ -14,6 +14,7 @@ from headroom.domain.workload import Binding, Diagnosis
 MIN_KNOWN_MINUTES = 5
 """Measured minutes of the last 30 below which data is too thin to spend money on."""
 FRESH = timedelta(minutes=30)
+MOST_WAITED_MINUTES = 60
 ENOUGH_FOR_HOURS = 1.5
 """By what factor a raise has to be at least that is not made larger for hours, where one within the hour could be."""
 
@@ -60,22 +61,21 @@ def instance_limit(case: Case) -> Verdict:
 def _too_little_for_hours(case: Case) -> bool:
     """Whether a raise is so small that the load does better if it waits until the metrics show what others take.
 
-    AWS takes no other change while it optimizes this one, and more is left by what was measured.
+    AWS takes no other change while it optimizes this one. Only where what others may take makes it so small, more is
+    left by what was measured, and not for longer than an hour.
     """
-    left, now, then = (
-        case.diagnosis.measured_left,
-        capability(case.plan.origin),
-        case.plan.capability,
-    )
-    if left is None or case.plan.price_change_usd <= 0:
+    diagnosis, now, then = case.diagnosis, capability(case.plan.origin), case.plan.capability
+    left, promised = diagnosis.measured_left, diagnosis.promised
+    if left is None or promised is None or case.plan.price_change_usd <= 0:
         return False
-    by_iops = now.sustained_iops, then.sustained_iops, left[0]
-    by_mibps = now.sustained_mibps, then.sustained_mibps, left[1]
-    bound = {Binding.VOLUME_IOPS: by_iops, Binding.VOLUME_THROUGHPUT: by_mibps}
-    if case.diagnosis.binding not in bound:
+    bound = {
+        Binding.VOLUME_IOPS: (now.sustained_iops, then.sustained_iops, left[0], promised.iops),
+        Binding.VOLUME_THROUGHPUT: (now.sustained_mibps, then.sustained_mibps, left[1], promised.mibps),
+    }  # fmt: skip
+    if diagnosis.binding not in bound or case.demand.pressed_minutes >= MOST_WAITED_MINUTES:
         return False
-    before, after, have = bound[case.diagnosis.binding]
-    return after < min(have, ENOUGH_FOR_HOURS * before)
+    before, after, have, others = bound[diagnosis.binding]
+    return have - others < after * USEFUL and after < min(have, ENOUGH_FOR_HOURS * before)
 
 
 def _in_words(diagnosis: Diagnosis) -> str:

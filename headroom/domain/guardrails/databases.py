@@ -89,18 +89,18 @@ def full_copy(case: Case) -> Verdict:
     plan, name = case.plan, Guardrail.FULL_COPY
     if not plan.full_copy:
         return allowed(name, "no copy")
-    if not case.effective.limits.full_copy:
-        return verdict_of(
-            name, Relation.IS, "a full copy", "no full copy", "",
-            "RDS would copy all data for hours, next to the load, and nothing undoes it: a person must "
-            "begin it",
-        )  # fmt: skip
     if plan.origin.volume_type is VolumeType.GP2:
         return verdict_of(
             name, Relation.IS, "a copy from gp2", "no copy from gp2", "",
             "the copy itself would use up gp2's credits and leave its baseline to load and copy "
             "for hours: that is for a person to begin, or to go to gp3 of the same size first, "
             "which takes no copy",
+        )  # fmt: skip
+    if not case.effective.limits.full_copy:
+        return verdict_of(
+            name, Relation.IS, "a full copy", "no full copy", "",
+            "RDS would copy all data for hours, next to the load, and nothing undoes it: a person must "
+            "begin it",
         )  # fmt: skip
     # Not temporary: a load that never rests would wait for ever, and nobody would be notified.
     return verdict_of(

@@ -68,12 +68,13 @@ def _contradicted(observation: Observation, limits: InstanceLimits) -> bool:
     activity, since = observation.instance_activity, observation.at - LATELY
     if activity is None or observation.volume.configuration.database is not None:
         return False
-    checks = [
-        value
-        for check in (activity.iops_exceeded, activity.throughput_exceeded)
-        for value in check.since(since).known()
-    ]
-    return bool(checks) and max(checks) < 1 and any(
+    both = activity.iops_exceeded, activity.throughput_exceeded
+    checks = [value for check in both for value in check.since(since).known()]
+    latest = [at for at, _ in activity.iops.points()][
+        -2:
+    ]  # they may come later than what the volumes did
+    known = all(at in dict(check.points()) for check in both for at in latest)
+    return known and bool(checks) and max(checks) < 1 and any(
         mean(taken) > FIXED * most
         for series, most in (
             (activity.iops, limits.maximum_iops), (activity.mibps, limits.maximum_mibps)

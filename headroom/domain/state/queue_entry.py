@@ -26,6 +26,8 @@ class QueueEntry:
     """Concurrency slots it needs at once: one for each volume of its striped set."""
     saves: bool = False
     """Whether it only saves money: then it may not use the places that are kept for load."""
+    for_places: bool = field(default=False, metadata=LATER)
+    """Whether it waits for places, and for nothing else."""
     account_usd_at_most: Decimal | None = field(default=None, metadata=LATER)
     """It is skipped while the account's increases are more; None where its budget is not what it waits for."""
 

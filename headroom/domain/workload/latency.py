@@ -18,6 +18,8 @@ from headroom.domain.workload.demand import Minute
 SLOW = 5.0
 """Latency over the resource's own calm latency from which operations wait for a limit."""
 LEAST_SLOW_MS = 10.0
+LEAST_WAIT_MS = 2.0
+"""No shorter latency shows that operations wait."""
 FLOWS, FREE_AT = 1.15, 0.6
 """Latency over that of minutes below this share of a limit up to which nothing waits at the limit itself:
 load that just fits. A pool would lose a seventh at most."""
@@ -197,3 +199,11 @@ def slow_below_limits(
         calm_ms=calm_ms if objective_ms is None else objective_ms,
         share=share,
     )
+
+
+def waits_from_ms(observation: Observation) -> float:
+    """From what latency on operations of a volume are known to wait: twice as long as usual, where that is known."""
+    latency = (observation.history or observation.activity).latency_ms
+    known = sorted(latency.known())
+    usual = known[len(known) // 2] if len(known) >= LEAST_CALM else LEAST_SLOW_MS
+    return min(LEAST_SLOW_MS, max(LEAST_WAIT_MS, 2 * usual))

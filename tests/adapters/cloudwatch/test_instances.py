@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-import pytest
 from botocore.exceptions import ClientError
 
 from headroom.adapters.cloudwatch import CloudWatchMetrics
-from headroom.ports import ReadFailed, StorageView
+from headroom.adapters.cloudwatch.instances import instances_of
+from headroom.ports import StorageView
 from tests.adapters.cloudwatch.test_metrics import FakeCloudWatch, Published, minutes, of_volume
 from tests.builders import ACCOUNT, NOW, REGION, gp3, volume
 
@@ -75,7 +75,7 @@ def test_its_checks_are_read_under_every_instance_it_was_attached_to() -> None:
     assert history is not None
     assert history.busiest_iops is not None
     assert history.busiest_iops.known() == (4_000.0,)
-    assert len(fake.listed) == 1
+    assert len(fake.listed) == 2  # the recent ones, then all of two weeks
 
 
 def test_a_volume_that_did_not_move_is_not_looked_for() -> None:
@@ -87,9 +87,27 @@ def test_a_volume_that_did_not_move_is_not_looked_for() -> None:
 
 
 def test_without_the_permission_its_load_is_read_all_the_same() -> None:
-    metrics, view = reading(Listing(published(), "AccessDenied"))
-    activity, _ = metrics.activity(view, NOW)
-    assert activity.iops_exceeded.values[-2:] == (0, 1)
-    metrics, view = reading(Listing(published(), "Throttling"))
-    with pytest.raises(ReadFailed):
-        metrics.activity(view, NOW)
+    for refuses, asked in (("AccessDenied", 1), ("Throttling", 2)):
+        fake = Listing(published(), refuses)
+        metrics, view = reading(fake)
+        for _ in range(2):
+            activity, _ = metrics.activity(view, NOW)
+            assert activity.iops_exceeded.values[-2:] == (0, 1)
+        assert len(fake.listed) == asked
+
+
+def test_of_many_instances_those_with_recent_metrics_come_first() -> None:
+    many = {of(CHECK, f"i-{number}x"): minutes(0) for number in range(30)}
+    assert instances_of(Recent({**many, **published()}), reading(None)[1].volume)[0] == "i-0"  # type: ignore[arg-type]
+
+
+class Recent(Listing):
+    """Of which only the volume's first instance has metrics of the last three hours."""
+
+    def paginate(self, **asked: Any) -> list[dict[str, Any]]:
+        found = super().paginate(**asked)
+        mine = [
+            page for page in found
+            if {"Name": "InstanceId", "Value": "i-0"} in page["Metrics"][0]["Dimensions"]
+        ]  # fmt: skip
+        return mine if "RecentlyActive" in asked else found

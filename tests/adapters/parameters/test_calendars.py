@@ -110,6 +110,21 @@ def test_it_is_asked_once_an_hour_when_it_is_closed_in_the_coming_days(
         assert (seen.open, seen.changes_at, seen.closed_ahead) == (True, nights[0], expected)
 
 
+def test_a_look_ahead_that_failed_is_made_again_after_five_minutes(
+    stub: tuple[ManagerCalendars, Stubber],
+) -> None:
+    calendars, stubber = stub
+    closes, opens = NOW + timedelta(hours=6), NOW + timedelta(days=9)
+    iso = [at.isoformat(timespec="seconds") for at in (NOW, closes, opens)]
+    answers(stubber, iso[0], State="OPEN", NextTransitionTime=iso[1])
+    stubber.add_client_error("get_calendar_state", "ThrottlingException", "later")
+    later = NOW + timedelta(minutes=5)
+    answers(stubber, later.isoformat(timespec="seconds"), State="OPEN", NextTransitionTime=iso[1])
+    answers(stubber, iso[1], State="CLOSED", NextTransitionTime=iso[2])
+    seen = [calendars.seen([NAME], at)[0].closed_ahead for at in (NOW, later)]
+    assert seen == [(), ((closes, opens),)]
+
+
 def test_answers_that_contradict_each_other_say_nothing_of_what_comes(
     stub: tuple[ManagerCalendars, Stubber],
 ) -> None:

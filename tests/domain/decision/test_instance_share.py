@@ -25,33 +25,42 @@ from tests.builders import (
     instance_activity,
     io,
     observation,
+    policy,
     ref,
     resource_state,
     series,
     starved_gp3,
     volume,
 )
+from tests.domain.earlier import history
 
 BESIDE = 3_000.0
 
 
 def decided(
-    promised: int, *, sustains: int = 18_750, known: bool = True, ahead: bool = False
-) -> Decision:
+    promised: int, *, sustains: int = 18_750, known: bool = True, ahead: bool = False,
+    pressed: int = 30, **limits: object,
+) -> Decision:  # fmt: skip
     """About vol-1, starving at 3,000 IOPS, beside a volume that takes 3,000 and was raised by so many."""
     machine = instance(baseline_iops=sustains, maximum_iops=sustains, volumes=("vol-2",))
     seen = starved_gp3(
         instance=machine if known else replace(machine, limits=None),
         instance_activity=instance_activity(
-            [1_500.0 + BESIDE] * 30 + [3_000.0 + BESIDE] * 30, [20.0] * 60
+            [1_500.0 + BESIDE] * 30 + [3_000.0 + BESIDE] * pressed, [20.0] * (30 + pressed)
         ),
     )
+    if pressed != 30:
+        load = activity(
+            [1_500.0] * 30 + [3_000.0] * pressed, queue=[1.0] * 30 + [900.0] * pressed,
+            iops_check=[0.0] * 30 + [1.0] * pressed,
+        )  # fmt: skip
+        seen = replace(seen, activity=load)
     beside = InFlight(
         resource=ref("vol-2").arn, decision_id="d2", since=NOW - timedelta(minutes=20), zone="a",
         adds_iops=promised, instance_iops=6_000, ahead=ahead,
     )  # fmt: skip
     stand = resource_state(concurrency=ConcurrencyState(in_flight=(beside,) if promised else ()))
-    return decide(decision_input(seen, stand=stand))
+    return decide(decision_input(seen, stand=stand, rules=policy(**limits) if limits else None))
 
 
 def on_the_instance(decision: Decision) -> Verdict:
@@ -98,6 +107,18 @@ def test_a_raise_of_less_than_half_waits_until_the_metrics_show_what_others_take
         assert on_the_instance(found).value == "just promised"
     else:
         assert target(found).iops == raised_to
+
+
+@pytest.mark.parametrize(
+    ("sustains", "pressed", "waits"),
+    [(18_750, 30, True), (200_000, 30, False), (18_750, 90, False)],
+)
+def test_a_raise_that_something_else_keeps_small_does_not_wait_nor_any_for_longer_than_an_hour(
+    sustains: int, pressed: int, waits: bool
+) -> None:
+    """Here the owner's ceiling of 4,000 IOPS. Of 18,750 another volume may take 12,000."""
+    answer = decided(12_000, sustains=sustains, pressed=pressed, max_iops=4_000).answer
+    assert isinstance(answer, Hold if waits else Act)
 
 
 def test_an_instance_without_known_limits_promises_nothing() -> None:
@@ -158,31 +179,42 @@ def test_a_target_fixed_earlier_is_compared_with_what_is_left_now(
     assert more_than_left(cheaper, seen.observation, seen.diagnosis) is None
 
 
-@pytest.mark.parametrize(("check", "acts"), [(0.0, True), (1.0, False), (None, False)])
+@pytest.mark.parametrize(
+    ("check", "late", "acts"),
+    [(0.0, 0, True), (0.0, 2, False), (1.0, 0, False), (None, 0, False)],
+)
 def test_more_than_the_instance_can_give_is_not_what_its_volumes_take_where_its_check_is_0(
-    check: float | None, acts: bool
+    check: float | None, late: int, acts: bool
 ) -> None:
-    """Metrics of a volume that several instances share are those of all of them."""
+    """Metrics of a volume that several instances share are those of all of them. Checks may come later."""
     machine = instance(baseline_iops=20_000, maximum_iops=20_000, volumes=("vol-shared",))
     beside = instance_activity([23_000.0] * 60, [300.0] * 60, iops_check=check or 0.0)
     if check is None:
         silent = series([None] * 60)
         beside = replace(beside, iops_exceeded=silent, throughput_exceeded=silent)
+    if late:
+        known = series([0.0] * (60 - late) + [None] * late)
+        beside = replace(beside, iops_exceeded=known, throughput_exceeded=known)
     answer = decide(decision_input(starved_gp3(instance=machine, instance_activity=beside))).answer
     assert isinstance(answer, Act) is acts
 
 
-@pytest.mark.parametrize(("iops", "held"), [(20.0, False), (3_900.0, True)])
+@pytest.mark.parametrize(
+    ("iops", "wait_ms", "held"), [(20.0, 1.0, False), (3_900.0, 1.0, True), (800.0, 9.0, True)]
+)
 def test_an_instance_that_others_use_up_is_no_limit_of_a_volume_that_takes_less_than_its_share(
-    iops: float, held: bool
+    iops: float, wait_ms: float, held: bool
 ) -> None:
-    """Else nothing that was added to it is given back, and its owner is told to use a larger instance."""
+    """Else nothing that was added to it is given back, and its owner is told to use a larger instance.
+
+    Operations that usually take 1 ms and now 9 are known to wait.
+    """
     machine = instance(
         baseline_iops=12_000, maximum_iops=12_000, volumes=("vol-2", "vol-3", "vol-4")
     )
     seen = observation(
-        activity([iops] * 180, iops_check=0.0, queue=iops / 1_000), volume(gp3(iops=6_000)),
-        instance=machine,
+        activity([iops] * 180, iops_check=0.0, queue=iops * wait_ms / 1_000),
+        volume(gp3(iops=6_000)), instance=machine, history=history(lambda _: 800.0, days=7),
         instance_activity=instance_activity([12_000.0] * 180, [190.0] * 180, iops_check=1.0),
     )  # fmt: skip
     stand = resource_state(resource_increase_usd=Decimal(15), account_increase_usd=Decimal(15))

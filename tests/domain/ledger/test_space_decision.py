@@ -109,6 +109,16 @@ def test_what_is_missing_for_growth_that_copies_all_data_is_named_and_nothing_el
     assert f"to allow it, {change}" in answer.remedy
 
 
+def test_no_setting_is_named_that_would_not_allow_the_copy() -> None:
+    """From gp2 nobody but a person may begin it, whatever the policy says; on gp3 it waits for a calm hour."""
+    for full_copy in (False, True):
+        seen = filling(rds(VolumeType.GP2, 380), free=steadily(9.0, 4.0))
+        answer = decided(seen, growth=True, full_copy=full_copy).answer
+        assert isinstance(answer, Escalate)
+        assert "to allow it" not in answer.remedy
+        assert "go to gp3 of the same size first, which takes no copy" in answer.remedy
+
+
 @pytest.mark.parametrize(
     ("tag", "change"),
     [
