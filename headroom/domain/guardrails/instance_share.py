@@ -68,19 +68,22 @@ def _contradicted(observation: Observation, limits: InstanceLimits) -> bool:
     activity, since = observation.instance_activity, observation.at - LATELY
     if activity is None or observation.volume.configuration.database is not None:
         return False
-    both = activity.iops_exceeded, activity.throughput_exceeded
-    checks = [value for check in both for value in check.since(since).known()]
-    latest = [at for at, _ in activity.iops.points()][
-        -2:
-    ]  # they may come later than what the volumes did
-    known = all(at in dict(check.points()) for check in both for at in latest)
-    return known and bool(checks) and max(checks) < 1 and any(
+    over = any(
         mean(taken) > FIXED * most
         for series, most in (
             (activity.iops, limits.maximum_iops), (activity.mibps, limits.maximum_mibps)
         )
         if (taken := series.since(since).known())
     )  # fmt: skip
+    if not over:
+        return False
+    latest = [at for at, _ in activity.iops.points()][-2:]
+    checks = [
+        dict(check.points()) for check in (activity.iops_exceeded, activity.throughput_exceeded)
+    ]
+    return all(at in check for check in checks for at in latest) and not any(  # they may come later
+        value >= 1 for check in checks for at, value in check.items() if at >= since
+    )
 
 
 def less_promised(
