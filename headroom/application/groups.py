@@ -13,6 +13,7 @@ from headroom.domain.decision import (
     Act,
     Decision,
     DecisionInput,
+    Escalate,
     GroupDecision,
     approval_needed,
     blocked_by_members,
@@ -24,6 +25,7 @@ from headroom.domain.planning import (
     Candidate,
     GroupConstraint,
     GroupDetail,
+    Plan,
     group_of,
     named,
     set_names,
@@ -71,16 +73,18 @@ def consider(
     if name is None or not isinstance(policy, Policy):
         return GroupDecision(primary=decide(decision_input), acts=())
     alone = decide(decision_input, group=GroupConstraint(name=name))
-    if not isinstance(alone.answer, Act):
-        return GroupDecision(primary=alone, acts=())
+    plan = _wanted(alone)
+    if plan is None:
+        return GroupDecision(primary=_if_news(ports, decision_input, alone, name), acts=())
     views = _views(ports, policy, seen)
     others = [view for view in views if view.volume.ref != seen.ref]
     members = _candidates(ports, views, decision_input.observation.at)
     decision_input = _notified_elsewhere(decision_input, members)
-    said = _ready(name, policy, alone, alone.answer.approval, members)
+    approval = alone.answer.approval if isinstance(alone.answer, Act) else None
+    said = _ready(name, policy, alone, approval, members)
     if not said.problem:
         rest = [member for member in members if member.volume.ref != seen.ref]
-        said = blocked_by_members(name, alone, alone.answer.plan, policy, rest)
+        said = blocked_by_members(name, alone, plan, policy, rest)
     if said.problem:
         return GroupDecision(primary=decide(decision_input, group=said), acts=())
     found: list[DecisionInput] = []
@@ -92,10 +96,36 @@ def consider(
             said = GroupConstraint(name=name, problem=problem, temporary=True)
             return GroupDecision(primary=decide(decision_input, group=said), acts=())
     together = decide_group(name, decision_input, found)
-    if together.acts or alone.answer.plan.growth is None:
+    if together.acts or plan.growth is None:
         return together
     said = GroupConstraint(name=name, problem=NO_GROWTH, cause="growth")
     return GroupDecision(primary=decide(decision_input, group=said), acts=())
+
+
+def _wanted(alone: Decision) -> Plan | None:
+    """The plan for which the set is looked at: one that may be made, or that only the account's budget blocks.
+
+    What is told of the budget is what the whole set needs.
+    """
+    if isinstance(alone.answer, Act):
+        return alone.answer.plan
+    judged = alone.proposed
+    if judged is None or not isinstance(alone.answer, Escalate):
+        return None
+    only = {v.guardrail for v in judged.blocking} == {Guardrail.PRICE_PER_ACCOUNT}
+    return judged.plan if only else None
+
+
+def _if_news(ports: Ports, decision_input: DecisionInput, alone: Decision, name: str) -> Decision:
+    """The decision about the volume alone, without what was said of its set already."""
+    policy, answer = decision_input.policy, alone.answer
+    about_the_set = isinstance(answer, Escalate) and answer.cause.startswith(Guardrail.GROUP.value)
+    if not about_the_set or not isinstance(policy, Policy):
+        return alone
+    views = _views(ports, policy, decision_input.observation.volume)
+    members = _candidates(ports, views, decision_input.observation.at)
+    known = _notified_elsewhere(decision_input, members)
+    return decide(known, group=GroupConstraint(name=name))
 
 
 def _views(ports: Ports, policy: Policy, seen: Volume) -> list[StorageView]:

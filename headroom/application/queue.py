@@ -117,7 +117,8 @@ class _Left:
                 self._kept = max(self._kept, waiting.slots_needed)
             return False
         return self._in_budget(one) and all(
-            self._concurrency.quota_in_use(name, one.ref.arn, self._now) + amount
+            self._concurrency.quota_in_use(name, one.ref.arn, self._now)
+            + amount * waiting.slots_needed
             <= quota_limit(name, self._policy.quotas)
             for name, amount in waiting.counts
             if name in QUOTAS
@@ -138,7 +139,7 @@ class _Left:
             self._concurrency, in_flight=self._concurrency.in_flight + more,
             starts=self._concurrency.starts + (self._now,) * len(arns),
         )  # fmt: skip
-        if waiting.account_usd_at_most is not None:  # it may take all that is left of the budget
+        if waiting.adds_usd is not None:  # it may take all that is left of the budget
             self._account_usd = self._policy.account_increase_usd
 
     def _limits(self, waiting: QueueEntry | None) -> BlastRadius:
@@ -164,8 +165,8 @@ class _Left:
         return free >= min(waiting.slots_needed, ever)
 
     def _in_budget(self, one: QueuedResource) -> bool:
-        most = one.waiting.account_usd_at_most
-        return most is None or self._increases(one) <= most
+        adds, most = one.waiting.adds_usd, self._policy.account_increase_usd
+        return adds is None or self._increases(one) + adds <= most
 
     def _increases(self, one: QueuedResource) -> Decimal:
         """The sum of the account's increases, which is read once."""

@@ -12,7 +12,7 @@ import pytest
 from headroom.adapters.notifications.messages import Message, decision_message
 from headroom.application import remediate, sweep
 from headroom.domain.decision import Act, Escalate
-from headroom.domain.policy import Mode, Policy
+from headroom.domain.policy import Freeze, Mode, Policy
 from headroom.domain.resources import VolumeActivity
 from headroom.domain.state import Step
 from headroom.ports import NoticeDetail, StorageView
@@ -200,6 +200,28 @@ def test_a_wait_that_each_volume_has_is_notified_once_for_the_set_with_its_reaso
     ((_, _, message),) = harness.messages
     assert "group (waiting)" in message
     assert "vol-3 could not be read" in message
+
+
+def test_a_freeze_that_each_volume_waits_for_is_notified_once_for_the_set() -> None:
+    harness = striped()
+    harness.loads = {name: activity([3000.0] * 180, iops_check=1.0, queue=900.0) for name in SET}
+    until = harness.now + timedelta(days=2)
+    freeze = Freeze(begins=harness.now - timedelta(days=1), until=until)
+    harness.rules = replace(rules_of(harness), freezes=(freeze,))
+    alarms(harness)
+    ((_, _, message),) = harness.messages
+    assert "group (waiting)" in message
+    assert f"freeze blocks a change until {until:%Y-%m-%d %H:%M} UTC" in message
+
+
+def test_a_set_that_lacks_budget_hears_what_the_whole_set_needs_and_once() -> None:
+    """Also where not even one volume's share is left."""
+    harness = striped()
+    harness.rules = replace(rules_of(harness), account_increase_usd=Decimal(1))
+    alarms(harness)
+    ((_, _, message),) = harness.messages
+    assert "group (vol-1, vol-2, vol-3, vol-4: price per account)+price per account" in message
+    assert "for each volume" in message
 
 
 def test_a_set_is_not_changed_without_a_volume_whose_tags_name_two() -> None:

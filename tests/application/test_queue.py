@@ -286,6 +286,9 @@ def test_what_the_account_has_left_goes_to_the_most_starved_as_soon_as_it_is_eno
         }
     assert queued(harness) == ["vol-c", "vol-d", "vol-b"]
     assert next_in_queue(harness.ports, harness.rules, harness.now, set()) == ()
+    assert isinstance(harness.rules, Policy)
+    more = replace(harness.rules, account_increase_usd=Decimal(100))
+    assert next_in_queue(harness.ports, more, harness.now, set()) == (ref("vol-c"),)
     del harness.volumes["vol-a"]
     harness.ledger.append(
         raised.decision_id, Step.GONE, ref=first, at=harness.now, summary="gone", body={},

@@ -56,6 +56,8 @@ class ManagerCalendars:
         )
         if known is None or not same or now >= at + AHEAD_TTL:
             found, complete = self._with_coming(state, now)
+            if known is not None and same and not complete:
+                found = known  # nothing says that it changed
             self._ahead[name] = now if complete else now - AHEAD_TTL + AGAIN, found
         return self._ahead[name][1]
 

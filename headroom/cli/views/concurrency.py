@@ -104,7 +104,7 @@ def as_object(view: ConcurrencyView) -> dict[str, object]:
             {"resource": one.ref.arn, "starved_minutes": one.waiting.starved_minutes,
              "since": one.waiting.since, "zone": one.waiting.zone,
              "not_before": one.waiting.not_before,
-             "account_usd_at_most": one.waiting.account_usd_at_most}
+             "adds_usd": one.waiting.adds_usd}
             for one in view.queue
         ],
     }  # fmt: skip
@@ -138,6 +138,6 @@ def _closed(one: CalendarState) -> str:
 def _next(queue: Sequence[QueuedResource]) -> str:
     return ", ".join(
         f"{short(one.ref.arn)} ({one.waiting.starved_minutes} starved minutes, since "
-        f"{utc(one.waiting.since)}{'' if one.waiting.account_usd_at_most is None else OF_BUDGET})"
+        f"{utc(one.waiting.since)}{'' if one.waiting.adds_usd is None else OF_BUDGET})"
         for one in queue[:QUEUE_LISTED]
     )

@@ -74,7 +74,7 @@ from headroom.domain.workload import Binding, Demand, Diagnosis, LoadShape
 
 UNPAID_MINUTES = 120
 """Pressure after which the owner hears that nothing is worth its price."""
-SAYS_WHY = (Guardrail.REVERTED, Guardrail.DATABASE_STATE, Guardrail.GROUP)
+SAYS_WHY = (Guardrail.REVERTED, Guardrail.DATABASE_STATE, Guardrail.GROUP, Guardrail.CALENDAR)
 SOON = timedelta(hours=1)
 """A change that may be made within this is worth no message."""
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC
 from decimal import Decimal
+from math import ceil
 
 from headroom.domain.catalog import QUOTAS, quota_limit
 from headroom.domain.decision.approval import why_approval_after
@@ -67,9 +68,10 @@ def beyond_quotas(members: Sequence[Analysis], share: GroupShape) -> Beyond | No
     for name, amount in sorted(needs.items()):
         quota, most = QUOTAS[name], quota_limit(name, policy.quotas)
         if amount > most:
-            unit = "IOPS" if quota.unit == "IOPS" else "GiB"
+            unit, size = ("IOPS", 1) if quota.unit == "IOPS" else ("TiB", 1_024)
+            needs_of, most_of = ceil(amount / size), most // size
             return Beyond(
-                why=f"it needs {amount:,} {unit} of the quota {quota.name}, which is {most:,}",
+                why=f"it needs {needs_of:,} {unit} of the quota {quota.name}, which is {most_of:,}",
                 remedy=f"have AWS raise that quota and say so in account.regional_quotas, or {BY_HAND}",
                 cause=f"quota {name}",
             )  # fmt: skip

@@ -83,7 +83,7 @@ def next_reconcile_at(decision: Decision) -> datetime | None:
     waiting = queue_entry_of(decision)
     if waiting is not None:
         again = _in_queue(decision, waiting)
-        found = [again] if waiting.account_usd_at_most is None else [*found, again]
+        found = [again] if waiting.adds_usd is None else [*found, again]
     resource_state = decision.resource_state
     if resource_state.resource_increase_usd > 0:
         found.append(decision.at + DAILY)
@@ -107,7 +107,7 @@ def _in_queue(decision: Decision, waiting: QueueEntry) -> datetime:
     """When a queued resource is reconciled even if its turn does not come: seldom while nothing can start."""
     soon, spread = decision.at + QUEUED, _spread(decision)
     opens = min(waiting.not_before or soon, decision.at + CLOSED)
-    if waiting.account_usd_at_most is not None:
+    if waiting.adds_usd is not None:
         opens = decision.at + CLOSED
     return max(soon, opens) + spread
 
@@ -283,7 +283,7 @@ def queue_entry_of(decision: Decision) -> QueueEntry | None:
     if judged is None or not decision.effective.enrolled:
         return None
     plan, blocking = judged.plan, judged.blocking
-    of_budget = _fits_in_budget_at(decision, blocking)
+    of_budget = _adds_to_account(decision, blocking)
     if not blocking or any(
         v.guardrail not in QUEUEABLE_GUARDRAILS or not v.temporary
         for v in blocking
@@ -300,19 +300,18 @@ def queue_entry_of(decision: Decision) -> QueueEntry | None:
         saves=only_saves(plan, decision.diagnosis),
         slots_needed=1 if decision.group is None else max(1, len(decision.group.members)),
         for_places=all(v.guardrail in CONCURRENCY_GUARDRAILS for v in blocking),
-        account_usd_at_most=of_budget,
+        adds_usd=of_budget,
     )
 
 
-def _fits_in_budget_at(decision: Decision, blocking: Sequence[Verdict]) -> Decimal | None:
-    """At which sum of the account's increases its limit allows the change; None if it does now."""
-    lacking = [v for v in blocking if v.guardrail is Guardrail.PRICE_PER_ACCOUNT]
+def _adds_to_account(decision: Decision, blocking: Sequence[Verdict]) -> Decimal | None:
+    """What the change adds to the account's increases, of which its limit leaves less; None if it leaves that."""
+    lacking = [v.value for v in blocking if v.guardrail is Guardrail.PRICE_PER_ACCOUNT]
     if not lacking:
         return None
-    value, limit = lacking[0].value, lacking[0].limit
-    if not isinstance(value, Decimal) or not isinstance(limit, Decimal):
-        raise TypeError(f"{lacking[0]} compares no dollars")
-    return decision.resource_state.account_increase_usd - (value - limit)
+    if not isinstance(lacking[0], Decimal):
+        raise TypeError(f"{lacking[0]!r} are no dollars")
+    return lacking[0] - decision.resource_state.account_increase_usd
 
 
 def urgency(*, enrolled: bool, pressed_minutes: int, empty_percent: float = 0.0) -> int:

@@ -28,8 +28,8 @@ class QueueEntry:
     """Whether it only saves money: then it may not use the places that are kept for load."""
     for_places: bool = field(default=False, metadata=LATER)
     """Whether it waits for places, and for nothing else."""
-    account_usd_at_most: Decimal | None = field(default=None, metadata=LATER)
-    """It is skipped while the account's increases are more; None where its budget is not what it waits for."""
+    adds_usd: Decimal | None = field(default=None, metadata=LATER)
+    """What it adds to the account's increases, if it waits for the budget: it is skipped until that is left."""
 
     @property
     def rank(self) -> str:

@@ -22,7 +22,7 @@ from statistics import mean
 from headroom.domain.resources import InstanceActivity, InstanceLimits, Observation, Series
 from headroom.domain.state import LoadProfile, ProfileHour
 from headroom.domain.workload.demand import AT_LIMIT, BalanceForecast, Binding, Minute
-from headroom.domain.workload.latency import waits_from_ms
+from headroom.domain.workload.latency import is_waiting, waits_from_ms
 from headroom.domain.workload.pressure import EMPTY_PERCENT, since
 
 BURST_S = 30 * 60
@@ -332,15 +332,9 @@ def held_by_instance(observation: Observation, seen: Sequence[Minute]) -> tuple[
         for m in seen if reached else ():
             own = m.ssd_iops if iops else m.mibps
             fair = count <= 1 or own * count >= total.get(m.at, inf)
-            if m.at in reached and (fair or _waits_long(m, waits_from_ms(observation))):
+            if m.at in reached and (fair or is_waiting(m, waits_from_ms(observation))):
                 held.add(m.at)
     return tuple(m for m in seen if m.at in held)
-
-
-def _waits_long(minute: Minute, slow_ms: float) -> bool:
-    """Whether there were operations that are known to have taken long, by Little's law."""
-    waited = minute.latency_ms if minute.queue is None else 1000 * minute.queue / max(1, minute.ops)
-    return minute.ops >= 1 and waited is not None and waited >= slow_ms
 
 
 def _gone(balance: Series, now: datetime) -> bool:

@@ -18,6 +18,8 @@ from headroom.domain.workload.demand import Minute
 SLOW = 5.0
 """Latency over the resource's own calm latency from which operations wait for a limit."""
 LEAST_SLOW_MS = 10.0
+LEAST_OUTSTANDING = 0.5
+"""Operations under way at a time, in the mean, below which no load is held back."""
 LEAST_WAIT_MS = 2.0
 """No shorter latency shows that operations wait."""
 FLOWS, FREE_AT = 1.15, 0.6
@@ -207,3 +209,13 @@ def waits_from_ms(observation: Observation) -> float:
     known = sorted(latency.known())
     usual = known[len(known) // 2] if len(known) >= LEAST_CALM else LEAST_SLOW_MS
     return min(LEAST_SLOW_MS, max(LEAST_WAIT_MS, 2 * usual))
+
+
+def is_waiting(minute: Minute, slow_ms: float) -> bool:
+    """Whether there were operations that are known to have taken so long, by Little's law, and enough of them to wait."""
+    waited = (
+        minute.latency_ms if minute.queue is None else _MS_PER_S * minute.queue / max(1, minute.ops)
+    )
+    if waited is None or waited < slow_ms:
+        return False
+    return minute.ops >= 1 and minute.ops * waited >= _MS_PER_S * LEAST_OUTSTANDING

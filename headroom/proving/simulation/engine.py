@@ -66,7 +66,7 @@ class EngineController(SimulationController):
         queued = (
             one.waiting.not_before or now
             for one in self._ledger.queue(MOST_QUEUED)
-            if one.waiting.account_usd_at_most is None  # nobody else gives any back
+            if one.waiting.adds_usd is None  # nobody else gives any back
         )
         due = self._ledger.next_due() or LAST
         return min(due, datetime.fromtimestamp(scan, UTC), *queued)

@@ -200,7 +200,8 @@ def test_more_than_the_instance_can_give_is_not_what_its_volumes_take_where_its_
 
 
 @pytest.mark.parametrize(
-    ("iops", "wait_ms", "held"), [(20.0, 1.0, False), (3_900.0, 1.0, True), (800.0, 9.0, True)]
+    ("iops", "wait_ms", "held"),
+    [(20.0, 1.0, False), (20.0, 3.0, False), (3_900.0, 1.0, True), (800.0, 9.0, True)],
 )
 def test_an_instance_that_others_use_up_is_no_limit_of_a_volume_that_takes_less_than_its_share(
     iops: float, wait_ms: float, held: bool
