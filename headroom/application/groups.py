@@ -105,7 +105,7 @@ def consider(
 def _wanted(alone: Decision) -> Plan | None:
     """The plan for which the set is looked at: one that may be made, or that only the account's budget blocks.
 
-    What is told of the budget is what the whole set needs.
+    A message about the budget then names what the whole set needs.
     """
     if isinstance(alone.answer, Act):
         return alone.answer.plan

@@ -206,7 +206,7 @@ def test_more_than_the_instance_can_give_is_not_what_its_volumes_take_where_its_
 def test_an_instance_that_others_use_up_is_no_limit_of_a_volume_that_takes_less_than_its_share(
     iops: float, wait_ms: float, held: bool
 ) -> None:
-    """Else nothing that was added to it is given back, and its owner is told to use a larger instance.
+    """Else nothing that was added to it is given back, and a message says to use a larger instance.
 
     Operations that usually take 1 ms and now 9 are known to wait.
     """
