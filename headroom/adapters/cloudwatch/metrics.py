@@ -180,7 +180,7 @@ class CloudWatchMetrics:
         span = window(now, length=HISTORY, period_s=300)
         disk = self._disks([view], now).get(view.volume.ref.resource_id)
         space = () if disk is None else disk.queries
-        moved = self._checks_elsewhere([view], span)
+        moved = self._checks_elsewhere([view], span, must=True)
         queries = (*volume_queries(view.volume, span.period_s), *space, *chain(*moved.values()))
         found = together_with(self._past.read(self._read, queries, span), moved)
         if not any(series.known() for series in found.values()):
@@ -202,22 +202,25 @@ class CloudWatchMetrics:
         )
 
     def _checks_elsewhere(
-        self, views: Sequence[StorageView], span: Window
+        self, views: Sequence[StorageView], span: Window, *, must: bool = False
     ) -> Mapping[Query, Sequence[Query]]:
-        """For the checks of volumes that moved within `span`, or shortly before: the same under their instances of before."""
+        """For the checks of volumes that moved within `span`: the same under their instances of before.
+
+        Raises ReadFailed if they `must` be known: nothing is decided without, and every decision reads earlier days.
+        """
         found: dict[Query, list[Query]] = {}
         for volume in (view.volume for view in views):
             if volume.attached_at is None or volume.attached_at <= span.start:
                 continue
-            for instance_id in self._earlier_instances(volume):
+            for instance_id in self._earlier_instances(volume, must=must):
                 for here, there in checks_elsewhere(volume, instance_id, span.period_s).items():
                     found.setdefault(here, []).append(there)
         return found
 
-    def _earlier_instances(self, volume: Volume) -> tuple[str, ...]:
+    def _earlier_instances(self, volume: Volume, *, must: bool) -> tuple[str, ...]:
         """Other instances of the last two weeks under which a volume has metrics, listed once for each that it moves to.
 
-        None where they cannot be listed: its load is handled all the same.
+        None where the role may not list them: its load is handled all the same.
         """
         key = (volume.ref.resource_id, str(volume.attached_at))
         if key not in self._moved:
@@ -229,6 +232,8 @@ class CloudWatchMetrics:
                 _log.warning("earlier instances of %s are not known: %s", key[0], problem)
                 cause = problem.__cause__
                 if not isinstance(cause, ClientError) or code_of(cause) not in REFUSED:
+                    if must:
+                        raise
                     return ()  # it is asked again next time
                 self._moved[key] = ()
         return self._moved[key]

@@ -140,8 +140,7 @@ def _binding(
         if binding in ON_INSTANCE and volume_is_next and demand.credits is not None:
             return _credits_run_out(demand.credits, observation.at)
         return binding, why
-    held = stolen is not None and len(held_by_instance(observation, recent)) >= 2
-    if held and stolen is not None and not volume_is_next:
+    if stolen and not volume_is_next and len(held_by_instance(observation, recent)) >= 2:
         return stolen, "the instance's own Exceeded check is 1 and the volume's is not"
     of_class = class_pressed(observation, recent)
     if of_class is not None and not volume_is_next:

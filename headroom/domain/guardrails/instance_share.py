@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
 from math import ceil
 from statistics import mean
 
@@ -11,15 +10,13 @@ from headroom.domain.catalog import cheapest
 from headroom.domain.catalog.ebs import capability
 from headroom.domain.planning import Plan
 from headroom.domain.resources import InstanceLimits, Observation
-from headroom.domain.state import ConcurrencyState, promised_beside
+from headroom.domain.state import QUARTER, QUARTER_MINUTES, ConcurrencyState, promised_beside
 from headroom.domain.workload import Binding, Diagnosis, Minute
 
 USEFUL = 1.05
 """By what factor a rate has to rise at least for a raise to be worth a change."""
 FIXED = 1.1
 """How much more than what is left a target may be that was fixed earlier: the others' load varies."""
-LATELY, LATELY_MINUTES = timedelta(minutes=15), 15
-"""Over which what an instance's volumes take is averaged."""
 
 
 def instance_left(
@@ -54,7 +51,7 @@ def _others(observation: Observation, seen: tuple[Minute, ...]) -> tuple[float, 
         for at, total in activity.iops.points()
         if at in own and at in mibps
     ]
-    recent = [b for b in both if b[0] >= observation.at - LATELY] or both[-LATELY_MINUTES:]
+    recent = [b for b in both if b[0] >= observation.at - QUARTER] or both[-QUARTER_MINUTES:]
     if not recent:
         return None
     return mean(b[1] for b in recent), mean(b[2] for b in recent)
@@ -65,7 +62,7 @@ def _contradicted(observation: Observation, limits: InstanceLimits) -> bool:
 
     Metrics of a volume that several instances share are those of all of them. One that moved here had its load elsewhere.
     """
-    activity, since = observation.instance_activity, observation.at - LATELY
+    activity, since = observation.instance_activity, observation.at - QUARTER
     if activity is None or observation.volume.configuration.database is not None:
         return False
     over = any(

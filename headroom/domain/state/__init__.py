@@ -98,7 +98,14 @@ from headroom.domain.state.profile import (
     merged,
     on_scale,
 )
-from headroom.domain.state.promises import Promised, just_before, own_load, promised_beside
+from headroom.domain.state.promises import (
+    QUARTER,
+    QUARTER_MINUTES,
+    Promised,
+    just_before,
+    own_load,
+    promised_beside,
+)
 from headroom.domain.state.queue_entry import QueueEntry
 from headroom.domain.state.records import (
     GENESIS,

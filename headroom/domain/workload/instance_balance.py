@@ -322,7 +322,7 @@ def held_by_instance(observation: Observation, seen: Sequence[Minute]) -> tuple[
     instance, activity = observation.instance, observation.instance_activity
     if instance is None or activity is None:
         return ()
-    held, count = set[datetime](), len(instance.volume_ids)
+    held, count, slow_ms = set[datetime](), len(instance.volume_ids), waits_from_ms(observation)
     for check, load, iops in (
         (activity.iops_exceeded, activity.iops, True),
         (activity.throughput_exceeded, activity.mibps, False),
@@ -332,7 +332,7 @@ def held_by_instance(observation: Observation, seen: Sequence[Minute]) -> tuple[
         for m in seen if reached else ():
             own = m.ssd_iops if iops else m.mibps
             fair = count <= 1 or own * count >= total.get(m.at, inf)
-            if m.at in reached and (fair or is_waiting(m, waits_from_ms(observation))):
+            if m.at in reached and (fair or is_waiting(m, slow_ms)):
                 held.add(m.at)
     return tuple(m for m in seen if m.at in held)
 

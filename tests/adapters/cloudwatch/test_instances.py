@@ -5,11 +5,12 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+import pytest
 from botocore.exceptions import ClientError
 
 from headroom.adapters.cloudwatch import CloudWatchMetrics
 from headroom.adapters.cloudwatch.instances import instances_of
-from headroom.ports import StorageView
+from headroom.ports import ReadFailed, StorageView
 from tests.adapters.cloudwatch.test_metrics import FakeCloudWatch, Published, minutes, of_volume
 from tests.builders import ACCOUNT, NOW, REGION, gp3, volume
 
@@ -94,6 +95,15 @@ def test_without_the_permission_its_load_is_read_all_the_same() -> None:
             activity, _ = metrics.activity(view, NOW)
             assert activity.iops_exceeded.values[-2:] == (0, 1)
         assert len(fake.listed) == asked
+
+
+def test_nothing_is_decided_while_earlier_instances_cannot_be_looked_for() -> None:
+    """Without their checks a load in bursts looks like none, and would be lowered while it runs."""
+    metrics, view = reading(Listing(published(), "Throttling"))
+    with pytest.raises(ReadFailed):  # every decision reads earlier days
+        metrics.history(view, NOW)
+    metrics, view = reading(Listing(published(), "AccessDenied"))
+    assert metrics.history(view, NOW) is not None
 
 
 def test_of_many_instances_those_with_recent_metrics_come_first() -> None:
