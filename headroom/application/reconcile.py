@@ -26,6 +26,7 @@ from headroom.domain.guardrails import only_saves
 from headroom.domain.policy import Mode, Policy, limits_for, owner_prices
 from headroom.domain.resources import (
     Kind,
+    Modification,
     ModificationState,
     Observation,
     PriceUnknown,
@@ -229,9 +230,9 @@ def save_observed_modifications(
 ) -> ResourceState:
     """Count a modification that the ledger does not know; the owner's own one moves the price base.
 
-    One that uses no slot any more still counts, however late it is observed. Without any prices
-    it is left for a reconciliation that has them, and one that AWS may still refuse for one that sees its
-    end: nothing else starts meanwhile. While a chain is open it may be ours.
+    One that uses no slot any more still counts, however late it is observed. Without any prices, or without
+    one that says what is left of an increase, it is left for a reconciliation that has them, and one that AWS may
+    still refuse for one that sees its end: nothing else starts meanwhile. While a chain is open it may be ours.
     """
     change, enrolled = view.modification, resource_state.enrolment_usd is not None
     if change is None or resource_state.open_chain is not None:
@@ -243,7 +244,7 @@ def save_observed_modifications(
         and enrolled
     ):
         return resource_state
-    if prices is None and landed and enrolled:
+    if landed and enrolled and not _says_what_is_left(prices, resource_state, change):
         return resource_state
     foreign = unknown_modification(resource_state, change, now)
     if foreign is None:
@@ -254,6 +255,19 @@ def save_observed_modifications(
         view.volume.ref, [foreign], now=now, prices=prices if landed else None
     )
     return ports.state_store.resource_state(view.volume.ref, now)
+
+
+def _says_what_is_left(
+    prices: PriceTable | None, state: ResourceState, change: Modification
+) -> bool:
+    """Whether the increase that is in force after `change` can be worked out, if there was one."""
+    if prices is None or not state.resource_increase_usd:
+        return prices is not None
+    try:
+        prices.monthly(change.target)
+    except PriceUnknown:
+        return False
+    return True
 
 
 def _leaves_changed(state: ResourceState, view: StorageView) -> bool:

@@ -14,7 +14,8 @@ from headroom.domain.policy import Mode, PolicyUnreadable, owner_prices
 from headroom.domain.resources import Configuration, PriceUnknown, ResourceRef
 from headroom.domain.state import Step
 from tests.application.harness import Harness, calm, reconcile_now, starving
-from tests.builders import REGION, gp3, policy, volume
+from tests.application.test_databases import ORDERS, Databases, at_the_limit
+from tests.builders import REGION, activity, gp3, policy, volume
 
 
 class Crash(BaseException):
@@ -118,6 +119,33 @@ def test_a_change_by_its_owner_that_no_price_is_known_for_yet_counts_anew_once_o
         reconcile_now(harness.ports, vol, harness.later(minutes=5), trigger="due")
     reconcile_now(harness.ports, vol, harness.later(hours=3), trigger="due")
     assert harness.ledger.resource_state(vol, harness.now).enrolment_usd == Decimal(32)
+
+
+def test_an_increase_that_its_owner_took_back_ends_once_its_price_is_known_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The list had no prices of databases for an hour; those of volumes were there."""
+    harness = Databases.of(
+        at_the_limit(12_000.0), StorageType="gp3", Iops=12_000, StorageThroughput=500,
+        AllocatedStorage=500,
+    )  # fmt: skip
+    harness.reconcile()
+    harness.service.settles()
+    harness.loads["orders"] = activity([14_000.0] * 180, iops_check=None, mibps_check=None)
+    for _ in range(6):
+        harness.reconcile_due()
+        harness.later(minutes=10)
+    raised = harness.ledger.resource_state(ORDERS, harness.now)
+    assert raised.account_increase_usd == raised.resource_increase_usd > 0
+    harness.service.instances["orders"].update(Iops=12_000)
+    with monkeypatch.context() as without:
+        listed = harness.table
+        without.setattr(harness, "table", lambda region: replace(listed(region), databases=()))
+        harness.reconcile_due()
+    harness.later(hours=1)
+    harness.reconcile_due()
+    after = harness.ledger.resource_state(ORDERS, harness.now)
+    assert (after.resource_increase_usd, after.account_increase_usd) == (0, 0)
 
 
 def test_a_change_by_its_owner_counts_once_the_policy_says_their_discount() -> None:

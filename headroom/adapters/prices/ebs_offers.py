@@ -75,10 +75,14 @@ _NEVER = Decimal("Infinity")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedPrices:
-    """A table and one line for each product that should have been part of it and was not."""
+    """A table and one line for each product that should have been part of it and was not.
+
+    `databases_unread` is why it has no prices of databases; None where it has some, or nobody asked for them.
+    """
 
     table: PriceTable
     skipped_offers: tuple[str, ...]
+    databases_unread: str | None = None
 
 
 def parse_volume_offers(products: Iterable[str], *, region: str, today: date) -> ParsedPrices:

@@ -49,7 +49,7 @@ class PriceList:
     def read(self, region: str, today: date) -> ParsedPrices:
         """The EBS prices of `region` in force `today`, all pages or nothing; raises ReadFailed.
 
-        Prices of databases that cannot be read hide nothing: they are missing, and passed over.
+        Prices of databases that cannot be read hide nothing: they are missing, and the answer says why.
         """
         try:
             products = self.products(region, SERVICE, FAMILIES)
@@ -63,7 +63,7 @@ class PriceList:
             products = self.products(region, DATABASES, DATABASE_FAMILIES)
             read = parse_database_offers(products, region=region, today=today)
         except (PriceListUnreadable, ReadFailed) as problem:
-            return replace(found, skipped_offers=(*found.skipped_offers, f"databases: {problem}"))
+            return replace(found, databases_unread=str(problem))
         return ParsedPrices(
             table=replace(found.table, databases=read.prices),
             skipped_offers=(*found.skipped_offers, *read.skipped_offers),

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from types import MappingProxyType
@@ -104,7 +104,7 @@ def parse_database_offers(products: Iterable[str], *, region: str, today: date) 
     prices: list[RdsPrices] = []
     for deployment in Deployment:
         for engine in Engine:
-            made = _prices(engine, deployment, found, as_of)
+            made = replace(_prices(engine, deployment, found, as_of), read_on=today)
             problem = why_implausible(made, region)
             if problem is not None:
                 skipped_offers.append(f"{engine} {deployment.value.replace('_', '-')}: {problem}")

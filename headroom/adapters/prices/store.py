@@ -22,12 +22,14 @@ if TYPE_CHECKING:
 class StoredPrices:
     """A table as it was read from the Price List API, and when.
 
-    `refused` is why the API's latest table was not believed, None when it was.
+    `refused` is why the API's latest table was not believed, None when it was; `missing` is which prices of
+    databases were not in it.
     """
 
     table: PriceTable | None
     read_at: datetime | None
     refused: str | None
+    missing: str | None = None
 
 
 NO_STORED_PRICES = StoredPrices(table=None, read_at=None, refused=None)
@@ -57,6 +59,7 @@ class PriceStore:
                 table=table,
                 read_at=datetime.fromisoformat(read_at).astimezone(UTC) if read_at else None,
                 refused=plain.get("refused"),
+                missing=plain.get("missing") or None,
             )
 
     def claim(self, region: str, *, now: datetime, unless_since: datetime) -> bool:
@@ -68,12 +71,15 @@ class PriceStore:
             "AND (attribute_not_exists(#format) OR #format <= :format)",
         )  # fmt: skip
 
-    def keep(self, table: PriceTable, *, now: datetime) -> None:
+    def keep(self, table: PriceTable, *, now: datetime, missing: str | None = None) -> None:
         """Keep a table that passed the checks, in place of the last one."""
         self._update(
-            table.region, "SET #prices = :prices, #read = :now REMOVE #refused",
-            {"#prices": "prices", "#read": "read_at", "#refused": "refused"},
-            {":prices": wire(to_json(table)), ":now": wire(moment(now))},
+            table.region, "SET #prices = :prices, #read = :now, #missing = :missing REMOVE #refused",
+            {"#prices": "prices", "#read": "read_at", "#refused": "refused", "#missing": "missing"},
+            {
+                ":prices": wire(to_json(table)), ":now": wire(moment(now)),
+                ":missing": wire(missing or ""),
+            },
         )  # fmt: skip
 
     def refuse(self, region: str, why: str) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from headroom.adapters.prices.ebs_offers import ParsedPrices
 from headroom.adapters.prices.price_list import PriceList
 from headroom.adapters.prices.store import NO_STORED_PRICES, PriceStore, StoredPrices
 from headroom.domain.catalog import PriceTable, catalogue_prices, why_implausible, with_databases
@@ -108,7 +109,8 @@ class StoredPriceTable:
     def refresh(self, region: str) -> str | None:
         """Read the list anew if it is time; why that failed in one sentence, None if it did not.
 
-        A list that is not believed is refused whole: the last one, or the catalogue, stays in use.
+        A list that is not believed is refused whole: the last one, or the catalogue, stays in use. Prices of
+        databases that it lacks stay as they were read last, and are asked for again within hours.
         """
         now = self._clock()
         if self._list is None or _fresh(self._held(region, now), now):
@@ -117,15 +119,19 @@ class StoredPriceTable:
             if not self._store.claim(region, now=now, unless_since=now - RETRY):
                 return None
             self._seen.pop(region, None)
+            held = self._store.held(region)
             read = self._list.read(region, now.date())
+            beside = (
+                f" (passed over: {'; '.join(read.skipped_offers)})" if read.skipped_offers else ""
+            )
             why = why_implausible(read.table)
             if why is None:
-                self._store.keep(read.table, now=now)
-                return None
+                table, missing = _with_databases_of(held, read, now)
+                self._store.keep(table, now=now, missing=missing)
+                return missing and f"Not all prices of {region} were read anew: {missing}{beside}."
             self._store.refuse(region, why)
         except ReadFailed as problem:
             return f"The prices of {region} were not read anew: {problem}."
-        beside = f" (passed over: {'; '.join(read.skipped_offers)})" if read.skipped_offers else ""
         return f"The price list of {region} is refused: {why}{beside}."
 
     def _held(self, region: str, now: datetime) -> StoredPrices:
@@ -157,5 +163,24 @@ def _judged(held: StoredPrices, now: datetime) -> PriceTable | str | None:
 
 
 def _fresh(held: StoredPrices, now: datetime) -> bool:
-    usable = isinstance(_judged(held, now), PriceTable)
+    usable = isinstance(_judged(held, now), PriceTable) and not held.missing
     return usable and held.read_at is not None and now - held.read_at < FRESH
+
+
+def _with_databases_of(
+    held: StoredPrices, read: ParsedPrices, now: datetime
+) -> tuple[PriceTable, str | None]:
+    """The table, with the prices of databases that it lacks as they were read last; which those are, if any."""
+    if not read.table.databases and read.databases_unread is None:
+        return read.table, None  # nobody asked for them
+    found = {(each.engine, each.deployment) for each in read.table.databases}
+    kept = [
+        replace(each, read_on=day)
+        for each in (held.table.databases if held.table is not None else ())
+        if (each.engine, each.deployment) not in found
+        and (day := each.read_on or (held.read_at and held.read_at.date()))
+        and now.date() - day <= USABLE
+    ]
+    named = ", ".join(f"{each.engine} {each.deployment.value.replace('_', '-')}" for each in kept)
+    missing = read.databases_unread or (f"no prices of {named}" if named else None)
+    return replace(read.table, databases=(*read.table.databases, *kept)), missing

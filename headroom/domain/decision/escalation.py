@@ -193,7 +193,8 @@ def _remedy(
         if v.guardrail in WITHOUT_SETTING - EXPLAINED
     ]
     if demand.shape is LoadShape.CLOSED_LOOP:
-        parts.append(NO_NATURAL_DEMAND)
+        of_limits = any(v.guardrail not in WITHOUT_SETTING | EXPLAINED for v in lasting)
+        parts += [NO_NATURAL_DEMAND] if of_limits else []
     elif {v.guardrail for v in lasting} <= AMOUNTS and _may_take_more(demand, plan):
         parts.append(MORE_LATER)
     return "; ".join(parts)

@@ -1,21 +1,26 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
-from datetime import date
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+import boto3
 import pytest
 from botocore.exceptions import EndpointConnectionError
+from moto import mock_aws
 
-from headroom.adapters.prices import PriceList
+from headroom.adapters.prices import PriceList, PriceStore, StoredPriceTable
 from headroom.adapters.prices.offers import PriceListUnreadable
 from headroom.adapters.prices.rds_offers import ReadDatabases, parse_database_offers
+from headroom.adapters.tables import STATE, create_table
 from headroom.domain.catalog import catalogue_prices, why_implausible, with_databases
 from headroom.domain.catalog.rds import RdsPrices
-from headroom.domain.resources import Deployment, Engine, VolumeType
+from headroom.domain.resources import Deployment, Engine, PriceUnknown, VolumeType
 from tests.adapters.prices.recorded_offers import RecordedPriceList
+from tests.builders import ACCOUNT
 from tests.domain.databases import rds
 
 TODAY = date(2026, 11, 21)
@@ -93,7 +98,8 @@ def test_the_list_says_what_the_catalogue_says(deployment: Deployment) -> None:
         for p in catalogue_prices("us-east-1").databases
         if (p.engine, p.deployment) == (Engine.POSTGRESQL, deployment)
     )
-    assert of(found, Engine.POSTGRESQL, deployment) == replace(mine, source="price list")
+    listed = replace(mine, source="price list", read_on=TODAY)
+    assert of(found, Engine.POSTGRESQL, deployment) == listed
     assert found.skipped_offers == ()
     assert len(found.prices) == 2
 
@@ -226,8 +232,99 @@ def test_the_list_is_asked_for_databases_where_they_are_covered_and_nowhere_else
 def test_a_list_of_databases_that_cannot_be_read_hides_no_price_of_a_volume(client: Listed) -> None:
     read = PriceList(lambda: client, databases=True).read("us-east-1", TODAY)
     assert read.table.databases == ()
-    assert read.skipped_offers[-1].startswith("databases: ")
+    assert read.databases_unread
     assert why_implausible(read.table) is None
     served = with_databases(read.table)
     assert served.source_of(rds(GP3, 300))[0] == "catalogue"
     assert served.monthly(rds(GP3, 300)) == Decimal("34.5")
+
+
+ENGINES = (*SINGLE, product("GP3-Storage", "0.127", engine="MySQL"))
+
+
+@dataclass
+class Kept:
+    """A state table with the prices of Region us-east-1, and the function that reads the list anew."""
+
+    store: PriceStore
+    listed: Listed
+    now: datetime = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+    def refresh(self) -> str | None:
+        price_list = PriceList(lambda: self.listed, databases=True)
+        return StoredPriceTable(self.store, price_list, clock=lambda: self.now).refresh("us-east-1")
+
+    def usd(self, engine: Engine = Engine.MYSQL) -> Decimal:
+        """Price of a GiB of gp3 that any function would use now."""
+        table = StoredPriceTable(self.store, None, clock=lambda: self.now).table("us-east-1")
+        return table.monthly(rds(GP3, 100, engine=engine)) / 100
+
+
+@pytest.fixture
+def kept() -> Iterator[Kept]:
+    with mock_aws():
+        client = boto3.client(
+            "dynamodb",
+            region_name="us-east-1",
+            aws_access_key_id="test",
+            aws_secret_access_key="test",
+        )
+        client.create_table(**create_table(STATE, "state"))
+        yield Kept(PriceStore(client, table="state", account_id=ACCOUNT), Listed(*ENGINES))
+
+
+@pytest.mark.parametrize(
+    ("then", "said"),
+    [
+        (Listed(broken=True), "GetProducts"),
+        (Listed(), "no prices of RDS storage"),
+        (Listed(*SINGLE), "no prices of mysql single-az"),
+        (
+            Listed(*SINGLE, product("GP3-Storage", "130.05", engine="MySQL")),
+            "no prices of mysql single-az (passed over: mysql single-az: GiB of gp3 costs 130.05 USD",
+        ),
+    ],
+)
+def test_what_a_list_lacks_of_databases_stays_as_it_was_read_last_and_is_asked_for_hourly(
+    kept: Kept, then: Listed, said: str
+) -> None:
+    assert kept.refresh() is None
+    good, kept.listed = kept.listed, then
+    kept.now += timedelta(days=1)
+    problem = kept.refresh()
+    assert problem is not None
+    assert problem.startswith("Not all prices of us-east-1 were read anew: ")
+    assert said in problem
+    assert kept.usd() == Decimal("0.127")
+    assert kept.refresh() is None, "asked a moment ago"
+    kept.now += timedelta(hours=1)
+    assert kept.refresh() == problem
+    kept.listed = good
+    kept.now += timedelta(hours=1)
+    assert kept.refresh() is None
+    kept.listed = Listed(broken=True)
+    kept.now += timedelta(hours=1)
+    assert kept.refresh() is None, "all were read within the day"
+
+
+def test_prices_of_databases_that_were_not_read_for_thirty_days_are_given_up(kept: Kept) -> None:
+    kept.refresh()
+    kept.listed = Listed(*SINGLE)
+    for _ in range(30):
+        kept.now += timedelta(days=1)
+        kept.refresh()
+        assert kept.usd() == Decimal("0.127")
+    kept.now += timedelta(days=1)
+    assert kept.refresh() is None
+    with pytest.raises(PriceUnknown):
+        kept.usd()
+    assert kept.usd(Engine.POSTGRESQL) == Decimal("0.115")
+
+
+def test_a_first_list_without_databases_is_asked_again_within_hours(kept: Kept) -> None:
+    good, kept.listed = kept.listed, Listed(broken=True)
+    assert kept.refresh()
+    kept.listed = good
+    kept.now += timedelta(hours=1)
+    assert kept.refresh() is None
+    assert kept.usd() == Decimal("0.127")

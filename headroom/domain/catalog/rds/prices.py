@@ -7,7 +7,7 @@ prices are left out. RDS says GB and MBps where it counts GiB and MiB/s.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from types import MappingProxyType
@@ -15,6 +15,7 @@ from types import MappingProxyType
 from headroom.domain.catalog.ebs import GP3_INCLUDED_IOPS, GP3_INCLUDED_MIBPS
 from headroom.domain.resources import (
     COPIES,
+    LATER,
     Configuration,
     Database,
     Deployment,
@@ -41,6 +42,8 @@ class RdsPrices:
     iops: Mapping[VolumeType, Decimal]
     gp3_mibps: Decimal | None = None
     source: str = "catalogue"
+    read_on: date | None = field(default=None, metadata=LATER)
+    """The day on which they were in a price list that was read; None for those of the catalogue."""
 
     def sells(self, database: Database) -> bool:
         """Whether these are the prices of `database`."""
