@@ -615,3 +615,24 @@ def test_the_load_of_the_others_is_not_read_where_it_would_change_nothing(arrang
     harness.unmeasured |= {"vol-2", "vol-3", "vol-4"}
     assert "vol-3 may not" in said(reconcile(harness))
     assert nobody_moved(harness)
+
+
+def test_a_worker_that_vanishes_with_a_set_stops_no_change_of_others() -> None:
+    """Ten volumes, as many as the account's breaker takes failures. None of their calls was sent."""
+    harness = striped(10)
+    harness.instance = instance(baseline_iops=900_000, baseline_mibps=90_000.0)
+    harness.rules = replace(harness.rules, max_in_flight=20, max_in_flight_per_az=10)
+    with pytest.MonkeyPatch.context() as dying:
+        dying.setattr(harness, "apply", _vanishes)
+        with pytest.raises(KeyboardInterrupt):
+            remediate(harness.ports, alarm(ref("vol-1")), harness.now)
+    for _ in range(12):
+        sweep(harness.ports, harness.later(minutes=5))
+    assert (
+        harness.ledger.resource_state(ref("vol-1"), harness.now).account_breaker_opened_at is None
+    )
+    assert all(lifecycle.starts for lifecycle in harness.lifecycles.values())
+
+
+def _vanishes(*_: object, **__: object) -> None:
+    raise KeyboardInterrupt

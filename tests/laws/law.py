@@ -555,7 +555,7 @@ class Law:
         waits = isinstance(outcome, Refused) and outcome.refusal in WAITING
         if step in (Step.REFUSED, Step.FAILED, Step.NOT_APPLIED) and not waits:
             self.failures[ref] = self.failures.get(ref, 0) + 1
-            self.account_failures += 1
+            self.account_failures += step is not Step.NOT_APPLIED  # that never reached AWS
             if self.failures[ref] >= FAILURES:
                 self.broken.add(ref)
             self.account_broken = self.account_broken or self.account_failures >= ACCOUNT_FAILURES

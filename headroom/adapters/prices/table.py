@@ -10,6 +10,7 @@ from headroom.adapters.prices.ebs_offers import ParsedPrices
 from headroom.adapters.prices.price_list import PriceList
 from headroom.adapters.prices.store import NO_STORED_PRICES, PriceStore, StoredPrices
 from headroom.domain.catalog import PriceTable, catalogue_prices, why_implausible, with_databases
+from headroom.domain.catalog.rds import completed
 from headroom.domain.resources import PriceUnknown
 from headroom.ports import ReadFailed
 
@@ -173,14 +174,19 @@ def _with_databases_of(
     """The table, with the prices of databases that it lacks as they were read last; which those are, if any."""
     if not read.table.databases and read.databases_unread is None:
         return read.table, None  # nobody asked for them
-    found = {(each.engine, each.deployment) for each in read.table.databases}
-    kept = [
-        replace(each, read_on=day)
-        for each in (held.table.databases if held.table is not None else ())
-        if (each.engine, each.deployment) not in found
-        and (day := each.read_on or (held.read_at and held.read_at.date()))
-        and now.date() - day <= USABLE
-    ]
-    named = ", ".join(f"{each.engine} {each.deployment.value.replace('_', '-')}" for each in kept)
-    missing = read.databases_unread or (f"no prices of {named}" if named else None)
-    return replace(read.table, databases=(*read.table.databases, *kept)), missing
+    found = {(each.engine, each.deployment): each for each in read.table.databases}
+    missing: list[str] = []
+    for each in held.table.databases if held.table is not None else ():
+        day = each.read_on or (held.read_at and held.read_at.date())
+        if day is None or now.date() - day > USABLE:
+            continue
+        place = (each.engine, each.deployment)
+        whole = completed(found.get(place), replace(each, read_on=day))
+        if place not in found or whole != found[place]:
+            missing.append(f"{each.engine} {each.deployment.value.replace('_', '-')}")
+            found[place] = whole
+    table = replace(read.table, databases=tuple(found.values()))
+    if why_implausible(table) is not None:  # what an earlier release believed
+        table = read.table
+    named = f"not every price of {', '.join(missing)}" if missing else None
+    return table, read.databases_unread or named

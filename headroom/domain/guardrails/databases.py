@@ -39,7 +39,9 @@ def database_state(case: Case) -> Verdict:
     unusual = None if facts is None else facts.unusual
     detail = ""
     if status == "storage-full":
-        detail = "the database has stopped until it has more storage, which Headroom leaves to a person"
+        detail = (
+            "the database has stopped until it has more storage, which Headroom leaves to a person"
+        )
     elif unusual is not None:
         detail = f"it is unusual ({unusual}): its metrics do not tell what is needed to judge it"
     elif status != AVAILABLE:

@@ -94,9 +94,10 @@ def account_state_after(
 ) -> AccountStopState:
     """The account's state after `step` of any resource; the same object if nothing changes.
 
-    An open breaker stays open whatever succeeds afterwards.
+    An open breaker stays open whatever succeeds afterwards. A change that never reached AWS counts for its resource
+    alone: a worker that vanished with a striped set leaves one for each of its volumes.
     """
-    if is_failure(step, body):
+    if is_failure(step, body) and step is not Step.NOT_APPLIED:
         count = account.failures_in_a_row + 1
         breaker = account.breaker
         if breaker is None and count >= MAX_ACCOUNT_FAILURES:

@@ -239,7 +239,10 @@ def test_a_list_of_databases_that_cannot_be_read_hides_no_price_of_a_volume(clie
     assert served.monthly(rds(GP3, 300)) == Decimal("34.5")
 
 
-ENGINES = (*SINGLE, product("GP3-Storage", "0.127", engine="MySQL"))
+ENGINES = (
+    *SINGLE,
+    *(product(part, "0.127", engine="MySQL") for part in ("GP3-Storage", "GP2-Storage")),
+)
 
 
 @dataclass
@@ -278,10 +281,11 @@ def kept() -> Iterator[Kept]:
     [
         (Listed(broken=True), "GetProducts"),
         (Listed(), "no prices of RDS storage"),
-        (Listed(*SINGLE), "no prices of mysql single-az"),
+        (Listed(*SINGLE), "not every price of mysql single-az"),
+        (Listed(*SINGLE, product("GP2-Storage", "0.127", engine="MySQL")), "of mysql single-az"),
         (
             Listed(*SINGLE, product("GP3-Storage", "130.05", engine="MySQL")),
-            "no prices of mysql single-az (passed over: mysql single-az: GiB of gp3 costs 130.05 USD",
+            "of mysql single-az (passed over: mysql single-az: GiB of gp3 costs 130.05 USD",
         ),
     ],
 )
@@ -328,3 +332,21 @@ def test_a_first_list_without_databases_is_asked_again_within_hours(kept: Kept) 
     kept.now += timedelta(hours=1)
     assert kept.refresh() is None
     assert kept.usd() == Decimal("0.127")
+
+
+def test_what_an_earlier_release_believed_of_databases_does_not_spoil_a_good_list(
+    kept: Kept,
+) -> None:
+    kept.refresh()
+    table = StoredPriceTable(kept.store, None, clock=lambda: kept.now).table("us-east-1")
+    dear = [
+        replace(each, gib={GP3: Decimal("0.31")}) if each.engine is Engine.MYSQL else each
+        for each in table.databases
+    ]
+    kept.store.keep(replace(table, databases=tuple(dear)), now=kept.now)
+    kept.listed = Listed(*SINGLE)
+    kept.now += timedelta(days=1)
+    assert "mysql" in str(kept.refresh())
+    assert kept.usd(Engine.POSTGRESQL) == Decimal("0.115")
+    served = StoredPriceTable(kept.store, None, clock=lambda: kept.now).table("us-east-1")
+    assert served.source == "price list"

@@ -28,6 +28,7 @@ from headroom.domain.catalog.rds.modifications import (
 from headroom.domain.catalog.rds.prices import (
     CATALOGUE_RDS_PRICES,
     RdsPrices,
+    completed,
     unit_prices,
     why_implausible,
 )
