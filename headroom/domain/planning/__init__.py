@@ -45,7 +45,7 @@ from headroom.domain.planning.groups import (
 from headroom.domain.planning.levels import may_have, reached_by_two
 from headroom.domain.planning.plan import Plan, a_month, one_way
 from headroom.domain.planning.plans_from_history import TARGETS, least_planned
-from headroom.domain.planning.present_load import leaves_what_is_used, starvation_chances
+from headroom.domain.planning.present_load import starvation_chances
 from headroom.domain.planning.restoring import STEPS_BACK
 from headroom.domain.planning.reverts import reverted
 from headroom.domain.planning.situation import (
@@ -65,6 +65,7 @@ from headroom.domain.planning.space_plans import (
 from headroom.domain.planning.value import (
     NO_VALUED_PLANS,
     ValuedPlans,
+    leaves_what_is_used,
     value_plans,
     value_targets,
 )

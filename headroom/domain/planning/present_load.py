@@ -4,20 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
-from statistics import fmean, median
+from statistics import fmean
+from typing import NamedTuple
 
-from headroom.domain.catalog.ebs import capability
 from headroom.domain.planning.coming_hours import LEAD
 from headroom.domain.planning.levels import bursts_to_the_end, level_of
-from headroom.domain.planning.plan import Plan
-from headroom.domain.planning.restoring import (
-    could_come_back,
-    longest_closed,
-    may_be_restored,
-)
 from headroom.domain.planning.situation import Situation
 from headroom.domain.resources import Configuration
-from headroom.domain.state import HOUR, ProfileHour, hour_of
+from headroom.domain.state import ProfileHour, hour_of
 from headroom.domain.workload import (
     A_WEEK,
     HOURS,
@@ -30,7 +24,9 @@ from headroom.domain.workload import (
     above_a_limit,
     backlog_minutes,
     chances_from_history,
+    goes_on,
     hidden_in_its_minutes,
+    minutes_at_limit,
     recent_minutes,
     same_load,
     short_minutes,
@@ -50,6 +46,8 @@ RECENT_MIN = 10
 SEEN_DAYS = 0.125
 """Days of which the latest minutes are."""
 LOAD_LASTS_MIN, LOAD_HOURS = 80.0, 6
+ABOUT, ABOUT_MIN = 1.1, 2.0
+"""An episode that has lasted longer than an earlier one by this factor and minutes is another kind of load."""
 OWN_EPISODES, LATEST_EPISODES = 2.0, 12
 """Earlier episodes that count as much as the present minutes; how many are gone through."""
 
@@ -67,9 +65,13 @@ def present_load(
     )
     credits = demand.credits
     if demand.pressed_minutes >= PRESSED:
-        late = _like_earlier_episodes(situation, levels, late, recurrence)
+        earlier = _earlier(situation, levels, recurrence)
+        late = earlier.beside(late, earlier.shortfall_share)
         lengths = _episode_lengths(situation.past, levels[0])
         hours = _remaining_minutes(lengths, demand.pressed_minutes)
+        if demand.clear_minutes:
+            still = goes_on(recent_minutes(situation.observation))
+            hours = [still * minutes for minutes in hours]
     elif situation.diagnosis.binding is Binding.BURST_CREDITS and credits and credits.empty_at:
         first = max(0.0, (credits.empty_at - at).total_seconds() / 3600)
         last = first + demand.expected_starved_minutes / 60
@@ -80,7 +82,7 @@ def present_load(
         a_day = _minutes_a_day(situation.past, levels[0], demand.expected_starved_minutes, late[0])
         hours = [a_day / HOURS] * HOURS
     else:
-        iops, mibps = _load(situation)
+        iops, mibps = latest_load(situation)
         inside = _held_back_inside(situation.past, iops, mibps)
         late = tuple(
             1.0
@@ -119,40 +121,61 @@ def present_chances(
     load, demand = present_load(situation, levels, recurrence), situation.demand
     shares = load.shortfall_share
     if demand.pressed_minutes >= PRESSED:
-        shares = _like_earlier_episodes(
-            situation, levels,
-            tuple(1.0 - demand.probability_within(iops=one.iops, mibps=one.mibps) for one in levels),
-            recurrence,
-        )  # fmt: skip
+        above = [1.0 - demand.probability_within(iops=one.iops, mibps=one.mibps) for one in levels]
+        earlier = _earlier(situation, levels, recurrence)
+        shares = earlier.beside(above, earlier.share_above)
     return tuple(tuple(share * lasts / 60 for share in shares) for lasts in load.minutes)
 
 
-def _like_earlier_episodes(
-    situation: Situation, levels: Sequence[Level], late: tuple[float, ...], recurrence: Recurrence
-) -> tuple[float, ...]:
-    """The shortfall of the present load at each level, where earlier episodes say how high it goes.
+class _Earlier(NamedTuple):
+    """What earlier episodes above the present level say of the present one, and how much that counts, 0 to 1."""
 
-    The more episodes were above the present level, the more what they would have left at another
-    counts beside the estimate from the present minutes. A pool takes what it gets: they say nothing;
-    nor do they, where load comes at a time at which their rhythm has none.
+    weight: float
+    short: list[list[float]]
+    """Minutes of shortfall by episode and level."""
+    pressed: list[float]
+    """Minutes at the present level's limits, by episode."""
+
+    def shortfall_share(self, level: int) -> float:
+        """Of a minute at the present limits, at a level."""
+        both = zip(self.short, self.pressed, strict=True)
+        return fmean([min(1.0, short[level] / pressed) for short, pressed in both])
+
+    def share_above(self, level: int) -> float:
+        """How many of the episodes were above a level."""
+        return fmean([short[level] > 0 for short in self.short])
+
+    def beside(self, present: Sequence[float], shares: Callable[[int], float]) -> tuple[float, ...]:
+        """The estimates by the `present` minutes, with the `shares` of earlier episodes by level."""
+        if not self.weight:
+            return tuple(present)
+        return tuple(
+            (1.0 - self.weight) * one + self.weight * shares(level)
+            for level, one in enumerate(present)
+        )
+
+
+def _earlier(situation: Situation, levels: Sequence[Level], recurrence: Recurrence) -> _Earlier:
+    """The earlier episodes that say how high the present load goes.
+
+    The more were above the present level, the more what they would have left at another counts beside the
+    estimate from the present minutes. A pool takes what it gets: they say nothing; nor do they, where load comes
+    at a time at which their rhythm has none.
     """
     episodes, hours = _episodes(situation.past, levels[0]), situation.past.numbered[0]
     numbers = {number for episode in episodes for number in episode}
+    now = levels[0].iops, levels[0].mibps
+    pressed = {number: minutes_at_limit(hours[number], *now) for number in numbers}
     by_level = [
         {number: short_minutes(hours[number], level.iops, level.mibps) for number in numbers}
         for level in levels
     ]
-    short = [[sum(map(found.__getitem__, one)) for found in by_level] for one in episodes]
-    left = [one for one in short if one[0] > 0]
-    if not left:
-        return late
-    weight = (
-        recurrence.due_now * (1.0 - situation.demand.pool) * len(left) / (len(left) + OWN_EPISODES)
-    )
-    shares = [fmean(min(1.0, one[i] / one[0]) for one in left) for i in range(len(levels))]
-    return tuple(
-        (1.0 - weight) * one + weight * late[0] * share
-        for one, share in zip(late, shares, strict=True)
+    left = [one for one in episodes if sum(map(by_level[0].__getitem__, one)) > 0]
+    known = recurrence.due_now * (1.0 - situation.demand.pool)
+    return _Earlier(
+        weight=known * len(left) / (len(left) + OWN_EPISODES),
+        short=[[sum(map(found.__getitem__, one)) for found in by_level] for one in left],
+        pressed=[sum(map(pressed.__getitem__, one)) for one in left],
     )
 
 
@@ -181,10 +204,10 @@ def _remaining_minutes(lengths: Sequence[float], pressed: float) -> list[float]:
     """The minutes of each coming hour that an episode of `pressed` minutes is expected to last.
 
     At first an episode lasts as long again as it has, and as episodes do on the mean. The more earlier
-    ones lasted longer than this one has, the more what was left of them counts beside that.
+    ones lasted about as long as this one has, or longer, the more what was left of them counts beside that.
     """
     lasts = (LASTS_MIN + sum(lengths)) / (1 + len(lengths)) + pressed
-    rests = [length - pressed for length in lengths if length >= pressed]
+    rests = [length - pressed for length in lengths if ABOUT * length + ABOUT_MIN >= pressed]
     weight = len(rests) / (len(rests) + OWN_EPISODES)
     found = []
     for hour in range(HOURS):
@@ -210,9 +233,9 @@ def _minutes_a_day(past: Past, level: Level, lately: float, share: float) -> flo
 
 
 def _episode_lengths(past: Past, level: Level) -> list[float]:
-    """How many minutes each run of hours with load above `level` would have been short of it, or touched it.
+    """How many minutes each run of hours with load above `level` would have been at it, or was.
 
-    A pool's minute at a limit is short in part, but counts as one minute of pressure, as those of now do.
+    Minutes in which what waits is drained are minutes of pressure too, as those of now are.
     """
     found: list[float] = []
     last = -10
@@ -224,7 +247,10 @@ def _episode_lengths(past: Past, level: Level) -> list[float]:
                 found.append(0.0)
             hour = hours[number]
             touched = hour.limit_iops >= level.iops or hour.limit_mibps >= level.mibps
-            found[-1] += max(shorts[number], hour.touched_minutes if touched else 0)
+            found[-1] += max(
+                minutes_at_limit(hour, level.iops, level.mibps),
+                shorts[number], hour.touched_minutes if touched else 0,
+            )  # fmt: skip
             last = place
     return found
 
@@ -234,7 +260,7 @@ def _less(level: Level, present: Level) -> bool:
     return level.iops < present.iops or level.mibps < present.mibps
 
 
-def _load(situation: Situation) -> tuple[float, float]:
+def latest_load(situation: Situation) -> tuple[float, float]:
     """The highest load of the last minutes since any was at a limit, in SSD operations/s and MiB/s."""
     observation = situation.observation
     count = len(observation.activity.read_iops.values)
@@ -260,60 +286,6 @@ def _held_back_inside(past: Past, iops: float, mibps: float) -> list[ProfileHour
     ]
     bursts = [h for h in alike if h.touched_minutes >= SHOWN_MIN and hidden_in_its_minutes(h)]
     return bursts[-1:] if len(bursts) > 1 and 2 * len(bursts) >= len(alike) else []
-
-
-def what_is_used(situation: Situation) -> tuple[float, float]:
-    """IOPS and MiB/s that the load takes now, and took in half of the hours of the last day."""
-    hours = [hour for hour in situation.past.profile.hours[-HOURS:] if hour is not None]
-    iops, mibps = _load(situation)
-    if hours:
-        iops = max(iops, median(hour.mean_iops for hour in hours))
-        mibps = max(mibps, median(hour.mean_mibps for hour in hours))
-    return iops, mibps
-
-
-def leaves_what_is_used(
-    situation: Situation, plan: Plan, used: Callable[[], tuple[float, float]] | None = None
-) -> bool:
-    """Whether a plan takes nothing that the owner chose and the load uses, whatever it costs.
-
-    The load uses `what_is_used`; and all that it takes at times, where Headroom could not raise to it again. Where
-    no change may follow for longer than a day, what the load took in twice that time stays, whoever chose it.
-    `used` says what is used, where several plans are asked about.
-    """
-    if not situation.calm or not plan.sustains_less:
-        return True
-    if not _leaves_the_latest(situation, plan):
-        return False
-    chosen, now = capability(situation.owners_choice), capability(situation.current)
-    iops, mibps = what_is_used(situation) if used is None else used()
-    most_iops = min(chosen.sustained_iops, now.sustained_iops)
-    most_mibps = min(chosen.sustained_mibps, now.sustained_mibps)
-    then_iops, then_mibps = situation.sustains(plan.target)
-    return (
-        then_iops >= min(iops, most_iops)
-        and then_mibps >= min(mibps, most_mibps)
-        and may_be_restored(situation, plan, *could_come_back(situation))
-    )
-
-
-def _leaves_the_latest(situation: Situation, plan: Plan) -> bool:
-    """Whether a plan leaves what the load took while no change could have followed, and as long before.
-
-    What comes within the coming day is in the value of the plan; what comes after it, while windows that close
-    by then or the owner's cooldown let nothing change, is not.
-    """
-    cooldown = timedelta(minutes=situation.limits.cooldown_minutes)
-    locked = max(longest_closed(situation, within=HOURS * HOUR), cooldown) // HOUR
-    if locked <= HOURS:
-        return True
-    hours = [hour for hour in situation.past.profile.hours[-2 * locked :] if hour is not None]
-    now, then = capability(situation.current), plan.capability
-    iops = max((max(hour.peak_iops, hour.limit_iops) for hour in hours), default=0.0)
-    mibps = max((max(hour.peak_mibps, hour.limit_mibps) for hour in hours), default=0.0)
-    return then.sustained_iops >= min(iops, now.sustained_iops) and then.sustained_mibps >= min(
-        mibps, now.sustained_mibps
-    )
 
 
 def starvation_chances(

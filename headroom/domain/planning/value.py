@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import cache
+from statistics import median
 
 from headroom.domain.catalog.ebs import capability
 from headroom.domain.planning.build_plan import plan_to
@@ -15,8 +16,13 @@ from headroom.domain.planning.full_copy import full_copy_valued, may_copy_now
 from headroom.domain.planning.levels import allowed, reachable
 from headroom.domain.planning.plan import HOURS_PER_MONTH, Plan, one_way
 from headroom.domain.planning.planner import candidates
-from headroom.domain.planning.present_load import leaves_what_is_used, what_is_used
-from headroom.domain.planning.restoring import within_choice
+from headroom.domain.planning.present_load import latest_load
+from headroom.domain.planning.restoring import (
+    could_come_back,
+    longest_closed,
+    may_be_restored,
+    within_choice,
+)
 from headroom.domain.planning.savings import uses_up_the_only_change
 from headroom.domain.planning.situation import Situation, hardly_less
 from headroom.domain.planning.valuation import Valuation
@@ -162,3 +168,57 @@ def _order(plan: Plan) -> tuple[float, int, bool, Decimal, str]:
         -round(plan.value_usd_per_day, 2), changes, not plan.reversible, plan.monthly_usd,
         str(plan.target),
     )  # fmt: skip
+
+
+def what_is_used(situation: Situation) -> tuple[float, float]:
+    """IOPS and MiB/s that the load takes now, and took in half of the hours of the last day."""
+    hours = [hour for hour in situation.past.profile.hours[-HOURS:] if hour is not None]
+    iops, mibps = latest_load(situation)
+    if hours:
+        iops = max(iops, median(hour.mean_iops for hour in hours))
+        mibps = max(mibps, median(hour.mean_mibps for hour in hours))
+    return iops, mibps
+
+
+def leaves_what_is_used(
+    situation: Situation, plan: Plan, used: Callable[[], tuple[float, float]] | None = None
+) -> bool:
+    """Whether a plan takes nothing that the owner chose and the load uses, whatever it costs.
+
+    The load uses `what_is_used`; and all that it takes at times, where Headroom could not raise to it again. Where
+    no change may follow for longer than a day, what the load took in twice that time stays, whoever chose it.
+    `used` says what is used, where several plans are asked about.
+    """
+    if not situation.calm or not plan.sustains_less:
+        return True
+    if not _leaves_the_latest(situation, plan):
+        return False
+    chosen, now = capability(situation.owners_choice), capability(situation.current)
+    iops, mibps = what_is_used(situation) if used is None else used()
+    most_iops = min(chosen.sustained_iops, now.sustained_iops)
+    most_mibps = min(chosen.sustained_mibps, now.sustained_mibps)
+    then_iops, then_mibps = situation.sustains(plan.target)
+    return (
+        then_iops >= min(iops, most_iops)
+        and then_mibps >= min(mibps, most_mibps)
+        and may_be_restored(situation, plan, *could_come_back(situation))
+    )
+
+
+def _leaves_the_latest(situation: Situation, plan: Plan) -> bool:
+    """Whether a plan leaves what the load took while no change could have followed, and as long before.
+
+    What comes within the coming day is in the value of the plan; what comes after it, while windows that close
+    by then or the owner's cooldown let nothing change, is not.
+    """
+    cooldown = timedelta(minutes=situation.limits.cooldown_minutes)
+    locked = max(longest_closed(situation, within=HOURS * HOUR), cooldown) // HOUR
+    if locked <= HOURS:
+        return True
+    hours = [hour for hour in situation.past.profile.hours[-2 * locked :] if hour is not None]
+    now, then = capability(situation.current), plan.capability
+    iops = max((max(hour.peak_iops, hour.limit_iops) for hour in hours), default=0.0)
+    mibps = max((max(hour.peak_mibps, hour.limit_mibps) for hour in hours), default=0.0)
+    return then.sustained_iops >= min(iops, now.sustained_iops) and then.sustained_mibps >= min(
+        mibps, now.sustained_mibps
+    )

@@ -64,6 +64,7 @@ from headroom.domain.workload.pressed_periods import (
 from headroom.domain.workload.pressure import (
     EMPTY_PERCENT,
     clear_run,
+    goes_on,
     minutes,
     recent_minutes,
     since,
@@ -76,6 +77,7 @@ from headroom.domain.workload.short_minutes import (
     backlog_minutes,
     drained_minutes,
     hidden_in_its_minutes,
+    minutes_at_limit,
     short_minutes,
     shortfalls,
 )

@@ -189,7 +189,7 @@ def backlog_minutes(
     def drained(most: float, load: float) -> float:
         waits, spare = waited_min * (load - now), max(0.0, most - load)
         left = waits - spare * lasts_min
-        return waits / spare if left <= 0 else lasts_min * (spare > 0) + left / most
+        return waits / spare if left < 0 else lasts_min * (spare > 0) + left / most
 
     return tuple(
         (1.0 - demand.pool) * sum([chance * drained(most, load) for load, chance in loads])
@@ -241,8 +241,28 @@ def minutes_to_react(
     return late + min(MOST_DRAINED_MIN, drained)
 
 
+def minutes_at_limit(hour: ProfileHour, iops: float, mibps: float) -> float:
+    """Minutes of an hour in which its load, and what then waits of it, uses up IOPS or MiB/s."""
+    peak_iops, peak_mibps, mean_iops, mean_mibps, busy, *_ = hour
+    peak, mean = (
+        max(peak_iops / iops, peak_mibps / mibps),
+        max(mean_iops / iops, mean_mibps / mibps),
+    )
+    if peak <= 1.0:
+        return 0.0
+    above, _, draining = _above(peak, mean, max(busy, LEAST_BUSY_MIN))
+    return above + draining
+
+
 def _overloaded(peak: float, mean: float, busy: float) -> float:
     """Shortfall where the peak is above what is served; both as multiples of that."""
+    above, excess, draining = _above(peak, mean, busy)
+    backlog = excess * above
+    return late_minutes(above, excess) + draining * (backlog if backlog < 1.0 else 1.0)
+
+
+def _above(peak: float, mean: float, busy: float) -> tuple[float, float, float]:
+    """Minutes of an hour above what is served, by how much in the mean, and minutes in which the backlog is drained."""
     usual = MIDDLE * peak
     rest, least = 1.0, BUSY_SHARE * peak
     if busy < 60:
@@ -252,12 +272,10 @@ def _overloaded(peak: float, mean: float, busy: float) -> float:
         least = 2 * mean - peak
     above = busy if least >= 1 else busy * (peak - 1) / (peak - least)
     excess = ((least if least > 1.0 else 1.0) + peak) / 2 - 1
-    late = late_minutes(above, excess)
-    backlog = excess * above
-    draining = 60 - above
+    backlog, draining = excess * above, 60 - above
     if rest < 1 and backlog / (1 - rest) < draining:
         draining = backlog / (1 - rest)
-    return late + draining * (backlog if backlog < 1.0 else 1.0)
+    return above, excess, draining
 
 
 def late_minutes(minutes: float, excess: float) -> float:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from math import inf, nextafter
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from headroom.domain.state import ProfileHour
-from headroom.domain.workload import short_minutes
+from headroom.domain.workload import (
+    Demand,
+    Estimate,
+    Level,
+    LoadShape,
+    backlog_minutes,
+    short_minutes,
+)
 from headroom.domain.workload.short_minutes import (
     REACTION_MIN,
     Belief,
@@ -190,3 +199,21 @@ def test_a_reaction_to_a_small_overload_costs_what_waits_in_it(iops: float) -> N
     excess = iops / 3_000 - 1
     found = minutes_to_react(steady, 3_000.0, 1e6, (12_000.0, 4e6))
     assert late_minutes(REACTION_MIN, excess) <= found < REACTION_MIN + 1
+
+
+@pytest.mark.parametrize("now", [3_000.1, nextafter(3_000.1, inf)])
+def test_what_waits_is_known_also_for_levels_that_differ_by_a_rounding(now: float) -> None:
+    """One that serves hardly more than now leaves all of it waiting, and fails nobody."""
+    demand = Demand(
+        iops=estimate(3_500.0), mibps=estimate(50.0), shape=LoadShape.CENSORED, tail=1.2, confidence=1.0,
+        known_minutes=30, pressed_minutes=10, expected_starved_minutes=60.0, credits=None,
+        peak_iops=3_000.0, peak_mibps=50.0, clear_minutes=0, backlog_ops=60_000.0,
+    )  # fmt: skip
+    levels = [Level(iops, 1_000.0, 0.1) for iops in (now, nextafter(now, inf), 12_000.0)]
+    drained = backlog_minutes(demand, (now, 1_000.0), levels, (1.0, 0.9, 0.1), 30.0)
+    assert drained[0] == pytest.approx(drained[1], rel=0.2)
+    assert drained[2] < drained[1]
+
+
+def estimate(likely: float) -> Estimate:
+    return Estimate(floor=likely, likely=likely, upper=4 * likely, censored=True)
