@@ -45,6 +45,8 @@ GIVE_RDS = SETTLES + timedelta(minutes=5)
 """The same for RDS, which may show nothing of a change it accepted for a while."""
 PHASES = frozenset({Step.INTENDED, Step.UNKNOWN, Step.APPLIED, Step.ALREADY_THERE})
 """Steps at which this release knows how a chain goes on."""
+MADE = frozenset({Step.APPLIED, Step.ALREADY_THERE})
+"""Steps at which AWS has taken a change."""
 ENDED: dict[type, Step] = {
     Relieved: Step.RELIEVED,
     Untested: Step.UNTESTED,
@@ -119,6 +121,17 @@ def _resolve(
     return True
 
 
+def _not_changed(ports: Ports, decision: Decision) -> list[str]:
+    """The other volumes of its set that were to change together with it and did not, as far as is on record."""
+    others = () if decision.group is None else decision.group.members
+    return [
+        each.volume_id
+        for each in others
+        if each.decision_id not in ("", decision.decision_id)
+        and not any(record.step in MADE for record in ports.ledger.chain(each.decision_id))
+    ]
+
+
 def _taken(
     decision: Decision, act: Act, change: Modification | None
 ) -> tuple[datetime, str] | None:
@@ -164,6 +177,11 @@ def _verify(
         check = assess if decision.rollback_of is None else assess_rollback
         verification = check(observation, act.plan, chain.since)
         verification = after_growth(ports, observation, act.plan, verification)
+    left = _not_changed(ports, decision)
+    if left and isinstance(verification, Relieved | Ineffective):  # the others hold the set back
+        verification = Untested(
+            detail=f"its set is uneven, as {' and '.join(left)} did not change: nothing shows what the change brings"
+        )
     if isinstance(verification, Pending):
         ports.state_store.reconciled(
             observation.volume.ref, at=now, due_at=verification.next_reconcile_at

@@ -617,6 +617,26 @@ def test_the_load_of_the_others_is_not_read_where_it_would_change_nothing(arrang
     assert nobody_moved(harness)
 
 
+def test_volumes_that_the_rest_of_an_uneven_set_holds_back_are_not_called_relieved() -> None:
+    """vol-3 is refused: vol-1 and vol-2 have more, and get no more load than the others let through."""
+    harness = striped()
+    apply = harness.apply
+
+    def refuses(ref: ResourceRef, **call: Any) -> Any:
+        if ref.resource_id == "vol-3":
+            return Refused(refusal=Refusal.DENIED, code="C", message="no", retry_at=None)
+        return apply(ref, **call)
+
+    harness.apply = refuses  # type: ignore[method-assign]
+    reconcile(harness)
+    for name in SET[:2]:
+        harness.loads[name] = activity([3_000.0] * 180)
+    for _ in range(3):
+        sweep(harness.ports, harness.later(minutes=10))
+    assert all("untested" in one and "relieved" not in one for one in steps(harness)[:2])
+    assert any("its set is uneven, as vol-3 and vol-4 did not" in m[2] for m in harness.messages)
+
+
 def test_a_worker_that_vanishes_with_a_set_stops_no_change_of_others() -> None:
     """Ten volumes, as many as the account's breaker takes failures. None of their calls was sent."""
     harness = striped(10)
