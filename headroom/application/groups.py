@@ -303,7 +303,7 @@ def _why(outcome: Outcome) -> tuple[Step, str]:
             return Step.REFUSED, f"AWS refused, {code}: {message}"
         case Unknown(detail=detail):
             return Step.UNKNOWN, f"no clear answer: {detail}"
-        case Stale(detail=detail):
-            return Step.STALE, f"it moved meanwhile: {detail}"
+        case Stale(expected=expected, found=found, detail=detail):
+            return Step.STALE, detail if found == expected else f"it moved meanwhile: {detail}"
         case _:
             return Step.APPLIED, ""
