@@ -177,8 +177,8 @@ def _verify(
         check = assess if decision.rollback_of is None else assess_rollback
         verification = check(observation, act.plan, chain.since)
         verification = after_growth(ports, observation, act.plan, verification)
-    left = _not_changed(ports, decision)
-    if left and isinstance(verification, Relieved | Ineffective):  # the others hold the set back
+    judged = isinstance(verification, Relieved | Ineffective)
+    if judged and (left := _not_changed(ports, decision)):  # the others hold the set back
         verification = Untested(
             detail=f"its set is uneven, as {' and '.join(left)} did not change: nothing shows what the change brings"
         )
