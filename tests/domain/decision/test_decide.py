@@ -441,6 +441,11 @@ def test_a_closed_loop_at_its_ceiling_escalates_once_and_says_it_has_no_natural_
     assert decision.demand.shape is LoadShape.CLOSED_LOOP
     assert isinstance(decision.answer, Escalate)
     assert "no natural demand" in decision.answer.remedy
+    shared = replace(decision.observation.volume, multi_attach=True)
+    kept_out = decide(decision_input(observation(load, shared)))  # which no ceiling has to do with
+    assert isinstance(kept_out.answer, Escalate)
+    assert kept_out.answer.cause == "multi_attach"
+    assert "natural demand" not in kept_out.answer.remedy
     again = decide(
         decision_input(
             observation(load), rules=rules,
