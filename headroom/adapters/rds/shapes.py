@@ -246,9 +246,12 @@ def own_pending_only(pending: Iterable[str]) -> bool:
 
 
 def _unusual(shape: Shape) -> str | None:
-    """Storage whose metrics cannot be read here."""
+    """Storage whose limits, or whose metrics, are not known here.
+
+    Source: RDS User Guide, "Upgrading the storage file system for a DB instance" (checked 2026-11).
+    """
     if shape.get("IsStorageConfigUpgradeAvailable"):
-        return "an old storage layout, which RDS would upgrade"
+        return "an old file system, which RDS upgrades in a blue/green deployment or in a new read replica"
     if shape.get("DedicatedLogVolume"):
         return "a dedicated log volume, which shares the instance's limits"
     return None

@@ -43,7 +43,7 @@ def database_state(case: Case) -> Verdict:
             "the database has stopped until it has more storage, which Headroom leaves to a person"
         )
     elif unusual is not None:
-        detail = f"it is unusual ({unusual}): its metrics do not tell what is needed to judge it"
+        detail = f"it has {unusual}: Headroom does not know what such storage can do"
     elif status != AVAILABLE:
         detail = f"RDS reports {status}, and takes no change before it reports {AVAILABLE}"
     passes = unusual is None and not status.startswith(FOR_A_PERSON)
