@@ -30,7 +30,7 @@ from headroom.domain.decision import (
 from headroom.domain.guardrails import AVAILABLE
 from headroom.domain.planning import Plan
 from headroom.domain.resources import Modification, ModificationState, Observation
-from headroom.domain.state import Notify, OpenChain, Step
+from headroom.domain.state import WORKER_VANISHED, Notify, OpenChain, Step
 from headroom.ports import Ports, ReadFailed
 
 Check = Callable[[Decision, Plan, datetime], Verification]
@@ -45,8 +45,8 @@ GIVE_RDS = SETTLES + timedelta(minutes=5)
 """The same for RDS, which may show nothing of a change it accepted for a while."""
 PHASES = frozenset({Step.INTENDED, Step.UNKNOWN, Step.APPLIED, Step.ALREADY_THERE})
 """Steps at which this release knows how a chain goes on."""
-MADE = frozenset({Step.APPLIED, Step.ALREADY_THERE})
-"""Steps at which AWS has taken a change."""
+LEFT = frozenset({Step.REFUSED, Step.STALE, Step.NOT_APPLIED, Step.WITHDRAWN, Step.FAILED})
+"""Steps that end a chain without a change."""
 ENDED: dict[type, Step] = {
     Relieved: Step.RELIEVED,
     Untested: Step.UNTESTED,
@@ -77,7 +77,7 @@ def advance(
             return False
         _append(ports, decision, chain, Step.UNKNOWN, now,
                 "the worker vanished between intent and outcome", due_at=now)  # fmt: skip
-        return _resolve(ports, decision, answer, observation, chain, now)
+        return _resolve(ports, decision, answer, observation, chain, now, vanished=True)
     if chain.phase == "unknown":
         return _resolve(ports, decision, answer, observation, chain, now)
     if now < chain.since + SETTLING:  # EC2 and RDS may still show what was before
@@ -99,7 +99,7 @@ def _decision_of(ports: Ports, chain: OpenChain) -> Decision:
 
 def _resolve(
     ports: Ports, decision: Decision, act: Act, observation: Observation, chain: OpenChain,
-    now: datetime,
+    now: datetime, *, vanished: bool = False,
 ) -> bool:  # fmt: skip
     """Settle an unknown outcome by what AWS reports, never by assumption."""
     taken = _taken(decision, act, observation.modification)
@@ -117,7 +117,8 @@ def _resolve(
     missing = "AWS shows no such change: it was not accepted"
     notify = None if act.approval is None else Notify(text=f"approved, and not done: {missing}")
     _append(ports, decision, chain, Step.NOT_APPLIED, now, missing,
-            due_at=now + timedelta(minutes=1), notify=notify)  # fmt: skip
+            due_at=now + timedelta(minutes=1), notify=notify,
+            body={WORKER_VANISHED: True} if vanished else None)  # fmt: skip
     return True
 
 
@@ -128,7 +129,7 @@ def _not_changed(ports: Ports, decision: Decision) -> list[str]:
         each.volume_id
         for each in others
         if each.decision_id not in ("", decision.decision_id)
-        and not any(record.step in MADE for record in ports.ledger.chain(each.decision_id))
+        and any(record.step in LEFT for record in ports.ledger.chain(each.decision_id))
     ]
 
 
@@ -180,7 +181,7 @@ def _verify(
     judged = isinstance(verification, Relieved | Ineffective)
     if judged and (left := _not_changed(ports, decision)):  # the others hold the set back
         verification = Untested(
-            detail=f"its set is uneven, as {' and '.join(left)} did not change: nothing shows what the change brings"
+            detail=f"the set is uneven because {' and '.join(left)} did not change with it, so what this brought cannot be measured"
         )
     if isinstance(verification, Pending):
         ports.state_store.reconciled(

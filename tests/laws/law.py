@@ -25,6 +25,7 @@ from headroom.domain.resources import (
 )
 from headroom.domain.state import (
     HOUR,
+    WORKER_VANISHED,
     Outcome,
     Record,
     Refusal,
@@ -555,7 +556,7 @@ class Law:
         waits = isinstance(outcome, Refused) and outcome.refusal in WAITING
         if step in (Step.REFUSED, Step.FAILED, Step.NOT_APPLIED) and not waits:
             self.failures[ref] = self.failures.get(ref, 0) + 1
-            self.account_failures += step is not Step.NOT_APPLIED  # that never reached AWS
+            self.account_failures += not named["body"].get(WORKER_VANISHED)
             if self.failures[ref] >= FAILURES:
                 self.broken.add(ref)
             self.account_broken = self.account_broken or self.account_failures >= ACCOUNT_FAILURES

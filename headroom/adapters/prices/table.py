@@ -10,12 +10,14 @@ from headroom.adapters.prices.ebs_offers import ParsedPrices
 from headroom.adapters.prices.price_list import PriceList
 from headroom.adapters.prices.store import NO_STORED_PRICES, PriceStore, StoredPrices
 from headroom.domain.catalog import PriceTable, catalogue_prices, why_implausible, with_databases
-from headroom.domain.catalog.rds import completed
+from headroom.domain.catalog.rds import RdsPrices, unit_prices
 from headroom.domain.resources import PriceUnknown
 from headroom.ports import ReadFailed
 
 FRESH = timedelta(days=1)
 """How long a table that was read is not read again; AWS changes EBS prices once in years."""
+INCOMPLETE = timedelta(hours=3)
+"""The same for one that lacks prices of databases."""
 USABLE = timedelta(days=30)
 """How long one is used when it cannot be read again."""
 RETRY = timedelta(hours=1)
@@ -111,7 +113,7 @@ class StoredPriceTable:
         """Read the list anew if it is time; why that failed in one sentence, None if it did not.
 
         A list that is not believed is refused whole: the last one, or the catalogue, stays in use. Prices of
-        databases that it lacks stay as they were read last, and are asked for again within hours.
+        databases that it lacks stay as they were read last, and are asked for again after three hours.
         """
         now = self._clock()
         if self._list is None or _fresh(self._held(region, now), now):
@@ -164,29 +166,31 @@ def _judged(held: StoredPrices, now: datetime) -> PriceTable | str | None:
 
 
 def _fresh(held: StoredPrices, now: datetime) -> bool:
-    usable = isinstance(_judged(held, now), PriceTable) and not held.missing
-    return usable and held.read_at is not None and now - held.read_at < FRESH
+    usable = isinstance(_judged(held, now), PriceTable)
+    lasts = FRESH if held.missing is None else INCOMPLETE
+    return usable and held.read_at is not None and now - held.read_at < lasts
 
 
 def _with_databases_of(
     held: StoredPrices, read: ParsedPrices, now: datetime
 ) -> tuple[PriceTable, str | None]:
-    """The table, with the prices of databases that it lacks as they were read last; which those are, if any."""
+    """The table, with the prices of databases that it lacks as they were read last; which those are, if any.
+
+    They stand behind what was read, each with its own day: a price is looked for in one after the other.
+    """
     if not read.table.databases and read.databases_unread is None:
         return read.table, None  # nobody asked for them
-    found = {(each.engine, each.deployment): each for each in read.table.databases}
-    missing: list[str] = []
+    known = {name for each in read.table.databases for name in unit_prices(each)}
+    kept: list[RdsPrices] = []
     for each in held.table.databases if held.table is not None else ():
         day = each.read_on or (held.read_at and held.read_at.date())
-        if day is None or now.date() - day > USABLE:
-            continue
-        place = (each.engine, each.deployment)
-        whole = completed(found.get(place), replace(each, read_on=day))
-        if place not in found or whole != found[place]:
-            missing.append(f"{each.engine} {each.deployment.value.replace('_', '-')}")
-            found[place] = whole
-    table = replace(read.table, databases=tuple(found.values()))
+        names = unit_prices(each).keys()
+        if day is not None and now.date() - day <= USABLE and names - known:
+            kept.append(replace(each, read_on=day))
+            known |= names
+    table = replace(read.table, databases=(*read.table.databases, *kept))
     if why_implausible(table) is not None:  # what an earlier release believed
         table = read.table
-    named = f"not every price of {', '.join(missing)}" if missing else None
+    whose = dict.fromkeys(f"{p.engine} {p.deployment.value.replace('_', '-')}" for p in kept)
+    named = f"not every price of {', '.join(whose)}" if kept else None
     return table, read.databases_unread or named

@@ -251,7 +251,7 @@ def _unusual(shape: Shape) -> str | None:
     Source: RDS User Guide, "Upgrading the storage file system for a DB instance" (checked 2026-11).
     """
     if shape.get("IsStorageConfigUpgradeAvailable"):
-        return "an old file system, which RDS upgrades in a blue/green deployment or in a new read replica"
+        return "an old file system, which RDS upgrades through a blue/green deployment or a new read replica"
     if shape.get("DedicatedLogVolume"):
         return "a dedicated log volume, which shares the instance's limits"
     return None

@@ -65,8 +65,9 @@ class PriceTable(EbsPrices):
     def source_of(self, configuration: Configuration) -> tuple[str, date]:
         """Source and date of the price of `configuration`, and the discount."""
         database, source, as_of = configuration.database, self.source, self.as_of
-        for prices in self.databases if database is not None else ():
-            if database is not None and prices.sells(database):
+        for prices in self.databases:
+            sold = database is not None and prices.sells(database)
+            if sold and prices.monthly(configuration) is not None:
                 source, as_of = prices.source, prices.as_of
                 break
         return after_discount_text(source, self.discount_percent), as_of

@@ -193,7 +193,7 @@ def _storage_full(for_space: Sequence[PlanJudgement]) -> NotifyOwner:
     size = "" if plan is None else f" of {plan.target.size_gib} GiB or more"
     return NotifyOwner(
         cause=f"{SPACE_CAUSE}storage_full", plan=plan,
-        remedy="its storage is full and the database has stopped, which Headroom leaves to a person: "
+        remedy="its storage is full and the database has stopped, and Headroom does not act in that state: "
         f"give it an AllocatedStorage{size}",
     )  # fmt: skip
 

@@ -39,11 +39,9 @@ def database_state(case: Case) -> Verdict:
     unusual = None if facts is None else facts.unusual
     detail = ""
     if status == "storage-full":
-        detail = (
-            "the database has stopped until it has more storage, which Headroom leaves to a person"
-        )
+        detail = "the database has stopped until a person gives it more storage, which Headroom does not do"
     elif unusual is not None:
-        detail = f"it has {unusual}: Headroom does not know what such storage can do"
+        detail = f"it has {unusual}: Headroom does not know the limits of such storage"
     elif status != AVAILABLE:
         detail = f"RDS reports {status}, and takes no change before it reports {AVAILABLE}"
     passes = unusual is None and not status.startswith(FOR_A_PERSON)

@@ -67,7 +67,7 @@ def present_load(
     if demand.pressed_minutes >= PRESSED:
         earlier = _earlier(situation, levels, recurrence)
         late = earlier.beside(late, earlier.shortfall_share)
-        lengths = _episode_lengths(situation.past, levels[0])
+        lengths = _earlier_lengths(situation, levels[0])
         hours = _remaining_minutes(lengths, demand.pressed_minutes)
         if demand.clear_minutes:
             still = goes_on(recent_minutes(situation.observation))
@@ -232,11 +232,17 @@ def _minutes_a_day(past: Past, level: Level, lately: float, share: float) -> flo
     return lately * (1.0 - weight) + (weight * latest / days / share if weight else 0.0)
 
 
-def _episode_lengths(past: Past, level: Level) -> list[float]:
-    """How many minutes each run of hours with load above `level` would have been at it, or was.
+def _earlier_lengths(situation: Situation, level: Level) -> list[float]:
+    """How many minutes each earlier run of hours with load above `level` would have been at it, or was.
 
-    Minutes in which what waits is drained are minutes of pressure too, as those of now are.
+    Minutes in which what waits is drained are minutes of pressure too, as those of now are. The run that the
+    present episode goes on with is none of them: it would foretell its own end.
     """
+    past, demand = situation.past, situation.demand
+    lasted = timedelta(minutes=demand.pressed_minutes + demand.clear_minutes)
+    goes_on_from = len(past.profile.hours) - 1
+    if situation.observation.at - lasted >= past.profile.end:
+        goes_on_from += 1
     found: list[float] = []
     last = -10
     hours, numbers = past.numbered
@@ -252,7 +258,7 @@ def _episode_lengths(past: Past, level: Level) -> list[float]:
                 shorts[number], hour.touched_minutes if touched else 0,
             )  # fmt: skip
             last = place
-    return found
+    return found[:-1] if last >= goes_on_from else found
 
 
 def _less(level: Level, present: Level) -> bool:

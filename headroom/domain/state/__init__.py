@@ -9,6 +9,7 @@ from headroom.domain.state.breakers import (
     FAILURES_CAUSE,
     INDEFINITE,
     MAX_FAILURES,
+    WORKER_VANISHED,
     AccountStopState,
     Breaker,
     Pause,

@@ -26,6 +26,8 @@ WAITS = frozenset(
 )  # fmt: skip
 """Refusals that clear with time, or say nothing against other changes: they do not count as failures."""
 FAILURE_STEPS = frozenset({Step.REFUSED, Step.FAILED, Step.NOT_APPLIED})
+WORKER_VANISHED = "worker_vanished"
+"""In the body of a change that was not made because its worker never came back, most likely before its call."""
 SUCCESS_STEPS = frozenset(
     {Step.APPLIED, Step.ALREADY_THERE, Step.RELIEVED, Step.UNTESTED, Step.INEFFECTIVE}
 )
@@ -94,10 +96,10 @@ def account_state_after(
 ) -> AccountStopState:
     """The account's state after `step` of any resource; the same object if nothing changes.
 
-    An open breaker stays open whatever succeeds afterwards. A change that never reached AWS counts for its resource
-    alone: a worker that vanished with a striped set leaves one for each of its volumes.
+    An open breaker stays open whatever succeeds afterwards. What a vanished worker left counts for its resource
+    alone: with a striped set, one for each of its volumes.
     """
-    if is_failure(step, body) and step is not Step.NOT_APPLIED:
+    if is_failure(step, body) and not body.get(WORKER_VANISHED):
         count = account.failures_in_a_row + 1
         breaker = account.breaker
         if breaker is None and count >= MAX_ACCOUNT_FAILURES:

@@ -289,7 +289,7 @@ def kept() -> Iterator[Kept]:
         ),
     ],
 )
-def test_what_a_list_lacks_of_databases_stays_as_it_was_read_last_and_is_asked_for_hourly(
+def test_what_a_list_lacks_of_databases_stays_as_it_was_read_last_and_is_asked_for_again(
     kept: Kept, then: Listed, said: str
 ) -> None:
     assert kept.refresh() is None
@@ -301,13 +301,13 @@ def test_what_a_list_lacks_of_databases_stays_as_it_was_read_last_and_is_asked_f
     assert said in problem
     assert kept.usd() == Decimal("0.127")
     assert kept.refresh() is None, "asked a moment ago"
-    kept.now += timedelta(hours=1)
+    kept.now += timedelta(hours=3)
     assert kept.refresh() == problem
     kept.listed = good
-    kept.now += timedelta(hours=1)
+    kept.now += timedelta(hours=3)
     assert kept.refresh() is None
     kept.listed = Listed(broken=True)
-    kept.now += timedelta(hours=1)
+    kept.now += timedelta(hours=3)
     assert kept.refresh() is None, "all were read within the day"
 
 
@@ -329,7 +329,7 @@ def test_a_first_list_without_databases_is_asked_again_within_hours(kept: Kept) 
     good, kept.listed = kept.listed, Listed(broken=True)
     assert kept.refresh()
     kept.listed = good
-    kept.now += timedelta(hours=1)
+    kept.now += timedelta(hours=3)
     assert kept.refresh() is None
     assert kept.usd() == Decimal("0.127")
 
@@ -350,3 +350,19 @@ def test_what_an_earlier_release_believed_of_databases_does_not_spoil_a_good_lis
     assert kept.usd(Engine.POSTGRESQL) == Decimal("0.115")
     served = StoredPriceTable(kept.store, None, clock=lambda: kept.now).table("us-east-1")
     assert served.source == "price list"
+
+
+def test_a_price_that_is_no_longer_listed_takes_no_other_with_it(kept: Kept) -> None:
+    """gp3 of MySQL is not listed any more, gp2 is; on the 31st day nothing of databases can be read."""
+    kept.refresh()
+    kept.listed = Listed(*SINGLE, product("GP2-Storage", "0.127", engine="MySQL"))
+    for _ in range(30):
+        kept.now += timedelta(days=1)
+        kept.refresh()
+    kept.listed = Listed(broken=True)
+    kept.now += timedelta(days=1)
+    assert kept.refresh()
+    table = StoredPriceTable(kept.store, None, clock=lambda: kept.now).table("us-east-1")
+    assert table.monthly(rds(GP2, 100, engine=Engine.MYSQL)) == Decimal("12.7")
+    with pytest.raises(PriceUnknown):
+        kept.usd()

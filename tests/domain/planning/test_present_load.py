@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -150,3 +150,14 @@ def test_a_load_that_has_lasted_as_long_as_all_before_it_is_expected_to_end() ->
 
     assert left(11) < left(5) * 2
     assert left(16) > left(11) * 2
+
+
+@pytest.mark.parametrize("lasted", [20, 133, 170])
+def test_a_load_is_none_of_the_earlier_ones_that_foretell_its_end(lasted: int) -> None:
+    """Its finished hours are in the profile already."""
+
+    def going_on(at: datetime) -> float:
+        return 9_000.0 if at >= NOW - timedelta(minutes=lasted) else 900.0
+
+    alone, seen = (of(situation(pressed(lasted, load))).minutes for load in (None, going_on))
+    assert seen == pytest.approx(alone)

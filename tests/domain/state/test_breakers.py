@@ -14,6 +14,7 @@ from headroom.domain.state import (
     FAILURE_STEPS,
     INDEFINITE,
     MAX_FAILURES,
+    WORKER_VANISHED,
     AccountStopState,
     Pause,
     Refusal,
@@ -57,7 +58,7 @@ def test_the_accounts_breaker_opens_at_the_first_run_of_failures_that_is_long_en
         at = NOW + number * MINUTE
         payload = body(step, waits)
         account = account_state_after(account, "account#1", step, at=at, body=payload, why="no")
-        fails = step in FAILURE_STEPS - {Step.NOT_APPLIED} and not (step is Step.REFUSED and waits)
+        fails = step in FAILURE_STEPS and not (step is Step.REFUSED and waits)
         run = run + 1 if fails else 0 if step in SUCCESS_STEPS else run
         if run >= MAX_ACCOUNT_FAILURES and opened is None:
             opened = at
@@ -126,3 +127,12 @@ def test_a_pause_is_in_force_until_its_instant(until: object, on: bool) -> None:
     pause = Pause(until=until, since=NOW - MINUTE, who="alice")  # type: ignore[arg-type]
     assert active_pause(pause, NOW) == (pause if on else None)
     assert active_pause(None, NOW) is None
+
+
+def test_what_vanished_workers_left_does_not_count_against_the_account_and_calls_without_an_answer_do() -> (
+    None
+):
+    calm = AccountStopState()
+    for body, counted in (({WORKER_VANISHED: True}, 0), ({}, 1)):
+        after = account_state_after(calm, "a", Step.NOT_APPLIED, at=NOW, body=body, why="no")
+        assert after.failures_in_a_row == counted

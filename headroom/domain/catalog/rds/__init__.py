@@ -28,7 +28,6 @@ from headroom.domain.catalog.rds.modifications import (
 from headroom.domain.catalog.rds.prices import (
     CATALOGUE_RDS_PRICES,
     RdsPrices,
-    completed,
     unit_prices,
     why_implausible,
 )

@@ -7,7 +7,7 @@ prices are left out. RDS says GB and MBps where it counts GiB and MiB/s.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from types import MappingProxyType
@@ -157,20 +157,6 @@ def why_implausible(prices: RdsPrices, region: str) -> str | None:
                 f"times off the {near.normalize():f} it should be about"
             )
     return None
-
-
-def completed(found: RdsPrices | None, earlier: RdsPrices) -> RdsPrices:
-    """The prices found, and those that they lack as they were `earlier`; these say when they were read, then."""
-    if found is None:
-        return earlier
-    gib, iops = {**earlier.gib, **found.gib}, {**earlier.iops, **found.iops}
-    mibps = earlier.gp3_mibps if found.gp3_mibps is None else found.gp3_mibps
-    if (gib, iops, mibps) == (found.gib, found.iops, found.gp3_mibps):
-        return found
-    return replace(
-        found, gib=MappingProxyType(gib), iops=MappingProxyType(iops), gp3_mibps=mibps,
-        read_on=earlier.read_on,
-    )  # fmt: skip
 
 
 def unit_prices(prices: RdsPrices) -> dict[str, Decimal]:
