@@ -46,8 +46,8 @@ RECENT_MIN = 10
 SEEN_DAYS = 0.125
 """Days of which the latest minutes are."""
 LOAD_LASTS_MIN, LOAD_HOURS = 80.0, 6
-ABOUT, ABOUT_MIN = 1.1, 2.0
-"""An episode that has lasted longer than an earlier one by this factor and minutes is another kind of load."""
+SAME_MIN = 1.0
+"""An episode may have lasted so much longer than an earlier one and be as long: what is measured are whole minutes."""
 OWN_EPISODES, LATEST_EPISODES = 2.0, 12
 """Earlier episodes that count as much as the present minutes; how many are gone through."""
 
@@ -204,10 +204,10 @@ def _remaining_minutes(lengths: Sequence[float], pressed: float) -> list[float]:
     """The minutes of each coming hour that an episode of `pressed` minutes is expected to last.
 
     At first an episode lasts as long again as it has, and as episodes do on the mean. The more earlier
-    ones lasted about as long as this one has, or longer, the more what was left of them counts beside that.
+    ones lasted as long as this one has, or longer, the more what was left of them counts beside that.
     """
     lasts = (LASTS_MIN + sum(lengths)) / (1 + len(lengths)) + pressed
-    rests = [length - pressed for length in lengths if ABOUT * length + ABOUT_MIN >= pressed]
+    rests = [length - pressed for length in lengths if length + SAME_MIN >= pressed]
     weight = len(rests) / (len(rests) + OWN_EPISODES)
     found = []
     for hour in range(HOURS):

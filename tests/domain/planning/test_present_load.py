@@ -140,7 +140,7 @@ def test_a_load_that_just_ended_is_expected_to_go_on_as_often_as_it_did_before()
 
 
 def test_a_load_that_has_lasted_as_long_as_all_before_it_is_expected_to_end() -> None:
-    """Spikes of ten minutes. The 11th minute is no reason to expect hours; the 16th is."""
+    """Spikes of ten minutes, nearly eleven with what then waits. The eleventh is no reason to expect hours; the next is."""
 
     def spikes(at: datetime) -> float:
         return 4_000.0 if ((NOW - at).days, at.hour) in IRREGULAR and at.minute < 10 else 900.0
@@ -149,7 +149,7 @@ def test_a_load_that_has_lasted_as_long_as_all_before_it_is_expected_to_end() ->
         return sum(of(situation(pressed(minutes, spikes))).minutes)
 
     assert left(11) < left(5) * 2
-    assert left(16) > left(11) * 2
+    assert left(12) > left(11) * 2
 
 
 @pytest.mark.parametrize("lasted", [20, 133, 170])
