@@ -204,15 +204,32 @@ def test_a_reaction_to_a_small_overload_costs_what_waits_in_it(iops: float) -> N
 @pytest.mark.parametrize("now", [3_000.1, nextafter(3_000.1, inf)])
 def test_what_waits_is_known_also_for_levels_that_differ_by_a_rounding(now: float) -> None:
     """One that serves hardly more than now leaves all of it waiting, and fails nobody."""
-    demand = Demand(
-        iops=estimate(3_500.0), mibps=estimate(50.0), shape=LoadShape.CENSORED, tail=1.2, confidence=1.0,
-        known_minutes=30, pressed_minutes=10, expected_starved_minutes=60.0, credits=None,
-        peak_iops=3_000.0, peak_mibps=50.0, clear_minutes=0, backlog_ops=60_000.0,
-    )  # fmt: skip
+    demand = waiting(3_500.0)
     levels = [Level(iops, 1_000.0, 0.1) for iops in (now, nextafter(now, inf), 12_000.0)]
     drained = backlog_minutes(demand, (now, 1_000.0), levels, (1.0, 0.9, 0.1), 30.0)
     assert drained[0] == pytest.approx(drained[1], rel=0.2)
     assert drained[2] < drained[1]
+
+
+@given(RATES, RATES, st.lists(st.tuples(RATES, st.floats(0, 1)), min_size=1), st.floats(0, 1_440))
+def test_what_waits_takes_some_time_to_drain_at_any_level(
+    likely: float, now: float, others: list[tuple[float, float]], lasts: float
+) -> None:
+    demand = waiting(likely)
+    ranked = [(now, 1.0), *others]
+    levels = [Level(iops, PLENTY, 0.1) for iops, _ in ranked]
+    late = [share for _, share in ranked]
+    drained = backlog_minutes(demand, (now, PLENTY), levels, late, lasts)
+    assert all(0.0 <= minutes < inf for minutes in drained)
+
+
+def waiting(likely: float) -> Demand:
+    """A load of which operations wait."""
+    return Demand(
+        iops=estimate(likely), mibps=estimate(likely / 64), shape=LoadShape.CENSORED, tail=1.2,
+        confidence=1.0, known_minutes=30, pressed_minutes=10, expected_starved_minutes=60.0,
+        credits=None, peak_iops=likely, peak_mibps=likely / 64, clear_minutes=0, backlog_ops=60_000.0,
+    )  # fmt: skip
 
 
 def estimate(likely: float) -> Estimate:
