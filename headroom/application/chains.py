@@ -28,7 +28,7 @@ from headroom.domain.decision import (
     verification_timeout,
 )
 from headroom.domain.guardrails import AVAILABLE
-from headroom.domain.planning import Plan
+from headroom.domain.planning import Plan, named
 from headroom.domain.resources import Modification, ModificationState, Observation
 from headroom.domain.state import WORKER_VANISHED, Notify, OpenChain, Step
 from headroom.ports import Ports, ReadFailed
@@ -181,7 +181,7 @@ def _verify(
     judged = isinstance(verification, Relieved | Ineffective)
     if judged and (left := _not_changed(ports, decision)):  # the others hold the set back
         verification = Untested(
-            detail=f"the set is uneven because {' and '.join(left)} did not change with it, so what this brought cannot be measured"
+            detail=f"the set is uneven because {named(left)} did not change with it, so what this brought cannot be measured"
         )
     if isinstance(verification, Pending):
         ports.state_store.reconciled(

@@ -634,7 +634,7 @@ def test_volumes_that_the_rest_of_an_uneven_set_holds_back_are_not_called_reliev
     for _ in range(3):
         sweep(harness.ports, harness.later(minutes=10))
     assert all("untested" in one and "relieved" not in one for one in steps(harness)[:2])
-    assert any("uneven because vol-3 and vol-4 did not change" in m[2] for m in harness.messages)
+    assert any("uneven because vol-3, vol-4 did not change" in m[2] for m in harness.messages)
 
 
 def test_a_worker_that_vanishes_with_a_set_stops_no_change_of_others() -> None:
