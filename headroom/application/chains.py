@@ -28,6 +28,7 @@ from headroom.domain.decision import (
     verification_timeout,
 )
 from headroom.domain.guardrails import AVAILABLE
+from headroom.domain.ledger import RELEASING_STEPS
 from headroom.domain.planning import Plan, named
 from headroom.domain.resources import Modification, ModificationState, Observation
 from headroom.domain.state import WORKER_VANISHED, Notify, OpenChain, Step
@@ -45,8 +46,6 @@ GIVE_RDS = SETTLES + timedelta(minutes=5)
 """The same for RDS, which may show nothing of a change it accepted for a while."""
 PHASES = frozenset({Step.INTENDED, Step.UNKNOWN, Step.APPLIED, Step.ALREADY_THERE})
 """Steps at which this release knows how a chain goes on."""
-LEFT = frozenset({Step.REFUSED, Step.STALE, Step.NOT_APPLIED, Step.WITHDRAWN, Step.FAILED})
-"""Steps that end a chain without a change."""
 ENDED: dict[type, Step] = {
     Relieved: Step.RELIEVED,
     Untested: Step.UNTESTED,
@@ -129,7 +128,7 @@ def _not_changed(ports: Ports, decision: Decision) -> list[str]:
         each.volume_id
         for each in others
         if each.decision_id not in ("", decision.decision_id)
-        and any(record.step in LEFT for record in ports.ledger.chain(each.decision_id))
+        and any(record.step in RELEASING_STEPS for record in ports.ledger.chain(each.decision_id))
     ]
 
 

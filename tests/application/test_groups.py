@@ -26,7 +26,7 @@ from headroom.domain.state import (
     Unknown,
     broken_link,
 )
-from headroom.ports import StorageView
+from headroom.ports import ReadFailed, StorageView
 from headroom.serialization import decision_from_json, decision_to_json
 from tests.application.harness import Harness, calm, running_free
 from tests.application.test_signals import alarm
@@ -635,6 +635,34 @@ def test_volumes_that_the_rest_of_an_uneven_set_holds_back_are_not_called_reliev
         sweep(harness.ports, harness.later(minutes=10))
     assert all("untested" in one and "relieved" not in one for one in steps(harness)[:2])
     assert any("uneven because vol-3, vol-4 did not change" in m[2] for m in harness.messages)
+
+
+def test_a_set_is_not_called_uneven_while_the_answer_for_one_of_its_volumes_is_not_known() -> None:
+    """AWS changed vol-4, but its answer was lost, and vol-4 cannot be read for half an hour."""
+    harness = striped()
+    apply, view = harness.apply, harness.view
+
+    def no_answer(ref: ResourceRef, **call: Any) -> Any:
+        outcome = apply(ref, **call)
+        return Unknown(detail="read timeout") if ref.resource_id == "vol-4" else outcome
+
+    def unreadable(ref: ResourceRef) -> StorageView:
+        if ref.resource_id == "vol-4":
+            raise ReadFailed("DescribeVolumes: read timeout")
+        return view(ref)
+
+    harness.apply = no_answer  # type: ignore[method-assign]
+    reconcile(harness)
+    harness.apply, harness.view = apply, unreadable  # type: ignore[method-assign]
+    for name in SET:
+        harness.loads[name] = activity([6_000.0] * 180)
+    for _ in range(3):
+        sweep(harness.ports, harness.later(minutes=10))
+    assert all("relieved" in one for one in steps(harness)[:3])
+    harness.view = view  # type: ignore[method-assign]
+    for _ in range(3):
+        sweep(harness.ports, harness.later(minutes=10))
+    assert not any("uneven because" in message[2] for message in harness.messages)
 
 
 def test_a_worker_that_vanishes_with_a_set_stops_no_change_of_others() -> None:

@@ -41,6 +41,7 @@ from headroom.domain.ledger.reservation import (
 )
 from headroom.domain.ledger.state_view import resource_state_of
 from headroom.domain.ledger.transitions import (
+    RELEASING_STEPS,
     after_closed,
     after_decided,
     after_intended,
