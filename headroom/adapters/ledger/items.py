@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -192,13 +193,28 @@ def state_item(ref: ResourceRef, state: StoredState, *, version: int, written_by
     return {name: wire(value) for name, value in plain.items() if value is not None}
 
 
-def state_of(item: Item | None) -> tuple[StoredState, int]:
-    """The state in an item and its version; a fresh one at version 0 when there is no item."""
+def state_of(
+    item: Item | None, like: tuple[Item, StoredState] | None = None
+) -> tuple[StoredState, int]:
+    """The state in an item and its version; a fresh one at version 0 when there is no item.
+
+    Of `like`, another item with its state, is taken what both have: a reconciliation reads one item often.
+    """
     if item is None:
         return StoredState(), 0
-    plain = {name: unwire(value) for name, value in readable(item).items() if name not in BESIDE}
-    state: StoredState = from_plain(plain, StoredState)
-    return state, int(unwire(item["version"]))
+    known, state = like or ({}, StoredState())
+    changed = [
+        name
+        for name in readable(item).keys() | known.keys()
+        if name not in BESIDE and item.get(name) != known.get(name)
+    ]
+    plain = {name: unwire(item[name]) for name in changed if name in item}
+    found: StoredState = from_plain(plain, StoredState)
+    moved = {name: getattr(found, name) for name in changed if name in _STATE}
+    return replace(state, **moved), int(unwire(item["version"]))
+
+
+_STATE = {field.name for field in fields(StoredState)}
 
 
 def ref_of(arn: str) -> ResourceRef:

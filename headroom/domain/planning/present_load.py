@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from statistics import fmean
 from typing import NamedTuple
 
+from headroom.domain.catalog.ebs import capability
 from headroom.domain.planning.coming_hours import LEAD
 from headroom.domain.planning.levels import bursts_to_the_end, level_of
 from headroom.domain.planning.situation import Situation
@@ -26,6 +27,7 @@ from headroom.domain.workload import (
     chances_from_history,
     goes_on,
     hidden_in_its_minutes,
+    minutes,
     minutes_at_limit,
     recent_minutes,
     same_load,
@@ -71,7 +73,7 @@ def present_load(
         hours = _remaining_minutes(lengths, demand.pressed_minutes)
         if demand.clear_minutes:
             still = goes_on(recent_minutes(situation.observation))
-            hours = [still * minutes for minutes in hours]
+            hours = [still * each for each in hours]
     elif situation.diagnosis.binding is Binding.BURST_CREDITS and credits and credits.empty_at:
         first = max(0.0, (credits.empty_at - at).total_seconds() / 3600)
         last = first + demand.expected_starved_minutes / 60
@@ -111,7 +113,7 @@ def waits_for(
     drained = backlog_minutes(
         situation.demand, limits, levels, present.shortfall_share, sum(present.minutes)
     )
-    return tuple(known / (known + OWN_EPISODES) * minutes for minutes in drained) if known else ()
+    return tuple(known / (known + OWN_EPISODES) * each for each in drained) if known else ()
 
 
 def present_chances(
@@ -271,7 +273,8 @@ def latest_load(situation: Situation) -> tuple[float, float]:
     observation = situation.observation
     count = len(observation.activity.read_iops.values)
     last = range(max(0, count - 2 * RECENT_MIN), count)
-    seen = recent_minutes(observation, places=last)
+    can = capability(observation.volume.configuration)
+    seen = minutes(observation.activity, can, observation.modification, places=last)
     recent = since(seen, observation.at - timedelta(minutes=RECENT_MIN + 3))
     recent = recent[-situation.demand.clear_minutes :]  # what was at a limit before is over
     return max((m.ssd_iops for m in recent), default=0.0), max(

@@ -41,17 +41,10 @@ LARGE_SLOW_MS, LARGE_QUEUE = 200.0, 128.0
 them than workers who read the first blocks of a snapshot, each of which is as slow by itself."""
 
 
-def latencies_below(
-    history: VolumeActivity, share: float, limits: tuple[float, float]
-) -> list[float]:
-    """The latencies in ms of the periods of a history below a share of IOPS and MiB/s."""
-    return [latency for latency, *_ in _below(history, share, limits)]
-
-
-def _below(
+def periods_below(
     history: VolumeActivity, share: float, limits: tuple[float, float]
 ) -> list[tuple[float, float, float, int]]:
-    """The same periods: latency in ms, IOPS and MiB/s of each, and its place in the history."""
+    """The periods of a history below a share of IOPS and MiB/s: latency in ms, IOPS and MiB/s, place in the history."""
     iops, mibps = share * limits[0], share * limits[1]
     periods = zip(
         history.latency_ms.values, history.read_iops.values, history.write_iops.values,
@@ -70,14 +63,20 @@ def _below(
     ]
 
 
-def free_latency_ms(history: VolumeActivity, limits: LimitHistory) -> float:
+def free_latency_ms(
+    history: VolumeActivity, limits: LimitHistory,
+    below: Sequence[tuple[float, float, float, int]] | None = None,
+) -> float:  # fmt: skip
     """`flows_up_to_ms` by the periods of a history that are below every limit that was in force.
 
-    Where none are, because little was left lately, by those below the one that was in force then.
+    Where none are, because little was left lately, by those below the one that was in force then. `below` are
+    the `periods_below` a share FREE_AT of them, where the caller has these.
     """
     if not limits.ssd:
         return 0.0
-    return flows_up_to_ms(latencies_below(history, FREE_AT, limits.lowest)) or flows_up_to_ms(
+    if below is None:
+        below = periods_below(history, FREE_AT, limits.lowest)
+    return flows_up_to_ms(latency for latency, *_ in below) or flows_up_to_ms(
         _below_in_force(history, FREE_AT, limits)
     )
 
@@ -85,7 +84,7 @@ def free_latency_ms(history: VolumeActivity, limits: LimitHistory) -> float:
 def _below_in_force(history: VolumeActivity, share: float, limits: LimitHistory) -> Iterator[float]:
     """The latencies in ms of the periods below a share of the limits that were in force in each."""
     begin, step = history.read_iops.start.timestamp(), history.read_iops.period_s
-    for latency, iops, mibps, place in _below(history, 1.0, (inf, inf)):
+    for latency, iops, mibps, place in periods_below(history, 1.0, (inf, inf)):
         most_iops, most_mibps = limits.at(begin + place * step, (iops, mibps), empty=True)
         if iops < share * most_iops and mibps < share * most_mibps:
             yield latency
@@ -145,7 +144,7 @@ def _calm_of_days(observation: Observation) -> tuple[float, float] | None:
         return None
     calm = [
         (latency, mibps / ops)
-        for latency, ops, mibps, _ in _below(
+        for latency, ops, mibps, _ in periods_below(
             history, FAR_BELOW, LimitHistory(observation, ()).lowest
         )
         if ops >= BUSY_IOPS

@@ -18,11 +18,12 @@ from headroom.domain.state import (
 from headroom.domain.workload.demand import AT_LIMIT
 from headroom.domain.workload.history import Past
 from headroom.domain.workload.latency import (
+    FREE_AT,
     LEAST_SLOW_MS,
     SLOW,
     free_latency_ms,
     large_waits,
-    latencies_below,
+    periods_below,
     usual_latency_ms,
 )
 from headroom.domain.workload.pressure import (
@@ -110,8 +111,10 @@ class _Latency(NamedTuple):
 
 def _latency(history: VolumeActivity, limits: LimitHistory) -> _Latency:
     """By the latency of the periods that are below every limit."""
-    usual = usual_latency_ms(latencies_below(history, WAITS_AT, limits.lowest))
-    return _Latency(free_latency_ms(history, limits), max(LEAST_SLOW_MS, SLOW * usual))
+    below = periods_below(history, FREE_AT, limits.lowest)
+    iops, mibps = (WAITS_AT * limit for limit in limits.lowest)
+    usual = usual_latency_ms(ms for ms, ops, size, _ in below if ops < iops and size < mibps)
+    return _Latency(free_latency_ms(history, limits, below), max(LEAST_SLOW_MS, SLOW * usual))
 
 
 def _waits(

@@ -52,9 +52,8 @@ _new = tuple.__new__
 
 
 def recent_minutes(
-    observation: Observation, known: Sequence[KnownModification] = (), *,
-    places: Iterable[int] | None = None,
-) -> tuple[Minute, ...]:  # fmt: skip
+    observation: Observation, known: Sequence[KnownModification] = ()
+) -> tuple[Minute, ...]:
     """The minutes of the last hours that were measured, by what the volume delivers today.
 
     Earlier days show which latency is free, below every limit of the `known` modifications: what waited at one
@@ -69,7 +68,7 @@ def recent_minutes(
 
     return minutes(
         observation.activity, capability(observation.volume.configuration),
-        observation.modification, places=places, earlier_free_ms=free_ms,
+        observation.modification, earlier_free_ms=free_ms,
     )  # fmt: skip
 
 

@@ -69,7 +69,7 @@ class PublishedVolume:
         self._volume = MinuteValues(VOLUME_SERIES)
         self._instance = MinuteValues(tuple(INSTANCE_SERIES))
         self._slow = MinuteValues((*VOLUME_SERIES, *BUSIEST))
-        self._free = MinuteValues((FREE,))
+        self._free, self._slow_free = MinuteValues((FREE,)), MinuteValues((FREE,))
         self._repeated_from: int | None = None  # the first of the latest minutes that were
 
     def put(self, minute: int, sums: Mapping[str, float]) -> None:
@@ -101,6 +101,9 @@ class PublishedVolume:
     def put_free(self, minute: int, gib: float) -> None:
         """Publish what is free on a database's storage at the end of one minute."""
         self._free.put(minute, {FREE: gib})
+        period, last = divmod(minute, SLOW_MIN)
+        if last == SLOW_MIN - 1:
+            self._slow_free.put(period, {FREE: self._lowest_free(period, minute + 1)})
 
     def visible(self, now: datetime) -> int:
         """The first minute that is not readable yet at `now`."""
@@ -167,8 +170,14 @@ class PublishedVolume:
             columns[name] = _series(first * SLOW_MIN, SLOW_MIN, values)
         if columns["read_iops"].values == (None,) * count:
             return None
-        minutes = self._free_series(first * SLOW_MIN, count * SLOW_MIN, visible)
-        return VolumeActivity(**columns, free_gib=None if minutes is None else _lowest(minutes))
+        free = None
+        if self._free.first is not None:
+            lowest = self._slow_free.cut(FREE, first, known, whole)
+            if known < count:
+                later = (None,) * (count - known - 1)
+                lowest = (*lowest, self._lowest_free(whole, visible), *later)
+            free = _series(first * SLOW_MIN, SLOW_MIN, lowest)
+        return VolumeActivity(**columns, free_gib=free)
 
     def older_history(
         self, now: datetime, since: datetime, until: datetime
@@ -196,6 +205,11 @@ class PublishedVolume:
             for begin, period, found in parts
             if any(v is not None for v in found["read_iops"])
         )
+
+    def _lowest_free(self, number: int, visible: int) -> float | None:
+        """The lowest minute of a five-minute period, of those that are readable before `visible`."""
+        found = self._free.cut(FREE, number * SLOW_MIN, SLOW_MIN, visible)
+        return min([gib for gib in found if gib is not None], default=None)
 
     def _free_series(self, first: int, minutes: int, visible: int) -> Series | None:
         """Free space by the minute; None where none was ever published."""
@@ -297,19 +311,6 @@ def _hourly(fives: Mapping[str, Column]) -> dict[str, Column]:
         for place in range(0, len(reads), per_hour)
     ]
     return {name: tuple([hour[name] for hour in hours]) for name in fives}
-
-
-def _lowest(minutes: Series) -> Series:
-    """The lowest minute of every five."""
-    values, nothing = minutes.values, (None,) * SLOW_MIN
-    periods = (values[i : i + SLOW_MIN] for i in range(0, len(values), SLOW_MIN))
-    lowest = tuple(
-        [
-            None if one == nothing else min([v for v in one if v is not None], default=None)
-            for one in periods
-        ]
-    )
-    return Series(start=minutes.start, period_s=60 * SLOW_MIN, values=lowest)
 
 
 def _volume_values(found: Mapping[str, float]) -> Values:

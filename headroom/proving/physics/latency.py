@@ -61,7 +61,8 @@ def _spread(
     ops: float, low: float, high: float
 ) -> Iterator[tuple[int, tuple[float, float, float]]]:
     """The bins that the operations are in, with those of each and between what latencies they are."""
-    first, last = _bin(low), _bin(high)
+    first = _bin(low)
+    last = first if high == low else _bin(high)
     if first == last:
         yield first, (ops, low, high)
         return

@@ -156,8 +156,8 @@ class MinuteTally:
         reads = served * mix.read_share
         writes = served - reads
         counts = Served(reads, writes, reads * mix.read_bytes, writes * mix.write_bytes)
+        self.total = _sum(self.total, counts) if self.served else counts
         self.served += served
-        self.total = _sum(self.total, counts)
         if measured:
             self.measured = _sum(self.measured, counts)
         self.ebs_ops += served * (mix.hdd_ops if hdd else mix.ssd_ops)
@@ -212,6 +212,8 @@ def shortfall(
     pool: the operations it lost, over those it does with a volume that is never the limit. `free`
     is the minute with such a volume; None where the instance never binds.
     """
+    if free is None and not backlog and not any(p.load.outstanding for p in real):
+        return 0.0  # as in nearly every minute of an open load
     done = sum((p.end - p.start) * p.served for p in real if p.pooled)
     if free is None:
         could = sum((p.end - p.start) * p.load.free_rate for p in real)

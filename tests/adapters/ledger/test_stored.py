@@ -214,6 +214,18 @@ def test_a_stored_state_still_shows_all_it_showed() -> None:
     assert [m.by for m in state.modifications] == ["other", "headroom"]
 
 
+@pytest.mark.parametrize("without", [(), ("chain", "reserved"), ("enrolment_usd", "modifications")])
+def test_a_state_is_read_the_same_beside_what_was_read_before(without: tuple[str, ...]) -> None:
+    """What another item has as well is taken from its state: in place of that item, more, less and other values."""
+    item = json.loads((STORED / "state.json").read_text())
+    fewer = {name: value for name, value in item.items() if name not in without}
+    other = fewer | {"fencing": {"N": "9"}, "urgency": {"N": "5"}}
+    for before, now in ((item, other), (other, item), (other, fewer), (fewer, other)):
+        alone = state_of(now)
+        assert state_of(now, (before, state_of(before)[0])) == alone
+    assert state_of(None, (item, state_of(item)[0])) == (StoredState(), 0)
+
+
 def test_every_field_of_a_state_may_be_missing() -> None:
     required = [f.name for f in fields(StoredState) if f.default is MISSING]
     assert required == []
