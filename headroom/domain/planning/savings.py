@@ -11,6 +11,7 @@ from statistics import mean
 
 from headroom.domain.catalog.ebs import MAX_MODIFICATIONS, Capability, capability
 from headroom.domain.planning.plan import Plan, one_way
+from headroom.domain.planning.plans_from_history import HDD
 from headroom.domain.planning.restoring import UNPROVEN_DAYS, leads_no_further, within_choice
 from headroom.domain.planning.schedule import ScheduleCost
 from headroom.domain.planning.situation import Situation
@@ -135,17 +136,21 @@ def without_return(situation: Situation, plan: Plan) -> Plan:
     """The plan; where what it changes would stay so, its value is of the mean day so far.
 
     So is a saving from where no raise could follow the load, which is worth nothing for the first week: how often the
-    load comes is not known by then. And a raise that the owner alone may give back, but not for load that was announced,
-    and not to what the owner chose, which Headroom lowered.
+    load comes is not known by then. And a raise that the owner alone may give back, or that leaves an HDD type, to which
+    a volume returns after a week without such load at the earliest; but not for load that was announced, and not to what
+    the owner chose, which Headroom lowered.
     """
+    leaves_hdd = plan.origin.volume_type in HDD and plan.target.volume_type not in HDD
     if plan.price_change_usd > 0 and not (
-        situation.limits.give_back
+        (situation.limits.give_back and not leaves_hdd)
         or one_way(plan)
         or situation.known_loads
         or within_choice(situation, plan)
     ):
         blip = 0 < situation.demand.pressed_minutes < STAYS_MIN
         coming = 0.0 if blip else plan.relieved_minutes_per_day
+        if leaves_hdd:  # the more calm days are known, the rarer such a load is
+            coming *= min(1.0, FOR_GOOD_DAYS / max(1.0, situation.past.days))
         most = value_for_good(situation, plan, coming_minutes=coming)
         return replace(plan, value_usd_per_day=min(plan.value_usd_per_day, most))
     if plan.price_change_usd >= 0 or not leads_no_further(situation, plan):
