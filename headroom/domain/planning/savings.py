@@ -149,8 +149,6 @@ def without_return(situation: Situation, plan: Plan) -> Plan:
     ):
         blip = 0 < situation.demand.pressed_minutes < STAYS_MIN
         coming = 0.0 if blip else plan.relieved_minutes_per_day
-        if leaves_hdd:  # the more calm days are known, the rarer such a load is
-            coming *= min(1.0, FOR_GOOD_DAYS / max(1.0, situation.past.days))
         most = value_for_good(situation, plan, coming_minutes=coming)
         return replace(plan, value_usd_per_day=min(plan.value_usd_per_day, most))
     if plan.price_change_usd >= 0 or not leads_no_further(situation, plan):
