@@ -167,11 +167,13 @@ def verdict(target: Json) -> str:
 
 def target(each: Json) -> dict[str, str]:
     """A target as tables show it."""
-    key = each["key"]
+    key, shown = each["key"], figure(each["key"], each["figure"])
+    if each["met"] is False and shown == figure(key, each["limit"]):  # two digits would hide it
+        shown = f"{each['figure']:,.3f}"
     return {
         "key": key,
         "about": each["about"],
-        "figure": figure(key, each["figure"]),
+        "figure": shown,
         "limit": limit(each),
         "tuning": figure(key, each["tuning"]),
         "unseen": figure(key, each["unseen"]),

@@ -16,7 +16,12 @@ from headroom.domain.decision.approval import (
     requested_in_advance,
     unanswered,
 )
-from headroom.domain.decision.asking import act_or_ask, act_or_hold, kept_from, or_a_word
+from headroom.domain.decision.asking import (
+    act_or_ask,
+    act_or_hold,
+    kept_from,
+    or_a_word,
+)
 from headroom.domain.decision.decision_input import (
     ANSWERED_WITHIN,
     Analysis,
@@ -28,9 +33,6 @@ from headroom.domain.decision.escalation import (
     LONG_PRESSED_MINUTES,
     MORE_OF_THEIR_WORK,
     NOT_WORTH_IT,
-    SLOW_BELOW_LIMITS,
-    SLOW_WITHOUT_CHECKS,
-    SLOWER_THAN_WISHED,
     escalate_blocked,
     escalate_blocked_by_tags,
     escalate_once,
@@ -39,6 +41,7 @@ from headroom.domain.decision.escalation import (
     least_useful,
     unmeasured,
     waiting_cause,
+    when_slow,
 )
 from headroom.domain.decision.known_events import needed_of_people
 from headroom.domain.decision.space import (
@@ -61,6 +64,7 @@ from headroom.domain.guardrails import (
     PlanJudgement,
     all_clear_at,
     distance,
+    gains_durability,
 )
 from headroom.domain.planning import (
     CALM_MINUTES,
@@ -200,26 +204,24 @@ def conclude_for_load(
     if diagnosis.binding is Binding.LATENCY:
         if best is not None:
             return act_or_hold(decision_input, effective, _reason_when_slow(best.plan), best.plan)
-        activity, wished = decision_input.observation.activity, limits.latency_objective_ms
-        checked = activity.iops_exceeded.known() or activity.throughput_exceeded.known()
-        remedy = SLOW_BELOW_LIMITS if checked else SLOW_WITHOUT_CHECKS
+        faster = tuple(j for j in judgements if gains_durability(j.plan))
+        if faster and diagnosis.slower_than_objective:
+            return _blocked(decision_input, effective, demand, faster)
+        remedy = when_slow(decision_input.observation, limits, diagnosis)
         return escalate_once(
-            decision_input, effective, Reason.HIGH_LATENCY, diagnosis.binding.value,
-            remedy if wished is None else SLOWER_THAN_WISHED, None,
-        )  # fmt: skip
+            decision_input, effective, Reason.HIGH_LATENCY, diagnosis.binding.value, remedy, None
+        )
     if diagnosis.binding in (Binding.INSTANCE_IOPS, Binding.INSTANCE_THROUGHPUT):
         return instance_limited(decision_input, effective, diagnosis)
     if current_price(decision_input) is None:
         return escalate_once(
             decision_input, effective, Reason.PRICE_UNKNOWN, "price_unknown",
-            "no price is known for this volume type in its Region or zone, and nothing is bought without",
-            None,
+            "no price is known for this volume type in its Region or zone, and nothing is bought without", None,
         )  # fmt: skip
     if not judgements:
         return escalate_once(
             decision_input, effective, Reason.NO_PLAN, "no_plan",
-            "no type and size that AWS offers relieves this volume without growing or losing speed",
-            None,
+            "no type and size that AWS offers relieves this volume without growing or losing speed", None,
         )  # fmt: skip
     if best is not None:
         why = partial(_why, demand, diagnosis)

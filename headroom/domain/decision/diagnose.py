@@ -24,6 +24,7 @@ from headroom.domain.workload import (
     held_by_instance,
     imminent,
     minutes,
+    missed_for_days,
     near_depletion,
     recent_minutes,
     since,
@@ -73,7 +74,8 @@ def diagnose(
     return Diagnosis(
         slower_than_objective=binding is Binding.LATENCY
         and latency_objective_ms is not None
-        and not _stalled(observation),
+        and not _stalled(observation)
+        and missed_for_days(observation, latency_objective_ms),
         binding=binding,
         volume_iops_limit=iops_limit,
         volume_mibps_limit=mibps_limit,

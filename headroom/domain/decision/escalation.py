@@ -89,8 +89,12 @@ SLOW_WITHOUT_CHECKS = (
     "type's own latency, and set latency_objective_ms if a faster type is wanted"
 )
 SLOWER_THAN_WISHED = (
-    "no limit was touched, and no type that the limits allow without a person is faster; look for first reads "
-    "of a snapshot or a stalled volume, or give latency_objective_ms what the type can do"
+    "no limit was touched, and Headroom knows no faster type for this volume; look for first reads of a snapshot "
+    "or a stalled volume, or give latency_objective_ms what the type can do"
+)
+SLOWER_FOR_NOW = (
+    "no limit was touched; look for first reads of a snapshot or a stalled volume. A faster type is proposed once "
+    "an hour of each of three days took longer than latency_objective_ms"
 )
 MORE_LATER = "the load may be larger than it can show at its limit, so more may be asked for later"
 NO_NATURAL_DEMAND = (
@@ -118,6 +122,15 @@ def escalate_once(
         return Hold(reason=reason, until=None, proposed_plan=plan)
     remedy = spoken(decision_input.observation.volume.ref.kind, remedy)
     return Escalate(reason=reason, cause=cause, remedy=remedy, proposed_plan=plan)
+
+
+def when_slow(observation: Observation, limits: Limits, diagnosis: Diagnosis) -> str:
+    """What helps where operations are slow below every limit, and no faster type is wanted, known or proposed yet."""
+    if limits.latency_objective_ms is not None:
+        return SLOWER_THAN_WISHED if diagnosis.slower_than_objective else SLOWER_FOR_NOW
+    activity = observation.activity
+    checked = activity.iops_exceeded.known() or activity.throughput_exceeded.known()
+    return SLOW_BELOW_LIMITS if checked else SLOW_WITHOUT_CHECKS
 
 
 def escalate_blocked_by_tags(

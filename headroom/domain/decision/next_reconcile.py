@@ -41,6 +41,8 @@ something may be given back."""
 THIN_DATA = timedelta(minutes=5)
 CREDITS_DRAINING = timedelta(hours=4)
 UNREPORTED = timedelta(hours=1)
+SLOW_UNREPORTED = timedelta(hours=3)
+"""No alarm reports operations that are slower than the owner wants."""
 BLIP = timedelta(minutes=2)
 """How soon a volume with a single minute of pressure is reconciled again."""
 NOTHING_YET = timedelta(minutes=10)
@@ -94,6 +96,12 @@ def next_reconcile_at(decision: Decision) -> datetime | None:
         and unknown_modification(resource_state, change, decision.at) is not None
     ):
         found.append(decision.at + UNREPORTED)  # somebody else's counts once it is in force
+    wanted, now = (
+        decision.effective.limits.latency_objective_ms,
+        decision.observation.volume.configuration,
+    )
+    if wanted is not None and decision.effective.enrolled and now.volume_type is not VolumeType.IO2:
+        found.append(decision.at + SLOW_UNREPORTED)
     waits = (
         one.expires
         for one in (resource_state.approval_request, resource_state.rollback)

@@ -271,10 +271,10 @@ def least_planned(
 ) -> tuple[float, float]:
     """IOPS and MiB/s that every plan leaves: an hour with no more is not busy.
 
-    That is what gp3 includes. Of a type that includes nothing, it is what half of the hours use, or
-    what two raises lead back from.
+    That is what gp3 includes, also of io2 that the owner had as another type: no raise leads back to gp3. Of a type that
+    includes nothing, it is what half of the hours use, or what two raises lead back from.
     """
-    if not pays_for_every_iops(current, limits.types):
+    if not all(pays_for_every_iops(one, limits.types) for one in (current, chosen)):
         return (3_000.0, 125.0) if VolumeType.GP3 in limits.types else (100.0, 25.0)
     peaks = [hour.peak_iops for hour in profile.known]
     two_raises = capability(chosen).sustained_iops / limits.largest_step**STEPS_BACK

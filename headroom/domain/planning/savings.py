@@ -172,6 +172,13 @@ def _minutes_a_day(past: Past, can: Capability) -> float:
     ) / max(1.0, past.days)
 
 
+def wished(situation: Situation, plan: Plan) -> bool:
+    """Whether a plan leads to the faster type that the owner's latency objective asks for: it need not pay in minutes."""
+    return (
+        situation.slow and plan.target.volume_type is VolumeType.IO2 is not plan.origin.volume_type
+    )
+
+
 def value_for_good(situation: Situation, plan: Plan, *, coming_minutes: float = 0.0) -> float:
     """The value per day of what can never be undone: what it relieves on a mean day, less its price.
 
@@ -182,7 +189,7 @@ def value_for_good(situation: Situation, plan: Plan, *, coming_minutes: float = 
     """
     demand, past = situation.demand, situation.past
     now, then = capability(situation.current), plan.capability
-    if situation.slow and plan.target.volume_type is VolumeType.IO2:  # the wish of the owner
+    if wished(situation, plan):
         return 0.0
     hours, numbers = past.numbered
     before = shortfalls(hours, now.sustained_iops, now.sustained_mibps)

@@ -23,7 +23,7 @@ from headroom.domain.planning.restoring import (
     may_be_restored,
     within_choice,
 )
-from headroom.domain.planning.savings import uses_up_the_only_change
+from headroom.domain.planning.savings import uses_up_the_only_change, wished
 from headroom.domain.planning.situation import Situation, hardly_less
 from headroom.domain.planning.valuation import Valuation
 from headroom.domain.resources import Configuration
@@ -102,6 +102,8 @@ def _sensible(
     `later_minutes` a day end with the change that it makes possible, or after the load. A full copy stays among the
     plans, although only a person starts it: the owner should see its price.
     """
+    if wished(situation, plan):
+        return True
     if one_way(plan) and not plan.full_copy and any(
         not one_way(other)
         and allowed(situation, other)
@@ -117,8 +119,6 @@ def _sensible(
         return True
     if plan.price_change_usd <= 0:
         return not (hardly_less(plan) or uses_up_the_only_change(situation))
-    if situation.slow and one_way(plan):
-        return True
     if forecast.seen_minutes[0] <= NEGLIGIBLE_MIN:
         return False
     minutes = max(plan.relieved_minutes_per_day, later_minutes)

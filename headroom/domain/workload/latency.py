@@ -5,6 +5,7 @@ This saves the CloudWatch metrics that would otherwise be read and paid for.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -37,6 +38,8 @@ FAR_BELOW = 0.25
 """Share of the limits below which slow operations have another cause than the load."""
 LARGER_IO = 2.0
 """Operations this many times as large take longer by themselves."""
+MISSED_DAYS = 3
+"""Days of which each must have missed the owner's objective before a type is bought that stays for good."""
 ANOTHER, SAME = 1.1, 0.1
 """How far one limit is from another that shows anything of it, and by how much rates and latencies of one load differ."""
 LATEST_THERE, ENOUGH_THERE = 6, 3
@@ -261,3 +264,23 @@ def is_waiting(minute: Minute, slow_ms: float) -> bool:
     if waited is None or waited < slow_ms:
         return False
     return minute.ops >= 1 and minute.ops * waited >= _MS_PER_S * LEAST_OUTSTANDING
+
+
+def missed_for_days(observation: Observation, objective_ms: float) -> bool:
+    """Whether busy periods of an hour in all took longer than the owner's objective in each of the last three days.
+
+    So is no incident, and mostly no first reads of a volume made from a snapshot.
+    """
+    history = observation.history
+    if history is None:
+        return False
+    an_hour = 3_600 // history.read_iops.period_s
+    end = len(history.read_iops.values)
+    slow = Counter(
+        (end - place - 1) // (24 * an_hour)
+        for latency, ops, _, place in periods_below(
+            history, 1.0, LimitHistory(observation, ()).lowest
+        )
+        if ops >= BUSY_IOPS and latency > objective_ms
+    )
+    return all(slow[ago] >= an_hour for ago in range(MISSED_DAYS))

@@ -11,7 +11,7 @@ import pytest
 from headroom.domain.decision import Act, Decision, Escalate, Hold, Reason, decide
 from headroom.domain.decision.decision_input import analyze
 from headroom.domain.policy import KnownEvent, Mode, OneWay, parse_schedule
-from headroom.domain.resources import Configuration, Observation, VolumeType
+from headroom.domain.resources import Configuration, ModificationState, Observation, VolumeType
 from headroom.domain.workload import Binding
 from tests.builders import (
     NOW,
@@ -19,6 +19,7 @@ from tests.builders import (
     decision_input,
     gp2,
     gp3,
+    modification,
     observation,
     policy,
     resource_state,
@@ -173,30 +174,87 @@ def test_load_that_a_known_event_explains_teaches_no_rhythm(
     assert bool(analysis.situation.past.busy) is counts
 
 
+def slow_for_days(ms: float = 40.0, *, days: float = 10.0, hours: int = 24) -> Observation:
+    """As slow in the latest hours of each earlier day as now."""
+    earlier = history(
+        lambda _: 300.0, days=days,
+        latency_ms=lambda at: ms if (NOW - at) % timedelta(days=1) <= timedelta(hours=hours) else 0.4,
+    )  # fmt: skip
+    return replace(slow(), history=earlier)
+
+
 def test_a_faster_type_is_proposed_only_for_the_owners_objective_and_by_a_person() -> None:
     objective = {"latency_objective_ms": 5.0, "price_increase_usd": 1_000}
-    asked = decided(slow(), **objective)
+    asked = decided(slow_for_days(), **objective)
     assert isinstance(asked.answer, Act)
     assert asked.answer.plan.target.volume_type is VolumeType.IO2
     assert asked.answer.approval is not None
     for limits in ({}, {**objective, "one_way": OneWay.NEVER}):
-        answer = decided(slow(), **limits).answer
+        answer = decided(slow_for_days(), **limits).answer
         assert not isinstance(answer, Act)
-    fast = decided(slow(), latency_objective_ms=50.0)
+    fast = decided(slow_for_days(), latency_objective_ms=50.0)
     assert fast.diagnosis.binding is Binding.NOTHING
+
+
+@pytest.mark.parametrize(
+    ("seen", "bought"),
+    [
+        (slow_for_days(), True),
+        (slow_for_days(hours=2), True),
+        (slow_for_days(days=2.0), False),  # first reads of a new volume end
+        (slow(), False),  # an incident after ten days
+    ],
+    ids=["always", "two hours a day", "not three days yet", "today"],
+)
+def test_io2_stays_for_good_so_it_is_bought_for_what_was_slow_on_three_days(
+    seen: Observation, bought: bool
+) -> None:
+    limits = {"latency_objective_ms": 5.0, "price_increase_usd": 1_000, "one_way": OneWay.ALLOW}
+    answer = decided(seen, **limits).answer
+    assert isinstance(answer, Act) is bought
+    if isinstance(answer, Escalate):
+        assert "an hour of each of three days" in answer.remedy
+
+
+def test_what_keeps_headroom_from_the_faster_type_is_said() -> None:
+    dear = decided(slow_for_days(), latency_objective_ms=5.0, price_increase_usd=50)
+    assert isinstance(dear.answer, Escalate)
+    assert dear.answer.cause == "price_per_resource"
+    assert "to allow io2 400 GiB 3000 IOPS" in dear.answer.remedy
+    busy = replace(slow_for_days(), modification=modification(gp3(400), state=ModificationState.OPTIMIZING))
+    waits = decided(busy, latency_objective_ms=5.0, price_increase_usd=1_000)
+    assert isinstance(waits.answer, Hold)
+    assert waits.answer.reason is Reason.BLOCKED_TEMPORARILY
+
+
+def test_what_gp3_includes_stays_on_io2_that_was_another_type() -> None:
+    """No raise leads back to gp3, which has it for nothing; what the owner bought as io2 is given back."""
+    calm = observation(
+        activity([100.0] * 60), volume(Configuration(
+            volume_type=VolumeType.IO2, size_gib=400, iops=3_000, throughput_mibps=None
+        )), history=history(lambda _: 100.0, days=14.0),
+    )  # fmt: skip
+    for owner, kept in ((gp3(400), True), (calm.volume.configuration, False)):
+        decision = decide(
+            decision_input(
+                calm, stand=resource_state(owner_configuration=owner), rules=policy(mode=Mode.AUTO)
+            )
+        )
+        assert isinstance(decision.answer, Act) is not kept, owner
 
 
 def test_io2_is_not_bought_for_less_than_what_it_is_designed_for() -> None:
     """It averages just below half a millisecond: nothing faster is for sale, and io2 stays for good."""
     limits = {"price_increase_usd": 1_000, "one_way": OneWay.ALLOW}
-    assert isinstance(decided(slow(), latency_objective_ms=0.5, **limits).answer, Act)
-    impossible = decided(slow(), latency_objective_ms=0.4, **limits)
+    assert isinstance(decided(slow_for_days(), latency_objective_ms=0.5, **limits).answer, Act)
+    impossible = decided(slow_for_days(), latency_objective_ms=0.4, **limits)
     assert isinstance(impossible.answer, Escalate)
-    assert "no type that the limits allow without a person is faster" in impossible.answer.remedy
+    assert "Headroom knows no faster type" in impossible.answer.remedy
 
 
 def test_nothing_is_bought_for_a_volume_that_completes_no_io() -> None:
-    stalled = decided(slow(stalled=True), latency_objective_ms=5.0, one_way=OneWay.ALLOW)
+    stalled_for_days = replace(slow_for_days(), activity=slow(stalled=True).activity)
+    stalled = decided(stalled_for_days, latency_objective_ms=5.0, one_way=OneWay.ALLOW)
     assert stalled.diagnosis.binding is Binding.LATENCY
     assert "stalled" in stalled.diagnosis.explanation
     assert isinstance(stalled.answer, Escalate)
