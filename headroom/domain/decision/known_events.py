@@ -36,6 +36,7 @@ KNOWN_EVENT = "known_event"
 A_CENT = 0.01
 MOST_LET_THROUGH = 0.95
 """An instance that lets less of an event through is notified: its MiB/s may be an estimate."""
+UNTIL_BEGUN = ", which may last until it has begun"
 MISSED_TIMES, HALF = 3, 0.5
 """So many times in a row an event's load was below so large a share of what is announced: its owner hears of it."""
 
@@ -112,7 +113,8 @@ def _asked_or_notified(
     return escalate_once(
         analysis.decision_input, analysis.effective, reason, _cause(load),
         f"{_due(load)}{_through(load)}, the volume sustains {can.sustained_iops:,.0f} IOPS and {can.sustained_mibps:,.0f} MiB/s, "
-        f"and {why}; change the volume yourself before, or the policy",
+        f"and {why}; "
+        + ("move the load to a later hour if you can" if why.endswith(UNTIL_BEGUN) else "change the volume yourself before, or the policy"),
         None if nearest is None else nearest.plan,
     )  # fmt: skip
 
@@ -264,9 +266,18 @@ def _why_in_vain(analysis: Analysis, ways: Sequence[PlanJudgement], load: KnownL
             return None  # the same without giving anything back
     nearest = min(ways, key=distance)
     lasting = [v for v in nearest.blocking if not v.temporary]
-    late = [v for v in nearest.blocking if v.clears_at is not None and v.clears_at > load.start]
+    due = (
+        load.start - situation.observation.at <= LEAD
+    )  # what ends nobody knows when may last until then
+    late = [
+        v for v in nearest.blocking
+        if (due and v.guardrail is not Guardrail.COST_BENEFIT)
+        or (v.clears_at is not None and v.clears_at > load.start)
+    ]  # fmt: skip
     names = ", ".join(v.guardrail.value for v in lasting or late)
     begun = "" if lasting else " until it has begun"
+    if late and all(v.clears_at is None for v in late) and not lasting:
+        begun = UNTIL_BEGUN
     copying = [v.detail for v in lasting if v.guardrail is Guardrail.FULL_COPY]
     why = f": {copying[0]}" if copying else ""
     return f"{nearest.plan.target} is blocked by {names}{begun}{why}" if names else None

@@ -242,7 +242,11 @@ def given_in_bursts(
     if instance is None or instance.limits is None or activity is None or profile is None:
         return None
     limits = instance.limits
-    for balance in (activity.io_balance_percent, activity.byte_balance_percent):
+    balances = (
+        (activity.io_balance_percent, limits.maximum_iops > limits.baseline_iops),
+        (activity.byte_balance_percent, limits.maximum_mibps > limits.baseline_mibps),
+    )
+    for balance in (each for each, there in balances if there):
         points = list(balance.points())
         if not points or observation.at - points[-1][0] > STALE or points[-1][1] < HALF_PERCENT:
             return None

@@ -221,7 +221,9 @@ def test_what_keeps_headroom_from_the_faster_type_is_said() -> None:
     assert isinstance(dear.answer, Escalate)
     assert dear.answer.cause == "price_per_resource"
     assert "to allow io2 400 GiB 3000 IOPS" in dear.answer.remedy
-    busy = replace(slow_for_days(), modification=modification(gp3(400), state=ModificationState.OPTIMIZING))
+    busy = replace(
+        slow_for_days(), modification=modification(gp3(400), state=ModificationState.OPTIMIZING)
+    )
     waits = decided(busy, latency_objective_ms=5.0, price_increase_usd=1_000)
     assert isinstance(waits.answer, Hold)
     assert waits.answer.reason is Reason.BLOCKED_TEMPORARILY

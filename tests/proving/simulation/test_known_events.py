@@ -441,3 +441,22 @@ def test_nothing_is_lowered_from_where_more_changes_than_follow_in_time_lead_to_
     assert result.starved_minutes == 0
     assert min(target.iops or 0 for target in targets(result)) < 8_000
     assert not [d for d in result.decisions if isinstance(d.answer, Escalate)]
+
+
+def test_an_event_that_begins_while_a_change_is_in_flight_is_announced_before_it_is_short() -> None:
+    """AWS takes six hours for the first change; the second is due 40 minutes before the event."""
+    result = simulated(
+        {"type": "gp3", "size_gib": 500},
+        [step("12h", 1_000), step("2h", 9_000), step("6h", 1_000), step("2h", 15_500), step("2h", 500)],
+        policy={
+            "version": 1, "defaults": {"mode": "auto"},
+            "known_events": [
+                {"name": "close", "when": "once 2026-01-05 20:00 UTC", "for": "2h", "iops": 15_500}
+            ],
+        },
+        aws={"effect_delay": "20m", "completes_after": "14h"},
+    )  # fmt: skip
+    told = [d for d in result.decisions if isinstance(d.answer, Escalate)]
+    assert told
+    assert told[0].at - START <= timedelta(hours=19, minutes=30)
+    assert "in_flight, which may last until it has begun" in told[0].summary

@@ -282,6 +282,19 @@ def test_a_load_that_its_own_limit_stretches_may_fit_into_the_bursts_of_the_inst
     assert starved_between(result, timedelta(days=2), timedelta(days=4)) == 0
 
 
+def test_an_instance_may_burst_in_iops_alone() -> None:
+    """EC2 publishes no EBSByteBalance% where throughput has no bursts: nothing is missing then."""
+    day = [step("7h", 1_200), step("10m", 9_600), step("1010m", 1_200)]
+    result = simulated(
+        {"type": "gp3", "size_gib": 200}, day * 4,
+        attachment={
+            "baseline_iops": 6_000, "maximum_iops": 24_000, "baseline_throughput_mbps": 538,
+            "maximum_throughput_mbps": 538, "other_load": {"iops": 1_800, "mibps": 46},
+        },
+    )  # fmt: skip
+    assert starved_between(result, timedelta(days=2), timedelta(days=4)) <= 2
+
+
 def test_a_load_a_little_above_what_the_instance_sustains_counts_with_what_it_takes_of_bursts() -> (
     None
 ):
