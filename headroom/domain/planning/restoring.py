@@ -26,6 +26,7 @@ STEPS_BACK = 2
 """Changes that may be needed to be back where the volume was."""
 DAILY_DAYS = 3.0
 """Measured days after which a daily load would be foreseen."""
+LATEST_DAYS = 3
 MOST_OF_IT = 0.75
 """Share of what the owner chose to which one change leads back: a second has to wait for hours."""
 NEARLY = 0.97
@@ -160,8 +161,8 @@ def least_iops(situation: Situation, included_iops: float) -> float:
     Two raises must lead back, also to what the owner chose before Headroom lowered it. Until a monthly
     load would be foreseen, one must lead to most of what the owner chose; of a type without any included IOPS,
     and until a daily load would be, to all of it and `spare`, so that what waits by then is served soon.
-    One must always lead to what the load uses of it, and where no second could follow in time to what
-    the load uses of the present IOPS.
+    One must always lead to what the load uses of it; and to what the load uses of the present IOPS, where no second
+    could follow in time, or would each day: with it, and the change back, a day's slots are used up.
     """
     limits, step, past = situation.limits, situation.limits.largest_step, situation.past
     have = capability(situation.current).sustained_iops
@@ -176,8 +177,8 @@ def least_iops(situation: Situation, included_iops: float) -> float:
         undone = max(undone, MOST_OF_IT * min(bought, limits.max_iops) / step)
     if past.days < unseen_days and bought > step * included_iops:
         undone = max(undone, min(round(bought * spare, 3), limits.max_iops) / step)
-    had = bought if second_in_time(situation) else max(bought, have)
-    used = min(most_used(situation)[0], had) * spare
+    seldom = second_in_time(situation) and not _most_days(situation, iops=step * included_iops)
+    used = min(most_used(situation)[0], bought if seldom else max(bought, have)) * spare
     if used > step * included_iops and not has_ended(past, used / spare / step, inf):
         undone = max(undone, min(round(used, 3), limits.max_iops) / step)
     needed = [min(load.iops, limits.max_iops) for load in _coming(situation)]
@@ -194,12 +195,28 @@ def least_mibps(situation: Situation, included_mibps: float) -> float:
     if past.days < _unseen_days(situation) and chosen.throughput_mibps is not None:
         undone = max(undone, MOST_OF_IT * min(bought, limits.max_throughput_mibps) / step)
     spare = 1 + limits.headroom_percent / 100
-    used = min(most_used(situation)[1], bought) * spare
+    seldom = not _most_days(situation, mibps=step * included_mibps)
+    used = min(most_used(situation)[1], bought if seldom else max(bought, have)) * spare
     if used > step * included_mibps and not has_ended(past, inf, used / spare / step):
         undone = max(undone, min(round(used, 3), limits.max_throughput_mibps) / step)
     needed = [min(load.mibps, limits.max_throughput_mibps) for load in _coming(situation)]
     undone = max([undone, *_reaching(situation, needed, have, included_mibps)])
     return min(have, max(limits.min_throughput_mibps, undone))
+
+
+def _most_days(situation: Situation, *, iops: float = inf, mibps: float = inf) -> bool:
+    """Whether load above these rates came on most of the latest days."""
+    hours = situation.past.profile.hours
+    days = [
+        hours[len(hours) - 24 * ago :][:24]
+        for ago in range(1, LATEST_DAYS + 1)
+        if len(hours) >= 24 * ago
+    ]
+    above = [
+        any(hour and (hour.peak_iops > iops or hour.peak_mibps > mibps) for hour in day)
+        for day in days
+    ]
+    return 2 * sum(above) > LATEST_DAYS
 
 
 def _coming(situation: Situation) -> list[KnownLoad]:

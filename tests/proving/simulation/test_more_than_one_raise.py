@@ -100,3 +100,21 @@ def test_a_pool_that_its_ceiling_holds_is_raised_for_before_it_comes() -> None:
     assert max(late[2:]) <= 24 + 1, "a tenth of four hours, and nothing for the reaction"
     nightly = [hour % 24 for hour in hours(result) if hour > 48]
     assert all(hour < 2 or 18 <= hour < 20 for hour in nightly)
+
+
+def test_a_load_of_every_day_above_one_step_is_given_back_to_where_one_raise_leads_back_from() -> (
+    None
+):
+    """900 MiB/s on gp3: from its 125 it takes two raises, and with the change back there is no slot for the next day."""
+    night = [step("11h", 500), step("155m", 7_200, 128), step("625m", 500)]
+    result = simulated(
+        {"type": "gp3", "size_gib": 100}, night * 9,
+        policy={"version": 1, "defaults": {"mode": "auto", "preset": "thrift"}},
+    )  # fmt: skip
+    given_back = [
+        c.target
+        for c in result.changes
+        if c.reason == "scaling_down" and c.at > START + timedelta(days=3)
+    ]
+    assert len(given_back) >= 4
+    assert all((target.throughput_mibps or 0) >= 225 for target in given_back)
