@@ -21,9 +21,9 @@ from headroom.domain.guardrails import (
     Verdict,
     in_the_policy,
 )
-from headroom.domain.planning import Plan, a_month, group_of, one_way, reverted
+from headroom.domain.planning import IO2_MS, Plan, a_month, group_of, one_way, reverted
 from headroom.domain.policy import CodeOwned, EffectiveLimits, Limits
-from headroom.domain.resources import CodeOwner, Kind, Observation, code_owner, spoken
+from headroom.domain.resources import CodeOwner, Kind, Observation, VolumeType, code_owner, spoken
 from headroom.domain.workload import Binding, Demand, Diagnosis, LoadShape, recent_minutes
 
 LONG_PRESSED_MINUTES = 60
@@ -126,8 +126,10 @@ def escalate_once(
 
 def when_slow(observation: Observation, limits: Limits, diagnosis: Diagnosis) -> str:
     """What helps where operations are slow below every limit, and no faster type is wanted, known or proposed yet."""
-    if limits.latency_objective_ms is not None:
-        return SLOWER_THAN_WISHED if diagnosis.slower_than_objective else SLOWER_FOR_NOW
+    wished, now = limits.latency_objective_ms, observation.volume.configuration
+    if wished is not None:
+        none = now.volume_type is VolumeType.IO2 or wished < IO2_MS
+        return SLOWER_THAN_WISHED if none or diagnosis.slower_than_objective else SLOWER_FOR_NOW
     activity = observation.activity
     checked = activity.iops_exceeded.known() or activity.throughput_exceeded.known()
     return SLOW_BELOW_LIMITS if checked else SLOW_WITHOUT_CHECKS
@@ -328,18 +330,3 @@ def cause_of(verdict: Verdict) -> str:
 def unmanaged(effective: EffectiveLimits, owner: CodeOwner | None) -> bool:
     """Whether nobody is even notified: code owns the volume, and the policy says `leave`."""
     return owner is not None and effective.limits.infrastructure_as_code is CodeOwned.LEAVE
-
-
-def given_up(limits: Limits, plan: Plan) -> str:
-    """What of the present settings only a person can set again once a plan lowers them, in words; else empty."""
-    now, then = plan.origin, plan.target
-    ceilings = (
-        (now.iops, then.iops, limits.max_iops, "max_iops"),
-        (now.throughput_mibps, then.throughput_mibps, limits.max_throughput_mibps, "max_throughput_mibps"),
-    )  # fmt: skip
-    lost = [
-        f"{name} ({most:,})"
-        for had, left, most, name in ceilings
-        if had is not None and had > most and (left or 0) < had
-    ]
-    return f"and only a person can set more than {' and '.join(lost)} again" if lost else ""

@@ -271,8 +271,7 @@ def _why_in_vain(analysis: Analysis, ways: Sequence[PlanJudgement], load: KnownL
     )  # what ends nobody knows when may last until then
     late = [
         v for v in nearest.blocking
-        if (due and v.guardrail is not Guardrail.COST_BENEFIT)
-        or (v.clears_at is not None and v.clears_at > load.start)
+        if (due and v.guardrail is not Guardrail.COST_BENEFIT if v.clears_at is None else v.clears_at > load.start)
     ]  # fmt: skip
     names = ", ".join(v.guardrail.value for v in lasting or late)
     begun = "" if lasting else " until it has begun"

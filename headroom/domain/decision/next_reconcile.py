@@ -26,7 +26,7 @@ from headroom.domain.guardrails import (
     Verdict,
     only_saves,
 )
-from headroom.domain.planning import CALM_MINUTES
+from headroom.domain.planning import CALM_MINUTES, IO2_MS
 from headroom.domain.resources import Configuration, Kind, ModificationState, VolumeType
 from headroom.domain.state import QueueEntry, quota_usage, unknown_modification
 from headroom.domain.workload import Binding
@@ -100,7 +100,8 @@ def next_reconcile_at(decision: Decision) -> datetime | None:
         decision.effective.limits.latency_objective_ms,
         decision.observation.volume.configuration,
     )
-    if wanted is not None and decision.effective.enrolled and now.volume_type is not VolumeType.IO2:
+    faster = now.volume_type is not VolumeType.IO2 and wanted is not None and wanted >= IO2_MS
+    if faster and decision.effective.enrolled:
         found.append(decision.at + SLOW_UNREPORTED)
     waits = (
         one.expires

@@ -10,16 +10,18 @@ from types import MappingProxyType
 from headroom.domain.catalog.ebs import capability
 from headroom.domain.decision.action import Act, Action, Escalate, Hold, Reason
 from headroom.domain.decision.decision_input import Analysis
-from headroom.domain.decision.escalation import given_up
 from headroom.domain.guardrails import Guardrail, PlanJudgement, Verdict
 from headroom.domain.planning import (
+    HDD,
     LEAD,
     Plan,
+    Situation,
     begins,
     closed_hours_after,
     serves,
     starvation_chances,
 )
+from headroom.domain.policy import Limits
 from headroom.domain.resources import Configuration, VolumeType
 from headroom.domain.state import HOUR
 from headroom.domain.workload import HOURS, Binding, Recurrence, SpaceBasis
@@ -66,9 +68,10 @@ def _act(analysis: Analysis, answer: Act) -> str:
     if answer.approval is not None:
         because = f"{because}needs approval ({answer.approval}): "
     copy = "; RDS copies all data, which takes hours and cannot be undone" if plan.full_copy else ""
+    stays = _stays(analysis.situation, plan)
     return (
         f"{because}{plan.origin} -> {plan.target}, "
-        f"{sign}${abs(plan.price_change_usd):.2f} a month{copy}"
+        f"{sign}${abs(plan.price_change_usd):.2f} a month{copy}{stays}"
     )
 
 
@@ -152,7 +155,7 @@ def _expected(analysis: Analysis, answer: Act) -> str:
     if situation is None:
         return ""
     if answer.reason is not Reason.RECURRENCE_EXPECTED:
-        return given_up(situation.limits, answer.plan) if answer.plan.sustains_less else ""
+        return _given_up(situation.limits, answer.plan) if answer.plan.sustains_less else ""
     held = _held_back_by(situation.current, answer.plan)
     chances, first = starvation_chances(situation, (held,))
     likeliest = max(chance for (chance,) in chances)
@@ -180,3 +183,30 @@ def _held_back_by(now: Configuration, plan: Plan) -> Configuration:
     if iops == mibps or now.volume_type is not VolumeType.GP3:
         return now
     return replace(now, throughput_mibps=ANY_MIBPS) if iops else replace(now, iops=ANY_IOPS)
+
+
+def _given_up(limits: Limits, plan: Plan) -> str:
+    """What of the present settings only a person can set again once a plan lowers them, in words; else empty."""
+    now, then = plan.origin, plan.target
+    ceilings = (
+        (now.iops, then.iops, limits.max_iops, "max_iops"),
+        (now.throughput_mibps, then.throughput_mibps, limits.max_throughput_mibps, "max_throughput_mibps"),
+    )  # fmt: skip
+    lost = [
+        f"{name} ({most:,})"
+        for had, left, most, name in ceilings
+        if had is not None and had > most and (left or 0) < had
+    ]
+    return f"and only a person can set more than {' and '.join(lost)} again" if lost else ""
+
+
+def _stays(situation: Situation | None, plan: Plan) -> str:
+    """That a volume leaves an HDD type to which no plan may lead back, in words; else empty."""
+    kind = plan.origin.volume_type
+    if (
+        situation is None
+        or kind not in HDD
+        or kind in (plan.target.volume_type, *situation.limits.types)
+    ):
+        return ""
+    return f"; only a person can change it back to {kind}, which types does not name"

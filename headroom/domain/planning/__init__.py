@@ -44,7 +44,8 @@ from headroom.domain.planning.groups import (
 )
 from headroom.domain.planning.levels import may_have, reached_by_two
 from headroom.domain.planning.plan import Plan, a_month, one_way
-from headroom.domain.planning.plans_from_history import TARGETS, least_planned
+from headroom.domain.planning.planner import IO2_MS
+from headroom.domain.planning.plans_from_history import HDD, TARGETS, least_planned
 from headroom.domain.planning.present_load import starvation_chances
 from headroom.domain.planning.restoring import STEPS_BACK
 from headroom.domain.planning.reverts import reverted

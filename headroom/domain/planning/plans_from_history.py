@@ -29,7 +29,14 @@ from headroom.domain.planning.build_plan import (
     with_spare,
 )
 from headroom.domain.planning.plan import Plan
-from headroom.domain.planning.restoring import STEPS_BACK, freed, least_iops, least_mibps, most_used
+from headroom.domain.planning.restoring import (
+    ENDED_DAYS,
+    STEPS_BACK,
+    freed,
+    least_iops,
+    least_mibps,
+    most_used,
+)
 from headroom.domain.planning.situation import Situation, hardly_more, within_limits
 from headroom.domain.policy import Limits
 from headroom.domain.resources import Configuration, VolumeType
@@ -271,12 +278,14 @@ def least_planned(
 ) -> tuple[float, float]:
     """IOPS and MiB/s that every plan leaves: an hour with no more is not busy.
 
-    That is what gp3 includes, also of io2 that the owner had as another type: no raise leads back to gp3. Of a type that
-    includes nothing, it is what half of the hours use, or what two raises lead back from.
+    That is what gp3 includes, also of io2 that the owner had as another type, until a monthly load would be known: no
+    raise leads back to gp3. Of a type that includes nothing, it is what half of the hours use, or what two raises lead
+    back from.
     """
-    if not all(pays_for_every_iops(one, limits.types) for one in (current, chosen)):
-        return (3_000.0, 125.0) if VolumeType.GP3 in limits.types else (100.0, 25.0)
     peaks = [hour.peak_iops for hour in profile.known]
+    had = pays_for_every_iops(chosen, limits.types) or len(peaks) >= ENDED_DAYS * 24
+    if not (pays_for_every_iops(current, limits.types) and had):
+        return (3_000.0, 125.0) if VolumeType.GP3 in limits.types else (100.0, 25.0)
     two_raises = capability(chosen).sustained_iops / limits.largest_step**STEPS_BACK
     iops = min(3_000.0, max(100.0, two_raises, median(peaks) if peaks else 0.0))
     return iops, min(125.0, capability(replace(current, iops=ceil(iops))).sustained_mibps)

@@ -11,7 +11,6 @@ from statistics import mean
 
 from headroom.domain.catalog.ebs import MAX_MODIFICATIONS, Capability, capability
 from headroom.domain.planning.plan import Plan, one_way
-from headroom.domain.planning.plans_from_history import HDD
 from headroom.domain.planning.restoring import UNPROVEN_DAYS, leads_no_further, within_choice
 from headroom.domain.planning.schedule import ScheduleCost
 from headroom.domain.planning.situation import Situation
@@ -136,13 +135,11 @@ def without_return(situation: Situation, plan: Plan) -> Plan:
     """The plan; where what it changes would stay so, its value is of the mean day so far.
 
     So is a saving from where no raise could follow the load, which is worth nothing for the first week: how often the
-    load comes is not known by then. And a raise that the owner alone may give back, or that leaves an HDD type, to which
-    a volume returns after a week without such load at the earliest; but not for load that was announced, and not to what
-    the owner chose, which Headroom lowered.
+    load comes is not known by then. And a raise that the owner alone may give back, but not for load that was announced,
+    and not to what the owner chose, which Headroom lowered.
     """
-    leaves_hdd = plan.origin.volume_type in HDD and plan.target.volume_type not in HDD
     if plan.price_change_usd > 0 and not (
-        (situation.limits.give_back and not leaves_hdd)
+        situation.limits.give_back
         or one_way(plan)
         or situation.known_loads
         or within_choice(situation, plan)

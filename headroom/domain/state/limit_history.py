@@ -83,15 +83,6 @@ class LimitHistory:
         choose = min if permits(now, took) else max
         return choose(before[0], now[0]), choose(before[1], now[1])
 
-    @property
-    def changed(self) -> bool:
-        """Whether any change of the configuration is known."""
-        return bool(self._starts)
-
-    def set_at(self, at: float) -> tuple[float, float]:
-        """IOPS and MiB/s that were set at a POSIX timestamp, whether they were in effect yet or not."""
-        return self._of(bisect_right(self._starts, at), empty=False)
-
     def counted(self, at: float, iops: float, mibps: float) -> float:
         """The operations that EBS counted at a POSIX timestamp: merged ones where more were served than possible.
 

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import cached_property
 from math import inf
 from statistics import median
 
@@ -40,10 +39,6 @@ LARGER_IO = 2.0
 """Operations this many times as large take longer by themselves."""
 MISSED_DAYS = 3
 """Days of which each must have missed the owner's objective before a type is bought that stays for good."""
-ANOTHER, SAME = 1.1, 0.1
-"""How far one limit is from another that shows anything of it, and by how much rates and latencies of one load differ."""
-LATEST_THERE, ENOUGH_THERE = 6, 3
-"""Periods of such load under another limit, half of which must have taken as long, and three at least."""
 LARGE_SLOW_MS, LARGE_QUEUE = 200.0, 128.0
 """Longer than large operations take by themselves (64 outstanding of 256 KiB take 128 ms at 125 MiB/s), and more of
 them than workers who read the first blocks of a snapshot, each of which is as slow by itself."""
@@ -96,44 +91,6 @@ def _below_in_force(history: VolumeActivity, share: float, limits: LimitHistory)
         most_iops, most_mibps = limits.at(begin + place * step, (iops, mibps), empty=True)
         if iops < share * most_iops and mibps < share * most_mibps:
             yield latency
-
-
-class WaitsByLimit:
-    """What operations of a history took, by the limits that were set: as long under others is no wait for a limit.
-
-    So are first reads of a snapshot, each of which takes as long by itself; bursts inside minutes wait less
-    under a larger limit. A change counts from when it was made: what is not in effect yet shows no other limit, so
-    only the latest periods under each count.
-    """
-
-    def __init__(self, history: VolumeActivity, limits: LimitHistory) -> None:
-        self._history, self._limits = history, limits
-
-    @cached_property
-    def _there(self) -> dict[tuple[float, float], list[tuple[float, float]]]:
-        """Latency in ms and operations/s of each period, by the limits that were set."""
-        found: dict[tuple[float, float], list[tuple[float, float]]] = {}
-        if self._limits.changed:
-            grid = self._history.read_iops
-            begin, step = grid.start.timestamp(), grid.period_s
-            for latency, iops, _, place in periods_below(self._history, 1.0, (inf, inf)):
-                limit = self._limits.set_at(begin + place * step)
-                found.setdefault(limit, []).append((latency, iops))
-        return found
-
-    def as_long(
-        self, latency_ms: float, iops: float, limit: tuple[float, float], *, of_iops: bool
-    ) -> bool:
-        """Whether operations at this rate took as long under a limit of IOPS, else of MiB/s, that was another."""
-        side = 0 if of_iops else 1
-        for other, there in self._there.items():
-            if max(other[side], limit[side]) < ANOTHER * min(other[side], limit[side]):
-                continue
-            like = [ms for ms, rate in there if abs(rate - iops) <= SAME * iops][-LATEST_THERE:]
-            same = sum(abs(ms - latency_ms) <= SAME * latency_ms for ms in like)
-            if same >= ENOUGH_THERE and 2 * same >= len(like):
-                return True
-        return False
 
 
 def flows_up_to_ms(free: Iterable[float]) -> float:

@@ -21,7 +21,6 @@ from headroom.domain.workload.latency import (
     FREE_AT,
     LEAST_SLOW_MS,
     SLOW,
-    WaitsByLimit,
     free_latency_ms,
     large_waits,
     periods_below,
@@ -95,7 +94,7 @@ def pressed_periods(
         if c or d or (c is None and d is None and (a >= bars[0] or b >= bars[1]))
     ]
     unchecked = any(by_iops[i] is None and by_mibps[i] is None for i in places)
-    latency = _latency(earlier or history, limits) if unchecked else NOTHING_WAITS
+    latency = _latency(earlier or history, limits) if unchecked else _Latency(0.0, 0.0)
     rows = (
         _period(history, limits, i, (iops[i], mibps[i]), (busiest[0][i], busiest[1][i]), latency)
         for i in places
@@ -108,10 +107,6 @@ class _Latency(NamedTuple):
 
     free: float
     slow: float
-    elsewhere: WaitsByLimit | None
-
-
-NOTHING_WAITS = _Latency(0.0, 0.0, None)
 
 
 def _latency(history: VolumeActivity, limits: LimitHistory) -> _Latency:
@@ -119,29 +114,21 @@ def _latency(history: VolumeActivity, limits: LimitHistory) -> _Latency:
     below = periods_below(history, FREE_AT, limits.lowest)
     iops, mibps = (WAITS_AT * limit for limit in limits.lowest)
     usual = usual_latency_ms(ms for ms, ops, size, _ in below if ops < iops and size < mibps)
-    return _Latency(
-        free_latency_ms(history, limits, below), max(LEAST_SLOW_MS, SLOW * usual),
-        WaitsByLimit(history, limits),
-    )  # fmt: skip
+    return _Latency(free_latency_ms(history, limits, below), max(LEAST_SLOW_MS, SLOW * usual))
 
 
 def _waits(
-    history: VolumeActivity, place: int, latency: _Latency, mean: tuple[float, float],
+    history: VolumeActivity, place: int, slow_ms: float, mean: tuple[float, float],
     limits: tuple[float, float],
 ) -> bool:  # fmt: skip
     """Whether operations of a period waited while bursts used up a limit, of which the mean is a share."""
     waited = history.latency_ms.values[place]
-    if waited is None or waited <= latency.slow:
+    if waited is None or waited <= slow_ms:
         return False
     ops = (history.read_iops.values[place] or 0.0) + (history.write_iops.values[place] or 0.0)
     large = mean[1] * MIB > LARGE_IO_BYTES * mean[0] and not large_waits(waited, ops)
-    by_iops, by_mibps = mean[0] / limits[0], mean[1] / limits[1]
-    if max(by_iops, by_mibps) < (LARGE_WAITS_AT if large else WAITS_AT):
-        return False
-    elsewhere = latency.elsewhere
-    return elsewhere is None or not elsewhere.as_long(
-        waited, ops, limits, of_iops=by_iops >= by_mibps
-    )
+    share = max(mean[0] / limits[0], mean[1] / limits[1])
+    return share >= (LARGE_WAITS_AT if large else WAITS_AT)
 
 
 def busiest_minutes(series: Series | None, means: Sequence[float]) -> list[float]:
@@ -177,7 +164,7 @@ def _period(
             and limits.ssd
             and limits.at(at, peak, empty=not empty)
             == (iops_limit, mibps_limit)  # no credits that run out
-            and _waits(history, place, latency, mean, (iops_limit, mibps_limit))
+            and _waits(history, place, latency.slow, mean, (iops_limit, mibps_limit))
             and limits.before_instance(iops_limit if of_iops else mibps_limit, of_iops=of_iops)
         )
         pressed = step / 60 if at_iops or at_mibps or waits else 0.0

@@ -19,7 +19,6 @@ from headroom.domain.workload.latency import (
     FREE_AT,
     LEAST_SLOW_MS,
     SLOW,
-    WaitsByLimit,
     flows_up_to_ms,
     free_latency_ms,
     large_waits,
@@ -61,15 +60,15 @@ def recent_minutes(
     of these is no measure of another.
     """
     history = observation.history
-    limits = LimitHistory(observation, known)
 
     def free_ms() -> float:
-        return 0.0 if history is None else free_latency_ms(history, limits)
+        return (
+            0.0 if history is None else free_latency_ms(history, LimitHistory(observation, known))
+        )
 
     return minutes(
         observation.activity, capability(observation.volume.configuration),
         observation.modification, earlier_free_ms=free_ms,
-        elsewhere=None if history is None else lambda: WaitsByLimit(history, limits),
     )  # fmt: skip
 
 
@@ -80,14 +79,13 @@ def minutes(
     *,
     places: Iterable[int] | None = None,
     earlier_free_ms: Callable[[], float] = float,
-    elsewhere: Callable[[], WaitsByLimit] | None = None,
 ) -> tuple[Minute, ...]:
     """The minutes that were measured, oldest first; a minute without I/O metrics is left out.
 
     `can` is what the volume delivers today. Minutes before its latest `change` are judged by the
     earlier limits, and those while it lands by the lower of both. Only the periods at `places` are
     read, all of them without. Where `activity` is all at a limit, `earlier_free_ms` is up to which latency
-    operations flow; 0 if nothing shows that. `elsewhere` is how long they took under other limits.
+    operations flow; 0 if nothing shows that.
     """
     every = range(len(activity.read_iops.values)) if places is None else places
     rows = list(_rows(activity, can, change, every))
@@ -105,8 +103,7 @@ def minutes(
             return 0.0
         return flows_up_to_ms(_latencies(activity, rows, FREE_AT)) or earlier_free_ms()
 
-    waits_by_limit = None if elsewhere is None else cache(elsewhere)
-    return tuple(_minutes_of(activity, rows, sizes, slow_ms, free_ms, waits_by_limit, hdd=hdd))
+    return tuple(_minutes_of(activity, rows, sizes, slow_ms, free_ms, hdd=hdd))
 
 
 def _latencies(activity: VolumeActivity, rows: Sequence[_Row], share: float) -> Iterator[float]:
@@ -202,8 +199,7 @@ def _range(
 
 def _minutes_of(
     activity: VolumeActivity, rows: Sequence[_Row], sizes: Sequence[Served],
-    slow_ms: Callable[[], float], free_ms: Callable[[], float],
-    elsewhere: Callable[[], WaitsByLimit] | None, *, hdd: bool,
+    slow_ms: Callable[[], float], free_ms: Callable[[], float], *, hdd: bool,
 ) -> Iterator[Minute]:  # fmt: skip
     """A minute for each row; `sizes` are of the rows whose operations were merged."""
     queues, latencies = activity.queue_length.values, activity.latency_ms.values
@@ -232,10 +228,6 @@ def _minutes_of(
                 by_operations = iops * low[1] >= driven * low[0]
                 waits_for_iops = by_operations and iops >= waits_at * low[0]
                 waits_for_mibps = not by_operations and driven >= waits_at * low[1]
-                if (waits_for_iops or waits_for_mibps) and elsewhere is not None:
-                    waited = _waited(activity, row) or 0.0
-                    if elsewhere().as_long(waited, ops, high, of_iops=by_operations):
-                        waits_for_iops = waits_for_mibps = False
             at_iops = by_iops is None and _at_limit(iops, low[0], high[0])
             at_mibps = by_mibps is None and _at_limit(driven, low[1], high[1])
             if (at_iops or at_mibps) and not checked:

@@ -15,7 +15,6 @@ from headroom.domain.catalog.ebs import capability
 from headroom.domain.decision import Act, Reason, decide
 from headroom.domain.guardrails import Case, Guardrail, judge
 from headroom.domain.planning.gp2_to_gp3 import late_minutes, least_gp3
-from headroom.domain.policy import Mode
 from headroom.domain.resources import Configuration, Engine, Observation, VolumeType
 from headroom.domain.state import HOUR, LoadProfile, ProfileHour
 from headroom.domain.workload import Minute, estimate
@@ -204,12 +203,7 @@ def test_an_hdd_type_at_its_iops_becomes_gp3_at_once_and_keeps_the_throughput_it
         volume_type=VolumeType.ST1, size_gib=1_000, iops=None, throughput_mibps=None
     )
     earlier = days and history(lambda _: 20.0, io_kib=1024, days=days, check=None)
-    rules = policy(
-        mode=Mode.AUTO, relief_value_usd_per_minute=0.3
-    )  # $35 a month for a week or more
-    decision = decide(
-        decision_input(observation(load, volume(st1), history=earlier or None), rules=rules)
-    )
+    decision = decide(decision_input(observation(load, volume(st1), history=earlier or None)))
     assert isinstance(decision.answer, Act), decision.answer
     assert decision.answer.plan.target == gp3(1_000, 3_000, 245)
 

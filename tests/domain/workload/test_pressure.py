@@ -10,7 +10,6 @@ import pytest
 from headroom.domain.catalog.ebs import HDD_IO_BYTES, capability
 from headroom.domain.decision import Act, Decision, Escalate, decide
 from headroom.domain.resources import Configuration, Observation, VolumeActivity, VolumeType
-from headroom.domain.state import KnownModification
 from headroom.domain.workload import Binding, Minute, minutes, recent_minutes
 from tests.builders import NOW, activity, database_policy, decision_input, gp3, observation, volume
 from tests.domain.databases import rds
@@ -179,31 +178,3 @@ def test_bursts_of_a_database_are_reported_where_a_person_has_to_choose() -> Non
     assert decision.demand.pressed_minutes == 180
     assert isinstance(decision.answer, Escalate)
     assert "full_copy" in decision.answer.cause
-
-
-@pytest.mark.parametrize(
-    ("then_ms", "rate", "periods", "waits"),
-    [
-        (30.0, 4_000.0, 12, False),  # as long under a larger limit: it is not the limit
-        (12.0, 4_000.0, 12, True),  # less under a larger one: it was
-        (30.0, 2_000.0, 12, True),  # another load
-        (30.0, 4_000.0, 2, True),  # too few
-    ],
-)
-def test_what_took_as_long_under_another_limit_waits_for_none(
-    then_ms: float, rate: float, periods: int, waits: bool
-) -> None:
-    """4,000 IOPS at 30 ms on 12,000 now; on 16,000 until an hour ago."""
-    now_can, then_can = (gp3(500, iops, 500) for iops in (12_000, 16_000))
-    lowered = KnownModification(
-        started_at=NOW - timedelta(hours=3), by="headroom", origin=then_can, target=now_can
-    )
-    there = NOW - timedelta(hours=4)
-    begins = there - periods * timedelta(minutes=5)
-    earlier = history(
-        lambda at: rate if begins <= at < there else 1.0, days=1.0, check=None,
-        latency_ms=lambda at: then_ms if begins <= at < there else 1.0,
-    )  # fmt: skip
-    load = activity([4_000.0] * 60, latency_ms=30.0, queue=120.0, iops_check=None, mibps_check=None)
-    seen = observation(load, volume(now_can), history=earlier)
-    assert any(m.pressed for m in recent_minutes(seen, (lowered,))) is waits

@@ -349,21 +349,6 @@ def test_without_any_dated_price_there_is_no_fallback() -> None:
         parse_scenario(elsewhere, source="case.yaml", base=Path())
 
 
-def test_operations_that_are_as_slow_under_a_larger_limit_are_raised_for_once() -> None:
-    """First reads of a restored database: 36 ms each, whatever its limits. No check is published that would say so."""
-    reads = {"outstanding": 330, "service_ms": 36, "io_kib": 32, "read_fraction": 1}
-    calm = {"outstanding": 2, "service_ms": 0.7, "think_ms": 1.3, "io_kib": 16}
-    document = scenario(
-        {"steps": [{"for": "12h", **reads}, {"for": "24h", **calm}]}, engine="postgres",
-        storage_type="gp3", allocated_storage_gib=500, instance_class="db.r6g.4xlarge",
-        tags={"headroom": "auto"},
-    )  # fmt: skip
-    result = simulated(document, "headroom")
-    raised, given_back = result.changes
-    assert raised.origin == given_back.target
-    assert not [d for d in result.decisions if isinstance(d.answer, Escalate)]
-
-
 def test_bursts_that_wait_less_under_a_larger_limit_are_raised_for_until_they_wait_no_more() -> (
     None
 ):

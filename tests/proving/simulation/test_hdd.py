@@ -37,6 +37,8 @@ def test_st1_is_left_for_a_batch_and_returned_to_where_it_ended_and_the_owner_al
     targets = [change.target.volume_type.value for change in result.changes]
     assert list(dict.fromkeys(targets)) == kinds
     assert targets.count("st1") == kinds.count("st1")
+    stays = "only a person can change it back to st1, which types does not name"
+    assert any(stays in decision.summary for decision in result.decisions) is ("st1" not in types)
     assert result.violations == ()
 
 
@@ -98,52 +100,18 @@ def test_a_batch_that_outlasts_the_credits_of_st1_is_met_before_they_end() -> No
 
 
 @pytest.mark.parametrize(
-    ("kind", "gib", "mib_ops", "batch", "most_short"),
-    [
-        ("st1", 4_000, 40, 420, 0),
-        (
-            "sc1",
-            2_000,
-            20,
-            200,
-            35,
-        ),  # above its burst at once: a quarter of an hour is no reason yet
-    ],
+    ("kind", "gib", "mib_ops", "batch"), [("st1", 4_000, 40, 420), ("sc1", 2_000, 20, 200)]
 )
 def test_streams_that_an_hdd_type_served_lead_back_to_it_after_a_batch(
-    kind: str, gib: int, mib_ops: int, batch: int, most_short: int
+    kind: str, gib: int, mib_ops: int, batch: int
 ) -> None:
     """1 MiB operations count four times in a profile; st1 of 4,000 GiB sustains 156 random ones, and served these."""
     result = simulated(
         {"type": kind, "size_gib": gib},
         [step("1d", mib_ops, 1024), step("8h", batch, 512), step("9d", mib_ops, 1024)],
         history=[step("10d", mib_ops, 1024)],
-        policy={
-            "version": 1,
-            "defaults": {"types": ["gp3", "st1", "sc1"], "relief_value_usd_per_minute": 1},
-        },
+        policy={"version": 1, "defaults": {"mode": "auto", "types": ["gp3", "st1", "sc1"]}},
     )
     assert result.changes[0].target.volume_type is VolumeType.GP3
     assert str(result.changes[-1].target.volume_type) == kind
-    assert result.shortfall_minutes <= most_short
-
-
-@pytest.mark.parametrize("types", [["gp3", "io2"], ["gp3", "sc1"]])
-@pytest.mark.parametrize(
-    ("usd_per_minute", "kinds"), [(0.1, []), (2.0, [VolumeType.GP3])], ids=["balanced", "dear"]
-)
-def test_an_hdd_type_is_left_for_what_is_worth_its_price_for_a_week(
-    types: list[str], usd_per_minute: float, kinds: list[VolumeType]
-) -> None:
-    """Three quarters of an hour a tenth above its burst, once in 14 days: $67 a month more, and a week or for good."""
-    result = simulated(
-        {"type": "sc1", "size_gib": 1_044},
-        [step("12h", 2, 1024), step("45m", 92, 1024), step("60h", 2, 1024)],
-        history=[step("14d", 2, 1024)],
-        policy={
-            "version": 1,
-            "defaults": {"types": types, "relief_value_usd_per_minute": usd_per_minute},
-        },
-    )
-    assert result.starved_minutes > 0
-    assert [one.volume_type for one in targets(result)][:1] == kinds
+    assert result.shortfall_minutes < 15

@@ -460,3 +460,19 @@ def test_an_event_that_begins_while_a_change_is_in_flight_is_announced_before_it
     assert told
     assert told[0].at - START <= timedelta(hours=19, minutes=30)
     assert "in_flight, which may last until it has begun" in told[0].summary
+
+
+def test_a_window_that_opens_shortly_before_an_event_is_no_reason_for_a_message() -> None:
+    result = simulated(
+        {"type": "gp3", "size_gib": 500},
+        [step("10h", 1_000), step("2h", 9_000), step("6h", 1_000)],
+        policy={
+            "version": 1,
+            "defaults": {"mode": "auto", "change_windows": ["Mon-Sun 09:35-20:00 UTC"]},
+            "known_events": [
+                {"name": "close", "when": "once 2026-01-05 10:00 UTC", "for": "2h", "iops": 9_000}
+            ],
+        },
+    )  # fmt: skip
+    assert not [d for d in result.decisions if isinstance(d.answer, Escalate)]
+    assert result.starved_minutes == 0
