@@ -36,13 +36,10 @@ class InMemoryLedger(DynamoLedger):
     ) -> bool:
         """As deployed; the decision is kept as it is stored, to be read without its JSON."""
         kept = stored(decision)
-        new = self._decided(decision, self._body(decision, kept), due_at, notify)
+        new = self._decided(decision, decision_to_json(decision, kept), due_at, notify)
         if new:
             self._kept[decision.decision_id] = kept
         return new
-
-    def _body(self, decision: Decision, kept: Decision) -> str:
-        return decision_to_json(decision, kept)
 
     def _decision(self, decision_id: str) -> Decision:
         return self._kept.get(decision_id) or super()._decision(decision_id)
@@ -60,14 +57,11 @@ class InMemoryLedger(DynamoLedger):
 
 
 class TrialLedger(InMemoryLedger):
-    """The same for trials and simulations: a scan's progress and a kept decision, of which there are thousands, have no text."""
+    """The same for trials and simulations, which scan thousands of times: a scan's progress has no text."""
 
     def __init__(self, account_id: str, region: str) -> None:
         super().__init__(account_id, region)
         self._scan, self._scanning = ScanProgress(), Lock()
-
-    def _body(self, decision: Decision, kept: Decision) -> str:
-        return "{}"
 
     def due(self, now: datetime, limit: int) -> tuple[Due, ...]:
         """As deployed; no shard is queried before anything is due."""
