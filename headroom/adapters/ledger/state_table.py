@@ -101,18 +101,15 @@ class StateTable:
         found = self._reads.items(self._table, [_key(ref.arn, STATE_ITEM), *account])
         items = {item["item"]["S"]: item for item in found}
         with reading(f"the state of {ref.arn}"):
+            item = items.get(STATE_ITEM)
+            state, version = state_of(item, self._latest)
+            self._latest = self._latest if item is None else (item, state)
             return Snapshot(
-                held=self._held_in(items.get(STATE_ITEM)),
+                held=StateItem(state=state, version=version),
                 account_micro_usd=unwire(readable(items[BUDGET])[SUM]) if BUDGET in items else 0,
                 stop_state=account_stops(items.get(PAUSE), self._account),
                 concurrency=concurrency_of(items.get(CONCURRENCY_ITEM)),
             )
-
-    def _held_in(self, item: Item | None) -> StateItem:
-        state, version = state_of(item, self._latest)
-        if item is not None:
-            self._latest = item, state
-        return StateItem(state=state, version=version)
 
     def put(self, ref: ResourceRef, held: StateItem, moved: StoredState, written_by: str) -> Item:
         """Part of a transaction: `moved` in place of the version that was read."""

@@ -101,8 +101,8 @@ class PublishedVolume:
     def put_free(self, minute: int, gib: float) -> None:
         """Publish what is free on a database's storage at the end of one minute."""
         self._free.put(minute, {FREE: gib})
-        period, last = divmod(minute, SLOW_MIN)
-        if last == SLOW_MIN - 1:
+        if minute % SLOW_MIN == SLOW_MIN - 1:
+            period = minute // SLOW_MIN
             self._slow_free.put(period, {FREE: self._lowest_free(period, minute + 1)})
 
     def visible(self, now: datetime) -> int:
@@ -159,8 +159,7 @@ class PublishedVolume:
         """The last 14 days at five-minute periods; None when nothing was published."""
         count = HISTORY_MIN // SLOW_MIN
         first, visible = minute_number(now) // SLOW_MIN - count, self.visible(now)
-        whole = visible // SLOW_MIN
-        growing = self._period(whole, visible)
+        growing = self._period(whole := visible // SLOW_MIN, visible)
         known = whole - first if 0 <= whole - first < count else count
         columns: dict[str, Series] = {}
         for name in (*VOLUME_SERIES, *BUSIEST):
@@ -174,8 +173,8 @@ class PublishedVolume:
         if self._free.first is not None:
             lowest = self._slow_free.cut(FREE, first, known, whole)
             if known < count:
-                later = (None,) * (count - known - 1)
-                lowest = (*lowest, self._lowest_free(whole, visible), *later)
+                newest = self._lowest_free(whole, visible)
+                lowest = (*lowest, newest, *(None,) * (count - known - 1))
             free = _series(first * SLOW_MIN, SLOW_MIN, lowest)
         return VolumeActivity(**columns, free_gib=free)
 
@@ -208,8 +207,8 @@ class PublishedVolume:
 
     def _lowest_free(self, number: int, visible: int) -> float | None:
         """The lowest minute of a five-minute period, of those that are readable before `visible`."""
-        found = self._free.cut(FREE, number * SLOW_MIN, SLOW_MIN, visible)
-        return min([gib for gib in found if gib is not None], default=None)
+        minutes = self._free.cut(FREE, number * SLOW_MIN, SLOW_MIN, visible)
+        return min((gib for gib in minutes if gib is not None), default=None)
 
     def _free_series(self, first: int, minutes: int, visible: int) -> Series | None:
         """Free space by the minute; None where none was ever published."""
