@@ -16,12 +16,7 @@ from headroom.domain.decision.approval import (
     requested_in_advance,
     unanswered,
 )
-from headroom.domain.decision.asking import (
-    act_or_ask,
-    act_or_hold,
-    kept_from,
-    or_a_word,
-)
+from headroom.domain.decision.asking import act_or_ask, act_or_hold, kept_from, or_a_word
 from headroom.domain.decision.decision_input import (
     ANSWERED_WITHIN,
     Analysis,

@@ -266,9 +266,8 @@ def _why_in_vain(analysis: Analysis, ways: Sequence[PlanJudgement], load: KnownL
             return None  # the same without giving anything back
     nearest = min(ways, key=distance)
     lasting = [v for v in nearest.blocking if not v.temporary]
-    due = (
-        load.start - situation.observation.at <= LEAD
-    )  # what ends nobody knows when may last until then
+    # What ends nobody knows when may last until the event, once its raise is due.
+    due = load.start - situation.observation.at <= LEAD
     late = [
         v for v in nearest.blocking
         if (due and v.guardrail is not Guardrail.COST_BENEFIT if v.clears_at is None else v.clears_at > load.start)

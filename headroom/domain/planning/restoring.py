@@ -27,6 +27,7 @@ STEPS_BACK = 2
 DAILY_DAYS = 3.0
 """Measured days after which a daily load would be foreseen."""
 LATEST_DAYS = 3
+"""Days of which most show whether a load comes each day."""
 MOST_OF_IT = 0.75
 """Share of what the owner chose to which one change leads back: a second has to wait for hours."""
 NEARLY = 0.97
@@ -177,7 +178,8 @@ def least_iops(situation: Situation, included_iops: float) -> float:
         undone = max(undone, MOST_OF_IT * min(bought, limits.max_iops) / step)
     if past.days < unseen_days and bought > step * included_iops:
         undone = max(undone, min(round(bought * spare, 3), limits.max_iops) / step)
-    seldom = second_in_time(situation) and not _most_days(situation, iops=step * included_iops)
+    beyond = step * max(included_iops, undone)
+    seldom = second_in_time(situation) and not _most_days(situation, iops=beyond)
     used = min(most_used(situation)[0], bought if seldom else max(bought, have)) * spare
     if used > step * included_iops and not has_ended(past, used / spare / step, inf):
         undone = max(undone, min(round(used, 3), limits.max_iops) / step)
@@ -195,7 +197,7 @@ def least_mibps(situation: Situation, included_mibps: float) -> float:
     if past.days < _unseen_days(situation) and chosen.throughput_mibps is not None:
         undone = max(undone, MOST_OF_IT * min(bought, limits.max_throughput_mibps) / step)
     spare = 1 + limits.headroom_percent / 100
-    seldom = not _most_days(situation, mibps=step * included_mibps)
+    seldom = not _most_days(situation, mibps=step * max(included_mibps, undone))
     used = min(most_used(situation)[1], bought if seldom else max(bought, have)) * spare
     if used > step * included_mibps and not has_ended(past, inf, used / spare / step):
         undone = max(undone, min(round(used, 3), limits.max_throughput_mibps) / step)
