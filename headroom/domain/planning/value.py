@@ -102,7 +102,7 @@ def _sensible(
     `later_minutes` a day end with the change that it makes possible, or after the load. A full copy stays among the
     plans, although only a person starts it: the owner should see its price.
     """
-    if wished(situation, plan):
+    if wished(situation, plan) and not plan.full_copy:  # which no latency is a reason for
         return True
     if one_way(plan) and not plan.full_copy and any(
         not one_way(other)

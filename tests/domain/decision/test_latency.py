@@ -229,20 +229,37 @@ def test_what_keeps_headroom_from_the_faster_type_is_said() -> None:
     assert waits.answer.reason is Reason.BLOCKED_TEMPORARILY
 
 
-def test_what_gp3_includes_stays_on_io2_that_was_another_type() -> None:
+IO2 = Configuration(volume_type=VolumeType.IO2, size_gib=400, iops=3_000, throughput_mibps=None)
+
+
+@pytest.mark.parametrize(
+    ("owner", "days", "kept"),
+    [(gp3(400), 14.0, True), (gp3(400), 36.0, False), (IO2, 14.0, False)],
+    ids=["was gp3", "was gp3 a month ago", "io2"],
+)
+def test_what_gp3_includes_stays_on_io2_that_was_another_type(
+    owner: Configuration, days: float, kept: bool
+) -> None:
     """No raise leads back to gp3, which has it for nothing; what the owner bought as io2 is given back."""
     calm = observation(
-        activity([100.0] * 60), volume(Configuration(
-            volume_type=VolumeType.IO2, size_gib=400, iops=3_000, throughput_mibps=None
-        )), history=history(lambda _: 100.0, days=14.0),
-    )  # fmt: skip
-    for owner, kept in ((gp3(400), True), (calm.volume.configuration, False)):
-        decision = decide(
-            decision_input(
-                calm, stand=resource_state(owner_configuration=owner), rules=policy(mode=Mode.AUTO)
-            )
-        )
-        assert isinstance(decision.answer, Act) is not kept, owner
+        activity([100.0] * 60), volume(IO2), history=history(lambda _: 100.0, days=days)
+    )
+    stand = resource_state(owner_configuration=owner)
+    decision = decide(decision_input(calm, stand=stand, rules=policy(mode=Mode.AUTO)))
+    assert isinstance(decision.answer, Act) is not kept
+
+
+@pytest.mark.parametrize(
+    ("configuration", "objective_ms", "promised"),
+    [(gp3(400), 5.0, True), (gp3(400), 0.4, False), (replace(IO2, iops=400), 5.0, False)],
+)
+def test_a_faster_type_is_promised_only_where_there_is_one(
+    configuration: Configuration, objective_ms: float, promised: bool
+) -> None:
+    answer = decided(slow(configuration), latency_objective_ms=objective_ms).answer
+    assert isinstance(answer, Escalate)
+    assert ("is proposed once" in answer.remedy) is promised
+    assert ("knows no faster type" in answer.remedy) is not promised
 
 
 def test_io2_is_not_bought_for_less_than_what_it_is_designed_for() -> None:
