@@ -17,8 +17,16 @@ from headroom.domain.catalog import cheapest, included
 from headroom.domain.catalog.ebs import Capability, capability
 from headroom.domain.planning.plan import Plan
 from headroom.domain.resources import Configuration, Observation, ValidStorage, VolumeType
-from headroom.domain.state import LoadProfile, ProfileHour
-from headroom.domain.workload import HOURS, Demand, Minute, recent_minutes, since
+from headroom.domain.state import HOUR, LoadProfile, ProfileHour
+from headroom.domain.workload import (
+    HOURS,
+    Demand,
+    Minute,
+    drained_minutes,
+    recent_minutes,
+    short_minutes,
+    since,
+)
 
 LATELY_HOURS = 14 * HOURS
 
@@ -77,8 +85,10 @@ def gives_up_less_than_it_brings(
         return False
     hours = () if profile is None else profile.hours[-LATELY_HOURS:]
     seen = recent_minutes(observation)
-    if profile is not None:
-        seen = since(seen, profile.end)
+    if profile is not None and seen:  # its last hours are known by their minutes
+        by_minutes = min(len(hours), max(0, (profile.end - seen[0].at) // HOUR))
+        hours = hours[: len(hours) - by_minutes]
+        seen = since(seen, profile.end - by_minutes * HOUR)
     then = plan.capability
     today, lately = _a_day(hours[-HOURS:], seen, then), _a_day(hours, seen, then)
     days = (hours[first : first + HOURS] for first in range(0, len(hours), HOURS // 2))
@@ -117,21 +127,30 @@ def late_minutes(
 ) -> LateMinutes:
     """How long the load of measured hours and minutes came late on gp2, and would at most with `then`.
 
-    What gp2 served, with credits or late, takes so long at the new limits: for no longer would anything
-    wait there. For gp2 only minutes count in which it could serve no more: of earlier hours those at an
-    IOPS limit below the new one, as others may have touched a limit in a short burst alone.
+    Minutes at a limit of gp2 count for both, as gp3 is late then at least where its limits are no higher; where they
+    are, for no longer than serving all of it takes there. What no limit held back waits if it is above gp3's limits.
     """
-    before = after = 0.0
+    before = after = backlog = 0.0
     for hour in hours:
-        if 0 < hour.limit_iops < then.sustained_iops and not hour.limit_mibps:
-            before += hour.touched_minutes
-        if hour.touched_minutes or _share(hour.peak_iops, hour.peak_mibps, then) > 1.0:
-            after += 60 * _share(hour.mean_iops, hour.mean_mibps, then)
+        lower = 0 < hour.limit_iops < then.sustained_iops and not hour.limit_mibps
+        late = _late_minutes(hour, then)
+        before += hour.touched_minutes
+        after += late if lower else max(late, hour.touched_minutes)
     for minute in minutes:
         share = _share(minute.ssd_iops, minute.mibps, then)
+        due = backlog + share
+        backlog = max(0.0, due - 1.0)
         before += minute.saturated
-        after += share if minute.pressed or share > 1.0 else 0.0
+        after += share if minute.pressed else backlog / max(1.0, due)
     return LateMinutes(before, after)
+
+
+def _late_minutes(hour: ProfileHour, then: Capability) -> float:
+    """At most: no longer than what was served takes, or than its minutes at a limit and what others leave behind."""
+    serving = 60 * _share(hour.mean_iops, hour.mean_mibps, then)
+    free, limits = hour._replace(touched_minutes=0), (then.sustained_iops, then.sustained_mibps)
+    behind = short_minutes(free, *limits) + drained_minutes(free, *limits)
+    return min(serving, hour.touched_minutes + behind)
 
 
 def _share(iops: float, mibps: float, can: Capability) -> float:
