@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import takewhile
 
 from headroom.domain.catalog.ebs import capability
 from headroom.domain.planning.plan import Plan
@@ -22,6 +23,8 @@ class Revert:
     """The configuration after Headroom's change."""
     external_configuration: Configuration
     """The configuration after the external change."""
+    left: Configuration
+    """What others last left, which may be some of it again."""
     lowered: bool | None
     """Whether it lowered what Headroom had raised, or raised what Headroom had lowered; None if only the
     type changed."""
@@ -31,7 +34,7 @@ class Revert:
     """Whether Headroom undid it itself, as somebody asked or as the policy says: nothing stored tells the two apart."""
 
     def again(self, plan: Plan) -> bool:
-        """Whether `plan` repeats what was undone."""
+        """Whether `plan` repeats what was undone; up to what others left, no raise does."""
         kind = plan.target.volume_type
         if (
             self.type_undone
@@ -40,35 +43,76 @@ class Revert:
             return True
         if self.lowered is None:
             return False
-        return plan.sustains_more if self.lowered else plan.sustains_less
+        if not self.lowered:
+            return plan.sustains_less
+        return plan.sustains_more and self._exceeded_by(plan.target)
+
+    def outlives(self, change: KnownModification) -> bool:
+        """Whether a later change, of Headroom or of others, leaves it as it is: storage may be given back meanwhile."""
+        if change.target is None or _only_grew(change):
+            return True
+        if self.lowered is False or (
+            self.type_undone and change.target.volume_type is self.our_configuration.volume_type
+        ):
+            return False
+        return not self.lowered or not self._exceeded_by(change.target)
+
+    def _exceeded_by(self, configuration: Configuration) -> bool:
+        reaches = zip(_reach(configuration), _reach(self.left), strict=True)
+        return any(has > had for has, had in reaches)
 
 
 def reverted(modifications: Sequence[KnownModification]) -> Revert | None:
-    """The external change that undid Headroom's latest one, in whole or in part, if it is undone still.
+    """The external change that undid what Headroom did before it, in whole or in part, if it is undone still.
 
     A change undoes another if it moves IOPS, throughput or type back; a rollback counts. Of several it is the last
     that moved them further back: growth after it, and what nobody knows the target of, are no new undoing. If
     somebody then repeats Headroom's change, by code or by hand, nothing is undone any more. A change that was never
     in force, because AWS failed it, cannot be undone. Nor is a raise that somebody went beyond since: what they lower
-    then is their own.
+    then is their own. What Headroom raised and then lowered in part is undone as the raise that was left of it; giving
+    back more of it later ends no undoing.
     """
-    known = sorted(modifications, key=lambda m: m.started_at)
-    last_by_headroom = max(
-        (i for i, m in enumerate(known) if m.by == BY_HEADROOM and not _only_grew(m)), default=None
-    )
-    if last_by_headroom is None or last_by_headroom == len(known) - 1:
+    known, since = sorted(modifications, key=lambda m: m.started_at), list[KnownModification]()
+    while known:
+        later = list(takewhile(lambda m: m.by != BY_HEADROOM or _only_grew(m), reversed(known)))
+        del known[len(known) - len(later) :]
+        ours = list(takewhile(lambda m: m.by == BY_HEADROOM, reversed(known)))
+        del known[len(known) - len(ours) :]
+        found = _undone_by([m for m in reversed(ours) if not _only_grew(m)], later[::-1])
+        if found is not None:
+            return found if all(map(found.outlives, since)) else None
+        since += [*later, *ours]
+    return None
+
+
+def _undone_by(
+    ours: Sequence[KnownModification], later: Sequence[KnownModification]
+) -> Revert | None:
+    """What `later` changes left undone of Headroom's before them: of the latest, or of the raise that was left."""
+    if not ours or not later:
         return None
-    ours, later = known[last_by_headroom], known[last_by_headroom + 1 :]
-    if ours.origin is None or ours.target is None or _never_in_force(ours, later[0]):
+    made = ours[-1].target
+    if made is None or _never_in_force(ours[-1], later[0]):
         return None
-    found, held = None, ours.target
+    for change in reversed(ours):
+        found = None if change.origin is None else _left_undone(change.origin, made, later)
+        if found is not None and (change is ours[-1] or found.lowered is not False):
+            return found
+    return None
+
+
+def _left_undone(
+    before: Configuration, made: Configuration, later: Sequence[KnownModification]
+) -> Revert | None:
+    """What `later` changes left undone of going from `before` to `made`."""
+    found, held = None, made
     for change in later:
         if change.target is None:
             continue
-        if _goes_beyond(ours.origin, ours.target, change.target):
+        if _goes_beyond(before, made, change.target):
             return None
-        undone = _undone(ours.origin, ours.target, change, change.target)
-        if undone and found and not _further_back(ours.origin, ours.target, held, change.target):
+        undone = _undone(before, made, change, change.target)
+        if undone and found and not _further_back(before, made, held, change.target):
             undone = replace(
                 undone, at=found.at, external_configuration=found.external_configuration,
                 rolled_back=found.rolled_back,
@@ -88,7 +132,7 @@ def _undone(
     pairs = zip(_reach(now), _reach(made), moved, strict=True)
     down = [n < m for n, m, undone in pairs if undone]
     return Revert(
-        at=change.started_at, our_configuration=made, external_configuration=now,
+        at=change.started_at, our_configuration=made, external_configuration=now, left=now,
         lowered=any(down) if down else None, type_undone=type_undone,
         rolled_back=change.by == ROLLBACK,
     )  # fmt: skip

@@ -105,6 +105,64 @@ def test_only_what_goes_further_back_is_a_new_undoing(
         assert found.external_configuration == known[int(40 - (hours or 0))].target
 
 
+TRIMMED = gp3(100, 5000, 200)
+
+
+@pytest.mark.parametrize(
+    ("after", "at"),
+    [
+        ([("other", TRIMMED, LOW)], 39),
+        ([("other", TRIMMED, MID)], 39),
+        ([("rollback", TRIMMED, LOW)], 39),
+        ([("other", TRIMMED, gp2(100))], 39),
+        ([("other", TRIMMED, gp3(150, 5000, 200))], None),
+        ([("other", TRIMMED, BEYOND), ("other", BEYOND, LOW)], None),
+        ([("headroom", TRIMMED, LOW)], None),
+        ([("headroom", TRIMMED, MID), ("other", MID, LOW)], 38),
+        # What is given back later, or grown, ends no undoing; what goes beyond it does.
+        ([("other", TRIMMED, MID), ("headroom", MID, LOW)], 39),
+        ([("other", TRIMMED, MID), ("headroom", MID, LOW), ("headroom", LOW, MID)], 39),
+        ([("other", TRIMMED, MID), ("headroom", MID, LOW), ("headroom", LOW, TRIMMED)], None),
+        ([("other", TRIMMED, LOW), ("headroom", LOW, gp3(150, 3000, 125))], 39),
+        ([("other", TRIMMED, LOW), ("other", LOW, MID), ("headroom", MID, LOW)], 39),
+        ([("other", TRIMMED, MID), ("headroom", MID, LOW), ("other", LOW, gp3(150, 3000, 125))], 39),
+        ([("other", TRIMMED, MID), ("other", MID, TRIMMED), ("headroom", TRIMMED, MID)], None),
+        # Whoever takes back what was given back undoes that.
+        ([("other", TRIMMED, MID), ("headroom", MID, LOW), ("other", LOW, HIGH)], 37),
+    ],
+    ids=["put back", "in part", "rolled back", "another type", "grown", "gone beyond before",
+         "by Headroom", "lowered by both", "given back since", "raised again up to that",
+         "raised beyond that", "grown since", "some of it again, and given back", "grown by others",
+         "repeated by others", "the giving back undone"],
+)  # fmt: skip
+def test_a_raise_that_was_lowered_in_part_is_undone_as_what_was_left_of_it(
+    after: list[tuple[str, Configuration, Configuration]], at: float | None
+) -> None:
+    trim = changed("headroom", HIGH, TRIMMED, hours=40)
+    known = [changed(*each, hours=39 - place) for place, each in enumerate(after)]
+    found = reverted([OURS, trim, *known])
+    assert (None if found is None else NOW - found.at) == (
+        None if at is None else timedelta(hours=at)
+    )
+
+
+def test_after_a_partial_undoing_storage_comes_back_up_to_what_was_left() -> None:
+    known = [OURS, changed("other", HIGH, MID, hours=24), changed("headroom", MID, LOW, hours=12)]
+    found = reverted(known)
+    assert found is not None
+    (plan, *_) = [j.plan for j in decide(decision_input()).judgements]
+    back, beyond = (
+        replace(plan, origin=LOW, target=to, capability=capability(to)) for to in (MID, TRIMMED)
+    )
+    assert (found.again(back), found.again(beyond)) == (False, True)
+
+
+def test_a_reverted_give_back_ends_with_the_next_raise() -> None:
+    """What Headroom raises beyond what its owner took back may be lowered again."""
+    known = [changed("headroom", HIGH, LOW, hours=48), changed("other", LOW, HIGH, hours=24)]
+    assert reverted([*known, changed("headroom", HIGH, BEYOND, hours=2)]) is None
+
+
 def test_what_was_rolled_back_and_grown_since_was_undone_by_the_rollback() -> None:
     grown = changed("other", LOW, gp3(110, 3000, 125), hours=2)
     found = reverted([OURS, changed("rollback", HIGH, LOW, hours=24), grown])
