@@ -27,7 +27,7 @@ from headroom.domain.planning import Plan
 from headroom.domain.resources import Modification, ModificationState, Observation, spoken
 from headroom.domain.workload import (
     AT_LIMIT,
-    Binding,
+    ON_INSTANCE,
     Diagnosis,
     Minute,
     clear_run,
@@ -193,7 +193,7 @@ def _pressure_after(
         return Relieved(detail=_clear(plan, free, completed_at))
     if clear >= REDUCTION_CONFIRMED_MINUTES and completed_at is not None:
         but = ", except while the instance was the limit" if held else ""
-        told = f"since then no load was as high as the one that caused the pressure{but}"
+        told = f"in these minutes no load was as high as the one that caused the pressure{but}"
         return Untested(detail=f"{_clear(plan, free, completed_at)}: {told}")
     settled = [
         m for m in after
@@ -315,7 +315,7 @@ def _clear(plan: Plan, clear: Sequence[Minute], completed_at: datetime | None) -
 
 
 def _cause(diagnosis: Diagnosis, settled: list[Minute]) -> str:
-    if diagnosis.binding in (Binding.INSTANCE_IOPS, Binding.INSTANCE_THROUGHPUT):
+    if diagnosis.binding in ON_INSTANCE:
         return f"the instance is the limit: {diagnosis.explanation}"
     pressed = [m for m in settled if m.pressed]
     used_up = sum(m.iops >= 0.95 * m.iops_limit or m.mibps >= 0.95 * m.mibps_limit for m in pressed)

@@ -69,7 +69,7 @@ from headroom.domain.planning import (
     one_way,
 )
 from headroom.domain.policy import EffectiveLimits, PolicyUnreadable
-from headroom.domain.workload import Binding, Demand, Diagnosis, LoadShape
+from headroom.domain.workload import ON_INSTANCE, Binding, Demand, Diagnosis, LoadShape
 
 UNPAID_MINUTES = 120
 """Pressure after which the owner hears that nothing is worth its price."""
@@ -206,7 +206,9 @@ def conclude_for_load(
         return escalate_once(
             decision_input, effective, Reason.HIGH_LATENCY, diagnosis.binding.value, remedy, None
         )
-    if diagnosis.binding in (Binding.INSTANCE_IOPS, Binding.INSTANCE_THROUGHPUT):
+    if diagnosis.binding in ON_INSTANCE:
+        if best is not None:
+            return act_or_hold(decision_input, effective, Reason.SCALING_DOWN, best.plan)
         return instance_limited(decision_input, effective, diagnosis)
     if current_price(decision_input) is None:
         return escalate_once(

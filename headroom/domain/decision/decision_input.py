@@ -167,7 +167,7 @@ def _diagnosed(decision_input: DecisionInput, limits: Limits) -> tuple[Demand, D
     profile = decision_input.resource_state.profile
     demand = estimate(observation, seen, profile)
     diagnosis = diagnose(
-        observation, demand, seen, latency_objective_ms=limits.latency_objective_ms, profile=profile
+        observation, demand, seen, latency_objective_ms=limits.latency_objective_ms
     )
     concurrency = decision_input.resource_state.concurrency
     return demand, less_promised(observation, diagnosis, concurrency)

@@ -9,8 +9,8 @@ from statistics import mean
 from headroom.domain.catalog.ebs import Capability, capability
 from headroom.domain.guardrails import instance_left
 from headroom.domain.resources import Observation, Series, spoken
-from headroom.domain.state import LoadProfile
 from headroom.domain.workload import (
+    ON_INSTANCE,
     BalanceForecast,
     Binding,
     CreditForecast,
@@ -35,7 +35,6 @@ RECENT = timedelta(minutes=15)
 """Nothing is decided on metrics of minutes that began earlier: the load may be another by now."""
 RECENT_MINUTES = 15
 STALLED_MINUTES = 2
-ON_INSTANCE = (Binding.INSTANCE_IOPS, Binding.INSTANCE_THROUGHPUT)
 TOLERANCE = 1.1
 """How much more than a volume without credits its instance must leave to be no limit of the same kind."""
 HARDLY_MORE = 1.05
@@ -50,17 +49,14 @@ SUSTAINS = "the instance sustains"
 
 def diagnose(
     observation: Observation, demand: Demand, seen: tuple[Minute, ...] | None = None, *,
-    latency_objective_ms: float | None = None, profile: LoadProfile | None = None,
+    latency_objective_ms: float | None = None,
 ) -> Diagnosis:  # fmt: skip
-    """Which limit binds for `observation`: the volume's, its credits', the instance's, or none.
-
-    With a `profile` of the past, the instance's bursts count where they were always enough.
-    """
+    """Which limit binds for `observation`: the volume's, its credits', the instance's, or none."""
     can = capability(observation.volume.configuration)
     if seen is None:
         seen = recent_minutes(observation)
     balance = _instance_balance(observation, can, seen)
-    bursts = given_in_bursts(observation, profile)
+    bursts = given_in_bursts(observation, demand.pressed_minutes)
     iops_left, mibps_left = instance_left(observation, seen, bursts)
     recent = list(since(seen, observation.at - RECENT))
     iops_limit = recent[-1].iops_limit if recent else can.burst_iops

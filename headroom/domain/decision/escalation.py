@@ -21,7 +21,7 @@ from headroom.domain.guardrails import (
     Verdict,
     in_the_policy,
 )
-from headroom.domain.planning import IO2_MS, Plan, a_month, group_of, one_way, reverted
+from headroom.domain.planning import IO2_MS, Plan, a_month, group_of, one_way, undone_still
 from headroom.domain.policy import CodeOwned, EffectiveLimits, Limits
 from headroom.domain.resources import CodeOwner, Kind, Observation, VolumeType, code_owner, spoken
 from headroom.domain.workload import Binding, Demand, Diagnosis, LoadShape, recent_minutes
@@ -53,10 +53,8 @@ USEFUL = 0.5
 """The share of the best plan's value from which a cheaper plan is worth asking for."""
 
 LARGER_INSTANCE = "use a larger instance, or spread the load; a faster volume would change nothing"
-ONLY_IN_BURSTS = (
-    " beyond the instance's own bursts, which count only for load that was short every time so far"
-)
-WHILE_LIMITED = "; what Headroom added costs ${:.2f} a month, and it gives nothing back while the instance is the limit"
+ONLY_IN_BURSTS = " beyond the instance's own bursts"
+WHILE_LIMITED = "; what Headroom added costs ${:.2f} a month, and is given back once the instance was the limit all day"
 MORE_OF_THEIR_WORK = (
     "a fixed number of workers seems to wait for this volume, which would use up any limit; if more of their "
     "work is wanted, raise the volume yourself"
@@ -307,7 +305,7 @@ def just_rolled_back(decision_input: DecisionInput, blocking: Sequence[Verdict])
     """Whether Headroom's own rollback blocks, and the pressure cannot have lasted long since."""
     if all(v.guardrail is not Guardrail.REVERTED for v in blocking):
         return False
-    found = reverted(decision_input.resource_state.modifications)
+    found = next(undone_still(decision_input.resource_state.modifications), None)
     lasts = timedelta(minutes=LONG_PRESSED_MINUTES)
     return found is not None and decision_input.observation.at < found.at + lasts
 

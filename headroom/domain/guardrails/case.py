@@ -8,12 +8,20 @@ from decimal import Decimal
 from functools import lru_cache
 
 from headroom.domain.catalog.aurora import AuroraPrices, Bills
+from headroom.domain.catalog.ebs import capability
 from headroom.domain.guardrails.verdicts import Guardrail, Relation, Verdict
 from headroom.domain.planning import GroupConstraint, Plan
 from headroom.domain.policy import EffectiveLimits, Policy
 from headroom.domain.resources import AuroraObservation, Goal, Observation, SeenMembers
 from headroom.domain.state import ResourceState
-from headroom.domain.workload import AuroraDemand, Demand, Diagnosis, SpaceForecast
+from headroom.domain.workload import (
+    ON_INSTANCE,
+    AuroraDemand,
+    Demand,
+    Diagnosis,
+    SpaceForecast,
+    limited_all_day,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +61,28 @@ class Case:
     """The forecast of a database's free space; None where there is none."""
     next_growth_usd: Decimal = Decimal(0)
     """The price of the growth for space that will be needed within a day, USD per month."""
+
+
+def gives_back_unreached(case: Case) -> bool:
+    """Whether a plan lowers nothing but what the instance let nothing through of all day, and leaves what it gives."""
+    plan = case.plan
+    if (
+        plan.sustains_more
+        or plan.price_change_usd >= 0
+        or case.diagnosis.binding not in ON_INSTANCE
+    ):
+        return False
+    iops, mibps = limited_all_day(case.diagnosis, case.resource_state.profile)
+    now, then = capability(plan.origin), plan.capability
+    with_iops = plan.target.throughput_mibps is None
+    return (
+        then.sustained_iops >= now.sustained_iops
+        or (iops is not None and then.sustained_iops >= iops)
+    ) and (
+        then.sustained_mibps >= now.sustained_mibps
+        or (mibps is not None and then.sustained_mibps >= mibps)
+        or (with_iops and iops is not None)
+    )
 
 
 def verdict_of(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import timedelta
 
 from headroom.domain.catalog.ebs import capability
-from headroom.domain.guardrails.case import Case, verdict_of
+from headroom.domain.guardrails.case import Case, gives_back_unreached, verdict_of
 from headroom.domain.guardrails.instance_share import USEFUL, asks_too_much, left_of_instance
 from headroom.domain.guardrails.verdicts import Guardrail, Relation, Verdict
 from headroom.domain.planning import FORESEEN_USD
-from headroom.domain.workload import Binding, Diagnosis
+from headroom.domain.workload import ON_INSTANCE, Binding, Diagnosis
 
 MIN_KNOWN_MINUTES = 5
 """Measured minutes of the last 30 below which data is too thin to spend money on."""
@@ -25,8 +25,8 @@ def instance_limit(case: Case) -> Verdict:
     Also block a dearer plan that serves no more than today even with all that the instance gives, and
     a raise beyond what is left once its other volumes take what they were raised to, as far as the
     metrics do not show that yet. Before that, a plan is reduced to what is left, unless waiting for them is worth more.
-    A plan that only adds free space passes, and a faster type where the owner's latency objective is
-    missed.
+    A plan that only adds free space passes, one that gives back what the instance let nothing through of all day,
+    and a faster type where the owner's latency objective is missed.
     """
     diagnosis = case.diagnosis
     binding = diagnosis.binding
@@ -34,7 +34,9 @@ def instance_limit(case: Case) -> Verdict:
     value, detail = "volume", "" if promised is None else _in_words(diagnosis)
     if case.plan.only_for_space:
         detail = "it is for free space, which no instance limits"
-    elif binding in (Binding.INSTANCE_IOPS, Binding.INSTANCE_THROUGHPUT):
+    elif gives_back_unreached(case):
+        detail = "it gives back what the instance let nothing through of all day"
+    elif binding in ON_INSTANCE:
         value, detail = binding.value, diagnosis.explanation
     elif None in (diagnosis.instance_iops_left, diagnosis.instance_mibps_left):
         activity = case.observation.instance_activity

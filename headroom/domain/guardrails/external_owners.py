@@ -6,7 +6,7 @@ from datetime import UTC, timedelta
 
 from headroom.domain.guardrails.case import Case, allowed, verdict_of
 from headroom.domain.guardrails.verdicts import Guardrail, Relation, Verdict
-from headroom.domain.planning import group_of, reverted
+from headroom.domain.planning import group_of, undone_still
 from headroom.domain.policy import CodeOwned
 from headroom.domain.resources import code_owner
 
@@ -31,11 +31,12 @@ def not_reverted(case: Case) -> Verdict:
 
     The owner is asked for an answer, so the block does not count as temporary; after a rollback it does.
     """
-    found, minutes = (
-        reverted(case.resource_state.modifications),
+    known, minutes = (
+        case.resource_state.modifications,
         case.effective.limits.revert_wait_minutes,
     )
-    if found is None or not found.again(case.plan):
+    found = next((one for one in undone_still(known) if one.again(case.plan)), None)
+    if found is None:
         return allowed(Guardrail.REVERTED, "not undone")
     clears = found.at + timedelta(minutes=minutes)
     over = case.observation.at >= clears

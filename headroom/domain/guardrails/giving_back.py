@@ -6,7 +6,7 @@ from datetime import timedelta
 from math import inf
 
 from headroom.domain.catalog.ebs import MAX_MODIFICATIONS, capability
-from headroom.domain.guardrails.case import Case, allowed, verdict_of
+from headroom.domain.guardrails.case import Case, allowed, gives_back_unreached, verdict_of
 from headroom.domain.guardrails.verdicts import Guardrail, Relation, Verdict
 from headroom.domain.planning import (
     CALM_MINUTES,
@@ -128,11 +128,13 @@ def give_back_reversible(case: Case) -> Verdict:
 def give_back_stabilization(case: Case) -> Verdict:
     """Block lowering performance soon after the load touched a limit.
 
-    Throughput that no load came near is exempt, also where a database gets more IOPS for no more
+    What the instance let nothing through of all day is exempt. Throughput that no load came near is exempt, also where a database gets more IOPS for no more
     money.
     """
     if not _lowers(case):
         return allowed(Guardrail.GIVE_BACK_STABILIZATION, "lowers nothing")
+    if gives_back_unreached(case):
+        return allowed(Guardrail.GIVE_BACK_STABILIZATION, "the instance lets nothing of it through")
     spare = 1 + case.effective.limits.headroom_percent / 100
     unused = gives_up_only_unused(case.plan, case.demand, spare=spare)
     if unused or _more_for_no_more_money(case):

@@ -48,7 +48,7 @@ from headroom.domain.planning.planner import IO2_MS
 from headroom.domain.planning.plans_from_history import HDD, TARGETS, least_planned
 from headroom.domain.planning.present_load import starvation_chances
 from headroom.domain.planning.restoring import STEPS_BACK
-from headroom.domain.planning.reverts import reverted
+from headroom.domain.planning.reverts import undone_still
 from headroom.domain.planning.situation import (
     CALM_MINUTES,
     Situation,

@@ -76,14 +76,13 @@ def announced_during_copy(situation: Situation) -> bool:
 
 
 def _share_late(situation: Situation, load: KnownLoad, can: Capability) -> float:
-    """The share of announced load that a configuration does not serve, with what its instance lets through."""
-    iops, mibps = situation.diagnosis.instance_iops_left, situation.diagnosis.instance_mibps_left
-    return load.share_late(
-        (
-            can.sustained_iops if iops is None else min(can.sustained_iops, iops),
-            can.sustained_mibps if mibps is None else min(can.sustained_mibps, mibps),
-        )
-    )
+    """The share of announced load that a configuration does not serve, with what its instance sustains."""
+    instance = situation.observation.instance
+    iops, mibps = can.sustained_iops, can.sustained_mibps
+    if instance is not None and instance.limits is not None:
+        iops = min(iops, instance.limits.baseline_iops)
+        mibps = min(mibps, instance.limits.baseline_mibps)
+    return load.share_late((iops, mibps))
 
 
 def full_copy_valued(situation: Situation, plan: Plan, without: Sequence[Capability]) -> Plan:

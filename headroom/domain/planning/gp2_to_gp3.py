@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import NamedTuple
 
 from headroom.domain.catalog import cheapest, included
@@ -29,6 +30,8 @@ from headroom.domain.workload import (
 )
 
 LATELY_HOURS = 14 * HOURS
+ROUNDED = 1.01
+"""How much more than its rounded rates an hour of the profile may have had."""
 
 
 def least_gp3(
@@ -127,29 +130,41 @@ def late_minutes(
 ) -> LateMinutes:
     """How long the load of measured hours and minutes came late on gp2, and would at most with `then`.
 
-    Minutes at a limit of gp2 count for both, as gp3 is late then at least where its limits are no higher; where they
-    are, for no longer than serving all of it takes there. What no limit held back waits if it is above gp3's limits.
+    Minutes at a limit of IOPS count for both, as gp3 is late then at least where it has no more; where it has, for no
+    longer than serving all of it takes there. At its limit of MiB/s, which is above gp3's, gp2 may have served all.
+    What no limit held back waits if it is above gp3's limits.
     """
     before = after = backlog = 0.0
-    for hour in hours:
-        lower = 0 < hour.limit_iops < then.sustained_iops and not hour.limit_mibps
-        late = _late_minutes(hour, then)
-        before += hour.touched_minutes
-        after += late if lower else max(late, hour.touched_minutes)
+    for hour, in_a_row in zip(hours, _in_a_row(hours, then), strict=True):
+        late = _late_minutes(hour, then, in_a_row)
+        if not hour.limit_mibps:
+            before += hour.touched_minutes
+            late = (
+                late if hour.limit_iops < then.sustained_iops else max(late, hour.touched_minutes)
+            )
+        after += late
     for minute in minutes:
         share = _share(minute.ssd_iops, minute.mibps, then)
         due = backlog + share
         backlog = max(0.0, due - 1.0)
-        before += minute.saturated
+        before += minute.saturated and not minute.mibps_pressed
         after += share if minute.pressed else backlog / max(1.0, due)
     return LateMinutes(before, after)
 
 
-def _late_minutes(hour: ProfileHour, then: Capability) -> float:
+def _in_a_row(hours: Sequence[ProfileHour], then: Capability) -> list[int]:
+    """By hour, how many in a row have more load than gp3 serves."""
+    above = [ROUNDED * _share(hour.mean_iops, hour.mean_mibps, then) > 1.0 for hour in hours]
+    runs = [len(list(run)) for _, run in groupby(above)]
+    return [length for length in runs for _ in range(length)]
+
+
+def _late_minutes(hour: ProfileHour, then: Capability, in_a_row: int) -> float:
     """At most: no longer than what was served takes, or than its minutes at a limit and what others leave behind."""
     serving = 60 * _share(hour.mean_iops, hour.mean_mibps, then)
-    free, limits = hour._replace(touched_minutes=0), (then.sustained_iops, then.sustained_mibps)
-    behind = short_minutes(free, *limits) + drained_minutes(free, *limits)
+    free = hour._replace(touched_minutes=0)
+    limits = then.sustained_iops / ROUNDED, then.sustained_mibps / ROUNDED
+    behind = short_minutes(free, *limits, lasting=in_a_row) + drained_minutes(free, *limits)
     return min(serving, hour.touched_minutes + behind)
 
 

@@ -10,17 +10,17 @@ from headroom.domain.catalog import cheapest, highest_settings
 from headroom.domain.catalog.ebs import capability, gp3_size
 from headroom.domain.planning.build_plan import capped, plan_for, priced_only, relieves
 from headroom.domain.planning.gp2_to_gp3 import least_gp3
-from headroom.domain.planning.plan import Plan, one_way
+from headroom.domain.planning.plan import HOURS_PER_MONTH, Plan, one_way
 from headroom.domain.planning.plans_from_history import HDD, TARGETS, plans_from_history
+from headroom.domain.planning.schedule import CHANGE_USD
 from headroom.domain.planning.situation import Situation, within_limits
 from headroom.domain.resources import Configuration, VolumeType
-from headroom.domain.workload import Binding
+from headroom.domain.workload import HOURS, ON_INSTANCE, Binding, limited_all_day
 
 STEPS = (1.5, 2.0, 4.0)
 """Multiples of a censored demand that are considered, beside the ceiling."""
 HALVINGS = 24
 """Finds the largest level to within a hundredth of an IOPS."""
-ON_INSTANCE = (Binding.INSTANCE_IOPS, Binding.INSTANCE_THROUGHPUT)
 IO2_MS = 0.5
 """Mean latency in ms below which io2 is designed to be, at 16 KiB; of less, AWS says nothing.
 Source: EBS user guide, "Amazon EBS optimization" (checked 2026-11)."""
@@ -30,11 +30,13 @@ def candidates(situation: Situation) -> tuple[Plan, ...]:
     """Every candidate plan, not valued yet, in no order.
 
     Under pressure, plans that raise the binding limit and lower nothing; without pressure, also what
-    history says is enough. Empty if the instance is the limit or nothing is known.
+    history says is enough. Where the instance is the limit, only what it lets nothing through of is given back.
     """
     found: dict[Configuration, Plan] = {}
     binding = situation.diagnosis.binding
-    if binding in (Binding.UNKNOWN, *ON_INSTANCE):
+    if binding in ON_INSTANCE:
+        return tuple(_not_let_through(situation))
+    if binding is Binding.UNKNOWN:
         return ()
     for plan in _faster_type(situation):
         found.setdefault(plan.target, plan)
@@ -56,6 +58,29 @@ def candidates(situation: Situation) -> tuple[Plan, ...]:
         if plan_also is not None:
             found.setdefault(plan_also.target, plan_also)
     return tuple(plan for plan in found.values() if not _copies_for_more(plan, found.values()))
+
+
+def _not_let_through(situation: Situation) -> Iterator[Plan]:
+    """What Headroom added is given back where the instance was the limit all day, without any bursts of its own."""
+    current = situation.current
+    now, chosen = capability(current), capability(situation.owners_choice)
+    iops, mibps = limited_all_day(situation.diagnosis, situation.past.profile)
+    if iops is None and mibps is None:
+        return
+    with_iops = current.throughput_mibps is None  # and so is no MiB/s of its own given up
+    iops = now.sustained_iops if iops is None else max(iops, chosen.sustained_iops)
+    mibps = (
+        max(mibps, chosen.sustained_mibps) if mibps is not None
+        else 0.0 if with_iops else now.sustained_mibps
+    )  # fmt: skip
+    target = cheapest(
+        current, current.volume_type, iops=min(iops, now.sustained_iops),
+        mibps=min(mibps, now.sustained_mibps), valid=situation.observation.valid,
+    )  # fmt: skip
+    plan = None if target is None else plan_for(situation, target, 1.0, capped_from=None)
+    if plan is not None:
+        saved = -float(plan.price_change_usd) * HOURS / HOURS_PER_MONTH
+        yield replace(plan, value_usd_per_day=round(saved - CHANGE_USD, 4))
 
 
 def _copies_for_more(plan: Plan, plans: Collection[Plan]) -> bool:

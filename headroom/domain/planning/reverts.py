@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import takewhile
+from itertools import takewhile, zip_longest
 
 from headroom.domain.catalog.ebs import capability
 from headroom.domain.planning.plan import Plan
@@ -62,8 +62,8 @@ class Revert:
         return any(has > had for has, had in reaches)
 
 
-def reverted(modifications: Sequence[KnownModification]) -> Revert | None:
-    """The external change that undid what Headroom did before it, in whole or in part, if it is undone still.
+def undone_still(modifications: Sequence[KnownModification]) -> Iterator[Revert]:
+    """The external changes that undid what Headroom did before them, in whole or in part, if it is undone still; the newest first.
 
     A change undoes another if it moves IOPS, throughput or type back; a rollback counts. Of several it is the last
     that moved them further back: growth after it, and what nobody knows the target of, are no new undoing. If
@@ -72,27 +72,34 @@ def reverted(modifications: Sequence[KnownModification]) -> Revert | None:
     then is their own. What Headroom raised and then lowered in part is undone as the raise that was left of it; giving
     back more of it later ends no undoing.
     """
-    known, since = sorted(modifications, key=lambda m: m.started_at), list[KnownModification]()
+    known, since = _in_force(modifications), list[KnownModification]()
     while known:
         later = list(takewhile(lambda m: m.by != BY_HEADROOM or _only_grew(m), reversed(known)))
         del known[len(known) - len(later) :]
         ours = list(takewhile(lambda m: m.by == BY_HEADROOM, reversed(known)))
         del known[len(known) - len(ours) :]
         found = _undone_by([m for m in reversed(ours) if not _only_grew(m)], later[::-1])
-        if found is not None:
-            return found if all(map(found.outlives, since)) else None
+        if found is not None and all(map(found.outlives, since)):
+            yield found
         since += [*later, *ours]
-    return None
+
+
+def _in_force(modifications: Sequence[KnownModification]) -> list[KnownModification]:
+    """The changes in their order, without those of Headroom that the next one shows to have failed."""
+    known = sorted(modifications, key=lambda m: m.started_at)
+    return [
+        one
+        for one, following in zip_longest(known, known[1:])
+        if one.by != BY_HEADROOM or following is None or not _never_in_force(one, following)
+    ]
 
 
 def _undone_by(
     ours: Sequence[KnownModification], later: Sequence[KnownModification]
 ) -> Revert | None:
     """What `later` changes left undone of Headroom's before them: of the latest, or of the raise that was left."""
-    if not ours or not later:
-        return None
-    made = ours[-1].target
-    if made is None or _never_in_force(ours[-1], later[0]):
+    made = ours[-1].target if ours and later else None
+    if made is None:
         return None
     for change in reversed(ours):
         found = None if change.origin is None else _left_undone(change.origin, made, later)

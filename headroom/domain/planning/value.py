@@ -28,7 +28,7 @@ from headroom.domain.planning.situation import Situation, hardly_less
 from headroom.domain.planning.valuation import Valuation
 from headroom.domain.resources import Configuration
 from headroom.domain.state import HOUR
-from headroom.domain.workload import HOURS, Binding, Forecast, checked_days
+from headroom.domain.workload import HOURS, ON_INSTANCE, Binding, Forecast, checked_days
 
 NEGLIGIBLE_MIN = 0.05
 """Starved minutes a day below which no price increase is justified."""
@@ -52,8 +52,8 @@ NO_VALUED_PLANS = ValuedPlans(plans=(), next_change=None, known_days=0.0)
 def value_plans(situation: Situation) -> ValuedPlans:
     """Every candidate with its value per day; best first, then fewer changes, reversible, cheaper."""
     made = candidates(situation)
-    if not made:
-        return replace(NO_VALUED_PLANS, known_days=_known_days(situation))
+    if not made or situation.diagnosis.binding in ON_INSTANCE:  # which lets nothing more through
+        return replace(NO_VALUED_PLANS, plans=made, known_days=_known_days(situation))
     valued = Valuation(situation, made).valued()
     in_place = [p.capability for p in valued.plans if not p.full_copy and allowed(situation, p)]
     without = (capability(situation.current), *in_place)

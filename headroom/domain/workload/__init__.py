@@ -19,6 +19,7 @@ from headroom.domain.workload.billed_io import (
 from headroom.domain.workload.coming_day import PresentLoad
 from headroom.domain.workload.demand import (
     AT_LIMIT,
+    ON_INSTANCE,
     BalanceForecast,
     Binding,
     CreditForecast,
@@ -46,6 +47,7 @@ from headroom.domain.workload.instance_balance import (
     given_in_bursts,
     held_by_instance,
     imminent,
+    limited_all_day,
 )
 from headroom.domain.workload.known_load import (
     KnownLoad,

@@ -249,6 +249,9 @@ class Binding(StrEnum):
     UNKNOWN = "unknown"
 
 
+ON_INSTANCE = (Binding.INSTANCE_IOPS, Binding.INSTANCE_THROUGHPUT)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BalanceForecast:
     """The forecast of the instance's EBS balance that runs out first."""
@@ -272,7 +275,7 @@ class Diagnosis:
     volume_iops_limit: float
     volume_mibps_limit: float
     instance_iops_left: float | None
-    """Sustained IOPS the instance can still give this volume; None when unknown."""
+    """IOPS the instance can still give this volume, sustained or in its bursts; None when unknown."""
     instance_mibps_left: float | None
     explanation: str
     slower_than_objective: bool = False
@@ -280,8 +283,7 @@ class Diagnosis:
     instance_balance: BalanceForecast | None = None
     """None if it does not fall, is not published, or was not read."""
     promised: Promised | None = field(default=None, metadata=LATER)
-    """What raises of the instance's other volumes may still take. What is left, above, is without it where
-    that allows a useful raise of this one."""
+    """What raises of the instance's other volumes may still take; left out of the above where that allows a useful raise."""
     measured_left: tuple[float, float] | None = field(default=None, metadata=LATER)
     """IOPS and MiB/s that are left before that; None where nothing is promised."""
 

@@ -11,25 +11,33 @@ the class gives, and the storage has more. Source: RDS User Guide, "Amazon RDS D
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
 from math import inf
-from operator import attrgetter
 from statistics import mean
 
 from headroom.domain.resources import InstanceActivity, InstanceLimits, Observation, Series
-from headroom.domain.state import LoadProfile, ProfileHour
-from headroom.domain.workload.demand import AT_LIMIT, BalanceForecast, Binding, Minute
+from headroom.domain.state import LoadProfile
+from headroom.domain.workload.demand import (
+    AT_LIMIT,
+    BalanceForecast,
+    Binding,
+    Diagnosis,
+    Minute,
+)
 from headroom.domain.workload.latency import is_waiting, waits_from_ms
 from headroom.domain.workload.pressure import EMPTY_PERCENT, since
 
 BURST_S = 30 * 60
 """How long a full balance lasts at the instance's maximum, at least."""
-BURST_MIN = 45
-"""The same a day where other volumes take what the instance sustains: all operations count, and few reach its maximum."""
-BURST_DAYS, BURSTS_SEEN, HALF_PERCENT = 14, 2, 50.0
+LEAST_BURST = 0.25
+"""Share of what is sustained that a burst adds at least, to count: it lasts for an hour or some, what it costs for a day."""
+FOR_OTHERS = 50.0
+"""Percent of a balance that a raise leaves for the other volumes of an instance."""
+ALL_DAY = 0.9
+"""Share of what the instance sustains that is all of it, hour after hour."""
 LOAD_MINUTES = 10
 SLOPE_POINTS = 4
 """Published balances, five minutes apart, over which the slope is taken: a quarter of an hour."""
@@ -230,66 +238,59 @@ def _balance_empty_at(
     return None
 
 
-def given_in_bursts(
-    observation: Observation, profile: LoadProfile | None
-) -> tuple[float, float] | None:
-    """IOPS and MiB/s for which the instance's bursts are enough; None where only what it sustains counts.
+def given_in_bursts(observation: Observation, pressed_minutes: float) -> tuple[float, float] | None:
+    """IOPS and MiB/s that the instance gives for half an hour at least; None where no more than it sustains.
 
-    Load above that was seen on two days, and takes no more than half an hour of what it gives at most in the 24 hours
-    from when it begins, beside what it sustains; its balances are half full. Load whose length is not known yet counts as lasting.
+    By what its balances hold now; half of them is for its other volumes, which are held back with this one once they
+    are used up. Load that has been pressed for longer is expected to go on as long again (Lindy's law), and has to be
+    served for as long.
     """
     instance, activity = observation.instance, observation.instance_activity
-    if instance is None or instance.limits is None or activity is None or profile is None:
+    if instance is None or instance.limits is None or activity is None:
         return None
-    limits = instance.limits
-    balances = (
-        (activity.io_balance_percent, limits.maximum_iops > limits.baseline_iops),
-        (activity.byte_balance_percent, limits.maximum_mibps > limits.baseline_mibps),
-    )
-    for balance in (each for each, there in balances if there):
-        points = list(balance.points())
-        if not points or observation.at - points[-1][0] > STALE or points[-1][1] < HALF_PERCENT:
+    limits, lasts_s = instance.limits, max(BURST_S, 60 * pressed_minutes)
+    kept = 0.0 if set(instance.volume_ids) <= {observation.volume.ref.resource_id} else FOR_OTHERS
+    found = []
+    for balance, sustained, most in (
+        (activity.io_balance_percent, limits.baseline_iops, limits.maximum_iops),
+        (activity.byte_balance_percent, limits.baseline_mibps, limits.maximum_mibps),
+    ):
+        points = list(balance.points()) if most > sustained else [(observation.at, 0.0)]
+        if not points or observation.at - points[-1][0] > STALE:
             return None
-    busy, heavy = dict[int, ProfileHour](), set[int]()
-    for place, hour in enumerate(profile.hours[-BURST_DAYS * 24 :]):
-        if hour is None:
-            continue
-        of_iops, of_mibps = AT_LIMIT * limits.baseline_iops, AT_LIMIT * limits.baseline_mibps
-        if hour.touched_minutes or hour.mean_iops >= of_iops or hour.mean_mibps >= of_mibps:
-            heavy.add(place)
-        if place in heavy or hour.peak_iops >= of_iops or hour.peak_mibps >= of_mibps:
-            busy[place] = hour
-    if len({place // 24 for place in busy}) < BURSTS_SEEN:
-        return None
-    loads = heavy or busy.keys()  # each counts from its begin; one that goes on, each later day
-    begins = [p for p in loads if p - 1 not in loads or loads >= set(range(p - 24, p))]
-    days = [[busy[h] for h in range(place, place + 24) if h in busy] for place in begins]
-    alone = set(instance.volume_ids) <= {observation.volume.ref.resource_id}
-    iops, mibps = (
-        max(free, min(_burst_rate(free if alone else 0.0, most, day, mean) for day in days))
-        for free, most, mean in (
-            (limits.baseline_iops, limits.maximum_iops, attrgetter("mean_iops")),
-            (limits.baseline_mibps, limits.maximum_mibps, attrgetter("mean_mibps")),
-        )
-    )
-    return iops, mibps
+        burst = max(0.0, points[-1][1] - kept) / 100 * (most - sustained) * BURST_S / lasts_s
+        found.append(sustained + (burst if burst >= LEAST_BURST * sustained else 0.0))
+    iops, mibps = found
+    return None if (iops, mibps) == (limits.baseline_iops, limits.baseline_mibps) else (iops, mibps)
 
 
-def _burst_rate(
-    free: float, maximum: float, hours: Sequence[ProfileHour], mean_of: Callable[[ProfileHour], float]
-) -> float:  # fmt: skip
-    """The rate for which one balance is enough in these hours; what is `free` drains nothing.
+def limited_all_day(
+    diagnosis: Diagnosis, profile: LoadProfile | None
+) -> tuple[float | None, float | None]:
+    """IOPS and MiB/s beyond which the instance let nothing through all day; None for each that was not its limit.
 
-    What a limit held back, of the volume or of the instance, is served at the rate that is given: operations count.
+    In each of the last 24 hours it gave all that it sustains, and no bursts; there are none left now.
     """
-    late = short = 0.0
-    for hour in hours:
-        if hour.touched_minutes or mean_of(hour) >= AT_LIMIT * free:
-            late += 60 * mean_of(hour)
-        else:
-            short += max(0.0, 60 * mean_of(hour) - free * hour.busy_minutes)
-    left = max(0.0, (BURST_S / 60 if free else BURST_MIN) * (maximum - free) - short)
-    return maximum if late <= left else min(maximum, free / (1.0 - left / late))
+    balance, hours = diagnosis.instance_balance, () if profile is None else profile.hours[-24:]
+    known = [hour for hour in hours if hour is not None]
+    if (balance is not None and balance.basis != "empty_now") or len(known) < 24:
+        return None, None
+
+    def most(left: float | None, means: list[float], peaks: list[float]) -> float | None:
+        if left is None or not left * ALL_DAY <= min(means) <= max(peaks) <= left / ALL_DAY:
+            return None
+        return max(left, *peaks)
+
+    return (
+        most(
+            diagnosis.instance_iops_left, [h.mean_iops for h in known], [h.peak_iops for h in known]
+        ),
+        most(
+            diagnosis.instance_mibps_left,
+            [h.mean_mibps for h in known],
+            [h.peak_mibps for h in known],
+        ),
+    )
 
 
 def class_pressed(observation: Observation, seen: Sequence[Minute]) -> tuple[Binding, str] | None:

@@ -96,10 +96,7 @@ def test_a_nightly_burst_that_ends_with_credits_to_spare_is_left_alone() -> None
     ("maximum_iops", "said"),
     [
         (3_000, "a faster volume would change nothing"),
-        (
-            18_750,
-            "the instance's own bursts, which count only for load that was short every time so far",
-        ),
+        (18_750, "beyond the instance's own bursts"),
     ],
 )
 def test_no_money_is_spent_when_the_instance_is_the_limit(maximum_iops: int, said: str) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -10,7 +11,8 @@ from headroom.domain.catalog.ebs import capability
 from headroom.domain.decision import Act, Decision, Escalate, Hold, Reason, decide
 from headroom.domain.guardrails import Guardrail
 from headroom.domain.ledger import after_decided
-from headroom.domain.planning import reverted
+from headroom.domain.planning import undone_still
+from headroom.domain.planning.reverts import Revert
 from headroom.domain.policy import CodeOwned
 from headroom.domain.resources import Configuration, Observation, VolumeType
 from headroom.domain.state import KnownModification, StoredState
@@ -39,6 +41,10 @@ def changed(
     return KnownModification(
         started_at=NOW - timedelta(hours=hours), by=by, origin=origin, target=target
     )
+
+
+def reverted(modifications: Sequence[KnownModification]) -> Revert | None:
+    return next(undone_still(modifications), None)
 
 
 BEYOND = gp3(100, 6500, 250)
@@ -144,6 +150,29 @@ def test_a_raise_that_was_lowered_in_part_is_undone_as_what_was_left_of_it(
     assert (None if found is None else NOW - found.at) == (
         None if at is None else timedelta(hours=at)
     )
+
+
+def test_a_no_to_a_raise_stands_beside_a_no_to_giving_back() -> None:
+    """Code that puts its own values back again and again answers both."""
+    known = [
+        OURS, changed("other", HIGH, MID, hours=24), changed("headroom", MID, LOW, hours=12),
+        changed("other", LOW, MID, hours=6),
+    ]  # fmt: skip
+    (plan, *_) = [j.plan for j in decide(decision_input()).judgements]
+    raised, lowered = (
+        replace(plan, origin=MID, target=to, capability=capability(to)) for to in (TRIMMED, LOW)
+    )
+    found = list(undone_still(known))
+    assert [one.lowered for one in found] == [False, True]
+    for again in (raised, lowered):
+        assert any(one.again(again) for one in found)
+
+
+def test_a_give_back_that_aws_failed_hides_no_undoing() -> None:
+    failed = changed("headroom", HIGH, MID, hours=30)
+    found = reverted([OURS, failed, changed("other", HIGH, LOW, hours=24)])
+    assert found is not None
+    assert (found.our_configuration, found.lowered) == (HIGH, True)
 
 
 def test_after_a_partial_undoing_storage_comes_back_up_to_what_was_left() -> None:

@@ -16,6 +16,7 @@ from headroom.domain.workload import (
     Binding,
     estimate,
     forecast_balance,
+    given_in_bursts,
     imminent,
     minutes,
 )
@@ -158,3 +159,44 @@ def test_of_two_balances_the_first_to_go_is_reported() -> None:
     forecast = found(replace(what, instance_activity=both))
     assert forecast is not None
     assert forecast.binding is Binding.INSTANCE_THROUGHPUT
+
+
+@pytest.mark.parametrize(
+    ("io", "size", "pressed", "given"),
+    [
+        ([100.0], [100.0], 0, (40_000, 1_200)),
+        ([100.0], [100.0], 30, (40_000, 1_200)),
+        ([100.0], [100.0], 60, (26_000, 900)),  # an hour so far, and an hour to come
+        ([50.0], [100.0], 60, (19_000, 900)),
+        ([10.0], [100.0], 0, (12_000, 1_200)),  # less than a quarter more
+        ([100.0], [100.0], 300, None),
+        ([0.0], [0.0], 0, None),
+        ([0.0], [50.0], 0, (12_000, 900)),
+        ([100.0], [], 0, None),  # not published: no more than what is sustained
+        ([100.0, None, None, None, None], [100.0] * 5, 0, None),
+    ],
+)
+def test_bursts_count_by_what_the_balances_hold_and_how_long_the_load_has_lasted(
+    io: list[float | None],
+    size: list[float | None],
+    pressed: int,
+    given: tuple[float, float] | None,
+) -> None:
+    what = seen([3_000.0] * 60, io)
+    assert what.instance_activity is not None
+    published = replace(what.instance_activity, byte_balance_percent=series(size, period_s=300))
+    assert given_in_bursts(replace(what, instance_activity=published), pressed) == given
+
+
+@pytest.mark.parametrize(("percent", "iops"), [(100.0, 26_000), (75.0, 19_000), (50.0, 12_000)])
+def test_half_of_a_balance_is_for_the_other_volumes(percent: float, iops: float) -> None:
+    what = seen([3_000.0] * 60, [percent], hung=instance(volumes=("vol-2",)))
+    assert what.instance_activity is not None
+    published = replace(what.instance_activity, byte_balance_percent=series([100.0], period_s=300))
+    assert given_in_bursts(replace(what, instance_activity=published), 0) == (iops, 900)
+
+
+def test_where_nothing_bursts_and_nothing_is_known_of_the_instance_no_bursts_count() -> None:
+    plain = seen([3_000.0] * 60, [], hung=instance(baseline_iops=40_000, baseline_mibps=1_200.0))
+    assert given_in_bursts(plain, 0) is None
+    assert given_in_bursts(replace(plain, instance=None), 0) is None

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from headroom.domain.decision import Act
+from headroom.domain.decision import Act, Escalate
 from headroom.domain.resources import VolumeType
 from tests.proving.simulation.situations import (
     RDS,
@@ -249,23 +249,71 @@ def test_what_only_the_bursts_of_the_instance_serve_comes_back_before_each_load(
     assert result.starved_minutes == 0
 
 
-def test_a_short_load_beyond_what_the_instance_sustains_is_raised_for_and_a_long_one_hardly() -> (
-    None
-):
-    """Of three hours at 9,000 IOPS its balance is enough for 5,100."""
+@pytest.mark.parametrize(("minutes", "at_first"), [("10m", 20), ("3h", 300)])
+def test_load_beyond_what_the_instance_sustains_is_raised_for_as_its_balance_is_full(
+    minutes: str, at_first: int
+) -> None:
+    """Of three hours at 9,000 IOPS the bursts of m5.large serve 84 minutes, which a raise to 5,100 would not."""
+    result = simulated(
+        {"type": "gp3", "size_gib": 200},
+        [{"every": "24h", "repeat": 5, "after": "1h", "for": minutes, "iops": 9_000,
+          "else_iops": 200, "io_kib": 16}],
+        attachment={"instance_type": "m5.large"},
+    )  # fmt: skip
+    assert starved_between(result, timedelta(0), timedelta(days=1)) <= at_first
+    assert starved_between(result, timedelta(days=2), timedelta(days=5)) == 0
 
-    def starved(minutes: str) -> tuple[int, int]:
-        result = simulated(
-            {"type": "gp3", "size_gib": 200},
-            [{"every": "24h", "repeat": 5, "after": "1h", "for": minutes, "iops": 9_000,
-              "else_iops": 200, "io_kib": 16}],
-            attachment={"instance_type": "m5.large"},
-        )  # fmt: skip
-        last = starved_between(result, timedelta(days=4), timedelta(days=5))
-        return last, max(target.iops or 0 for target in targets(result))
 
-    assert starved("10m")[0] == 0
-    assert 3_600 <= starved("3h")[1] < 5_400
+@pytest.mark.parametrize(
+    "load", [("90m", 6_000, "90m", 300), ("1h", 11_000, "6h", 1_200), ("10m", 9_000, "50m", 800)]
+)
+def test_bursts_that_the_balance_is_refilled_between_are_served(
+    load: tuple[str, int, str, int],
+) -> None:
+    """In the mean below what the instance sustains, its balance never below a third."""
+    lasts, iops, pause, else_iops = load
+    result = simulated(
+        {"type": "gp3", "size_gib": 200}, [step(lasts, iops), step(pause, else_iops)] * 24,
+        attachment={"instance_type": "m6i.large"},
+    )  # fmt: skip
+    assert result.shortfall_minutes < 80
+    assert {d.answer.reason for d in result.decisions if isinstance(d.answer, Escalate)} == set()
+
+
+@pytest.mark.parametrize(
+    ("storage", "hangs_on"),
+    [
+        ({"type": "gp3", "size_gib": 200}, {"attachment": {"instance_type": "m6i.large"}}),
+        ({"type": "io2", "size_gib": 200, "iops": 3_000}, {"attachment": {"instance_type": "m6i.large"}}),
+        ({**RDS, "instance_class": "db.m6i.large", "storage_type": "io2",
+          "allocated_storage_gib": 200, "iops": 3_000}, {}),
+    ],
+    ids=["gp3", "io2", "database"],
+)  # fmt: skip
+def test_what_the_instance_lets_nothing_through_of_all_day_is_given_back(
+    storage: dict[str, Any], hangs_on: dict[str, Any]
+) -> None:
+    """Load that never ends: the bursts of m6i.large serve it for hours, then 3,600 IOPS are all."""
+    result = simulated(storage, [step("6h", 500), step("3d", 9_000)], **hangs_on)
+    *raised, lowered = result.changes
+    assert max(change.target.iops or 0 for change in raised) > 5_000
+    assert lowered.target.iops == 3_600
+    assert timedelta(hours=24) < lowered.at - raised[-1].at < timedelta(hours=36)
+    said = [d.answer.remedy for d in result.decisions if isinstance(d.answer, Escalate)]
+    assert any(
+        "a month, and is given back once the instance was the limit all day" in one for one in said
+    )
+
+
+def test_what_is_given_back_comes_back_for_a_load_that_the_bursts_of_the_instance_serve() -> None:
+    """The owner's 9,000 IOPS, of which m6i.large sustains 3,600; unused for two weeks, then used for four hours."""
+    result = simulated(
+        {"type": "gp3", "size_gib": 200, "iops": 9_000, "throughput_mibps": 250},
+        [step("12h", 300), step("4h", 8_000), step("32h", 300)],
+        attachment={"instance_type": "m6i.large"}, history=[step("14d", 300)],
+    )  # fmt: skip
+    assert targets(result)[0].iops == 3_000
+    assert result.shortfall_minutes < 40
 
 
 def test_a_load_that_its_own_limit_stretches_may_fit_into_the_bursts_of_the_instance() -> None:
@@ -278,7 +326,7 @@ def test_a_load_that_its_own_limit_stretches_may_fit_into_the_bursts_of_the_inst
             "baseline_throughput_mbps": 100, "maximum_throughput_mbps": 593,
         },
     )  # fmt: skip
-    assert starved_between(result, timedelta(0), timedelta(days=2)) > 200
+    assert starved_between(result, timedelta(0), timedelta(days=2)) < 50
     assert starved_between(result, timedelta(days=2), timedelta(days=4)) == 0
 
 
@@ -303,7 +351,7 @@ def test_a_load_a_little_above_what_the_instance_sustains_counts_with_what_it_ta
     result = simulated(
         {"type": "gp3", "size_gib": 500}, day * 5, attachment={"instance_type": "m6i.large"},
     )  # fmt: skip
-    assert starved_between(result, timedelta(0), timedelta(days=2)) > 500
+    assert starved_between(result, timedelta(0), timedelta(days=2)) < 20
     assert starved_between(result, timedelta(days=2), timedelta(days=5)) == 0
 
 
@@ -313,7 +361,7 @@ def test_a_late_day_and_the_next_one_in_time_do_not_count_as_one_load() -> None:
     result = simulated(
         {"type": "gp3", "size_gib": 500}, day * 5, attachment={"instance_type": "m6i.large"},
     )  # fmt: skip
-    assert starved_between(result, timedelta(0), timedelta(days=2)) > 500
+    assert starved_between(result, timedelta(0), timedelta(days=2)) < 130
     assert starved_between(result, timedelta(days=2), timedelta(days=5)) == 0
 
 

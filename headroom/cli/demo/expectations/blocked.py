@@ -21,7 +21,7 @@ from headroom.cli.terminal.output import money
 from headroom.cli.views.decision import chosen
 from headroom.domain.decision import Escalate, Hold
 from headroom.domain.guardrails import Guardrail
-from headroom.domain.workload import Binding
+from headroom.domain.workload import ON_INSTANCE
 
 DAY = timedelta(hours=24)
 SOON = timedelta(minutes=1)
@@ -30,7 +30,7 @@ SOON = timedelta(minutes=1)
 def _instance(run: StorageRun) -> Checked:
     bound = [
         t for t in run.decisions
-        if t.decision.diagnosis.binding in (Binding.INSTANCE_IOPS, Binding.INSTANCE_THROUGHPUT)
+        if t.decision.diagnosis.binding in ON_INSTANCE
     ]  # fmt: skip
     if not bound:
         return unchanged(run, "the record says that the instance is the limit")
