@@ -273,7 +273,7 @@ def test_bursts_that_the_balance_is_refilled_between_are_served(
     """In the mean below what the instance sustains, its balance never below a third."""
     lasts, iops, pause, else_iops = load
     result = simulated(
-        {"type": "gp3", "size_gib": 200}, [step(lasts, iops), step(pause, else_iops)] * 24,
+        {"type": "gp3", "size_gib": 200}, [step(lasts, iops), step(pause, else_iops)] * 8,
         attachment={"instance_type": "m6i.large"},
     )  # fmt: skip
     assert result.shortfall_minutes < 80
