@@ -210,7 +210,26 @@ def _remedy(
         parts += [NO_NATURAL_DEMAND] if of_limits else []
     elif {v.guardrail for v in lasting} <= AMOUNTS and _may_take_more(demand, plan):
         parts.append(MORE_LATER)
+    parts += _beyond_what_the_instance_sustains(decision_input.observation, plan)
     return "; ".join(parts)
+
+
+def _beyond_what_the_instance_sustains(observation: Observation, plan: Plan) -> list[str]:
+    """What of a plan only the bursts of its instance let through, in words; empty where there is none."""
+    instance, can, now = observation.instance, plan.capability, capability(plan.origin)
+    if instance is None or instance.limits is None:
+        return []
+    limits, beyond = instance.limits, []
+    if limits.maximum_iops > limits.baseline_iops < can.sustained_iops > now.sustained_iops:
+        beyond.append(f"{limits.baseline_iops:,} IOPS")
+    own = plan.target.throughput_mibps is not None  # else they come with the IOPS
+    if (
+        own
+        and limits.maximum_mibps > limits.baseline_mibps < can.sustained_mibps > now.sustained_mibps
+    ):
+        beyond.append(f"{limits.baseline_mibps:,.0f} MiB/s")
+    what = f"{limits.instance_type} sustains {' and '.join(beyond)}"
+    return [f"{what}, more only while its own EBS balance lasts"] if beyond else []
 
 
 def _may_take_more(demand: Demand, plan: Plan) -> bool:

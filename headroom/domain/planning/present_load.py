@@ -58,7 +58,7 @@ def present_load(
     situation: Situation, levels: Sequence[Level], recurrence: Recurrence
 ) -> PresentLoad:
     """The present load: pressure, a near depletion, or load that every level must sustain."""
-    demand, at = situation.demand, situation.observation.at
+    demand, at, pool = situation.demand, situation.observation.at, 0.0
     touched = levels[0].iops, levels[0].mibps
     if bursts_to_the_end(situation):
         touched = situation.diagnosis.volume_iops_limit, situation.diagnosis.volume_mibps_limit
@@ -67,6 +67,7 @@ def present_load(
     )
     credits = demand.credits
     if demand.pressed_minutes >= PRESSED:
+        pool = demand.pool
         earlier = _earlier(situation, levels, recurrence)
         late = earlier.beside(late, earlier.shortfall_share)
         lengths = _earlier_lengths(situation, levels[0])
@@ -96,7 +97,7 @@ def present_load(
             60 * LOAD_LASTS_MIN / (LOAD_LASTS_MIN + 60 * hour + 30) if hour < LOAD_HOURS else 0.0
             for hour in range(HOURS)
         ]
-    return PresentLoad(minutes=tuple(hours), shortfall_share=late)
+    return PresentLoad(minutes=tuple(hours), shortfall_share=late, pool=pool)
 
 
 def waits_for(

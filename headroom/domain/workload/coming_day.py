@@ -51,6 +51,8 @@ class PresentLoad:
 
     minutes: tuple[float, ...]
     shortfall_share: tuple[float, ...]
+    pool: float = 0.0
+    """Probability that it is a pool: it only loses the share that it is slowed down by, in earlier hours too."""
 
 
 class _Shortfalls(dict[int, float]):
@@ -128,6 +130,13 @@ class ComingDay:
         shorts = shortfalls(
             hours, level.iops, level.mibps, belief=self._belief, lasting=past.lasting
         )
+        if share and (pool := self._present.pool):
+            shorts = [
+                short - pool * max(0.0, short - share * hour.touched_minutes)
+                if hour.touched_minutes
+                else short
+                for short, hour in zip(shorts, hours, strict=True)
+            ]
         likely = recurrence.at(level.iops, level.mibps, shorts)
         episodes = self._episodes(shorts, likely)
         found = self._of_load(level, shorts, episodes)

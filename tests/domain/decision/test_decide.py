@@ -30,6 +30,7 @@ from tests.builders import (
     observation,
     policy,
     resource_state,
+    series,
     starved_gp3,
     volume,
 )
@@ -769,3 +770,23 @@ def test_a_permanent_change_that_gains_nothing_is_not_offered() -> None:
     seen = observation(activity([500.0] * 180), volume(io(VolumeType.IO1, 1_000, 5_000)))
     rules = policy(types=(VolumeType.IO1, VolumeType.IO2), one_way=OneWay.ALLOW)
     assert isinstance(decide(decision_input(seen, rules=rules)).answer, Hold)
+
+
+@pytest.mark.parametrize(
+    ("baseline", "said"),
+    [(4_000, "m6i.2xlarge sustains 4,000 IOPS, more only while"), (12_000, "")],
+)
+def test_an_owner_asked_for_a_limit_hears_what_the_instance_sustains(
+    baseline: int, said: str
+) -> None:
+    full = series([100.0], period_s=300)
+    together = replace(
+        instance_activity([3_000.0] * 60, [40.0] * 60),
+        io_balance_percent=full, byte_balance_percent=full,
+    )  # fmt: skip
+    seen = starved_gp3(instance=instance(baseline_iops=baseline), instance_activity=together)
+    answer = decide(decision_input(seen, rules=policy(max_iops=3_000))).answer
+    assert isinstance(answer, Escalate)
+    assert "max_iops" in answer.remedy
+    assert ("sustains" in answer.remedy) is bool(said)
+    assert said in answer.remedy

@@ -66,6 +66,19 @@ def test_bursts_of_large_operations_on_rds_are_seen_by_how_long_they_wait(
     assert result.latencies.mean_ms < 6_000, "of 7,200 without any change"
 
 
+@pytest.mark.parametrize(("preset", "raised"), [("thrift", False), ("balanced", True)])
+def test_a_pool_is_worth_the_same_on_its_second_day(preset: str, raised: bool) -> None:
+    """io2: of each step it gains a twentieth of its free rate, for $2.55 a day. It was a third by its past."""
+    result = simulated(
+        {**RDS, "storage_type": "io2", "allocated_storage_gib": 500, "iops": 2_000},
+        [{"for": "2d", "outstanding": 64, "service_ms": 4, "think_ms": 0, "io_kib": 32}],
+        policy={"version": 1, "defaults": {"mode": "auto", "preset": preset}},
+    )  # fmt: skip
+    begun = hours(result)
+    assert bool(begun) is raised
+    assert all(after < 3 for after in begun[:1])
+
+
 def test_a_pool_on_gp2_moves_within_the_hour_for_nothing() -> None:
     result = simulated(
         {**RDS, "instance_class": "db.r5.2xlarge", "multi_az": True, "storage_type": "gp2",
