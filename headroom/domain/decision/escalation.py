@@ -54,7 +54,8 @@ USEFUL = 0.5
 
 LARGER_INSTANCE = "use a larger instance, or spread the load; a faster volume would change nothing"
 ONLY_IN_BURSTS = " beyond the instance's own bursts"
-WHILE_LIMITED = "; what Headroom added costs ${:.2f} a month, and is given back once the instance was the limit all day"
+WHILE_LIMITED = "; what Headroom added costs ${:.2f} a month"
+AFTER_A_DAY = ", and is given back once the instance was the limit all day"
 MORE_OF_THEIR_WORK = (
     "a fixed number of workers seems to wait for this volume, which would use up any limit; if more of their "
     "work is wanted, raise the volume yourself"
@@ -293,7 +294,7 @@ def instance_limited(
     if _bursts(observation, diagnosis):
         remedy += ONLY_IN_BURSTS
     if (usd := decision_input.resource_state.resource_increase_usd) > 0:
-        remedy += WHILE_LIMITED.format(usd)
+        remedy += WHILE_LIMITED.format(usd) + (AFTER_A_DAY if effective.limits.give_back else "")
     return escalate_once(
         decision_input, effective, Reason.INSTANCE_LIMITED, diagnosis.binding.value, remedy, None
     )

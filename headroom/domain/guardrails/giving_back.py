@@ -128,8 +128,8 @@ def give_back_reversible(case: Case) -> Verdict:
 def give_back_stabilization(case: Case) -> Verdict:
     """Block lowering performance soon after the load touched a limit.
 
-    What the instance let nothing through of all day is exempt. Throughput that no load came near is exempt, also where a database gets more IOPS for no more
-    money.
+    Exempt are what the instance let nothing through of all day, and throughput that no load came near, also where a
+    database gets more IOPS for no more money.
     """
     if not _lowers(case):
         return allowed(Guardrail.GIVE_BACK_STABILIZATION, "lowers nothing")
