@@ -67,7 +67,7 @@ def _not_let_through(situation: Situation) -> Iterator[Plan]:
     iops, mibps = limited_all_day(situation.diagnosis, situation.past.profile)
     if iops is None and mibps is None:
         return
-    with_iops = current.throughput_mibps is None  # and so is no MiB/s of its own given up
+    with_iops = current.throughput_mibps is None  # so come its MiB/s
     iops = now.sustained_iops if iops is None else max(iops, chosen.sustained_iops)
     mibps = (
         max(mibps, chosen.sustained_mibps) if mibps is not None

@@ -305,6 +305,15 @@ def test_what_the_instance_lets_nothing_through_of_all_day_is_given_back(
     )
 
 
+def test_what_the_owner_chose_is_not_given_back_where_the_instance_is_the_limit_all_day() -> None:
+    """A larger instance may be on its way: only what Headroom added goes."""
+    volume = {"type": "gp3", "size_gib": 200, "iops": 9_000, "throughput_mibps": 250}
+    result = simulated(
+        volume, [step("3d", 9_000)], attachment={"instance_type": "m6i.large"},
+    )  # fmt: skip
+    assert result.changes == ()
+
+
 def test_what_is_given_back_comes_back_for_a_load_that_the_bursts_of_the_instance_serve() -> None:
     """The owner's 9,000 IOPS, of which m6i.large sustains 3,600; unused for two weeks, then used for four hours."""
     result = simulated(
