@@ -19,7 +19,7 @@ from headroom.domain.resources import (
     has_nvme,
 )
 
-AVAILABLE = "available"
+AVAILABLE, MODIFYING = "available", "modifying"
 LEAVING = ("deleting", "deleted")
 NO_WRITER = "no member of it writes"
 """It has no members, whose bill is then of another time, or it is the secondary of a Global
@@ -43,7 +43,7 @@ def observed_mode(shape: Shape) -> ObservedMode:
         identity=shape.get("DbClusterResourceId") or shape["DBClusterIdentifier"],
         mode=storage_mode_of(shape),
         pending=pending_storage_mode(shape),
-        applying=shape["Status"] != AVAILABLE,
+        applying=shape["Status"] == MODIFYING,
     )
 
 

@@ -39,6 +39,7 @@ MALFORMED = (KeyError, ValueError, TypeError, AttributeError)
 
 CLUSTER = "cluster:"
 AVAILABLE = "available"
+_MODIFYING = "modifying"
 _WORKING = ("storage-optimization", "storage-initialization", "storage-config-upgrade")
 """Statuses in which RDS works on the storage. Source: RDS User Guide, "DB instance status"."""
 _FAMILIES = {
@@ -160,7 +161,12 @@ def with_members(reported: ReportedInstance, members: Iterable[Shape]) -> Report
     )
     return ReportedInstance(
         volume=replace(reported.volume, facts=facts, state=status),
-        seen=replace(reported.seen, working=working, settled=status == AVAILABLE and not working),
+        seen=replace(
+            reported.seen,
+            working=working,
+            applying=_MODIFYING in statuses,
+            settled=status == AVAILABLE and not working,
+        ),
     )
 
 
@@ -184,7 +190,7 @@ def _reported(
     target = _heads_for(shape, pending, now)
     seen = ObservedStorage(
         identity=identity, configuration=now, target=target, working=working,
-        settled=facts.status == AVAILABLE and not working,
+        applying=facts.status == _MODIFYING, settled=facts.status == AVAILABLE and not working,
         progress_percent=int(shape.get("StorageOperationPercentProgress") or 0),
     )  # fmt: skip
     odd = facts.unusual or why_invalid(now)

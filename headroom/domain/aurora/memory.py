@@ -36,7 +36,10 @@ class ObservedMode:
     mode: StorageMode
     pending: StorageMode | None
     applying: bool
-    """Whether RDS is modifying the cluster, so that what is pending is being applied."""
+    """Whether the cluster is `modifying`, so that RDS may be applying what is pending.
+
+    In any other status, as during the nightly backup, it waits as before.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

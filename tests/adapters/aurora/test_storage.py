@@ -202,10 +202,12 @@ def test_what_somebody_left_for_the_window_is_no_change_yet() -> None:
     place = Place()
     place.storage.view(ORDERS)
     place.service.cluster["PendingModifiedValues"] = {"StorageType": "aurora-iopt1"}
-    view = place.storage.view(ORDERS)
-    assert view.modification is None
-    assert view.volume.facts is not None
-    assert view.volume.facts.pending == ("StorageType",)
+    for status in ("available", "backing-up", "available"):  # also over a nightly backup
+        place.service.cluster["Status"] = status
+        view = place.storage.view(ORDERS)
+        assert view.modification is None
+        assert view.volume.facts is not None
+        assert view.volume.facts.pending == ("StorageType",)
     assert place.apply().refusal is Refusal.OTHER
     assert place.service.changes == []
 

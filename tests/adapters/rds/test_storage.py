@@ -366,6 +366,38 @@ def test_a_change_left_for_the_window_is_pending_and_not_in_flight() -> None:
     assert view.volume.facts.pending == ("AllocatedStorage",)
 
 
+@pytest.mark.parametrize(
+    "status",
+    ["backing-up", "rebooting", "stopped", "maintenance", "configuring-enhanced-monitoring",
+     "resetting-master-credentials", "storage-optimization", "modifying"],
+)  # fmt: skip
+def test_what_waits_for_the_window_goes_on_waiting_whatever_else_rds_does_meanwhile(
+    status: str,
+) -> None:
+    place = Place()
+    place.view()
+    shape = place.service.instances["orders"]
+    shape["PendingModifiedValues"] = {"AllocatedStorage": 800}
+    for now in ("available", status, "available", "available"):
+        place.clock.later(hours=2)
+        shape["DBInstanceStatus"] = now
+        view = place.view()
+    change = view.modification
+    assert change is None or not change.in_flight
+    assert view.volume.facts is not None
+    assert view.volume.facts.pending == ("AllocatedStorage",)
+    assert isinstance(place.apply(), Refused)
+    place.clock.later(days=3)
+    shape["DBInstanceStatus"] = "modifying"
+    opens = place.clock.now
+    place.view()
+    place.clock.later(minutes=10)
+    shape.update(DBInstanceStatus="available", AllocatedStorage=800, PendingModifiedValues={})
+    change = place.view().modification
+    assert change is not None
+    assert (change.started_at, change.target.size_gib) == (opens, 800)
+
+
 def test_a_change_that_rds_gives_up_has_failed() -> None:
     place = Place()
     place.apply()

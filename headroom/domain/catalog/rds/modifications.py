@@ -9,10 +9,10 @@ first observed, and keeps that start. Source: RDS API 2014-10-31, DBInstance and
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from headroom.domain.resources import Configuration, Modification, ModificationState, Volume
+from headroom.domain.resources import LATER, Configuration, Modification, ModificationState, Volume
 
 SETTLES = timedelta(minutes=10)
 """How long RDS may still report what was before a change: after it was accepted, or after it was reported."""
@@ -31,6 +31,11 @@ class ObservedStorage:
     """The pending configuration; None if no change is pending."""
     working: bool
     """Whether RDS reports work on the storage."""
+    applying: bool
+    """Whether it is `modifying`, so that RDS may be applying what is pending.
+
+    In any other status, as during the nightly backup, what is pending waits as before.
+    """
     settled: bool
     """Whether the database is `available` and RDS does not work on it."""
     progress_percent: int = 0
@@ -59,6 +64,8 @@ class LastObserved:
     """When `configuration` was first observed in place of another one; None if it never was."""
     was: Configuration | None = None
     """That other one."""
+    waits_since: datetime | None = field(default=None, metadata=LATER)
+    """Since when the database is at rest with the change in flight still pending; None if it is not."""
 
 
 def next_remembered(
@@ -92,14 +99,21 @@ def next_remembered(
     if attempt is not None and at - attempt.at > ATTEMPT_TTL:
         attempt = None
     same = observed.configuration == before.configuration
+    change = _latest(replace(before, last_request=attempt), observed, at)
+    waits_since = None
+    if change is not None and change.in_flight and observed.settled and observed.target is not None:
+        waits_since = before.waits_since or at
+        if at - waits_since > ATTEMPT_TTL:  # it waits for a maintenance window
+            change = replace(change, state=ModificationState.FAILED, ended_at=at)
     return LastObserved(
         identity=observed.identity,
         configuration=observed.configuration,
-        modification=_latest(replace(before, last_request=attempt), observed, at),
+        modification=change,
         last_request=attempt,
         renamed_at=before.renamed_at,
         changed_at=before.changed_at if same else at,
         was=before.was if same else before.configuration,
+        waits_since=waits_since,
     )
 
 
@@ -137,7 +151,7 @@ def at_work(last_observed: LastObserved, at: datetime) -> bool:
 
 def modification_in_progress(observed: ObservedStorage) -> bool:
     """Whether a change of the storage is in progress; one that waits for its window is not."""
-    return observed.working or (observed.target is not None and not observed.settled)
+    return observed.working or (observed.target is not None and observed.applying)
 
 
 def _is_older(before: LastObserved, observed: ObservedStorage, at: datetime) -> bool:
@@ -176,7 +190,7 @@ def _pending_now(before: LastObserved, observed: ObservedStorage) -> Configurati
     called_for = {attempt.target} if attempt is not None else set()
     if last is not None and last.in_flight:
         called_for.add(last.target)
-    return observed.target if not observed.settled or observed.target in called_for else None
+    return observed.target if observed.applying or observed.target in called_for else None
 
 
 def _change_to(before: LastObserved, next_target: Configuration, at: datetime) -> Modification:
@@ -212,7 +226,8 @@ def _progressed(change: Modification, observed: ObservedStorage, at: datetime) -
 
 def _begun(observed: ObservedStorage, origin: Configuration, at: datetime) -> Modification:
     """A change that is first observed while it is in progress."""
-    return _progressed(_change(at, origin, observed.target or observed.configuration), observed, at)
+    pending = observed.target if observed.applying else None
+    return _progressed(_change(at, origin, pending or observed.configuration), observed, at)
 
 
 def _change(at: datetime, origin: Configuration, target: Configuration) -> Modification:

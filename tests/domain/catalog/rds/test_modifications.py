@@ -32,12 +32,14 @@ def seen(
     *,
     working: bool = False,
     settled: bool | None = None,
+    applying: bool | None = None,
     identity: str = "db-ONE",
 ) -> ObservedStorage:
     rests = not working and target is None if settled is None else settled
     return ObservedStorage(
         identity=identity, configuration=now, target=None if target == now else target,
         working=working, settled=rests and not working,
+        applying=not working and not rests if applying is None else applying,
     )  # fmt: skip
 
 
@@ -172,6 +174,27 @@ def test_a_database_made_multi_az_was_changed_by_its_owner() -> None:
     assert next_remembered(after, seen(of_both), NOW + at(90)) == after
 
 
+def test_what_stays_pending_at_rest_waits_for_its_window_and_is_not_in_flight() -> None:
+    waiting = seen(SMALL, FAST, settled=True)
+    memory = next_remembered(next_remembered(None, seen(), NOW), waiting, NOW + at(60))
+    assert memory.modification is None
+    # A change of something else begins and ends: for a while nobody can say which of them RDS applied.
+    memory = next_remembered(memory, seen(SMALL, FAST, settled=False), NOW + at(120))
+    assert memory.modification is not None
+    assert memory.modification.in_flight
+    states = []
+    for minutes in (125, 185, 186, 600):
+        memory = next_remembered(memory, waiting, NOW + at(minutes))
+        assert memory.modification is not None
+        states.append(memory.modification.state)
+    assert states == [ModificationState.MODIFYING] * 2 + [ModificationState.FAILED] * 2
+    # The window comes: it begins now, not when it was first seen pending.
+    opens = NOW + at(5_000)
+    applied = next_remembered(memory, seen(SMALL, FAST, settled=False), opens).modification
+    assert applied is not None
+    assert (applied.started_at, applied.target, applied.in_flight) == (opens, FAST, True)
+
+
 def test_another_database_of_the_name_starts_a_new_page() -> None:
     memory = after_accepted(None, seen(), Attempt(at=NOW, origin=SMALL, target=FAST))
     assert next_remembered(memory, seen(identity="db-TWO"), NOW + at(30)).modification is None
@@ -183,6 +206,7 @@ OBSERVATIONS = st.builds(
     st.sampled_from([None, None, SMALL, LARGE, FAST]),
     working=st.booleans(),
     settled=st.sampled_from([None, True, False]),
+    applying=st.sampled_from([None, False]),
 )
 SEQUENCES = st.lists(
     st.tuples(st.integers(0, 90), OBSERVATIONS, st.booleans()), min_size=1, max_size=12
