@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
-from statistics import mean
 
 from headroom.domain.catalog.ebs import LIMITS, capability
 from headroom.domain.decision.decision_input import Analysis
+from headroom.domain.guardrails import left_beside
 from headroom.domain.planning import (
     Plan,
     VolumeShape,
@@ -26,7 +26,7 @@ from headroom.domain.workload import Binding
 LARGER_INSTANCE = "use a larger instance, or spread the load"
 MOST_SHAPES = 24
 """Shapes that are valued for a set, the members' own best ones first."""
-RECENT_POINTS = 15
+RECENT = timedelta(hours=1)
 NOT_VOLUME_BOUND = (
     Binding.NOTHING,
     Binding.LATENCY,
@@ -205,24 +205,10 @@ def instance_capacity_left(
     members: Sequence[Observation], concurrency: ConcurrencyState
 ) -> CapacityLeft | None:
     """What the instance has left for the members together; None when unknown."""
-    instance, activity = members[0].instance, members[0].instance_activity
-    limits = None if instance is None else instance.limits
-    if instance is None or limits is None:
+    iops, mibps = left_beside(members, _taken(members))
+    if iops is None or mibps is None:
         return None
-    iops = mibps = 0.0
-    if not set(instance.volume_ids) <= {m.volume.ref.resource_id for m in members}:
-        if activity is None:
-            return None
-        loads = [_load(m) for m in members]
-        total = [s.known()[-RECENT_POINTS:] for s in (activity.iops, activity.mibps)]
-        if not total[0] or not total[1]:
-            return None
-        iops = max(0.0, mean(total[0]) - sum(load[0] for load in loads))
-        mibps = max(0.0, mean(total[1]) - sum(load[1] for load in loads))
-    return CapacityLeft(
-        iops=max(0.0, limits.baseline_iops - iops), mibps=max(0.0, limits.baseline_mibps - mibps),
-        promised=promised_beside(members, concurrency),
-    )  # fmt: skip
+    return CapacityLeft(iops=iops, mibps=mibps, promised=promised_beside(members, concurrency))
 
 
 def beyond_the_instance(
@@ -251,13 +237,20 @@ def beyond_the_instance(
     return None
 
 
-def _load(observation: Observation) -> tuple[float, float]:
-    """Mean IOPS and MiB/s of the last measured minutes."""
-    activity = observation.activity
-    found = []
-    for reads, writes in (
-        (activity.read_iops, activity.write_iops), (activity.read_mibps, activity.write_mibps),
-    ):  # fmt: skip
-        sums = [mean(s.known()[-RECENT_POINTS:] or [0.0]) for s in (reads, writes)]
-        found.append(sum(sums))
-    return found[0], found[1]
+def _taken(members: Sequence[Observation]) -> dict[datetime, tuple[float, float]]:
+    """IOPS and MiB/s of the members together, by minute of the last hour in which each of them was measured."""
+    since = members[0].at - RECENT
+    each: list[dict[datetime, list[float]]] = []
+    for activity in (member.activity for member in members):
+        found: dict[datetime, list[float]] = {}
+        for place, series in enumerate(
+            (activity.read_iops, activity.write_iops, activity.read_mibps, activity.write_mibps)
+        ):
+            for at, rate in series.since(since).points():
+                found.setdefault(at, [0.0, 0.0])[place // 2] += rate
+        each.append(found)
+    return {
+        at: (sum(one[at][0] for one in each), sum(one[at][1] for one in each))
+        for at in each[0]
+        if all(at in one for one in each)
+    }

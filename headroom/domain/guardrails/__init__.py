@@ -12,6 +12,7 @@ from headroom.domain.guardrails.databases import AVAILABLE
 from headroom.domain.guardrails.instance_share import (
     asks_too_much,
     instance_left,
+    left_beside,
     left_of_instance,
     less_promised,
     more_than_left,

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from math import ceil
 from statistics import mean
 
 from headroom.domain.catalog import cheapest
 from headroom.domain.catalog.ebs import capability
 from headroom.domain.planning import Plan
-from headroom.domain.resources import InstanceLimits, Observation
+from headroom.domain.resources import Instance, InstanceActivity, InstanceLimits, Observation
 from headroom.domain.state import QUARTER, QUARTER_MINUTES, ConcurrencyState, promised_beside
 from headroom.domain.workload import Binding, Diagnosis, Minute
 
@@ -23,64 +25,75 @@ def instance_left(
     observation: Observation, seen: tuple[Minute, ...], bursts: tuple[float, float] | None
 ) -> tuple[float | None, float | None]:
     """IOPS and MiB/s the instance has left for this volume: sustained, or in its bursts; None if unknown."""
-    instance = observation.instance
+    return left_beside((observation,), {m.at: (m.iops, m.mibps) for m in seen}, bursts)
+
+
+def left_beside(
+    members: Sequence[Observation], own: Mapping[datetime, tuple[float, float]],
+    bursts: tuple[float, float] | None = None,
+) -> tuple[float | None, float | None]:  # fmt: skip
+    """IOPS and MiB/s the instance has left for these volumes of it, which took `own` by minute; None if unknown."""
+    instance = members[0].instance
     if instance is None or instance.limits is None:
         return None, None
-    others = _others(observation, seen)
-    if others is None or _contradicted(observation, instance.limits):
+    others = _others(members, instance, instance.limits, own)
+    if others is None:
         return None, None
     limits = instance.limits
     iops, mibps = bursts or (limits.baseline_iops, limits.baseline_mibps)
     return max(0.0, iops - others[0]), max(0.0, mibps - others[1])
 
 
-def _others(observation: Observation, seen: tuple[Minute, ...]) -> tuple[float, float] | None:
+def _others(
+    members: Sequence[Observation], instance: Instance, limits: InstanceLimits,
+    own: Mapping[datetime, tuple[float, float]],
+) -> tuple[float, float] | None:  # fmt: skip
     """What the instance's other volumes take on average; None when that was not measured.
 
-    The last quarter of an hour if it was measured, else the latest minutes that were.
+    The last quarter of an hour if it was measured, else the latest minutes that were. Without those in which
+    all of them took more than the instance can give; 0 if no other is left, as what they take here is unknown.
     """
-    activity, instance = observation.instance_activity, observation.instance
-    if instance is None or set(instance.volume_ids) <= {observation.volume.ref.resource_id}:
+    at, activity = members[0].at, members[0].instance_activity
+    if set(instance.volume_ids) <= {member.volume.ref.resource_id for member in members}:
         return 0.0, 0.0
     if activity is None:
         return None
-    own = {m.at: m for m in seen}
     mibps = dict(activity.mibps.points())
     both = [
-        (at, max(0.0, total - own[at].iops), max(0.0, mibps[at] - own[at].mibps))
-        for at, total in activity.iops.points()
-        if at in own and at in mibps
+        (minute, max(0.0, total - own[minute][0]), max(0.0, mibps[minute] - own[minute][1]))
+        for minute, total in activity.iops.points()
+        if minute in own and minute in mibps
     ]
-    recent = [b for b in both if b[0] >= observation.at - QUARTER] or both[-QUARTER_MINUTES:]
+    recent = [b for b in both if b[0] >= at - QUARTER] or both[-QUARTER_MINUTES:]
     if not recent:
         return None
-    return mean(b[1] for b in recent), mean(b[2] for b in recent)
+    elsewhere = (
+        () if members[0].volume.configuration.database is not None else _elsewhere(activity, limits)
+    )
+    here = [b for b in recent if b[0] not in elsewhere]
+    return (mean(b[1] for b in here), mean(b[2] for b in here)) if here else (0.0, 0.0)
 
 
-def _contradicted(observation: Observation, limits: InstanceLimits) -> bool:
-    """Whether all volumes together took more than the instance can give, and its own checks are 0.
+def _elsewhere(activity: InstanceActivity, limits: InstanceLimits) -> frozenset[datetime]:
+    """Minutes in which all volumes together took more than the instance can give, and its own checks were 0.
 
-    Metrics of a volume that several instances share are those of all of them. One that moved here had its load elsewhere.
+    Metrics of a volume that several instances share are those of all of them. One that moved here had its load
+    elsewhere, and the instance may have been a larger one.
     """
-    activity, since = observation.instance_activity, observation.at - QUARTER
-    if activity is None or observation.volume.configuration.database is not None:
-        return False
-    over = any(
-        mean(taken) > FIXED * most
+    over = {
+        at
         for series, most in (
             (activity.iops, limits.maximum_iops), (activity.mibps, limits.maximum_mibps)
         )
-        if (taken := series.since(since).known())
-    )  # fmt: skip
+        for at, taken in series.points()
+        if taken > FIXED * most
+    }  # fmt: skip
     if not over:
-        return False
-    latest = [at for at, _ in activity.iops.points()][-2:]
+        return frozenset()
     checks = [
         dict(check.points()) for check in (activity.iops_exceeded, activity.throughput_exceeded)
     ]
-    return all(at in check for check in checks for at in latest) and not any(  # they may come later
-        value >= 1 for check in checks for at, value in check.items() if at >= since
-    )
+    return frozenset(at for at in over if all(check.get(at, 1.0) < 1 for check in checks))
 
 
 def less_promised(

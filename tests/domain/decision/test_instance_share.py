@@ -200,6 +200,34 @@ def test_more_than_the_instance_can_give_is_not_what_its_volumes_take_where_its_
 
 
 @pytest.mark.parametrize(
+    ("beside", "left"),
+    [
+        ([20_000.0] * 60, 3_600),  # of a volume that several instances share
+        ([20_000.0] * 52 + [3_500.0] * 8, 3_100),  # a larger instance, until 8 minutes ago
+        ([3_500.0] * 52 + [20_000.0] * 8, 3_100),  # a volume that moved here, 8 minutes ago
+        ([3_500.0] * 60, 3_100),
+    ],
+)
+def test_what_was_not_taken_here_never_makes_the_instance_larger_than_it_is(
+    beside: list[float], left: int
+) -> None:
+    """It once left no limit at all: volumes were raised to four times what their instance sustains."""
+    machine = instance(baseline_iops=3_600, maximum_iops=3_600, volumes=("vol-b",))
+    totals = [max(at, 3_000.0) for at in beside]
+    decision = decide(
+        decision_input(
+            observation(
+                activity([3_000.0] * 60, queue=[900.0] * 60, iops_check=[1.0] * 60),
+                instance=machine, instance_activity=instance_activity(totals, [60.0] * 60),
+            )
+        )
+    )  # fmt: skip
+    assert decision.diagnosis.instance_iops_left == left
+    if isinstance(decision.answer, Act):
+        assert capability(decision.answer.plan.target).sustained_iops <= left
+
+
+@pytest.mark.parametrize(
     ("iops", "wait_ms", "held"),
     [(20.0, 1.0, False), (20.0, 3.0, False), (3_900.0, 1.0, True), (800.0, 9.0, True)],
 )
