@@ -69,7 +69,10 @@ def glance_at_due(
     ports: Ports, views: Sequence[StorageView], policy: Policy | PolicyUnreadable, now: datetime,
     turn: Callable[[ResourceRef], bool],
 ) -> list[Seen]:  # fmt: skip
-    """Glance at those of one kind that are due, and plan each one's next; raises ReadFailed."""
+    """Glance at those of one kind that are due, and plan each one's next; raises ReadFailed.
+
+    One that could not be read is reconciled: its metrics are read alone then, and their failure is its own.
+    """
     known = ports.work.glanced([view.volume.ref for view in views])
     before = {v.volume.ref.arn: known.get(v.volume.ref.arn, NEVER).state for v in views}
     limits = {view.volume.ref.arn: _limits(policy, view) for view in views}
@@ -96,7 +99,13 @@ def glance_at_due(
             policy=_version(policy),
         )  # fmt: skip
 
+    after = {
+        view.volume.ref.arn: state_of(view)
+        for view in due
+        if view.volume.ref.resource_id in glances
+    }
     after = {view.volume.ref.arn: state_of(view) for view in due}
+    unread = {view.volume.ref.arn for view in due if was_not_read(view, glances)}
 
     return [
         Seen(
@@ -106,7 +115,8 @@ def glance_at_due(
                 view, before[arn], after.get(arn), known.get(arn, NEVER).reconciled_at,
                 modes[arn], policy, now,
             )
-            or (known.get(arn, NEVER).reconciled_at is None and turn(view.volume.ref)),
+            or (known.get(arn, NEVER).reconciled_at is None and turn(view.volume.ref))
+            or arn in unread,
             new=known.get(arn, NEVER).reconciled_at is None,
             candidate=_candidate(view, after.get(arn) or before[arn], limits[arn]),
             state=after.get(arn),
@@ -114,6 +124,11 @@ def glance_at_due(
         for view in views
         for arn in [view.volume.ref.arn]
     ]  # fmt: skip
+
+
+def was_not_read(view: StorageView, glances: Mapping[str, Glance]) -> bool:
+    """Whether what was asked for was not answered; of a cluster nothing is asked: its days are read once a day."""
+    return view.volume.ref.kind is not Kind.AURORA and view.volume.ref.resource_id not in glances
 
 
 def switched_off(
@@ -175,8 +190,11 @@ def _read(
             one.view.volume.configuration, before[one.view.volume.ref.arn], seen, now
         )
     ]
-    for name, more in ports.metrics.glances(rest, now).items():
-        found[name] = found[name].joined(more)
+    more = ports.metrics.glances(rest, now)
+    for name in (one.view.volume.ref.resource_id for one in rest):
+        glance = found.pop(name)
+        if name in more:
+            found[name] = glance.joined(more[name])
     return found, frozenset(one.view.volume.ref.arn for one in rest)
 
 
@@ -250,7 +268,7 @@ def _needs_reconciliation(
     state = after or before
     if state is None:
         return False
-    if view.volume.ref.kind is Kind.AURORA:  # its days are read instead, once a day
+    if view.volume.ref.kind is Kind.AURORA:
         return reconciled_at is not None and now - reconciled_at >= DAILY
     if _mode_changed(before, mode):
         return True

@@ -9,7 +9,13 @@ from functools import partial
 from hashlib import sha256
 
 from headroom.application.alarms import plan_alarms
-from headroom.application.glances import Seen, glance_at_due, save_glances, switched_off
+from headroom.application.glances import (
+    Seen,
+    glance_at_due,
+    save_glances,
+    switched_off,
+    was_not_read,
+)
 from headroom.application.space import may_run_out_of_space
 from headroom.application.work import on_threads
 from headroom.domain.decision import urgency
@@ -182,7 +188,8 @@ def _seen(
     every = [
         Seen(
             view=view, glance=glance, new=True,
-            reconcile=turn(view.volume.ref) or needs_attention(view, glance, now, timedelta(hours=1)),
+            reconcile=was_not_read(view, glances) or turn(view.volume.ref)
+            or needs_attention(view, glance, now, timedelta(hours=1)),
         )
         for view, glance in found
     ]  # fmt: skip

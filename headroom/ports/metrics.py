@@ -33,7 +33,10 @@ class Metrics(Protocol):
         """A Glance for every volume by resource id, in batches of 500 metrics a call."""
 
     def glances(self, asked: Sequence[GlanceRequest], now: datetime) -> Mapping[str, Glance]:
-        """The same with only the metrics asked for; all of one kind. Raises ReadFailed."""
+        """The same with only the metrics asked for; all of one kind.
+
+        Without the few that could not be read; raises ReadFailed where that is more than a tenth.
+        """
 
     def activity(
         self, view: StorageView, now: datetime

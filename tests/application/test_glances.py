@@ -86,9 +86,9 @@ def test_what_is_pressed_is_found_within_the_hour_and_glanced_at_every_five_minu
 def test_a_glance_that_is_not_answered_is_repeated_in_the_next_run(harness: Harness) -> None:
     start = settled(harness, 1)
     harness.unmeasured = {"vol-0000"}
-    for number in range(13):
-        tick(harness, start + number * TICK)
+    woken = [one for n in range(13) for one in tick(harness, start + n * TICK)]
     assert len(harness.glanced_at) >= 3, "at once, then half as often each time"
+    assert [one.resource_id for one in woken] == ["vol-0000"], "read alone, it fails alone"
 
 
 def test_who_is_enrolled_now_is_reconciled_in_the_next_run(harness: Harness) -> None:

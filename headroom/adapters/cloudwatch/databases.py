@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from headroom.adapters.cloudwatch.history import older_windows
-from headroom.adapters.cloudwatch.metric_data import Query, read, window
+from headroom.adapters.cloudwatch.metric_data import Query, read, read_most, window
 from headroom.adapters.cloudwatch.metrics import ACTIVITY, GLANCE, HISTORY
 from headroom.adapters.cloudwatch.past import PastReads
 from headroom.adapters.cloudwatch.rds_metrics import (
@@ -61,19 +62,24 @@ class CloudWatchRdsMetrics:
         )
 
     def glances(self, asked: Sequence[GlanceRequest], now: datetime) -> Mapping[str, Glance]:
-        """The same with only the metrics asked for, one call for each time that they look back."""
+        """The same with only the metrics asked for, one call for each time that they look back.
+
+        Without those of which CloudWatch does not answer every metric.
+        """
         seen: dict[str, Glance] = {}
         for back in dict.fromkeys(one.back for one in asked):
             same = {one.view.volume: one.metrics for one in asked if one.back == back}
             span = window(now, length=back, period_s=60)
             volumes = self._volumes_for_glances(same, now)
-            queries = (
-                q
-                for volume, metrics in same.items()
-                for q in glance_queries(volume, metrics, volumes)
-            )
-            found = read(self._client, queries, span)
-            seen |= {one.ref.resource_id: glance_of(one, found, span, volumes) for one in same}
+            mine = {
+                one: tuple(glance_queries(one, wanted, volumes)) for one, wanted in same.items()
+            }
+            found = read_most(self._client, chain(*mine.values()), span)
+            seen |= {
+                one.ref.resource_id: glance_of(one, found, span, volumes)
+                for one, own in mine.items()
+                if found.keys() >= set(own)
+            }
         return seen
 
     def activity(

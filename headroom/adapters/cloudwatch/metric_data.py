@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from math import isfinite
+from math import inf
 from typing import TYPE_CHECKING, Any, Literal
 
 from headroom.adapters.errors import reading
@@ -16,8 +17,12 @@ from headroom.ports import ReadFailed
 if TYPE_CHECKING:
     from mypy_boto3_cloudwatch import CloudWatchClient
 
+_log = logging.getLogger(__name__)
+
 QUERIES_PER_CALL = 500
 """Source: CloudWatch API reference, GetMetricData (2026-09)."""
+MOST_MISSING = 0.1
+"""Share of the queries for many resources up to which the answers to the others are used."""
 BATCH_LIMIT = 8
 """Calls in flight: below the 10 connections of a client, and with half an hour of minutes a call
 well below the 180,000 datapoints a second that CloudWatch answers (CloudWatch quotas, 2026-09)."""
@@ -68,25 +73,63 @@ def read(client: CloudWatchClient, queries: Iterable[Query], span: Window) -> di
     Up to 8 calls run at once: clients are thread-safe. Raises ReadFailed when CloudWatch does not
     answer, or not completely.
     """
+    found, missing = _read(client, queries, span)
+    if missing:
+        query, status = next(iter(missing.items()))
+        raise ReadFailed(f"GetMetricData: {query.metric} is {status}")
+    return found
+
+
+def read_most(
+    client: CloudWatchClient, queries: Iterable[Query], span: Window
+) -> dict[Query, Series]:
+    """The same for many resources at once: without the few that CloudWatch does not answer; raises ReadFailed for many.
+
+    It answers each query with a status of its own: one that fails says nothing of the others.
+    """
+    found, missing = _read(client, queries, span)
+    if len(missing) > MOST_MISSING * (len(found) + len(missing)):
+        query, status = next(iter(missing.items()))
+        raise ReadFailed(
+            f"GetMetricData: {query.metric} is {status}, and {len(missing) - 1} others are not answered"
+        )
+    for query, status in missing.items():
+        _log.warning("GetMetricData: %s of %s is %s", query.metric, dict(query.dimensions), status)
+    return found
+
+
+def _read(
+    client: CloudWatchClient, queries: Iterable[Query], span: Window
+) -> tuple[dict[Query, Series], dict[Query, str]]:
+    """What was answered, and the status of what was not, although it was asked for twice."""
     wanted = tuple(dict.fromkeys(queries))
     calls = [wanted[i : i + QUERIES_PER_CALL] for i in range(0, len(wanted), QUERIES_PER_CALL)]
 
-    def answer(call: Sequence[Query]) -> list[Series]:
+    def answer(call: Sequence[Query]) -> tuple[dict[Query, Series], dict[Query, str]]:
         grid = _Grid(span)
-        return [grid.series(*points) for points in _points(client, call, span)]
+        points, missing = _points(client, call, span)
+        if missing and points:
+            again, missing = _points(client, tuple(missing), span)
+            points |= again
+        return {query: grid.series(*found) for query, found in points.items()}, missing
 
     if len(calls) <= 1:
         answers = [answer(call) for call in calls]
     else:
         with ThreadPoolExecutor(max_workers=min(BATCH_LIMIT, len(calls))) as pool:
             answers = list(pool.map(answer, calls))
-    return dict(zip(wanted, (series for found in answers for series in found), strict=True))
+    found: dict[Query, Series] = {}
+    missing: dict[Query, str] = {}
+    for series, status in answers:
+        found |= series
+        missing |= status
+    return found, missing
 
 
 def _points(
     client: CloudWatchClient, queries: Sequence[Query], span: Window
-) -> list[tuple[list[datetime], list[float]]]:
-    """Instants and values of every query in any order, from as many pages as there are."""
+) -> tuple[dict[Query, tuple[list[datetime], list[float]]], dict[Query, str]]:
+    """Instants and values of every query that is answered, from as many pages as there are; the status of the others."""
     asked: dict[str, Any] = {
         "MetricDataQueries": [_asked(f"q{i}", q, span.period_s) for i, q in enumerate(queries)],
         "StartTime": span.start,
@@ -113,10 +156,16 @@ def _points(
             if not page.get("NextToken"):
                 break
             asked["NextToken"] = page["NextToken"]
-    for query, last in zip(queries, status, strict=True):
-        if last != "Complete":  # PartialData is no answer once there are no more pages
-            raise ReadFailed(f"GetMetricData: {query.metric} is {last}")
-    return points
+    # PartialData is no answer once there are no more pages.
+    complete = [last == "Complete" for last in status]
+    return (
+        {query: each for query, each, done in zip(queries, points, complete, strict=True) if done},
+        {
+            query: last
+            for query, last, done in zip(queries, status, complete, strict=True)
+            if not done
+        },
+    )
 
 
 def _asked(query_id: str, query: Query, period_s: int) -> dict[str, object]:
@@ -135,6 +184,10 @@ def _asked(query_id: str, query: Query, period_s: int) -> dict[str, object]:
     }
 
 
+def _plausible(value: float) -> bool:
+    return 0 <= value < inf
+
+
 class _Grid:
     """Puts the series of one call on the grid of `span`. Most of them have the same instants."""
 
@@ -146,17 +199,17 @@ class _Grid:
         """Whether the places follow one another and all lie on the grid."""
 
     def series(self, instants: list[datetime], found: list[float]) -> Series:
-        """The points as a series; what is no number, or lies outside, is left out."""
+        """The points as a series; what is no number, is below 0, or lies outside is left out."""
         span = self._span
         values: list[float | None] = [None] * span.periods
         if instants != self._instants:
             self._place(instants)
         places = self._places
-        if self._gapless and len(found) == len(places) and all(map(isfinite, found)):
+        if self._gapless and len(found) == len(places) and all(map(_plausible, found)):
             values[places[0] : places[0] + len(places)] = map(float, found)
         else:
             for place, value in zip(places, found, strict=True):
-                if 0 <= place < span.periods and isfinite(value):
+                if 0 <= place < span.periods and _plausible(value):
                     values[place] = float(value)
         return Series(start=span.start, period_s=span.period_s, values=tuple(values))
 

@@ -29,7 +29,7 @@ from headroom.adapters.cloudwatch.ebs_queries import (
 )
 from headroom.adapters.cloudwatch.history import older_windows
 from headroom.adapters.cloudwatch.instances import instances_of
-from headroom.adapters.cloudwatch.metric_data import Query, Window, read, window
+from headroom.adapters.cloudwatch.metric_data import Query, Window, read, read_most, window
 from headroom.adapters.cloudwatch.past import PastReads
 from headroom.adapters.errors import code_of, reading
 from headroom.adapters.events import rds as events_rds
@@ -113,7 +113,8 @@ class CloudWatchMetrics:
     def glances(self, asked: Sequence[GlanceRequest], now: datetime) -> Mapping[str, Glance]:
         """The same with only the metrics asked for, one call for each time that they look back.
 
-        Four more are read where both Exceeded checks are asked for and neither is published.
+        Four more are read where both Exceeded checks are asked for and neither is published. Without those of
+        which CloudWatch does not answer every metric.
         """
         found: dict[str, Glance] = {}
         for back in dict.fromkeys(one.back for one in asked):
@@ -124,14 +125,19 @@ class CloudWatchMetrics:
     def _glances(
         self, asked: Mapping[Volume, frozenset[Metric] | None], span: Window
     ) -> dict[str, Glance]:
-        first = self._read(
-            (q for one, metrics in asked.items() for q in glance_queries(one, metrics)), span
-        )
-        seen = {one: glance_of(one, first, span) for one in asked}
-        without = {one: served_queries(one, seen[one], metrics) for one, metrics in asked.items()}
-        served = self._read((q for queries in without.values() for q in queries), span)
+        mine = {one: glance_queries(one, metrics) for one, metrics in asked.items()}
+        first = read_most(self._client, chain(*mine.values()), span)
+        seen = {
+            one: glance_of(one, first, span)
+            for one, own in mine.items()
+            if first.keys() >= set(own)
+        }
+        without = {one: served_queries(one, glance, asked[one]) for one, glance in seen.items()}
+        served = read_most(self._client, chain(*without.values()), span)
         for one, queries in without.items():
-            if queries:
+            if not served.keys() >= set(queries):
+                del seen[one]
+            elif queries:
                 seen[one] = with_served(one, seen[one], served, span)
         return {one.ref.resource_id: glance for one, glance in seen.items()}
 

@@ -501,6 +501,63 @@ def test_an_incomplete_answer_is_a_failed_read(status: str) -> None:
         metrics({}, status=status).activity(view(), NOW)
 
 
+class SomeFail(FakeCloudWatch):
+    """CloudWatch that fails at the queue of some volumes, each for so many calls."""
+
+    def __init__(self, failing: Mapping[str, int]) -> None:
+        super().__init__({})
+        self.failing = dict(failing)
+
+    def _result(self, query: Any, start: datetime, end: datetime) -> dict[str, Any]:
+        metric = query["MetricStat"]["Metric"]
+        name = metric["Dimensions"][0]["Value"]
+        found = super()._result(query, start, end)
+        if metric["MetricName"] == "VolumeQueueLength" and self.failing.get(name, 0) > 0:
+            self.failing[name] -= 1
+            return found | {"StatusCode": "InternalError"}
+        return found
+
+
+@pytest.mark.parametrize(
+    ("failing", "missing"),
+    [
+        ({"vol-7": 1}, 0),  # asked again, it is answered
+        ({"vol-7": 9}, 1),
+        ({f"vol-{n}": 9 for n in range(20)}, 20),
+    ],
+)
+def test_what_cloudwatch_does_not_answer_of_a_few_volumes_hides_no_other(
+    failing: Mapping[str, int], missing: int
+) -> None:
+    fake: Any = SomeFail(failing)
+    seen = CloudWatchMetrics(fake, account_id=ACCOUNT, region=REGION)
+    views = [replace(view(), volume=volume(ref=ref(f"vol-{n}"))) for n in range(100)]
+    glances = seen.glance(views, NOW)
+    assert len(glances) == 100 - missing
+    assert missing == 0 or not failing.keys() & glances.keys()
+
+
+def test_where_many_are_not_answered_nothing_is() -> None:
+    fake: Any = SomeFail({f"vol-{n}": 9 for n in range(40)})
+    seen = CloudWatchMetrics(fake, account_id=ACCOUNT, region=REGION)
+    views = [replace(view(), volume=volume(ref=ref(f"vol-{n}"))) for n in range(100)]
+    with pytest.raises(ReadFailed, match="39 others"):
+        seen.glance(views, NOW)
+
+
+def test_a_decision_needs_every_metric() -> None:
+    fake: Any = SomeFail({"vol-1": 9})
+    seen = CloudWatchMetrics(fake, account_id=ACCOUNT, region=REGION)
+    with pytest.raises(ReadFailed, match="InternalError"):
+        seen.activity(view(), NOW)
+
+
+def test_a_rate_below_zero_is_not_one() -> None:
+    at = NOW - timedelta(minutes=1)
+    seen, _ = _stubbed(_answer(3, Timestamps=[at], Values=[-1.0]))
+    assert seen.glance([view()], NOW)["vol-1"].longest_queue is None
+
+
 def _stubbed(*answers: Mapping[str, Any]) -> tuple[CloudWatchMetrics, Stubber]:
     once = Config(retries={"total_max_attempts": 1, "mode": "standard"})
     client = boto3.client("cloudwatch", region_name=REGION, config=once, **KEYS)
