@@ -41,6 +41,7 @@ class LimitHistory:
         self._starts = [at for at, _, _ in dated]
         self._can = [capability(first or observation.volume.configuration)]
         self._can += [capability(to) for _, _, to in dated if to is not None]
+        self.database = observation.volume.configuration.database is not None
         self._fewest = min(c.burst_iops for c in self._can)
         instance = observation.instance
         self._instance = None if instance is None else instance.limits

@@ -55,7 +55,7 @@ def digest_of(
     pressed = _without_backlogs(rows, iops, mibps)
     for row in rows:  # what it served in its busiest minute is the limit, or an earlier backlog
         busiest[0][row.place], busiest[1][row.place] = iops[row.place], mibps[row.place]
-    measured = measured_periods(history)
+    measured = measured_periods(history, database=limits.database)
     touched: dict[int, list[PressedPeriod]] = {}
     for place in sorted(pressed):
         if measured[place]:

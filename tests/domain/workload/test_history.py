@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -12,7 +13,7 @@ from headroom.domain.state import ProfileHour
 from headroom.domain.workload import demand_levels
 from headroom.domain.workload.history import load_rates, measured_periods
 from headroom.domain.workload.short_minutes import REACTION_MIN
-from tests.builders import NOW, observation
+from tests.builders import NOW, observation, series
 from tests.domain.earlier import CALM_HOUR, by_hour, history, hour_at, nightly, past_of, past_seen
 
 
@@ -43,7 +44,22 @@ def test_hours_that_were_not_measured_are_neither_known_nor_busy_nor_idle() -> N
     assert half.days == pytest.approx(1)
     assert len(half.busy) == 24
     metrics = history(lambda at: None if at < yesterday else 9_000.0, days=4)
-    assert measured_periods(metrics) == (False,) * 3 * 288 + (True,) * 288
+    assert measured_periods(metrics, database=False) == (False,) * 3 * 288 + (True,) * 288
+
+
+@pytest.mark.parametrize(
+    ("database", "nitro", "measured"),
+    [(False, False, True), (False, True, False), (True, False, False)],
+)
+def test_half_a_period_is_measured_only_where_a_direction_at_rest_is_not_published(
+    database: bool, nitro: bool, measured: bool
+) -> None:
+    metrics = history(lambda _: 9_000.0, days=2)
+    silent = series([None] * len(metrics.read_iops.values), period_s=300)
+    metrics = replace(metrics, write_iops=silent, write_mibps=silent)
+    if not nitro:
+        metrics = replace(metrics, iops_exceeded=silent, throughput_exceeded=silent)
+    assert set(measured_periods(metrics, database=database)) == {measured}
 
 
 @pytest.mark.parametrize(
