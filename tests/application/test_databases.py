@@ -224,10 +224,30 @@ def test_money_is_not_spent_where_the_class_is_the_limit() -> None:
     assert harness.service.changes == []
 
 
+def test_what_waits_for_the_window_is_reported_also_after_a_nightly_backup() -> None:
+    harness = Databases.of(spending())
+    harness.loads["orders"] = activity(
+        [300.0] * 180, iops_check=None, mibps_check=None, balance=100.0
+    )
+    shape = harness.service.instances["orders"]
+    shape["PendingModifiedValues"] = {"AllocatedStorage": 600}
+    for status in ("available", "backing-up", "available"):
+        shape["DBInstanceStatus"] = status
+        assert isinstance(harness.reconcile().answer, Hold)
+    harness.loads["orders"] = spending()
+    assert Guardrail.PENDING_CHANGES in blocking(harness.reconcile())
+    ((_, _, said),) = harness.messages
+    assert "somebody left AllocatedStorage pending" in said
+    assert harness.service.changes == []
+
+
 def test_a_class_with_unknown_limits_holds_every_plan_that_costs() -> None:
     harness = Databases.of(spending(), DBInstanceClass="db.unheard.of")
     assert Guardrail.INSTANCE_LIMIT in blocking(harness.reconcile())
     assert harness.service.changes == []
+    ((_, _, said),) = harness.messages
+    assert "AWS does not publish what the class db.unheard.of sustains" in said
+    assert "change the database yourself" in said
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from headroom.domain.workload import ON_INSTANCE, Binding, Diagnosis
 MIN_KNOWN_MINUTES = 5
 """Measured minutes of the last 30 below which data is too thin to spend money on."""
 FRESH = timedelta(minutes=30)
+NOT_KNOWN = "not known"
 MOST_WAITED_MINUTES = 60
 ENOUGH_FOR_HOURS = 1.5
 """By what factor a raise has to be at least that is not made larger for hours, where one within the hour could be."""
@@ -30,7 +31,7 @@ def instance_limit(case: Case) -> Verdict:
     """
     diagnosis = case.diagnosis
     binding = diagnosis.binding
-    promised, clears_at = diagnosis.promised, None
+    promised, clears_at, lasts = diagnosis.promised, None, False
     value, detail = "volume", "" if promised is None else _in_words(diagnosis)
     if case.plan.only_for_space:
         detail = "it is for free space, which no instance limits"
@@ -39,14 +40,7 @@ def instance_limit(case: Case) -> Verdict:
     elif binding in ON_INSTANCE:
         value, detail = binding.value, diagnosis.explanation
     elif None in (diagnosis.instance_iops_left, diagnosis.instance_mibps_left):
-        activity = case.observation.instance_activity
-        since = case.observation.at - FRESH
-        checked = activity is not None and all(
-            check.since(since).known()
-            for check in (activity.iops_exceeded, activity.throughput_exceeded)
-        )
-        if not checked:
-            value, detail = "not known", "neither the instance's limits nor its own check are known"
+        value, detail, lasts = _unless_checked(case)
     elif case.plan.price_change_usd > 0 and not diagnosis.slower_than_objective and _vain(case):
         value, detail = "nothing more served", "with what the instance gives at most"
     elif promised is not None and (
@@ -56,8 +50,32 @@ def instance_limit(case: Case) -> Verdict:
         value, clears_at = "just promised", promised.until
     return verdict_of(
         Guardrail.INSTANCE_LIMIT, Relation.IS, value, "volume", "", detail, clears_at=clears_at,
-        temporary=True,
+        temporary=not lasts,
     )  # fmt: skip
+
+
+def _unless_checked(case: Case) -> tuple[str, str, bool]:
+    """What the limit is where it is not known how much is left, with a detail, and whether that will not pass.
+
+    The instance's own check may say that it is not at its limit.
+    """
+    activity, instance = case.observation.instance_activity, case.observation.instance
+    since = case.observation.at - FRESH
+    if activity is not None and all(
+        check.since(since).known()
+        for check in (activity.iops_exceeded, activity.throughput_exceeded)
+    ):
+        return "volume", "", False
+    if instance is None:
+        return NOT_KNOWN, "it is not known on which instance it is", False
+    if instance.limits is not None:
+        return NOT_KNOWN, "what the other volumes of its instance take is not known", False
+    facts = case.observation.volume.facts
+    which = instance.instance_id if facts is None else f"the class {facts.instance_class}"
+    return NOT_KNOWN, (
+        f"AWS does not publish what {which} sustains, nor whether it is at its limit; change the volume yourself, or "
+        "use an instance whose limits are published"
+    ), True  # fmt: skip
 
 
 def _too_little_for_hours(case: Case) -> bool:

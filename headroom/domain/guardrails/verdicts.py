@@ -215,7 +215,7 @@ WITHOUT_SETTING = frozenset(
         Guardrail.MANAGED_ELSEWHERE, Guardrail.MULTI_ATTACH, Guardrail.DATABASE_STATE,
         Guardrail.PENDING_CHANGES, Guardrail.STORAGE_AUTOSCALING, Guardrail.FREE_SPACE,
         Guardrail.FAILURES, Guardrail.BREAKER, Guardrail.PAUSE, Guardrail.BILLED_IO,
-        Guardrail.ENGINE_VERSION, Guardrail.PARALLEL_QUERY, Guardrail.RESERVATIONS, Guardrail.STEADY,
+        Guardrail.ENGINE_VERSION, Guardrail.INSTANCE_LIMIT, Guardrail.PARALLEL_QUERY, Guardrail.RESERVATIONS, Guardrail.STEADY,
     }
 )  # fmt: skip
 """Guardrails that no setting of the policy moves, and that may block for good."""
