@@ -72,7 +72,7 @@ from headroom.domain.decision.group_decision import (
     blocked_by_members,
     decide_group,
 )
-from headroom.domain.decision.group_shapes import beyond_the_instance
+from headroom.domain.decision.group_shapes import beyond_the_instance, instance_capacity_left
 from headroom.domain.decision.known_events import KNOWN_EVENT
 from headroom.domain.decision.next_reconcile import (
     CLOSE_TO_LIMIT,

@@ -24,6 +24,7 @@ from headroom.domain.decision.group_shapes import (
     Beyond,
     GroupShape,
     beyond_the_instance,
+    instance_capacity_left,
     value_group_shapes,
 )
 from headroom.domain.guardrails import (
@@ -78,8 +79,14 @@ def decide_group(
 ) -> GroupDecision:
     """What to do about a set whose volumes were all observed; a pure function of the input."""
     members = [analyze(decision_input) for decision_input in (primary, *others)]
-    shares = sorted(value_group_shapes(members), key=lambda share: share.order)
-    judged = [_judged(name, members, share) for share in shares]
+    observed = [m.decision_input.observation for m in members]
+    left = instance_capacity_left(observed, primary.resource_state.concurrency)
+    shares = sorted(value_group_shapes(members, left), key=lambda share: share.order)
+    beyond = [beyond_the_instance(observed, share.plans, left) for share in shares]
+    judged = [
+        _judged(name, members, share, too_much)
+        for share, too_much in zip(shares, beyond, strict=True)
+    ]
     chosen = next(
         (
             place
@@ -93,8 +100,7 @@ def decide_group(
     )
     if chosen is None:
         # What the instance could serve comes first: a smaller shape needs no larger instance.
-        within = [_beyond_the_instance(members, share) is None for share in shares]
-        ordered = sorted(range(len(shares)), key=lambda place: not within[place])
+        ordered = sorted(range(len(shares)), key=lambda place: beyond[place] is not None)
         mine = _of_member([judged[place] for place in ordered], 0)
         seen = _seen(name, members, None, token)
         return GroupDecision(
@@ -161,7 +167,7 @@ def _in_words(like: VolumeShape) -> str:
 
 
 def _judged(
-    name: str, members: Sequence[Analysis], share: GroupShape
+    name: str, members: Sequence[Analysis], share: GroupShape, beyond_instance: Beyond | None
 ) -> tuple[PlanJudgement | None, ...]:
     """The verdicts on each member's plan, including what the other members' verdicts add."""
     state_store = _states_in_flight(members, share.plans)
@@ -176,7 +182,7 @@ def _judged(
     ]
     limits = (
         needs_approval(members, share), beyond_concurrency(members, share), beyond_quotas(members, share),
-        _beyond_the_instance(members, share),
+        beyond_instance,
     )  # fmt: skip
     beyond = [each for each in limits if each is not None]
     together: list[PlanJudgement | None] = []
@@ -192,13 +198,6 @@ def _judged(
             alone[place] if not said.problem else judge(case_of(member, plan, resource_state, said))
         )
     return tuple(together)
-
-
-def _beyond_the_instance(members: Sequence[Analysis], share: GroupShape) -> Beyond | None:
-    return beyond_the_instance(
-        [m.decision_input.observation for m in members], share.plans,
-        members[0].decision_input.resource_state.concurrency,
-    )  # fmt: skip
 
 
 def _states_in_flight(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from decimal import Decimal
 
 from headroom.domain.catalog.ebs import LIMITS, capability
@@ -20,13 +20,12 @@ from headroom.domain.planning import (
     with_shape,
 )
 from headroom.domain.resources import Observation
-from headroom.domain.state import ConcurrencyState, Promised, promised_beside
+from headroom.domain.state import ConcurrencyState, Promised, own_load, promised_beside
 from headroom.domain.workload import Binding
 
 LARGER_INSTANCE = "use a larger instance, or spread the load"
 MOST_SHAPES = 24
 """Shapes that are valued for a set, the members' own best ones first."""
-RECENT = timedelta(hours=1)
 NOT_VOLUME_BOUND = (
     Binding.NOTHING,
     Binding.LATENCY,
@@ -52,9 +51,11 @@ class GroupShape:
         return -round(self.value_usd_per_day, 2), len(made), usd, str(self.like)
 
 
-def value_group_shapes(members: Sequence[Analysis]) -> Iterator[GroupShape]:
+def value_group_shapes(
+    members: Sequence[Analysis], left: CapacityLeft | None
+) -> Iterator[GroupShape]:
     """Every candidate shape that relieves each pressed member and leaves what each uses, valued for the set."""
-    shapes = _shapes(members)
+    shapes = _shapes(members, left)
     plans: list[Mapping[VolumeShape, Plan]] = []
     for member in members:
         current = member.decision_input.observation.volume.configuration
@@ -80,7 +81,7 @@ def value_group_shapes(members: Sequence[Analysis]) -> Iterator[GroupShape]:
             )
 
 
-def _shapes(members: Sequence[Analysis]) -> list[VolumeShape]:
+def _shapes(members: Sequence[Analysis], found: CapacityLeft | None) -> list[VolumeShape]:
     """The members' own best shapes, the highest of each type, and the current ones.
 
     A shape that the instance could not serve for all members is also valued in a smaller version.
@@ -102,10 +103,6 @@ def _shapes(members: Sequence[Analysis]) -> list[VolumeShape]:
             )
         ] = None
     shapes = list(best)[:MOST_SHAPES]
-    found = instance_capacity_left(
-        [m.decision_input.observation for m in members],
-        members[0].decision_input.resource_state.concurrency,
-    )
     left = None if found is None else found.rest
     have = [volume_shape(m.decision_input.observation.volume.configuration) for m in members]
     shapes += [cut for like in shapes if (cut := _cut_down(like, left, have)) != like]
@@ -205,17 +202,16 @@ def instance_capacity_left(
     members: Sequence[Observation], concurrency: ConcurrencyState
 ) -> CapacityLeft | None:
     """What the instance has left for the members together; None when unknown."""
-    iops, mibps = left_beside(members, _taken(members))
+    iops, mibps = left_beside(members, own_load(members))
     if iops is None or mibps is None:
         return None
     return CapacityLeft(iops=iops, mibps=mibps, promised=promised_beside(members, concurrency))
 
 
 def beyond_the_instance(
-    members: Sequence[Observation], plans: Sequence[Plan | None], concurrency: ConcurrencyState
+    members: Sequence[Observation], plans: Sequence[Plan | None], left: CapacityLeft | None
 ) -> Beyond | None:
     """Why the instance could not serve the members once they are changed; None when it could."""
-    left = instance_capacity_left(members, concurrency)
     if left is None:
         return None  # the instance_limit guardrail handles unknown instances
     now = [capability(m.volume.configuration) for m in members]
@@ -235,22 +231,3 @@ def beyond_the_instance(
         why += f", of which others that were raised may still take {all_of_it - rest:,.0f}"
         return Beyond(why=why, temporary=True, clears_at=left.promised.until)
     return None
-
-
-def _taken(members: Sequence[Observation]) -> dict[datetime, tuple[float, float]]:
-    """IOPS and MiB/s of the members together, by minute of the last hour in which each of them was measured."""
-    since = members[0].at - RECENT
-    each: list[dict[datetime, list[float]]] = []
-    for activity in (member.activity for member in members):
-        found: dict[datetime, list[float]] = {}
-        for place, series in enumerate(
-            (activity.read_iops, activity.write_iops, activity.read_mibps, activity.write_mibps)
-        ):
-            for at, rate in series.since(since).points():
-                found.setdefault(at, [0.0, 0.0])[place // 2] += rate
-        each.append(found)
-    return {
-        at: (sum(one[at][0] for one in each), sum(one[at][1] for one in each))
-        for at in each[0]
-        if all(at in one for one in each)
-    }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from math import ceil
@@ -12,7 +12,13 @@ from headroom.domain.catalog import cheapest
 from headroom.domain.catalog.ebs import capability
 from headroom.domain.planning import Plan
 from headroom.domain.resources import Instance, InstanceActivity, InstanceLimits, Observation
-from headroom.domain.state import QUARTER, QUARTER_MINUTES, ConcurrencyState, promised_beside
+from headroom.domain.state import (
+    QUARTER,
+    QUARTER_MINUTES,
+    ConcurrencyState,
+    Points,
+    promised_beside,
+)
 from headroom.domain.workload import Binding, Diagnosis, Minute
 
 USEFUL = 1.05
@@ -25,14 +31,15 @@ def instance_left(
     observation: Observation, seen: tuple[Minute, ...], bursts: tuple[float, float] | None
 ) -> tuple[float | None, float | None]:
     """IOPS and MiB/s the instance has left for this volume: sustained, or in its bursts; None if unknown."""
-    return left_beside((observation,), {m.at: (m.iops, m.mibps) for m in seen}, bursts)
+    own = {m.at: m.iops for m in seen}, {m.at: m.mibps for m in seen}
+    return left_beside((observation,), own, bursts)
 
 
 def left_beside(
-    members: Sequence[Observation], own: Mapping[datetime, tuple[float, float]],
+    members: Sequence[Observation], own: tuple[Points, Points],
     bursts: tuple[float, float] | None = None,
 ) -> tuple[float | None, float | None]:  # fmt: skip
-    """IOPS and MiB/s the instance has left for these volumes of it, which took `own` by minute; None if unknown."""
+    """IOPS and MiB/s the instance has left for these volumes of it, which took `own` of each; None if unknown."""
     instance = members[0].instance
     if instance is None or instance.limits is None:
         return None, None
@@ -46,7 +53,7 @@ def left_beside(
 
 def _others(
     members: Sequence[Observation], instance: Instance, limits: InstanceLimits,
-    own: Mapping[datetime, tuple[float, float]],
+    own: tuple[Points, Points],
 ) -> tuple[float, float] | None:  # fmt: skip
     """What the instance's other volumes take on average; None when that was not measured.
 
@@ -58,11 +65,11 @@ def _others(
         return 0.0, 0.0
     if activity is None:
         return None
-    mibps = dict(activity.mibps.points())
+    mibps, (own_iops, own_mibps) = dict(activity.mibps.points()), own
     both = [
-        (minute, max(0.0, total - own[minute][0]), max(0.0, mibps[minute] - own[minute][1]))
+        (minute, max(0.0, total - own_iops[minute]), max(0.0, mibps[minute] - own_mibps[minute]))
         for minute, total in activity.iops.points()
-        if minute in own and minute in mibps
+        if minute in own_iops and minute in own_mibps and minute in mibps
     ]
     recent = [b for b in both if b[0] >= at - QUARTER] or both[-QUARTER_MINUTES:]
     if not recent:

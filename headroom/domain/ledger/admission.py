@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from math import ceil
 
 from headroom.domain.catalog.ebs import capability
-from headroom.domain.decision import Act, Decision, beyond_the_instance
+from headroom.domain.decision import Act, Decision, beyond_the_instance, instance_capacity_left
 from headroom.domain.guardrails import Guardrail, asks_too_much, left_of_instance
 from headroom.domain.ledger.reservation import IntentRefusal
 from headroom.domain.ledger.transitions import LANDED_STEPS
@@ -111,7 +111,7 @@ def _taken_meanwhile(
     if decision.group is not None:
         made = [(d.observation, d.answer.plan) for d in together if isinstance(d.answer, Act)]
         seen, plans = zip(*made or [(decision.observation, plan)], strict=True)
-        beyond = beyond_the_instance(seen, plans, concurrency)
+        beyond = beyond_the_instance(seen, plans, instance_capacity_left(seen, concurrency))
         return beyond is not None and beyond.temporary
     promised = promised_beside((decision.observation,), concurrency)
     if promised is None:

@@ -102,6 +102,7 @@ from headroom.domain.state.profile import (
 from headroom.domain.state.promises import (
     QUARTER,
     QUARTER_MINUTES,
+    Points,
     Promised,
     just_before,
     own_load,

@@ -74,14 +74,26 @@ def own_load(members: Sequence[Observation]) -> tuple[Points, Points]:
     """IOPS and MiB/s of volumes together, in the minutes in which all were measured."""
     active = [m.activity for m in members]
     return (
-        _sum([_sum([a.read_iops, a.write_iops]) for a in active]),
-        _sum([_sum([a.read_mibps, a.write_mibps]) for a in active]),
+        _sum([_either(a.read_iops, a.write_iops) for a in active]),
+        _sum([_either(a.read_mibps, a.write_mibps) for a in active]),
     )
 
 
-def _sum(parts: Sequence[Series | Points]) -> Points:
-    each = [dict(p.points()) if isinstance(p, Series) else p for p in parts]
-    return {at: sum(p[at] for p in each) for at in each[0] if all(at in p for p in each)}
+def _either(reads: Series, writes: Series) -> Points:
+    """Both directions; on Xen instances one without operations is not published."""
+    found = dict(reads.points())
+    for at, rate in writes.points():
+        found[at] = found.get(at, 0.0) + rate
+    return found
+
+
+def _sum(each: Sequence[Points]) -> Points:
+    first = each[0]
+    return (
+        {at: sum([p[at] for p in each]) for at in first if all(at in p for p in each)}
+        if len(each) > 1
+        else dict(first)
+    )
 
 
 def _mean(points: Points, start: datetime, end: datetime) -> float | None:
