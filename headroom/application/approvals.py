@@ -167,9 +167,14 @@ def _no_longer_needed(decision_input: DecisionInput, asked: ApprovalRequest) -> 
 def overtaken(
     ports: Ports, asked: ApprovalRequest, ref: ResourceRef, now: datetime, why: str
 ) -> None:
-    """Withdraw a request because something else is about to change what it was about."""
+    """Withdraw a request because something else is about to change what it was about.
+
+    Who approved it is notified.
+    """
+    approved = asked.approved_at is not None
+    notify = f"approved by {asked.approved_by}, and not done: {why}" if approved else ""
     with suppress(IllegalStep):  # ended meanwhile; the ledger lets only one be intended
-        withdraw(ports, asked, ref, now, why)
+        withdraw(ports, asked, ref, now, why, notify=notify)
 
 
 def withdraw(

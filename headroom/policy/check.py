@@ -224,8 +224,35 @@ def _remarks(index: RuleIndex) -> Iterator[str]:
                 f"{MAX_MODIFICATIONS - 1}): what it raises it never gives back, because no slot "
                 "would be left to raise it again."
             )
+    yield from _contrary(index)
     yield from events_above_limits(policy)
     yield from remarks_on_kinds(policy)
+
+
+def _contrary(index: RuleIndex) -> Iterator[str]:
+    """Limits of which one leaves nothing of another."""
+    policy = index.policy
+    each = [("The defaults section", policy.defaults, {"min_iops", "min_throughput_mibps"})]
+    each += [
+        (f"Rule {number}", index.usual(rule), {name for name, _ in rule.settings})
+        for number, rule in enumerate(policy.rules, 1)
+    ]
+    for where, limits, said in each:
+        for least, most in (
+            ("min_iops", "max_iops"),
+            ("min_throughput_mibps", "max_throughput_mibps"),
+        ):
+            low, high = getattr(limits, least), getattr(limits, most)
+            if low > high and {least, most} & said:
+                yield (
+                    f"{where} never gives back below {least} {low:,}, and never raises above {most} {high:,}: "
+                    "of what Headroom raises it gives nothing back."
+                )
+    if policy.max_in_flight_per_az > policy.max_in_flight:
+        yield (
+            f"account.max_in_flight_per_az {policy.max_in_flight_per_az:,} does not count: max_in_flight "
+            f"allows {policy.max_in_flight:,} in all zones together."
+        )
 
 
 def _of_tags(number: int, rule: Rule, limits: Limits) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from itertools import pairwise
 
 from headroom.domain.policy import (
     EffectiveLimits,
@@ -24,7 +25,13 @@ LOOKED_AT, MOST_LOOKED_AT = timedelta(days=400), 60
 
 
 def events_above_limits(policy: Policy) -> Iterator[str]:
-    """Known events that nothing may be raised for, or not as far as they go."""
+    """Known events that nothing may be raised for, or not as far as they go, or of which two have one name."""
+    names = [event.name for event in policy.known_events]
+    for name in dict.fromkeys(name for name in names if names.count(name) > 1):
+        yield (
+            f"{names.count(name)} known events have the name {name!r}; a message about one does not "
+            "say which."
+        )
     for event in policy.known_events:
         effective = _usual(policy, event)
         limits = effective.limits
@@ -46,10 +53,13 @@ def events_in_vain(policy: Policy, now: datetime) -> Iterator[str]:
     for event in policy.known_events:
         if not occurrences((event,), now, now + NEXT_YEARS):
             yield f"The known event {event.name!r} is over; take it out."
+        coming_again = occurrences((event,), now, now + LOOKED_AT)[:MOST_LOOKED_AT]
+        if any(after.start < coming.end for coming, after in pairwise(coming_again)):
+            yield f"The known event {event.name!r} comes again before it ends; write the level as min_iops or one longer event."
         windows = _usual(policy, event).limits.change_windows
         found = [
             (coming, last_chance(windows, policy.freezes, coming.start, now=now))
-            for coming in occurrences((event,), now, now + LOOKED_AT)[:MOST_LOOKED_AT]
+            for coming in coming_again
             if coming.start > now
         ]
         late = [(coming, raised) for coming, raised in found if raised != coming.start]

@@ -93,7 +93,16 @@ def document_in(path: str | Path) -> object:
             seen.append(key)
         return dict(loader.construct_mapping(node, deep=True))
 
+    def whole(loader: Loader, node: yaml.ScalarNode) -> int:
+        digits = node.value.lstrip("-+")
+        if len(digits) > 1 and digits[0] == "0" and digits[1] in "0123456789_":
+            where = f"(line {node.start_mark.line + 1})"
+            problem = f"has {node.value} {where}, which YAML reads as octal; write the number without the 0, or a name in quotes"
+            raise refuse(str(path), "", problem)
+        return loader.construct_yaml_int(node)
+
     Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, mapping)
+    Loader.add_constructor("tag:yaml.org,2002:int", whole)
     try:
         text = Path(path).read_text(encoding="utf-8")
         document: object = yaml.load(text, Loader)  # noqa: S506 - a subclass of SafeLoader

@@ -424,3 +424,34 @@ def test_under_approve_a_rollback_by_itself_waits_for_a_person(harness: Harness)
     minutes(harness, 30, each=15)
     assert now_is(harness, ref) == gp3()
     assert harness.ledger.chain(waiting.decision_id)[-1].step is Step.ROLLED_BACK
+
+
+def test_who_asked_for_a_rollback_hears_that_the_volume_is_gone(harness: Harness) -> None:
+    ref, decision = changed(harness)
+    assert isinstance(ask(harness, decision), Record)
+    harness.messages.clear()
+    del harness.volumes[ref.resource_id]
+    minutes(harness, 10)
+    ((_, _, said),) = harness.messages
+    assert f"rollback asked for by {WHO}, and not done: the volume is gone" in said
+
+
+def test_who_approved_a_change_hears_that_a_rollback_is_made_instead(harness: Harness) -> None:
+    harness.rules = policy(mode=Mode.AUTO, max_iops=5_000)
+    ref, decision = changed(harness)
+    harness.rules = policy(mode=Mode.APPROVE)
+    harness.loads[ref.resource_id] = activity(
+        [5_000.0] * 180, queue=[1.0] * 150 + [900.0 + 3 * n for n in range(30)],
+        iops_check=[0.0] * 150 + [1.0] * 30,
+    )  # fmt: skip
+    while not harness.ledger.waiting(harness.now):
+        minutes(harness, 1, each=30)
+    (waiting,) = harness.ledger.waiting(harness.now)
+    assert isinstance(waiting, Decision)
+    harness.ledger.answer(waiting.decision_id, Step.APPROVED, at=harness.now, who="alice")
+    assert isinstance(ask(harness, decision), Record)
+    harness.messages.clear()
+    minutes(harness, 5)
+    assert harness.ledger.chain(waiting.decision_id)[-1].step is Step.WITHDRAWN
+    said = [text for _, step, text in harness.messages if step is Step.WITHDRAWN]
+    assert said == ["approved by alice, and not done: a rollback is wanted instead"]

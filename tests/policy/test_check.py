@@ -168,6 +168,12 @@ def test_defaults_under_which_nothing_can_happen_are_a_mistake_only_without_rule
         ({"tags": {"headroom": "auto"}}, {"mode": "off"}, "the tag it matches by (headroom)"),
         ({"tags": {"headroom:max-iops": "1"}}, AUTO, "a tag that is itself a setting"),
         ({"type": "gp2"}, {"give_back": False, "give_back_after_days": 7}, "give_back is false"),
+        ({"type": "gp3"}, {"min_iops": 50_000}, "Rule 1 never gives back below min_iops 50,000"),
+        (
+            {"type": "gp3"},
+            {"min_throughput_mibps": 900, "max_throughput_mibps": 500},
+            "never raises above max_throughput_mibps 500",
+        ),
         ({"type": "gp2"}, {"give_back": False, "min_iops": 7}, "sets min_iops, which does not"),
         (
             {"type": "gp2"},
@@ -395,3 +401,20 @@ def test_a_known_event_that_no_tag_and_no_mode_allows_a_raise_for_is_remarked() 
     assert "The known event 'ball' raises nothing: the mode is observe (defaults)" in found
     for other in ({**kept, "tags_may": "enrol"}, {**kept, "mode": "auto"}):
         assert "raises nothing" not in remarks(made(defaults=other, known_events=[event]))
+
+
+def test_known_events_that_share_a_name_or_never_end_are_remarked(tmp_path: Path) -> None:
+    ball = {"name": "ball", "when": "daily 20:00 UTC", "for": "3h", "iops": 9000}
+    found = remarks(made(known_events=[ball, {**ball, "when": "daily 08:00 UTC"}]))
+    assert "2 known events have the name 'ball'" in found
+    file = tmp_path / "policy.yaml"
+    event = "known_events:\n  - {name: ball, when: daily 20:00 UTC, for: %s, iops: 9000}\n"
+    for length, says in (("24h", 0), ("25h", 1)):
+        file.write_text(event % length)
+        found_now = check_file(str(file), now=NOW).remarks
+        assert sum("comes again before it ends" in each for each in found_now) == says
+
+
+def test_a_zone_that_may_have_more_in_flight_than_the_account_is_remarked() -> None:
+    found = remarks(made(account={"max_in_flight": 5, "max_in_flight_per_az": 9}))
+    assert "max_in_flight allows 5 in all zones together" in found

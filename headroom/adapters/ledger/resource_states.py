@@ -8,17 +8,19 @@ from decimal import Decimal
 
 from headroom.adapters.ledger.tables import Tables
 from headroom.domain.catalog import PriceTable
-from headroom.domain.ledger import resource_state_of
+from headroom.domain.ledger import gone_record, resource_state_of
 from headroom.domain.resources import ResourceRef
 from headroom.domain.state import (
     ConcurrencyState,
     KnownModification,
     LoadProfile,
+    Notify,
     QueueEntry,
     ResourceState,
     SlowEffect,
     after_modifications,
     after_resource_gone,
+    without_resource,
 )
 from headroom.ports import Due, QueuedResource, Scan
 
@@ -71,16 +73,26 @@ class StateStore(Tables):
         retries = self._transactions.retries(f"the state of {ref.arn}")
         while True:
             held = self._state.held(ref)
-            moved = after_resource_gone(held.state, at, another=another)
-            if moved is held.state:
+            before, moved = held.state, after_resource_gone(held.state, at, another=another)
+            if moved is before:
                 return
             # After a lost answer the next attempt finds nothing left to write.
             token = self._new_id()
             parts = self._moves(ref, held, moved, token)
-            parts += self._withdrawals(held.state, None, at, token)
-            if held.state.breaker_opened_at is not None:
+            parts += self._withdrawals(before, None, at, token)
+            if before.breaker_opened_at is not None:
                 parts.append(self._stops.marked(ref.arn, None))
-            if self._transactions.write(parts, token=token, landed=lambda: False) is None:
+            if without_resource(before).gone and not before.gone and before.chain is None:
+                asked, notify = before.rollback, None
+                if asked is not None and asked.by_person:
+                    notify = Notify(
+                        text=f"rollback asked for by {asked.who}, and not done: the {ref.noun} is gone"
+                    )
+                about = "" if asked is None else asked.decision_id
+                done = self._write(gone_record(ref, at), token, parts, notify, about=about)
+            else:
+                done = self._transactions.write(parts, token=token, landed=lambda: False)
+            if done is None:
                 return
             next(retries)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated
 
@@ -54,7 +54,11 @@ def report(
     current = _current(opened)
     since, until = _span(month or f"{current:%Y-%m}")
     ongoing = since <= current < until
-    until = min(until, max(current, since))
+    if since > current:
+        raise BadRequest(
+            f"--month {month} has not begun; write the current month or an earlier one."
+        )
+    until = min(until, current)
     view = _read(opened, where, since, until, ongoing=ongoing)
     for path, made in ((html, monthly.render), (csv, monthly.as_csv)):
         if path is not None:
@@ -71,8 +75,9 @@ def _read(
     opened: Source, where: RecordsOptions, since: datetime, until: datetime, *, ongoing: bool
 ) -> MonthView:
     records = opened.records
+    last = until if ongoing else until - timedelta(microseconds=1)  # the next month's are not read
     found = month_of(
-        records.record_summaries(since=since, until=until, oldest_first=True), since=since, until=until
+        records.record_summaries(since=since, until=last, oldest_first=True), since=since, until=until
     )  # fmt: skip
     add_decisions(
         found, _decisions(records, sorted({*found.landed, *found.newest, *found.blocked}))
@@ -85,12 +90,11 @@ def _read(
         running, increases = running_now(where, starved, since=since, until=until)
         if increases is not None:
             increase = increases.sum_usd
-            if ongoing:
-                try:
-                    undone = found.more_than(increases.resources)
-                    add_ledger(found, increases.modifications(undone))
-                except ReadFailed as problem:
-                    say(f"What was undone is not known: {problem}", err(), style="dim")
+            try:
+                left = found.more_than(increases.resources if ongoing else ())
+                add_ledger(found, increases.modifications(left), ongoing=ongoing)
+            except ReadFailed as problem:
+                say(f"What was undone is not known: {problem}", err(), style="dim")
     return MonthView(place=opened.name if running is None else running.place, month=found,
                      running=running, increase_usd=increase)  # fmt: skip
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Set
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from hashlib import sha256
 
 from headroom.domain.detection.glance import Glance, Metric
@@ -86,25 +86,27 @@ class GlanceState:
 
 
 def first_metrics(
-    configuration: Configuration, before: GlanceState | None, now: datetime, *, database: bool = False
+    configuration: Configuration, before: GlanceState | None, now: datetime, *, database: bool = False,
+    may_act: bool = False,
 ) -> frozenset[Metric]:  # fmt: skip
     """What a glance reads first, mostly one metric: the one that shows whether anything stirs.
 
-    Of a limit that is exceeded its own check; else the credits, where every limit spends them, or the
-    queue. Where the queue stirred lately and no limit was near, the checks instead: they would be read
-    after it. What published nothing last time is read together with the queue.
+    Of a limit that is exceeded its own check; else the credits, where every limit spends them, or the queue. Where
+    the queue stirred lately and no limit was near, the checks too: they would be read after it. The queue also shows
+    what waits for the instance, or for good, which spends no credits and sets no check: where the credits show
+    every limit it is read of what Headroom `may_act` on or published nothing last time, and else once a day.
     """
     credits = configuration.volume_type.value in ("gp2", "st1", "sc1")
     if database:
         return frozenset({Metric.QUEUE, Metric.FREE, *([Metric.BALANCE] if credits else [])})
     if credits_cover(configuration):
-        again = before is not None and before.silent > 0
-        return frozenset({Metric.BALANCE, *([Metric.QUEUE] if again else [])})
+        anew = before is None or before.silent > 0 or _day_of(before.at) != _day_of(now)
+        return frozenset({Metric.BALANCE, *([Metric.QUEUE] if anew or may_act else [])})
     active = () if before is None or before.silent else before.active(now)
     checks = {Trouble.IOPS: Metric.IOPS_CHECK, Trouble.THROUGHPUT: Metric.THROUGHPUT_CHECK}
     found = {checks[trouble] for trouble in active if trouble in checks}
     if not active and not credits and _hums(configuration, before, now):
-        found = set(checks.values())
+        found = {Metric.QUEUE, *checks.values()}
     return frozenset(found or {Metric.QUEUE, *([Metric.BALANCE] if credits else [])})
 
 
@@ -114,7 +116,10 @@ def reads_the_rest(
     """Whether the other metrics are read too: what was read first stirs, and that is news or an hour old."""
     if not _stirs(configuration, before, seen, now):
         return False
-    if before is None or before.rest_at is None or now - before.rest_at >= REST_AFTER:
+    if before is None or before.rest_at is None:
+        return True
+    hums = seen.iops_exceeded_minutes == 0 and _hums(configuration, before, now)
+    if now - before.rest_at >= REST_AFTER and not hums:
         return True
     return _level(seen) > WORSE * before.level
 
@@ -223,6 +228,10 @@ def reconciliation_due(state: GlanceState, reconciled_at: datetime | None, now: 
         return True
     lasted = max(SHORTEST, min(reconciled_at - state.since, RECONCILE_AGAIN_AT_MOST))
     return now - reconciled_at >= lasted - TICK_SLACK
+
+
+def _day_of(instant: datetime) -> date:
+    return instant.astimezone(UTC).date()
 
 
 def _visible(seen: Glance) -> set[Trouble]:

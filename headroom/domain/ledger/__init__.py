@@ -21,6 +21,7 @@ from headroom.domain.ledger.record_builders import (
     breaker_opened_record,
     breaker_opened_text,
     first_record,
+    gone_record,
     may_follow,
     next_record,
     notice_of,

@@ -127,6 +127,12 @@ def rollback_request_record(resource: str, request: RollbackRequest, *, body: st
     )
 
 
+def gone_record(ref: ResourceRef, at: datetime) -> Record:
+    """The only record of a resource that exists no more, without an open chain: what Headroom changed of it ended too."""
+    summary = f"the {ref.noun} is gone, and with it what Headroom changed"
+    return _single(Step.GONE, ref.arn, at.astimezone(UTC).isoformat(), at, summary, "{}")
+
+
 def notice_of(record: Record, notify: Notify, *, about: str) -> Notice:
     """What people must hear of a record; the message describes the decision `about`."""
     return Notice(

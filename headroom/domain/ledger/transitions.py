@@ -78,7 +78,7 @@ def after_decided(state: StoredState, decision: Decision, due_at: datetime | Non
             owner = decision.observation.volume.configuration
     state = after_waiting(without_unmade(state, decision, enrolment), decision)
     return replace(
-        state, enrolment_usd=enrolment, owner_configuration=owner,
+        state, enrolment_usd=enrolment, owner_configuration=owner, gone=False,
         escalated_causes=causes_after(state.escalated_causes, decision),
         notified=notified_after(state.notified, state.escalated_causes, decision),
         last_reconciled_at=decision.at,

@@ -148,8 +148,10 @@ def mode(value: object, source: str, path: str) -> object:
 
 def types(value: object, source: str, path: str) -> object:
     allowed = ", ".join(TARGET_TYPES)
-    if not isinstance(value, list | tuple) or not value:
+    if not isinstance(value, list | tuple):
         raise refuse(source, path, f"is {value_text(value)}; it must be a list of {allowed}")
+    if not value:
+        raise refuse(source, path, f"is empty; name at least one of {allowed}")
     found = []
     for one in value:
         if one == VolumeType.STANDARD:

@@ -308,10 +308,21 @@ def add_decisions(month: Month, decisions: Iterable[Decision]) -> None:
             if landed is not None:
                 landed.before, landed.after = observed(decision), plan.target
                 landed.usd = _by_longer_past(decision, landed.usd)
+                landed.before_usd = _before_usd(decision, landed.usd, found.landed)
                 found.relieved_minutes += max(0.0, plan.relieved_minutes_per_day)
         elif found.blocked is not None and found.blocked.decision_id == decision.decision_id:
             judged = next((j for j in decision.judgements if j.plan == decision.plan), None)
             found.blocked_by = tuple(v.guardrail.value for v in judged.blocking) if judged else ()
+
+
+def _before_usd(decision: Decision, usd: Decimal, landed: Collection[str]) -> Decimal | None:
+    """How much more or less a resource cost just before a change than as its owner set it; None if that is not known."""
+    undone = decision.rollback_of
+    if undone is not None and undone not in landed:
+        return -usd  # it takes back what an earlier month made
+    owners = decision.resource_state.enrolment_usd
+    now = decision.current_usd
+    return None if owners is None or now is None else now - owners
 
 
 def _by_longer_past(decision: Decision, usd: Decimal) -> Decimal:
@@ -322,9 +333,18 @@ def _by_longer_past(decision: Decision, usd: Decimal) -> Decimal:
     return usd if found is None else found[1]
 
 
-def add_ledger(month: Month, known: Mapping[str, Sequence[KnownModification]]) -> None:
-    """Add by ARN the known modifications of resources that the ledger counts no increase for at the end of the dates."""
+def add_ledger(
+    month: Month, known: Mapping[str, Sequence[KnownModification]], *, ongoing: bool = True
+) -> None:
+    """Add by ARN the known modifications of resources that these records leave at another price.
+
+    While the month is `ongoing`, of those that the ledger counts no increase for. Of a month that is over only what
+    began in it.
+    """
     for arn, modifications in known.items():
         found = month.resources[arn]
-        found.adds_nothing = True
-        found.newest = undone_after(found.latest, modifications) or found.newest
+        undone = undone_after(
+            found.latest, [m for m in modifications if ongoing or m.started_at < month.until]
+        )
+        found.adds_nothing = ongoing or undone is not None
+        found.newest = undone or found.newest

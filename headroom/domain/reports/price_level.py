@@ -1,4 +1,4 @@
-"""How much more or less a month a resource costs than at the start of the dates, over time."""
+"""How much more or less a month a resource costs by the changes within the dates, over time."""
 
 from __future__ import annotations
 
@@ -36,6 +36,8 @@ class LandedChange:
     decision_id: str
     at: datetime
     usd: Decimal
+    before_usd: Decimal | None = None
+    """How much more, or less, it cost a month just before than as its owner set it; None while that is not read."""
     failed: bool = False
     """Whether AWS gave it up."""
     settled: bool = False
@@ -61,19 +63,28 @@ def price_levels(
 ) -> Levels:
     """The levels that these changes make, which come oldest first.
 
-    It is 0 again from each of `ended`, and once a decision observed settings other than the latest
-    change made: they are the owner's.
+    Without what earlier changes make: one that takes back an earlier raise saves nothing, and one that takes back
+    an earlier saving costs nothing. It is 0 again from each of `ended`, and once a decision observed settings
+    other than the latest change made: they are the owner's.
     """
     levels: list[tuple[datetime, Decimal]] = []
-    level, latest, ends = Decimal(0), None, sorted(ended)
-    for change in landed:
+    changes = list(landed)
+    level = (changes[0].before_usd if changes else None) or Decimal(0)
+    earlier = level  # what is left of what earlier changes made
+    latest, ends = None, sorted(ended)
+    for change in changes:
         until = [at for at in ends if latest is not None and latest.at <= at <= change.at]
         over = until[0] if until else owners_since(latest, change.before)
         if over is not None:
-            level = Decimal(0)
+            level = earlier = Decimal(0)
             levels.append((min(over, change.at), level))
         level += change.usd
-        levels.append((change.at, level))
+        earlier = (
+            min(earlier, max(level, Decimal(0)))
+            if earlier > 0
+            else max(earlier, min(level, Decimal(0)))
+        )
+        levels.append((change.at, level - earlier))
         latest = change
     if latest is not None:
         until = [at for at in ends if at >= latest.at]

@@ -152,7 +152,7 @@ def after_resource_gone(state: StoredState, at: datetime, *, another: bool = Fal
     """The state once its resource no longer exists; the same object if that was known.
 
     With `another` resource of the same name, only what links the records is kept. The caller also
-    records the withdrawal of `state.unstarted_act`.
+    records the withdrawal of `state.unstarted_act`, and that it is `gone` where that is new.
     """
     moved = replace(
         without_resource(state), unstarted_act=None, breaker_opened_at=None, escalated_causes=(),
@@ -176,6 +176,7 @@ def without_resource(state: StoredState) -> StoredState:
         due_at=None if chain is None else state.due_at,
         reserved=tuple(r for r in state.reserved if r.decision_id == held),
         approval_request=None, rollback=None, last_request_at=None,
+        gone=state.gone or state.last_act_at is not None or state.rollback is not None,
     )  # fmt: skip
 
 

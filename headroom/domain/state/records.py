@@ -60,7 +60,7 @@ NEXT: dict[Step | None, frozenset[Step]] = {
     None: frozenset(
         {
             Step.DECIDED, Step.REJECTED_SIGNAL, Step.PAUSED, Step.RESUMED, Step.BREAKER_OPENED,
-            Step.BREAKER_CLOSED, Step.ROLLBACK_REQUESTED, Step.POLICY_PUBLISHED,
+            Step.BREAKER_CLOSED, Step.ROLLBACK_REQUESTED, Step.GONE, Step.POLICY_PUBLISHED,
             Step.POLICY_REFUSED,
         }
     ),

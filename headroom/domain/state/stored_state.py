@@ -7,11 +7,11 @@ it: every field needs a default.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import ROUND_CEILING, Decimal
 
-from headroom.domain.resources import Configuration
+from headroom.domain.resources import LATER, Configuration
 from headroom.domain.state.effect_time import SlowEffect
 from headroom.domain.state.queue_entry import QueueEntry
 from headroom.domain.state.requests import ApprovalRequest, Declined, RollbackRequest, RolledBack
@@ -94,6 +94,8 @@ class StoredState:
     """Since when a raise is wanted and only RDS's backup is in the way; None if that is not so."""
     waited: SlowEffect | None = None
     """How long the last raise waited so."""
+    gone: bool = field(default=False, metadata=LATER)
+    """Whether Headroom changed it, or was asked to undo that, and it is recorded that it exists no more."""
     notified: tuple[Notified, ...] = ()
     """Causes that are not to be notified again for some time, also in a later episode."""
 

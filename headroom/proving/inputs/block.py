@@ -222,7 +222,16 @@ class _PlainLoader(yaml.SafeLoader):
             names.add(name)
         return dict(super().construct_mapping(node, deep=deep))
 
+    def construct_yaml_int(self, node: yaml.ScalarNode) -> int:
+        if len(node.value.lstrip("-+")) > 1 and node.value.lstrip("-+").startswith("0"):
+            raise BadInput(
+                f"{node.value} (line {node.start_mark.line + 1}) begins with 0; write the number without it, or a "
+                "name in quotes."
+            )
+        return int(node.value)
 
+
+_PlainLoader.add_constructor("tag:yaml.org,2002:int", _PlainLoader.construct_yaml_int)
 for _tag, _pattern, _first in (
     ("null", r"~|null|Null|NULL|", "~nN"),
     ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),

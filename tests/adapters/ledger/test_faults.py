@@ -315,5 +315,5 @@ def test_records_are_only_ever_put_where_none_is(shaky: Shaky, ledger: DynamoLed
         if name == "transact_write_items":
             puts += [p["Put"] for p in arguments["TransactItems"] if "Put" in p]
     records = [p for p in puts if p["TableName"] == "records"]
-    assert len(records) == 42
+    assert len(records) == 43
     assert {p["ConditionExpression"] for p in records} == {"attribute_not_exists(#id)"}

@@ -55,6 +55,33 @@ def test_a_chain_that_ends_with_its_resource_leaves_nothing(
     assert isinstance(intended(ledger, act("d2"), lease_until=UNTIL), Intent)  # the lease is free
 
 
+def gone(ledger: Any) -> list[str]:
+    """Records that a resource exists no more."""
+    found = ledger.record_summaries(since=NOW - HOUR, until=NOW + 99 * HOUR, oldest_first=True)
+    return [each.resource for each in found if each.step is Step.GONE]
+
+
+def test_what_headroom_changed_is_recorded_as_gone_once(ledger: Any) -> None:
+    in_force(ledger, "-30")  # a saving
+    ledger.decided(hold("h2", "vol-2"), due_at=None)
+    for hours in (1, 2, 3):
+        ledger.forget(VOL, at=NOW + hours * HOUR)
+        ledger.forget(ref("vol-2"), at=NOW + hours * HOUR)
+        ledger.forget(ref("vol-3"), at=NOW + hours * HOUR)
+    assert gone(ledger) == [VOL.arn]
+    ledger.decided(hold("h1", at=NOW + 4 * HOUR), due_at=None)  # it was there all the same
+    ledger.forget(VOL, at=NOW + 5 * HOUR)
+    assert gone(ledger) == [VOL.arn] * 2
+
+
+def test_a_chain_that_ended_with_its_resource_is_the_record_of_it(ledger: Any) -> None:
+    intent = intended(ledger, act(), lease_until=UNTIL)
+    append(ledger, act(), Step.APPLIED, due_at=NOW + HOUR)
+    append(ledger, act(), Step.GONE, intent=intent)
+    ledger.forget(VOL, at=NOW + HOUR)
+    assert gone(ledger) == [VOL.arn]
+
+
 def test_an_overtaken_chain_that_finds_it_gone_leaves_the_holder_its_own(ledger: Any) -> None:
     in_force(ledger, "30")
     intended(ledger, act("d0", increase="70"), lease_until=UNTIL)

@@ -175,7 +175,9 @@ def test_what_is_missing_or_stale_makes_the_next_glance_sooner_never_later(
     ("configuration", "before", "metrics"),
     [
         (gp3(), None, {Metric.QUEUE}),
-        (gp2(100), None, {Metric.BALANCE}),
+        (gp2(100), None, {Metric.BALANCE, Metric.QUEUE}),
+        (gp2(100), QUIET, {Metric.BALANCE}),
+        (gp2(100), replace(QUIET, at=NOW - 13 * HOUR), {Metric.BALANCE, Metric.QUEUE}),
         (gp2(100), replace(QUIET, silent=1), {Metric.BALANCE, Metric.QUEUE}),
         (gp2(400), None, {Metric.BALANCE, Metric.QUEUE}),  # 250 MiB/s without spending a credit
         (gp3(), replace(QUIET, troubles=(Trouble.IOPS,), trouble_at=NOW - MINUTE),
@@ -191,6 +193,37 @@ def test_one_metric_is_read_first(
     configuration: Configuration, before: GlanceState | None, metrics: set[Metric]
 ) -> None:
     assert first_metrics(configuration, before, NOW) == metrics
+
+
+@pytest.mark.parametrize(
+    ("configuration", "usual_queue", "may_act", "hours"),
+    [
+        (gp3(), 0.1, False, 1), (gp3(), 0.9, False, 1), (gp3(iops=16_000, mibps=1_000), 5.0, False, 1),
+        (io(), 2.0, False, 1), (gp2(1_000), 0.4, False, 1), (gp2(100), 0.1, True, 1), (gp2(100), 0.1, False, 24),
+    ],
+)  # fmt: skip
+def test_what_waits_for_the_instance_or_for_good_is_seen_although_no_check_and_no_credits_show_it(
+    configuration: Configuration, usual_queue: float, may_act: bool, hours: int
+) -> None:
+    """A volume that was busy before is seen as soon as one at rest."""
+    for onset in range(300, 300 + 24 * 60, 175):
+        state: GlanceState | None = None
+        for minute in range(0, onset + 25 * 60, 5):
+            now = NOW + minute * MINUTE
+            if not is_due(state, now):
+                continue
+            whole = Glance(
+                iops_exceeded_minutes=0, throughput_exceeded_minutes=0,
+                lowest_burst_balance_percent=100.0, longest_queue=200.0 if minute > onset else usual_queue,
+            )  # fmt: skip
+            first = whole.only(first_metrics(configuration, state, now, may_act=may_act))
+            rest = reads_the_rest(configuration, state, first, now)
+            found = whole if rest else first
+            state = after(configuration, state, found, now, rest_read=rest)
+            if troubles_of(configuration, found):
+                break
+        assert minute > onset
+        assert minute - onset <= 60 * hours + 5
 
 
 def test_the_rest_is_read_on_news_and_hourly() -> None:

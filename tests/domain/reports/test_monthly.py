@@ -157,6 +157,33 @@ def test_a_raise_and_its_give_back_every_day_cost_their_hours_and_leave_nothing_
     assert (found.saved_usd(UNTIL), found.up_usd, found.down_usd) == (0, 0, 0)
 
 
+@pytest.mark.parametrize(
+    ("before", "changes", "added", "saved", "in_force"),
+    [
+        (None, [(73, "20")], "18", "0", "20"),
+        ("0", [(73, "20")], "18", "0", "20"),
+        ("20", [(73, "-20")], "0", "0", "0"),  # it takes back a raise of the month before
+        ("20", [(73, "-20"), (146, "20"), (219, "-20")], "2", "0", "0"),
+        ("20", [(73, "-15"), (146, "10")], "8", "0", "10"),
+        ("20", [(73, "10")], "9", "0", "10"),
+        ("20", [(73, "-30")], "0", "9", "-10"),  # below what its owner set
+        ("-30", [(73, "30")], "0", "0", "0"),  # it takes back a saving
+        ("-30", [(73, "50")], "18", "0", "20"),
+        ("-30", [(73, "30"), (146, "-30")], "0", "24", "-30"),
+        ("-30", [(73, "-10")], "0", "9", "-10"),
+    ],
+)
+def test_what_takes_back_a_change_of_an_earlier_month_saves_and_costs_nothing(
+    before: str | None, changes: list[tuple[int, str]], added: str, saved: str, in_force: str
+) -> None:
+    found = month(*[
+        record(Step.APPLIED, hours, usd=usd, decision=f"d{n}") for n, (hours, usd) in enumerate(changes)
+    ])  # fmt: skip
+    next(iter(found.landed.values())).before_usd = None if before is None else Decimal(before)
+    assert (found.added_usd(UNTIL), found.saved_usd(UNTIL)) == (Decimal(added), Decimal(saved))
+    assert found.up_usd + found.down_usd == Decimal(in_force)
+
+
 RAISED = act("d1", "vol-1")
 ORIGIN = RAISED.observation.volume.configuration
 
@@ -204,6 +231,19 @@ def test_what_the_ledger_counts_no_increase_for_has_none_in_force() -> None:
         resource = found.resources[ARN]
         assert (resource.added_usd(UNTIL), resource.up_usd) == (added, 0)
         assert resource.target == str(now)
+
+
+def test_of_a_month_that_is_over_the_ledger_shows_what_was_undone_in_it() -> None:
+    assert isinstance(RAISED.answer, Act)
+    made = RAISED.answer.plan.target
+    for hours, added, up in ((438, 2, 0), (800, 10, 20)):
+        back = KnownModification(
+            started_at=SINCE + timedelta(hours=hours), by="other", origin=made, target=ORIGIN
+        )
+        found = month_of([APPLIED, RELIEVED], since=SINCE, until=UNTIL)
+        add_decisions(found, [RAISED])
+        add_ledger(found, {ARN: (back,)}, ongoing=False)
+        assert (found.resources[ARN].added_usd(UNTIL), found.resources[ARN].up_usd) == (added, up)
 
 
 def test_an_escalation_is_open_until_something_settles_it() -> None:

@@ -217,6 +217,8 @@ def test_nonsense_is_refused_in_one_sentence_with_its_place(
         ("- a\n- b\n", "it must be a mapping"),
         ("name: [", "not valid YAML at line"),
         ("name: a\nname: b\n", "key 'name' is given twice (line 2)"),
+        ("name: a\nresource: {size_gib: 0200}\n", "0200 (line 2) begins with 0"),
+        ("resource: {size_gib: 0900}\n", "write the number without it"),
         ("name: !!python/object:os.system {}\n", "not valid YAML"),
         ("\t", "not valid YAML"),
     ],
