@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from operator import attrgetter
@@ -92,9 +93,7 @@ def _due(
     report.oldest_due_s = max(((now - d.due_at).total_seconds() for d in due), default=0.0)
     if not due:
         return
-    first = sorted(due, key=attrgetter("due_at"))
-    first.sort(key=attrgetter("urgency"), reverse=True)
-    chosen = first[: max(LEAST, queue.room())]
+    chosen = _chosen(due, max(LEAST, queue.room()))
 
     def claimed(one: Due) -> bool:
         return ports.state_store.claim_due(one, now + TAKEN)
@@ -109,6 +108,13 @@ def _due(
     seen |= {one.ref.arn for one in due}
     queue.put(items)
     report.dispatched += len(items)
+
+
+def _chosen(due: Sequence[Due], most: int) -> list[Due]:
+    """The most urgent, and for a tenth of the room the longest overdue: nothing waits for ever behind a storm."""
+    overdue = sorted(due, key=attrgetter("due_at"))
+    urgent = sorted(overdue, key=attrgetter("urgency"), reverse=True)
+    return list(dict.fromkeys([*urgent[: most - most // 10], *overdue, *urgent]))[:most]
 
 
 def _scan(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -47,7 +47,6 @@ BACK = tuple(timedelta(minutes=minutes) for minutes in (15, 30, 70))
 """How far back is read; few lengths, so that many resources share a call."""
 NEVER = Glanced(state=None, reconciled_at=None)
 OFF = Mode.OFF.value
-ACTS = frozenset({Mode.AUTO.value, Mode.APPROVE.value})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,8 +85,7 @@ def glance_at_due(
         or _mode_changed(before[arn], modes[arn])
         or _announced_anew(view, before[arn], policy, now)
     ]
-    may_act = {arn for arn, mode in modes.items() if mode in ACTS}
-    glances, rest_read = _read(ports, due, before, may_act, now)
+    glances, rest_read = _read(ports, due, before, now)
 
     def state_of(view: StorageView) -> GlanceState:
         volume, found = view.volume, glances.get(view.volume.ref.resource_id)
@@ -165,7 +163,6 @@ def _read(
     ports: Ports,
     due: Sequence[StorageView],
     before: Mapping[str, GlanceState | None],
-    may_act: Set[str],
     now: datetime,
 ) -> tuple[dict[str, Glance], frozenset[str]]:
     """Glances by resource id, and the ARNs of those of which the rest was read too."""
@@ -174,7 +171,7 @@ def _read(
             view=view, back=_back(before[view.volume.ref.arn], now),
             metrics=first_metrics(
                 view.volume.configuration, before[view.volume.ref.arn], now,
-                database=view.volume.ref.kind is Kind.RDS, may_act=view.volume.ref.arn in may_act,
+                database=view.volume.ref.kind is Kind.RDS,
             ),
         )
         for view in due

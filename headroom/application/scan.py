@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 from hashlib import sha256
@@ -22,7 +23,7 @@ from headroom.domain.decision import urgency
 from headroom.domain.detection import troubles_of
 from headroom.domain.policy import Mode, Policy, PolicyUnreadable, limits_for
 from headroom.domain.resources import ResourceRef
-from headroom.domain.state import OpenPage, ScanProgress, page_begun, page_listed, page_read
+from headroom.domain.state import OpenPage, page_begun, page_listed, page_read, page_rejected
 from headroom.ports import (
     CursorRejected,
     FleetPage,
@@ -33,6 +34,8 @@ from headroom.ports import (
     WorkItem,
     WorkQueue,
 )
+
+_log = logging.getLogger(__name__)
 
 BATCH = 500
 WHOLE = "fleet"
@@ -92,12 +95,16 @@ def read_page(
     progress = ports.work.amend_scan(lambda before: page_begun(before, asked.scan, page))
     try:
         found = _listed(ports, page)
-    except CursorRejected:
-        ports.work.amend_scan(lambda before: _given_up(before, asked.scan))
+    except CursorRejected as problem:
+        _log.warning(
+            "page %s of the listing of %s is not read, nor those after it: %s; the next scan lists them anew",
+            page.number, page.kind, problem,
+        )  # fmt: skip
+        ports.work.amend_scan(lambda before: page_rejected(before, asked.scan, page))
         return report
     if found.following is not None:
         _put_next(ports, queue, asked, page, found.following, now)
-    turn = partial(_turn, now=now, every_s=every_s)
+    turn = partial(_turn, scan=asked.scan, last=progress.completed, every_s=every_s)
     small = page.number == 0 and found.following is None
     failed: Exception | None = None
     batches = _batches(found.views)
@@ -127,13 +134,6 @@ def _listed(ports: Ports, page: OpenPage) -> FleetPage:
     if ports.fleet is None:
         return FleetPage(views=ports.storage.fleet(), following=None)
     return ports.fleet.page(page.kind, page.cursor)
-
-
-def _given_up(before: ScanProgress, scan: datetime) -> ScanProgress:
-    """Without open pages the next period begins anew."""
-    return (
-        replace(before, started_at=None, open=(), last=()) if before.started_at == scan else before
-    )
 
 
 def _put_next(
@@ -226,14 +226,17 @@ def _first_reconciliation_after(number: int, of: int, *, small: bool) -> timedel
     return FIRST_DAY * number / of
 
 
-def _turn(ref: ResourceRef, *, now: datetime, every_s: int) -> bool:
-    """Whether this scan reconciles a volume whatever its load: once a day.
+def _turn(ref: ResourceRef, *, scan: datetime, last: datetime | None, every_s: int) -> bool:
+    """Whether the scan that began at `scan` reconciles a volume whatever its load: once a day.
 
-    Its hour of the day follows from its name, so that a fleet's reconciliations are spread over the day.
+    Its part of the day follows from its name, so that a fleet's reconciliations are spread over the day. A scan
+    stands for every part since the `last` complete one began, however long that took.
     """
     per_day = max(1, DAY_S // every_s)
     mine = int.from_bytes(sha256(ref.arn.encode()).digest()[:4]) % per_day
-    return int(now.timestamp() // every_s) % per_day == mine
+    part = int(scan.timestamp() // every_s)
+    parts = 1 if last is None else max(1, part - int(last.timestamp() // every_s))
+    return (part - mine) % per_day < parts
 
 
 def _urgency(policy: Policy | PolicyUnreadable, view: StorageView, glance: Glance | None) -> int:

@@ -208,7 +208,7 @@ def test_a_released_change_counts_only_as_far_as_aws_made_it(
     harness.rules = policy(give_back=False)
     harness.loads["vol-1"] = calm()
     counted = []
-    for _ in range(40):
+    for _ in range(48):
         sweep(harness.ports, harness.later(hours=1))
         counted.append(harness.ledger.resource_state(vol, harness.now).account_increase_usd)
     assert counted[:23] == [counted[0]] * 23  # for a day it may still show

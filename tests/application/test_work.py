@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +17,7 @@ from headroom.application import dispatch, read_page, sweep, work
 from headroom.application.dispatch import DispatchReport
 from headroom.application.prefetch import with_batch_reads
 from headroom.application.reconcile import observe
+from headroom.application.scan import _turn
 from headroom.application.work import TOGETHER, coalesced, items_of
 from headroom.domain.resources import (
     Claim,
@@ -329,10 +331,12 @@ def test_more_than_there_is_room_for_goes_most_starved_first_and_the_rest_later(
     queue = Queue(space=120)
     report = dispatch(harness.ports, queue, NOW, scan_every_s=NEVER)
     assert (report.due, report.dispatched) == (150, 120)
-    assert [i.ref.resource_id for i in queue.items[:2]] == ["vol-0149", "vol-0148"]
+    urgent = [f"vol-{n:04}" for n in range(149, 41, -1)]
+    overdue = [f"vol-{n:04}" for n in range(12)]  # a tenth, that no storm holds up
+    assert [i.ref.resource_id for i in queue.items] == [*urgent, *overdue]
     queue.taken()
     dispatch(harness.ports, queue, NOW + MINUTE, scan_every_s=NEVER)
-    assert {i.ref.resource_id for i in queue.items} == {f"vol-{n:04}" for n in range(30)}
+    assert {i.ref.resource_id for i in queue.items} == {f"vol-{n:04}" for n in range(12, 42)}
 
 
 def test_a_queue_full_of_events_does_not_stop_what_is_due(harness: Harness) -> None:
@@ -371,12 +375,15 @@ class Pages:
     read: list[str] = field(default_factory=list)
     denied: tuple[tuple[str, str], ...] = ()
     """Kinds and places in their listing that nobody may read."""
+    unknown: tuple[tuple[str, str], ...] = ()
+    """Kinds and places that AWS does not know any more."""
 
     def kinds(self) -> tuple[str, ...]:
-        return ("ebs", *(kind for kind, _ in self.denied if kind != "ebs"))
+        bad = (*self.denied, *self.unknown)
+        return ("ebs", *(kind for kind, _ in bad if kind != "ebs"))
 
     def page(self, kind: str, cursor: str) -> FleetPage:
-        if cursor and self.rejects:
+        if (cursor and self.rejects) or (kind, cursor) in self.unknown:
             raise CursorRejected(cursor)
         if (kind, cursor) in self.denied:
             raise ReadFailed("explicit deny in a service control policy")
@@ -481,11 +488,14 @@ def test_a_slow_scan_is_not_begun_again_and_its_age_grows(harness: Harness) -> N
     assert dispatch(ports, queue, NOW + timedelta(hours=1, minutes=1)).scan_began
 
 
-@pytest.mark.parametrize("denied", [("rds", ""), ("ebs", "4")])
-def test_what_cannot_be_read_hides_nothing_else(harness: Harness, denied: tuple[str, str]) -> None:
+@pytest.mark.parametrize("why", ["denied", "unknown"])
+@pytest.mark.parametrize("where", [("rds", ""), ("ebs", "4")])
+def test_what_cannot_be_read_hides_nothing_else(
+    harness: Harness, where: tuple[str, str], why: str
+) -> None:
     """A kind that may not be listed, or a page that fails; the age of the scan says so all the while."""
     fleet_of(harness, 6)
-    pages = Pages(harness, denied=(denied,))
+    pages = Pages(harness, **{why: (where,)})  # type: ignore[arg-type]
     ports, queue = replace(harness.ports, fleet=pages), Queue()
 
     def minute(number: int) -> DispatchReport:
@@ -501,7 +511,7 @@ def test_what_cannot_be_read_hides_nothing_else(harness: Harness, denied: tuple[
     assert pages.read.count("2") == pages.read.count("")
     assert reports[-1].scan_age_s == 7_200
     assert not harness.ledger.scan_progress().first
-    pages.denied = ()
+    pages.denied = pages.unknown = ()
     for number in range(121, 140):
         minute(number)
     age = harness.ledger.scan_progress().age_s(NOW + 140 * MINUTE)
@@ -676,3 +686,19 @@ def test_volumes_that_starve_together_do_not_each_buy_the_rest_of_their_instance
     for _ in range(24):
         sweep(harness.ports, harness.later(minutes=5))
     assert any("applied" in harness.steps(vol) for vol in others)  # once the metrics show the rest
+
+
+@pytest.mark.parametrize("every_s", [300, 900, 3_600])
+@pytest.mark.parametrize("takes", [1, 2, 3, 7])
+def test_each_volume_has_its_turn_once_a_day_however_long_a_scan_takes(
+    every_s: int, takes: int
+) -> None:
+    refs = [ref(f"vol-{number:04}") for number in range(60)]
+    turns: Counter[str] = Counter()
+    scans = range(0, 3 * 86_400, takes * every_s)
+    for last, scan in itertools.pairwise([None, *(NOW + timedelta(seconds=s) for s in scans)]):
+        assert scan is not None
+        for one in refs:
+            turns[one.resource_id] += _turn(one, scan=scan, last=last, every_s=every_s)
+    assert set(turns) == {one.resource_id for one in refs}
+    assert set(turns.values()) <= {2, 3}  # the last parts of the third day are the next scan's

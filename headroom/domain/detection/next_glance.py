@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Set
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 
 from headroom.domain.detection.glance import Glance, Metric
@@ -86,27 +86,29 @@ class GlanceState:
 
 
 def first_metrics(
-    configuration: Configuration, before: GlanceState | None, now: datetime, *, database: bool = False,
-    may_act: bool = False,
+    configuration: Configuration, before: GlanceState | None, now: datetime, *, database: bool = False
 ) -> frozenset[Metric]:  # fmt: skip
     """What a glance reads first, mostly one metric: the one that shows whether anything stirs.
 
     Of a limit that is exceeded its own check; else the credits, where every limit spends them, or the queue. Where
-    the queue stirred lately and no limit was near, the checks too: they would be read after it. The queue also shows
-    what waits for the instance, or for good, which spends no credits and sets no check: where the credits show
-    every limit it is read of what Headroom `may_act` on or published nothing last time, and else once a day.
+    the queue stirred lately and no limit was near, the checks instead: they would be read after it. The queue also
+    shows what waits for the instance, or for good, which spends no credits and sets no check: where these are read
+    it is, too, in the first glance of an hour, and where the credits show every limit, of a day.
     """
     credits = configuration.volume_type.value in ("gp2", "st1", "sc1")
     if database:
         return frozenset({Metric.QUEUE, Metric.FREE, *([Metric.BALANCE] if credits else [])})
     if credits_cover(configuration):
-        anew = before is None or before.silent > 0 or _day_of(before.at) != _day_of(now)
-        return frozenset({Metric.BALANCE, *([Metric.QUEUE] if anew or may_act else [])})
+        anew = (
+            before is None or before.silent > 0 or _hour_of(before.at) // 24 != _hour_of(now) // 24
+        )
+        return frozenset({Metric.BALANCE, *([Metric.QUEUE] if anew else [])})
     active = () if before is None or before.silent else before.active(now)
     checks = {Trouble.IOPS: Metric.IOPS_CHECK, Trouble.THROUGHPUT: Metric.THROUGHPUT_CHECK}
     found = {checks[trouble] for trouble in active if trouble in checks}
     if not active and not credits and _hums(configuration, before, now):
-        found = {Metric.QUEUE, *checks.values()}
+        anew = before is not None and _hour_of(before.at) != _hour_of(now)
+        found = {*checks.values(), *([Metric.QUEUE] if anew else [])}
     return frozenset(found or {Metric.QUEUE, *([Metric.BALANCE] if credits else [])})
 
 
@@ -230,8 +232,9 @@ def reconciliation_due(state: GlanceState, reconciled_at: datetime | None, now: 
     return now - reconciled_at >= lasted - TICK_SLACK
 
 
-def _day_of(instant: datetime) -> date:
-    return instant.astimezone(UTC).date()
+def _hour_of(instant: datetime) -> int:
+    """Hours since the epoch."""
+    return int(instant.timestamp() // 3_600)
 
 
 def _visible(seen: Glance) -> set[Trouble]:

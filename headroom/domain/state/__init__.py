@@ -43,6 +43,7 @@ from headroom.domain.state.fleet_scan import (
     page_begun,
     page_listed,
     page_read,
+    page_rejected,
     pages_claimed,
     scan_begun,
 )

@@ -15,6 +15,8 @@ from headroom.domain.resources import LATER, STORAGE_MODES, Configuration, Volum
 HOUR = timedelta(hours=1)
 LONGEST = timedelta(hours=48)
 """Verification ends after 30 hours; nobody works on a change that is much older."""
+MOST_LANDED = 500
+"""Raises that landed, of which it is remembered what they may still take: below 400 KB with all else."""
 SETTLES = timedelta(hours=6)
 """How long AWS may go on optimizing a change that was proven to work: what a full volume of 1 TiB
 typically takes. Source: EBS User Guide, "Monitor the progress of volume modifications" (2026-10)."""
@@ -267,6 +269,7 @@ def after_change_ended(
     raised = tuple(one for one in concurrency.landed if one.until > at)
     if counts_until is not None and mine.raises:
         raised = (*raised, Landed(change=replace(mine, counts=()), until=counts_until))
+        raised = tuple(sorted(raised, key=lambda one: one.until)[-MOST_LANDED:])
     return replace(
         concurrency, in_flight=tuple(c for c in concurrency.in_flight if c is not mine),
         starts=tuple(starts), settling=settling, quota_full=full, landed=raised,

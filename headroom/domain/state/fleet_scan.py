@@ -107,6 +107,16 @@ def page_listed(
     return replace(before, open=(*before.open, after), last=tuple(sorted(last.items())))
 
 
+def page_rejected(before: ScanProgress, scan: datetime, page: OpenPage) -> ScanProgress:
+    """The same with a page that AWS cannot list any more: stuck, so that the next scan begins on time, but not complete."""
+    if before.page(scan, page.kind, page.number) is None:
+        return before
+    key = page.kind, page.number
+    return replace(before, open=tuple(
+        replace(p, tries=FAILED + 1) if (p.kind, p.number) == key else p for p in before.open
+    ))  # fmt: skip
+
+
 def page_read(before: ScanProgress, scan: datetime, page: OpenPage) -> ScanProgress:
     """The same without the page; the scan is complete with its last one."""
     if before.page(scan, page.kind, page.number) is None:

@@ -196,14 +196,14 @@ def test_one_metric_is_read_first(
 
 
 @pytest.mark.parametrize(
-    ("configuration", "usual_queue", "may_act", "hours"),
+    ("configuration", "usual_queue", "hours"),
     [
-        (gp3(), 0.1, False, 1), (gp3(), 0.9, False, 1), (gp3(iops=16_000, mibps=1_000), 5.0, False, 1),
-        (io(), 2.0, False, 1), (gp2(1_000), 0.4, False, 1), (gp2(100), 0.1, True, 1), (gp2(100), 0.1, False, 24),
+        (gp3(), 0.1, 1), (gp3(), 0.9, 1), (gp3(iops=16_000, mibps=1_000), 5.0, 1), (io(), 2.0, 1),
+        (gp2(1_000), 0.4, 1), (gp2(100), 0.1, 24),
     ],
 )  # fmt: skip
 def test_what_waits_for_the_instance_or_for_good_is_seen_although_no_check_and_no_credits_show_it(
-    configuration: Configuration, usual_queue: float, may_act: bool, hours: int
+    configuration: Configuration, usual_queue: float, hours: int
 ) -> None:
     """A volume that was busy before is seen as soon as one at rest."""
     for onset in range(300, 300 + 24 * 60, 175):
@@ -216,7 +216,7 @@ def test_what_waits_for_the_instance_or_for_good_is_seen_although_no_check_and_n
                 iops_exceeded_minutes=0, throughput_exceeded_minutes=0,
                 lowest_burst_balance_percent=100.0, longest_queue=200.0 if minute > onset else usual_queue,
             )  # fmt: skip
-            first = whole.only(first_metrics(configuration, state, now, may_act=may_act))
+            first = whole.only(first_metrics(configuration, state, now))
             rest = reads_the_rest(configuration, state, first, now)
             found = whole if rest else first
             state = after(configuration, state, found, now, rest_read=rest)
