@@ -99,7 +99,7 @@ def _glances(fleet: Fleet, rates: Rates) -> Item:
 
 
 def daily(fleet: Fleet, rates: Rates) -> Item:
-    """The reconciliation of every volume whatever it does, weekly if adaptive, else daily."""
+    """The reconciliation of every volume whatever it does: weekly if adaptive and nothing can be given back, else daily."""
     often = DAYS_PER_MONTH * rates.reconciles_per_day * _routine(fleet, rates)
     low, high = rates.metrics_per_reconcile
     said = f"{often:,.0f} reconciliations x {low}-{high} metrics"
@@ -304,5 +304,9 @@ def _per_pressed(rates: Rates) -> tuple[Decimal, ...]:
 
 
 def _routine(fleet: Fleet, rates: Rates) -> Decimal:
-    """Volumes that are reconciled whatever they do: if adaptive, those at risk are counted apart."""
-    return Decimal(fleet.volumes) - (fleet.pressed if rates.adaptive else 0)
+    """Volumes that are reconciled whatever they do: if adaptive, those at risk are counted apart.
+
+    One that is reconciled daily counts as often as it is reconciled while the others are once.
+    """
+    more = fleet.paid * (1 / rates.reconciles_per_day - 1)
+    return Decimal(fleet.volumes) + more - (fleet.pressed if rates.adaptive else 0)

@@ -105,10 +105,10 @@ class Rates:
     """Volumes read together in a scan."""
 
     quiet_glances_per_day: Decimal = Decimal(25)
-    quiet_metrics_per_day: tuple[Decimal, Decimal] = (Decimal(35), Decimal(37))
+    quiet_metrics_per_day: tuple[Decimal, Decimal] = (Decimal(29), Decimal(31))
     """Of a volume not at risk; from and to, for fleets of different loads."""
     risk_glances_per_day: Decimal = Decimal(180)
-    risk_metrics_per_day: tuple[Decimal, Decimal] = (Decimal(224), Decimal(234))
+    risk_metrics_per_day: tuple[Decimal, Decimal] = (Decimal(215), Decimal(225))
     risk_reconciles_per_day: tuple[Decimal, Decimal] = (Decimal(7), Decimal(10))
     database_metrics_per_glance: tuple[int, int] = (2, 9)
     """An hourly glance at a database: queue and free space; credits and all else where it stirs."""
@@ -170,6 +170,8 @@ class Fleet:
     """Attached volumes; others publish nothing and are not read."""
     with_credits: int
     """Of these, gp2, st1 and sc1."""
+    paid: int = 0
+    """Of these, enrolled volumes that cost more than the least of their type: each is reconciled daily."""
     databases: int = 0
     clusters: int = 0
     at_risk_percent: float = 0.0

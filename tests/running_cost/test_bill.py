@@ -51,6 +51,18 @@ def test_each_item_is_the_arithmetic_by_hand(fleet: Fleet, key: str, low: str, h
         (QUIET, "scans", "8.82", "9.43"),  # 730 / 24 x 29-31 x 1,000 x $0.01 / 1,000
         (replace(QUIET, at_risk_percent=5.0), "scans", "11.65", "12.38"),  # 950 so, 50 x 215-225
         (QUIET, "daily", "1.00", "1.35"),  # 730 / 24 / 7 x 23-31 x 1,000 x $0.01 / 1,000
+        (
+            replace(QUIET, paid=1_000),
+            "daily",
+            "7.00",
+            "9.43",
+        ),  # 730 / 24 x 23-31 x 1,000 x $0.01 / 1,000
+        (
+            replace(QUIET, paid=300),
+            "daily",
+            "2.80",
+            "3.77",
+        ),  # the same with 1,000 / 7 + 300 x 6 / 7
         (replace(QUIET, databases=100), "databases", "1.46", "6.57"),  # 730 x 2-9 x 100
     ],
 )

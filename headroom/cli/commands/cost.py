@@ -13,12 +13,15 @@ from headroom.cli.terminal.output import emit, err, out, say
 from headroom.cli.terminal.problems import OK, BadRequest, Problem
 from headroom.cli.views import cost as cost_view
 from headroom.cli.views.cost import CostView
+from headroom.domain.decision import costs_more
+from headroom.domain.policy import MODE_TAG, Mode
 from headroom.domain.resources import VolumeType
 from headroom.ports import ReadFailed, StorageView
 from headroom.running_cost import Fleet, rates_of, running_cost, suggestion
 from headroom.settings import MOST_ALARM_BUDGET, DeploymentConfig, Detection
 
 AT_RISK_PERCENT = 5.0
+ENROLLED = (Mode.AUTO.value, Mode.APPROVE.value, Mode.OBSERVE.value)
 WITH_CREDITS = (VolumeType.GP2, VolumeType.ST1, VolumeType.SC1)
 
 
@@ -29,6 +32,14 @@ def cost(
     ] = None,
     databases: Annotated[
         int | None, typer.Option(min=0, help="Number of databases, with --volumes.")
+    ] = None,
+    paid: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="Of the volumes, with --volumes: enrolled ones that cost more than the least of their type, "
+            "which are reconciled daily.",
+        ),
     ] = None,
     at_risk: Annotated[
         float, typer.Option(min=0, max=100, help="Percent of the volumes under pressure all month.")
@@ -62,18 +73,22 @@ def cost(
     Counts the account's volumes, databases and clusters, or prices --volumes of them without an
     account. Prices are those of us-east-1, without free tiers. Changes nothing.
     """
-    if volumes is None and databases is not None:
-        raise BadRequest(
-            "--databases goes with --volumes; without it, both are counted in the account."
-        )
+    for name, given in (("databases", databases), ("paid", paid)):
+        if volumes is None and given is not None:
+            raise BadRequest(
+                f"--{name} goes with --volumes; without it, both are counted in the account."
+            )
+    if volumes is not None and (paid or 0) > volumes:
+        raise BadRequest(f"--paid {paid:,} is more than --volumes {volumes:,}.")
     if volumes is None:
         fleet, place = _counted(options, at_risk)
     else:  # all with burst credits: the most that this number can cost
         fleet = Fleet(
-            volumes=volumes, with_credits=volumes, databases=databases or 0,
+            volumes=volumes, with_credits=volumes, paid=paid or 0, databases=databases or 0,
             at_risk_percent=at_risk,
         )  # fmt: skip
-        place = f"{volumes:,} volumes, all with burst credits"
+        enrolled = f", {paid:,} of them reconciled daily" if paid else ""
+        place = f"{volumes:,} volumes, all with burst credits{enrolled}"
     settings = DeploymentConfig(
         detection=detection, scan_every_minutes=scan_every, alarm_budget_usd=alarm_budget
     )
@@ -91,11 +106,14 @@ def cost(
 
 def fleet_of(views: Iterable[StorageView], *, at_risk_percent: float, databases: int = 0,
              clusters: int = 0) -> Fleet:  # fmt: skip
-    """The counts of attached volumes, and of these with burst credits."""
+    """The counts of attached volumes, of these with burst credits, and enrolled by their tag with something to give back."""
     attached = [view.volume for view in views if view.volume.instance_ids]
     return Fleet(
         volumes=len(attached),
         with_credits=sum(one.configuration.volume_type in WITH_CREDITS for one in attached),
+        paid=sum(
+            one.tag(MODE_TAG) in ENROLLED and costs_more(one.configuration) for one in attached
+        ),
         databases=databases,
         clusters=clusters,
         at_risk_percent=at_risk_percent,

@@ -16,6 +16,8 @@ from headroom.cli.sources.storage import clusters_of, databases_of
 from headroom.cli.terminal.output import err, say
 from headroom.cli.terminal.problems import Problem
 from headroom.cli.views.cost import CostView
+from headroom.domain.decision import costs_more
+from headroom.domain.policy import MODE_TAG, Mode
 from headroom.domain.resources import VolumeType
 from headroom.domain.state import KnownModification
 from headroom.ports import ReadFailed
@@ -40,6 +42,7 @@ class Increases:
 
 
 WITH_CREDITS = (VolumeType.GP2, VolumeType.ST1, VolumeType.SC1)
+ENROLLED = (Mode.AUTO.value, Mode.APPROVE.value, Mode.OBSERVE.value)
 
 
 def running_now(
@@ -75,6 +78,7 @@ def _cost(here: Account, starved_minutes: float, span: timedelta) -> CostView | 
     fleet = Fleet(
         volumes=len(volumes),
         with_credits=sum(v.configuration.volume_type in WITH_CREDITS for v in volumes),
+        paid=sum(v.tag(MODE_TAG) in ENROLLED and costs_more(v.configuration) for v in volumes),
         databases=databases, clusters=clusters, at_risk_percent=round(share, 4),
     )  # fmt: skip
     return CostView(

@@ -36,7 +36,8 @@ def show(view: CostView, console: Console) -> None:
         say(f"`{saved.setting}` saves at most {money(saved.usd)}: {saved.remark}.", console)
     fleet = view.fleet
     say(
-        f"For {fleet.volumes:,} attached volumes ({fleet.with_credits:,} with burst credits), "
+        f"For {fleet.volumes:,} attached volumes ({fleet.with_credits:,} with burst credits, "
+        f"{fleet.paid:,} enrolled that cost more than the least of their type), "
         f"{fleet.databases:,} databases and {fleet.clusters:,} Aurora clusters; "
         f"{fleet.at_risk_percent:g} % of the volumes under pressure all month. "
         "Prices of us-east-1, free tiers not deducted.",
@@ -53,7 +54,7 @@ def as_object(view: CostView) -> dict[str, object]:
         "place": view.place,
         "detection": view.detection,
         "fleet": {
-            "volumes": fleet.volumes, "with_credits": fleet.with_credits,
+            "volumes": fleet.volumes, "with_credits": fleet.with_credits, "paid": fleet.paid,
             "databases": fleet.databases, "clusters": fleet.clusters,
             "at_risk_percent": fleet.at_risk_percent,
         },

@@ -77,6 +77,7 @@ from headroom.domain.decision.known_events import KNOWN_EVENT
 from headroom.domain.decision.next_reconcile import (
     CLOSE_TO_LIMIT,
     DAILY,
+    costs_more,
     next_reconcile_at,
     queue_entry_of,
     space_check,

@@ -203,7 +203,7 @@ def _to_give_back(decision: Decision) -> datetime | None:
     Pressure alone wakes nobody once it is over: what is seen only while it presses keeps all that it has.
     """
     answer, at = decision.answer, decision.at
-    if isinstance(answer, Act) or not _costs_more(decision.observation.volume.configuration):
+    if isinstance(answer, Act) or not costs_more(decision.observation.volume.configuration):
         return None
     if answer.reason is Reason.POLICY_UNREADABLE:
         return at + CLOSED
@@ -217,7 +217,7 @@ def _to_give_back(decision: Decision) -> datetime | None:
     return at + (UNREPORTED if (presses or given_up) and not known else DAILY)
 
 
-def _costs_more(configuration: Configuration) -> bool:
+def costs_more(configuration: Configuration) -> bool:
     """Whether less performance, or another type, costs less for the same size."""
     if configuration.volume_type in DEARER:
         return True

@@ -92,8 +92,8 @@ def first_metrics(
 
     Of a limit that is exceeded its own check; else the credits, where every limit spends them, or the queue. Where
     the queue stirred lately and no limit was near, the checks instead: they would be read after it. The queue also
-    shows what waits for the instance, or for good, which spends no credits and sets no check: where these are read
-    it is, too, in the first glance of an hour, and where the credits show every limit, of a day.
+    shows what waits for the instance, or for good, which spends no credits and sets no check: hourly it is read in
+    place of one check, by turns, and where the credits show every limit, in the first glance of a day.
     """
     credits = configuration.volume_type.value in ("gp2", "st1", "sc1")
     if database:
@@ -107,8 +107,11 @@ def first_metrics(
     checks = {Trouble.IOPS: Metric.IOPS_CHECK, Trouble.THROUGHPUT: Metric.THROUGHPUT_CHECK}
     found = {checks[trouble] for trouble in active if trouble in checks}
     if not active and not credits and _hums(configuration, before, now):
-        anew = before is not None and _hour_of(before.at) != _hour_of(now)
-        found = {*checks.values(), *([Metric.QUEUE] if anew else [])}
+        found = set(checks.values())
+        if before is not None and (
+            now - before.at > SHORTEST + TICK_SLACK or _hour_of(before.at) != _hour_of(now)
+        ):
+            found = {Metric.QUEUE, sorted(found)[_hour_of(now) % 2]}
     return frozenset(found or {Metric.QUEUE, *([Metric.BALANCE] if credits else [])})
 
 
@@ -120,7 +123,7 @@ def reads_the_rest(
         return False
     if before is None or before.rest_at is None:
         return True
-    hums = seen.iops_exceeded_minutes == 0 and _hums(configuration, before, now)
+    hums = _hums(configuration, before, now)
     if now - before.rest_at >= REST_AFTER and not hums:
         return True
     return _level(seen) > WORSE * before.level

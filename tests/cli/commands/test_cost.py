@@ -80,7 +80,12 @@ def test_an_account_is_counted_as_it_is(
     ran = ec2.run_instances(ImageId=IMAGE, MinCount=1, MaxCount=1)["Instances"][0]
     for kind, device in (("gp2", "/dev/sdf"), ("gp3", "/dev/sdg"), ("gp3", None)):
         made = ec2.create_volume(
-            AvailabilityZone=ran["Placement"]["AvailabilityZone"], Size=100, VolumeType=kind
+            AvailabilityZone=ran["Placement"]["AvailabilityZone"],
+            Size=100,
+            VolumeType=kind,
+            TagSpecifications=[
+                {"ResourceType": "volume", "Tags": [{"Key": "headroom", "Value": "auto"}]}
+            ],
         )  # type: ignore[call-overload]
         if device is not None:
             ec2.attach_volume(
@@ -91,3 +96,18 @@ def test_an_account_is_counted_as_it_is(
     fleet = json.loads(capsys.readouterr().out)["fleet"]
     assert fleet["volumes"] == len(kinds) == 3, "the root volume too, the loose one not"
     assert fleet["with_credits"] == kinds.count("gp2")
+    assert fleet["paid"] == 1, "the gp2 volume that is enrolled"
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (["--paid", "5"], "--paid goes with --volumes"),
+        (["--volumes", "4", "--paid", "5"], "--paid 5 is more than --volumes 4"),
+    ],
+)
+def test_how_many_are_reconciled_daily_is_part_of_a_number_of_volumes(
+    given: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["cost", *given]) == 2
+    assert says in capsys.readouterr().err
