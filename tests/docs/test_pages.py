@@ -136,7 +136,7 @@ def test_the_readme_names_prices_that_the_page_on_deployment_explains() -> None:
     section = (ROOT / "README.md").read_text(encoding="utf-8").split("## What it costs a month")[1]
     prices = re.findall(r"\$[\d.]+", section.split("## ")[0])
     page = (ROOT / "docs" / "operate" / "deployment.md").read_text(encoding="utf-8")
-    assert len(prices) == 6
+    assert len(prices) == 7
     assert [price for price in prices if price not in page] == []
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields
+from dataclasses import fields, replace
 from decimal import Decimal
 
 import pytest
@@ -61,6 +61,12 @@ def test_the_bill_of_adaptive_detection_is_listed_item_by_item() -> None:
     low, high = bill(DeploymentConfig(), 0).usd
     assert f"It costs ${low:,.2f} before use" in TEXT
     assert high < 2
+    thousand = Fleet(volumes=1_000, with_credits=1_000, at_risk_percent=5.0)
+    most, least = (
+        running_cost(fleet, Rates()).usd for fleet in (replace(thousand, paid=100), thousand)
+    )
+    more = [f"${more - without:,.2f}" for more, without in zip(most, least, strict=True)]
+    assert f"add {'-'.join(more)}, as they are reconciled daily" in TEXT
     low, high = (
         running_cost(Fleet(volumes=0, with_credits=0, databases=100), Rates()).item("databases").usd
     )

@@ -214,7 +214,7 @@ def test_part_of_a_list_of_types_is_followed_and_the_rest_is_reported() -> None:
         ({"headroom:": "1"}, "unknown key"),
         ({"headroom:growth": "yes"}, "true or false"),
         ({"headroom:types": "gp4"}, "names 'gp4'"),
-        ({"headroom:types": ""}, "must be a list"),
+        ({"headroom:types": ""}, "is empty"),
         ({"headroom:types": "io1"}, "leaves none of the types"),
         ({"headroom:cooldown": "soon"}, "such as 30m"),
         ({"headroom:preset": "fast"}, "known are performance"),
