@@ -27,6 +27,7 @@ from headroom.domain.detection import (
     reads_the_rest,
     reconciliation_due,
     troubles_of,
+    was_busy,
 )
 from headroom.domain.policy import (
     EffectiveLimits,
@@ -43,6 +44,8 @@ from headroom.ports import Glanced, GlanceRequest, Ports, StorageView
 
 LATE = timedelta(minutes=10)
 """How much longer than since the last glance is read: metrics come minutes late."""
+BY_TURNS = timedelta(minutes=130)
+"""How far back is read where one check of two may be read every other hour only."""
 BACK = tuple(timedelta(minutes=minutes) for minutes in (15, 30, 70))
 """How far back is read; few lengths, so that many resources share a call."""
 NEVER = Glanced(state=None, reconciled_at=None)
@@ -166,16 +169,14 @@ def _read(
     now: datetime,
 ) -> tuple[dict[str, Glance], frozenset[str]]:
     """Glances by resource id, and the ARNs of those of which the rest was read too."""
-    asked = [
-        GlanceRequest(
-            view=view, back=_back(before[view.volume.ref.arn], now),
-            metrics=first_metrics(
-                view.volume.configuration, before[view.volume.ref.arn], now,
-                database=view.volume.ref.kind is Kind.RDS,
-            ),
+    asked: list[GlanceRequest] = []
+    for view in due:
+        last = before[view.volume.ref.arn]
+        metrics = first_metrics(
+            view.volume.configuration, last, now, database=view.volume.ref.kind is Kind.RDS
         )
-        for view in due
-    ]  # fmt: skip
+        back = BY_TURNS if was_busy(view.volume.configuration, last) else _back(last, now)
+        asked.append(GlanceRequest(view=view, back=back, metrics=metrics))
     found = dict(ports.metrics.glances(asked, now))
     rest = [
         GlanceRequest(view=one.view, metrics=_rest(one), back=one.back)
@@ -190,7 +191,8 @@ def _read(
         glance = found.pop(name)
         if name in more:
             found[name] = glance.joined(more[name])
-    return found, frozenset(one.view.volume.ref.arn for one in rest)
+    refs = (one.view.volume.ref for one in rest)
+    return found, frozenset(ref.arn for ref in refs if ref.resource_id in found)
 
 
 def _rest(one: GlanceRequest) -> frozenset[Metric]:

@@ -188,17 +188,21 @@ def _release(ports: Ports, ref: ResourceRef, now: datetime, why: ResourceGone) -
     resource_state = ports.state_store.resource_state(ref, now)
     chain, asked = resource_state.open_chain, resource_state.approval_request
     gone = f"the {ref.noun} is gone: {why}"
+    undo, wanted = resource_state.rollback, ""
+    if undo is not None and undo.by_person:
+        wanted = f"rollback asked for by {undo.who}, and not done: {gone}"
     if asked is not None and (chain is None or chain.decision_id != asked.decision_id):
-        by = None if asked.approved_at is None else asked.approved_by
-        notify = None if by is None else Notify(text=f"approved by {by}, and not done: {gone}")
+        approved = asked.approved_at is not None
+        said = [f"approved by {asked.approved_by}, and not done: {gone}"] if approved else []
+        said += [wanted] if wanted and chain is None else []
         ports.ledger.append(
-            asked.decision_id, Step.GONE, ref=ref, at=now, summary=gone,
-            body={}, fencing=None, due_at=None, notify=notify,
+            asked.decision_id, Step.GONE, ref=ref, at=now, summary=gone, body={}, fencing=None,
+            due_at=None, notify=Notify(text="; ".join(said)) if said else None,
         )  # fmt: skip
     if chain is not None:
         ports.ledger.append(
-            chain.decision_id, Step.GONE, ref=ref, at=now, summary=gone,
-            body={}, fencing=chain.fencing, due_at=None,
+            chain.decision_id, Step.GONE, ref=ref, at=now, summary=gone, body={},
+            fencing=chain.fencing, due_at=None, notify=Notify(text=wanted) if wanted else None,
         )  # fmt: skip
     ports.state_store.forget(ref, at=now, another=why.another)
 

@@ -104,7 +104,7 @@ def read_page(
         return report
     if found.following is not None:
         _put_next(ports, queue, asked, page, found.following, now)
-    turn = partial(_turn, scan=asked.scan, last=progress.completed, every_s=every_s)
+    turn = partial(_turn, scan=asked.scan, last=progress.before_at, every_s=every_s)
     small = page.number == 0 and found.following is None
     failed: Exception | None = None
     batches = _batches(found.views)
@@ -230,13 +230,13 @@ def _turn(ref: ResourceRef, *, scan: datetime, last: datetime | None, every_s: i
     """Whether the scan that began at `scan` reconciles a volume whatever its load: once a day.
 
     Its part of the day follows from its name, so that a fleet's reconciliations are spread over the day. A scan
-    stands for every part since the `last` complete one began, however long that took.
+    stands for every part since the `last` one began, however long that took, but for no more than a quarter of a day.
     """
     per_day = max(1, DAY_S // every_s)
     mine = int.from_bytes(sha256(ref.arn.encode()).digest()[:4]) % per_day
     part = int(scan.timestamp() // every_s)
-    parts = 1 if last is None else max(1, part - int(last.timestamp() // every_s))
-    return (part - mine) % per_day < parts
+    parts = 1 if last is None else part - int(last.timestamp() // every_s)
+    return (part - mine) % per_day < max(1, min(parts, per_day // 4))
 
 
 def _urgency(policy: Policy | PolicyUnreadable, view: StorageView, glance: Glance | None) -> int:

@@ -95,7 +95,8 @@ def document_in(path: str | Path) -> object:
 
     def whole(loader: Loader, node: yaml.ScalarNode) -> int:
         digits = node.value.lstrip("-+")
-        if len(digits) > 1 and digits[0] == "0" and digits[1] in "0123456789_":
+        octal = digits[:1] == "0" and digits.replace("_", "").isdigit()
+        if octal and int(digits.replace("_", "")) > 7:
             where = f"(line {node.start_mark.line + 1})"
             problem = f"has {node.value} {where}, which YAML reads as octal; write the number without the 0, or a name in quotes"
             raise refuse(str(path), "", problem)

@@ -308,5 +308,5 @@ def _routine(fleet: Fleet, rates: Rates) -> Decimal:
 
     One that is reconciled daily counts as often as it is reconciled while the others are once.
     """
-    more = fleet.paid * (1 / rates.reconciles_per_day - 1)
-    return Decimal(fleet.volumes) + more - (fleet.pressed if rates.adaptive else 0)
+    calm = 1 - Decimal(str(fleet.at_risk_percent)) / 100 if rates.adaptive else Decimal(1)
+    return calm * (fleet.volumes + fleet.paid * (1 / rates.reconciles_per_day - 1))

@@ -426,12 +426,20 @@ def test_under_approve_a_rollback_by_itself_waits_for_a_person(harness: Harness)
     assert harness.ledger.chain(waiting.decision_id)[-1].step is Step.ROLLED_BACK
 
 
-def test_who_asked_for_a_rollback_hears_that_the_volume_is_gone(harness: Harness) -> None:
-    ref, decision = changed(harness)
+@pytest.mark.parametrize("when", ["at rest", "while it is verified"])
+def test_who_asked_for_a_rollback_hears_that_the_volume_is_gone(
+    harness: Harness, when: str
+) -> None:
+    if when == "while it is verified":
+        ref = harness.add(volume(gp3(), tags=()), load=starving())
+        decision = reconcile_now(harness.ports, ref, harness.now, trigger="alarm", must_record=True)
+        assert decision is not None
+    else:
+        ref, decision = changed(harness)
     assert isinstance(ask(harness, decision), Record)
     harness.messages.clear()
     del harness.volumes[ref.resource_id]
-    minutes(harness, 10)
+    minutes(harness, 10, each=30)
     ((_, _, said),) = harness.messages
     assert f"rollback asked for by {WHO}, and not done: the volume is gone" in said
 

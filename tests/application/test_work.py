@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -686,6 +687,34 @@ def test_volumes_that_starve_together_do_not_each_buy_the_rest_of_their_instance
     for _ in range(24):
         sweep(harness.ports, harness.later(minutes=5))
     assert any("applied" in harness.steps(vol) for vol in others)  # once the metrics show the rest
+
+
+def woken_in_three_days(denied: tuple[tuple[str, str], ...]) -> Counter[str]:
+    """How often each of twelve calm volumes is put on the queue, which nobody works off."""
+    harness = Harness()
+    fleet_of(harness, 12)
+    harness.loads = {name: calm() for name in harness.loads}
+    ports, queue = replace(harness.ports, fleet=Pages(harness, size=50, denied=denied)), Queue()
+    woken: Counter[str] = Counter()
+    for quarter in range(3 * 96):
+        now = NOW + quarter * timedelta(minutes=15)
+        dispatch(ports, queue, now)
+        while queue.pages:
+            with suppress(ReadFailed):
+                read_page(
+                    ports, queue, queue.pages.pop(0), partial(lambda at: at, now), every_s=900
+                )
+        for item in queue.taken():
+            woken[item.ref.resource_id] += 1
+            harness.ledger.reconciled(item.ref, at=now, due_at=None)
+    return woken
+
+
+def test_a_kind_that_can_never_be_listed_makes_no_volume_due_more_often() -> None:
+    """Such a scan is never complete; the next one stands for the time since it, not since the last complete one."""
+    usual, denied = woken_in_three_days(()), woken_in_three_days((("rds", ""),))
+    assert len(usual) == len(denied) == 12
+    assert max(denied.values()) <= max(usual.values()) + 1 <= 6
 
 
 @pytest.mark.parametrize("every_s", [300, 900, 3_600])

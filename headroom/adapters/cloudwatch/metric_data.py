@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from math import inf
@@ -21,8 +22,8 @@ _log = logging.getLogger(__name__)
 
 QUERIES_PER_CALL = 500
 """Source: CloudWatch API reference, GetMetricData (2026-09)."""
-MOST_MISSING = 0.1
-"""Share of the queries for many resources up to which the answers to the others are used."""
+MOST_MISSING, FEW_MISSING = 0.1, 5
+"""Share of the queries for many resources, or number, up to which the answers to the others are used."""
 BATCH_LIMIT = 8
 """Calls in flight: below the 10 connections of a client, and with half an hour of minutes a call
 well below the 180,000 datapoints a second that CloudWatch answers (CloudWatch quotas, 2026-09)."""
@@ -88,7 +89,7 @@ def read_most(
     It answers each query with a status of its own: one that fails says nothing of the others.
     """
     found, missing = _read(client, queries, span)
-    if len(missing) > MOST_MISSING * (len(found) + len(missing)):
+    if len(missing) > max(FEW_MISSING, MOST_MISSING * (len(found) + len(missing))):
         query, status = next(iter(missing.items()))
         raise ReadFailed(
             f"GetMetricData: {query.metric} is {status}, and {len(missing) - 1} others are not answered"
@@ -109,8 +110,9 @@ def _read(
         grid = _Grid(span)
         points, missing = _points(client, call, span)
         if missing and points:
-            again, missing = _points(client, tuple(missing), span)
-            points |= again
+            with suppress(ReadFailed):  # what was answered is used all the same
+                again, missing = _points(client, tuple(missing), span)
+                points |= again
         return {query: grid.series(*found) for query, found in points.items()}, missing
 
     if len(calls) <= 1:

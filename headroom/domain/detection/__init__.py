@@ -18,6 +18,7 @@ from headroom.domain.detection.next_glance import (
     reads_the_rest,
     reconciliation_due,
     risk,
+    was_busy,
 )
 from headroom.domain.detection.resource_alarms import (
     USD_PER_ALARM,

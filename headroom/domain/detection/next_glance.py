@@ -115,6 +115,14 @@ def first_metrics(
     return frozenset(found or {Metric.QUEUE, *([Metric.BALANCE] if credits else [])})
 
 
+def was_busy(configuration: Configuration, before: GlanceState | None) -> bool:
+    """Whether it was busy, not near a limit, when all was read, so that a check may have been read every other hour."""
+    if before is None or before.silent or not before.checked or before.rest_at is None:
+        return False
+    near = BUSY_SHARE * outstanding_at_limit(configuration)
+    return stirs_at(configuration) <= before.level < near
+
+
 def reads_the_rest(
     configuration: Configuration, before: GlanceState | None, seen: Glance, now: datetime
 ) -> bool:
@@ -252,11 +260,10 @@ def _visible(seen: Glance) -> set[Trouble]:
 
 
 def _hums(configuration: Configuration, before: GlanceState | None, now: datetime) -> bool:
-    """Whether it was busy within the last hours, not near a limit, when all was read."""
-    if before is None or before.silent or not before.checked or before.rest_at is None:
-        return False
-    near = BUSY_SHARE * outstanding_at_limit(configuration)
-    return now - before.rest_at < HUMS_FOR and stirs_at(configuration) <= before.level < near
+    """The same within the last hours."""
+    rest_at = None if before is None else before.rest_at
+    lately = rest_at is not None and now - rest_at < HUMS_FOR
+    return lately and was_busy(configuration, before)
 
 
 def _stirs(

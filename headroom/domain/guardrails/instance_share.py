@@ -58,7 +58,8 @@ def _others(
     """What the instance's other volumes take on average; None when that was not measured.
 
     The last quarter of an hour if it was measured, else the latest minutes that were. Without those in which
-    all of them took more than the instance can give; 0 if no other is left, as what they take here is unknown.
+    all of them took more than the instance can give; 0 if no other is left, as what they take here is unknown: what
+    is left is then what the instance sustains in all.
     """
     at, activity = members[0].at, members[0].instance_activity
     if set(instance.volume_ids) <= {member.volume.ref.resource_id for member in members}:
@@ -77,7 +78,9 @@ def _others(
     elsewhere = (
         () if members[0].volume.configuration.database is not None else _elsewhere(activity, limits)
     )
-    here = [b for b in recent if b[0] not in elsewhere]
+    here = [b for b in recent if b[0] not in elsewhere] or [
+        b for b in both if b[0] not in elsewhere
+    ][-QUARTER_MINUTES:]
     return (mean(b[1] for b in here), mean(b[2] for b in here)) if here else (0.0, 0.0)
 
 

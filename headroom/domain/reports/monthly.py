@@ -173,7 +173,7 @@ class ResourceMonth:
             self.landed[record.decision_id] = LandedChange(
                 decision_id=record.decision_id, at=record.at, usd=usd
             )
-        if record.step in RESULTS:
+        if record.step in RESULTS and not record.decision_id.startswith(_OF_NO_CHANGE):
             self.results[record.step] += 1
         if record.step in OVER:
             self.over.append(record.at)
@@ -290,6 +290,8 @@ def month_of(records: Iterable[RecordSummary], *, since: datetime, until: dateti
 
 
 _CLUSTER = ":cluster:"
+_OF_NO_CHANGE = f"{Step.GONE.value}#"
+"""How the id of a record begins that a resource is gone, but of no change of it."""
 _NOT_OF_A_RESOURCE = (Step.REJECTED_SIGNAL, Step.PAUSED, Step.RESUMED)
 
 
@@ -317,12 +319,14 @@ def add_decisions(month: Month, decisions: Iterable[Decision]) -> None:
 
 def _before_usd(decision: Decision, usd: Decimal, landed: Collection[str]) -> Decimal | None:
     """How much more or less a resource cost just before a change than as its owner set it; None if that is not known."""
-    undone = decision.rollback_of
-    if undone is not None and undone not in landed:
-        return -usd  # it takes back what an earlier month made
+    undone, now = decision.rollback_of, decision.current_usd
     owners = decision.resource_state.enrolment_usd
-    now = decision.current_usd
-    return None if owners is None or now is None else now - owners
+    if decision.cluster is None and owners is not None and now is not None:
+        return now - owners
+    earlier = (
+        undone is not None and undone not in landed
+    )  # a cluster has two modes, and no other price
+    return -usd if earlier else None
 
 
 def _by_longer_past(decision: Decision, usd: Decimal) -> Decimal:

@@ -8,8 +8,10 @@ are left, the next scan begins on time.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+
+from headroom.domain.resources import LATER
 
 FAILED = 2
 """After so many failures to read a page, the next scan does not wait for it."""
@@ -46,6 +48,8 @@ class ScanProgress:
     """When the last scan began that was complete."""
     first_try: datetime | None = None
     """When the first scan after that began."""
+    before_at: datetime | None = field(default=None, metadata=LATER)
+    """When the scan before the one under way began, complete or not."""
 
     @property
     def first(self) -> bool:
@@ -72,7 +76,7 @@ def scan_begun(before: ScanProgress, kinds: tuple[str, ...], now: datetime) -> S
     """A new scan with the first page of every kind; one that is stuck is not waited for again."""
     stuck = {page.kind for page in before.open if page.number == 0 and page.stuck}
     return replace(
-        before, started_at=now, last=tuple((kind, 0) for kind in kinds), first_try=before.first_try or now,
+        before, started_at=now, before_at=before.started_at, last=tuple((kind, 0) for kind in kinds), first_try=before.first_try or now,
         open=tuple(OpenPage(kind=kind, number=0, tries=FAILED * (kind in stuck)) for kind in kinds),
     )  # fmt: skip
 

@@ -32,13 +32,23 @@ _touched_minutes = attrgetter("touched_minutes")
 def measured_periods(history: VolumeActivity, *, database: bool) -> tuple[bool, ...]:
     """Whether each period was measured: reads and writes both, where a direction without operations is published as 0.
 
-    That is of databases, and of volumes on Nitro instances, whose checks are published. On Xen instances a
-    direction is published only while it has operations. Source: EBS User Guide, CloudWatch metrics (2026-09).
+    That is of databases, and of volumes on Nitro instances: from the first period on whose checks are published. On
+    Xen instances a direction is published only while it has operations. Source: EBS User Guide, CloudWatch metrics
+    (2026-09).
     """
     reads, writes = history.read_iops.values, history.write_iops.values
-    if database or checked_days(history) is not None:
-        return tuple([r is not None and w is not None for r, w in zip(reads, writes, strict=True)])
-    return tuple([r is not None or w is not None for r, w in zip(reads, writes, strict=True)])
+    checks = zip(history.iops_exceeded.values, history.throughput_exceeded.values, strict=True)
+    nitro = (
+        0 if database
+        else next((n for n, both in enumerate(checks) if both != (None, None)), len(reads))
+    )  # fmt: skip
+    either = [
+        r is not None or w is not None for r, w in zip(reads[:nitro], writes[:nitro], strict=True)
+    ]
+    both = [
+        r is not None and w is not None for r, w in zip(reads[nitro:], writes[nitro:], strict=True)
+    ]
+    return (*either, *both)
 
 
 def checked_days(history: VolumeActivity) -> float | None:

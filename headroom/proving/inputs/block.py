@@ -223,7 +223,8 @@ class _PlainLoader(yaml.SafeLoader):
         return dict(super().construct_mapping(node, deep=deep))
 
     def construct_yaml_int(self, node: yaml.ScalarNode) -> int:
-        if len(node.value.lstrip("-+")) > 1 and node.value.lstrip("-+").startswith("0"):
+        digits = node.value.lstrip("-+")
+        if digits.startswith("0") and int(digits) > 7:
             raise BadInput(
                 f"{node.value} (line {node.start_mark.line + 1}) begins with 0; write the number without it, or a "
                 "name in quotes."

@@ -537,6 +537,13 @@ def test_what_cloudwatch_does_not_answer_of_a_few_volumes_hides_no_other(
     assert missing == 0 or not failing.keys() & glances.keys()
 
 
+def test_of_a_small_fleet_too_one_that_is_not_answered_hides_no_other() -> None:
+    fake: Any = SomeFail({"vol-1": 9})
+    seen = CloudWatchMetrics(fake, account_id=ACCOUNT, region=REGION)
+    views = [replace(view(), volume=volume(ref=ref(f"vol-{n}"))) for n in range(3)]
+    assert set(seen.glance(views, NOW)) == {"vol-0", "vol-2"}
+
+
 def test_where_many_are_not_answered_nothing_is() -> None:
     fake: Any = SomeFail({f"vol-{n}": 9 for n in range(40)})
     seen = CloudWatchMetrics(fake, account_id=ACCOUNT, region=REGION)
@@ -585,7 +592,6 @@ def test_partial_data_on_a_page_is_no_failure_while_more_pages_come() -> None:
 @pytest.mark.parametrize(
     "answer",
     [
-        _answer(2),
         _answer(3) | {"Messages": [{"Code": "MaxMetricsExceeded", "Value": "too many"}]},
         _answer(3, Timestamps=[NOW], Values=[]),
     ],
@@ -594,6 +600,11 @@ def test_an_answer_that_leaves_something_out_is_a_failed_read(answer: dict[str, 
     seen, _ = _stubbed(answer)
     with pytest.raises(ReadFailed):
         seen.glance([view()], NOW)
+
+
+def test_a_metric_that_an_answer_leaves_out_is_not_answered() -> None:
+    seen, _ = _stubbed(_answer(2), _answer(0))
+    assert seen.glance([view()], NOW) == {}
 
 
 def test_a_point_outside_the_window_is_left_out() -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headroom.application.glances import BY_TURNS
 from headroom.domain.detection import (
     LONGEST,
     SHORTEST,
@@ -26,6 +27,7 @@ from headroom.domain.detection import (
     reconciliation_due,
     stirs_at,
     troubles_of,
+    was_busy,
 )
 from headroom.domain.resources import Configuration
 from tests.builders import NOW, gp2, gp3, io
@@ -224,6 +226,33 @@ def test_what_waits_for_the_instance_or_for_good_is_seen_although_no_check_and_n
                 break
         assert minute > onset
         assert minute - onset <= 60 * hours + 5
+
+
+def read_over(back: timedelta, ago: int, check: str) -> Glance:
+    """All of the last minutes, in which that check was 1 once, so many minutes ago; the queue shows nothing of it."""
+    checks = {"iops_exceeded_minutes": 0, "throughput_exceeded_minutes": 0}
+    checks[check] = int(0 <= ago <= back / MINUTE)
+    return seen(longest_queue=0.9, **checks)
+
+
+@pytest.mark.parametrize("check", ["iops_exceeded_minutes", "throughput_exceeded_minutes"])
+def test_a_check_that_is_read_by_turns_misses_no_minute(check: str) -> None:
+    """What is skipped in one hour is read in the next."""
+    for touched in range(600, 600 + 300, 35):
+        state: GlanceState | None = None
+        for minute in range(0, touched + 300, 5):
+            now = NOW + minute * MINUTE
+            if not is_due(state, now):
+                continue
+            back = BY_TURNS if was_busy(gp3(), state) else HOUR
+            whole = read_over(back, minute - touched, check)
+            found = whole.only(first_metrics(gp3(), state, now))
+            rest = reads_the_rest(gp3(), state, found, now)
+            found = whole if rest else found
+            state = after(gp3(), state, found, now, rest_read=rest)
+            if troubles_of(gp3(), found):
+                break
+        assert 0 <= minute - touched <= 125, (touched, minute)
 
 
 def test_the_rest_is_read_on_news_and_hourly() -> None:

@@ -184,6 +184,25 @@ def test_what_takes_back_a_change_of_an_earlier_month_saves_and_costs_nothing(
     assert found.up_usd + found.down_usd == Decimal(in_force)
 
 
+@pytest.mark.parametrize(
+    ("owners", "opening"), [("12", "38"), ("50", "0"), ("90", "-40"), (None, "30")]
+)
+def test_a_rollback_of_an_earlier_change_begins_from_what_all_earlier_changes_made(
+    owners: str | None, opening: str
+) -> None:
+    """Without the owner's price only the change that is rolled back is known."""
+    made = act("d1", "vol-1", increase="-30")
+    undone = replace(
+        made, rollback_of="d0", current_usd=Decimal(50),
+        resource_state=replace(
+            made.resource_state, enrolment_usd=None if owners is None else Decimal(owners)
+        ),
+    )  # fmt: skip
+    found = month_of([record(Step.APPLIED, 365, usd="-30")], since=SINCE, until=UNTIL)
+    add_decisions(found, [undone])
+    assert found.resources[ARN].landed["d1"].before_usd == Decimal(opening)
+
+
 RAISED = act("d1", "vol-1")
 ORIGIN = RAISED.observation.volume.configuration
 

@@ -62,6 +62,18 @@ def test_half_a_period_is_measured_only_where_a_direction_at_rest_is_not_publish
     assert set(measured_periods(metrics, database=database)) == {measured}
 
 
+def test_days_on_a_xen_instance_stay_measured_after_a_move_to_nitro() -> None:
+    metrics = history(lambda _: 9_000.0, days=2)
+    before = [None] * 288
+    moved = {
+        name: replace(
+            getattr(metrics, name), values=(*before, *getattr(metrics, name).values[288:])
+        )
+        for name in ("read_iops", "iops_exceeded", "throughput_exceeded")
+    }
+    assert all(measured_periods(replace(metrics, **moved), database=False))
+
+
 @pytest.mark.parametrize(
     ("io_kib", "iops", "mibps"), [(16, 100, 1.5625), (256, 100, 25), (4_096, 1_600, 400)]
 )

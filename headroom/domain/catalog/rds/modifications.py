@@ -65,7 +65,7 @@ class LastObserved:
     was: Configuration | None = None
     """That other one."""
     waits_since: datetime | None = field(default=None, metadata=LATER)
-    """Since when the database is at rest with the change in flight still pending; None if it is not."""
+    """Since when RDS is not at work on the change in flight, which is still pending; None if that is not so."""
 
 
 def next_remembered(
@@ -100,11 +100,17 @@ def next_remembered(
         attempt = None
     same = observed.configuration == before.configuration
     change = _latest(replace(before, last_request=attempt), observed, at)
-    waits_since = None
-    if change is not None and change.in_flight and observed.settled and observed.target is not None:
-        waits_since = before.waits_since or at
+    waits_since, idle = None, not (observed.applying or observed.working)
+    if change is not None and change.in_flight and idle and observed.target is not None:
+        last = before.modification
+        known = last is not None and (last.started_at, last.target) == (
+            change.started_at,
+            change.target,
+        )
+        waits_since = (before.waits_since if known else None) or at
         if at - waits_since > ATTEMPT_TTL:  # it waits for a maintenance window
             change = replace(change, state=ModificationState.FAILED, ended_at=at)
+            waits_since = None
     return LastObserved(
         identity=observed.identity,
         configuration=observed.configuration,
@@ -129,7 +135,13 @@ def after_accepted(
         before = LastObserved(identity=observed.identity, configuration=attempt.origin)
     if before.configuration != attempt.origin:
         before = replace(before, changed_at=None, was=None)
-    return replace(before, configuration=attempt.origin, modification=change, last_request=attempt)
+    return replace(
+        before,
+        configuration=attempt.origin,
+        modification=change,
+        last_request=attempt,
+        waits_since=None,
+    )
 
 
 def after_rename(volume: Volume, last_observed: LastObserved | None) -> Volume:

@@ -195,6 +195,20 @@ def test_what_stays_pending_at_rest_waits_for_its_window_and_is_not_in_flight() 
     assert (applied.started_at, applied.target, applied.in_flight) == (opens, FAST, True)
 
 
+def test_how_long_one_change_waited_is_nothing_to_the_next_nor_interrupted_by_a_backup() -> None:
+    memory = after_accepted(None, seen(), Attempt(at=NOW, origin=SMALL, target=FAST))
+    memory = next_remembered(memory, seen(SMALL, FAST, settled=True), NOW + at(1))
+    second = after_accepted(memory, seen(), Attempt(at=NOW + at(90), origin=SMALL, target=LARGE))
+    change = next_remembered(second, seen(SMALL, LARGE, settled=True), NOW + at(91)).modification
+    assert change is not None
+    assert change.in_flight
+    backing_up = seen(SMALL, FAST, settled=False, applying=False)
+    memory = next_remembered(memory, backing_up, NOW + at(30))
+    change = next_remembered(memory, seen(SMALL, FAST, settled=True), NOW + at(62)).modification
+    assert change is not None
+    assert change.state is ModificationState.FAILED
+
+
 def test_another_database_of_the_name_starts_a_new_page() -> None:
     memory = after_accepted(None, seen(), Attempt(at=NOW, origin=SMALL, target=FAST))
     assert next_remembered(memory, seen(identity="db-TWO"), NOW + at(30)).modification is None
