@@ -260,7 +260,7 @@ def _visible(seen: Glance) -> set[Trouble]:
 
 
 def _hums(configuration: Configuration, before: GlanceState | None, now: datetime) -> bool:
-    """The same within the last hours."""
+    """Whether it `was_busy` within the last hours."""
     rest_at = None if before is None else before.rest_at
     lately = rest_at is not None and now - rest_at < HUMS_FOR
     return lately and was_busy(configuration, before)
