@@ -37,9 +37,8 @@ DRAINS = timedelta(hours=1)
 
 EXPLAINED = frozenset(
     {
-        Guardrail.INFRASTRUCTURE_AS_CODE, Guardrail.REVERTED, Guardrail.GROUP,
-        Guardrail.DATABASE_STATE, Guardrail.INSTANCE_LIMIT, Guardrail.PENDING_CHANGES,
-        Guardrail.STORAGE_AUTOSCALING,
+        Guardrail.INFRASTRUCTURE_AS_CODE, Guardrail.REVERTED, Guardrail.GROUP, Guardrail.DATABASE_STATE,
+        Guardrail.INSTANCE_LIMIT, Guardrail.PENDING_CHANGES, Guardrail.STORAGE_AUTOSCALING,
     }
 )  # fmt: skip
 """Guardrails whose detail says what the owner can do."""

@@ -19,6 +19,7 @@ from headroom.domain.reports.price_level import (
     Levels,
     Observed,
     accrued_usd,
+    before_usd,
     observed,
     owners_since,
     price_levels,
@@ -310,23 +311,11 @@ def add_decisions(month: Month, decisions: Iterable[Decision]) -> None:
             if landed is not None:
                 landed.before, landed.after = observed(decision), plan.target
                 landed.usd = _by_longer_past(decision, landed.usd)
-                landed.before_usd = _before_usd(decision, landed.usd, found.landed)
+                landed.before_usd = before_usd(decision, landed.usd, found.landed)
                 found.relieved_minutes += max(0.0, plan.relieved_minutes_per_day)
         elif found.blocked is not None and found.blocked.decision_id == decision.decision_id:
             judged = next((j for j in decision.judgements if j.plan == decision.plan), None)
             found.blocked_by = tuple(v.guardrail.value for v in judged.blocking) if judged else ()
-
-
-def _before_usd(decision: Decision, usd: Decimal, landed: Collection[str]) -> Decimal | None:
-    """How much more or less a resource cost just before a change than as its owner set it; None if that is not known."""
-    undone, now = decision.rollback_of, decision.current_usd
-    owners = decision.resource_state.enrolment_usd
-    if decision.cluster is None and owners is not None and now is not None:
-        return now - owners
-    earlier = (
-        undone is not None and undone not in landed
-    )  # a cluster has two modes, and no other price
-    return -usd if earlier else None
 
 
 def _by_longer_past(decision: Decision, usd: Decimal) -> Decimal:

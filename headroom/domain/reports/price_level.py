@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -56,6 +56,18 @@ def observed(decision: Decision) -> Observed:
     if change.state is ModificationState.MODIFYING:
         found = change.target
     return Observed(at=at, configuration=found, changed_at=min(at, change.started_at))
+
+
+def before_usd(decision: Decision, usd: Decimal, landed: Collection[str]) -> Decimal | None:
+    """How much more or less a resource cost just before a change than as its owner set it; None if that is not known."""
+    undone, now = decision.rollback_of, decision.current_usd
+    owners = decision.resource_state.enrolment_usd
+    if decision.cluster is None and owners is not None and now is not None:
+        return now - owners
+    earlier = (
+        undone is not None and undone not in landed
+    )  # a cluster has two modes, and no other price
+    return -usd if earlier else None
 
 
 def price_levels(
