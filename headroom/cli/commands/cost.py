@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import asdict, replace
 from typing import Annotated
 
@@ -13,16 +12,11 @@ from headroom.cli.terminal.output import emit, err, out, say
 from headroom.cli.terminal.problems import OK, BadRequest, Problem
 from headroom.cli.views import cost as cost_view
 from headroom.cli.views.cost import CostView
-from headroom.domain.decision import costs_more
-from headroom.domain.policy import MODE_TAG, Mode
-from headroom.domain.resources import VolumeType
-from headroom.ports import ReadFailed, StorageView
+from headroom.ports import ReadFailed
 from headroom.running_cost import Fleet, rates_of, running_cost, suggestion
 from headroom.settings import MOST_ALARM_BUDGET, DeploymentConfig, Detection
 
 AT_RISK_PERCENT = 5.0
-ENROLLED = (Mode.AUTO.value, Mode.APPROVE.value, Mode.OBSERVE.value)
-WITH_CREDITS = (VolumeType.GP2, VolumeType.ST1, VolumeType.SC1)
 
 
 def cost(
@@ -104,22 +98,6 @@ def cost(
     return OK
 
 
-def fleet_of(views: Iterable[StorageView], *, at_risk_percent: float, databases: int = 0,
-             clusters: int = 0) -> Fleet:  # fmt: skip
-    """The counts of attached volumes, of these with burst credits, and enrolled by their tag with something to give back."""
-    attached = [view.volume for view in views if view.volume.instance_ids]
-    return Fleet(
-        volumes=len(attached),
-        with_credits=sum(one.configuration.volume_type in WITH_CREDITS for one in attached),
-        paid=sum(
-            one.tag(MODE_TAG) in ENROLLED and costs_more(one.configuration) for one in attached
-        ),
-        databases=databases,
-        clusters=clusters,
-        at_risk_percent=at_risk_percent,
-    )
-
-
 def _counted(options: AccountOptions, at_risk: float) -> tuple[Fleet, str]:
     # boto3 is slow to import, and --volumes does without
     from headroom.adapters.ebs import EbsStorage
@@ -135,9 +113,10 @@ def _counted(options: AccountOptions, at_risk: float) -> tuple[Fleet, str]:
         except ReadFailed as failed:
             say(f"Databases or clusters are not counted: {failed}.", err(), style="dim")
     try:
-        fleet = fleet_of(
-            volumes.fleet(), at_risk_percent=at_risk, databases=counts[0], clusters=counts[1]
-        )
+        fleet = replace(
+            cost_view.counted(view.volume for view in volumes.fleet()),
+            at_risk_percent=at_risk, databases=counts[0], clusters=counts[1],
+        )  # fmt: skip
     except ReadFailed as failed:
         raise Problem(f"The volumes cannot be read: {failed}.") from None
     return fleet, f"{where.region} of {where.account_id}"

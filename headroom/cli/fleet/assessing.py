@@ -33,16 +33,15 @@ from headroom.cli.sources.storage import clusters_of, databases_of
 from headroom.cli.terminal.names import short
 from headroom.cli.terminal.output import err, say
 from headroom.cli.terminal.problems import BadRequest, Problem
-from headroom.cli.views.cost import CostView
+from headroom.cli.views.cost import CostView, counted
 from headroom.domain.catalog import PriceTable
 from headroom.domain.policy import Policy, limits_for
-from headroom.domain.resources import Kind, PriceUnknown, VolumeType
+from headroom.domain.resources import Kind, PriceUnknown
 from headroom.ports import ReadFailed, ResourceGone, StorageView
 from headroom.proving.replay import NotReplayed, Replayed, by_instance, chunks, replay_together
 from headroom.running_cost import Fleet, Rates, running_cost, suggestion
 
 CHUNK = 4
-_WITH_CREDITS = (VolumeType.GP2, VolumeType.ST1, VolumeType.SC1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,23 +176,24 @@ class _Counts:
 
     volumes: int = 0
     with_credits: int = 0
+    paid: int = 0
     databases: int = 0
     clusters: int = 0
     exceeded_minutes: int = 0
 
     def add(self, view: StorageView, row: PlanRow) -> None:
-        volume = view.volume
-        self.volumes += bool(volume.instance_ids)
-        credits = volume.configuration.volume_type in _WITH_CREDITS
-        self.with_credits += bool(volume.instance_ids) and credits
+        one = counted((view.volume,))
+        self.volumes += one.volumes
+        self.with_credits += one.with_credits
+        self.paid += one.paid
         self.exceeded_minutes += row.exceeded_minutes
 
     def fleet(self, days: int) -> Fleet:
         """With the share of the volumes that touched a limit, on average over the days."""
         minutes = self.volumes * days * 24 * 60
         return Fleet(
-            volumes=self.volumes, with_credits=self.with_credits, databases=self.databases,
-            clusters=self.clusters,
+            volumes=self.volumes, with_credits=self.with_credits, paid=self.paid,
+            databases=self.databases, clusters=self.clusters,
             at_risk_percent=round(100 * self.exceeded_minutes / minutes, 2) if minutes else 0.0,
         )  # fmt: skip
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 
@@ -15,13 +15,10 @@ from headroom.cli.sources.options import DEFAULT_STACK, RecordsOptions
 from headroom.cli.sources.storage import clusters_of, databases_of
 from headroom.cli.terminal.output import err, say
 from headroom.cli.terminal.problems import Problem
-from headroom.cli.views.cost import CostView
-from headroom.domain.decision import costs_more
-from headroom.domain.policy import MODE_TAG, Mode
-from headroom.domain.resources import VolumeType
+from headroom.cli.views.cost import CostView, counted
 from headroom.domain.state import KnownModification
 from headroom.ports import ReadFailed
-from headroom.running_cost import Fleet, Rates, running_cost
+from headroom.running_cost import Rates, running_cost
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,10 +38,6 @@ class Increases:
         }
 
 
-WITH_CREDITS = (VolumeType.GP2, VolumeType.ST1, VolumeType.SC1)
-ENROLLED = (Mode.AUTO.value, Mode.APPROVE.value, Mode.OBSERVE.value)
-
-
 def running_now(
     where: RecordsOptions, starved_minutes: float, *, since: datetime, until: datetime
 ) -> tuple[CostView | None, Increases | None]:
@@ -62,25 +55,17 @@ def running_now(
 
 def _cost(here: Account, starved_minutes: float, span: timedelta) -> CostView | None:
     try:
-        volumes = [
-            view.volume
-            for view in EbsStorage(here.ec2, account_id=here.account_id, region=here.region).fleet()
-            if view.volume.instance_ids
-        ]
+        ebs = EbsStorage(here.ec2, account_id=here.account_id, region=here.region)
+        fleet = counted(view.volume for view in ebs.fleet())
         databases, clusters = (
             sum(1 for _ in read(here).fleet()) for read in (databases_of, clusters_of)
         )
     except ReadFailed as problem:
         say(f"The fleet is not counted: {problem}.", err(), style="dim")
         return None
-    minutes = len(volumes) * (span / timedelta(minutes=1))
+    minutes = fleet.volumes * (span / timedelta(minutes=1))
     share = min(100.0, 100 * starved_minutes / minutes) if minutes else 0.0
-    fleet = Fleet(
-        volumes=len(volumes),
-        with_credits=sum(v.configuration.volume_type in WITH_CREDITS for v in volumes),
-        paid=sum(v.tag(MODE_TAG) in ENROLLED and costs_more(v.configuration) for v in volumes),
-        databases=databases, clusters=clusters, at_risk_percent=round(share, 4),
-    )  # fmt: skip
+    fleet = replace(fleet, databases=databases, clusters=clusters, at_risk_percent=round(share, 4))
     return CostView(
         place=f"{here.region} of {here.account_id}", detection=Rates().detection.value, fleet=fleet,
         cost=running_cost(fleet, Rates()), saving=None,

@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 
 from rich.console import Console
 
 from headroom.cli.terminal.output import money, say, table
+from headroom.domain.decision import costs_more
+from headroom.domain.policy import MODE_TAG, Mode
+from headroom.domain.resources import Volume, VolumeType
 from headroom.running_cost import Fleet, Item, Part, Range, RunningCost, Saving
+
+ENROLLED = (Mode.AUTO.value, Mode.APPROVE.value, Mode.OBSERVE.value)
+WITH_CREDITS = (VolumeType.GP2, VolumeType.ST1, VolumeType.SC1)
+
+
+def counted(volumes: Iterable[Volume]) -> Fleet:
+    """The attached ones, of these with burst credits, and enrolled by their tag with something to give back."""
+    attached = [volume for volume in volumes if volume.instance_ids]
+    return Fleet(
+        volumes=len(attached),
+        with_credits=sum(one.configuration.volume_type in WITH_CREDITS for one in attached),
+        paid=sum(
+            one.tag(MODE_TAG) in ENROLLED and costs_more(one.configuration) for one in attached
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
