@@ -95,22 +95,24 @@ def next_remembered(
             modification=_begun(observed, before.configuration, at), renamed_at=before.renamed_at,
             changed_at=at, was=before.configuration,
         )  # fmt: skip
-    attempt = before.last_request
-    if attempt is not None and at - attempt.at > ATTEMPT_TTL:
+    attempt, last = before.last_request, before.modification
+    ours = _is_made_by(attempt, last)
+    if attempt is not None and at - attempt.at > ATTEMPT_TTL and not ours:
         attempt = None
     same = observed.configuration == before.configuration
     change = _latest(replace(before, last_request=attempt), observed, at)
     waits_since, idle = None, not (observed.applying or observed.working)
     if change is not None and change.in_flight and idle and observed.target is not None:
-        last = before.modification
         known = last is not None and (last.started_at, last.target) == (
             change.started_at,
             change.target,
         )
         waits_since = (before.waits_since if known else None) or at
-        if at - waits_since > ATTEMPT_TTL:  # it waits for a maintenance window
+        if at - waits_since > ATTEMPT_TTL and not ours:  # it waits for a maintenance window
             change = replace(change, state=ModificationState.FAILED, ended_at=at)
             waits_since = None
+    if attempt is not None and at - attempt.at > ATTEMPT_TTL and not _is_made_by(attempt, change):
+        attempt = None
     return LastObserved(
         identity=observed.identity,
         configuration=observed.configuration,
@@ -121,6 +123,14 @@ def next_remembered(
         was=before.was if same else before.configuration,
         waits_since=waits_since,
     )
+
+
+def _is_made_by(attempt: Attempt | None, change: Modification | None) -> bool:
+    """Whether a change in flight is our request's; it stays ours however late RDS makes it."""
+    return (
+        attempt is not None and change is not None and change.in_flight
+        and (change.started_at, change.target) == (attempt.at, attempt.target)
+    )  # fmt: skip
 
 
 def after_accepted(

@@ -195,8 +195,21 @@ def test_what_stays_pending_at_rest_waits_for_its_window_and_is_not_in_flight() 
     assert (applied.started_at, applied.target, applied.in_flight) == (opens, FAST, True)
 
 
-def test_how_long_one_change_waited_is_nothing_to_the_next_nor_interrupted_by_a_backup() -> None:
+def test_our_own_change_that_rds_makes_late_stays_ours() -> None:
+    """Else what it adds would count as what the owner set."""
     memory = after_accepted(None, seen(), Attempt(at=NOW, origin=SMALL, target=FAST))
+    for minutes in (1, 70, 140, 600):
+        memory = next_remembered(memory, seen(SMALL, FAST, settled=True), NOW + at(minutes))
+        assert memory.modification is not None
+        assert memory.modification.in_flight
+    change = next_remembered(memory, seen(FAST), NOW + at(900)).modification
+    assert change is not None
+    assert (change.started_at, change.state) == (NOW, ModificationState.COMPLETED)
+
+
+def test_how_long_one_change_waited_is_nothing_to_the_next_nor_interrupted_by_a_backup() -> None:
+    memory = next_remembered(None, seen(), NOW)
+    memory = next_remembered(memory, seen(SMALL, FAST, settled=False), NOW)
     memory = next_remembered(memory, seen(SMALL, FAST, settled=True), NOW + at(1))
     second = after_accepted(memory, seen(), Attempt(at=NOW + at(90), origin=SMALL, target=LARGE))
     change = next_remembered(second, seen(SMALL, LARGE, settled=True), NOW + at(91)).modification
