@@ -101,7 +101,7 @@ def _resolve(
     now: datetime, *, vanished: bool = False,
 ) -> bool:  # fmt: skip
     """Settle an unknown outcome by what AWS reports, never by assumption."""
-    taken = _taken(decision, act, observation.modification)
+    taken = _taken(act, observation.modification, since=_intended_at(ports, decision))
     if taken is not None:
         started_at, found = taken
         notify = None if decision.group else Notify(text=found)
@@ -132,20 +132,26 @@ def _not_changed(ports: Ports, decision: Decision) -> list[str]:
     ]
 
 
+def _intended_at(ports: Ports, decision: Decision) -> datetime:
+    """Before its call was sent: hours after the decision where somebody had to approve it."""
+    intents = [r.at for r in ports.ledger.chain(decision.decision_id) if r.step is Step.INTENDED]
+    return max(intents, default=decision.at)
+
+
 def _taken(
-    decision: Decision, act: Act, change: Modification | None
+    act: Act, change: Modification | None, *, since: datetime
 ) -> tuple[datetime, str] | None:
     """When AWS took a change whose call had no answer, and how that shows; None where it does not.
 
     AWS keeps only the latest modification: one that began from what was asked for came after it.
     """
-    if change is None or change.started_at < decision.at - CLOCK_SKEW:
+    if change is None or change.started_at < since - CLOCK_SKEW:
         return None
     made = act.plan.target.storage
     if change.target == act.plan.target or change.target.storage == made != change.origin.storage:
         return change.started_at, "AWS shows the change: it was accepted"
     if change.origin.storage == made:
-        return decision.at, "AWS shows a later change of it: it was accepted"
+        return since, "AWS shows a later change of it: it was accepted"
     return None
 
 

@@ -204,7 +204,9 @@ def _release(ports: Ports, ref: ResourceRef, now: datetime, why: ResourceGone) -
             chain.decision_id, Step.GONE, ref=ref, at=now, summary=gone, body={},
             fencing=chain.fencing, due_at=None, notify=Notify(text=wanted) if wanted else None,
         )  # fmt: skip
-    ports.state_store.forget(ref, at=now, another=why.another)
+    ports.state_store.forget(ref, at=now, another=why.another is not None)
+    if why.another is not None:
+        why.another()
 
 
 def observe(ports: Ports, view: StorageView, now: datetime, *, earlier_days: bool) -> Observation:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -23,11 +23,16 @@ class ResourceGone(LookupError):
     """The resource does not exist (any more).
 
     `instead` is what has its storage, where that is known: of a member its cluster. `another` is
-    whether something else has its name by now, which begins anew.
+    there where something else has its name by now: called once nothing of the old one is in force,
+    it begins anew with the other one. Until then each read raises this; it raises ReadFailed.
     """
 
     def __init__(
-        self, message: str, *, instead: ResourceRef | None = None, another: bool = False
+        self,
+        message: str,
+        *,
+        instead: ResourceRef | None = None,
+        another: Callable[[], object] | None = None,
     ) -> None:
         super().__init__(message)
         self.instead = instead

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -26,6 +27,7 @@ from headroom.domain.state import (
     broken_link,
 )
 from headroom.ports import AnswerRejected, ReadFailed, StorageView, WorkItem
+from headroom.proving.awsrules import ModificationRefused
 from tests.application.harness import Harness, calm, moved, reconcile_now, starving
 from tests.builders import NOW, activity, gp2, gp3, policy, volume
 
@@ -616,6 +618,30 @@ def test_an_approver_hears_that_the_outcome_was_never_known_and_nothing_changed(
     assert harness.ledger.chain(decision.decision_id)[-1].step is Step.NOT_APPLIED
     texts = [text for _, step, text in harness.messages if step is Step.NOT_APPLIED]
     assert texts == ["approved, and not done: AWS shows no such change: it was not accepted"]
+
+
+def test_what_somebody_else_tried_before_the_approval_is_not_the_change_without_an_answer(
+    harness: Harness,
+) -> None:
+    ref, decision = asked(harness)
+    assert isinstance(decision.answer, Act)
+    for target in (decision.answer.plan.target, decision.answer.plan.origin):
+        while True:
+            harness.later(minutes=10)
+            with suppress(ModificationRefused):
+                harness.change(ref, target)
+                break
+    view = harness.view(ref)
+    while view.modification is not None and view.modification.in_flight:
+        harness.later(minutes=10)
+        view = harness.view(ref)
+    answer(harness, decision, Step.APPROVED)
+    harness.answers = [Unknown(detail="timed out")]
+    reconcile_now(harness.ports, ref, harness.now, trigger="due")
+    for _ in range(3):
+        reconcile_now(harness.ports, ref, harness.later(minutes=5), trigger="due")
+    steps = [record.step for record in harness.ledger.chain(decision.decision_id)]
+    assert steps[-2:] == [Step.UNKNOWN, Step.NOT_APPLIED]
 
 
 def test_an_approved_change_that_was_refused_ends_with_its_volume(harness: Harness) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -32,7 +33,7 @@ from headroom.domain.resources import (
 )
 from headroom.domain.state import Outcome, Step
 from headroom.domain.workload import Binding
-from headroom.ports import StorageView
+from headroom.ports import StorageView, WriteFailed
 from tests.adapters.rds.service import InstanceTypes, RdsService, db, refusal
 from tests.application.harness import Harness, reconcile_now
 from tests.builders import ACCOUNT, NOW, REGION, activity, database_policy
@@ -504,6 +505,45 @@ def test_another_database_under_an_old_name_begins_anew_with_the_same_reconcilia
     assert known.enrolment_usd is not None
     assert known.enrolment_usd < dear  # what the old one cost allows the new one nothing
     assert known.account_increase_usd == 0
+
+
+@pytest.mark.parametrize("written", range(8))
+def test_an_approval_is_not_carried_out_on_another_database_whatever_write_fails(
+    written: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    harness = Databases.of(spending(), TagList=[])
+    harness.rules = database_policy(
+        mode=Mode.APPROVE, max_iops=64_000, max_throughput_mibps=4_000, largest_step=16.0
+    )
+    asked = harness.reconcile()
+    harness.ledger.answer(asked.decision_id, Step.APPROVED, at=harness.now, who="alice")
+    harness.service.instances["orders"] = db(DbiResourceId="db-2", TagList=[])
+    harness.later(minutes=1)
+    before: list[str] = []
+
+    def failing(name: str) -> None:
+        write = getattr(harness.ledger, name)
+
+        def one(*given: Any, **named: Any) -> Any:
+            before.append(name)
+            if len(before) == written + 1:
+                raise WriteFailed("throttled")
+            return write(*given, **named)
+
+        monkeypatch.setattr(harness.ledger, name, one)
+
+    for name in ("append", "forget", "amend", "save_modifications", "reconciled"):
+        failing(name)
+    with suppress(WriteFailed):
+        harness.reconcile()
+    monkeypatch.undo()
+    harness.later(minutes=1)
+    harness.reconcile_due()
+    assert harness.service.changes == []
+    assert "gone" in harness.steps(ORDERS)
+    known = harness.ledger.resource_state(ORDERS, harness.now)
+    assert known.approval_request is not None  # asked anew, of the database there is
+    assert known.approval_request.approved_at is None
 
 
 def test_what_its_owner_made_single_az_is_counted_from_its_new_price() -> None:

@@ -25,7 +25,7 @@ from headroom.adapters.aurora.volumes import (
     volume_of,
 )
 from headroom.adapters.errors import code_of, reading
-from headroom.adapters.preconditions import moved_on, unread
+from headroom.adapters.preconditions import Viewed, moved_on, unread
 from headroom.adapters.rds import Bookmarks, applied_with, rds_refusal_of
 from headroom.domain.aurora import ClusterMemory, ClusterModeChange, mode_of, remember
 from headroom.domain.catalog.aurora import AuroraPrices
@@ -92,8 +92,7 @@ class AuroraClusterStorage:
         self._clock = clock
         self._account_id = account_id
         self._region = region
-        self._tags: dict[str, tuple[tuple[str, str], ...]] = {}
-        """Tags that each cluster was last viewed with: what is decided is decided by them."""
+        self._viewed = Viewed()
 
     def fleet(self) -> Iterator[StorageView]:
         """Every cluster whose mode may be chosen, without its members; raises ReadFailed.
@@ -125,7 +124,7 @@ class AuroraClusterStorage:
                 first_seen_in_mode=_first_observed(reported.shape, memory), named_at=memory.renamed_at,
             )  # fmt: skip
             volume = self._volume(reported, memory)
-            self._tags[ref.resource_id] = volume.tags
+            self._viewed.keep(volume)
             return StorageView(
                 volume=volume, modification=modification_of(reported.shape, memory),
                 instance=None, cluster=cluster,
@@ -146,7 +145,7 @@ class AuroraClusterStorage:
         """
         try:
             reported = self._reported(ref)
-            memory = self._observe(ref, reported, acting=True)
+            memory = self._observe(ref, reported)
             with reading(f"cluster {ref.resource_id}"):
                 volume, change = (
                     self._volume(reported, memory),
@@ -158,10 +157,11 @@ class AuroraClusterStorage:
         moved = moved_on(found, change, expected=expected, seen=seen, target=target)
         if moved is not None:
             return moved
-        if self._tags.get(ref.resource_id, volume.tags) != volume.tags:
-            said = "its tags changed since it was decided on"
-            return Stale(expected=expected, found=found, detail=said)
-        return _why_not_now(volume, change) or self._send(ref, volume, memory, target)
+        return (
+            self._viewed.stale(volume)
+            or _why_not_now(volume, change)
+            or self._send(ref, volume, memory, target)
+        )
 
     def _send(
         self, ref: ResourceRef, volume: Volume, memory: ClusterMemory, target: Configuration
@@ -220,16 +220,14 @@ class AuroraClusterStorage:
         """What is remembered after `change`; None of a cluster that was never observed."""
         return self._bookmarks.amend(ref, lambda before: None if before is None else change(before))
 
-    def _observe(
-        self, ref: ResourceRef, reported: _ReportedCluster, *, acting: bool = False
-    ) -> ClusterMemory:
+    def _observe(self, ref: ResourceRef, reported: _ReportedCluster) -> ClusterMemory:
         """What RDS shows now, beside what the last observation remembered."""
         at = self._clock()
         with reading(f"the mode of {ref.resource_id}"):
             seen = observed_mode(reported.shape)
         amended = self._bookmarks.with_context(
             ref, seen, lambda before: remember(before, seen, at),
-            name=ref.resource_id, acting=acting,
+            name=ref.resource_id,
         )  # fmt: skip
         return remember(None, seen, at) if amended is None else amended
 

@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 
 from headroom.adapters.ebs import shapes
 from headroom.adapters.errors import code_of, reading, refusal_of
-from headroom.adapters.preconditions import moved_on, unread
+from headroom.adapters.preconditions import Viewed, moved_on, unread
 from headroom.domain.catalog.ebs import parameters
 from headroom.domain.resources import (
     Configuration,
@@ -38,6 +38,7 @@ IDS_AT_ONCE = 200
 """Values that one filter of a Describe call takes. Source: EC2 API reference, "Filter"."""
 _GONE = ("InvalidVolume.NotFound", "InvalidVolumeID.Malformed")
 _LEAVING = ("deleting", "deleted")
+_USABLE = ("available", "in-use")
 _log = logging.getLogger(__name__)
 
 
@@ -61,6 +62,7 @@ class EbsStorage:
         self._account_id = account_id
         self._region = region
         self._limits: dict[tuple[str, bool], InstanceLimits | None] = {}
+        self._viewed = Viewed()
 
     def fleet(self, filters: Sequence[FilterTypeDef] = ()) -> Iterator[StorageView]:
         """Every volume (that `filters` match) with its latest modification, instances left None.
@@ -92,6 +94,7 @@ class EbsStorage:
     def view(self, ref: ResourceRef) -> StorageView:
         """One volume, its latest modification and its instance; raises ResourceGone, ReadFailed."""
         volume, modification = self._observe(ref)
+        self._viewed.keep(volume)
         instance = None
         if len(volume.instance_ids) == 1 and not volume.multi_attach:
             instance = self._instance(volume.instance_ids[0])
@@ -117,6 +120,7 @@ class EbsStorage:
         instance = self._instance(instance_id) if volumes else None
         views = []
         for volume in volumes:
+            self._viewed.keep(volume)
             name = volume.ref.resource_id
             change = latest.get(name)
             if name in unclear:
@@ -162,8 +166,11 @@ class EbsStorage:
             return unread(error, "read it again")
         found = volume.configuration
         moved = moved_on(found, modification, expected=expected, seen=seen, target=target)
+        moved = moved or self._viewed.stale(volume)
         if moved is not None:
             return moved
+        if volume.state not in _USABLE:
+            return declined(Refusal.INVALID, f"EC2 reports the volume as {volume.state}")
         if modification is not None and modification.in_flight:
             return declined(Refusal.IN_FLIGHT, "the last modification has not completed")
         if target.size_gib < found.size_gib:

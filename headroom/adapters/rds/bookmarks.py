@@ -46,24 +46,27 @@ class Bookmarks(Generic[T]):
             return self._notes.amend(f"{self._folder}/{ref.resource_id}", moved)
 
     def with_context(
-        self, ref: ResourceRef, seen: Identified, remember: Callable[[T | None], T],
-        *, name: str, acting: bool,
-    ) -> T | None:  # fmt: skip
+        self, ref: ResourceRef, seen: Identified, remember: Callable[[T | None], T], *, name: str
+    ) -> T | None:
         """The bookmark once `seen` is in it; raises ResourceGone, ReadFailed.
 
-        Another resource under the name of one that was known is first reported as gone, so that
-        nothing of the old one is in force for it: its price at enrolment, a chain, an approval.
+        Another resource under the name of one that was known is reported as gone, and not
+        remembered until nothing of the old one is in force for it: its price at enrolment, a chain,
+        an approval. So a worker that dies in between hides nothing from the next one.
         """
         another = False
 
         def change(before: T | None) -> T | None:
             nonlocal another
             another = before is not None and before.identity != seen.identity
-            return before if another and acting else remember(before)
+            return before if another else remember(before)
 
         amended = self.amend(ref, change)
         if another:
-            raise ResourceGone(f"{name} is another {self._about} of that name now", another=True)
+            raise ResourceGone(
+                f"{name} is another {self._about} of that name now",
+                another=lambda: self.amend(ref, remember),
+            )
         return amended
 
     def _understood(self, text: str) -> T | None:

@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from headroom.adapters.errors import reading
-from headroom.adapters.preconditions import moved_on, unread
+from headroom.adapters.preconditions import Viewed, moved_on, unread
 from headroom.adapters.rds import shapes
 from headroom.adapters.rds.additional import is_beside, volume_names
 from headroom.adapters.rds.bookmarks import Bookmarks
@@ -44,7 +44,6 @@ from headroom.ports import Notes, ReadFailed, ResourceGone, StorageView
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client
 
-Tags = tuple[tuple[str, str], ...]
 PAGE = 100
 """Databases a page, the most RDS takes."""
 _log = logging.getLogger(__name__)
@@ -76,8 +75,7 @@ class RdsStorage:
         self._clock = clock
         self._account_id = account_id
         self._region = region
-        self._tags: dict[str, Tags] = {}
-        """Tags that each database was last viewed with: what is decided is decided by them."""
+        self._viewed = Viewed()
 
     def fleet(self) -> Iterator[StorageView]:
         """Every database whose storage may be set, instances left None; raises ReadFailed.
@@ -111,7 +109,7 @@ class RdsStorage:
         """One database with the limits of its class and what RDS takes; raises ResourceGone, ReadFailed."""
         reported, bookmark = self._observe(ref)
         facts = reported.facts
-        self._tags[ref.resource_id] = reported.volume.tags
+        self._viewed.keep(reported.volume)
         return StorageView(
             volume=after_rename(reported.volume, bookmark),
             modification=_modification(bookmark),
@@ -151,7 +149,7 @@ class RdsStorage:
         done between the last read and the call.
         """
         try:
-            reported, bookmark = self._observe(ref, acting=True)
+            reported, bookmark = self._observe(ref)
             valid = self._reads.valid(reported)
         except (ResourceGone, ReadFailed) as error:
             return unread(error, "read it again")
@@ -159,11 +157,12 @@ class RdsStorage:
         moved = moved_on(found, modification, expected=expected, seen=seen, target=target)
         if moved is not None:
             return moved
-        if self._tags.get(ref.resource_id, reported.volume.tags) != reported.volume.tags:
-            said = "its tags changed since it was decided on"
-            return Stale(expected=expected, found=found, detail=said)
         busy = modification is not None and modification.in_flight
-        why = _why_not_now(reported, busy=busy) or _why_never(reported, target)
+        why = (
+            self._viewed.stale(reported.volume)
+            or _why_not_now(reported, busy=busy)
+            or _why_never(reported, target)
+        )
         if why is not None:
             return why
         try:
@@ -237,14 +236,12 @@ class RdsStorage:
                 ),
             )
 
-    def _observe(
-        self, ref: ResourceRef, *, acting: bool = False
-    ) -> tuple[shapes.ReportedInstance, LastObserved | None]:
+    def _observe(self, ref: ResourceRef) -> tuple[shapes.ReportedInstance, LastObserved | None]:
         """What RDS shows now, beside what the last observation remembered."""
         reported, at = self._beside_at_work(self._reads.reported(ref)), self._clock()
         bookmark = self._bookmarks.with_context(
             ref, reported.seen, lambda before: next_remembered(before, reported.seen, at),
-            name=name_of(ref), acting=acting,
+            name=name_of(ref),
         )  # fmt: skip
         return _with_pending(reported, _modification(bookmark)), bookmark
 

@@ -17,6 +17,7 @@ from botocore.stub import Stubber
 from moto import mock_aws
 
 from headroom.adapters.ebs import EbsStorage
+from headroom.adapters.ebs.fleet import EbsFleet
 from headroom.adapters.ebs.shapes import instance_limits, weighted
 from headroom.adapters.ebs.shapes import volume as read_volume
 from headroom.domain.resources import Configuration, ModificationState, VolumeType
@@ -558,6 +559,52 @@ def test_whatever_moved_since_the_decision_stops_it(
     outcome = apply(ec2, seen=seen)
     assert isinstance(outcome, Stale)
     assert outcome.expected == gp3()
+
+
+@pytest.mark.parametrize(
+    ("then", "said"),
+    [
+        ({"Tags": [{"Key": "headroom", "Value": "off"}]}, "its tags"),
+        ({"Tags": []}, "its tags"),
+        ({"Attachments": []}, "its instances"),
+        ({"Attachments": [attached("i-2")]}, "its instances"),
+        ({"MultiAttachEnabled": True}, "its instances"),
+        ({"Operator": {"Managed": True, "Principal": "eks.amazonaws.com"}}, "who manages it"),
+    ],
+)
+@pytest.mark.parametrize("in_a_batch", [False, True])
+def test_a_volume_that_is_not_what_it_was_when_viewed_is_decided_on_anew(
+    ec2: Ec2, then: dict[str, object], said: str, in_a_batch: bool
+) -> None:
+    first: dict[str, Any] = {
+        "Tags": [{"Key": "headroom", "Value": "auto"}], "Attachments": [attached()],
+    }  # fmt: skip
+    if in_a_batch:
+        storage = EbsFleet(ec2.storage._ec2, account_id=ACCOUNT, region=REGION)
+        ec2.storage = storage
+        ec2.stub.add_response("describe_volumes", {"Volumes": [shape(**first)]})
+        ec2.stub.add_response("describe_volumes_modifications", {"VolumesModifications": []})
+        ec2.stub.add_response("describe_instances", {"Reservations": []})
+        assert list(storage.views([ref()])) == [ref().arn]
+    else:
+        ec2.says_volume(**first)
+        ec2.says_modifications()
+        ec2.stub.add_response("describe_instances", {"Reservations": []})
+        ec2.storage.view(ref())
+    ec2.says_volume(**first | then)
+    ec2.says_modifications()
+    outcome = apply(ec2)
+    assert isinstance(outcome, Stale)
+    assert said in outcome.detail
+
+
+@pytest.mark.parametrize("state", ["creating", "error"])
+def test_a_volume_that_does_not_work_is_not_changed(ec2: Ec2, state: str) -> None:
+    ec2.says_volume(State=state)
+    ec2.says_modifications()
+    outcome = apply(ec2)
+    assert isinstance(outcome, Refused)
+    assert outcome.message == f"EC2 reports the volume as {state}"
 
 
 def test_a_modification_in_flight_is_not_added_to(ec2: Ec2) -> None:

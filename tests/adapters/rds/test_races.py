@@ -109,8 +109,10 @@ def test_another_database_of_the_name_is_gone_first_and_never_changed_for_the_ol
     outcome = place.storage.apply(ref(), expected=seen.volume.configuration, seen=None, target=GP3)
     assert isinstance(outcome, Refused)
     assert outcome.refusal is Refusal.GONE
-    with pytest.raises(ResourceGone):  # so that what was in force for the old one is let go
+    with pytest.raises(ResourceGone) as gone:  # so that what was in force for the old one is let go
         place.view()
+    assert gone.value.another is not None
+    gone.value.another()
     assert place.view().volume.configuration == GP2
     assert place.service.changes == []
 
