@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from headroom.application.space import asks_instance, cannot_follow
 from headroom.domain.decision import Act, Decision
 from headroom.domain.ledger import WHY
-from headroom.domain.policy import PolicyUnreadable
+from headroom.domain.policy import PolicyUnreadable, frozen_until, is_open, limits_for
 from headroom.domain.resources import ResourceRef
 from headroom.domain.state import (
     BY_HEADROOM,
@@ -110,6 +110,11 @@ def _outdated(ports: Ports, decision: Decision, now: datetime) -> str | None:
     at = now if ports.clock is None else ports.clock()
     if at - now > FRESH:
         return f"it was decided {(at - now).total_seconds():.0f} s ago"
+    if frozen_until(policy.freezes, now) is None and frozen_until(policy.freezes, at) is not None:
+        return "a freeze began meanwhile"
+    windows = limits_for(policy, decision.observation.volume).limits.change_windows
+    if is_open(windows, now) and not is_open(windows, at):
+        return "its change window closed meanwhile"
     return None
 
 

@@ -224,7 +224,10 @@ def longer(held: Pause) -> Answer:
 def _answered(ledger: Ledger, request: Request, step: Step, at: datetime, who: str) -> Answer:
     got = ledger.answer(request.decision_id, step, at=at, who=who, reason=request.reason)
     if not isinstance(got, AnswerRejected):
-        return Answer(status=Status.DONE, detail=f"recorded: {step.value} by {who}")
+        of = ""
+        if got.decision_id != request.decision_id:
+            of = f", of {got.decision_id}, which replaced {request.decision_id}"
+        return Answer(status=Status.DONE, detail=f"recorded: {step.value} by {who}{of}")
     same = got.why == step.value
     return Answer(status=Status.NOTHING if same else Status.REFUSED, detail=got.detail)
 

@@ -8,12 +8,12 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from headroom.domain.policy import Policy, PolicyUnreadable
+from headroom.domain.policy import Freeze, Policy, PolicyUnreadable, parse_window
 from headroom.domain.resources import Modification, ResourceRef
 from headroom.domain.state import INDEFINITE
 from headroom.ports import ReadFailed, StorageView
 from tests.application.harness import Harness, reconcile_now
-from tests.builders import policy, volume
+from tests.builders import NOW, policy, volume
 
 
 @dataclass
@@ -95,6 +95,32 @@ def test_between_intent_and_call_the_owner_is_heard(
     assert said in harness.ledger.chain(decision.decision_id)[-1].summary
     state = harness.ledger.resource_state(vol, harness.now)
     assert (state.open_chain, state.resource_increase_usd) == (None, 0)
+
+
+FROZEN = replace(
+    policy(), freezes=(Freeze(begins=NOW, until=NOW + timedelta(days=9), reason="sale"),)
+)
+
+
+@pytest.mark.parametrize(
+    ("rules", "passed", "said"),
+    [
+        (FROZEN, 29, None),
+        (FROZEN, 31, "a freeze began meanwhile"),
+        (policy(change_windows=(parse_window("Mon-Sun 02:00-12:00 UTC"),)), 29, None),
+        (policy(change_windows=(parse_window("Mon-Sun 02:00-12:00 UTC"),)), 31, "window closed"),
+    ],
+)
+def test_nothing_is_sent_once_a_freeze_began_or_the_window_closed(
+    harness: Meanwhile, rules: Policy, passed: int, said: str | None
+) -> None:
+    harness.rules, harness.passed = rules, timedelta(seconds=passed)
+    harness.now = NOW - timedelta(seconds=30)
+    vol = harness.add(volume())
+    decision = reconcile_now(harness.ports, vol, harness.now, trigger="alarm")
+    assert decision is not None
+    assert changes(harness, vol) is (said is None)
+    assert (said or "") in harness.ledger.chain(decision.decision_id)[-1].summary
 
 
 def test_what_was_not_sent_is_decided_anew_a_minute_later(harness: Meanwhile) -> None:

@@ -38,7 +38,7 @@ CALLS = {"ModifyDBInstance": "dBInstanceIdentifier", "ModifyDBCluster": "dBClust
 """Calls that may change storage, and the parameter that names the database."""
 
 _NAME = re.compile(r"[A-Za-z](?:-?[A-Za-z0-9]){0,62}")
-_EVENT_ID = re.compile(r"RDS-EVENT-[0-9]{4}")
+_EVENT_ID = re.compile(r"RDS-EVENT-[0-9]{4,6}")
 _ARN = re.compile(
     r"arn:[a-z-]+:rds:([a-z0-9-]+):([0-9]{12}):(db:|cluster:)([A-Za-z](?:-?[A-Za-z0-9]){0,62})"
 )
@@ -81,6 +81,8 @@ def of_call(call: str, parameters: Mapping[str, object]) -> str:
     # CloudTrail writes dBInstanceIdentifier; the API itself begins with a capital.
     for name in (key, key[0].upper() + key[1:]):
         value = parameters.get(name)
+        arn = _ARN.fullmatch(value) if isinstance(value, str) else None
+        value = arn[4] if arn else value
         if isinstance(value, str) and _NAME.fullmatch(value):
             return resource_id(value, cluster=call == "ModifyDBCluster")
     raise ValueError(f"the {call} call names no database")

@@ -24,7 +24,7 @@ EXCERPT = 1_000
 _DETAIL = 300
 _EVENT_ID = re.compile(r"[!-~]{1,128}")
 _VOLUME_ID = re.compile(r"vol-[0-9A-Za-z]{1,64}")
-_VOLUME_ARN = re.compile(r"arn:[a-z-]+:ec2:[a-z0-9-]+:[0-9]{12}:volume/(vol-[0-9A-Za-z]{1,64})")
+_VOLUME_ARN = re.compile(r"arn:[a-z-]+:ec2:([a-z0-9-]+):([0-9]{12}):volume/(vol-[0-9A-Za-z]{1,64})")
 
 
 class _UnknownShape(Exception):
@@ -204,7 +204,12 @@ def _notification(envelope: _Envelope) -> tuple[Signal, ...]:
     result = str(envelope.detail.get("result", "")) or "no result"
     if event != "modifyVolume":
         return (envelope.signal(Claim.NOTHING, f"{event}: {result}"),)
-    volumes = [found[1] for r in envelope.resources if (found := _VOLUME_ARN.fullmatch(r))]
+    named = [found for r in envelope.resources if (found := _VOLUME_ARN.fullmatch(r))]
+    volumes = [
+        arn[3] for arn in named if (arn[1], arn[2]) == (envelope.region, envelope.account_id)
+    ]
+    if named and not volumes:
+        raise _UnknownShape("modifyVolume names a volume of another place than the event")
     if not volumes:
         raise _UnknownShape("modifyVolume names no volume among its resources")
     return tuple(

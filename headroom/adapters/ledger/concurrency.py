@@ -15,7 +15,7 @@ from headroom.adapters.ledger.items import (
     versioned_put,
     wire,
 )
-from headroom.adapters.ledger.reads import Reads
+from headroom.adapters.ledger.reads import Reads, understood
 from headroom.adapters.tables import CONCURRENCY_ITEM, WAITING, WAITING_SHARD
 from headroom.domain.state import STATE_FORMAT, ConcurrencyState, QueueEntry
 from headroom.ports import QueuedResource
@@ -68,14 +68,7 @@ class ConcurrencyTable:
             index=WAITING,
             page=min(limit, PAGE),
         )
-        with reading("the queue"):
-            return tuple(
-                QueuedResource(
-                    ref=ref_of(unwire(item["owner"])),
-                    waiting=from_plain(unwire(item["waiting"]), QueueEntry),
-                )
-                for item in islice(found, limit)
-            )
+        return tuple(islice(understood(found, _queued, "the queue"), limit))
 
     def _key(self) -> Item:
         return {"owner": wire(self._account), "item": wire(CONCURRENCY_ITEM)}
@@ -88,4 +81,11 @@ def concurrency_of(item: Item | None) -> ConcurrencyItem:
     plain = {name: unwire(value) for name, value in readable(item).items() if name not in BESIDE}
     return ConcurrencyItem(
         concurrency=from_plain(plain, ConcurrencyState), version=int(unwire(item["version"]))
+    )
+
+
+def _queued(item: Item) -> QueuedResource:
+    return QueuedResource(
+        ref=ref_of(unwire(item["owner"])),
+        waiting=from_plain(unwire(item["waiting"]), QueueEntry),
     )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from headroom.adapters.errors import reading
 from headroom.adapters.ledger.items import Item, moment, record_of, unwire
@@ -20,6 +21,24 @@ BODIES_PER_BATCH = 100
 ROUNDS = 10
 AFTER_LAST_KEY = "~"
 """Sorts after the `#` that follows an instant in `moment`."""
+
+
+T = TypeVar("T")
+_log = logging.getLogger(__name__)
+
+
+def understood(items: Iterable[Item], read: Callable[[Item], T], what: str) -> Iterator[T]:
+    """What `read` makes of items; one that it does not understand hides no other, and is logged with its owner."""
+    for item in items:
+        try:
+            one = read(item)
+        except Exception as problem:
+            owner = item.get("owner")
+            _log.error(
+                "%s: the entry of %s is not understood, and left out: %r", what, owner, problem
+            )
+            continue
+        yield one
 
 
 class Reads:
@@ -129,8 +148,10 @@ class RecordReads:
             return
         records = [self._read(item) for item in self._reads.items(self._table, keys)]
         by_key = {(record.decision_id, record.sequence): record for record in records}
-        for key in keys:
-            yield by_key[unwire(key["decision_id"]), unwire(key["sequence"])]
+        for key in keys:  # one that expired since the index was read is no more
+            record = by_key.get((unwire(key["decision_id"]), unwire(key["sequence"])))
+            if record is not None:
+                yield record
 
     def _read(self, item: Item) -> Record:
         with reading("a record"):

@@ -8,8 +8,9 @@ from datetime import datetime
 from botocore.exceptions import BotoCoreError, ClientError
 
 from headroom.adapters.ledger.archive import Archive
-from headroom.adapters.ledger.items import ref_of
-from headroom.adapters.ledger.reads import usable
+from headroom.adapters.ledger.items import ref_of, unwire
+from headroom.adapters.ledger.reads import days, usable
+from headroom.adapters.tables import BY_OUTCOME, RECORDS
 from headroom.domain.decision import (
     Act,
     Decision,
@@ -130,8 +131,12 @@ class RequestLedger(Archive):
 
         Found through an eventually consistent index; the resource's state says whether one still waits.
         """
-        records = self.by_outcome(Step.AWAITING.value, since=now - LONGEST_REQUEST, until=now)
-        resources = {record.decision_id: record.resource for record in records}
+        since, index = now - LONGEST_REQUEST, RECORDS.index(BY_OUTCOME)
+        resources = {
+            unwire(item["decision_id"]): unwire(item["resource"])
+            for day in days(since, now)
+            for item in self._records.entries(index, f"{Step.AWAITING.value}#{day}", since, now)
+        }
         found: list[tuple[datetime, Decision | UnreadableRequest]] = []
         for decision_id, resource in resources.items():
             asked = self._state.held(ref_of(resource)).state.approval_request

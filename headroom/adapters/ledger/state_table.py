@@ -26,7 +26,7 @@ from headroom.adapters.ledger.items import (
     versioned_put,
     wire,
 )
-from headroom.adapters.ledger.reads import Reads
+from headroom.adapters.ledger.reads import Reads, understood
 from headroom.adapters.tables import (
     BUDGET,
     CONCURRENCY_ITEM,
@@ -257,21 +257,10 @@ class StateTable:
     def due(self, now: datetime, limit: int) -> tuple[Due, ...]:
         """Resources due at or before `now` and claimed by nobody, longest overdue first."""
         until = wire(moment(now))
-        found = [item for shard in DUE_SHARDS for item in self._due_in(shard, until, limit)]
-        with reading("what is due"):
-            every = (
-                Due(
-                    ref=ref_of(unwire(item["owner"])),
-                    due_at=instant(unwire(item["due_at"])),
-                    wake_at=instant(unwire(item["wake_at"])),
-                    urgency=unwire(item["urgency"]) if "urgency" in item else 0,
-                    why=unwire(item["due_why"]) if "due_why" in item else "due",
-                )
-                for item in found
-            )
-            return tuple(sorted(every, key=lambda each: (each.wake_at, each.ref.arn))[:limit])
+        found = [due for shard in DUE_SHARDS for due in self._due_in(shard, until, limit)]
+        return tuple(sorted(found, key=lambda each: (each.wake_at, each.ref.arn))[:limit])
 
-    def _due_in(self, shard: str, until: Item, limit: int) -> Iterator[Item]:
+    def _due_in(self, shard: str, until: Item, limit: int) -> Iterator[Due]:
         found = self._reads.query(
             self._table,
             condition="#shard = :shard AND #wake <= :now",
@@ -280,7 +269,7 @@ class StateTable:
             index=DUE,
             page=limit,
         )
-        return islice(found, limit)
+        return islice(understood(found, _due_of, "what is due"), limit)
 
     def claim(self, period: datetime, claimant: str) -> Scan:
         """Whether `claimant` is the one that claims the scan of this period, and the first ever."""
@@ -348,3 +337,13 @@ def _due_values(ref: ResourceRef, due_at: datetime) -> Item:
 
 def _key(owner: str, item: str) -> Item:
     return {"owner": wire(owner), "item": wire(item)}
+
+
+def _due_of(item: Item) -> Due:
+    return Due(
+        ref=ref_of(unwire(item["owner"])),
+        due_at=instant(unwire(item["due_at"])),
+        wake_at=instant(unwire(item["wake_at"])),
+        urgency=unwire(item["urgency"]) if "urgency" in item else 0,
+        why=unwire(item["due_why"]) if "due_why" in item else "due",
+    )

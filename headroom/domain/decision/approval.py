@@ -189,27 +189,37 @@ class InvalidAnswer:
 def answered_request(state: StoredState, decision_id: str, withdrawn: Plan | None = None) -> str:
     """The decision that an answer to a request is about: what replaced it since, if it is no more.
 
-    That is the pending request, if the one that expired, or was `withdrawn` (its plan), had the same target or
-    a larger one, for no less.
+    That is the pending request, if the one that expired, or was `withdrawn` (its plan), led as far in the same
+    direction or further, and was no cheaper. A part of it may be made by now.
     """
     asked = state.approval_request
     old: Declined | Plan | None = withdrawn or next(
         (d for d in state.declined if d.decision_id == decision_id and not d.rejected), None
     )
-    if asked is None or old is None or not _within(asked.target, old.target):
+    if asked is None or old is None or old.origin is None:
         return decision_id
-    dearer = plain_cents(asked.price_change_usd) > plain_cents(old.price_change_usd)
-    return decision_id if dearer else asked.decision_id
-
-
-def _within(target: Configuration, other: Configuration) -> bool:
-    """Whether a configuration has no more of anything than another one of its type."""
-    return (
-        target.volume_type is other.volume_type
-        and target.size_gib <= other.size_gib
-        and (target.iops or 0) <= (other.iops or 0)
-        and (target.throughput_mibps or 0) <= (other.throughput_mibps or 0)
+    on_the_way = (
+        asked.target.volume_type is old.target.volume_type
+        and _between(asked.origin, old.origin, old.target)
+        and _between(asked.target, asked.origin, old.target)
     )
+    dearer = plain_cents(asked.price_change_usd) > plain_cents(old.price_change_usd)
+    return asked.decision_id if on_the_way and not dearer else decision_id
+
+
+def _between(mine: Configuration, one: Configuration, other: Configuration) -> bool:
+    """Whether a configuration is one of two others, or between them in everything that is set."""
+    if mine in (one, other):
+        return True
+    ranges = zip(_settings(mine), _settings(one), _settings(other), strict=True)
+    return mine.volume_type in (one.volume_type, other.volume_type) and all(
+        min(first, second) <= own <= max(first, second) for own, first, second in ranges
+    )
+
+
+def _settings(of: Configuration) -> tuple[float, float, float]:
+    can = capability(of)
+    return of.size_gib, can.sustained_iops, can.sustained_mibps
 
 
 def after_answer(
@@ -274,7 +284,7 @@ def after_rejection(state: StoredState, step: Step, at: datetime) -> StoredState
     elif not rejected:
         quiet = timedelta(0)  # silence says nothing of the next load
     mine = Declined(
-        decision_id=asked.decision_id, at=at, until=at + quiet, target=asked.target,
+        decision_id=asked.decision_id, at=at, until=at + quiet, origin=asked.origin, target=asked.target,
         price_change_usd=asked.price_change_usd, rejected=rejected, notified=asked.notified,
     )  # fmt: skip
     kept = [d for d in state.declined if at < max(d.until, d.at + DAY)]

@@ -63,6 +63,8 @@ class Declined:
     """By a person; False if it expired."""
     notified: tuple[datetime, ...] = field(default=(), metadata=LATER)
     """The last two messages about it."""
+    origin: Configuration | None = field(default=None, metadata=LATER)
+    """None in what a release before this one stored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

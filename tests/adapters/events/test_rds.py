@@ -72,6 +72,7 @@ def test_an_event_about_storage_asks_for_a_reconciliation_of_its_database(event_
         ("RDS-EVENT-0017", Claim.MODIFICATION), ("RDS-EVENT-0218", Claim.MODIFICATION),
         ("RDS-EVENT-0189", Claim.HINT), ("RDS-EVENT-0221", Claim.HINT),
         ("RDS-EVENT-0004", Claim.NOTHING), ("RDS-EVENT-0087", Claim.NOTHING),
+        ("RDS-EVENT-10217", Claim.NOTHING),
     ],
 )  # fmt: skip
 def test_changes_hints_and_what_says_nothing_of_storage_are_distinguished(
@@ -118,6 +119,10 @@ def test_a_contributor_may_be_a_database() -> None:
         (call("ModifyDBInstance", dBInstanceIdentifier="orders", iops=12_000), "db:orders"),
         (call("ModifyDBInstance", dBInstanceIdentifier="Orders"), "db:orders"),
         (call("ModifyDBCluster", dBClusterIdentifier="trio"), "cluster:trio"),
+        (
+            call("ModifyDBInstance", dBInstanceIdentifier=f"arn:aws:rds:{PLACE}:db:orders"),
+            "db:orders",
+        ),
     ],
 )
 def test_a_call_by_anybody_is_a_change_of_the_database_under_its_one_name(

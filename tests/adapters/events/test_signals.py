@@ -91,6 +91,15 @@ def test_a_modification_with_any_result_means_go_and_ask(event: str, result: str
     assert signal.ref.resource_id == d.VOLUME
 
 
+@pytest.mark.parametrize("place", ["eu-west-1:123456789012", "us-east-1:999999999999"])
+def test_a_modification_of_a_volume_elsewhere_is_not_one_of_ours(place: str) -> None:
+    event = d.notification()
+    event["resources"] = [f"arn:aws:ec2:{place}:volume/{d.VOLUME}"]
+    parsed = parse(event)
+    assert isinstance(parsed, RejectedSignal)
+    assert "another place" in parsed.reason
+
+
 @pytest.mark.parametrize(
     "event", ["createVolume", "deleteVolume", "attachVolume", " initializeVolume", "unheardOf"]
 )

@@ -17,12 +17,14 @@ from headroom.adapters.tables import (
     BREAKER,
     BUDGET,
     CONCURRENCY_ITEM,
+    DUE_SHARDS,
     NOTE,
     PAUSE,
     PROFILE,
     RECORDS,
     STATE,
     STATE_ITEM,
+    WAITING_SHARD,
     account_key,
     create_table,
 )
@@ -40,6 +42,7 @@ from headroom.domain.state import (
 from headroom.ports import Intent, NotIntended, ReadFailed
 from tests.builders import ACCOUNT, NOW, REGION, ref
 from tests.contracts.decisions import act, append, intended
+from tests.contracts.ledger.test_requests import ask, needing
 
 UNTIL = NOW + timedelta(minutes=20)
 INTENT = Intent(decision_id="d1", fencing=1)
@@ -316,3 +319,67 @@ def test_a_step_of_a_newer_release_hides_no_record_and_no_message(
     bare = {name: value for name, value in noticed.items() if name != "notice"}
     client.put_item(TableName="state", Item=bare)
     assert {n.step for n in ledger.notices(9)} == {"resized", "unreadable_notice"}
+
+
+FSX = f"arn:aws:fsx:{REGION}:{ACCOUNT}:file-system/fs-1"
+
+
+@pytest.mark.parametrize(
+    ("owner", "changed"),
+    [
+        (FSX, {}),
+        (ref("vol-9").arn, {"wake_at": {"S": "2026-01-05T12:00:00Z!"}}),
+        (ref("vol-9").arn, {"due_at": {"S": "2026-13-01T00:00:00Z"}}),
+    ],
+)
+def test_what_is_due_and_not_understood_hides_nothing_else_that_is(
+    client: Any, ledger: DynamoLedger, owner: str, changed: dict[str, Any],
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    for name in ("vol-1", "vol-2"):
+        ledger.reconciled(ref(name), at=NOW, due_at=NOW)
+    (due,) = (i for i in items(client, "state") if i["owner"]["S"] == ref("vol-2").arn)
+    shards = [due["due_shard"], {"S": DUE_SHARDS[0]}]
+    for number, shard in enumerate(shards):  # as many as one may ask for
+        key = {"owner": {"S": f"{owner}{number or ''}"}, "due_shard": shard}
+        client.put_item(TableName="state", Item=due | key | changed)
+    later = NOW + timedelta(hours=1)
+    assert {each.ref for each in ledger.due(later, 2)} == {ref("vol-1"), ref("vol-2")}
+    assert owner in caplog.text
+
+
+def test_a_place_in_the_queue_that_is_not_understood_hides_no_other(
+    client: Any, ledger: DynamoLedger, caplog: pytest.LogCaptureFixture
+) -> None:
+    strange = {
+        "owner": {"S": ref("vol-9").arn}, "item": {"S": STATE_ITEM}, "waiting": {"M": {}},
+        "waiting_rank": {"S": "0"}, "waiting_shard": {"S": WAITING_SHARD},
+    }  # fmt: skip
+    client.put_item(TableName="state", Item=strange)
+    assert ledger.queue(10) == ()
+    assert "vol-9" in caplog.text
+
+
+def test_a_record_that_expires_while_it_is_read_is_no_more(
+    client: Any, ledger: DynamoLedger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hour, read = timedelta(hours=1), ledger._reads.items
+
+    def expired(*given: Any, **named: Any) -> Any:
+        return [i for i in read(*given, **named) if i["step"]["S"] != "intended"]
+
+    monkeypatch.setattr(ledger._reads, "items", expired)
+    found = ledger.by_time(since=NOW - hour, until=NOW + hour)
+    assert [record.step for record in found] == [Step.DECIDED]
+
+
+def test_a_damaged_record_of_one_request_hides_no_other(client: Any, ledger: DynamoLedger) -> None:
+    for number in (7, 8):
+        ask(ledger, needing(f"d{number}", f"vol-{number}"))
+    (awaiting,) = (
+        i for i in items(client, "records")
+        if i["step"]["S"] == "awaiting" and i["resource"]["S"] == ref("vol-7").arn
+    )  # fmt: skip
+    client.put_item(TableName="records", Item=awaiting | {"at": {"S": "garbage"}})
+    found = ledger.waiting(NOW)
+    assert len(found) == 2

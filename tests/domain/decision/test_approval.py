@@ -320,7 +320,9 @@ def test_an_answer_to_an_expired_request_counts_for_what_replaced_it_if_that_is_
     target: Configuration, usd: str, rejected: bool, answered: bool
 ) -> None:
     price = PLAN.price_change_usd
-    old = declined(price, decision_id="old", target=PLAN.target, rejected=rejected)
+    old = declined(
+        price, decision_id="old", origin=PLAN.origin, target=PLAN.target, rejected=rejected
+    )
     state = waiting(target=target, price_change_usd=price + Decimal(usd))
     found = answered_request(replace(state, declined=(old,)), "old")
     assert found == ("d1" if answered else "old")
@@ -328,6 +330,30 @@ def test_an_answer_to_an_expired_request_counts_for_what_replaced_it_if_that_is_
     if not rejected:  # the same of one that a change without approval made pointless
         found = answered_request(state, "old", PLAN)
         assert found == ("d1" if answered else "old")
+
+
+@pytest.mark.parametrize(
+    ("origin", "target", "answered"),
+    [
+        (gp3(100, 9000, 500), gp3(100, 6000, 250), True),
+        (gp3(100, 9000, 500), gp3(100, 8000, 250), True),
+        (gp3(100, 9000, 500), gp3(100, 5000, 250), False),
+        (gp3(100, 9000, 500), gp3(100, 6000, 125), False),
+        (gp3(100, 16000, 500), gp3(100, 6000, 250), False),
+        (gp3(100, 3000, 125), gp3(100, 6000, 250), False),
+    ],
+)
+def test_an_answer_to_an_old_request_never_takes_more_than_it_did(
+    origin: Configuration, target: Configuration, answered: bool
+) -> None:
+    of = {"origin": gp3(100, 9000, 500), "target": gp3(100, 6000, 250)}
+    old = declined("-15", decision_id="old", rejected=False, **of)
+    state = replace(
+        waiting(origin=origin, target=target, price_change_usd=Decimal(-20)), declined=(old,)
+    )
+    assert answered_request(state, "old") == ("d1" if answered else "old")
+    unknown = replace(state, declined=(replace(old, origin=None),))
+    assert answered_request(unknown, "old") == "old"
 
 
 def test_a_no_to_a_saving_that_lasts_for_weeks_counts_for_load_and_growth_for_a_day() -> None:
