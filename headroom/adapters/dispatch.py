@@ -12,6 +12,7 @@ from headroom.domain.resources import (
     InstanceActivity,
     Kind,
     ResourceRef,
+    Volume,
     VolumeActivity,
 )
 from headroom.domain.state import Outcome, Refusal, declined
@@ -79,13 +80,16 @@ class StorageByKind:
         expected: Configuration,
         seen: datetime | None,
         target: Configuration,
+        decided_on: Volume | None = None,
     ) -> Outcome:
         """The one write, by the storage of that kind."""
         storage = self._storages.get(ref.kind)
         if storage is None:
             said = f"storage of kind {ref.kind.value} is not covered here"
             return declined(Refusal.UNSUPPORTED, said)
-        return storage.apply(ref, expected=expected, seen=seen, target=target)
+        return storage.apply(
+            ref, expected=expected, seen=seen, target=target, decided_on=decided_on
+        )
 
 
 class KindMetrics(Protocol):

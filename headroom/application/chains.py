@@ -17,6 +17,7 @@ from headroom.domain.decision import (
     FailedAtAws,
     Ineffective,
     Pending,
+    Reason,
     ReducedTooFar,
     ReductionConfirmed,
     Relieved,
@@ -24,6 +25,7 @@ from headroom.domain.decision import (
     Untested,
     Verification,
     assess,
+    assess_latency,
     assess_rollback,
     verification_timeout,
 )
@@ -177,8 +179,11 @@ def _verify(
     ports: Ports, decision: Decision, act: Act, observation: Observation, chain: OpenChain,
     now: datetime, own: Check | None,
 ) -> bool:  # fmt: skip
+    wished = decision.effective.limits.latency_objective_ms
     if own is not None:
         verification = own(decision, act.plan, chain.since)
+    elif act.reason is Reason.HIGH_LATENCY and wished is not None:
+        verification = assess_latency(observation, act.plan, chain.since, wished)
     else:
         check = assess if decision.rollback_of is None else assess_rollback
         verification = check(observation, act.plan, chain.since)

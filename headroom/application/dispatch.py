@@ -16,6 +16,8 @@ from headroom.ports import Due, Ports, ReadFailed, ScanPage, WorkItem, WorkQueue
 
 DUE_READ = 20_000
 """Entries of the index of what is due that one run reads, 200 bytes each."""
+NAMED = 10
+"""Entries that cannot be read of which one run says so: the first ones."""
 LEAST = 100
 """Items that one run dispatches even when the queue is full of events."""
 GIVEN_UP = timedelta(hours=24)
@@ -90,6 +92,9 @@ def _due(
 ) -> None:  # fmt: skip
     due = ports.state_store.due(now, DUE_READ)
     report.due = len(due)
+    report.errors += [
+        f"what is due: the entry of {one} cannot be read" for one in due.left_out[:NAMED]
+    ]
     report.oldest_due_s = max(((now - d.due_at).total_seconds() for d in due), default=0.0)
     if not due:
         return

@@ -71,27 +71,32 @@ def execute(ports: Ports, decision: Decision, act: Act, now: datetime) -> None:
     save_outcome(ports, decision, change_storage(ports, decision, act, now), intent, now)
 
 
-def change_storage(ports: Ports, decision: Decision, act: Act, now: datetime) -> Outcome:
-    """The one call that changes storage, unless what the decision rests on changed since `now`."""
+def change_storage(
+    ports: Ports, decision: Decision, act: Act, now: datetime, *, begun: bool = False
+) -> Outcome:
+    """The one call that changes storage, unless what the decision rests on changed since `now`.
+
+    Of a set whose change has `begun`, no window that closes and no freeze leaves the rest as it was.
+    """
     observation = decision.observation
-    why = _outdated(ports, decision, now)
+    why = _outdated(ports, decision, now, begun=begun)
     if why is None and asks_instance(ports, observation, act.plan):
         stuck = cannot_follow(ports, observation)
         if stuck is not None:
             return stuck
-        why = _outdated(ports, decision, now)
+        why = _outdated(ports, decision, now, begun=begun)
     if why is not None:
         found = observation.volume.configuration
         return Stale(expected=act.plan.origin, found=found, detail=why)
     change = observation.modification
     return ports.storage.apply(
         observation.volume.ref, expected=act.plan.origin, target=act.plan.target,
-        seen=None if change is None else change.started_at,
+        seen=None if change is None else change.started_at, decided_on=observation.volume,
     )  # fmt: skip
 
 
-def _outdated(ports: Ports, decision: Decision, now: datetime) -> str | None:
-    """Why an intended change is not sent: another policy, a pause, or too much time since it was decided.
+def _outdated(ports: Ports, decision: Decision, now: datetime, *, begun: bool) -> str | None:
+    """Why an intended change is not sent: another policy, a pause, a freeze, or too much time since it was decided.
 
     The intent is durable by now; a pause or a changed policy from before this check still counts.
     What cannot be read stops the change. The time comes last: the reads before it may have hung.
@@ -110,6 +115,8 @@ def _outdated(ports: Ports, decision: Decision, now: datetime) -> str | None:
     at = now if ports.clock is None else ports.clock()
     if at - now > FRESH:
         return f"it was decided {(at - now).total_seconds():.0f} s ago"
+    if begun:
+        return None
     if frozen_until(policy.freezes, now) is None and frozen_until(policy.freezes, at) is not None:
         return "a freeze began meanwhile"
     windows = limits_for(policy, decision.observation.volume).limits.change_windows

@@ -173,6 +173,8 @@ def _ready(
     if problem is not None:
         return problem
     busy = under_way(members, seen)
+    if any(volume.ref == seen.ref and volume != seen for volume in volumes):
+        busy = f"{seen.ref.resource_id} changed while its set was read"
     return GroupConstraint(name=name, problem=busy, temporary=bool(busy))
 
 
@@ -237,7 +239,7 @@ def _apply_in_turn(
     outcomes: list[Outcome] = []
     stopped_by = ""
     for decision, intent in zip(decisions, intents, strict=True):
-        outcome = _apply(ports, decision, stopped_by, now)
+        outcome = _apply(ports, decision, stopped_by, now, begun=bool(outcomes))
         outcomes.append(outcome)
         notify = _notify_of(decisions, outcomes)
         save_outcome(ports, decision, outcome, intent, now, in_set=True, notify=notify)
@@ -245,7 +247,9 @@ def _apply_in_turn(
             stopped_by = decision.observation.volume.ref.resource_id
 
 
-def _apply(ports: Ports, decision: Decision, stopped_by: str, now: datetime) -> Outcome:
+def _apply(
+    ports: Ports, decision: Decision, stopped_by: str, now: datetime, *, begun: bool
+) -> Outcome:
     answer, seen = decision.answer, decision.observation
     if not isinstance(answer, Act):
         raise TypeError(f"{decision.decision_id} is not to act")
@@ -253,7 +257,7 @@ def _apply(ports: Ports, decision: Decision, stopped_by: str, now: datetime) -> 
         detail = f"of the same set, {stopped_by} was not changed"
         found = seen.volume.configuration
         return Stale(expected=answer.plan.origin, found=found, detail=detail)
-    return change_storage(ports, decision, answer, now)
+    return change_storage(ports, decision, answer, now, begun=begun)
 
 
 def _notify_of(decisions: Sequence[Decision], outcomes: Sequence[Outcome]) -> Notify | None:

@@ -7,7 +7,13 @@ from dataclasses import replace
 from datetime import datetime
 from threading import Lock
 
-from headroom.domain.resources import Configuration, InstanceActivity, ResourceRef, VolumeActivity
+from headroom.domain.resources import (
+    Configuration,
+    InstanceActivity,
+    ResourceRef,
+    Volume,
+    VolumeActivity,
+)
 from headroom.domain.state import Outcome
 from headroom.ports import (
     FleetReads,
@@ -87,10 +93,12 @@ class PrefetchedStorage:
 
     def apply(
         self, ref: ResourceRef, *, expected: Configuration, seen: datetime | None,
-        target: Configuration,
+        target: Configuration, decided_on: Volume | None = None,
     ) -> Outcome:  # fmt: skip
         """The change itself, which reads again right before."""
-        return self._storage.apply(ref, expected=expected, seen=seen, target=target)
+        return self._storage.apply(
+            ref, expected=expected, seen=seen, target=target, decided_on=decided_on
+        )
 
 
 class PrefetchedMetrics:

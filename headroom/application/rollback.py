@@ -12,6 +12,7 @@ from headroom.domain.decision import (
     decide_rollback,
     performance_still_used,
 )
+from headroom.domain.planning import one_way
 from headroom.domain.policy import Policy, limits_for
 from headroom.domain.resources import Observation
 from headroom.domain.state import AUTO_ROLLBACK_INTERVAL, ROLLBACK_TTL, RollbackRequest
@@ -52,6 +53,7 @@ def automatic_rollback(
         return None
     if (
         not isinstance(answer, Act)
+        or one_way(answer.plan)
         or performance_still_used(observation, answer.plan.origin) is not None
     ):
         return None

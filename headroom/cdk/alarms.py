@@ -135,7 +135,7 @@ class SelfAlarms(Construct):
 
         self._alarm(
             "sweep-not-running",
-            "the dispatcher has not completed for 10 minutes: nothing that is due is reconciled",
+            "the dispatcher has not completed for 10 minutes: nothing that is due is reconciled, or not all of it",
             said("SweepCompleted"),
             operator=Operator.LESS_THAN_THRESHOLD,
             periods=2,

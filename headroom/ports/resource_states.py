@@ -34,6 +34,19 @@ class Due:
     """The trigger of its reconciliation: `due`, or `sweep` after a scan."""
 
 
+class DueResources(tuple[Due, ...]):
+    """What is due, longest overdue first, and of which owners an entry could not be read."""
+
+    left_out: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, found: Sequence[Due], left_out: Sequence[str]) -> DueResources:
+        """What was found, beside the owners of entries that could not be read."""
+        due = cls(found)
+        due.left_out = tuple(left_out)
+        return due
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueuedResource:
     """A resource that waits in the queue."""
@@ -58,7 +71,7 @@ class StateStore(Queue, Protocol):
     def resource_state(self, ref: ResourceRef, now: datetime) -> ResourceState:
         """What is known about a resource; a new state when it was never observed."""
 
-    def due(self, now: datetime, limit: int) -> tuple[Due, ...]:
+    def due(self, now: datetime, limit: int) -> DueResources:
         """Resources due at or before `now` and claimed by nobody, longest overdue first (a sparse
         index)."""
 

@@ -87,10 +87,11 @@ class Storage(Protocol):
         expected: Configuration,
         seen: datetime | None,
         target: Configuration,
+        decided_on: Volume | None = None,
     ) -> Outcome:
         """Change the volume to `target` if it is still as the decision saw it.
 
         `expected` is the configuration and `seen` the start of the latest modification that the
-        decision saw. Reads it again first: AlreadyThere without a call if the target is in force,
+        decision saw, `decided_on` the whole volume, where it is known. Reads it again first: AlreadyThere without a call if the target is in force,
         Stale if anything changed, Unknown on a time-out.
         """

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
+from headroom.adapters.preconditions import moved_on
 from headroom.application import notify_people
 from headroom.application.reconcile import reconcile
 from headroom.domain.catalog import PriceTable, catalogue_prices
@@ -31,7 +32,6 @@ from headroom.domain.state import (
     Outcome,
     Refusal,
     Refused,
-    Stale,
     Step,
 )
 from headroom.ports import (
@@ -123,17 +123,19 @@ class Harness:
 
     def apply(
         self, ref: ResourceRef, *, expected: Configuration, seen: datetime | None,
-        target: Configuration,
+        target: Configuration, decided_on: Volume | None = None,
     ) -> Outcome:  # fmt: skip
         if self.answers:
             return self.answers.pop(0)
         view = self.view(ref)
-        found = view.volume.configuration
-        if found == target:
+        if view.volume.configuration == target:
             return AlreadyThere()
-        started = view.modification.started_at if view.modification else None
-        if found != expected or started != seen:
-            return Stale(expected=expected, found=found, detail="moved")
+        moved = moved_on(
+            view.volume, view.modification, expected=expected, seen=seen, target=target,
+            decided_on=decided_on,
+        )  # fmt: skip
+        if moved is not None:
+            return moved
         try:
             return Applied(started_at=self.change(ref, target))
         except ModificationRefused as refused:

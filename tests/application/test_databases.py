@@ -28,6 +28,7 @@ from headroom.domain.resources import (
     Kind,
     ResourceRef,
     Signal,
+    Volume,
     VolumeActivity,
     VolumeType,
 )
@@ -84,9 +85,11 @@ class Databases(Harness):
 
     def apply(
         self, ref: ResourceRef, *, expected: Configuration, seen: datetime | None,
-        target: Configuration,
+        target: Configuration, decided_on: Volume | None = None,
     ) -> Outcome:  # fmt: skip
-        return self.rds.apply(ref, expected=expected, seen=seen, target=target)
+        return self.rds.apply(
+            ref, expected=expected, seen=seen, target=target, decided_on=decided_on
+        )
 
     def table(self, region: str) -> PriceTable:
         """As the price list has them: engines with licences too."""

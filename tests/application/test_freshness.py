@@ -68,6 +68,10 @@ def unknown(harness: Meanwhile) -> None:
     harness.ledger.resource_state = fails  # type: ignore[assignment,method-assign]
 
 
+def retagged(harness: Meanwhile) -> None:
+    harness.volumes["vol-1"] = replace(harness.volumes["vol-1"], tags=(("headroom", "off"),))
+
+
 def slow(harness: Meanwhile) -> None:
     harness.passed = timedelta(seconds=61)
 
@@ -79,9 +83,10 @@ def slow(harness: Meanwhile) -> None:
         (unreadable, "cannot be read any more: AccessDenied"),
         (paused, "all changes were paused meanwhile"),
         (unknown, "whether changes are paused cannot be read: DynamoDB did not answer"),
+        (retagged, "its tags changed since it was decided on"),
         (slow, "it was decided 61 s ago"),
     ],
-    ids=["tightened", "unreadable", "paused", "unknown", "slow"],
+    ids=["tightened", "unreadable", "paused", "unknown", "retagged", "slow"],
 )
 def test_between_intent_and_call_the_owner_is_heard(
     harness: Meanwhile, event: Callable[[Meanwhile], None], said: str

@@ -15,10 +15,11 @@ from headroom.application import remediate, sweep
 from headroom.domain.decision import Act, Decision, Escalate, Hold
 from headroom.domain.guardrails import Guardrail
 from headroom.domain.planning.groups import LARGEST
-from headroom.domain.policy import Mode, Policy
+from headroom.domain.policy import Freeze, Mode, Policy
 from headroom.domain.resources import Configuration, ResourceRef, VolumeActivity
 from headroom.domain.state import (
     KnownModification,
+    Outcome,
     Refusal,
     Refused,
     Stale,
@@ -684,3 +685,45 @@ def test_a_worker_that_vanishes_with_a_set_stops_no_change_of_others() -> None:
 
 def _vanishes(*_: object, **__: object) -> None:
     raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    "tags",
+    [
+        (("headroom", "observe"), ("headroom:group", "data")),
+        (("headroom", "approve"), ("headroom:group", "data")),
+        (("headroom", "auto"), ("headroom:group", "data"), ("headroom:max-iops", "4000")),
+    ],
+)
+def test_a_set_is_not_changed_by_what_a_volume_was_before_its_set_was_read(
+    tags: tuple[tuple[str, str], ...],
+) -> None:
+    harness = striped()
+    attached = harness.attached
+
+    def tagged_meanwhile(instance_id: str) -> tuple[StorageView, ...]:
+        harness.volumes["vol-1"] = replace(harness.volumes["vol-1"], tags=tags)
+        return attached(instance_id)
+
+    harness.attached = tagged_meanwhile  # type: ignore[method-assign]
+    decision = reconcile(harness)
+    assert nobody_moved(harness)
+    assert "vol-1 changed while its set was read" in said(decision)
+
+
+def test_a_freeze_that_begins_between_two_volumes_of_a_set_leaves_it_even() -> None:
+    harness = striped()
+    begins = harness.now + timedelta(seconds=20)
+    freeze = Freeze(begins=begins, until=begins + timedelta(days=9), reason="sale")
+    harness.rules = replace(harness.rules, freezes=(freeze,))
+    begun, sent = harness.now, [0]
+    apply = harness.apply
+
+    def slow(of: ResourceRef, **call: Any) -> Outcome:
+        sent[0] += 1
+        return apply(of, **call)
+
+    harness.apply = slow  # type: ignore[method-assign]
+    ports = replace(harness.ports, clock=lambda: begun + timedelta(seconds=12 * sent[0]))
+    remediate(ports, alarm(ref("vol-1")), harness.now)
+    assert [each[:3] for each in steps(harness)] == [["act", "intended", "applied"]] * 4

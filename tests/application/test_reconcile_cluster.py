@@ -17,7 +17,7 @@ from headroom.domain.aurora import configuration_of
 from headroom.domain.decision import Act, Decision, Escalate, Hold, Reason
 from headroom.domain.guardrails import Guardrail
 from headroom.domain.policy import Freeze, Mode, Policy, Rule, Selector, TagsMay, parse_window
-from headroom.domain.resources import Claim, Configuration, Goal, Kind, ResourceRef, Signal
+from headroom.domain.resources import Claim, Configuration, Goal, Kind, ResourceRef, Signal, Volume
 from headroom.domain.state import Outcome, Record, Refused, Step
 from headroom.ports import Glance, Ports, StorageView
 from headroom.serialization import decision_from_json, decision_to_json
@@ -64,9 +64,11 @@ class Clusters(Harness):
 
     def apply(
         self, ref: ResourceRef, *, expected: Configuration, seen: datetime | None,
-        target: Configuration,
+        target: Configuration, decided_on: Volume | None = None,
     ) -> Outcome:  # fmt: skip
-        return self.aurora.apply(ref, expected=expected, seen=seen, target=target)
+        return self.aurora.apply(
+            ref, expected=expected, seen=seen, target=target, decided_on=decided_on
+        )
 
     def reconcile(self, trigger: str = "due") -> Decision | None:
         return reconcile_now(self.ports, ORDERS, self.now, trigger=trigger)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from decimal import Decimal
 
 import pytest
 
@@ -13,8 +14,9 @@ from headroom.domain.policy import Mode, OneWay
 from headroom.domain.resources import Configuration, ResourceRef, VolumeActivity, VolumeType
 from headroom.domain.state import Outcome, Record, Refusal, Refused, Step, Unknown
 from headroom.ports import AnswerRejected
-from tests.application.harness import Harness, reconcile_now, running_free, starving
+from tests.application.harness import Harness, moved, reconcile_now, running_free, starving
 from tests.builders import activity, gp2, gp3, policy, volume
+from tests.domain.decision.test_latency import slow_for_days
 
 WHO = "arn:aws:iam::123456789012:user/alice"
 
@@ -463,3 +465,21 @@ def test_who_approved_a_change_hears_that_a_rollback_is_made_instead(harness: Ha
     assert harness.ledger.chain(waiting.decision_id)[-1].step is Step.WITHDRAWN
     said = [text for _, step, text in harness.messages if step is Step.WITHDRAWN]
     assert said == ["approved by alice, and not done: a rollback is wanted instead"]
+
+
+def test_nothing_that_cannot_be_undone_is_promised_to_be_rolled_back() -> None:
+    harness, seen = Harness(), slow_for_days()
+    assert seen.history is not None
+    harness.rules = policy(
+        mode=Mode.AUTO, latency_objective_ms=5.0, price_increase_usd=Decimal(1_000),
+        roll_back_ineffective=True, one_way=OneWay.ALLOW,
+    )  # fmt: skip
+    of = harness.add(volume(gp3(400)), load=seen.activity)
+    earlier = seen.history
+    harness.history = lambda view, now: moved(earlier, now)  # type: ignore[method-assign]
+    for _ in range(12):
+        reconcile_now(harness.ports, of, harness.now, trigger="sweep")
+        harness.later(hours=1)
+    assert "ineffective" in harness.steps(of)
+    assert not any("roll" in text for _, _, text in harness.messages)
+    assert harness.view(of).volume.configuration.volume_type is VolumeType.IO2

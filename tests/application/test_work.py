@@ -30,6 +30,7 @@ from headroom.domain.resources import (
 )
 from headroom.ports import (
     CursorRejected,
+    DueResources,
     FleetPage,
     Glance,
     Ports,
@@ -293,6 +294,20 @@ def test_two_dispatchers_that_read_the_same_put_each_item_once(
     second = dispatch(harness.ports, other, NOW, scan_every_s=NEVER, threads=4)
     assert (first.dispatched, second.dispatched) == (30, 0)
     assert {i.ref for i in one.items} == {d.ref for d in same}
+
+
+def test_entries_that_cannot_be_read_are_named_and_what_else_is_due_is_dispatched(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for one in fleet_of(harness, 3):
+        harness.ledger.reconciled(one, at=NOW, due_at=NOW)
+    due = DueResources.of(harness.ledger.due(NOW, 100), [f"arn:{n}" for n in range(20)])
+    monkeypatch.setattr(harness.ledger, "due", lambda *_: due)
+    report = dispatch(harness.ports, Queue(), NOW, scan_every_s=NEVER)
+    assert report.dispatched == 3
+    assert not report.complete
+    assert report.errors[0] == "what is due: the entry of arn:0 cannot be read"
+    assert len(report.errors) == 10
 
 
 def test_dispatchers_each_minute_over_slow_workers_begin_each_reconciliation_once(

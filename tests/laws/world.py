@@ -139,7 +139,7 @@ class World:
 
     def apply(
         self, ref: ResourceRef, *, expected: Configuration, seen: datetime | None,
-        target: Configuration,
+        target: Configuration, decided_on: Volume | None = None,
     ) -> Outcome:  # fmt: skip
         """As adapters/ebs does it: read again first, sent at most once."""
         try:

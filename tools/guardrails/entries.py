@@ -285,7 +285,7 @@ SCALING_DOWN: Mapping[Guardrail, Entry] = {
     ),
     Guardrail.GIVE_BACK_SLOT: Entry(
         settings=("slots_reserve",),
-        clears="when enough changes are 24 hours old; never, if `slots_reserve` is 3 or 4",
+        clears="when enough changes are 24 hours old, or one would be before load comes near; never, if `slots_reserve` is 3 or 4",
         do="Nothing: the slot is kept for raising the volume again.",
         example="Changes 3 and 9 hours ago, with one slot reserved for people.",
         blocked=eg.resource_state(lambda case: eg.changed(case, 3, 9)), base=Base.LOWER,

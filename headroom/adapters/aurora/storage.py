@@ -25,7 +25,7 @@ from headroom.adapters.aurora.volumes import (
     volume_of,
 )
 from headroom.adapters.errors import code_of, reading
-from headroom.adapters.preconditions import Viewed, moved_on, unread
+from headroom.adapters.preconditions import moved_on, unread
 from headroom.adapters.rds import Bookmarks, applied_with, rds_refusal_of
 from headroom.domain.aurora import ClusterMemory, ClusterModeChange, mode_of, remember
 from headroom.domain.catalog.aurora import AuroraPrices
@@ -92,7 +92,6 @@ class AuroraClusterStorage:
         self._clock = clock
         self._account_id = account_id
         self._region = region
-        self._viewed = Viewed()
 
     def fleet(self) -> Iterator[StorageView]:
         """Every cluster whose mode may be chosen, without its members; raises ReadFailed.
@@ -124,7 +123,6 @@ class AuroraClusterStorage:
                 first_seen_in_mode=_first_observed(reported.shape, memory), named_at=memory.renamed_at,
             )  # fmt: skip
             volume = self._volume(reported, memory)
-            self._viewed.keep(volume)
             return StorageView(
                 volume=volume, modification=modification_of(reported.shape, memory),
                 instance=None, cluster=cluster,
@@ -136,7 +134,7 @@ class AuroraClusterStorage:
 
     def apply(
         self, ref: ResourceRef, *, expected: Configuration, seen: datetime | None,
-        target: Configuration,
+        target: Configuration, decided_on: Volume | None = None,
     ) -> Outcome:  # fmt: skip
         """Change the mode if the cluster still is as the decision saw it.
 
@@ -153,15 +151,12 @@ class AuroraClusterStorage:
                 )
         except (ResourceGone, ReadFailed) as error:
             return unread(error, "read it again")
-        found = volume.configuration
-        moved = moved_on(found, change, expected=expected, seen=seen, target=target)
+        moved = moved_on(
+            volume, change, expected=expected, seen=seen, target=target, decided_on=decided_on
+        )
         if moved is not None:
             return moved
-        return (
-            self._viewed.stale(volume)
-            or _why_not_now(volume, change)
-            or self._send(ref, volume, memory, target)
-        )
+        return _why_not_now(volume, change) or self._send(ref, volume, memory, target)
 
     def _send(
         self, ref: ResourceRef, volume: Volume, memory: ClusterMemory, target: Configuration

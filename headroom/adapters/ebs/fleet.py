@@ -45,8 +45,6 @@ class EbsFleet(EbsStorage):
         """
         wanted = {ref.resource_id: ref.arn for ref in refs}
         volumes = [v for v in self._by_id(sorted(wanted)) if in_use(v)]
-        for volume in volumes:
-            self._viewed.keep(volume)
         found = self._with_modifications(volumes)
         alone = {v.ref.resource_id: v.instance_ids[0] for v in volumes if _on_one(v)}
         instances = self.instances(alone.values())

@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 
 from headroom.adapters.ebs import shapes
 from headroom.adapters.errors import code_of, reading, refusal_of
-from headroom.adapters.preconditions import Viewed, moved_on, unread
+from headroom.adapters.preconditions import moved_on, unread
 from headroom.domain.catalog.ebs import parameters
 from headroom.domain.resources import (
     Configuration,
@@ -62,7 +62,6 @@ class EbsStorage:
         self._account_id = account_id
         self._region = region
         self._limits: dict[tuple[str, bool], InstanceLimits | None] = {}
-        self._viewed = Viewed()
 
     def fleet(self, filters: Sequence[FilterTypeDef] = ()) -> Iterator[StorageView]:
         """Every volume (that `filters` match) with its latest modification, instances left None.
@@ -94,7 +93,6 @@ class EbsStorage:
     def view(self, ref: ResourceRef) -> StorageView:
         """One volume, its latest modification and its instance; raises ResourceGone, ReadFailed."""
         volume, modification = self._observe(ref)
-        self._viewed.keep(volume)
         instance = None
         if len(volume.instance_ids) == 1 and not volume.multi_attach:
             instance = self._instance(volume.instance_ids[0])
@@ -120,7 +118,6 @@ class EbsStorage:
         instance = self._instance(instance_id) if volumes else None
         views = []
         for volume in volumes:
-            self._viewed.keep(volume)
             name = volume.ref.resource_id
             change = latest.get(name)
             if name in unclear:
@@ -155,6 +152,7 @@ class EbsStorage:
         expected: Configuration,
         seen: datetime | None,
         target: Configuration,
+        decided_on: Volume | None = None,
     ) -> Outcome:
         """Change the volume to `target` if it still is as the decision saw it.
 
@@ -165,8 +163,9 @@ class EbsStorage:
         except (ResourceGone, ReadFailed) as error:
             return unread(error, "read it again")
         found = volume.configuration
-        moved = moved_on(found, modification, expected=expected, seen=seen, target=target)
-        moved = moved or self._viewed.stale(volume)
+        moved = moved_on(
+            volume, modification, expected=expected, seen=seen, target=target, decided_on=decided_on
+        )
         if moved is not None:
             return moved
         if volume.state not in _USABLE:

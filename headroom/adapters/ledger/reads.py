@@ -27,16 +27,18 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 
-def understood(items: Iterable[Item], read: Callable[[Item], T], what: str) -> Iterator[T]:
+def understood(
+    items: Iterable[Item], read: Callable[[Item], T], what: str, left_out: list[str] | None = None
+) -> Iterator[T]:
     """What `read` makes of items; one that it does not understand hides no other, and is logged with its owner."""
     for item in items:
         try:
             one = read(item)
         except Exception as problem:
-            owner = item.get("owner")
-            _log.error(
-                "%s: the entry of %s is not understood, and left out: %r", what, owner, problem
-            )
+            owner = str(item.get("owner", {}).get("S", "nobody"))
+            _log.error("%s: the entry of %s is left out: %r", what, owner, problem)
+            if left_out is not None:
+                left_out.append(owner)
             continue
         yield one
 

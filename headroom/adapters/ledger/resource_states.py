@@ -22,7 +22,7 @@ from headroom.domain.state import (
     after_resource_gone,
     without_resource,
 )
-from headroom.ports import Due, QueuedResource, Scan
+from headroom.ports import Due, DueResources, QueuedResource, Scan
 
 
 class StateStore(Tables):
@@ -36,7 +36,7 @@ class StateStore(Tables):
             stop_state=seen.stop_state, now=now, concurrency=seen.concurrency.concurrency,
         )  # fmt: skip
 
-    def due(self, now: datetime, limit: int) -> tuple[Due, ...]:
+    def due(self, now: datetime, limit: int) -> DueResources:
         """Resources due at or before `now` and claimed by nobody, longest overdue first.
 
         Read from an eventually consistent index; a reconciliation reads the state again.

@@ -48,7 +48,7 @@ from headroom.domain.state import (
     StoredState,
     WrongFormat,
 )
-from headroom.ports import Due, Scan
+from headroom.ports import Due, DueResources, Scan
 from headroom.serialization import UnreadableProfile, profile_from_bytes, profile_to_bytes, to_plain
 
 if TYPE_CHECKING:
@@ -254,13 +254,14 @@ class StateTable:
         with writing("PutItem"):
             self._client.put_item(TableName=self._table, Item=item)
 
-    def due(self, now: datetime, limit: int) -> tuple[Due, ...]:
+    def due(self, now: datetime, limit: int) -> DueResources:
         """Resources due at or before `now` and claimed by nobody, longest overdue first."""
-        until = wire(moment(now))
-        found = [due for shard in DUE_SHARDS for due in self._due_in(shard, until, limit)]
-        return tuple(sorted(found, key=lambda each: (each.wake_at, each.ref.arn))[:limit])
+        until, left_out = wire(moment(now)), list[str]()
+        found = [due for shard in DUE_SHARDS for due in self._due_in(shard, until, limit, left_out)]
+        every = sorted(found, key=lambda each: (each.wake_at, each.ref.arn))
+        return DueResources.of(every[:limit], left_out)
 
-    def _due_in(self, shard: str, until: Item, limit: int) -> Iterator[Due]:
+    def _due_in(self, shard: str, until: Item, limit: int, left_out: list[str]) -> Iterator[Due]:
         found = self._reads.query(
             self._table,
             condition="#shard = :shard AND #wake <= :now",
@@ -269,7 +270,7 @@ class StateTable:
             index=DUE,
             page=limit,
         )
-        return islice(understood(found, _due_of, "what is due"), limit)
+        return islice(understood(found, _due_of, "what is due", left_out), limit)
 
     def claim(self, period: datetime, claimant: str) -> Scan:
         """Whether `claimant` is the one that claims the scan of this period, and the first ever."""

@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from headroom.adapters.errors import reading
-from headroom.adapters.preconditions import Viewed, moved_on, unread
+from headroom.adapters.preconditions import moved_on, unread
 from headroom.adapters.rds import shapes
 from headroom.adapters.rds.additional import is_beside, volume_names
 from headroom.adapters.rds.bookmarks import Bookmarks
@@ -75,7 +75,6 @@ class RdsStorage:
         self._clock = clock
         self._account_id = account_id
         self._region = region
-        self._viewed = Viewed()
 
     def fleet(self) -> Iterator[StorageView]:
         """Every database whose storage may be set, instances left None; raises ReadFailed.
@@ -109,7 +108,6 @@ class RdsStorage:
         """One database with the limits of its class and what RDS takes; raises ResourceGone, ReadFailed."""
         reported, bookmark = self._observe(ref)
         facts = reported.facts
-        self._viewed.keep(reported.volume)
         return StorageView(
             volume=after_rename(reported.volume, bookmark),
             modification=_modification(bookmark),
@@ -131,7 +129,9 @@ class RdsStorage:
             own = self.view(ref)
             names = _beside(own.volume)
             return (own, *(self.view(replace(ref, resource_id=name)) for name in names))
-        except ResourceGone:
+        except ResourceGone as gone:
+            if gone.another is not None:
+                raise ReadFailed(str(gone)) from gone
             return ()
 
     def apply(
@@ -141,6 +141,7 @@ class RdsStorage:
         expected: Configuration,
         seen: datetime | None,
         target: Configuration,
+        decided_on: Volume | None = None,
     ) -> Outcome:
         """Change the storage to `target` if it still is as the decision saw it.
 
@@ -154,15 +155,14 @@ class RdsStorage:
         except (ResourceGone, ReadFailed) as error:
             return unread(error, "read it again")
         found, modification = reported.volume.configuration, _modification(bookmark)
-        moved = moved_on(found, modification, expected=expected, seen=seen, target=target)
+        moved = moved_on(
+            reported.volume, modification, expected=expected, seen=seen, target=target,
+            decided_on=decided_on,
+        )  # fmt: skip
         if moved is not None:
             return moved
         busy = modification is not None and modification.in_flight
-        why = (
-            self._viewed.stale(reported.volume)
-            or _why_not_now(reported, busy=busy)
-            or _why_never(reported, target)
-        )
+        why = _why_not_now(reported, busy=busy) or _why_never(reported, target)
         if why is not None:
             return why
         try:

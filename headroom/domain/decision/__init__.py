@@ -44,7 +44,12 @@ from headroom.domain.decision.asking import (
     has_less,
     part_without_approval,
 )
-from headroom.domain.decision.assess import assess, assess_rollback, verification_timeout
+from headroom.domain.decision.assess import (
+    assess,
+    assess_latency,
+    assess_rollback,
+    verification_timeout,
+)
 from headroom.domain.decision.cluster_detail import (
     BillCheck,
     BilledIoDay,

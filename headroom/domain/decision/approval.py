@@ -198,28 +198,32 @@ def answered_request(state: StoredState, decision_id: str, withdrawn: Plan | Non
     )
     if asked is None or old is None or old.origin is None:
         return decision_id
-    on_the_way = (
+    same_kind = (
         asked.target.volume_type is old.target.volume_type
-        and _between(asked.origin, old.origin, old.target)
-        and _between(asked.target, asked.origin, old.target)
+        and asked.target.size_gib <= max(old.target.size_gib, asked.origin.size_gib)
+        and asked.origin.database == old.origin.database
+        and asked.target.database == old.target.database
+    )
+    on_the_way = _between(asked.origin, old.origin, old.target) and _between(
+        asked.target, asked.origin, old.target
     )
     dearer = plain_cents(asked.price_change_usd) > plain_cents(old.price_change_usd)
-    return asked.decision_id if on_the_way and not dearer else decision_id
+    return asked.decision_id if same_kind and on_the_way and not dearer else decision_id
 
 
 def _between(mine: Configuration, one: Configuration, other: Configuration) -> bool:
-    """Whether a configuration is one of two others, or between them in everything that is set."""
+    """Whether a configuration has the performance of one of two others, or some between theirs, and the type of one."""
     if mine in (one, other):
         return True
-    ranges = zip(_settings(mine), _settings(one), _settings(other), strict=True)
+    ranges = zip(_sustained(mine), _sustained(one), _sustained(other), strict=True)
     return mine.volume_type in (one.volume_type, other.volume_type) and all(
         min(first, second) <= own <= max(first, second) for own, first, second in ranges
     )
 
 
-def _settings(of: Configuration) -> tuple[float, float, float]:
+def _sustained(of: Configuration) -> tuple[float, float]:
     can = capability(of)
-    return of.size_gib, can.sustained_iops, can.sustained_mibps
+    return can.sustained_iops, can.sustained_mibps
 
 
 def after_answer(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from statistics import mean
+from statistics import mean, median
 
 from headroom.domain.catalog.ebs import Capability, capability
 from headroom.domain.decision.action import (
@@ -27,6 +27,7 @@ from headroom.domain.planning import Plan
 from headroom.domain.resources import Modification, ModificationState, Observation, spoken
 from headroom.domain.workload import (
     AT_LIMIT,
+    BUSY_IOPS,
     ON_INSTANCE,
     Diagnosis,
     Minute,
@@ -49,6 +50,8 @@ PRESSED_MINUTES = 10
 if pressure lasts. What only drained a backlog is over by then."""
 REDUCED_TOO_FAR_MINUTES = 2
 """Minutes pressed by a limit that the change lowered, after which it is raised again."""
+LATENCY_MINUTES = 30
+"""Measured minutes after which the latency of a type is known, half of them with load."""
 HELD_MINUTES = 2
 """Of the minutes that would prove relief, those held back by the instance from which they prove none."""
 SAME_CHANGE = timedelta(hours=1)
@@ -68,6 +71,26 @@ def assess(observation: Observation, plan: Plan, applied_at: datetime) -> Verifi
         if plan.growth.alone or not isinstance(space, Relieved):
             return space
     return _pressure_after(observation, plan, applied_at, observation.modification)
+
+
+def assess_latency(
+    observation: Observation, plan: Plan, applied_at: datetime, objective_ms: float
+) -> Verification:
+    """Whether a type that was taken for its latency meets the owner's objective, once AWS has completed the change."""
+    landing, change = _landing(observation, plan, applied_at), observation.modification
+    if landing is not None:
+        return landing
+    completed_at = _completed_at(change, applied_at)
+    measured = minutes(observation.activity, capability(plan.target), change)
+    since = [m for m in measured if completed_at is not None and m.at >= completed_at]
+    limited = sum(m.pressed for m in since) >= REDUCED_TOO_FAR_MINUTES
+    if len(since) < LATENCY_MINUTES and not limited:
+        return _pending(observation, plan, applied_at, "its latency is not measured yet")
+    times = [m.latency_ms for m in since if m.latency_ms is not None and m.ops >= BUSY_IOPS]
+    if limited or 2 * len(times) < LATENCY_MINUTES:
+        return Untested(detail="too little load below its limits to tell its latency")
+    takes = f"operations take {median(times):.2f} ms, the owner's objective is {objective_ms:g}"
+    return Ineffective(cause=takes) if median(times) > objective_ms else Relieved(detail=takes)
 
 
 def assess_rollback(observation: Observation, plan: Plan, applied_at: datetime) -> Verification:

@@ -83,7 +83,9 @@ def _hold(analysis: Analysis, answer: Hold, judgements: Sequence[PlanJudgement])
         return text + _planned(analysis, answer)
     blocked = _in_the_way(judgements, answer)
     by = f", blocked by {blocked}" if blocked else ""
-    return f"{text}; would take {answer.proposed_plan.target}{by}"
+    plan = answer.proposed_plan
+    again = answer.reason is Reason.NO_PRESSURE and plan.sustains_more
+    return f"{text}; {'for load as before it ' if again else ''}would take {plan.target}{by}"
 
 
 def _planned(analysis: Analysis, answer: Hold) -> str:

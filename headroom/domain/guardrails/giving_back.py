@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from math import inf
 
 from headroom.domain.catalog.ebs import MAX_MODIFICATIONS, capability
@@ -10,17 +10,31 @@ from headroom.domain.guardrails.case import Case, allowed, gives_back_unreached,
 from headroom.domain.guardrails.verdicts import Guardrail, Relation, Verdict
 from headroom.domain.planning import (
     CALM_MINUTES,
+    HOURS_PER_MONTH,
     STEPS_BACK,
     costs_no_more,
     gives_up_less_than_it_brings,
     gives_up_only_unused,
     step_of,
 )
-from headroom.domain.state import BY_HEADROOM, WINDOW, KnownModification, changes_of_settings
-from headroom.domain.workload import Binding
+from headroom.domain.state import (
+    BY_HEADROOM,
+    HOUR,
+    WINDOW,
+    KnownModification,
+    ProfileHour,
+    changes_of_settings,
+    hour_of,
+)
+from headroom.domain.workload import HOURS, Binding
 
 RAISED_DAYS = 7.0
 """Days for which what somebody else raised is kept; that many times `give_back_after_days` where that is less."""
+
+QUIET_DAYS = 7
+"""Days before on which no load may have come near, and all was measured, in the hours until a slot is free."""
+UNSEEN_LATE = 0.3
+"""Share of the time without a raise that load which was never seen is late for: it begins half-way, and a part is served."""
 
 
 def _lowers(case: Case) -> bool:
@@ -146,7 +160,12 @@ def give_back_stabilization(case: Case) -> Verdict:
 
 
 def give_back_slot(case: Case) -> Verdict:
-    """Block lowering performance when no slot is left to raise it again."""
+    """Block lowering performance when no slot is left to raise it again.
+
+    The last slot may be used if on each of the last seven days no load came near what is left in the hours until another
+    one is free, and if that saves more than load that was never seen may lose. Otherwise a give-back that once came late
+    would come as late on every day.
+    """
     if not _lowers(case):
         return allowed(Guardrail.GIVE_BACK_SLOT, "lowers nothing")
     at, reserve = case.observation.at, case.effective.limits.slots_reserve
@@ -155,11 +174,48 @@ def give_back_slot(case: Case) -> Verdict:
     )
     left = MAX_MODIFICATIONS - reserve - len(starts) - 1
     clears = 1 - left  # this many of the oldest must be a day old before one is left
+    clears_at = starts[clears - 1] + WINDOW if 0 < clears <= len(starts) else None
+    if left == 0 and clears_at is not None and _may_wait(case, clears_at):
+        why = f"another slot is free at {clears_at:%Y-%m-%d %H:%M} UTC, before load comes near"
+        return allowed(Guardrail.GIVE_BACK_SLOT, why)
     return verdict_of(
         Guardrail.GIVE_BACK_SLOT, Relation.AT_LEAST, left, 1, "slots left to raise it again",
-        clears_at=starts[clears - 1] + WINDOW if 0 < clears <= len(starts) else None,
+        clears_at=clears_at,
         temporary=MAX_MODIFICATIONS - reserve >= 2,
     )  # fmt: skip
+
+
+def _may_wait(case: Case, free_at: datetime) -> bool:
+    """Whether a volume may be lowered although no raise can follow before `free_at`.
+
+    On none of the last seven days did load come near what a plan leaves in these hours, and what is saved in them is
+    worth more than what load that was never seen would lose: it is as likely as if it came once in the days so far and
+    one more.
+    """
+    at, profile, can = case.observation.at, case.resource_state.profile, case.plan.capability
+    if profile is None:
+        return False
+    limits = case.effective.limits
+    spare = 1 + limits.headroom_percent / 100
+
+    def is_quiet(hour: ProfileHour | None) -> bool:
+        return (
+            hour is not None
+            and max(hour.peak_iops * spare, hour.limit_iops) <= can.sustained_iops
+            and max(hour.peak_mibps * spare, hour.limit_mibps) <= can.sustained_mibps
+        )
+
+    for back in range(1, QUIET_DAYS + 1):
+        first = (hour_of(at) - back * WINDOW - profile.start) // HOUR
+        last = (free_at - back * WINDOW - profile.start) // HOUR
+        hours = profile.hours[first : last + 1] if first >= 0 else ()
+        if len(hours) <= last - first or not all(map(is_quiet, hours)):
+            return False
+    known_days, share_of_day = len(profile.known) / HOURS, (free_at - at) / WINDOW
+    late = UNSEEN_LATE * (free_at - at) / timedelta(minutes=1)
+    lost = share_of_day / (known_days + 1) * late * limits.relief_value_usd_per_minute
+    saved = -float(case.plan.price_change_usd) / HOURS_PER_MONTH * share_of_day * HOURS
+    return saved > lost
 
 
 def give_back_floor(case: Case) -> Verdict:

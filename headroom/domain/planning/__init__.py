@@ -43,7 +43,7 @@ from headroom.domain.planning.groups import (
     with_shape,
 )
 from headroom.domain.planning.levels import may_have, reached_by_two
-from headroom.domain.planning.plan import Plan, a_month, one_way
+from headroom.domain.planning.plan import HOURS_PER_MONTH, Plan, a_month, one_way
 from headroom.domain.planning.planner import IO2_MS
 from headroom.domain.planning.plans_from_history import HDD, TARGETS, least_planned
 from headroom.domain.planning.present_load import starvation_chances

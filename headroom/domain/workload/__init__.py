@@ -56,7 +56,12 @@ from headroom.domain.workload.known_load import (
     mib_per_op,
     through_instance,
 )
-from headroom.domain.workload.latency import missed_for_days, slow_below_limits, slowest_ms
+from headroom.domain.workload.latency import (
+    BUSY_IOPS,
+    missed_for_days,
+    slow_below_limits,
+    slowest_ms,
+)
 from headroom.domain.workload.pressed_periods import (
     A_WEEK,
     SHOWN_MIN,

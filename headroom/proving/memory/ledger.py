@@ -11,7 +11,7 @@ from headroom.adapters.ledger import DynamoLedger
 from headroom.adapters.tables import DUE, DUE_SHARDS, RECORDS, STATE
 from headroom.domain.decision import Decision
 from headroom.domain.state import Notify, ScanProgress
-from headroom.ports import Due
+from headroom.ports import DueResources
 from headroom.proving.memory.dynamodb import DynamoDbInMemory
 from headroom.serialization import decision_to_json, stored
 
@@ -63,10 +63,10 @@ class TrialLedger(InMemoryLedger):
         super().__init__(account_id, region)
         self._scan, self._scanning = ScanProgress(), Lock()
 
-    def due(self, now: datetime, limit: int) -> tuple[Due, ...]:
+    def due(self, now: datetime, limit: int) -> DueResources:
         """As deployed; no shard is queried before anything is due."""
         first = self.next_due()
-        return super().due(now, limit) if first is not None and first <= now else ()
+        return super().due(now, limit) if first is not None and first <= now else DueResources()
 
     def scan_progress(self) -> ScanProgress:
         """How far the scan of the fleet is."""

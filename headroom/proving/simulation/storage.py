@@ -149,6 +149,7 @@ class SimulatedStorage(ABC, Generic[V]):
         expected: Configuration,
         seen: datetime | None,
         target: Configuration,
+        decided_on: Volume | None = None,
     ) -> Outcome:
         """Change the volume if it still is as the decision saw it."""
         view = self.view(ref)

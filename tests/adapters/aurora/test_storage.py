@@ -251,6 +251,16 @@ def test_what_comes_up_while_the_change_is_being_recorded_is_seen_before_the_cal
     assert place.service.changes == []
 
 
+def test_a_tag_set_between_the_decision_and_the_call_is_heeded() -> None:
+    place = Place()
+    seen = place.storage.view(ORDERS).volume
+    place.service.cluster["TagList"] = [{"Key": "headroom", "Value": "off"}]
+    outcome = place.storage.apply(ORDERS, expected=FROM, seen=None, target=TO, decided_on=seen)
+    assert isinstance(outcome, Stale)
+    assert outcome.detail == "its tags changed since it was decided on"
+    assert place.service.changes == []
+
+
 def test_another_change_since_the_decision_is_stale() -> None:
     assert isinstance(Place().apply(seen=NOW - timedelta(days=1)), Stale)
 

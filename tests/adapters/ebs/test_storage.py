@@ -17,7 +17,6 @@ from botocore.stub import Stubber
 from moto import mock_aws
 
 from headroom.adapters.ebs import EbsStorage
-from headroom.adapters.ebs.fleet import EbsFleet
 from headroom.adapters.ebs.shapes import instance_limits, weighted
 from headroom.adapters.ebs.shapes import volume as read_volume
 from headroom.domain.resources import Configuration, ModificationState, VolumeType
@@ -572,28 +571,20 @@ def test_whatever_moved_since_the_decision_stops_it(
         ({"Operator": {"Managed": True, "Principal": "eks.amazonaws.com"}}, "who manages it"),
     ],
 )
-@pytest.mark.parametrize("in_a_batch", [False, True])
-def test_a_volume_that_is_not_what_it_was_when_viewed_is_decided_on_anew(
-    ec2: Ec2, then: dict[str, object], said: str, in_a_batch: bool
+def test_a_volume_that_is_not_what_it_was_when_decided_on_is_decided_on_anew(
+    ec2: Ec2, then: dict[str, object], said: str
 ) -> None:
     first: dict[str, Any] = {
         "Tags": [{"Key": "headroom", "Value": "auto"}], "Attachments": [attached()],
     }  # fmt: skip
-    if in_a_batch:
-        storage = EbsFleet(ec2.storage._ec2, account_id=ACCOUNT, region=REGION)
-        ec2.storage = storage
-        ec2.stub.add_response("describe_volumes", {"Volumes": [shape(**first)]})
-        ec2.stub.add_response("describe_volumes_modifications", {"VolumesModifications": []})
-        ec2.stub.add_response("describe_instances", {"Reservations": []})
-        assert list(storage.views([ref()])) == [ref().arn]
-    else:
-        ec2.says_volume(**first)
-        ec2.says_modifications()
-        ec2.stub.add_response("describe_instances", {"Reservations": []})
-        ec2.storage.view(ref())
+    before = read_volume(shape(**first), account_id=ACCOUNT, region=REGION)
+    ec2.says_volume(**first)
+    ec2.says_modifications()
+    ec2.stub.add_response("modify_volume", {"VolumeModification": {"StartTime": NOW}})
+    assert apply(ec2, decided_on=before) == Applied(started_at=NOW)
     ec2.says_volume(**first | then)
     ec2.says_modifications()
-    outcome = apply(ec2)
+    outcome = apply(ec2, decided_on=before)
     assert isinstance(outcome, Stale)
     assert said in outcome.detail
 

@@ -346,6 +346,7 @@ def test_what_is_due_and_not_understood_hides_nothing_else_that_is(
     later = NOW + timedelta(hours=1)
     assert {each.ref for each in ledger.due(later, 2)} == {ref("vol-1"), ref("vol-2")}
     assert owner in caplog.text
+    assert owner in ledger.due(later, 2).left_out
 
 
 def test_a_place_in_the_queue_that_is_not_understood_hides_no_other(

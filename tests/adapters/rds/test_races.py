@@ -181,7 +181,10 @@ def test_a_tag_set_between_the_decision_and_the_call_is_heeded() -> None:
     place = Place()
     seen = place.view()
     place.service.instances["orders"]["TagList"] = [{"Key": "headroom", "Value": "off"}]
-    outcome = place.storage.apply(ref(), expected=seen.volume.configuration, seen=None, target=GP3)
+    place.view()  # whoever viewed it since
+    outcome = place.storage.apply(
+        ref(), expected=seen.volume.configuration, seen=None, target=GP3, decided_on=seen.volume
+    )
     assert isinstance(outcome, Stale)
     assert outcome.detail == "its tags changed since it was decided on"
     assert place.service.changes == []

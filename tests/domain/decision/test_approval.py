@@ -44,6 +44,7 @@ from headroom.domain.state import (
     successors,
 )
 from tests.builders import NOW, decision_input, gp3, io, policy, resource_state, starved_gp3, volume
+from tests.domain.databases import rds
 
 HOURS = st.floats(0, 48).map(lambda h: timedelta(hours=h))
 MONEY = st.decimals(-100, 100, places=2)
@@ -339,6 +340,8 @@ def test_an_answer_to_an_expired_request_counts_for_what_replaced_it_if_that_is_
         (gp3(100, 9000, 500), gp3(100, 8000, 250), True),
         (gp3(100, 9000, 500), gp3(100, 5000, 250), False),
         (gp3(100, 9000, 500), gp3(100, 6000, 125), False),
+        (gp3(110, 9000, 500), gp3(110, 6000, 250), True),  # grown for space meanwhile
+        (gp3(100, 9000, 500), gp3(110, 6000, 250), False),
         (gp3(100, 16000, 500), gp3(100, 6000, 250), False),
         (gp3(100, 3000, 125), gp3(100, 6000, 250), False),
     ],
@@ -352,6 +355,8 @@ def test_an_answer_to_an_old_request_never_takes_more_than_it_did(
         waiting(origin=origin, target=target, price_change_usd=Decimal(-20)), declined=(old,)
     )
     assert answered_request(state, "old") == ("d1" if answered else "old")
+    moved = replace(old, origin=rds(VolumeType.GP3, 100, 9000, 500))  # of another deployment
+    assert answered_request(replace(state, declined=(moved,)), "old") == "old"
     unknown = replace(state, declined=(replace(old, origin=None),))
     assert answered_request(unknown, "old") == "old"
 

@@ -749,3 +749,18 @@ def test_what_a_load_took_lately_stays_where_no_change_may_follow_for_days(
     raised = (changed(at(-22), LOW, HIGH),)
     decision = decided(at(9), HIGH, load=fourth_day, days=14, known=raised, **limits)
     assert isinstance(decision.answer, Act) is lowers
+
+
+def test_a_raise_for_load_that_is_not_there_yet_and_may_not_be_made_says_what_it_is_for() -> None:
+    seen = observation(
+        activity([300.0] * 180), volume(gp3(400)),
+        history=history(
+            lambda at: min(3_000.0, nightly(at, hour=12)), days=8,
+            check=lambda at: 5.0 if at.hour == 12 else 0.0,
+        ),
+    )  # fmt: skip
+    decision = decide(decision_input(seen, rules=policy(price_increase_usd=Decimal(0))))
+    assert isinstance(decision.answer, Hold)
+    assert "held (no pressure); for load as before it would take gp3 400 GiB 12000" in (
+        decision.summary
+    )

@@ -8,7 +8,20 @@ from typing import Any
 
 import pytest
 
-from headroom.domain.decision import Act, Decision, Escalate, Hold, Reason, decide
+from headroom.domain.decision import (
+    Act,
+    Decision,
+    Escalate,
+    FailedAtAws,
+    Hold,
+    Ineffective,
+    Pending,
+    Reason,
+    Relieved,
+    Untested,
+    assess_latency,
+    decide,
+)
 from headroom.domain.decision.decision_input import analyze
 from headroom.domain.policy import KnownEvent, Mode, OneWay, parse_schedule
 from headroom.domain.resources import Configuration, ModificationState, Observation, VolumeType
@@ -278,3 +291,40 @@ def test_nothing_is_bought_for_a_volume_that_completes_no_io() -> None:
     assert "stalled" in stalled.diagnosis.explanation
     assert isinstance(stalled.answer, Escalate)
     assert all(j.plan.target.volume_type is not VolumeType.IO2 for j in stalled.judgements)
+
+
+APPLIED = NOW - timedelta(hours=2)
+
+
+@pytest.mark.parametrize(
+    ("load", "state", "found"),
+    [
+        ({"latency_ms": 4.0}, "completed", Relieved),
+        ({"latency_ms": 9.0}, "completed", Ineffective),
+        ({"latency_ms": [9.0] * 100 + [4.0] * 80}, "completed", Relieved),  # before it was made
+        ({"latency_ms": 9.0}, "optimizing", Pending),
+        ({"latency_ms": 9.0}, "failed", FailedAtAws),
+        ({"latency_ms": 9.0, "iops": 5.0}, "completed", Untested),  # too little to tell
+        ({"latency_ms": 9.0, "iops_check": 1.0}, "completed", Untested),  # it is at its limit
+    ],
+)
+def test_a_type_that_was_bought_for_its_latency_is_judged_by_it(
+    load: dict[str, Any], state: str, found: type
+) -> None:
+    objective = {"latency_objective_ms": 5.0, "price_increase_usd": 1_000}
+    answer = decided(slow_for_days(), **objective).answer
+    assert isinstance(answer, Act)
+    assert answer.reason is Reason.HIGH_LATENCY
+    made = modification(
+        answer.plan.target, origin=answer.plan.origin, state=ModificationState(state),
+        started_at=APPLIED, ended_at=NOW - timedelta(minutes=70),
+    )  # fmt: skip
+    rate = load.get("iops", 300.0)
+    seen = observation(
+        activity([rate] * 180, queue=1.0, **{k: v for k, v in load.items() if k != "iops"}),
+        volume(answer.plan.target), modification=made,
+    )  # fmt: skip
+    said = assess_latency(seen, answer.plan, APPLIED, 5.0)
+    assert isinstance(said, found)
+    if isinstance(said, Ineffective):
+        assert said.cause == "operations take 9.00 ms, the owner's objective is 5"

@@ -11,11 +11,12 @@ import pytest
 from headroom.domain.catalog.ebs import capability
 from headroom.domain.decision import Act, Decision, Escalate, Hold, Reason, decide
 from headroom.domain.guardrails import Case, Guardrail, Verdict, judge
+from headroom.domain.guardrails.giving_back import give_back_slot
 from headroom.domain.ledger import after_decided
-from headroom.domain.planning import CALM_MINUTES
+from headroom.domain.planning import CALM_MINUTES, Plan
 from headroom.domain.policy import Limits, Mode
 from headroom.domain.resources import Configuration, Database, Engine, Kind, VolumeType
-from headroom.domain.state import WINDOW, KnownModification, StoredState
+from headroom.domain.state import WINDOW, KnownModification, LoadProfile, StoredState
 from tests.builders import (
     NOW,
     activity,
@@ -31,7 +32,7 @@ from tests.builders import (
     starved_gp3,
     volume,
 )
-from tests.domain.earlier import history
+from tests.domain.earlier import history, hour_at
 
 LOW, HIGH = gp3(400, 3_000, 125), gp3(400, 12_000, 500)
 OF_ANOTHER_TYPE = Configuration(
@@ -189,6 +190,44 @@ def test_a_slot_for_the_next_raise_clears_when_enough_of_the_oldest_are_a_day_ol
     assert verdict.clears_at == NOW - timedelta(hours=clears_with) + WINDOW
     later = [s for s in starts if s < clears_with]
     assert said(idle(starts=tuple(later), slots_reserve=reserve))[Guardrail.GIVE_BACK_SLOT].allows
+
+
+@pytest.mark.parametrize(
+    ("starts", "busy", "days", "may"),
+    [
+        ((6, 20), 18, 7, True),  # one is free from 16:00 on
+        ((6, 20), 11, 7, True),
+        ((6, 20), 12, 7, False),  # load comes in this very hour
+        ((6, 20), 16, 7, False),  # and in that in which it is free again
+        ((6, 20), 18, 6, False),  # too little was measured
+        ((6, 11), 3, 7, False),  # load that was never seen may lose more than is saved by then
+        ((6, 11), 3, 30, True),
+        ((0.2, 1), 3, 60, False),  # every hour of the day is before it
+        ((6, 9, 20), 18, 7, False),  # none but the last may be used
+    ],
+)
+def test_the_last_slot_may_be_used_where_no_load_comes_before_the_next_is_free(
+    starts: tuple[float, ...], busy: int, days: int, may: bool
+) -> None:
+    first = NOW - timedelta(days=days)
+    hours = [(first + timedelta(hours=h)).hour for h in range(24 * days)]
+    loads = [hour_at(9_000.0 if hour == busy else 300.0) for hour in hours]
+    profile = LoadProfile(start=first, hours=tuple(loads))
+    decision = idle(starts=starts)
+    judged = next(j for j in decision.judgements if j.plan.target == LOW)
+    assert give_back_slot(case_of(decision, judged.plan)).allows is False
+    seen = replace(decision, resource_state=replace(decision.resource_state, profile=profile))
+    assert give_back_slot(case_of(seen, judged.plan)).allows is may
+
+
+def case_of(decision: Decision, plan: Plan) -> Case:
+    assert decision.demand is not None
+    assert decision.diagnosis is not None
+    return Case(
+        plan=plan, observation=decision.observation, demand=decision.demand,
+        diagnosis=decision.diagnosis, resource_state=decision.resource_state, policy=policy(),
+        effective=decision.effective, known_days=5.0,
+    )  # fmt: skip
 
 
 def test_with_three_slots_kept_for_people_nothing_is_ever_lowered() -> None:

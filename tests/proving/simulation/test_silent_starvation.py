@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from headroom.domain.decision import Act, Escalate, Reason
-from headroom.domain.state import Refusal
+from headroom.domain.resources import VolumeType
+from headroom.domain.state import Refusal, Step
 from headroom.proving.awsrules import ModificationRefused, VolumeLifecycle
 from headroom.proving.metrics import PublishedVolume
 from headroom.proving.metrics.published import minute_number
@@ -162,3 +163,16 @@ def test_a_raise_that_aws_does_not_let_be_given_back_is_reported_once_a_week(
     assert hour < 5 * 24
     said = next(d.summary for d in result.decisions if isinstance(d.answer, Escalate))
     assert "it would give back $47.52 a month" in said
+
+
+def test_who_bought_io2_for_its_latency_hears_that_it_brought_none() -> None:
+    """The service time of this load is its own, and no faster type changes it."""
+    slow = {"outstanding": 4, "service_ms": 1.5, "think_ms": 1, "io_kib": 16}
+    limits = {"mode": "auto", "latency_objective_ms": 0.7, "one_way": "allow"}
+    result = simulated(
+        {"type": "gp3", "size_gib": 500}, [{"for": "8h", **slow}], history=[{"for": "72h", **slow}],
+        policy={"version": 1, "defaults": limits},
+    )  # fmt: skip
+    assert [one.volume_type for one in targets(result)] == [VolumeType.IO2]
+    (said,) = [r.summary for r in result.records if r.step is Step.INEFFECTIVE]
+    assert said.endswith("without relief: operations take 1.50 ms, the owner's objective is 0.7")
