@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -11,10 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headroom.domain.state import Step
 from headroom.proving.memory import InMemoryLedger
 from headroom.requests import InvalidRequest, Request, Status, Verb, parse_request
 from headroom.requests.requests import execute_request
 from tests.builders import ACCOUNT, NOW, REGION
+from tests.contracts.decisions import append
+from tests.contracts.ledger.test_requests import ask, asked_of, needing
 
 DAY = timedelta(days=1)
 
@@ -105,3 +109,19 @@ def test_no_value_anywhere_breaks_the_reading(value: Any, verb: str) -> None:
         fields = {"verb": verb, "state_table": "state", "reason": "", name: value}
         with suppress(InvalidRequest):
             parsed(json.dumps(fields))
+
+
+def test_who_answers_an_old_request_hears_which_one_it_was() -> None:
+    ledger = InMemoryLedger(ACCOUNT, REGION)
+    ask(ledger, needing())
+    append(ledger, needing(), Step.EXPIRED, at=NOW + DAY / 3)
+    later = needing("d2", at=NOW + DAY / 2)
+    ledger.decided(later, due_at=None)
+    again = replace(asked_of(later), requested_at=later.at, expires=NOW + DAY)
+    append(ledger, later, Step.AWAITING, at=later.at, body={"asked": again})
+    answer = execute_request(
+        ledger, parsed(text("approve", decision_id="d1")), at=later.at, who="alice",
+        of_hub=lambda who: False,
+    )  # fmt: skip
+    assert answer.detail == "recorded: approved by alice, of d2, which replaced d1"
+    assert ledger.chain("d2")[-1].step is Step.APPROVED

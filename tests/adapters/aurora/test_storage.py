@@ -320,7 +320,7 @@ def test_another_cluster_of_an_old_name_is_seen_anew() -> None:
     place.now += timedelta(days=1)
     place.storage.view(ORDERS)
     place.service.cluster["DbClusterResourceId"] = "cluster-ANOTHER"
-    for _ in range(2):  # what was known of the other one is let go of first
+    for _ in range(2):  # until what was known of the other one is ended
         with pytest.raises(ResourceGone, match="another cluster of that name") as gone:
             place.storage.view(ORDERS)
     assert gone.value.another is not None

@@ -462,3 +462,26 @@ def test_a_load_in_a_long_freeze_is_raised_for_before_it_begins() -> None:
         policy={"version": 1, "account": {"freezes": [freeze]}},
     )  # fmt: skip
     assert result.starved_minutes == 0
+
+
+def test_a_give_back_that_once_came_late_comes_as_early_as_its_load_ends() -> None:
+    """Its slot is free again in the afternoon, and nothing ever came between."""
+    night = {"after": "11h", "for": "3h", "iops": 14_000, "else_iops": 200, "io_kib": 64}
+    result = simulated(
+        {"type": "gp3", "size_gib": 100}, [{"every": "24h", "repeat": 11, **night}],
+        start="2026-03-25T17:13:00Z",
+    )  # fmt: skip
+    lowered = [one.at for one in result.changes if one.reason == "scaling_down"]
+    assert lowered[1].hour > 12  # the first days are not over yet
+    assert [at.hour for at in lowered[-2:]] == [8, 8]
+    assert result.starved_minutes < 300  # none after the second night
+
+
+def test_no_slot_is_used_for_lowering_where_load_that_was_never_seen_would_lose_more() -> None:
+    """Someone else's change in the evening leaves one slot after the night; then load comes by day, for the first time."""
+    night, day = [step("2h", 300), step("3h", 9_000)], step("10h", 9_000)
+    steps = [*[*night, step("19h", 300)] * 8, *night, step("2h", 300), day]
+    result = simulated(
+        {"type": "gp3", "size_gib": 500}, steps, aws={"modified_at": ["2026-01-12T20:00:00Z"]}
+    )
+    assert result.starved_minutes < 60
